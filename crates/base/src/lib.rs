@@ -26,7 +26,7 @@ pub use geometry::{Geometry, Huge2M, Huge64K};
 pub use ones::Ones;
 pub use platform::{Machine, Mappings, Platform};
 pub use seams::{
-    Advice, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,
+    Advice, Ask, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,
 };
 pub use table::{Table, Zeroed};
 pub use units::{

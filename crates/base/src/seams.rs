@@ -28,6 +28,17 @@ pub enum Advice {
     Small,
 }
 
+/// What is asked of [`Floor::residency`]; each part costs system calls, and the other one is unset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ask {
+    /// Bytes that have memory.
+    Resident,
+    /// Bytes on hugepages.
+    Huge,
+    /// Both.
+    Both,
+}
+
 /// What the system holds of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Residency {
@@ -58,7 +69,7 @@ pub trait Floor {
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
     /// What the system holds of `range`, as far as it tells.
-    fn residency(&self, range: PageRange) -> Residency;
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency;
 }
 
 /// How many objects a span will hold: many small ones live as long as the longest-lived of them.

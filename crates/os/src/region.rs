@@ -13,7 +13,7 @@
 
 use crate::{process, thp};
 use core::ptr::null_mut;
-use craton_base::{Advice, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
+use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
 const MAX_PARTS: usize = 4;
 
@@ -186,12 +186,16 @@ impl Floor for Region {
         }
     }
 
-    fn residency(&self, range: PageRange) -> Residency {
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency {
         if !thp::may_ask() {
             return Residency::default();
         }
         let (at, len) = self.span(range);
-        let resident_bytes = thp::resident_bytes(at as usize, len);
-        Residency { resident_bytes, huge_bytes: thp::huge_bytes(at as usize, len) }
+        let resident = || thp::resident_bytes(at as usize, len);
+        let huge = || thp::huge_bytes(at as usize, len);
+        Residency {
+            resident_bytes: if ask == Ask::Huge { 0 } else { resident() },
+            huge_bytes: if ask == Ask::Resident { None } else { huge() },
+        }
     }
 }

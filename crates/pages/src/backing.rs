@@ -17,7 +17,7 @@ use crate::tracker::{Tracker, Trackers};
 use crate::trust::{Seen, Trust};
 use core::marker::PhantomData;
 use core::ops::Range;
-use craton_base::{Advice, Bytes, Floor, Geometry, HugePageId, HugePages, Pages};
+use craton_base::{Advice, Ask, Bytes, Floor, Geometry, HugePageId, HugePages, Pages};
 
 /// The hugepage of the region from which hugepages are requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -366,7 +366,7 @@ impl<G: Geometry> Backing<G> {
         if whole == 0 || self.untold {
             return false;
         }
-        let Some(huge) = floor.residency(G::run(first, len)).huge_bytes else {
+        let Some(huge) = floor.residency(G::run(first, len), Ask::Huge).huge_bytes else {
             self.untold = true;
             return false;
         };
@@ -378,7 +378,7 @@ impl<G: Geometry> Backing<G> {
             if !t.intact || t.collapsing {
                 continue;
             }
-            let seen = floor.residency(G::range(id));
+            let seen = floor.residency(G::range(id), Ask::Both);
             // An untouched hugepage may still come whole.
             if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
                 in_parts(trackers, id, Bytes(seen.resident_bytes));
@@ -413,7 +413,7 @@ fn see<G: Geometry>(floor: &impl Floor, id: HugePageId, t: &Tracker<G>) -> Seen 
     if t.intact || t.backed_pages() == 0 {
         return Seen::Gone;
     }
-    Seen::of(floor.residency(G::range(id)).resident_bytes, Pages(t.backed_pages()).bytes().0)
+    Seen::of(floor.residency(G::range(id), Ask::Resident).resident_bytes, Pages(t.backed_pages()).bytes().0)
 }
 
 #[cfg(test)]

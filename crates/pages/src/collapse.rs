@@ -14,7 +14,7 @@
 //! round. All ends where the system does not support it.
 
 use crate::tracker::{Place, Trackers};
-use craton_base::{CollapseError, Floor, Geometry, HugePageId, HugePages, Pages, Residency};
+use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Pages, Residency};
 
 /// Hugepages examined in a search.
 const ROUND_LOOKS: u32 = 512;
@@ -159,7 +159,7 @@ impl Collapse {
                 continue;
             }
             search.asks = search.asks.checked_sub(1)?;
-            let Residency { resident_bytes, huge_bytes } = floor.residency(G::range(id));
+            let Residency { resident_bytes, huge_bytes } = floor.residency(G::range(id), Ask::Both);
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }

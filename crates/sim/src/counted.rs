@@ -1,7 +1,7 @@
 //! A floor or span source that counts what is asked of it.
 
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
+    Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
     SpanSource,
 };
 
@@ -96,8 +96,8 @@ impl<F: Floor> Floor for Counted<F> {
         self.counts.advise += 1;
         self.inner.advise(range, advice)
     }
-    fn residency(&self, range: PageRange) -> Residency {
-        self.inner.residency(range)
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency {
+        self.inner.residency(range, ask)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
+    Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
     SpanSource,
 };
 
@@ -54,8 +54,8 @@ impl<F: Floor> Floor for Faulty<F> {
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
         self.inner.advise(range, advice)
     }
-    fn residency(&self, range: PageRange) -> Residency {
-        self.inner.residency(range)
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency {
+        self.inner.residency(range, ask)
     }
 }
 

@@ -4,8 +4,8 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, Bytes, CollapseError, Floor, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PageBits, PageRange, Pages,
-    Residency,
+    Advice, Ask, Bytes, CollapseError, Floor, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PageBits, PageRange,
+    Pages, Residency,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -347,7 +347,7 @@ impl<G: Geometry> Floor for SimFloor<G> {
         advice == Advice::Small || s.thp != ThpMode::Never
     }
 
-    fn residency(&self, range: PageRange) -> Residency {
+    fn residency(&self, range: PageRange, _: Ask) -> Residency {
         let s = self.lock();
         s.assert_granted("residency", range);
         let pages: u32 =

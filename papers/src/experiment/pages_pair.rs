@@ -14,7 +14,7 @@
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
-use craton_base::{
+use craton_base::{Ask, 
     Advice, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages, Residency,
     SpanSource, Table,
 };
@@ -55,7 +55,7 @@ impl Floor for Lean {
     fn advise(&mut self, _: PageRange, _: Advice) -> bool {
         true
     }
-    fn residency(&self, _: PageRange) -> Residency {
+    fn residency(&self, _: PageRange, _: Ask) -> Residency {
         Residency::default()
     }
 }

@@ -14,7 +14,7 @@ fn floor_calls_and_pages_are_counted_and_refusals_move_none() {
     plan.set(FaultRule::Nth(1));
     floor.unback(range).unwrap_err();
     floor.unback(range).unwrap();
-    assert_eq!(floor.residency(range).resident_bytes, 0);
+    assert_eq!(floor.residency(range, Ask::Both).resident_bytes, 0);
     let want = Counts {
         reserve: 1,
         back: 1,
