@@ -232,9 +232,10 @@ impl<G: Geometry> Backing<G> {
             at += run.max(1);
         }
         if !huge {
-            let mut last = u32::MAX;
-            for i in [ids.start, ids.start + len.0 / 2, ids.end - 1] {
-                if core::mem::replace(&mut last, i) != i && trackers[i as usize].backed_pages() == 0 {
+            let middle = ids.start + len.0 / 2;
+            let samples = if len.0 > 1 { ids.start..middle + 1 } else { ids };
+            for i in samples.step_by((len.0 / 2).max(1) as usize) {
+                if trackers[i as usize].backed_pages() == 0 {
                     self.trust.left_small(span.pages, HugePageId(i));
                 }
             }
