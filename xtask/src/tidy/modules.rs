@@ -3,7 +3,7 @@
 //! **What.** For each crate below `crates/`, the graph of files and the paths by which they name
 //! each other, without tests. Re-exported names count for the declaring file. No cycle has more
 //! than [`MOST`] files; the layers of a crate in [`ORDERS`] have none: each names only those before
-//! it.
+//! it, and each file has a layer.
 
 use super::files::File;
 use super::lex::Source;
@@ -43,7 +43,6 @@ const ORDERS: [(&str, &[&str]); 2] = [
             "cpu_cache",
             "maintain",
             "shape",
-            "model",
         ],
     ),
     (
@@ -51,6 +50,8 @@ const ORDERS: [(&str, &[&str]); 2] = [
         &[
             "here",
             "errno",
+            "observe",
+            "thread",
             "options::wrong",
             "options::environment",
             "observe::text",
@@ -135,6 +136,20 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
         for (from, to) in upward {
             found.push(Complaint::new(&path, 0, format!("{from} names {to}, which is no layer before it")));
         }
+        for name in unit.order().into_iter().flatten().filter(|name| !unit.has(name)) {
+            found.push(Complaint::new(
+                &path,
+                0,
+                format!("no module is {name}: take it out of ORDERS (xtask/src/tidy/modules.rs)"),
+            ));
+        }
+        for file in unit.without_layer() {
+            found.push(Complaint::new(
+                file,
+                0,
+                "in no layer: give its module a place in ORDERS (xtask/src/tidy/modules.rs)",
+            ));
+        }
     }
     found
 }
@@ -190,13 +205,43 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
 /// What the `use` declarations of a file name, outside of tests.
 fn uses(source: &Source) -> Vec<Use> {
     let mut found = Vec::new();
+    let depths = depths(source);
     for (i, token) in source.tokens.iter().enumerate() {
         if token.text == "use" && !source.is(i + 1, "<") && !source.lines[token.line].in_test {
             let is_public = i > 0 && (source.is(i - 1, "pub") || source.is(i - 1, ")"));
-            tree(source, i + 1, &[], is_public, &mut found);
+            let mut named = Vec::new();
+            tree(source, i + 1, &[], is_public, &mut named);
+            named.iter_mut().for_each(|u| seen_from_file(&mut u.path, depths[i]));
+            found.append(&mut named);
         }
     }
     found
+}
+
+/// For each token, how many modules with a body in this file lie around it.
+fn depths(source: &Source) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let depth = |i: usize| {
+        ends.retain(|end| *end > i);
+        let depth = ends.len();
+        if source.is(i, "mod") && source.is(i + 2, "{") {
+            ends.push(source.behind_group(i + 2));
+        }
+        depth
+    };
+    (0..source.tokens.len()).map(depth).collect()
+}
+
+/// Turns a path within `depth` such modules into one from the file: each takes up a `super`.
+fn seen_from_file(path: &mut Vec<String>, depth: usize) {
+    let start = usize::from(path.first().is_some_and(|name| name == "self"));
+    let supers = path[start..].iter().take_while(|name| *name == "super").count();
+    if supers.min(depth) > 0 {
+        path.drain(..start + supers.min(depth));
+        if supers <= depth {
+            path.insert(0, "self".to_owned());
+        }
+    }
 }
 
 /// Reads the tree of a `use` at token `i`, behind `before`; returns the index behind it.
@@ -308,6 +353,7 @@ impl Unit<'_> {
             target.is_some_and(|t| self.modules[t].path.last() == u.path.last())
         };
         let mut paths: Vec<Vec<String>> = imports.filter(|u| !is_module(u)).map(|u| u.path.clone()).collect();
+        let depths = depths(source);
         let mut in_use = false;
         let mut i = 0;
         while i < source.tokens.len() {
@@ -321,6 +367,7 @@ impl Unit<'_> {
             let is_inner = start >= 2 && source.is(start - 1, ":") && source.is(start - 2, ":");
             if !path.is_empty() && !in_use && !is_inner && !source.lines[source.tokens[start].line].in_test {
                 path.extend(source.tokens.get(i).map(|t| t.text.clone()));
+                seen_from_file(&mut path, depths[start]);
                 paths.push(path);
             }
             i += 1;
@@ -346,6 +393,17 @@ impl Unit<'_> {
 
     fn order(&self) -> Option<&'static [&'static str]> {
         ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.modules.iter().any(|m| m.path.join("::") == name)
+    }
+
+    /// Files that stand above every layer because none was given to them; not the root.
+    fn without_layer(&self) -> impl Iterator<Item = &str> {
+        let top = self.order().map(<[_]>::len);
+        let files = self.modules.iter().enumerate().filter(|(_, m)| !m.path.is_empty());
+        files.filter(move |(i, _)| top == Some(self.layer(*i))).map(|(_, m)| m.file.path.as_str())
     }
 
     /// A module's layer, by the longest matching name; the root and unlisted modules are above all.
