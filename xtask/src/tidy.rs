@@ -14,6 +14,7 @@ mod orderings;
 mod programs;
 mod records;
 mod size;
+mod statics;
 mod words;
 
 use files::File;
@@ -105,6 +106,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(programs::check(&files));
     found.extend(ledger::check(&files));
     found.extend(modules::check(&files));
+    found.extend(statics::check(&files));
     found.extend(generated::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));

@@ -182,6 +182,15 @@ pub fn write_one(files: &[File], name: &str) -> String {
     files.into_iter().map(line).collect()
 }
 
+/// The files of each crate that are part of it outside of tests and models, with the crate's name.
+pub fn product(files: &[File]) -> Vec<(String, &File)> {
+    let mut found = Vec::new();
+    for Unit { name, modules } in units(files) {
+        found.extend(modules.iter().map(|m| (name.clone(), m.file)));
+    }
+    found
+}
+
 fn units(files: &[File]) -> Vec<Unit<'_>> {
     let mut units: BTreeMap<String, Vec<Module<'_>>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_product(file)) {
