@@ -10,6 +10,7 @@ mod generated;
 pub mod ledger;
 mod lex;
 pub mod modules;
+mod named;
 mod orderings;
 mod programs;
 mod records;
@@ -107,6 +108,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(ledger::check(&files));
     found.extend(modules::check(&files));
     found.extend(statics::check(&files));
+    found.extend(named::check(&files));
     found.extend(generated::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
