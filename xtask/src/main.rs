@@ -41,9 +41,9 @@ fn main() -> ExitCode {
         }
         ["tidy"] => tidy::run(false),
         ["tidy", "--fix"] => tidy::run(true),
-        ["tidy", "--arrows"] => tidy::print(tidy::modules::write),
+        ["tidy", "--arrows"] => tidy::print(|files| Ok(tidy::modules::write(files))),
         ["tidy", "--arrows", name] => tidy::print(|files| tidy::modules::write_one(files, name)),
-        ["tidy", "--unsafe"] => tidy::print(tidy::ledger::write),
+        ["tidy", "--unsafe"] => tidy::print(|files| Ok(tidy::ledger::write(files))),
         ["golden"] => golden::run(false),
         ["golden", "--fix"] => golden::run(true),
         ["test"] => test::run(test::Extent::All),

@@ -69,10 +69,10 @@ pub fn run(fix: bool) -> ExitCode {
 }
 
 /// Prints what a rule measures.
-pub fn print(write: impl Fn(&[File]) -> String) -> ExitCode {
-    match files::read_tree(root()) {
-        Ok(files) => {
-            print!("{}", write(&files));
+pub fn print(write: impl Fn(&[File]) -> Result<String, String>) -> ExitCode {
+    match files::read_tree(root()).and_then(|files| write(&files)) {
+        Ok(text) => {
+            print!("{text}");
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -167,9 +167,12 @@ pub fn write(files: &[File]) -> String {
 }
 
 /// The files of a crate from the bottom up, each with those that it names.
-pub fn write_one(files: &[File], name: &str) -> String {
+pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     let units = units(files);
-    let Some(unit) = units.iter().find(|unit| unit.name == name) else { return format!("there is no crate {name}\n") };
+    let Some(unit) = units.iter().find(|unit| unit.name == name) else {
+        let names: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
+        return Err(format!("there is no crate {name}; there are: {}", names.join(", ")));
+    };
     let arrows: Vec<BTreeSet<usize>> = (0..unit.modules.len()).map(|i| unit.arrows_of(i)).collect();
     let mut files: Vec<usize> = (0..arrows.len()).collect();
     // A file reaches more than each file that it names, unless they stand in a circle.
@@ -179,7 +182,7 @@ pub fn write_one(files: &[File], name: &str) -> String {
         let named: Vec<String> = arrows[i].iter().map(|to| path(*to)).collect();
         format!("{}: {}\n", path(i), named.join(" "))
     };
-    files.into_iter().map(line).collect()
+    Ok(files.into_iter().map(line).collect())
 }
 
 /// The files of each crate that are part of it outside of tests and models, with the crate's name.

@@ -116,8 +116,8 @@ fn a_file_without_a_layer_and_a_layer_without_a_file_fail() {
 #[test]
 fn the_files_of_a_crate_are_listed_from_the_bottom_up() {
     let files = crate_of(&[("a", "use crate::b::B;\n"), ("b", "use crate::c::C;\n"), ("c", ""), ("lib", "")]);
-    assert_eq!(write_one(&files, "x"), "c: \n: \nb: c\na: b\n");
-    assert_eq!(write_one(&files, "y"), "there is no crate y\n");
+    assert_eq!(write_one(&files, "x"), Ok("c: \n: \nb: c\na: b\n".to_owned()));
+    assert_eq!(write_one(&files, "y"), Err("there is no crate y; there are: x".to_owned()));
 }
 
 #[test]
