@@ -94,6 +94,17 @@ pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     }
 }
 
+/// Whether the handler can take every value that the row's form names.
+#[cfg(test)]
+pub(super) fn takes_its_form(key: Key) -> bool {
+    let form = &key.row().form;
+    match handler(key) {
+        Handler::Word(..) => form.others().is_empty(),
+        Handler::Number(..) => form.words().is_empty(),
+        Handler::Text(..) => true,
+    }
+}
+
 pub(super) fn show(key: Key, into: &mut Text<'_>) {
     match handler(key) {
         Handler::Word(_, get) => _ = into.text(key.row().form.words()[get()]),
