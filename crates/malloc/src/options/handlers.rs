@@ -95,7 +95,7 @@ pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
 }
 
 /// Whether the handler can take every value that the row's form names.
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(super) fn takes_its_form(key: Key) -> bool {
     let form = &key.row().form;
     match handler(key) {
