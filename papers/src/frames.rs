@@ -14,17 +14,17 @@
 
 pub mod aging;
 pub mod authors;
-pub mod buddy;
-pub mod cas;
+mod buddy;
+mod cas;
 pub mod crash;
-pub mod crew;
-pub mod durable;
-pub mod file;
-pub mod local;
-pub mod locked;
+mod crew;
+mod durable;
+mod file;
+mod local;
+mod locked;
 pub mod loops;
 pub mod place;
-pub mod spin;
+mod spin;
 pub mod touched;
 
 use authors::{Authors, Classes, Trees};

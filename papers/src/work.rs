@@ -18,7 +18,7 @@ mod cfrac;
 pub(crate) mod crew;
 mod espresso;
 mod false_sharing;
-pub mod fragbench;
+pub(crate) mod fragbench;
 mod glibc_simple;
 mod glibc_thread;
 mod interpreter;

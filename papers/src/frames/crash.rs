@@ -8,9 +8,9 @@
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
 //! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
 
-pub mod audit;
-pub mod records;
-pub mod worker;
+mod audit;
+mod records;
+mod worker;
 
 use super::crew::{Member, crew};
 use super::file::ZoneFile;
