@@ -42,12 +42,10 @@ use locked::ListLocked;
 pub const HUGE_ORDER: u32 = 9;
 /// Frames in a huge frame.
 pub const HUGE: usize = 1 << HUGE_ORDER;
-/// The largest order.
 pub const MAX_ORDER: u32 = 10;
 /// Frames in a GiB.
 pub const GIB: usize = 1 << 18;
 
-/// Hands out frames.
 pub trait Frames: Sync {
     /// Allocates 2^order frames, aligned to that: the first. Nothing if there are none.
     fn get(&self, request: Request) -> Option<usize>;
@@ -68,26 +66,19 @@ pub fn request(order: u32, processor: usize) -> Request {
     Request { order, kind, processor }
 }
 
-/// The frames and their users.
 #[derive(Clone, Copy, Debug)]
 pub struct World {
-    /// Frames.
     pub frames: usize,
     /// The one order of lists.
     pub order: u32,
-    /// Processors, from 0.
     pub processors: usize,
 }
 
-/// A job for an allocator.
 pub trait Job {
-    /// Its result.
     type Out;
-    /// Does it.
     fn run<F: Frames>(self, frames: &F) -> Self::Out;
 }
 
-/// A way to allocate frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Design {
     /// `craton-frames`, as it is.
@@ -145,7 +136,6 @@ impl Design {
         matches!(self, Self::File | Self::WrittenBack)
     }
 
-    /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
             Self::Craton => "craton",
@@ -185,7 +175,6 @@ impl Design {
         }
     }
 
-    /// A zone in a new file.
     fn in_file<J: Job>(self, world: &World, media: impl Media + Sync, job: J) -> Result<J::Out, String> {
         let World { frames, processors, .. } = *world;
         let scratch = Scratch::new("a zone of frames")?;

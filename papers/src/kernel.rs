@@ -24,24 +24,19 @@ pub use steps::Trace;
 /// The steps, as a table names them.
 pub const STEPS: [&str; 4] = ["boot", "spike", "find", "kenbus"];
 
-/// Something that happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// An object of a kind is taken, and kept in a place that is empty.
     Get {
         /// Its place in [`kinds`].
         kind: u16,
-        /// Where it is kept.
         place: u32,
     },
     /// The object in a place is given back.
     Put {
-        /// Where it is kept.
         place: u32,
     },
-    /// A second has gone by.
     Second,
-    /// A step has ended.
     Step,
 }
 
@@ -56,7 +51,6 @@ pub trait Heap {
     /// It came from [`Heap::get`] for that kind, and nobody uses it any more.
     unsafe fn put(&mut self, kind: usize, object: *mut u8);
 
-    /// A second has gone by.
     fn second(&mut self) {}
 
     /// Bytes that it takes from the system.

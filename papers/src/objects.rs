@@ -23,7 +23,6 @@ pub use power_of_two::PowerOfTwo;
 
 /// An allocator of memory of any size, as a kernel's `kmem_alloc` and `kmem_free` are: who frees says how long it was.
 pub trait Store {
-    /// As a table names it.
     const NAME: &'static str;
 
     /// Takes so many bytes (1 or more), at a multiple of 8 at the least. `None`: the arena has no pages left.

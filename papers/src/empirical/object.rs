@@ -35,7 +35,6 @@ fn places(size: usize) -> impl Iterator<Item = usize> {
     (0..last).step_by(step).chain([last])
 }
 
-/// The word at offset `at` of an object with this tag.
 fn word(tag: u64, at: usize) -> u64 {
     tag.wrapping_add(at as u64)
 }

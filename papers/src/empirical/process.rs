@@ -30,21 +30,17 @@ use super::schedule::Schedule;
 use craton_lab::rng::Rng;
 use std::fmt;
 
-/// What happens to a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// An object of `size` bytes is born in an empty slot.
     Alloc {
         /// Its slot: the one emptied last, or the lowest that was never used.
         slot: u32,
-        /// Bytes.
         size: u64,
     },
-    /// The object of a slot dies.
     Free {
         /// Its slot, empty from now on.
         slot: u32,
-        /// Bytes that it was born with.
         size: u64,
         /// Whether another thread than the one it was born on frees it.
         remote: bool,
@@ -54,18 +50,15 @@ pub enum Event {
 /// What makes a process what it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Config<'a> {
-    /// Sizes, rates and live objects.
     pub profile: &'a Profile,
     /// Live bytes at target 1.
     pub heap_bytes: u64,
-    /// The target's course.
     pub schedule: Schedule,
     /// Births and deaths of the whole run, without those that follow the target: on average, from which the simulated
     /// time of the run is computed.
     pub events: u64,
     /// Of a hundred deaths, how many are remote.
     pub remote_percent: u32,
-    /// Where the random numbers start.
     pub seed: u64,
     /// Which of several processes with one seed this is.
     pub number: u64,
@@ -84,7 +77,6 @@ struct Size {
     bytes: u64,
     /// Deaths of one object.
     death: u64,
-    /// Number of its group.
     group: u32,
     live: u32,
 }
@@ -110,7 +102,6 @@ enum Course {
     Shrinking,
 }
 
-/// The generator.
 pub struct Process {
     sizes: Vec<Size>,
     groups: Vec<Group>,
@@ -143,7 +134,6 @@ pub struct Process {
 /// What of a profile is too large for the heap.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LeftOut {
-    /// Sizes.
     pub sizes: usize,
     /// The part of the profile's live bytes that they have, 0 to 1.
     pub bytes_part: f64,
@@ -326,7 +316,6 @@ impl Process {
         unreachable!("the groups hold every live object")
     }
 
-    /// Asks the schedule for the target.
     fn look(&mut self) {
         let part = self.schedule.at(self.now_s / self.duration_s);
         self.birth = (BIRTHS as f64 * part) as u64;
@@ -362,12 +351,10 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    /// Seconds of simulated time that have passed.
     pub fn now_s(&self) -> f64 {
         self.now_s
     }
 
-    /// Seconds of simulated time in the whole run.
     pub fn duration_s(&self) -> f64 {
         self.duration_s
     }
@@ -377,12 +364,10 @@ impl Process {
         self.target_bytes
     }
 
-    /// Bytes in live objects, as asked for.
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes
     }
 
-    /// Live objects.
     pub fn live_objects(&self) -> u64 {
         self.live_objects
     }

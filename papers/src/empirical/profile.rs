@@ -12,7 +12,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Row {
     /// Bytes in an object, 1 to [`MAX_SIZE`].
@@ -40,7 +39,6 @@ const MIN_VALUE: f64 = 1e-9;
 const MAX_ROWS: usize = 1 << 16;
 
 impl Profile {
-    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let name = path.display();
         let bytes = std::fs::read(path).map_err(|e| format!("{name}: cannot read the profile: {e}"))?;
@@ -104,13 +102,11 @@ impl Profile {
         Self { rows }
     }
 
-    /// The rows, ascending by size.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 }
 
-/// Births per second of the built-in profile.
 const BUILT_IN_RATE: f64 = 200_000.0;
 
 /// The share of births of the built-in profile that are not larger than `size`: the log-logistic distribution, which looks

@@ -38,7 +38,6 @@ impl Schedule {
         ("drop", Self::Drop),
     ];
 
-    /// The schedule of that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, schedule)| *schedule)
     }

@@ -23,7 +23,6 @@ struct Slab {
     prev: u32,
 }
 
-/// The slabs of all classes.
 pub(crate) struct Slabs {
     /// By first page; grows with the pages that are used.
     slabs: Vec<Slab>,
@@ -38,7 +37,6 @@ fn pages_of(size: u64) -> Result<Pages, SpanError> {
 }
 
 impl Slabs {
-    /// No slabs yet, over `floor`.
     pub fn new(floor: SimFloor) -> Self {
         Self { slabs: Vec::new(), heads: [0; CLASSES + 1], floor }
     }

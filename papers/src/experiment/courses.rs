@@ -17,7 +17,6 @@ pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", t
 const RELEASE_SECONDS: u64 = 64;
 const SAMPLES: u32 = 240;
 
-/// A course at a rate.
 pub struct Course {
     pub schedule: &'static str,
     /// What is given back by a rate.
@@ -31,7 +30,6 @@ impl Course {
         rate_name(self.release_bytes_per_s)
     }
 
-    /// What the samples say as a whole.
     pub fn summary(&self) -> Summary {
         sim::summary(&self.samples)
     }

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// The environment variable that names a folder of profiles.
 pub const FOLDER: &str = "CRATON_PROFILES";
-/// The name of the built-in profile.
 pub const BUILT_IN: &str = "built-in";
 
 /// The profiles for this process, by name; the built-in one first.

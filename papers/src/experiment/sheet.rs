@@ -88,7 +88,6 @@ pub enum Show {
     Percent(usize),
     /// What went wrong; nothing where nothing did.
     Status,
-    /// By a function of the row.
     By(fn(&Row) -> String),
 }
 
@@ -207,7 +206,6 @@ pub fn groups<'a>(
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 
 pub struct Sheet {
-    /// The document of `--json`.
     pub document: Document<Row>,
     pictures: Vec<(String, String)>,
     pub failed: usize,

@@ -24,11 +24,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Who serves.
     pub from: From,
     /// A type, or a number of bytes.
     pub what: String,
-    /// Objects that are taken at a time.
     pub batch: usize,
 }
 

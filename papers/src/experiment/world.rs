@@ -13,9 +13,7 @@ use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// The heap, and everything around it.
 pub struct World<P: Fit = LongestFreeFirst> {
-    /// The heap.
     pub heap: Temeraire<SimFloor, VirtualClock, P>,
     floor: SimFloor,
     clock: VirtualClock,

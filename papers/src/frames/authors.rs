@@ -35,7 +35,6 @@ pub enum Trees {
 }
 
 impl Trees {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Four, Self::ThirtyTwo];
 
     fn huge(self) -> u32 {
@@ -62,7 +61,6 @@ pub enum Classes {
     Movable,
 }
 
-/// What it is called.
 pub fn name(trees: Trees, classes: Classes) -> &'static str {
     match (trees, classes) {
         (Trees::Four, Classes::Simple) => "llfree4",
@@ -102,7 +100,6 @@ fn find_in(directories: &[PathBuf], trees: Trees) -> Result<PathBuf, String> {
     })
 }
 
-/// An allocator of theirs.
 type Handle = c_void;
 
 /// The library's functions; what each does is said there.
@@ -166,7 +163,6 @@ fn agree(abi: u32, huge: u32, trees: Trees) -> Result<(), String> {
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// The allocator.
 pub struct Authors {
     functions: Functions,
     handle: NonNull<Handle>,

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[repr(align(64))]
 struct Head(AtomicU64);
 
-/// The list.
 pub struct ListCas {
     places: Box<[Place]>,
     order: u32,

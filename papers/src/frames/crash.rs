@@ -34,7 +34,6 @@ const SHARE: usize = 4;
 /// Steps between two looks whether to go on.
 const STEPS: usize = 1 << 10;
 
-/// The names of the files.
 const ZONE: &str = "zone";
 const RECORDS: &str = "records";
 

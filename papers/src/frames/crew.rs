@@ -11,9 +11,7 @@ use craton_lab::machine::processors;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// One of the threads.
 pub struct Member<'a> {
-    /// Its number, from 0.
     pub number: usize,
     together: &'a Barrier,
 }
@@ -48,7 +46,6 @@ pub fn crew<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(
     })
 }
 
-/// Keeps this thread on a processor.
 fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;

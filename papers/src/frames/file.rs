@@ -19,7 +19,6 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;
@@ -56,7 +55,6 @@ impl Shared {
         Ok(mapped)
     }
 
-    /// All of it.
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: so many bytes are mapped from a page on, for as long as this value is there; any bits are a value.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / WORD) }
@@ -105,12 +103,10 @@ impl ZoneFile {
         PAGE_WORDS + sizes.rows + sizes.children.div_ceil(2).next_multiple_of(LINE / WORD)
     }
 
-    /// The zone's page.
     pub fn page(&self) -> &[AtomicU64] {
         &self.shared.words()[..PAGE_WORDS]
     }
 
-    /// The zone's arrays.
     pub fn metadata(&self) -> Metadata<'_> {
         let rows = PAGE_WORDS..PAGE_WORDS + self.sizes.rows;
         let children = self.shared.halves(rows.end..self.shared.words().len());

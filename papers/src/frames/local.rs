@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[repr(align(64))]
 struct First(AtomicU32);
 
-/// The lists.
 pub struct ListLocal {
     places: Box<[Place]>,
     order: u32,

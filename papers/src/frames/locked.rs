@@ -9,7 +9,6 @@ use super::spin::Spin;
 use craton_frames::Request;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The list.
 pub struct ListLocked {
     places: Box<[Place]>,
     order: u32,

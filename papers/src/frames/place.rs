@@ -34,7 +34,6 @@ pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }
 
-/// A doubly linked list.
 #[derive(Debug)]
 pub struct Chain {
     first: AtomicU32,
@@ -48,23 +47,19 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// The first frame.
     pub fn first(&self) -> Option<u32> {
         Some(self.first.load(Relaxed)).filter(|frame| *frame != NONE)
     }
 
-    /// The last frame.
     pub fn last(&self) -> Option<u32> {
         Some(self.last.load(Relaxed)).filter(|frame| *frame != NONE)
     }
 
-    /// Puts a frame before all others.
     pub fn push_first(&self, places: &[Place], frame: u32) {
         let next = self.first.load(Relaxed);
         self.link(places, NONE, frame, next);
     }
 
-    /// Puts a frame behind all others.
     pub fn push_last(&self, places: &[Place], frame: u32) {
         let previous = self.last.load(Relaxed);
         self.link(places, previous, frame, NONE);

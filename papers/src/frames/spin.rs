@@ -18,7 +18,6 @@ pub struct Spin(AtomicBool);
 pub struct Held<'a>(&'a Spin);
 
 impl Spin {
-    /// Waits for it.
     #[inline]
     pub fn lock(&self) -> Held<'_> {
         // ORDERING: pairs with the Release of `drop`, which ends what the last holder did.

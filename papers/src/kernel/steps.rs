@@ -22,10 +22,8 @@ const REST: usize = 60;
 /// The mean life of a process that never ends, in seconds.
 const DAEMON: f64 = 1e9;
 
-/// What happens, in order.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// It.
     pub ops: Vec<Op>,
     /// Places for objects that it uses.
     pub places: usize,

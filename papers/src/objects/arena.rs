@@ -9,12 +9,10 @@ use craton_base::PAGE_SIZE;
 use craton_slab::object::PageSupplier;
 use std::alloc::Layout;
 
-/// No place.
 pub(super) const NONE: usize = usize::MAX;
 /// What an arena's first byte is aligned to: the largest run of pages that is aligned to its size.
 const ALIGN: usize = 64 * PAGE_SIZE;
 
-/// Memory for one allocator.
 #[derive(Debug)]
 pub struct Arena {
     base: *mut u8,
@@ -56,7 +54,6 @@ impl Arena {
         Layout::from_size_align(bytes + ALIGN, 8).expect("an arena is smaller than the address space")
     }
 
-    /// Pages of the arena.
     pub fn pages(&self) -> usize {
         self.used.len()
     }
@@ -94,13 +91,11 @@ impl Arena {
         self.least = self.least.min(first);
     }
 
-    /// The address of an offset.
     #[inline]
     pub(super) fn pointer(&self, at: usize) -> *mut u8 {
         self.base.wrapping_add(at)
     }
 
-    /// The offset of an address.
     #[inline]
     pub(super) fn offset(&self, at: *mut u8) -> usize {
         at as usize - self.base as usize

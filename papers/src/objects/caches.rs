@@ -46,7 +46,6 @@ pub struct Unasked {
 }
 
 impl Unasked {
-    /// Each part with its name.
     pub fn named(self) -> [(&'static str, usize); 5] {
         [
             ("rounding", self.rounding),
@@ -58,7 +57,6 @@ impl Unasked {
     }
 }
 
-/// Craton's caches of objects.
 #[derive(Debug)]
 pub struct Caches {
     arena: Arena,
@@ -96,7 +94,6 @@ impl Caches {
         Ok(Self { arena, caches, of, interval_s: policy.interval_s, seconds: 0 })
     }
 
-    /// Where the memory is that nobody asked for.
     pub fn unasked(&self, requested: usize) -> Unasked {
         let mut parts = Unasked::default();
         let (mut out, mut slabs_bytes) = (0, 0);
@@ -174,7 +171,6 @@ pub struct Sized<S> {
 }
 
 impl<S: Store> Sized<S> {
-    /// For these kinds.
     pub fn new(store: S, kinds: &[Kind]) -> Self {
         Self { store, bytes: kinds.iter().map(|kind| kind.bytes).collect() }
     }

@@ -44,7 +44,6 @@ impl FastFits {
         Self { arena, root: NIL, free: 0 }
     }
 
-    /// Left and right son.
     #[inline]
     fn sons(&self, node: u32) -> (u32, u32) {
         let word = self.arena.word(node as usize * UNIT);

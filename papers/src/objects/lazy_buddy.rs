@@ -55,7 +55,6 @@ fn bytes_of(size: usize) -> usize {
 }
 
 impl LazyBuddy {
-    /// An allocator on an arena of its own.
     pub fn new(arena: Arena) -> Self {
         let bytes = arena.pages() * PAGE_SIZE;
         let size = |size| Size {

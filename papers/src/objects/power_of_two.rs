@@ -42,7 +42,6 @@ fn bytes_of(list: usize) -> usize {
 }
 
 impl PowerOfTwo {
-    /// An allocator on an arena of its own.
     pub fn new(arena: Arena) -> Self {
         Self { usage: vec![0; arena.pages()], arena, free: [NONE; SIZES], count: [0; SIZES] }
     }

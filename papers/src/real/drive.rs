@@ -122,7 +122,6 @@ pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Re
 /// Requests that are sent together, and the answer to them.
 #[derive(Default)]
 struct Batch {
-    /// The number of the first one.
     first: u64,
     request: Vec<u8>,
     answer: Vec<u8>,

@@ -26,7 +26,6 @@ const LEVELS: u32 = 6;
 /// The largest power of two of a size.
 const LARGEST: u32 = 10;
 
-/// One thread's work.
 fn steps(rng: &mut Rng, count: u64) -> u64 {
     let mut held: Vec<Option<Block>> = Vec::new();
     held.resize_with(SLOTS as usize, || None);

@@ -20,11 +20,9 @@ pub fn run(load: &Load) -> u64 {
     bodies.iter().flat_map(|body| body.at).fold(0, |sum, x| sum.wrapping_mul(31).wrapping_add(x.to_bits()))
 }
 
-/// Bodies.
 const BODIES: usize = 20_000;
 /// Steps of the full load.
 const STEPS: u64 = 40;
-/// Time of a step.
 const STEP: f64 = 0.001;
 /// A cell counts as one body when its side is below so many times its distance.
 const OPENING: f64 = 1.2;

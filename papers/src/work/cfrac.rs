@@ -45,7 +45,6 @@ fn split(rng: &mut Rng, allowed: &mut u64) -> u64 {
     search.digest().wrapping_add(u64::from(is_split))
 }
 
-/// A random prime.
 fn prime(rng: &mut Rng) -> u64 {
     loop {
         let candidate = rng.next() >> (64 - PRIME_BITS) | 1 << (PRIME_BITS - 1) | 1;

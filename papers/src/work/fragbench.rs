@@ -41,7 +41,6 @@ const ALLOCATED: u64 = 5;
 /// The load in percent at which the unit is the paper's.
 pub const PAPER_PERCENT: u64 = 1600;
 
-/// The four workloads' names.
 pub const NAMES: [&str; 4] = ["fragbench-w1", "fragbench-w2", "fragbench-w3", "fragbench-w4"];
 
 /// What the workload of that name holds at its peak under a load: the bytes of the live objects, and those of the list of
@@ -55,7 +54,6 @@ pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
     Some((unit, objects * size_of::<Filled>() as u64))
 }
 
-/// The row of the workload of that name.
 fn row(name: &str) -> Option<&'static Row> {
     Some(&ROWS[NAMES.iter().position(|n| *n == name)?])
 }
@@ -94,7 +92,6 @@ pub(super) fn run(row: &Row, load: &Load) -> Outcome {
     heap.outcome
 }
 
-/// The live objects.
 struct Heap {
     rng: Rng,
     unit_bytes: u64,

@@ -59,7 +59,6 @@ fn run(kind: &Kind, load: &Load) -> u64 {
     })
 }
 
-/// The life of one thread.
 fn replace(kind: &Kind, mut estate: Estate) -> Estate {
     let count = estate.left.min(kind.each);
     for _ in 0..count {

@@ -26,9 +26,7 @@ pub fn run(load: &Load) -> u64 {
 const SLOTS: usize = 5;
 /// Steps of the full load.
 const STEPS: u64 = 600;
-/// The smallest block.
 const SMALLEST: u32 = 512 << 10;
-/// The largest block.
 const LARGEST: u32 = 25 << 20;
 
 fn size(rng: &mut Rng) -> usize {

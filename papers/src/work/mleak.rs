@@ -27,7 +27,6 @@ const THREADS: u64 = 5000;
 const OBJECTS: usize = 400;
 const LEFT: usize = 20;
 
-/// The life of one thread.
 fn live(rng: &mut Rng, left: &Mutex<Vec<Filled>>) -> u64 {
     let mut objects: Vec<Filled> = (0..OBJECTS).map(|_| Filled::new(size(rng), rng.next())).collect();
     let stay = objects.drain(..LEFT).collect();

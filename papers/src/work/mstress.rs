@@ -33,7 +33,6 @@ const PLACES: u32 = 500;
 /// Objects that a thread swaps at a time.
 const SWAPPED: usize = 32;
 
-/// The life of one thread.
 fn stress(rng: &mut Rng, objects: u64, places: &[Mutex<Vec<Filled>>]) -> u64 {
     let mut sum = 0u64;
     let mut kept: Vec<Filled> = Vec::new();

@@ -20,29 +20,24 @@ pub fn serve(load: &Load) -> u64 {
     run(&Config { workers: load.threads, requests: load.of(350_000), seed: load.seed, live_mb: 60 }).checksum
 }
 
-/// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Threads that handle requests, at least 1.
     pub workers: usize,
     /// Requests in total, over all workers.
     pub requests: u64,
-    /// Where the random numbers start.
     pub seed: u64,
     /// Live data in the caches at the top of the day, in MiB, over all workers; at least 1.
     pub live_mb: usize,
 }
 
-/// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Requests handled.
     pub requests: u64,
     /// The same for the same requests, seed, workers and live data.
     pub checksum: u64,
 }
 
-/// Runs the workload.
 pub fn run(config: &Config) -> Outcome {
     let workers = config.workers.max(1);
     let outcomes = each(ring(workers, worker::QUEUE), |(number, receiver, sender)| {

@@ -8,7 +8,6 @@ use craton_lab::format::{bytes, count, seconds, table};
 use craton_lab::ratios::{OURS, others};
 use craton_lab::summary::{Figure, Summary, ratio, summarize};
 
-/// How many are shown for each figure.
 const SHOWN: usize = 3;
 
 struct Loss<'a> {

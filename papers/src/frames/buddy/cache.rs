@@ -51,18 +51,15 @@ pub struct Cache {
     frames: AtomicUsize,
 }
 
-/// The number of an order's list.
 fn list_of(order: u32) -> usize {
     if order < 4 { order as usize } else { ORDERS.len() - 1 }
 }
 
 impl Cache {
-    /// Whether blocks of the order are cached.
     pub fn has(order: u32) -> bool {
         ORDERS.contains(&order)
     }
 
-    /// What it holds.
     pub fn frames(&self) -> usize {
         self.frames.load(Relaxed)
     }

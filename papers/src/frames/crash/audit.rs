@@ -13,16 +13,13 @@ use craton_base::atomic::Ordering::Relaxed;
 use craton_frames::{Media, Standard, Zone};
 use std::collections::BTreeSet;
 
-/// The findings after a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Requests that were under way.
     pub under_way: usize,
     /// Of these, requests that lost frames.
     pub losing: usize,
     /// Frames that are allocated, and nobody's.
     pub lost: Vec<usize>,
-    /// Frames that somebody holds.
     pub held: usize,
 }
 

@@ -47,7 +47,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Self { zone, records, holder, processor, rng, blocks, held, most }
     }
 
-    /// Frames that it has.
     pub fn held(&self) -> usize {
         self.held
     }

@@ -40,7 +40,6 @@ struct Row {
     members: BTreeSet<u32>,
 }
 
-/// What the search keeps.
 pub struct Search<'a> {
     n: &'a Num,
     base: Vec<u32>,

@@ -15,7 +15,6 @@ pub type Cover = Vec<Cube>;
 pub struct Space {
     /// Inputs, at most 30.
     pub inputs: usize,
-    /// Outputs.
     pub outputs: u32,
     /// The cube of all points.
     pub full: Cube,

@@ -62,7 +62,6 @@ impl Cube {
         self.0.iter().zip(&other.0).all(|(a, b)| b & !a == 0)
     }
 
-    /// The outputs, a bit for each.
     pub fn outputs(&self) -> u32 {
         self.0.last().copied().unwrap_or(0)
     }
