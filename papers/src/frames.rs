@@ -15,13 +15,11 @@
 pub mod aging;
 pub mod authors;
 mod buddy;
-mod cas;
 pub mod crash;
 mod crew;
 mod durable;
 mod file;
-mod local;
-mod locked;
+mod lists;
 pub mod loops;
 pub mod place;
 mod spin;
@@ -29,14 +27,12 @@ pub mod touched;
 
 use authors::{Authors, Classes, Trees};
 use buddy::Buddy;
-use cas::ListCas;
 use craton_frames::{Cached, Config, Init, Kind, Media, PersistentZone, Request, Sizes, Standard, Zone};
 use craton_lab::arrays::Arrays;
 use craton_lab::scratch::Scratch;
 use durable::WrittenBack;
 use file::ZoneFile;
-use local::ListLocal;
-use locked::ListLocked;
+use lists::{Cas, List, Local, Locked};
 
 /// log2 of the frames in a huge frame.
 pub const HUGE_ORDER: u32 = 9;
@@ -57,6 +53,7 @@ pub trait Frames: Sync {
     fn drain(&self, processor: usize);
 
     /// Free frames, wherever they are kept. Only while no other thread gets or puts.
+    #[cfg(test)]
     fn free_frames(&self) -> usize;
 }
 
@@ -167,9 +164,9 @@ impl Design {
                 let media = WrittenBack::detect().ok_or("this processor has neither clwb nor clflushopt")?;
                 self.in_file(world, media, job)
             }
-            Self::Locked => Ok(job.run(&ListLocked::new(frames, order))),
-            Self::Cas => Ok(job.run(&ListCas::new(frames, order))),
-            Self::Local => Ok(job.run(&ListLocal::new(frames, order, processors))),
+            Self::Locked => Ok(job.run(&List::new(frames, order, Locked::default()))),
+            Self::Cas => Ok(job.run(&List::new(frames, order, Cas::default()))),
+            Self::Local => Ok(job.run(&List::new(frames, order, Local::new(processors)))),
             Self::Buddy => Ok(job.run(&Buddy::new(frames, processors))),
             Self::Authors(trees, classes) => Ok(job.run(&Authors::new(trees, classes, frames, processors)?)),
         }
@@ -203,6 +200,7 @@ impl<M: Media + Sync> Frames for Zone<'_, Standard, M> {
         let _ = Zone::drain(self, processor);
     }
 
+    #[cfg(test)]
     fn free_frames(&self) -> usize {
         Zone::free_frames(self)
     }

@@ -16,15 +16,13 @@ mod lazy_buddy;
 mod power_of_two;
 
 pub use arena::Arena;
-pub use caches::{Caches, Policy, Sized, Unasked};
+pub use caches::{Caches, Policy, Unasked};
 pub use fast_fits::FastFits;
 pub use lazy_buddy::LazyBuddy;
 pub use power_of_two::PowerOfTwo;
 
 /// An allocator of memory of any size, as a kernel's `kmem_alloc` and `kmem_free` are: who frees says how long it was.
 pub trait Store {
-    const NAME: &'static str;
-
     /// Takes so many bytes (1 or more), at a multiple of 8 at the least. `None`: the arena has no pages left.
     fn get(&mut self, bytes: usize) -> Option<*mut u8>;
 

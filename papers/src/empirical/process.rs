@@ -114,17 +114,17 @@ pub struct Process {
     heap_bytes: u64,
     remote_percent: u32,
     expected_objects: f64,
-    left_out: LeftOut,
+    pub left_out: LeftOut,
     /// Seconds of the whole run, and those that have passed.
-    duration_s: f64,
-    now_s: f64,
+    pub duration_s: f64,
+    pub now_s: f64,
     /// Births a second at target 1.
     rate: f64,
     /// The target, as a rate of births and in bytes.
     birth: u64,
-    target_bytes: u64,
-    live_bytes: u64,
-    live_objects: u64,
+    pub target_bytes: u64,
+    pub live_bytes: u64,
+    pub live_objects: u64,
     /// The sum over groups of live objects times bound.
     death_bound: u64,
     course: Course,
@@ -351,38 +351,15 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    pub fn now_s(&self) -> f64 {
-        self.now_s
-    }
-
-    pub fn duration_s(&self) -> f64 {
-        self.duration_s
-    }
-
     /// The live bytes that the schedule asks for now.
-    pub fn target_bytes(&self) -> u64 {
-        self.target_bytes
-    }
-
-    pub fn live_bytes(&self) -> u64 {
-        self.live_bytes
-    }
-
-    pub fn live_objects(&self) -> u64 {
-        self.live_objects
-    }
-
     /// Sizes that are too large for the heap.
-    pub fn left_out(&self) -> LeftOut {
-        self.left_out
-    }
-
     /// Slots that a table of objects should have room for at the start, so that it seldom has to grow.
     pub fn slots_expected(&self) -> usize {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
     }
 
     /// How many objects of each size are live, ascending by size.
+    #[cfg(test)]
     pub fn live_by_size(&self) -> impl Iterator<Item = (u64, u32)> {
         self.sizes.iter().map(|size| (size.bytes, size.live))
     }

@@ -97,7 +97,7 @@ pub fn run(config: &Config) -> Result<Outcome, String> {
             objects: Vec::with_capacity(process.slots_expected()),
             own,
             next,
-            outcome: Outcome { left_out: process.left_out(), ..Outcome::default() },
+            outcome: Outcome { left_out: process.left_out, ..Outcome::default() },
             process,
         })
     };

@@ -14,7 +14,7 @@
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
 use super::{Ask, Findings};
 use crate::kernel::{Heap, Held, Kind, STEPS, Trace, kinds, play};
-use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo, Sized, Store};
+use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo};
 use craton_base::PAGE_SIZE;
 use craton_lab::format::bytes;
 use craton_lab::picture::{Axis, Estimate, Group, Unit};
@@ -65,8 +65,8 @@ fn caches(trace: &Trace, kinds: &[Kind], bytes: usize, policy: Policy) -> Result
     checked(trace, kinds, Caches::new(Arena::with_pages(bytes / policy.page, policy.page), kinds, policy)?)
 }
 
-fn store<S: Store>(trace: &Trace, kinds: &[Kind], bytes: usize, of: fn(Arena) -> S) -> Result<Vec<Held>, String> {
-    checked(trace, kinds, Sized::new(of(Arena::new(bytes / PAGE_SIZE)), kinds))
+fn store<S: Heap>(trace: &Trace, kinds: &[Kind], bytes: usize, of: fn(Arena) -> S) -> Result<Vec<Held>, String> {
+    checked(trace, kinds, of(Arena::new(bytes / PAGE_SIZE)))
 }
 
 fn checked(trace: &Trace, kinds: &[Kind], mut heap: impl Heap) -> Result<Vec<Held>, String> {

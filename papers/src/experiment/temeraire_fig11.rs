@@ -110,12 +110,12 @@ fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<V
         seed: SEED,
         number: 0,
     })?;
-    let stretch = seconds / process.duration_s();
+    let stretch = seconds / process.duration_s;
     let mut world: World<P> = World::new(4 * heap_bytes + (1 << 30));
     let mut out: Vec<PageRange> = Vec::with_capacity(process.slots_expected());
     let mut rows = Vec::with_capacity(seconds as usize + 2);
     while let Some(event) = process.next_event() {
-        let now_s = process.now_s() * stretch;
+        let now_s = process.now_s * stretch;
         world.pass_until((now_s * SECOND_NS as f64) as u64);
         // The heap is filled before the first moment, and the last one has a row of its own.
         if now_s > 0.0 && now_s >= rows.len() as f64 && now_s < seconds {

@@ -9,7 +9,7 @@
 //!
 //! **State.** Full: 16 GiB. Quick: 2 GiB.
 
-use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, runs, table};
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, part, runs, table};
 use super::world::World;
 use super::{Ask, Findings, simulation};
 use craton_base::{Bytes, Density, PageRange, Pages};
@@ -80,8 +80,8 @@ fn play(name: &str, (least, most): (u64, u64), regions: bool, top: u64) -> Resul
                 "regions": regions,
                 "used_bytes": state.used,
                 "backed_bytes": state.backed,
-                "backed_per_used": state.ratio(),
-                "coverage": state.coverage(),
+                "backed_per_used": part(state.backed, state.used),
+                "coverage": part(state.huge, state.backed),
                 "region_hugepages": world.heap.stats().region.0,
                 "status": "ok",
             }));

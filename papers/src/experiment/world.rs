@@ -34,18 +34,6 @@ pub struct State {
     pub limit: u64,
 }
 
-impl State {
-    /// Backed by used bytes; 1 of an empty heap.
-    pub fn ratio(&self) -> f64 {
-        if self.used == 0 { 1.0 } else { self.backed as f64 / self.used as f64 }
-    }
-
-    /// The part of backed bytes on intact hugepages; 0 of an empty heap.
-    pub fn coverage(&self) -> f64 {
-        if self.backed == 0 { 0.0 } else { self.huge as f64 / self.backed as f64 }
-    }
-}
-
 impl<P: Fit> World<P> {
     /// A region of `region_bytes`, rounded up to hugepages. The heap's trackers are never freed.
     pub fn new(region_bytes: u64) -> Self {

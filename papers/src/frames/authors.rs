@@ -110,6 +110,7 @@ struct Functions {
     get: unsafe extern "C" fn(*const Handle, order: u32, thread: usize, stays: bool) -> i64,
     put: unsafe extern "C" fn(*const Handle, frame: usize, order: u32, thread: usize, stays: bool) -> i32,
     drain: unsafe extern "C" fn(*const Handle),
+    #[cfg(test)]
     free_frames: unsafe extern "C" fn(*const Handle) -> usize,
 }
 
@@ -142,6 +143,7 @@ fn functions(library: &Library, trees: Trees) -> Result<Functions, String> {
             get: find(library, "llfree_get")?,
             put: find(library, "llfree_put")?,
             drain: find(library, "llfree_drain")?,
+            #[cfg(test)]
             free_frames: find(library, "llfree_free_frames")?,
         })
     }
@@ -233,6 +235,7 @@ impl Frames for Authors {
         unsafe { (self.functions.drain)(self.handle.as_ptr()) };
     }
 
+    #[cfg(test)]
     fn free_frames(&self) -> usize {
         // SAFETY: as above.
         unsafe { (self.functions.free_frames)(self.handle.as_ptr()) }

@@ -90,7 +90,8 @@ impl Chain {
         if frame == NONE { &self.last } else { &places[frame as usize].previous }
     }
 
-    /// The frames, first to last.
+    /// First to last.
+    #[cfg(test)]
     pub fn iter<'a>(&self, places: &'a [Place]) -> impl Iterator<Item = u32> + 'a {
         let next = |frame: &u32| Some(places[*frame as usize].next.load(Relaxed)).filter(|frame| *frame != NONE);
         std::iter::successors(self.first(), next)

@@ -2,7 +2,7 @@
 //!
 //! **What.** Test, then test-and-set; a long wait yields, so that a holder without a processor gets
 //! one.
-//! **From.** The zone lock of LLFree §2, and ListLocked's.
+//! **From.** The zone lock of LLFree §2, and of its list with a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

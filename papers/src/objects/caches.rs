@@ -1,13 +1,12 @@
-//! A kernel's heap: Craton's caches of objects, or one of the allocators to compare with.
+//! Craton's caches of objects as a kernel's heap.
 //!
 //! **What.** [`Caches`] has slabs of `craton-slab` for each kind of object on one [`Arena`], and
-//! returns idle ones as its [`Policy`] says; [`Sized`] serves each kind by its size from a
-//! [`Store`].
+//! returns idle ones as its [`Policy`] says.
 //! **From.** Bonwick94 §3.1: objects without a cache of their own come from caches by size, here
 //! the size classes of Craton's malloc.
 //! **Unsafe.** Returns objects that the caller says are its own.
 
-use super::{Arena, Store};
+use super::Arena;
 use crate::kernel::{Heap, Kind};
 use craton_base::PAGE_SIZE;
 use craton_slab::object::{ObjectLayout, ObjectSlabs};
@@ -123,13 +122,13 @@ impl Caches {
 
 impl Heap for Caches {
     #[inline]
-    fn get(&mut self, kind: usize) -> Option<*mut u8> {
+    fn get(&mut self, kind: usize, _: usize) -> Option<*mut u8> {
         // SAFETY: the arena is the supplier of all.
         unsafe { self.caches[self.of[kind]].take(&mut self.arena) }.map(|taken| taken.object())
     }
 
     #[inline]
-    unsafe fn put(&mut self, kind: usize, object: *mut u8) {
+    unsafe fn put(&mut self, kind: usize, object: *mut u8, _: usize) {
         let slabs = &mut self.caches[self.of[kind]];
         let constructed = slabs.layout().is_constructed();
         // SAFETY: as the caller says.
@@ -160,39 +159,5 @@ impl Heap for Caches {
 
     fn check(&self) -> Result<(), String> {
         self.caches.iter().try_for_each(|slabs| slabs.check().map_err(|broken| format!("{broken:?}")))
-    }
-}
-
-/// A store that serves each kind by its size.
-#[derive(Debug)]
-pub struct Sized<S> {
-    store: S,
-    bytes: Vec<usize>,
-}
-
-impl<S: Store> Sized<S> {
-    pub fn new(store: S, kinds: &[Kind]) -> Self {
-        Self { store, bytes: kinds.iter().map(|kind| kind.bytes).collect() }
-    }
-}
-
-impl<S: Store> Heap for Sized<S> {
-    #[inline]
-    fn get(&mut self, kind: usize) -> Option<*mut u8> {
-        self.store.get(self.bytes[kind])
-    }
-
-    #[inline]
-    unsafe fn put(&mut self, kind: usize, object: *mut u8) {
-        // SAFETY: as the caller says.
-        unsafe { self.store.put(object, self.bytes[kind]) }
-    }
-
-    fn consumed(&self) -> usize {
-        self.store.consumed()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.store.check()
     }
 }

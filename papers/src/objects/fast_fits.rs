@@ -193,8 +193,6 @@ fn units(bytes: usize) -> u32 {
 }
 
 impl Store for FastFits {
-    const NAME: &'static str = "fast fits";
-
     fn get(&mut self, bytes: usize) -> Option<*mut u8> {
         let len = units(bytes);
         let (mut edge, mut at) = (Edge::Root, self.root);

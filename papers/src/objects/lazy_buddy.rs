@@ -69,6 +69,7 @@ impl LazyBuddy {
     }
 
     /// Blocks that are locally free, and globally.
+    #[cfg(test)]
     pub fn free_blocks(&self) -> (usize, usize) {
         self.sizes.iter().fold((0, 0), |(local, global), size| (local + size.local, global + size.global))
     }
@@ -182,8 +183,6 @@ impl LazyBuddy {
 }
 
 impl Store for LazyBuddy {
-    const NAME: &'static str = "lazy buddy";
-
     #[inline]
     fn get(&mut self, bytes: usize) -> Option<*mut u8> {
         if bytes > CHUNK {

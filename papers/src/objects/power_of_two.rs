@@ -72,8 +72,6 @@ impl PowerOfTwo {
 }
 
 impl Store for PowerOfTwo {
-    const NAME: &'static str = "power-of-two";
-
     #[inline]
     fn get(&mut self, bytes: usize) -> Option<*mut u8> {
         if bytes > 1 << MOST {

@@ -73,12 +73,6 @@ pub struct Outcome {
     pub list_bytes: u64,
 }
 
-/// What the workload of that name does with this load; none if the name is not one of fragbench's four. The peak of a
-/// process's resident memory, less `list_bytes`, divided by `peak_bytes` says what the allocator costs.
-pub fn outcome(name: &str, load: &Load) -> Option<Outcome> {
-    row(name).map(|row| run(row, load))
-}
-
 pub(super) fn run(row: &Row, load: &Load) -> Outcome {
     let mut heap = Heap::new(row, load);
     heap.allocate(row.before);

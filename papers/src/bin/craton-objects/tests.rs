@@ -1,7 +1,8 @@
 use super::*;
+use craton_papers::caching::{From, What};
 
-fn of(line: &str) -> Result<Arguments, clap::Error> {
-    Arguments::try_parse_from(["craton-objects"].into_iter().chain(line.split_whitespace()))
+fn of(line: &str) -> Result<Request, clap::Error> {
+    Request::try_parse_from(["craton-objects"].into_iter().chain(line.split_whitespace()))
 }
 
 #[test]

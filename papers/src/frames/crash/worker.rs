@@ -47,10 +47,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Self { zone, records, holder, processor, rng, blocks, held, most }
     }
 
-    pub fn held(&self) -> usize {
-        self.held
-    }
-
     /// Does one request.
     /// Error: the zone is wrong.
     pub fn step(&mut self) -> Result<(), String> {

@@ -11,8 +11,7 @@ pub fn points(space: &Space) -> Vec<Cube> {
         let value = move |input: usize| if bits >> input & 1 == 1 { ONE } else { ZERO };
         (0..space.inputs).fold(space.full.clone(), |cube, input| cube.with_input(input, value(input)))
     };
-    let of_output =
-        |output: u32| (0..1u32 << space.inputs).map(move |bits| inputs(bits).with_outputs(1u32 << output));
+    let of_output = |output: u32| (0..1u32 << space.inputs).map(move |bits| inputs(bits).with_outputs(1u32 << output));
     (0..space.outputs).flat_map(of_output).collect()
 }
 
