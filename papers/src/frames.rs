@@ -25,7 +25,7 @@ pub mod place;
 mod spin;
 pub mod touched;
 
-use authors::{Authors, Classes, Trees};
+use authors::{Authors, Classes};
 use buddy::Buddy;
 use craton_frames::{Cached, Config, Init, Kind, Media, PersistentZone, Request, Sizes, Standard, Zone};
 use craton_lab::arrays::Arrays;
@@ -95,7 +95,7 @@ pub enum Design {
     /// Buddies, with caches for processors.
     Buddy,
     /// LLFree by its authors, with trees of so many huge frames, and their policies for such classes.
-    Authors(Trees, Classes),
+    Authors(u32, Classes),
 }
 
 impl Design {
@@ -109,8 +109,8 @@ impl Design {
         Self::Cas,
         Self::Local,
         Self::Buddy,
-        Self::Authors(Trees::Four, Classes::Simple),
-        Self::Authors(Trees::ThirtyTwo, Classes::Simple),
+        Self::Authors(4, Classes::Simple),
+        Self::Authors(32, Classes::Simple),
     ];
 
     /// Those written here that this machine can do: not every processor can write a cache line back and go on.

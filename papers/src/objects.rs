@@ -21,6 +21,24 @@ pub use fast_fits::FastFits;
 pub use lazy_buddy::LazyBuddy;
 pub use power_of_two::PowerOfTwo;
 
+use craton_base::PAGE_SHIFT;
+
+/// log2 of the smallest size, and of the largest one, that powers of two are kept of.
+const LEAST: u32 = 4;
+const MOST: u32 = PAGE_SHIFT + 1;
+const SIZES: usize = (MOST - LEAST + 1) as usize;
+
+/// The place among [`SIZES`] of what has room for so many bytes.
+#[inline]
+fn size_for(bytes: usize) -> usize {
+    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
+}
+
+#[inline]
+fn bytes_of(size: usize) -> usize {
+    1 << (size as u32 + LEAST)
+}
+
 /// An allocator of memory of any size, as a kernel's `kmem_alloc` and `kmem_free` are: who frees says how long it was.
 pub trait Store {
     /// Takes so many bytes (1 or more), at a multiple of 8 at the least. `None`: the arena has no pages left.

@@ -16,7 +16,8 @@ use craton_base::{HugePages, PageId, Table};
 use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 use serde::Serialize;
-use std::fmt::{self, Write};
+use serde_json::{Map, Value};
+use std::fmt;
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -259,24 +260,16 @@ pub fn summary(samples: &[Sample]) -> Summary {
 
 /// The samples as text, a line each under one of names, separated by commas.
 pub fn csv(samples: &[Sample]) -> String {
-    let mut text =
-        "time_s,target_bytes,live_bytes,span_bytes,backed_bytes,huge_bytes,free_backed_bytes,released_bytes\n"
-            .to_owned();
-    for s in samples {
-        let _ = writeln!(
-            text,
-            "{:.6},{},{},{},{},{},{},{}",
-            s.time_s,
-            s.target_bytes,
-            s.live_bytes,
-            s.span_bytes,
-            s.backed_bytes,
-            s.huge_bytes,
-            s.free_backed_bytes,
-            s.released_bytes
-        );
-    }
-    text
+    let fields = |sample: &Sample| match serde_json::to_value(sample) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let cell = |value: &Value| {
+        value.as_u64().map_or_else(|| format!("{:.6}", value.as_f64().unwrap_or(0.0)), |n| n.to_string())
+    };
+    let names = fields(&Sample::default()).keys().map(String::as_str).collect::<Vec<_>>().join(",");
+    let line = |sample| fields(sample).values().map(cell).collect::<Vec<_>>().join(",");
+    samples.iter().fold(names, |text, sample| text + "\n" + line(sample).as_str()) + "\n"
 }
 
 #[cfg(test)]

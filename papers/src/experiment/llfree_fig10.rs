@@ -15,7 +15,7 @@
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, lines, percent, runs, table};
 use super::{Ask, Findings};
 use crate::frames::aging::{Aging, Course, State};
-use crate::frames::authors::{self, Classes, Trees};
+use crate::frames::authors::{self, Classes};
 use crate::frames::{Design, GIB, World};
 use craton_lab::machine::processors;
 use craton_lab::picture::{Axis, Unit};
@@ -35,10 +35,10 @@ const PLAYERS: [Player; 8] = [
     ("craton-untold", Design::Craton, false),
     ("craton-strict", Design::Strict, true),
     ("buddy", Design::Buddy, false),
-    ("llfree4", Design::Authors(Trees::Four, Classes::Simple), false),
-    ("llfree4-told", Design::Authors(Trees::Four, Classes::Movable), true),
-    ("llfree32", Design::Authors(Trees::ThirtyTwo, Classes::Simple), false),
-    ("llfree32-told", Design::Authors(Trees::ThirtyTwo, Classes::Movable), true),
+    ("llfree4", Design::Authors(4, Classes::Simple), false),
+    ("llfree4-told", Design::Authors(4, Classes::Movable), true),
+    ("llfree32", Design::Authors(32, Classes::Simple), false),
+    ("llfree32-told", Design::Authors(32, Classes::Movable), true),
 ];
 
 /// The paper's cost after turns by the cost before the first, and its recovered huge frames.

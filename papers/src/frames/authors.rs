@@ -25,32 +25,8 @@ const ABI: u32 = 1;
 /// What builds the libraries.
 const BUILD: &str = "`make frames-peer` builds it";
 
-/// Huge frames of a tree, of which each number is a build of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Trees {
-    /// Their default.
-    Four,
-    /// The paper's.
-    ThirtyTwo,
-}
-
-impl Trees {
-    pub const ALL: [Self; 2] = [Self::Four, Self::ThirtyTwo];
-
-    fn huge(self) -> u32 {
-        match self {
-            Self::Four => 4,
-            Self::ThirtyTwo => 32,
-        }
-    }
-
-    fn file(self) -> &'static str {
-        match self {
-            Self::Four => "llfree4.so",
-            Self::ThirtyTwo => "llfree32.so",
-        }
-    }
-}
+/// Huge frames of a tree, of which each number is a build of its own: their default, and the paper's.
+pub const TREES: [u32; 2] = [4, 32];
 
 /// What their allocator keeps apart, on trees of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,39 +37,39 @@ pub enum Classes {
     Movable,
 }
 
-pub fn name(trees: Trees, classes: Classes) -> &'static str {
+pub fn name(trees: u32, classes: Classes) -> &'static str {
     match (trees, classes) {
-        (Trees::Four, Classes::Simple) => "llfree4",
-        (Trees::Four, Classes::Movable) => "llfree4-movable",
-        (Trees::ThirtyTwo, Classes::Simple) => "llfree32",
-        (Trees::ThirtyTwo, Classes::Movable) => "llfree32-movable",
+        (4, Classes::Simple) => "llfree4",
+        (4, Classes::Movable) => "llfree4-movable",
+        (_, Classes::Simple) => "llfree32",
+        (_, Classes::Movable) => "llfree32-movable",
     }
 }
 
 /// The builds that are there.
-pub fn here() -> Vec<Trees> {
-    Trees::ALL.into_iter().filter(|trees| find(*trees).is_ok()).collect()
+pub fn here() -> Vec<u32> {
+    TREES.into_iter().filter(|trees| find(*trees).is_ok()).collect()
 }
 
 /// A line for each build that is not there, with what to do; nothing if both are.
 pub fn note() -> String {
-    let missing = Trees::ALL.into_iter().filter(|trees| find(*trees).is_err());
+    let missing = TREES.into_iter().filter(|trees| find(*trees).is_err());
     missing.map(|trees| missing_note(trees) + "\n").collect()
 }
 
 /// Without folders of this machine, since it goes into records.
-fn missing_note(trees: Trees) -> String {
-    let (name, huge) = (name(trees, Classes::Simple), trees.huge());
-    format!("{name}: the authors' code with {huge} huge frames a tree is not there; {BUILD}")
+fn missing_note(trees: u32) -> String {
+    let name = name(trees, Classes::Simple);
+    format!("{name}: the authors' code with {trees} huge frames a tree is not there; {BUILD}")
 }
 
-fn find(trees: Trees) -> Result<PathBuf, String> {
+fn find(trees: u32) -> Result<PathBuf, String> {
     let program = craton_cli::place::own().unwrap_or_default();
     find_in(&peers::directories(&program), trees)
 }
 
-fn find_in(directories: &[PathBuf], trees: Trees) -> Result<PathBuf, String> {
-    let paths: Vec<PathBuf> = directories.iter().map(|directory| directory.join(trees.file())).collect();
+fn find_in(directories: &[PathBuf], trees: u32) -> Result<PathBuf, String> {
+    let paths: Vec<PathBuf> = directories.iter().map(|directory| directory.join(format!("llfree{trees}.so"))).collect();
     paths.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
         let tried: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         format!("{}; tried: {}", missing_note(trees), tried.join(", "))
@@ -122,7 +98,7 @@ fn open(path: &Path) -> Result<Library, String> {
 }
 
 /// The functions, if the library's are those declared here, with trees of that size.
-fn functions(library: &Library, trees: Trees) -> Result<Functions, String> {
+fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
     /// # Safety
     /// The function of that name has this type.
     unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
@@ -150,12 +126,12 @@ fn functions(library: &Library, trees: Trees) -> Result<Functions, String> {
 }
 
 /// Whether what a library says of itself is what is expected of it.
-fn agree(abi: u32, huge: u32, trees: Trees) -> Result<(), String> {
+fn agree(abi: u32, huge: u32, trees: u32) -> Result<(), String> {
     if abi != ABI {
         return Err(format!("has functions of version {abi}, and {ABI} is needed; {BUILD} anew"));
     }
-    if huge != trees.huge() {
-        return Err(format!("has {huge} huge frames a tree, and {} were expected; {BUILD} anew", trees.huge()));
+    if huge != trees {
+        return Err(format!("has {huge} huge frames a tree, and {trees} were expected; {BUILD} anew"));
     }
     Ok(())
 }
@@ -181,11 +157,11 @@ unsafe impl Sync for Authors {}
 impl Authors {
     /// All frames are free.
     /// Error: a library that is not there or another one, or a size that their code refuses.
-    pub fn new(trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
+    pub fn new(trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }
 
-    fn of(path: &Path, trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
+    fn of(path: &Path, trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         let library = open(path)?;
         let functions = functions(&library, trees).map_err(|why| format!("{} {why}", path.display()))?;
         let kinds = match classes {

@@ -14,15 +14,10 @@
 //! first, and a bit for each place of a block: globally free. Blocks have no headers.
 //! **Unsafe.** Trusts what [`Store::put`] is given.
 
-use super::Store;
 use super::arena::{Arena, NONE};
-use craton_base::{PAGE_SHIFT, PAGE_SIZE};
+use super::{LEAST, MOST, SIZES, Store, bytes_of, size_for};
+use craton_base::PAGE_SIZE;
 
-/// log2 of the smallest block.
-const LEAST: u32 = 4;
-/// log2 of a chunk.
-const MOST: u32 = PAGE_SHIFT + 1;
-const SIZES: usize = (MOST - LEAST + 1) as usize;
 const CHUNK: usize = 1 << MOST;
 
 /// Blocks of one size.
@@ -42,16 +37,6 @@ struct Size {
 pub struct LazyBuddy {
     arena: Arena,
     sizes: Vec<Size>,
-}
-
-#[inline]
-fn size_for(bytes: usize) -> usize {
-    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
-}
-
-#[inline]
-fn bytes_of(size: usize) -> usize {
-    1 << (size as u32 + LEAST)
 }
 
 impl LazyBuddy {

@@ -9,15 +9,9 @@
 //! the first word; for each page its size as a power of two, or its number of pages.
 //! **Unsafe.** Trusts what [`Store::put`] is given.
 
-use super::Store;
 use super::arena::{Arena, NONE};
-use craton_base::{PAGE_SHIFT, PAGE_SIZE};
-
-/// log2 of the smallest size.
-const LEAST: u32 = 4;
-/// log2 of the largest size that is kept on a list.
-const MOST: u32 = PAGE_SHIFT + 1;
-const SIZES: usize = (MOST - LEAST + 1) as usize;
+use super::{MOST, SIZES, Store, bytes_of, size_for};
+use craton_base::PAGE_SIZE;
 
 /// The allocator of 4.4BSD.
 #[derive(Debug)]
@@ -29,16 +23,6 @@ pub struct PowerOfTwo {
     usage: Vec<u32>,
     /// Free memory of each size.
     count: [usize; SIZES],
-}
-
-/// The place of a size in the lists.
-#[inline]
-fn list_of(bytes: usize) -> usize {
-    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
-}
-
-fn bytes_of(list: usize) -> usize {
-    1 << (list as u32 + LEAST)
 }
 
 impl PowerOfTwo {
@@ -77,7 +61,7 @@ impl Store for PowerOfTwo {
         if bytes > 1 << MOST {
             return self.get_pages(bytes);
         }
-        let list = list_of(bytes);
+        let list = size_for(bytes);
         let mut at = self.free[list];
         if at == NONE {
             at = self.fill(list)?;
