@@ -1,15 +1,11 @@
-//! What a taken and returned object costs: memory alone, and objects that are constructed, cached
-//! and not.
+//! What a taken and returned object costs: memory alone, and constructed objects, cached and not.
 //!
 //! **What.** `craton-objects` runs one [`Request`] in its own process and prints a [`Measurement`]
 //! as a line of JSON. The allocator is the process's `malloc`; Craton's caches of objects, with
-//! `libcraton.so` preloaded; or one in this program without locks: `craton-slab`'s slabs and those
-//! of [`crate::objects`].
+//! `libcraton.so` preloaded; or one in this program without locks: slabs, or [`crate::objects`].
 //!
 //! **From.** Bonwick94 §2 and the two tables of §5.1.
 //! **Units.** Nanoseconds of elapsed time for one object, the loop included: median and least.
-//! **Failure.** A request that the process cannot do, for want of the library, is an error that
-//! says so.
 //! **Unsafe.** Takes raw memory.
 
 mod library;
@@ -125,8 +121,7 @@ pub struct Measurement {
 }
 
 /// Does what is asked.
-/// Error: the process has no such allocator, it refused, or the object is of a kind that it does
-/// not serve.
+/// Error: no such allocator here, it refused, or does not serve such objects.
 pub fn measure(request: &Request) -> Result<Measurement, String> {
     let bytes = match request.what {
         What::Bytes(bytes) => bytes,

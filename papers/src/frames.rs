@@ -2,15 +2,14 @@
 //!
 //! **What.** [`Frames`] is what all of them can do. [`Design::with`] makes one and hands it to a
 //! [`Job`], compiled for each, so that no call but those to [`authors`] is indirect. Free frames
-//! are linked in an array of [`place::Place`]s, not in the frames: 128 GiB are measured without 128
-//! GiB.
+//! are linked in an array of [`place::Place`]s, not in the frames, so that 128 GiB need not be
+//! there.
 //!
 //! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
 //! the descriptions, but for the authors' own library.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
-//! **Failure.** A request that cannot be served yields nothing. Designs that can tell refuse a
-//! wrong free.
+//! **Failure.** What cannot be served yields nothing. Designs that can tell refuse a wrong free.
 
 pub mod aging;
 pub mod authors;

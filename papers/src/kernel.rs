@@ -6,11 +6,9 @@
 //! [`Heap`] the same requests.
 //!
 //! **From.** Bonwick94 §5.2, with the sizes of SunOS 5's structures and a distribution of drivers'
-//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies the counts, not
-//! the kinds.
+//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies these counts.
 //!
 //! **Units.** Bytes; virtual seconds: an [`Op::Second`] for each.
-//! **Failure.** A heap that refuses ends the play with an error that names the object.
 //! **Unsafe.** Returns raw memory to heaps.
 
 mod kinds;

@@ -1,9 +1,8 @@
 //! Allocators of kernel memory, for comparison with slabs.
 //!
 //! **What.** The three that Bonwick94 §5 compares with: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of
-//! SVr4, [`FastFits`] of SunOS 4.1.3. All take their pages from an [`Arena`], so that speeds are
-//! those of the algorithms, and total fragmentation is 1 − requested / [`Store::consumed`]. None
-//! has locks.
+//! SVr4, [`FastFits`] of SunOS 4.1.3. Their pages come from an [`Arena`]; total fragmentation is 1
+//! − requested / [`Store::consumed`]. None has locks.
 //!
 //! **Units.** Bytes; pages of 8 KiB.
 //! **Failure.** `None` when the arena has no pages left; nothing has changed then.

@@ -5,8 +5,7 @@
 //!
 //! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's
 //! law, deaths at rate `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s`
-//! is the profile's live objects, scaled to the heap asked for: a larger heap means longer lives,
-//! not more births.
+//! is the profile's, scaled to the heap: a larger one means longer lives, not more births.
 //!
 //! **How the size follows its target.** At target `f` births come at `f · λ_s`. When the live bytes
 //! are more than one part in [`BAND`] below the target, objects are born in the mixture of the
@@ -21,8 +20,7 @@
 //! each group at its upper bound and then taken with the object's rate over the bound (thinning):
 //! no search over sizes, and whole numbers only, so that sums never drift.
 //!
-//! **Units.** Bytes; seconds of simulated time; rates in parts of [`BIRTHS`], all births at target
-//! 1.
+//! **Units.** Bytes; seconds of simulated time; rates in parts of all births ([`BIRTHS`]).
 
 use super::alias::Alias;
 use super::profile::{Profile, Row};

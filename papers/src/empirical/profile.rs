@@ -1,13 +1,10 @@
 //! What a program allocates: for each size, how often, and how many objects of it are live.
 //!
 //! **What.** A [`Profile`] is read from a file of rows `size in bytes, allocation rate, live
-//! objects`, where blank lines and what follows a `#` are skipped, or computed
-//! ([`Profile::built_in`]).
+//! objects`, without blank lines and what follows a `#`, or computed ([`Profile::built_in`]).
 //! **From.** TEMERAIRE §6.1: distributions sampled from a fleet. The built-in one has the shape
 //! that published distributions of servers share: small sizes, and a tail of large ones.
 //! **Units.** Bytes; births per second of simulated time; objects.
-//! **Failure.** A file that breaks the form is refused with its name, the line, the value and the
-//! rule.
 
 use std::collections::BTreeMap;
 use std::path::Path;

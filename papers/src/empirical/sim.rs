@@ -2,11 +2,7 @@
 //!
 //! **What.** One [`Process`] on slabs and spans of craton-pages' heap over a simulated floor and
 //! clock. No object has memory, so a heap of many GiB takes a few bytes a page, and hours take
-//! minutes (TEMERAIRE §6.2). Without caches of threads and processors, the time that anything
-//! takes, and metadata.
-//! **Units.** Bytes; seconds of simulated time.
-//! **Failure.** A heap that does not fit the simulated region is an error, with what was live by
-//! then.
+//! minutes (TEMERAIRE §6.2). Without metadata, and caches of threads and processors.
 
 use super::process::{self, Event, Process};
 use super::profile::Profile;

@@ -2,8 +2,6 @@
 //!
 //! **What.** [`play`] runs the empirical driver through each course with the built-in profile, with
 //! or without a rate of release; [`rows`] has a row for each sample.
-//!
-//! **Units.** Bytes; seconds of simulated time.
 
 use super::sheet::{Row, json, with};
 use super::{Ask, simulation};

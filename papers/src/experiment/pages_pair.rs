@@ -9,8 +9,7 @@
 //!
 //! **Units.** Nanoseconds for New and Delete together, one thread: best and median of repetitions.
 //!
-//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers back the simulated
-//! bytes.
+//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers are real.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};

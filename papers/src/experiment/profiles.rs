@@ -1,10 +1,6 @@
 //! The profiles that an experiment plays: the user's, or the built-in one.
 //!
-//! **What.** [`here`] reads every `*.csv` of the folder in the environment variable [`FOLDER`], by
-//! name.
-//!
-//! **Failure.** An unreadable folder, one without a profile, and a bad file are errors with its
-//! name.
+//! **What.** [`here`] reads every `*.csv` of the folder that [`FOLDER`] names, by name.
 
 use crate::empirical::profile::Profile;
 use std::ffi::OsStr;

@@ -202,7 +202,7 @@ pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
 
 /// The findings of a sheet. Error: a number that the document cannot hold.
 pub fn findings(mut sheet: Sheet, ratios: Map, notes: &str) -> Result<Findings, String> {
-    let ratios = sheet.ratios(ratios, 3);
+    let ratios = sheet.ratios(|_| ratios, 3);
     let table = table(sheet.rows());
     sheet.findings(format!("ns of an object, taken and given back (median)\n{table}\n{ratios}\n{notes}"))
 }

@@ -2,10 +2,6 @@
 //!
 //! **What.** A [`World`] hands out spans, all pages written, lets time pass, and runs the heap's
 //! background work each second. Hugepages come by advice (`madvise`), as the heap asks by default.
-//!
-//! **Units.** Bytes; nanoseconds of simulated time.
-//!
-//! **Failure.** A span that does not fit the region is an error that says so.
 
 use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
 use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};

@@ -6,8 +6,8 @@
 //! counted from what is allocated and not by the allocator's own counters.
 //!
 //! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
-//! required to free up the possible maximum of huge frames", all that is in as many of the emptiest
-//! ones.
+//! required to free up the possible maximum of huge frames", all that is in as many of the
+//! emptiest.
 //!
 //! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth new in each turn.
 //! *Mixed* is harder: orders 0 to 4, half as many of each as of the one below, and two kinds of

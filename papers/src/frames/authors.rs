@@ -1,16 +1,13 @@
 //! LLFree by its authors, in a library that is loaded where it was built.
 //!
 //! **What.** `make frames-peer` builds their code twice: with 4 huge frames a tree, their default,
-//! and with the paper's 32. [`here`] finds these libraries where peers are, and [`note`] names the
-//! missing ones.
+//! and with the paper's 32. [`here`] finds these, [`note`] names the missing ones.
 //! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
-//! functions. Their crate chooses a block's class from its order alone, or also from whether it
-//! moves: [`Classes`].
+//! functions. Their crate chooses a block's class by its order, or also by whether it moves.
 //! **Failure.** A library that cannot be loaded, or has other functions, is an error that names the
 //! file. A panic of theirs ends the process.
 //! **Threads.** A processor's number is below the number that the allocator was made for.
-//! **Unsafe.** Calls functions by their declared types; the library's version must be the one
-//! declared.
+//! **Unsafe.** Calls functions by their declared types, if the library's version is ours.
 
 use super::Frames;
 use craton_frames::{Kind, Request};

@@ -6,7 +6,6 @@
 //! frees what was lost, and leaves the zone for the next process, closed or as a crash would.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
-//! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
 
 pub(crate) mod audit;
 mod records;

@@ -2,8 +2,7 @@
 //!
 //! **What.** [`crew`] runs each member on its own thread, pinned to one of the processors that this
 //! process may use. [`Member::time`] waits for all others before it begins.
-//! **Failure.** Members share processors where there are too few; one that cannot be pinned runs
-//! anywhere.
+//! **Failure.** Too few processors are shared; a member that cannot be pinned runs anywhere.
 //! **Unsafe.** Pins by a call of the C library.
 
 use crate::work::crew::each;

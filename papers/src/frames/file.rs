@@ -3,10 +3,8 @@
 //! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] has a zone's page, rows and
 //! children in a file, each from a cache line on, and the rest in its own memory.
 //! **From.** LLFree §5.7, where the file is persistent memory that is mapped directly (DAX).
-//! **Threads.** What a process has stored is in the file however it ends: the mapping is the
-//! system's.
-//! **Failure.** A file that cannot be made, read or mapped is an error that names it, with the
-//! reason.
+//! **Threads.** What a process has stored is in the file however it ends.
+//! **Failure.** A file that cannot be made, read or mapped is an error that names it.
 //! **Unsafe.** Makes slices of atomic words of a mapping.
 
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

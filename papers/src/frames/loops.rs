@@ -2,8 +2,7 @@
 //!
 //! **What.** [`Loops`] runs them on an allocator. *Bulk*: each thread allocates its part and frees
 //! it in the same order. *Random*: it frees as many blocks of any thread, shuffled; only frees
-//! count. *Repeat*: it allocates one block and frees it, again and again, while all parts are
-//! allocated.
+//! count. *Repeat*: one block, again and again, while all parts are allocated.
 //! **From.** LLFree §5.1, but a thread's part does not depend on how many threads there are.
 //! **Units.** Nanoseconds for each operation, the mean over threads.
 //! **Failure.** An allocator that has no block left, or refuses one of its own, fails with that.

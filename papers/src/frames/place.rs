@@ -1,8 +1,6 @@
-//! An array that stands for the frames' own memory, or for Linux's array of `struct page`: a cache
-//! line for each frame.
+//! What stands for the frames' memory, or for Linux's `struct page`s: a cache line for each.
 //!
-//! **What.** A [`Place`] has room for two links and a mark. A [`Chain`] is a doubly linked list of
-//! places.
+//! **What.** A [`Place`] has two links and a mark. A [`Chain`] is a doubly linked list of them.
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
 //! **Threads.** All accesses are relaxed: the holder of the chain's lock uses it.
 

@@ -1,7 +1,6 @@
 //! A lock that is waited for by looking at it.
 //!
-//! **What.** Test, then test-and-set; a long wait yields, so that a holder without a processor gets
-//! one.
+//! **What.** Test, then test-and-set; a long wait yields to a holder without a processor.
 //! **From.** The zone lock of LLFree §2, and of its list with a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};

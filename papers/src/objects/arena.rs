@@ -1,8 +1,7 @@
 //! Pages for the allocators that are compared.
 //!
-//! **What.** A fixed range of memory, handed out by runs of pages, the lowest first. Places are
-//! named by their offset; allocators link free memory through [`Arena::word`] and
-//! [`Arena::set_word`].
+//! **What.** A fixed range of memory, handed out by runs of pages, the lowest first. Offsets name
+//! places; free memory is linked by [`Arena::word`] and [`Arena::set_word`].
 //! **Unsafe.** Owns the memory, and reads and writes it.
 
 use craton_base::PAGE_SIZE;

@@ -8,8 +8,7 @@
 //! - reclaiming, 1: the block becomes globally free;
 //! - accelerated, 0: so does a locally free one besides.
 //!
-//! Where we differ: one pool of chunks of two pages, which go back when they are whole; SVr4 has
-//! two.
+//! Where we differ: one pool of chunks of two pages, which go back when whole; SVr4 has two.
 //! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks
 //! first, and a bit for each place of a block: globally free. Blocks have no headers.
 //! **Unsafe.** Trusts what [`Store::put`] is given.

@@ -3,8 +3,8 @@
 //! **From.** McKusick & Karels, "Design of a General Purpose Memory Allocator for the 4.3BSD UNIX
 //! Kernel", USENIX Summer 1988. A request is rounded up to a power of two and served from that
 //! size's list, which is filled from a page at a time; an array has each page's size, so that
-//! memory has no headers. More than two pages are rounded to whole pages and go back when freed;
-//! smaller memory never does.
+//! memory has no headers. More than two pages are whole pages and go back when freed; smaller
+//! memory never does.
 //! **State.** A list for each size from 16 bytes to two pages, the last freed first, linked through
 //! the first word; for each page its size as a power of two, or its number of pages.
 //! **Unsafe.** Trusts what [`Store::put`] is given.

@@ -1,8 +1,7 @@
 //! Random replacement in a large array of slots.
 //!
-//! **What.** Each step picks a slot: frees the block in it, or fills it with one of random size. A
-//! few slots change all the time and most hardly ever, so that blocks of all ages lie between each
-//! other.
+//! **What.** Each step picks a slot: frees the block in it, or fills it with one of random size.
+//! Few slots change all the time, most hardly ever: blocks of all ages lie side by side.
 //! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018): slots by
 //! Pareto's law, sizes to 1 KiB, each power of two half as likely as the one before. Ours draws
 //! whole numbers, and writes both ends of a block where the original clears all of it.

@@ -4,8 +4,7 @@
 //! the masses from below; moves every body by the pull of the cells; and drops the tree. So tens of
 //! thousands of small nodes live for a step and die together.
 //! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324,
-//! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), which Hoard's evaluation and mimalloc-bench
-//! run.
+//! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), as Hoard and mimalloc-bench.
 //! **State.** Sums in a fixed order, with no operation but + − × ÷ √: the same on any machine.
 //! **Units.** The cube in which the bodies start has side 1, and the gravitational constant is 1.
 

@@ -1,8 +1,7 @@
 //! Factoring by the continued-fraction method.
 //!
 //! **What.** Splits numbers of 35 digits, each the product of two primes, with the big numbers of
-//! `num-bigint`: every operation allocates its result, a block of 8 to 32 B that is freed a moment
-//! later. Little is live.
+//! `num-bigint`: every result is a block of 8 to 32 B that is freed a moment later.
 //!
 //! **From.** cfrac (Dave Barrett), of Zorn and Grunwald, "Empirical measurements of six
 //! allocation-intensive C programs" (1992), since in the suites of Hoard and mimalloc-bench. Ours

@@ -4,8 +4,7 @@
 //! the live ones, After allocates objects of another distribution. Before and After each allocate
 //! five units of memory, and free random objects so that the live data stay within one unit.
 //! **From.** NVAlloc (Dang et al., ASPLOS 2022) §3.2 and Table 1, after RAMCloud's log-structured
-//! memory (Rumble et al., FAST 2014). The paper's unit is 1 GB; ours is 64 MiB at full load, 1 GiB
-//! at 1600 %.
+//! memory (Rumble et al., FAST 2014). The paper's unit is 1 GB; ours is 64 MiB at full load.
 //! **Cost.** The list of the live objects, 16 B for each, has its final size from the start and
 //! takes no part in the fragmentation; [`Outcome::list_bytes`] counts it.
 

@@ -4,9 +4,8 @@
 //! counts words, groups records, turns strings around, builds and walks trees, and fills in
 //! letters. Some results stay until a later one takes their place.
 //!
-//! **From.** The interpreters that allocation studies have measured since Zorn and Grunwald's perl
-//! and gawk (1992), such as Detlefs, Dosser and Zorn, "Memory allocation costs in large C and C++
-//! programs" (1994).
+//! **From.** The interpreters of allocation studies: Zorn and Grunwald's perl and gawk (1992),
+//! Detlefs, Dosser and Zorn, "Memory allocation costs in large C and C++ programs" (1994).
 //!
 //! **Units.** Rounds: one script each, of random size.
 //!

@@ -2,7 +2,7 @@
 //!
 //! **What.** Waves of short-lived threads: each allocates objects of many sizes, frees most of
 //! them, leaves some to later threads, and frees what it finds. What a thread cached must reach
-//! others when it ends.
+//! others.
 //! **From.** mimalloc-bench's mleak, by its description.
 
 use super::Load;

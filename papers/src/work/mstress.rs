@@ -1,8 +1,7 @@
 //! Objects that outlive rounds, threads and owners.
 //!
 //! **What.** In each round new threads allocate objects, mostly small ones, keep a part of them,
-//! free others, and swap what they keep through a shared array: so objects move to threads that
-//! live later.
+//! free others, and swap what they keep through a shared array, to threads that live later.
 //! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
 //! action", 2019).
 

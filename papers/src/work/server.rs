@@ -7,8 +7,7 @@
 //! **From.** No paper's: the mixture that they all describe of servers.
 //! **State.** Worker `w` of `n` handles the requests `w, w + n, …`, each made from the seed and its
 //! number: the checksum depends on neither the threads' timing nor the allocator.
-//! **Threads.** Each worker sends to the next in a ring and never waits: it frees what does not
-//! fit.
+//! **Threads.** Each worker sends to the next one, and frees what does not fit.
 
 mod worker;
 

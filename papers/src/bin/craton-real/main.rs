@@ -1,7 +1,6 @@
 //! `craton-real`: lists the real programs that can be loads, and prepares one.
 //!
 //! **What.** The door to [`craton_papers::real`] for scripts and people.
-//! **Failure.** Wrong usage is exit status 2. A program that is missing, or inputs that cannot be made, are status 1.
 
 use clap::Parser;
 use craton_lab::print::print;

@@ -1,7 +1,6 @@
 //! Where Craton loses most, with the figures that may say why: by time and by memory, the workloads
-//! on which the best peer is furthest ahead, with both sides' user and system time, faults and
-//! resident sets. System time or faults point at memory returned and taken again, user time at
-//! instructions or misses.
+//! on which the best peer is furthest ahead, with both sides' figures. System time or faults point
+//! at memory returned and taken again, user time at instructions or misses.
 
 use super::Result;
 use craton_lab::format::{bytes, count, seconds, table};

@@ -2,8 +2,7 @@
 //!
 //! **What.** Expands the square root of N. Each step yields a number A whose square leaves a small
 //! remainder ±Q modulo N, below 2√N. Each Q that splits into small primes is a relation. Relations
-//! whose product is a square give X² = Y² modulo N, and in half of the cases X − Y shares a factor
-//! with N.
+//! whose product is a square give X² = Y² modulo N; often X − Y shares a factor with N.
 //!
 //! **From.** Morrison and Brillhart, "A method of factoring and the factorization of F7" (1975),
 //! with one large prime a relation, and the early abort of Pomerance and Wagstaff (1983).

@@ -1,7 +1,6 @@
 //! Cubes: products of literals, each a small object on the heap.
 //!
-//! **From.** The positional notation of Brayton et al. (1984), §2: what combines two cubes makes a
-//! third.
+//! **From.** The positional notation of Brayton et al. (1984), §2: two cubes make a third.
 //! **State.** Two bits an input, 16 inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no
 //! point. Inputs beyond the last stay 11. The last word has a bit for each output of the cube.
 
