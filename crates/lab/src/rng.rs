@@ -4,7 +4,7 @@
 //! and a mixer, so that neighbouring seeds, such as the numbers of requests, give unrelated sequences.
 
 /// A sequence of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rng(u64);
 
 /// 2^64 divided by the golden ratio, odd.

@@ -1,7 +1,6 @@
 //! `craton-real`: lists the real programs that can be loads, and prepares one.
 //!
 //! **What.** The door to [`craton_papers::real`] for scripts and people.
-//! **Failure.** Wrong usage is exit status 2. A program that is missing, or inputs that cannot be made, are status 1.
 
 use clap::Parser;
 use craton_lab::print::print;
@@ -71,20 +70,4 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(line: &str) -> Result<Request, clap::Error> {
-        Request::try_parse_from(["craton-real"].into_iter().chain(line.split_whitespace()))
-    }
-
-    #[test]
-    fn arguments_are_read() {
-        let perl = |line, slow| matches!(of(line), Ok(Request::Prepare { name, quick, .. }) if name.name == "perl" && quick != slow);
-        assert!(perl("prepare perl d", true) && perl("prepare perl d --quick", false));
-        assert!(matches!(of("list"), Ok(Request::List)) && REAL.iter().all(|real| list().contains(real.about)));
-        for (line, part) in [("", "list"), ("prepare perl", "<DIR>"), ("prepare no-such d", "'no-such'")] {
-            assert!(of(line).is_err_and(|why| why.to_string().contains(part) && why.exit_code() == 2), "{line}");
-        }
-    }
-}
+mod tests;
