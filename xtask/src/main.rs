@@ -13,7 +13,7 @@ usage: cargo xtask tidy [--fix | --arrows [CRATE] | --unsafe]
        cargo xtask test [--units | --nightly]
 
 tidy checks what the compiler does not: arrows between crates and between modules, file sizes, reasons of
-unsafe files and memory orderings, generated blocks of documents, words and paths that do not belong in the tree.
+unsafe files and memory orderings, generated blocks of documents, names in the linker script, words and paths that do not belong in the tree.
   --fix      write the generated blocks
   --arrows   print for each crate its arrows between modules, and the largest circle;
              of one CRATE, the files from the bottom up, each with those that it names

@@ -2,8 +2,7 @@
 //!
 //! **What.** For each crate below `crates/`, the graph of files and the paths by which they name
 //! each other, without tests. Re-exported names count for the declaring file. No cycle has more
-//! than [`MOST`] files; the layers of a crate in [`ORDERS`] have none: each names only those before
-//! it.
+//! than [`MOST`] files; the layers of a crate in [`ORDERS`] name only those before them.
 
 use super::files::File;
 use super::lex::Source;
@@ -14,82 +13,20 @@ use std::fmt::Write;
 const MOST: usize = 8;
 
 /// Crates with layers, from the bottom up. A module below a named one belongs to its layer.
-const ORDERS: [(&str, &[&str]); 2] = [
+const ORDERS: [(&str, &str); 2] = [
     (
         "heap",
-        &[
-            "misuse",
-            "hooks",
-            "mark",
-            "page_map",
-            "page_heap",
-            "gate",
-            "record",
-            "search",
-            "shard",
-            "huge",
-            "thread_cache",
-            "heap",
-            "spans",
-            "limits",
-            "morph",
-            "central",
-            "large",
-            "huge_object",
-            "owned",
-            "find",
-            "refill",
-            "beyond",
-            "cpu_cache",
-            "maintain",
-            "shape",
-            "model",
-        ],
+        "misuse hooks mark page_map page_heap gate record search shard huge thread_cache heap spans limits \
+         morph central large huge_object owned find refill beyond cpu_cache maintain shape",
     ),
     (
         "malloc",
-        &[
-            "here",
-            "errno",
-            "options::wrong",
-            "options::environment",
-            "observe::text",
-            "observe::segment",
-            "observe::mailbox",
-            "observe::trace",
-            "start::page_heap",
-            "thread::admission",
-            "thread::registry",
-            "thread::nested::area",
-            "govern::background",
-            "govern::limits",
-            "statics",
-            "thread::tls",
-            "thread::mode",
-            "thread::nested",
-            "observe::report",
-            "govern",
-            "hooks",
-            "debug",
-            "thread::leave",
-            "start",
-            "govern::actions",
-            "thread::life",
-            "fork",
-            "front",
-            "observe::recording",
-            "heaps",
-            "caches",
-            "hints",
-            "batch",
-            "sizes",
-            "options",
-            "observe::stats",
-            "observe::json",
-            "observe::inspect",
-            "options::remote",
-            "start::lifecycle",
-        ],
+        "here errno options::wrong options::environment observe::text observe::segment observe::mailbox \
+         observe::trace start::page_heap thread::admission thread::registry thread::nested::area \
+         govern::background govern::limits statics thread::tls thread::mode thread::nested observe::report \
+         govern hooks debug thread::leave start govern::actions thread::life fork front observe::recording \
+         heaps caches hints batch sizes options observe::stats observe::json observe::inspect options::remote \
+         start::lifecycle",
     ),
 ];
 
@@ -344,8 +281,8 @@ impl Unit<'_> {
         }
     }
 
-    fn order(&self) -> Option<&'static [&'static str]> {
-        ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
+    fn order(&self) -> Option<impl Iterator<Item = &'static str>> {
+        ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| order.split_whitespace())
     }
 
     /// A module's layer, by the longest matching name; the root and unlisted modules are above all.
@@ -353,8 +290,8 @@ impl Unit<'_> {
         let Some(order) = self.order() else { return 0 };
         let path = self.modules[module].path.join("::");
         let lies_in = |name: &str| path == name || path.starts_with(&format!("{name}::"));
-        let named = order.iter().enumerate().filter(|(_, name)| lies_in(name));
-        named.max_by_key(|(_, name)| name.len()).map_or(order.len(), |(i, _)| i)
+        let named = order.enumerate().filter(|(_, name)| lies_in(name));
+        named.max_by_key(|(_, name)| name.len()).map_or(usize::MAX, |(i, _)| i)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Every file of tests is part of a program of tests: beside `tests/main.rs` or
-//! `tests/NAME/main.rs` cargo does not look for others, and one that no such program names would
-//! never run.
+//! `tests/NAME/main.rs` cargo looks for no others, and one that no program names never runs.
 
 use super::Complaint;
 use super::files::File;
