@@ -74,7 +74,6 @@ pub struct Run {
     /// Record what the program asks of its page heap into FILE, for `craton replay`; %p stands for the process's number
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    #[allow(missing_docs)] // Its help is made from the table of options.
     #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting(), help = options())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments

@@ -4,17 +4,14 @@ use crate::terminal;
 use craton_lab::measure::Progress;
 use std::time::{Duration, Instant};
 
-/// The cells of the bar.
 const CELLS: usize = 24;
 
-/// The line.
 pub struct Line {
     line: terminal::Progress,
     start: Instant,
 }
 
 impl Line {
-    /// An empty line.
     pub fn start() -> Self {
         Self { line: terminal::Progress::start(), start: Instant::now() }
     }

@@ -1,7 +1,6 @@
 //! `craton replay`: a recorded trace on a page heap in simulated memory.
 //!
-//! **What.** Reads and checks the whole file, plays it with the settings asked for, and prints what came of it; the lab does
-//! the work.
+//! **What.** Checks the whole file, has the lab play it with the settings, and prints the outcome.
 //!
 //! **Failure.** An unknown heap, key or value is wrong usage (status 2) and names what there is; a file that cannot be played is
 //! status 1, with the place in it.
@@ -23,7 +22,6 @@ use std::process::ExitCode;
 /// The options, and their values.
 const OPTIONS: &str = "release_rate=BYTES, regions=0|1, fit=lfr|fullest|best, thp=auto|always|never";
 
-/// A row of the document.
 #[derive(Serialize)]
 struct Row {
     trace: String,
@@ -35,7 +33,6 @@ struct Row {
     outcome: Outcome,
 }
 
-/// Does what `craton replay` was asked for.
 pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     let policy = policy(heap(&args.heap)?, &args.options)?;
     let mut json = Output::json(args.json.as_deref())?;
@@ -72,14 +69,12 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The heap of a name.
 fn heap(name: &str) -> Result<HeapName, Failure> {
     let known = HEAPS.iter().find(|(known, _)| *known == name).map(|(_, heap)| *heap);
     let names = HEAPS.map(|(name, _)| name).join(", ");
     known.ok_or_else(|| Failure::Usage(format!("--heap {name}: no such heap; there are: {names}")))
 }
 
-/// The settings that options ask for.
 fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
     let mut policy = Policy { heap, ..Policy::default() };
     for option in options {

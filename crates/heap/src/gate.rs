@@ -42,25 +42,21 @@ impl Gate {
         }
     }
 
-    /// Sets both limits.
     pub fn set(&self, soft: Option<u64>, hard: Option<u64>) {
         self.soft.store(soft.unwrap_or(0), Relaxed);
         self.hard.store(hard.unwrap_or(0), Relaxed);
         self.rearm();
     }
 
-    /// The soft limit.
     pub fn soft(&self) -> Option<u64> {
         Some(self.soft.load(Relaxed)).filter(|s| *s > 0)
     }
 
-    /// The hard limit.
     #[inline]
     pub fn hard(&self) -> Option<u64> {
         Some(self.hard.load(Relaxed)).filter(|h| *h > 0)
     }
 
-    /// The tighter of both limits.
     pub fn tightest(&self) -> Option<u64> {
         self.soft().into_iter().chain(self.hard()).min()
     }
@@ -132,12 +128,10 @@ impl Gate {
         self.huge.load(Relaxed)
     }
 
-    /// Adds bytes of a huge object.
     pub fn add_huge(&self, bytes: u64) {
         self.huge.fetch_add(bytes, Relaxed);
     }
 
-    /// Subtracts bytes of a huge object.
     pub fn remove_huge(&self, bytes: u64) {
         self.huge.fetch_sub(bytes, Relaxed);
     }

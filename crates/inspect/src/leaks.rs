@@ -31,9 +31,7 @@ const PIECE: usize = 1 << 16;
 
 /// An object that was lost, and what only it leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Group {
-    /// Where it begins.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub address: u64,
     pub object_bytes: u64,
@@ -61,16 +59,12 @@ pub struct Site {
     pub example: u64,
 }
 
-/// What a search found.
 #[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Leaks {
     /// Objects that are out, and their bytes.
     pub objects: u64,
     pub bytes: u64,
-    /// Bytes of the roots.
     pub root_bytes: u64,
-    /// Objects that are lost.
     pub lost_objects: u64,
     pub lost_bytes: u64,
     /// What was lost, by size of the object on top, and the largest first.
@@ -255,7 +249,6 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     groups
 }
 
-/// The name of an object's cache; empty for malloc.
 fn cache_of(heap: &Heap<'_>, object: Object) -> String {
     let id = match object.kind {
         Kind::Cached(id) => Some(id),
@@ -313,7 +306,6 @@ fn is_root(map: &Map, behind: Option<&Map>) -> bool {
     map.readable && (map.writable || was_written) && !map.path.starts_with("/dev/") && !map.path.starts_with("[v")
 }
 
-/// A range without another.
 fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
     let parts = if from >= end || to <= start { [(start, end), (0, 0)] } else { [(start, from), (to, end)] };
     parts.into_iter().filter(|(start, end)| start < end)

@@ -121,7 +121,6 @@ impl Live {
         }
     }
 
-    /// Writes to its memory.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), String> {
         let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let remote = libc::iovec { iov_base: at as *mut _, iov_len: bytes.len() };
@@ -208,18 +207,15 @@ fn registers(id: u32) -> Thread {
     Thread::new(id, sets.into_iter().filter(|(which, bytes)| *which == NT_PRSTATUS || !bytes.is_empty()).collect())
 }
 
-/// The threads of a process, by number.
 fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Whether a thread of a process has ended, or is gone.
 pub(crate) fn is_zombie(pid: u32, id: u32) -> bool {
     matches!(state(pid, id), None | Some('Z' | 'X'))
 }
 
-/// Whether a process stands still, by a signal or under a debugger.
 pub(crate) fn is_stopped(pid: u32) -> bool {
     matches!(state(pid, pid), Some('T' | 't'))
 }

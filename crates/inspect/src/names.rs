@@ -62,14 +62,12 @@ impl Image {
     }
 }
 
-/// Names of a process's functions.
 pub struct Names<'m> {
     memory: &'m dyn Memory,
     images: RefCell<HashMap<String, Option<Image>>>,
 }
 
 impl<'m> Names<'m> {
-    /// None looked up yet.
     pub fn new(memory: &'m dyn Memory) -> Self {
         Self { memory, images: RefCell::new(HashMap::new()) }
     }

@@ -33,30 +33,23 @@ const LONGER: Duration = Duration::from_secs(5);
 /// A longer list of caches is damage.
 const MOST_CACHES: usize = 1 << 20;
 
-/// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The process has set the settings, but for those that it refused.
     Done(Vec<Refused>),
-    /// The process has not looked yet. It will set them in its next slow request.
-    Waits {
-        /// It stands still, by a signal or under a debugger.
-        stopped: bool,
-    },
+    /// The process, which may be `stopped`, sets them in its next slow request.
+    Waits { stopped: bool },
 }
 
-/// A setting that a process has refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The setting, `key=value`.
     pub setting: String,
-    /// What is wrong with it.
     pub why: String,
     /// It waited there: an earlier request asked for it.
     pub waited: bool,
 }
 
-/// The mailbox of a process.
 struct Mailbox {
     process: Live,
     table: Table,

@@ -17,14 +17,7 @@ pub struct Bell {
     rung: AtomicU32,
 }
 
-impl Default for Bell {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Bell {
-    /// A silent bell.
     pub const fn new() -> Self {
         Self { rung: AtomicU32::new(0) }
     }
@@ -58,7 +51,6 @@ impl Bell {
         self.rung.store(0, Ordering::Relaxed);
     }
 
-    /// Whether it was rung.
     pub fn is_rung(&self) -> bool {
         // ORDERING: Acquire pairs with the Release in `ring`.
         self.rung.load(Ordering::Acquire) & OURS == 1

@@ -1,7 +1,6 @@
 //! A copy of the process, to read its memory while it stands still.
 //!
-//! **Unsafe.** Calls `clone` past the C library, so that no fork handler runs and no signal reports
-//! the copy's end.
+//! **Unsafe.** Calls `clone` past the C library: no fork handler runs, no signal reports the end.
 
 /// Runs `f` in a copy of the process with the calling thread alone; returns its result, 0 to 255,
 /// or `None` if refused. `f`'s writes vanish. It takes no lock: another thread may have held it.

@@ -1,6 +1,5 @@
 //! Numbers in decimal, read and written without memory.
 
-/// The digits of a number.
 pub struct Decimal {
     digits: [u8; Decimal::MOST],
     from: usize,
@@ -9,7 +8,6 @@ pub struct Decimal {
 impl Decimal {
     const MOST: usize = 20;
 
-    /// Writes a number.
     #[inline(never)]
     pub fn new(number: u64) -> Self {
         let mut decimal = Self { digits: [0; Self::MOST], from: Self::MOST };

@@ -2,8 +2,7 @@
 //!
 //! **What.** A waiter reads the event's count, tests its condition, and else sleeps until the count
 //! changes: an event between test and sleep ends the sleep at once.
-//! **Threads.** The announcer changes its state first; both sides test under their lock, which
-//! orders it.
+//! **Threads.** The announcer changes its state first; both sides test it under their lock.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,7 +14,6 @@ pub struct Event {
 }
 
 impl Event {
-    /// Has never happened.
     pub const fn new() -> Self {
         Self { times: AtomicU32::new(0) }
     }

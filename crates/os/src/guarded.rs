@@ -1,5 +1,4 @@
-//! Address space whose pages are opened and closed; closed pages fault. Ranges are whole machine
-//! pages, in bytes.
+//! Address space of open and closed pages; the latter fault. Ranges: whole machine pages, in bytes.
 //!
 //! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
 //! beyond it, [`open`] and [`close`] refuse without a change.
@@ -49,7 +48,6 @@ fn open_zeros(at: usize, bytes: usize) -> bool {
 pub struct Opened<const WORDS: usize>([AtomicU64; WORDS]);
 
 impl<const WORDS: usize> Opened<WORDS> {
-    /// None yet.
     #[expect(clippy::new_without_default, reason = "a value to begin a static with")]
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; WORDS])

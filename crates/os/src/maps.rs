@@ -9,16 +9,13 @@ use crate::{process, thp};
 
 const MAPS: &[u8] = b"/proc/self/maps";
 
-/// A mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping<'a> {
     /// First byte.
     pub start: usize,
     /// Behind the last byte.
     pub end: usize,
-    /// May be read.
     pub readable: bool,
-    /// May be written.
     pub writable: bool,
     /// Where in the file it begins.
     pub offset: usize,
@@ -127,7 +124,6 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// Asks the system.
     pub fn ask() -> Self {
         // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
         Self { fd: unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) } }

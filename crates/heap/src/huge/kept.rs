@@ -32,7 +32,6 @@ impl Place {
     }
 }
 
-/// The kept mappings.
 pub struct Kept {
     places: [Place; PLACES],
     bytes: usize,
@@ -52,10 +51,8 @@ impl Kept {
         ("kept.place.len", offset_of!(Place, entry) + offset_of!(Entry, bytes)),
     ];
 
-    /// Nothing kept.
     pub const NONE: Self = Self { places: [Place::NONE; PLACES], bytes: 0, allowed: 0, gone: 0, gone_ns: 0 };
 
-    /// Bytes kept.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

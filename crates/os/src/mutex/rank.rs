@@ -3,8 +3,7 @@
 //! **What.** A thread that holds a lock waits only for locks of a higher rank; `fork` takes all
 //! locks in this order, several of one rank too. Locks without a rank and non-blocking attempts are
 //! unchecked. A violation aborts with a line that names both ranks.
-//! **State.** Debug builds count held locks by thread and rank in a small table; release builds
-//! keep nothing.
+//! **State.** Debug builds count held locks by thread and rank in a table; release builds nothing.
 
 /// What a lock is around, in the order in which a thread may take them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -16,15 +15,10 @@ pub enum Rank {
     SetUp,
     /// The program's function for its soft limit.
     LimitCallback,
-    /// The list of thread caches.
     ThreadCaches,
-    /// The table of heaps with names.
     HeapTable,
-    /// A heap with a name.
     NamedHeap,
-    /// The table of object caches.
     CacheTable,
-    /// An object cache.
     ObjectCache,
     /// The per-CPU arrays of object caches, while they are made.
     CacheArrays,
@@ -32,21 +26,15 @@ pub enum Rank {
     SizeClass,
     /// Slabs with objects of two classes.
     Morphs,
-    /// The page heap.
     Pages,
-    /// Huge objects.
     Huge,
-    /// The debugging kit's quarantine.
     KitQuarantine,
-    /// The debugging kit's guarded slots.
     KitGuards,
     /// A part of the debugging kit's table of buffers.
     KitTable,
-    /// The text of the option `debug`.
     KitSetting,
     /// The path of the option `stats_file`.
     StatsFile,
-    /// The recording of spans.
     Recorder,
     /// The path of a recording that was asked for.
     TraceAsked,
