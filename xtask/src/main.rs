@@ -13,8 +13,8 @@ usage: cargo xtask tidy [--fix | --arrows [CRATE] | --unsafe]
        cargo xtask test [--units | --nightly]
 
 tidy checks what the compiler does not: arrows between crates and between modules, statics that change, file sizes,
-reasons of unsafe files and memory orderings, generated blocks of documents and the tests that they name, words and
-paths that do not belong in the tree.
+reasons of unsafe files and memory orderings, generated blocks of documents and the tests that they name, names in
+the linker script, words and paths that do not belong in the tree.
   --fix      write the generated blocks
   --arrows   print for each crate its arrows between modules, and the largest circle;
              of one CRATE, the files from the bottom up, each with those that it names

@@ -1,12 +1,12 @@
 //! `cargo xtask tidy`: rules over the text of the tree, and over the graph of crates.
 //!
 //! **What.** Collects the files, calls each rule, prints. A rule is a function from text to
-//! complaints, testable by a bad sample. Rules read tokens ([`lex`]), not types: also other
-//! platforms' code.
+//! complaints, testable by a bad sample. Rules read tokens ([`lex`]), on all platforms' code.
 
 mod arrows;
 mod files;
 mod generated;
+mod layout;
 pub mod ledger;
 mod lex;
 pub mod modules;
@@ -110,6 +110,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(statics::check(&files));
     found.extend(named::check(&files));
     found.extend(generated::check(&files));
+    found.extend(layout::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
         if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {

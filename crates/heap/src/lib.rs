@@ -45,6 +45,7 @@ pub mod maintain;
 pub mod mark;
 pub mod misuse;
 #[cfg(loom)]
+#[path = "tests/model.rs"]
 pub mod model;
 pub mod morph;
 pub mod owned;

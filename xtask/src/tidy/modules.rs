@@ -14,83 +14,20 @@ use std::fmt::Write;
 const MOST: usize = 8;
 
 /// Crates with layers, from the bottom up. A module below a named one belongs to its layer.
-const ORDERS: [(&str, &[&str]); 2] = [
+const ORDERS: [(&str, &str); 2] = [
     (
         "heap",
-        &[
-            "misuse",
-            "hooks",
-            "mark",
-            "page_map",
-            "page_heap",
-            "gate",
-            "record",
-            "search",
-            "shard",
-            "huge",
-            "thread_cache",
-            "heap",
-            "spans",
-            "limits",
-            "morph",
-            "central",
-            "large",
-            "huge_object",
-            "owned",
-            "find",
-            "refill",
-            "beyond",
-            "cpu_cache",
-            "maintain",
-            "shape",
-        ],
+        "misuse hooks mark page_map page_heap gate record search shard huge thread_cache heap spans limits \
+         morph central large huge_object owned find refill beyond cpu_cache maintain shape",
     ),
     (
         "malloc",
-        &[
-            "here",
-            "errno",
-            "observe",
-            "thread",
-            "options::wrong",
-            "options::environment",
-            "observe::text",
-            "observe::segment",
-            "observe::mailbox",
-            "observe::trace",
-            "start::page_heap",
-            "thread::admission",
-            "thread::registry",
-            "thread::nested::area",
-            "govern::background",
-            "govern::limits",
-            "statics",
-            "thread::tls",
-            "thread::mode",
-            "thread::nested",
-            "observe::report",
-            "govern",
-            "hooks",
-            "debug",
-            "thread::leave",
-            "start",
-            "govern::actions",
-            "thread::life",
-            "fork",
-            "front",
-            "observe::recording",
-            "heaps",
-            "caches",
-            "hints",
-            "batch",
-            "sizes",
-            "options",
-            "observe::stats",
-            "observe::json",
-            "observe::inspect",
-            "options::remote",
-            "start::lifecycle",
-        ],
+        "here errno observe thread options::wrong options::environment observe::text observe::segment observe::mailbox \
+         observe::trace start::page_heap thread::admission thread::registry thread::nested::area \
+         govern::background govern::limits statics thread::tls thread::mode thread::nested observe::report \
+         govern hooks debug thread::leave start govern::actions thread::life fork front observe::recording \
+         heaps caches hints batch sizes options observe::stats observe::json observe::inspect options::remote \
+         start::lifecycle",
     ),
 ];
 
@@ -403,8 +340,8 @@ impl Unit<'_> {
         }
     }
 
-    fn order(&self) -> Option<&'static [&'static str]> {
-        ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
+    fn order(&self) -> Option<impl Iterator<Item = &'static str>> {
+        ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| order.split_whitespace())
     }
 
     fn has(&self, name: &str) -> bool {
@@ -413,9 +350,8 @@ impl Unit<'_> {
 
     /// Files that stand above every layer because none was given to them; not the root.
     fn without_layer(&self) -> impl Iterator<Item = &str> {
-        let top = self.order().map(<[_]>::len);
         let files = self.modules.iter().enumerate().filter(|(_, m)| !m.path.is_empty());
-        files.filter(move |(i, _)| top == Some(self.layer(*i))).map(|(_, m)| m.file.path.as_str())
+        files.filter(|(i, _)| self.layer(*i) == usize::MAX).map(|(_, m)| m.file.path.as_str())
     }
 
     /// A module's layer, by the longest matching name; the root and unlisted modules are above all.
@@ -423,8 +359,8 @@ impl Unit<'_> {
         let Some(order) = self.order() else { return 0 };
         let path = self.modules[module].path.join("::");
         let lies_in = |name: &str| path == name || path.starts_with(&format!("{name}::"));
-        let named = order.iter().enumerate().filter(|(_, name)| lies_in(name));
-        named.max_by_key(|(_, name)| name.len()).map_or(order.len(), |(i, _)| i)
+        let named = order.enumerate().filter(|(_, name)| lies_in(name));
+        named.max_by_key(|(_, name)| name.len()).map_or(usize::MAX, |(i, _)| i)
     }
 }
 

@@ -136,7 +136,7 @@ fn programs_are_apart_and_models_are_left_out() {
 #[test]
 fn no_order_has_a_module_twice() {
     for (name, order) in ORDERS {
-        let set: BTreeSet<_> = order.iter().collect();
-        assert_eq!(set.len(), order.len(), "{name}");
+        let set: BTreeSet<_> = order.split_whitespace().collect();
+        assert_eq!(set.len(), order.split_whitespace().count(), "{name}");
     }
 }

@@ -74,7 +74,6 @@ macro_rules! atomic {
         unsafe impl $(<$p>)? Sync for $name $(<$p>)? {}
 
         impl $(<$p>)? $name $(<$p>)? {
-            /// As `core`'s.
             pub const fn new(first: $value) -> Self {
                 Self { first, run: UnsafeCell::new(0), inner: UnsafeCell::new(MaybeUninit::uninit()) }
             }
@@ -92,19 +91,16 @@ macro_rules! atomic {
                 }
             }
 
-            /// As `core`'s.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 access(order, |o| self.inner().load(o))
             }
 
-            /// As `core`'s.
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
                 access(order, |o| self.inner().store(value, o))
             }
 
-            /// As `core`'s.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -116,14 +112,12 @@ macro_rules! atomic {
                 access(success, |o| self.inner().compare_exchange(old, new, o, weaken(failure)))
             }
 
-            /// As `core`'s.
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 access(order, |o| self.inner().swap(value, o))
             }
 
             $(
-                /// As `core`'s.
                 #[track_caller]
                 pub fn $method(&self, value: $value, order: Ordering) -> $value {
                     access(order, |o| self.inner().$method(value, o))
