@@ -9,14 +9,17 @@
 //!
 //! **Units.** Nanoseconds for New and Delete together, one thread: best and median of repetitions.
 //!
-//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers are real.
+//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers back the simulated
+//! bytes.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
-use craton_base::{Clock, Density, HUGEPAGE_SIZE, HugePages, PageRange, Pages, SpanSource, Table};
+use craton_base::{
+    Advice, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages, Residency,
+    SpanSource, Table,
+};
 use craton_lab::format::bytes;
 use craton_lab::picture::{Axis, Line, Point, Unit};
-use craton_lab::replay::floor::LeanFloor;
 use craton_lab::rng::Rng;
 use craton_lab::summary::Spread;
 use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
@@ -33,6 +36,30 @@ const TURNED: usize = 4096;
 const SEED: u64 = 1;
 const MOST_S: f64 = 60e-9;
 
+/// A floor that grants everything and keeps nothing.
+struct Lean;
+
+impl Floor for Lean {
+    fn reserve(&mut self, _: HugePages) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn back(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn unback(&mut self, _: PageRange) -> Result<(), NoMemory> {
+        Ok(())
+    }
+    fn collapse(&mut self, _: PageRange) -> Result<(), CollapseError> {
+        Err(CollapseError::Unsupported)
+    }
+    fn advise(&mut self, _: PageRange, _: Advice) -> bool {
+        true
+    }
+    fn residency(&self, _: PageRange) -> Residency {
+        Residency::default()
+    }
+}
+
 struct Still;
 
 impl Clock for Still {
@@ -41,7 +68,7 @@ impl Clock for Still {
     }
 }
 
-type Heap = Temeraire<LeanFloor, Still>;
+type Heap = Temeraire<Lean, Still>;
 
 const COLUMNS: [Column; 9] = [
     ("heap", "heap_bytes", Show::Bytes),
@@ -96,7 +123,7 @@ impl Filled {
         let capacity = HugePages(hugepages.0 + hugepages.0 / 8 + 1024);
         let trackers: Vec<Tracker> = (0..capacity.0).map(|_| Tracker::default()).collect();
         let table = Table::from_slice(trackers.leak());
-        let mut heap = Heap::new(LeanFloor::default(), Still, table, capacity, HugeBacking::ALWAYS);
+        let mut heap = Heap::new(Lean, Still, table, capacity, HugeBacking::ALWAYS);
         let (mut rng, mut spans) = (Rng::new(SEED, 0), Vec::new());
         let pages = hugepages.pages();
         while heap.in_use() < pages {

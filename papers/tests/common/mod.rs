@@ -9,7 +9,7 @@ pub use said::*;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// A program of this package, beside which `craton` is built.
