@@ -85,7 +85,7 @@ pub(super) fn takes_its_form(key: Key) -> bool {
     let form = &key.row().form;
     match handler(key) {
         Handler::Word(..) => form.others().is_empty(),
-        Handler::Number(..) => form.words().is_empty(),
+        Handler::Number(..) | Handler::Any(..) => form.words().is_empty(),
         Handler::Text(..) => true,
     }
 }
