@@ -4,8 +4,8 @@
 //! grew, broken ones that filled again, those for which the system had no hugepage.
 //!
 //! **Cost.** Processor time of the thread that collapses: [`ROUND_NS`] a round of a second, or
-//! [`IDLE_NS`] while nobody else wants the processor, so that the work takes about as long by the
-//! clock. What a round takes beyond that, the next ones pay.
+//! [`IDLE_NS`] while nobody else wants the processor, so that the work takes at most twice as long
+//! by the clock: a collapse also waits for the other processors. The next rounds pay an excess.
 //!
 //! **From.** Work after TEMERAIRE; the paper leaves that to khugepaged.
 //!
@@ -137,7 +137,7 @@ impl Collapse {
     /// A round's budget, by whether the last collapses had to wait for a processor.
     fn budget_ns(&self) -> u64 {
         let Took { processor_ns, wall_ns } = self.round;
-        if wall_ns <= processor_ns + processor_ns / 2 { IDLE_NS } else { ROUND_NS }
+        if wall_ns <= 2 * processor_ns { IDLE_NS } else { ROUND_NS }
     }
 
     /// The next densely used hugepage not known to be whole.
