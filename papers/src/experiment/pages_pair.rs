@@ -14,8 +14,8 @@
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
-use craton_base::{Ask, 
-    Advice, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages, Residency,
+use craton_base::{
+    Advice, Ask, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages, Residency,
     SpanSource, Table,
 };
 use craton_lab::format::bytes;
