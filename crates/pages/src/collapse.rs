@@ -163,9 +163,9 @@ impl Collapse {
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }
-            // A large span may be untouched. Without residency only the filler counts as used.
+            // A span may be untouched. Without residency only those of many small objects count.
             let is_dense = match resident_bytes {
-                0 => t.place == Place::Filler,
+                0 => t.place == Place::Filler && t.dense,
                 bytes => bytes >= Pages(dense).bytes().0,
             };
             if is_dense {

@@ -52,6 +52,8 @@ fn what_is_not_resident_is_left_alone_and_what_is_whole_is_named() {
     let find = |t: &Trackers<Huge64K>, floor| round(&mut Collapse::new(), t, &floor);
     assert_eq!(find(&t, resident(BYTES, Some(BYTES))), [Candidate::Whole(HugePageId(0))]);
     assert_eq!(find(&t, resident(BYTES / 2, Some(0))), []);
+    assert_eq!(find(&t, resident(0, None)), [], "buffers may not have been touched");
+    t[0].dense = true;
     assert_eq!(find(&t, resident(0, None)), [Candidate::Dense(HugePageId(0))], "a system that does not tell");
     t[0].place = Place::Large;
     assert_eq!(find(&t, resident(0, None)), [], "may not have been touched");
