@@ -17,12 +17,14 @@
 //! **Not here.** The tests, and anything timed: the lab measures.
 
 mod build;
+mod group;
 mod program;
 mod running;
 mod segment;
 mod side;
 
 pub use build::{cc, cxx, library, static_library, workspace};
+pub use group::Group;
 pub use program::{Output, Program};
 pub use running::Running;
 pub use segment::{Stats, live_segment};

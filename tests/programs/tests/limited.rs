@@ -1,6 +1,6 @@
 //! Limits on memory that the program or its control group sets: kept, told of, and recovered from.
 
-use craton_programs::{Output, Program, cc, cxx, workspace};
+use craton_programs::{Group, Output, Program, cc, cxx, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -137,52 +137,9 @@ fn a_program_does_the_background_work_itself() {
     run("own_maintenance", "background=0");
 }
 
-/// A control group that goes with this value.
-struct Group(Vec<PathBuf>);
-
-impl Group {
-    /// Limits memory, and processors to a half of one; `None` where that is not permitted.
-    fn new(bytes: u64) -> Option<Self> {
-        let name = format!("craton-test-{}", std::process::id());
-        let root = Path::new("/sys/fs/cgroup");
-        let (mut group, v1) = (Self(Vec::new()), root.join("memory").exists());
-        let dirs: &[&str] = if v1 { &["memory", "cpu"] } else { &[""] };
-        for dir in dirs {
-            let dir = root.join(dir).join(&name);
-            fs::create_dir(&dir).ok()?;
-            group.0.push(dir);
-        }
-        let quota = if v1 {
-            fs::write(group.0[1].join("cpu.cfs_quota_us"), "50000")
-        } else {
-            fs::write(group.0[0].join("cpu.max"), "50000 100000")
-        };
-        quota.ok()?;
-        group.limit(bytes).then_some(group)
-    }
-
-    fn limit(&self, bytes: u64) -> bool {
-        let file = ["memory.limit_in_bytes", "memory.max"].map(|f| self.0[0].join(f)).into_iter().find(|f| f.exists());
-        file.is_some_and(|file| fs::write(file, bytes.to_string()).is_ok())
-    }
-
-    /// A shell's words that put it into the group.
-    fn enter(&self) -> String {
-        self.0.iter().map(|dir| format!("echo $$ > {}/cgroup.procs && ", dir.display())).collect()
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        for dir in &self.0 {
-            let _ = fs::remove_dir(dir);
-        }
-    }
-}
-
 #[test]
 fn a_control_groups_limit_gives_the_soft_limit_and_is_read_again() {
-    let Some(group) = Group::new(200 << 20) else {
+    let Some(group) = Group::with_half_a_processor(200 << 20) else {
         eprintln!("skipped: this user may not make control groups with limits");
         return;
     };

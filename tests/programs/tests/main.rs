@@ -1,6 +1,7 @@
 //! The tests of whole programs under Craton, as one program.
 
 mod background;
+mod backing;
 mod caches;
 mod compilers;
 mod conformance;

@@ -1,0 +1,167 @@
+//! Backing follows touch: what is hardly touched costs little, what is written everywhere gets hugepages, and a system that
+//! refuses an advice or tells lies about memory does no harm.
+
+use craton_programs::{Group, Output, Program, cc, library};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a program asks for: part, size of an object, number, bytes between two touches, and whether zeroed.
+type Load = (&'static str, usize, usize, usize, &'static str);
+
+/// The heap decides on these by spans.
+const SPANS: [Load; 2] =
+    [("sparse", 256 << 10, 2000, 1_000_000, "malloc"), ("sparse", 20_000_000, 40, 20_000_000, "malloc")];
+/// These are mappings: where the system's mode is `always` it gives them hugepages under any allocator.
+const MAPPINGS: [Load; 5] = [
+    ("sparse", 1 << 30, 1, 2 << 20, "malloc"),
+    ("sparse", 1 << 30, 1, 2 << 20, "calloc"),
+    ("sparse", 40_000_000, 20, 2 << 20, "calloc"),
+    ("grows_sparse", 1 << 30, 1, 1 << 20, "malloc"),
+    ("grows_sparse", 1 << 28, 1, 64 << 10, "calloc"),
+];
+
+fn name(program: &Path) -> &str {
+    program.file_name().and_then(|n| n.to_str()).expect("the program has a name")
+}
+
+fn with_load(program: Program, load: Load) -> Program {
+    let (part, size, count, step, how) = load;
+    program.args([part, &size.to_string(), &count.to_string(), &step.to_string(), how])
+}
+
+fn run(load: Load, options: &str) -> Output {
+    let program = cc("backing.c", &[]);
+    let output = with_load(Program::new(&program), load).preloaded().options(options).run();
+    output.assert_success();
+    output.assert_served(name(&program));
+    output
+}
+
+/// Loads of which the system does not decide alone.
+fn sparse_loads() -> impl Iterator<Item = Load> {
+    let mode = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    let always = mode.contains("[always]");
+    if always {
+        eprintln!("skipped: mappings, since this system gives hugepages to each of them");
+    }
+    SPANS.into_iter().chain(MAPPINGS.into_iter().filter(move |_| !always))
+}
+
+#[test]
+fn hardly_touched_objects_cost_what_is_touched() {
+    sparse_loads().for_each(|load| drop(run(load, "")));
+}
+
+#[test]
+fn hardly_touched_objects_cost_what_is_touched_without_the_background_work() {
+    sparse_loads().for_each(|load| drop(run(load, "background=0")));
+}
+
+#[test]
+fn hardly_touched_objects_cost_what_is_touched_without_hugepages() {
+    sparse_loads().for_each(|load| drop(run(load, "thp=never")));
+}
+
+#[test]
+fn a_user_who_wants_hugepages_everywhere_pays_for_what_is_asked_at_most() {
+    SPANS.into_iter().for_each(|load| drop(run(load, "thp=always")));
+    run(("sparse", 256 << 20, 1, 2 << 20, "calloc"), "thp=always");
+}
+
+#[test]
+fn hardly_touched_objects_live_in_a_control_group_of_64_mebibytes() {
+    let program = cc("backing.c", &[]);
+    for load in sparse_loads() {
+        let Some(group) = Group::new(64 << 20) else {
+            eprintln!("skipped: this user may not make control groups with limits");
+            return;
+        };
+        let shell = format!("{} exec env LD_PRELOAD=\"$0\" \"$@\"", group.enter());
+        let run = Program::new("bash").args(["-c", &shell]).arg(library()).arg(&program);
+        let output = with_load(run, load).run();
+        output.assert_success();
+        output.assert_served(name(&program));
+    }
+}
+
+/// Runs a load that is written everywhere, where the system has hugepages for it.
+fn gets_hugepages(load: Load) {
+    if run(load, "").stdout == "no hugepages\n" {
+        eprintln!("skipped: the system has no hugepages to give now");
+    }
+}
+
+#[test]
+fn objects_that_are_written_everywhere_get_hugepages() {
+    gets_hugepages(("dense", 256 << 10, 2048, 1, "malloc"));
+    gets_hugepages(("dense", 20_000_000, 26, 1, "malloc"));
+    gets_hugepages(("dense", 40_000_000, 14, 1, "calloc"));
+}
+
+#[test]
+fn mappings_that_are_written_everywhere_in_turn_get_hugepages() {
+    gets_hugepages(("dense_in_turn", 256 << 20, 6, 1, "malloc"));
+}
+
+#[test]
+fn an_object_that_grows_and_is_written_everywhere_gets_hugepages() {
+    gets_hugepages(("grows_dense", 300_000_000, 1, 1, "malloc"));
+}
+
+/// The program with the library, and a clock that runs sixty times as fast, so that the background works meanwhile.
+fn on_another_system(args: &[&str]) {
+    let program: PathBuf = cc("refused_advice.c", &["-rdynamic"]);
+    let clock = cc("fast_clock.c", &["-shared", "-fPIC"]);
+    let both = format!("{}:{}", library().display(), clock.display());
+    let output = Program::new(&program).args(args).env("LD_PRELOAD", both).run();
+    output.assert_success();
+    output.assert_served(name(&program));
+}
+
+fn refuses(what: &str) {
+    for error in ["EINVAL", "ENOMEM", "EAGAIN"] {
+        on_another_system(&["refused", what, error]);
+    }
+    on_another_system(&["refused_later", what, "EINVAL"]);
+}
+
+#[test]
+fn a_system_that_refuses_hugepages_does_no_harm() {
+    refuses("huge");
+}
+
+#[test]
+fn a_system_that_refuses_to_leave_memory_on_small_pages_does_no_harm() {
+    refuses("small");
+}
+
+#[test]
+fn a_system_that_refuses_collapses_does_no_harm() {
+    refuses("collapse");
+}
+
+#[test]
+fn a_system_that_refuses_to_take_memory_back_does_no_harm() {
+    refuses("dontneed");
+}
+
+#[test]
+fn a_system_that_refuses_to_fault_ahead_does_no_harm() {
+    refuses("populate");
+}
+
+#[test]
+fn a_system_that_does_not_tell_what_is_resident_does_no_harm() {
+    refuses("mincore");
+    refuses("scan");
+}
+
+#[test]
+fn a_system_that_calls_everything_resident_does_no_harm() {
+    on_another_system(&["all_resident"]);
+}
+
+#[test]
+fn a_system_that_calls_nothing_resident_does_no_harm() {
+    on_another_system(&["nothing_resident"]);
+}
