@@ -29,9 +29,9 @@ struct craton_segment {
     /* in slabs and large objects: what the program has, what caches keep, and what is free in
        slabs */
     uint64_t heap_in_use_bytes;
-    /* of the heap that may have memory: what is in use, and free memory that was not released.
-       The difference to heap_in_use_bytes is free memory; release_rate, soft_limit and
-       craton_release() release it */
+    /* of the heap that may have memory: what is in use, touched or not, and free memory that was
+       not released. The difference to heap_in_use_bytes is free memory; release_rate, soft_limit
+       and craton_release() release it */
     uint64_t heap_backed_bytes;
     /* address space made usable for Craton's tables; memory follows on first touch */
     uint64_t metadata_bytes;

@@ -54,7 +54,7 @@ macro_rules! counters {
         huge_allocs: Since, "objects with their own mapping: 32 MiB and more, or grown by moving pages";
         heap_in_use_bytes: Bytes, "in slabs and large objects: what the program has, what caches keep, and what is free \
             in slabs";
-        heap_backed_bytes: Bytes, "of the heap that may have memory: what is in use, and free memory that was not released. \
+        heap_backed_bytes: Bytes, "of the heap that may have memory: what is in use, touched or not, and free memory that was not released. \
             The difference to `heap_in_use_bytes` is free memory; `release_rate`, `soft_limit` and `craton_release()` \
             release it";
         metadata_bytes: Bytes, "address space made usable for Craton's tables; memory follows on first touch";

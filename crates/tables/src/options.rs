@@ -144,7 +144,7 @@ options! {
         refusal: "bad value (there are 0, inline and 1); ignored",
         text: "who looks after a heap of more than 16 MiB: releases memory, and moves dense memory onto hugepages",
         more: "`0`: nobody. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
-               that have threads or much free memory."
+               that have threads, much free memory, or a large heap and a child made by fork."
     }
     Caches caches {
         form: Words(&["auto", "thread", "cpu"]), default: "auto", when: Live,
@@ -230,7 +230,10 @@ options! {
         form: Words(&["auto", "always", "never"]), default: "auto", when: Live,
         refusal: "bad value (there are auto, always and never); ignored",
         text: "where the heap asks for transparent hugepages",
-        more: "`auto`: where it is large enough to gain. `always`: everywhere. `never`: nowhere."
+        more: "`auto`: in a heap of more than 16 MiB, under small objects before their first touch, and under larger \
+               ones once earlier ones of their order of size were seen to be written nearly everywhere; what fills later \
+               is moved by the background work. `always`: everywhere, so that one byte written can cost 2 MiB. `never`: \
+               nowhere. A system whose mode is `always` gives them to objects of 32 MiB and more whatever is set here."
     }
     ThreadCache thread_cache {
         form: Bytes(u64::MAX), default: "2097152", when: Live,
