@@ -65,6 +65,7 @@ impl Figures {
             ("faults", faults - self.faults),
             ("live_bytes", live_bytes as f64),
             ("rss_bytes", rss as f64),
+            ("grown_bytes", rss as f64 - self.number("start_rss_bytes")),
         ];
         numbers.into_iter().for_each(|(name, value)| self.add(name, value));
     }

@@ -4,6 +4,7 @@
 //! must answer in time.
 //! **Threads.** Each works on its own slots, which a new thread inherits now and then: most objects are freed by another
 //! thread than the one that allocated them.
+//! **Unsafe.** Reads the thread's use of the processor.
 
 use super::memory::Object;
 use super::{Figures, Given};
