@@ -283,16 +283,15 @@ fn in_child(work: impl FnOnce() -> f64) -> f64 {
     f64::from_bits(u64::from_ne_bytes(bits))
 }
 
-/// Five slots of 5 to 25 MB, replaced at random and written.
+/// Five slots of 5 to 25 MB, replaced at random by new ones, which are written before the old one is freed.
 pub fn slots(given: &Given) -> Figures {
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
     let mut slots: [Option<Object>; 5] = [const { None }; 5];
     let mut most = 0;
     for _ in 0..given.of(300) {
-        let slot = &mut slots[rng.below(5) as usize];
-        *slot = None;
-        *slot = Some(Object::written(5_000_000 + rng.below(20_000_000) as usize));
-        most = most.max(slots.iter().flatten().map(Object::bytes).sum::<usize>());
+        let new = Object::written(5_000_000 + rng.below(20_000_000) as usize);
+        most = most.max(slots.iter().flatten().chain([&new]).map(Object::bytes).sum());
+        slots[rng.below(5) as usize] = Some(new);
     }
     figures.done(most as u64);
     figures
