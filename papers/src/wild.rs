@@ -162,7 +162,9 @@ programs! {
     "sparse-60m" "16 objects of 60 MB, a byte of each is written"
         |given| space::sparse(given, (16, 60_000_000, 60_000_000), false);
     "stress" "4,000 requests of up to 32 MiB to all of the family, a word of each is written"
-        |given| space::stress(given, 4000, 32 << 20);
+        |given| space::stress(given, (4000, 32 << 20), false);
+    "stress-realloc" "the same, and half of the frees are reallocations"
+        |given| space::stress(given, (4000, 32 << 20), true);
     "idle" "13,000 objects of 40,000 B, 60 % are freed at random, then nothing for 15 s"
         |given| space::idle(given, Helper::None);
     "idle-sleeper" "the same with a thread that sleeps"

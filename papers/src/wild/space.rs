@@ -29,9 +29,9 @@ pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed
 }
 
 /// After what `stress-ng --malloc` does by default: a table of 65,536 slots; in a free one a new object of up to `most`
-/// bytes by any function of the family, of which the first word is written; a used one is freed or reallocated; one time
-/// of eight, `malloc_trim`.
-pub fn stress(given: &Given, operations: u64, most: u32) -> Figures {
+/// bytes by any function of the family, of which the first word is written; a used one is freed, as in version 0.15, or in
+/// half of the cases reallocated, as in later ones; one time of eight, `malloc_trim`.
+pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) -> Figures {
     const SLOTS: usize = 1 << 16;
     let mut figures = Figures::start();
     let mut rng = Rng::new(given.seed, 0);
@@ -41,7 +41,7 @@ pub fn stress(given: &Given, operations: u64, most: u32) -> Figures {
         let (bits, len) = (rng.next(), rng.below(most).max(8) as usize);
         let (i, align) = (bits as usize % SLOTS, 8 << (bits & 7));
         let old = slots[i];
-        let free = !old.is_null() && bits & (1 << 20) != 0;
+        let free = !old.is_null() && !(reallocates && bits & (1 << 20) != 0);
         // SAFETY: each slot is null or has what the family gave; it is freed or replaced once, and takes a word at least.
         unsafe {
             slots[i] = match (old.is_null(), (bits >> 24) & 31) {
