@@ -21,7 +21,7 @@ if [ "$1" = --uninstall ]; then
   exit 0
 fi
 
-release=$(cd "$1" && pwd)
+release=$(cd -- "$1" && pwd)
 cd "$(dirname "$0")/.."
 version=$(sed -nE '/^\[workspace\.package\]/,/^\[/ s/^version = "(.*)"/\1/p' Cargo.toml)
 put() { # MODE FROM TO

@@ -21,9 +21,11 @@
 pub mod caching;
 pub mod empirical;
 pub mod experiment;
-pub mod frames;
-pub mod kernel;
-pub mod objects;
+mod frames;
+mod kernel;
+mod objects;
 pub mod real;
 pub mod wild;
 pub mod work;
+
+pub use frames::crash;

@@ -8,8 +8,7 @@
 //! which the floor finds at run time. Page 0 is the first page of the heap's region: policies count
 //! pages; only the floor and the layers that hand out pointers know an address.
 //!
-//! **Failure.** A seam can refuse ([`NoMemory`]), without a change. **Not here.** System calls,
-//! allocation, policies.
+//! **Failure.** A seam can refuse ([`NoMemory`]). **Not here.** System calls, allocation, policies.
 #![no_std]
 
 pub mod atomic;

@@ -31,7 +31,6 @@ pub trait Machine {
     /// The calling thread's CPU, possibly stale.
     fn cpu(&self) -> usize;
 
-    /// Bytes of the machine's smallest page.
     fn page_size(&self) -> usize;
 }
 

@@ -57,7 +57,6 @@ pub trait Floor {
     /// Advises the backing from the next touch on; true if the system accepts. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
-    /// What the system holds of `range`, as far as it tells.
     fn residency(&self, range: PageRange) -> Residency;
 }
 
@@ -73,7 +72,6 @@ pub enum Density {
 /// A span as it was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// The pages.
     pub range: PageRange,
     /// Every byte of it reads as zero.
     pub zeroed: bool,
@@ -133,7 +131,6 @@ pub trait SpanSource {
 /// A source of page frames, 2^order aligned frames at a time, of huge frames that come and go.
 /// Threads may share a source that is [`Sync`]. A refusal changes nothing.
 pub trait FrameSource {
-    /// Why a request was refused.
     type Error: core::error::Error + Copy;
 
     /// log2 of the frames in a huge frame.
@@ -171,7 +168,6 @@ impl<C: Clock + ?Sized> Clock for &C {
 }
 
 impl PageRange {
-    /// The range of `len` pages from page `first` on.
     pub const fn new(first: PageId, len: Pages) -> Self {
         Self { first, len }
     }

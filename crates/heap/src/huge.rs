@@ -20,7 +20,6 @@ use craton_base::{Mappings, NoMemory};
 /// A huge object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Its address.
     pub at: usize,
     /// Mapped bytes, all usable.
     pub bytes: usize,
@@ -32,12 +31,10 @@ pub const HUGE_MIN: usize = 32 << 20;
 
 const FIRST_CAPACITY: usize = 256;
 
-/// The table.
 pub struct HugeTable {
     entries: *mut Entry,
     capacity: usize,
     len: usize,
-    /// Freed mappings that are kept.
     pub kept: Kept,
     /// Objects freed or moved away last.
     gone: [Entry; REMEMBERED],
@@ -62,7 +59,6 @@ impl HugeTable {
         ("huge.entry.bytes", offset_of!(Entry, bytes)),
     ];
 
-    /// An empty table.
     pub const EMPTY: Self = Self {
         entries: core::ptr::null_mut(),
         capacity: 0,
@@ -155,7 +151,6 @@ impl HugeTable {
         Ok(())
     }
 
-    /// Number of entries.
     #[allow(clippy::len_without_is_empty)] // Nobody asks.
     pub fn len(&self) -> usize {
         self.len

@@ -23,7 +23,7 @@ mod decimal;
 mod event;
 pub mod fault;
 pub mod file_map;
-#[cfg_attr(loom, path = "futex/model.rs")]
+#[cfg_attr(loom, path = "futex/tests/model.rs")]
 mod futex;
 pub mod guarded;
 mod line;

@@ -8,8 +8,7 @@
 //!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
 //! ```
 //! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
-//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, which belongs to the
-//! region for ever.
+//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, the region's for ever.
 
 use crate::{process, thp};
 use core::ptr::null_mut;
@@ -41,7 +40,6 @@ struct Part {
 }
 
 impl Region {
-    /// A region of no pages.
     pub const EMPTY: Self = Self {
         base: 0,
         capacity: HugePages(0),
@@ -105,7 +103,6 @@ impl Region {
         self.capacity
     }
 
-    /// How many hugepages are usable.
     pub fn granted(&self) -> HugePages {
         self.granted
     }

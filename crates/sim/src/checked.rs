@@ -23,7 +23,6 @@ impl<T> Checked<T> {
         Self { inner, granted: HugePages(0), spans: BTreeMap::new(), live: 0 }
     }
 
-    /// The one below.
     pub fn inner(&self) -> &T {
         &self.inner
     }
@@ -73,8 +72,7 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Runs a fallible call: refusal keeps the residency, success leaves `want` bytes (`None`:
-    /// any).
+    /// Runs a fallible call: refusal keeps the residency, success leaves `want` bytes (or any).
     fn ranged<E>(
         &mut self,
         call: &str,

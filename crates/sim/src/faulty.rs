@@ -19,7 +19,6 @@ impl<T> Faulty<T> {
         Self { inner, plan }
     }
 
-    /// The one below.
     pub fn inner(&self) -> &T {
         &self.inner
     }

@@ -48,7 +48,6 @@ impl RealMemory {
         self.base.as_ptr()
     }
 
-    /// Hugepages in the region.
     pub fn capacity(&self) -> HugePages {
         self.capacity
     }

@@ -61,7 +61,6 @@ impl fmt::Display for Form {
     }
 }
 
-/// When an option may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At any time.
@@ -70,7 +69,6 @@ pub enum When {
     Before(&'static str),
 }
 
-/// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     /// Its name.

@@ -21,11 +21,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Who serves.
     pub from: From,
     /// A type, or a number of bytes.
     pub what: String,
-    /// Objects that are taken at a time.
     pub batch: usize,
 }
 
@@ -159,7 +157,7 @@ pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
 
 /// The findings of a sheet. Error: a number that the document cannot hold.
 pub fn findings(mut sheet: Sheet, ratios: Map, notes: &str) -> Result<Findings, String> {
-    let ratios = sheet.ratios(ratios, 3);
+    let ratios = sheet.ratios(|_| ratios, 3);
     let table = table(sheet.rows());
     sheet.findings(format!("ns of an object, taken and given back (median)\n{table}\n{ratios}\n{notes}"))
 }

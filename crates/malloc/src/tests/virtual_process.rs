@@ -178,7 +178,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
         meanwhile: RefCell::new(None),
     }));
     let machine: &'static Machine = Box::leak(Box::default());
-    let segment: &'static Segment = Box::leak(Box::default());
+    let segment: &'static Segment = Box::leak(Box::new(Segment::new()));
     machine.pressure.set(Some(0));
     let process: &'static Process = Box::leak(Box::new(Process {
         heap,
