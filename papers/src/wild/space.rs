@@ -41,7 +41,8 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
         let (bits, len) = (rng.next(), rng.below(most).max(8) as usize);
         let (i, align) = (bits as usize % SLOTS, 8 << (bits & 7));
         let old = slots[i];
-        let free = !old.is_null() && !(reallocates && bits & (1 << 20) != 0);
+        let keep = reallocates && bits & (1 << 20) != 0;
+        let free = !old.is_null() && !keep;
         // SAFETY: each slot is null or has what the family gave; it is freed or replaced once, and takes a word at least.
         unsafe {
             slots[i] = match (old.is_null(), (bits >> 24) & 31) {
