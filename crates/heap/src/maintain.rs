@@ -83,6 +83,16 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         pages.end_collapse(id, result, took)
     }
 
+    /// The next hugepage of a huge object that is worth a collapse: its address.
+    pub fn next_dense_mapping(&self) -> Option<usize> {
+        if self.backs_huge() { self.huge.lock().next_dense(&self.system) } else { None }
+    }
+
+    /// Counts a collapse of a huge object's hugepage; whether to try another in this round.
+    pub fn count_collapse(&self, result: Result<(), CollapseError>, took: Took) -> bool {
+        self.pages.lock().count_collapse(result, took)
+    }
+
     /// Returns all free pages to the system: their bytes. `layers_above` flushes what is above.
     pub fn release(&self, layers_above: impl FnOnce()) -> u64 {
         // Flushed spans may free whole hugepages.
