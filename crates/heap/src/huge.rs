@@ -58,12 +58,9 @@ pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
         let bytes = HUGEPAGE_SIZE.min(entry.bytes - at);
         Seen::of(system.resident(entry.at + at, bytes), bytes)
     });
-    if first == Seen::Sparse {
-        first
-    } else if middle == Seen::Dense {
-        first
-    } else {
-        middle
+    match (first, middle) {
+        (Seen::Sparse, _) | (_, Seen::Dense) => first,
+        _ => middle,
     }
 }
 

@@ -83,6 +83,6 @@ fn dense_hugepages_on_small_pages_are_found_once_and_others_never() {
 
 #[test]
 fn a_table_without_mappings_has_none() {
-    assert_eq!(HugeTable::EMPTY.next_dense(&Memory::default()), None);
+    assert_eq!(table(&[]).next_dense(&Memory::default()), None);
     assert_eq!(table(&[Entry { at: 64 * MIB, bytes: 35 * MIB }]).next_dense(&Memory::default()), None);
 }
