@@ -3,7 +3,7 @@
 //! **What.** The components keep their sums. The rest comes from a walk over the hugepages'
 //! trackers, in steps that release the page heap's lock.
 //!
-//! **Cost.** Nothing until asked; then about 10 ns a hugepage.
+//! **Cost.** Nothing until asked; then 2 to 10 ns a hugepage.
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;
@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, HugePages, Pages, Platform};
 use craton_pages::{Census, Components, Figures, PageHeap};
 
-/// Hugepages walked at a time, about 10 us.
+/// Hugepages walked at a time: at most 10 us.
 const STEP: HugePages = HugePages(1024);
 
 /// What is kept in front of the page heap, to which it is in use.

@@ -85,7 +85,8 @@ struct craton_segment {
     /* broken hugepages that are advised against hugepages, so that the system does not refill
        them */
     uint64_t guarded_hugepages;
-    /* hugepages left on small pages until the program is seen to use them densely */
+    /* hugepages with spans that are left on small pages until the program is seen to use such
+       spans densely */
     uint64_t small_hugepages;
     /* bytes of the heap that went back to the system, for any reason, since the start */
     uint64_t released_bytes;
@@ -107,7 +108,7 @@ struct craton_segment {
     /* freed huge objects' mappings, kept for the next huge object; not part of the heap's bytes */
     uint64_t kept_mapping_bytes;
     /* of the heap that have memory, by the system's page tables; 0 where it does not say, as
-       before Linux 6.7. Read for text, XML and JSON only, since that takes some ms for a
+       before Linux 6.7. Read for text, XML and JSON only, since that takes up to 5 ms for a
        gigabyte on small pages */
     uint64_t resident_bytes;
     /* of resident_bytes, those on hugepages: the coverage as the system sees it */

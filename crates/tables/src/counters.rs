@@ -92,7 +92,7 @@ macro_rules! counters {
         broken_hugepages: Now, "hugepages of which some free pages were released one by one (subrelease)";
         guarded_hugepages: Now, "broken hugepages that are advised against hugepages, so that the system does not refill \
             them";
-        small_hugepages: Now, "hugepages left on small pages until the program is seen to use them densely";
+        small_hugepages: Now, "hugepages with spans that are left on small pages until the program is seen to use such spans densely";
         released_bytes: Since, "bytes of the heap that went back to the system, for any reason";
         released_background_bytes: Since, "of these, by the background work";
         released_limit_bytes: Since, "of these, for the soft limit, or since the system was short of memory";
@@ -106,7 +106,7 @@ macro_rules! counters {
         kept_mapping_bytes: Bytes, "freed huge objects' mappings, kept for the next huge object; not part of the heap's \
             bytes";
         resident_bytes: Bytes, "of the heap that have memory, by the system's page tables; 0 where it does not say, as \
-            before Linux 6.7. Read for text, XML and JSON only, since that takes some ms for a gigabyte on small pages";
+            before Linux 6.7. Read for text, XML and JSON only, since that takes up to 5 ms for a gigabyte on small pages";
         resident_huge_bytes: Bytes, "of `resident_bytes`, those on hugepages: the coverage as the system sees it";
     } };
     (class, $($then:tt)*) => { $crate::with_rows! { [$($then)*]

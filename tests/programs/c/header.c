@@ -36,8 +36,10 @@ static struct craton_segment components(void) {
     struct craton_segment s;
     craton_stats(&s);
     CHECK(in_spans(&s) == s.heap_in_use_bytes && in_spans(&s) + is_free(&s) == s.heap_backed_bytes);
-    CHECK(s.heap_backed_bytes <= s.granted_bytes && s.whole_hugepages * 2 * MIB <= s.heap_backed_bytes);
-    CHECK(s.coverage_percent == s.whole_hugepages * 2 * MIB * 100 / s.heap_backed_bytes);
+    CHECK(s.heap_backed_bytes <= s.granted_bytes);
+    uint64_t whole = s.whole_hugepages * 2 * MIB;
+    CHECK(s.coverage_percent == (s.heap_backed_bytes ? 100 * whole / s.heap_backed_bytes : 0));
+    CHECK(whole <= s.heap_backed_bytes);
     CHECK(s.released_background_bytes + s.released_limit_bytes <= s.released_bytes);
     return s;
 }

@@ -367,7 +367,7 @@ impl<G: Geometry> World<G> {
         let free = parts.dense.free.0 + parts.sparse.free.0 + parts.cached.0 + parts.region_free.0;
         assert_eq!((used, used + free), (live, stats.backed.0), "{parts:?}, {census:?}");
         assert_eq!((G::pages(census.intact), parts.slack), (stats.intact, stats.slack));
-        assert!(census.broken <= stats.broken, "{census:?}, {stats:?}");
+        assert!(census.broken <= stats.broken && census.left_small <= heap.figures().left_small, "{census:?}");
         assert_eq!(stats.backed, Pages(live + stats.cached.0 + stats.free_backed.0));
         assert_eq!(self.sim.huge_bytes(), stats.intact.bytes(), "pages on hugepages");
         assert!(self.sim.backed_bytes() <= G::pages(heap.backed()).bytes(), "unbacked hugepages have no memory");
