@@ -122,7 +122,8 @@ extern const struct craton_segment craton_segment;
 /* The library's version, such as "0.1.0". */
 const char *craton_version(void);
 
-/* Copies the statistics. */
+/* Copies the statistics, with the page heap's numbers as they are now. Fills the whole struct of the library's own header, to whose end
+ * versions add numbers: compile with that header. */
 void craton_stats(struct craton_segment *into);
 
 /* Writes all statistics as one document of JSON, classes, heaps, object caches and options included, to `buffer` of `size` bytes, as snprintf does: cut
