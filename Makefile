@@ -12,7 +12,7 @@ export CARGO PREFIX DESTDIR
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	  while IFS='|' read -r name text; do printf '  %-11s %s\n' "$$name" "$$text"; done
 	@echo "Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) (install, uninstall), CARGO_TARGET_DIR"
 

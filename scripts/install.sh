@@ -7,7 +7,7 @@ set -euo pipefail
 prefix=${PREFIX:-/usr/local}
 [ "${prefix#/}" != "$prefix" ] || { echo "$0: PREFIX must be an absolute path, it is \"$prefix\"" >&2; exit 2; }
 root=${DESTDIR-}$prefix
-tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects)
+tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects craton-wild)
 files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h include/craton.hpp
   lib/pkgconfig/craton.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
 
@@ -21,7 +21,7 @@ if [ "$1" = --uninstall ]; then
   exit 0
 fi
 
-release=$(cd "$1" && pwd)
+release=$(cd -- "$1" && pwd)
 cd "$(dirname "$0")/.."
 version=$(sed -nE '/^\[workspace\.package\]/,/^\[/ s/^version = "(.*)"/\1/p' Cargo.toml)
 put() { # MODE FROM TO

@@ -1,15 +1,11 @@
-//! What a taken and returned object costs: memory alone, and objects that are constructed, cached
-//! and not.
+//! What a taken and returned object costs: memory alone, and constructed objects, cached and not.
 //!
 //! **What.** `craton-objects` runs one [`Request`] in its own process and prints a [`Measurement`]
 //! as a line of JSON. The allocator is the process's `malloc`; Craton's caches of objects, with
-//! `libcraton.so` preloaded; or one in this program without locks: `craton-slab`'s slabs and those
-//! of [`crate::objects`].
+//! `libcraton.so` preloaded; or one in this program without locks: slabs, or [`crate::objects`].
 //!
 //! **From.** Bonwick94 §2 and the two tables of §5.1.
 //! **Units.** Nanoseconds of elapsed time for one object, the loop included: median and least.
-//! **Failure.** A request that the process cannot do, for want of the library, is an error that
-//! says so.
 //! **Unsafe.** Takes raw memory.
 
 mod library;
@@ -17,6 +13,8 @@ mod source;
 pub mod types;
 
 use crate::objects::{Arena, FastFits, LazyBuddy, PowerOfTwo};
+use clap::Parser;
+use clap::builder::RangedU64ValueParser as Range;
 use craton_lab::micro::calls::malloc_from;
 use craton_lab::summary::Spread;
 use library::Cached;
@@ -68,25 +66,48 @@ pub enum What {
     Object(&'static Type),
 }
 
-/// What a process measures.
-#[derive(Clone, Copy, Debug)]
+/// What it costs to take an object and give it back: a line of JSON, in nanoseconds for each object.
+#[derive(Clone, Copy, Debug, Parser)]
+#[command(after_help = after_help())]
 pub struct Request {
-    /// Who serves.
+    /// malloc, cache (of libcraton.so, preloaded), slabs, power-of-two, lazy-buddy or fast-fits
+    #[arg(value_parser = from)]
     pub from: From,
-    /// What.
+    /// A number of bytes, 8 to 1048576, or a type of constructed objects, for malloc and cache
+    #[arg(value_parser = what)]
     pub what: What,
-    /// So many are taken, one after the other, and given back, the last first. At least 1.
+    /// Take N, then give them back
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = Range::<usize>::new().range(1..=10_000))]
     pub batch: usize,
-    /// Objects of a repetition.
+    /// Objects of a repetition
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = Range::<usize>::new().range(1..=1_000_000_000))]
     pub count: usize,
-    /// Repetitions that count, at least 1, after one that does not.
+    /// Repetitions that count, after one that does not
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = Range::<usize>::new().range(1..=10_000))]
     pub repetitions: usize,
 }
 
-/// The most objects of a batch.
-pub const MOST_BATCH: usize = 10_000;
+fn after_help() -> String {
+    let types: String = types::TYPES.iter().map(|of| format!("  {:<18}{}\n", of.name, of.about)).collect();
+    format!("Types:\n{types}\nExample: LD_PRELOAD=libcraton.so craton-objects cache mutex --batch 100")
+}
+
+fn from(name: &str) -> Result<From, String> {
+    let found = From::ALL.into_iter().find(|(named, _)| *named == name);
+    found.map(|(_, from)| from).ok_or_else(|| "serves nothing here; --help lists what does".to_owned())
+}
+
+fn what(name: &str) -> Result<What, String> {
+    match (types::find(name), name.parse()) {
+        (Some(of), _) => Ok(What::Object(of)),
+        (None, Ok(bytes)) if (8..=MOST_BYTES).contains(&bytes) => Ok(What::Bytes(bytes)),
+        (None, Ok(_)) => Err(format!("give a whole number from 8 to {MOST_BYTES}")),
+        (None, Err(_)) => Err("no type and no number of bytes; --help lists the types".to_owned()),
+    }
+}
+
 /// The most bytes of an object.
-pub const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,8 +121,7 @@ pub struct Measurement {
 }
 
 /// Does what is asked.
-/// Error: the process has no such allocator, it refused, or the object is of a kind that it does
-/// not serve.
+/// Error: no such allocator here, it refused, or does not serve such objects.
 pub fn measure(request: &Request) -> Result<Measurement, String> {
     let bytes = match request.what {
         What::Bytes(bytes) => bytes,

@@ -12,13 +12,13 @@
 mod alias;
 mod object;
 pub mod options;
-pub mod process;
-pub mod profile;
+pub(crate) mod process;
+pub(crate) mod profile;
 pub mod real;
-pub mod schedule;
+pub(crate) mod schedule;
 pub mod sim;
 mod slabs;
-pub mod spans;
+pub(crate) mod spans;
 
 use crate::work::Load;
 use profile::Profile;

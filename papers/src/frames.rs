@@ -2,52 +2,45 @@
 //!
 //! **What.** [`Frames`] is what all of them can do. [`Design::with`] makes one and hands it to a
 //! [`Job`], compiled for each, so that no call but those to [`authors`] is indirect. Free frames
-//! are linked in an array of [`place::Place`]s, not in the frames: 128 GiB are measured without 128
-//! GiB.
+//! are linked in an array of [`place::Place`]s, not in the frames, so that 128 GiB need not be
+//! there.
 //!
 //! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
 //! the descriptions, but for the authors' own library.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
-//! **Failure.** A request that cannot be served yields nothing. Designs that can tell refuse a
-//! wrong free.
+//! **Failure.** What cannot be served yields nothing. Designs that can tell refuse a wrong free.
 
 pub mod aging;
 pub mod authors;
-pub mod buddy;
-pub mod cas;
+mod buddy;
 pub mod crash;
-pub mod crew;
-pub mod durable;
-pub mod file;
-pub mod local;
-pub mod locked;
+mod crew;
+mod durable;
+mod file;
+mod lists;
 pub mod loops;
 pub mod place;
-pub mod spin;
+mod spin;
 pub mod touched;
 
-use authors::{Authors, Classes, Trees};
+use authors::{Authors, Classes};
 use buddy::Buddy;
-use cas::ListCas;
 use craton_frames::{Cached, Config, Init, Kind, Media, PersistentZone, Request, Sizes, Standard, Zone};
 use craton_lab::arrays::Arrays;
 use craton_lab::scratch::Scratch;
 use durable::WrittenBack;
 use file::ZoneFile;
-use local::ListLocal;
-use locked::ListLocked;
+use lists::{Cas, List, Local, Locked};
 
 /// log2 of the frames in a huge frame.
 pub const HUGE_ORDER: u32 = 9;
 /// Frames in a huge frame.
 pub const HUGE: usize = 1 << HUGE_ORDER;
-/// The largest order.
 pub const MAX_ORDER: u32 = 10;
 /// Frames in a GiB.
 pub const GIB: usize = 1 << 18;
 
-/// Hands out frames.
 pub trait Frames: Sync {
     /// Allocates 2^order frames, aligned to that: the first. Nothing if there are none.
     fn get(&self, request: Request) -> Option<usize>;
@@ -59,6 +52,7 @@ pub trait Frames: Sync {
     fn drain(&self, processor: usize);
 
     /// Free frames, wherever they are kept. Only while no other thread gets or puts.
+    #[cfg(test)]
     fn free_frames(&self) -> usize;
 }
 
@@ -68,26 +62,19 @@ pub fn request(order: u32, processor: usize) -> Request {
     Request { order, kind, processor }
 }
 
-/// The frames and their users.
 #[derive(Clone, Copy, Debug)]
 pub struct World {
-    /// Frames.
     pub frames: usize,
     /// The one order of lists.
     pub order: u32,
-    /// Processors, from 0.
     pub processors: usize,
 }
 
-/// A job for an allocator.
 pub trait Job {
-    /// Its result.
     type Out;
-    /// Does it.
     fn run<F: Frames>(self, frames: &F) -> Self::Out;
 }
 
-/// A way to allocate frames.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Design {
     /// `craton-frames`, as it is.
@@ -107,7 +94,7 @@ pub enum Design {
     /// Buddies, with caches for processors.
     Buddy,
     /// LLFree by its authors, with trees of so many huge frames, and their policies for such classes.
-    Authors(Trees, Classes),
+    Authors(u32, Classes),
 }
 
 impl Design {
@@ -121,8 +108,8 @@ impl Design {
         Self::Cas,
         Self::Local,
         Self::Buddy,
-        Self::Authors(Trees::Four, Classes::Simple),
-        Self::Authors(Trees::ThirtyTwo, Classes::Simple),
+        Self::Authors(4, Classes::Simple),
+        Self::Authors(32, Classes::Simple),
     ];
 
     /// Those written here that this machine can do: not every processor can write a cache line back and go on.
@@ -145,7 +132,6 @@ impl Design {
         matches!(self, Self::File | Self::WrittenBack)
     }
 
-    /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
             Self::Craton => "craton",
@@ -177,15 +163,14 @@ impl Design {
                 let media = WrittenBack::detect().ok_or("this processor has neither clwb nor clflushopt")?;
                 self.in_file(world, media, job)
             }
-            Self::Locked => Ok(job.run(&ListLocked::new(frames, order))),
-            Self::Cas => Ok(job.run(&ListCas::new(frames, order))),
-            Self::Local => Ok(job.run(&ListLocal::new(frames, order, processors))),
+            Self::Locked => Ok(job.run(&List::new(frames, order, Locked::default()))),
+            Self::Cas => Ok(job.run(&List::new(frames, order, Cas::default()))),
+            Self::Local => Ok(job.run(&List::new(frames, order, Local::new(processors)))),
             Self::Buddy => Ok(job.run(&Buddy::new(frames, processors))),
             Self::Authors(trees, classes) => Ok(job.run(&Authors::new(trees, classes, frames, processors)?)),
         }
     }
 
-    /// A zone in a new file.
     fn in_file<J: Job>(self, world: &World, media: impl Media + Sync, job: J) -> Result<J::Out, String> {
         let World { frames, processors, .. } = *world;
         let scratch = Scratch::new("a zone of frames")?;
@@ -214,6 +199,7 @@ impl<M: Media + Sync> Frames for Zone<'_, Standard, M> {
         let _ = Zone::drain(self, processor);
     }
 
+    #[cfg(test)]
     fn free_frames(&self) -> usize {
         Zone::free_frames(self)
     }

@@ -6,17 +6,15 @@
 //! [`Heap`] the same requests.
 //!
 //! **From.** Bonwick94 §5.2, with the sizes of SunOS 5's structures and a distribution of drivers'
-//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies the counts, not
-//! the kinds.
+//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies these counts.
 //!
 //! **Units.** Bytes; virtual seconds: an [`Op::Second`] for each.
-//! **Failure.** A heap that refuses ends the play with an error that names the object.
 //! **Unsafe.** Returns raw memory to heaps.
 
 mod kinds;
 mod steps;
 
-use crate::objects::Unasked;
+use crate::objects::{Store, Unasked};
 
 pub use kinds::{Kind, kinds};
 pub use steps::Trace;
@@ -24,39 +22,33 @@ pub use steps::Trace;
 /// The steps, as a table names them.
 pub const STEPS: [&str; 4] = ["boot", "spike", "find", "kenbus"];
 
-/// Something that happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// An object of a kind is taken, and kept in a place that is empty.
     Get {
         /// Its place in [`kinds`].
         kind: u16,
-        /// Where it is kept.
         place: u32,
     },
     /// The object in a place is given back.
     Put {
-        /// Where it is kept.
         place: u32,
     },
-    /// A second has gone by.
     Second,
-    /// A step has ended.
     Step,
 }
 
 /// An allocator of a kernel's objects.
 pub trait Heap {
-    /// Takes an object of a kind. `None`: there is no memory.
-    fn get(&mut self, kind: usize) -> Option<*mut u8>;
+    /// Takes an object of a kind, of so many bytes. `None`: there is no memory.
+    fn get(&mut self, kind: usize, bytes: usize) -> Option<*mut u8>;
 
     /// Gives one back.
     ///
     /// # Safety
     /// It came from [`Heap::get`] for that kind, and nobody uses it any more.
-    unsafe fn put(&mut self, kind: usize, object: *mut u8);
+    unsafe fn put(&mut self, kind: usize, object: *mut u8, bytes: usize);
 
-    /// A second has gone by.
     fn second(&mut self) {}
 
     /// Bytes that it takes from the system.
@@ -69,6 +61,28 @@ pub trait Heap {
 
     /// Walks what must hold; says what does not.
     fn check(&self) -> Result<(), String>;
+}
+
+/// A store serves each kind by its size.
+impl<S: Store> Heap for S {
+    #[inline]
+    fn get(&mut self, _: usize, bytes: usize) -> Option<*mut u8> {
+        Store::get(self, bytes)
+    }
+
+    #[inline]
+    unsafe fn put(&mut self, _: usize, object: *mut u8, bytes: usize) {
+        // SAFETY: as the caller says.
+        unsafe { Store::put(self, object, bytes) }
+    }
+
+    fn consumed(&self) -> usize {
+        Store::consumed(self)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Store::check(self)
+    }
 }
 
 /// What a heap held at the end of a step.
@@ -100,15 +114,17 @@ pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<H
         match *op {
             Op::Get { kind, place } => {
                 let of = &kinds[usize::from(kind)];
-                let object = heap.get(kind.into()).ok_or_else(|| format!("an object {} was refused", of.name))?;
+                let object =
+                    heap.get(kind.into(), of.bytes).ok_or_else(|| format!("an object {} was refused", of.name))?;
                 places[place as usize] = (object, kind);
                 now.requested += of.bytes;
             }
             Op::Put { place } => {
                 let (object, kind) = places[place as usize];
-                now.requested -= kinds[usize::from(kind)].bytes;
+                let bytes = kinds[usize::from(kind)].bytes;
+                now.requested -= bytes;
                 // SAFETY: the trace gives each object back once, after it was taken.
-                unsafe { heap.put(kind.into(), object) };
+                unsafe { heap.put(kind.into(), object, bytes) };
             }
             Op::Second => {
                 now.most = now.most.max(heap.consumed());

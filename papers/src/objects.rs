@@ -1,9 +1,8 @@
 //! Allocators of kernel memory, for comparison with slabs.
 //!
 //! **What.** The three that Bonwick94 §5 compares with: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of
-//! SVr4, [`FastFits`] of SunOS 4.1.3. All take their pages from an [`Arena`], so that speeds are
-//! those of the algorithms, and total fragmentation is 1 − requested / [`Store::consumed`]. None
-//! has locks.
+//! SVr4, [`FastFits`] of SunOS 4.1.3. Their pages come from an [`Arena`]; total fragmentation is 1
+//! − requested / [`Store::consumed`]. None has locks.
 //!
 //! **Units.** Bytes; pages of 8 KiB.
 //! **Failure.** `None` when the arena has no pages left; nothing has changed then.
@@ -16,16 +15,31 @@ mod lazy_buddy;
 mod power_of_two;
 
 pub use arena::Arena;
-pub use caches::{Caches, Policy, Sized, Unasked};
+pub use caches::{Caches, Policy, Unasked};
 pub use fast_fits::FastFits;
 pub use lazy_buddy::LazyBuddy;
 pub use power_of_two::PowerOfTwo;
 
+use craton_base::PAGE_SHIFT;
+
+/// log2 of the smallest size, and of the largest one, that powers of two are kept of.
+const LEAST: u32 = 4;
+const MOST: u32 = PAGE_SHIFT + 1;
+const SIZES: usize = (MOST - LEAST + 1) as usize;
+
+/// The place among [`SIZES`] of what has room for so many bytes.
+#[inline]
+fn size_for(bytes: usize) -> usize {
+    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
+}
+
+#[inline]
+fn bytes_of(size: usize) -> usize {
+    1 << (size as u32 + LEAST)
+}
+
 /// An allocator of memory of any size, as a kernel's `kmem_alloc` and `kmem_free` are: who frees says how long it was.
 pub trait Store {
-    /// As a table names it.
-    const NAME: &'static str;
-
     /// Takes so many bytes (1 or more), at a multiple of 8 at the least. `None`: the arena has no pages left.
     fn get(&mut self, bytes: usize) -> Option<*mut u8>;
 

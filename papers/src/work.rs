@@ -5,8 +5,7 @@
 //! `malloc` or what is preloaded in its place; [`craton_lab::measure`] measures from outside.
 //!
 //! **State.** The result is a checksum over the data that went through memory. It depends on the
-//! [`Load`] alone, not on the allocator or on timing. Another sum means that memory was
-//! overwritten.
+//! [`Load`] alone, not on the allocator or on timing. Another means overwritten memory.
 //!
 //! **Units.** Percent of the full load, which takes about a second on glibc and two processors.
 
@@ -18,7 +17,7 @@ mod cfrac;
 pub(crate) mod crew;
 mod espresso;
 mod false_sharing;
-pub mod fragbench;
+pub(crate) mod fragbench;
 mod glibc_simple;
 mod glibc_thread;
 mod interpreter;

@@ -7,8 +7,7 @@
 //!
 //! **State.** `target/test-seconds.txt`: how long each program took, for the next run's order.
 //!
-//! **Failure.** A failed program's whole output; last `N passed, N failed`. Exit 1 unless all
-//! passed.
+//! **Failure.** A failed program's output; last `N passed, N failed`. Exit 1 unless all passed.
 
 mod build;
 mod job;

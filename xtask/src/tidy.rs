@@ -1,19 +1,21 @@
 //! `cargo xtask tidy`: rules over the text of the tree, and over the graph of crates.
 //!
 //! **What.** Collects the files, calls each rule, prints. A rule is a function from text to
-//! complaints, testable by a bad sample. Rules read tokens ([`lex`]), not types: also other
-//! platforms' code.
+//! complaints, testable by a bad sample. Rules read tokens ([`lex`]), on all platforms' code.
 
 mod arrows;
 mod files;
 mod generated;
+mod layout;
 pub mod ledger;
 mod lex;
 pub mod modules;
+mod named;
 mod orderings;
 mod programs;
 mod records;
 mod size;
+mod statics;
 mod words;
 
 use files::File;
@@ -67,10 +69,10 @@ pub fn run(fix: bool) -> ExitCode {
 }
 
 /// Prints what a rule measures.
-pub fn print(write: impl Fn(&[File]) -> String) -> ExitCode {
-    match files::read_tree(root()) {
-        Ok(files) => {
-            print!("{}", write(&files));
+pub fn print(write: impl Fn(&[File]) -> Result<String, String>) -> ExitCode {
+    match files::read_tree(root()).and_then(|files| write(&files)) {
+        Ok(text) => {
+            print!("{text}");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -105,7 +107,10 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(programs::check(&files));
     found.extend(ledger::check(&files));
     found.extend(modules::check(&files));
+    found.extend(statics::check(&files));
+    found.extend(named::check(&files));
     found.extend(generated::check(&files));
+    found.extend(layout::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
         if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {

@@ -11,6 +11,7 @@ pub use core::sync::atomic::{
 pub use model::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
 #[cfg(loom)]
+#[path = "atomic/tests/model.rs"]
 pub mod model;
 
 /// Waits a moment for another thread, in a loop that looks again.

@@ -37,9 +37,7 @@ impl<G: Geometry> PageBits<G> {
     /// The bits of the last word that stand for a page.
     const LAST: u64 = u64::MAX >> (Self::WORDS as u32 * 64 - G::PAGES);
 
-    /// The empty set.
     pub const EMPTY: Self = Self { words: [0; MOST_WORDS], geometry: PhantomData };
-    /// All pages of a hugepage.
     pub const ALL: Self = {
         let (mut words, mut w) = ([0; MOST_WORDS], 0);
         while w < Self::WORDS {
@@ -112,13 +110,11 @@ impl<G: Geometry> PageBits<G> {
         i < G::PAGES && self.words[(i / 64) as usize] >> (i % 64) & 1 == 1
     }
 
-    /// How many of `first..first + len` are in the set.
     #[inline]
     pub fn count(&self, first: u32, len: u32) -> u32 {
         Self::covered(first, len).map(|(w, bits)| (self.words[w] & bits).count_ones()).sum()
     }
 
-    /// Whether any of `first..first + len` is in the set.
     #[inline]
     pub fn any(&self, first: u32, len: u32) -> bool {
         match Self::within(first, len) {
@@ -127,7 +123,6 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Whether all of `first..first + len` are in the set.
     #[inline]
     pub fn all(&self, first: u32, len: u32) -> bool {
         match Self::within(first, len) {
@@ -136,12 +131,10 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// How many are in the set.
     pub fn len(&self) -> u32 {
         self.words.iter().map(|w| w.count_ones()).sum()
     }
 
-    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }
@@ -308,7 +301,6 @@ impl<G: Geometry> PageBits<G> {
         place
     }
 
-    /// Members of `self` that are not in `other`.
     pub fn minus(&self, other: &Self) -> Self {
         let mut out = *self;
         for w in 0..Self::WORDS {

@@ -25,12 +25,10 @@ pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
     fn pages(hugepages: HugePages) -> Pages {
         Pages(hugepages.0 * Self::PAGES)
     }
-    /// The hugepage that holds a page.
     #[inline(always)]
     fn hugepage(page: PageId) -> HugePageId {
         HugePageId(page.0 / Self::PAGES)
     }
-    /// The place of a page in its hugepage.
     #[inline(always)]
     fn in_hugepage(page: PageId) -> u32 {
         page.0 % Self::PAGES
@@ -50,7 +48,6 @@ pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
     fn run(id: HugePageId, len: HugePages) -> PageRange {
         PageRange::new(Self::page(id, 0), Self::pages(len))
     }
-    /// A whole hugepage as a run of pages.
     #[inline(always)]
     fn range(id: HugePageId) -> PageRange {
         Self::run(id, HugePages(1))

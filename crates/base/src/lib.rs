@@ -8,8 +8,7 @@
 //! which the floor finds at run time. Page 0 is the first page of the heap's region: policies count
 //! pages; only the floor and the layers that hand out pointers know an address.
 //!
-//! **Failure.** A seam can refuse ([`NoMemory`]), without a change. **Not here.** System calls,
-//! allocation, policies.
+//! **Failure.** A seam can refuse ([`NoMemory`]). **Not here.** System calls, allocation, policies.
 #![no_std]
 
 pub mod atomic;
@@ -26,7 +25,7 @@ pub use geometry::{Geometry, Huge2M, Huge64K};
 pub use ones::Ones;
 pub use platform::{Machine, Mappings, Platform};
 pub use seams::{
-    Advice, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,
+    Advice, Ask, Clock, CollapseError, Density, Floor, FrameSource, NoMemory, Residency, Span, SpanError, SpanSource,
 };
 pub use table::{Table, Zeroed};
 pub use units::{

@@ -39,12 +39,6 @@ impl Ones {
     }
 }
 
-impl Default for Ones {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// # Safety
 /// The CPU has the instruction.
 #[cfg(target_arch = "x86_64")]

@@ -31,11 +31,13 @@ pub trait Machine {
     /// The calling thread's CPU, possibly stale.
     fn cpu(&self) -> usize;
 
-    /// Bytes of the machine's smallest page.
     fn page_size(&self) -> usize;
 
     /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
     fn resident(&self, at: usize, bytes: usize) -> usize;
+
+    /// Those of them on hugepages; `None` if unknown.
+    fn huge(&self, at: usize, bytes: usize) -> Option<usize>;
 }
 
 /// A floor with the rest of its system.

@@ -28,6 +28,17 @@ pub enum Advice {
     Small,
 }
 
+/// What is asked of [`Floor::residency`]; each part costs system calls, and the other one is unset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ask {
+    /// Bytes that have memory.
+    Resident,
+    /// Bytes on hugepages.
+    Huge,
+    /// Both.
+    Both,
+}
+
 /// What the system holds of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Residency {
@@ -58,7 +69,7 @@ pub trait Floor {
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
     /// What the system holds of `range`, as far as it tells.
-    fn residency(&self, range: PageRange) -> Residency;
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency;
 }
 
 /// How many objects a span will hold: many small ones live as long as the longest-lived of them.
@@ -73,7 +84,6 @@ pub enum Density {
 /// A span as it was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// The pages.
     pub range: PageRange,
     /// Every byte of it reads as zero.
     pub zeroed: bool,
@@ -133,7 +143,6 @@ pub trait SpanSource {
 /// A source of page frames, 2^order aligned frames at a time, of huge frames that come and go.
 /// Threads may share a source that is [`Sync`]. A refusal changes nothing.
 pub trait FrameSource {
-    /// Why a request was refused.
     type Error: core::error::Error + Copy;
 
     /// log2 of the frames in a huge frame.
@@ -171,7 +180,6 @@ impl<C: Clock + ?Sized> Clock for &C {
 }
 
 impl PageRange {
-    /// The range of `len` pages from page `first` on.
     pub const fn new(first: PageId, len: Pages) -> Self {
         Self { first, len }
     }

@@ -28,7 +28,6 @@ impl<T> Table<T> {
 }
 
 impl<T: Zeroed> Table<T> {
-    /// A table without entries.
     pub const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0 };
 
     /// A table over `len` entries at `first`.
@@ -44,12 +43,10 @@ impl<T: Zeroed> Table<T> {
         Self { first: slice.as_mut_ptr(), len: slice.len() }
     }
 
-    /// How many entries there are.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -57,7 +54,6 @@ impl<T: Zeroed> Table<T> {
 
 impl<T> core::ops::Index<usize> for Table<T> {
     type Output = T;
-    /// Entry `i`; panics when `i` is not below the table's length.
     fn index(&self, i: usize) -> &T {
         assert!(i < self.len, "table index out of range");
         // SAFETY: `i < len`, and `new` promised that entry `i` is valid, when used, and ours.

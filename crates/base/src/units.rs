@@ -9,12 +9,9 @@ pub const PAGE_SHIFT: u32 = 13;
 pub const PAGE_SIZE: usize = 1 << PAGE_SHIFT;
 /// log2 of [`HUGEPAGE_SIZE`].
 pub const HUGEPAGE_SHIFT: u32 = PAGE_SHIFT + Huge2M::SHIFT;
-/// Bytes in a hugepage.
 pub const HUGEPAGE_SIZE: usize = 1 << HUGEPAGE_SHIFT;
-/// Pages in a hugepage.
 pub const PAGES_PER_HUGEPAGE: u32 = 1 << (HUGEPAGE_SHIFT - PAGE_SHIFT);
 
-/// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Bytes(pub usize);
 
@@ -37,9 +34,7 @@ pub struct HugePageId(pub u32);
 /// A run of pages: the first and how many. An empty run is allowed and covers nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageRange {
-    /// First page of the run.
     pub first: PageId,
-    /// Length of the run.
     pub len: Pages,
 }
 
@@ -74,7 +69,6 @@ impl HugePages {
 }
 
 impl PageId {
-    /// The hugepage that holds this page.
     pub const fn hugepage(self) -> HugePageId {
         HugePageId(self.0 / PAGES_PER_HUGEPAGE)
     }
@@ -89,15 +83,12 @@ impl PageId {
 }
 
 impl HugePageId {
-    /// The first page of this hugepage.
     pub const fn first_page(self) -> PageId {
         PageId(self.0 * PAGES_PER_HUGEPAGE)
     }
-    /// The whole hugepage as a run of pages.
     pub const fn range(self) -> PageRange {
         self.run(HugePages(1))
     }
-    /// `len` hugepages from this one on, as a run of pages.
     pub const fn run(self, len: HugePages) -> PageRange {
         PageRange { first: self.first_page(), len: len.pages() }
     }
@@ -108,7 +99,6 @@ impl PageRange {
     pub const fn end(self) -> PageId {
         PageId(self.first.0 + self.len.0)
     }
-    /// Whether `page` lies in the run.
     pub const fn contains(self, page: PageId) -> bool {
         page.0 >= self.first.0 && page.0 - self.first.0 < self.len.0
     }

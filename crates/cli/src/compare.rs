@@ -25,7 +25,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Does what `craton compare` was asked for.
 pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     args::program(&args.command)?;
     let allocators = allocators::find(args.peers.as_deref(), &args.options)?;

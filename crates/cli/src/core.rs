@@ -29,7 +29,6 @@ const TRIES: u32 = 20;
 const DOUBTS: u32 = 3;
 const BETWEEN: Duration = Duration::from_millis(2);
 
-/// Does what `craton core` was asked for.
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let mut json = Output::json(args.json.as_deref())?;
     if let CoreTask::Save { file } = &args.task {

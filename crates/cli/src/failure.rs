@@ -13,7 +13,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The exit status that says so.
     pub fn status(&self) -> ExitCode {
         match self {
             Self::Failed(_) => ExitCode::FAILURE,

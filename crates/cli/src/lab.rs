@@ -15,7 +15,6 @@ use std::process::{Command, ExitCode};
 /// The program with the experiments.
 const PROGRAM: &str = "craton-papers";
 
-/// Does what `craton lab` was asked for.
 pub fn lab(_: &args::Lab) -> Result<ExitCode, Failure> {
     let program = place::tool(PROGRAM)?;
     let why = Command::new(&program).args(env::args_os().skip(2)).exec();

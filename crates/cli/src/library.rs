@@ -50,7 +50,6 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     Ok(found.clone())
 }
 
-/// Why a file is no library of ours.
 fn check_file(path: &Path) -> Result<(), String> {
     shared_object::check(path)?;
     // A user of our library refers to the name without defining it.
@@ -79,7 +78,6 @@ fn check(path: &Path) -> Result<(), Failure> {
     .into())
 }
 
-/// `LD_PRELOAD` with the library before what is there.
 pub fn preload(library: &Path, others: Option<&OsStr>) -> OsString {
     let mut list = library.as_os_str().to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -89,7 +87,6 @@ pub fn preload(library: &Path, others: Option<&OsStr>) -> OsString {
     list
 }
 
-/// Whether a value of `LD_PRELOAD` names a `libcraton.so`.
 pub fn is_in(list: &OsStr) -> bool {
     let name = |entry: &[u8]| entry.rsplit(|b| *b == b'/').next() == Some(b"libcraton.so");
     list.as_bytes().split(|b| matches!(b, b' ' | b':')).any(name)

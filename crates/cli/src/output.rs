@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Where the document goes.
 pub enum Output {
-    /// Standard output.
     Standard,
-    /// A file.
     File(Opened),
 }
 
@@ -62,7 +60,6 @@ impl Output {
         path.map(|path| Self::open("--json", path)).transpose()
     }
 
-    /// Whether it is standard output.
     pub fn is_standard(&self) -> bool {
         matches!(self, Self::Standard)
     }

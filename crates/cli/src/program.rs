@@ -12,8 +12,7 @@ use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Why nothing was served, as far as the file of `command` tells; otherwise what it may be: that it cannot be preloaded
-/// into, or `other`.
+/// Why nothing was served, by the file of `command`; else what it may be, such as `other`.
 pub fn why_not_served(command: &OsStr, other: &str) -> String {
     let general = format!("it is linked statically or runs set-uid, or {other}");
     match symbols::program(command).as_deref().and_then(obstacle) {
@@ -30,7 +29,6 @@ fn obstacle(path: &Path) -> Option<&'static str> {
     obstacle_in(&file)
 }
 
-/// What an ELF file's headers tell.
 fn obstacle_in(file: &File) -> Option<&'static str> {
     let data = ReadCache::new(file);
     match FileKind::parse(&data).ok()? {
@@ -45,15 +43,4 @@ fn obstacle_in(file: &File) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dynamic_program_and_a_script_have_no_obstacle() {
-        let own = std::env::current_exe().unwrap();
-        assert_eq!(obstacle(&own), None);
-        assert_eq!(obstacle(Path::new("/dev/null")), None);
-        assert!(why_not_served(own.as_os_str(), "it is not there").starts_with("likely"));
-        assert!(why_not_served(OsStr::new("no-such-program-here"), "it is not there").starts_with("likely"));
-    }
-}
+mod tests;

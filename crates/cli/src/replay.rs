@@ -1,7 +1,6 @@
 //! `craton replay`: a recorded trace on a page heap in simulated memory.
 //!
-//! **What.** Reads and checks the whole file, plays it with the settings asked for, and prints what came of it; the lab does
-//! the work.
+//! **What.** Checks the whole file, has the lab play it with the settings, and prints the outcome.
 //!
 //! **Failure.** An unknown heap, key or value is wrong usage (status 2) and names what there is; a file that cannot be played is
 //! status 1, with the place in it.
@@ -23,7 +22,6 @@ use std::process::ExitCode;
 /// The options, and their values.
 const OPTIONS: &str = "release_rate=BYTES, regions=0|1, fit=lfr|fullest|best, thp=auto|always|never";
 
-/// A row of the document.
 #[derive(Serialize)]
 struct Row {
     trace: String,
@@ -35,7 +33,6 @@ struct Row {
     outcome: Outcome,
 }
 
-/// Does what `craton replay` was asked for.
 pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     let policy = policy(heap(&args.heap)?, &args.options)?;
     let mut json = Output::json(args.json.as_deref())?;
@@ -72,14 +69,12 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The heap of a name.
 fn heap(name: &str) -> Result<HeapName, Failure> {
     let known = HEAPS.iter().find(|(known, _)| *known == name).map(|(_, heap)| *heap);
     let names = HEAPS.map(|(name, _)| name).join(", ");
     known.ok_or_else(|| Failure::Usage(format!("--heap {name}: no such heap; there are: {names}")))
 }
 
-/// The settings that options ask for.
 fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
     let mut policy = Policy { heap, ..Policy::default() };
     for option in options {
@@ -167,44 +162,4 @@ fn table(outcome: &Outcome) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(options: &[&str]) -> Result<Policy, Failure> {
-        policy(HeapName::Temeraire, &options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn options_set_what_they_name_and_the_last_counts() {
-        assert_eq!(of(&[]), Ok(Policy::default()));
-        let all = of(&["release_rate=0", "regions=0", "fit=best", "fit=fullest", "thp=never"]);
-        let fit = FitName::FullestFirst;
-        let policy = Policy { release_rate: 0, regions: false, fit, backing: HugeBacking::NEVER, ..Policy::default() };
-        assert_eq!(all, Ok(policy));
-    }
-
-    #[test]
-    fn what_is_wrong_with_an_option_is_said_with_what_there_is() {
-        for (option, what) in [
-            ("fit", "not of the form KEY=VALUE"),
-            ("colour=red", "no such key"),
-            ("fit=worst", "bad value"),
-            ("regions=2", "bad value"),
-            ("release_rate=-1", "bad value"),
-            ("release_rate=99999999999999999999", "bad value"),
-            ("thp=", "bad value"),
-        ] {
-            let text = format!("-o {option}: {what}; there are: {OPTIONS}");
-            assert_eq!(of(&[option]), Err(Failure::Usage(text)));
-        }
-        let text = "-o fit=best: frames decide that themselves (--heap frames); there are: release_rate=BYTES, thp=auto|always|never";
-        assert_eq!(policy(HeapName::Frames, &["fit=best".to_owned()]), Err(Failure::Usage(text.to_owned())));
-    }
-
-    #[test]
-    fn heaps_are_known_by_name() {
-        assert_eq!((heap("temeraire"), heap("frames")), (Ok(HeapName::Temeraire), Ok(HeapName::Frames)));
-        let text = "--heap slab: no such heap; there are: temeraire, frames";
-        assert_eq!(heap("slab"), Err(Failure::Usage(text.to_owned())));
-    }
-}
+mod tests;

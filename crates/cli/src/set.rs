@@ -12,7 +12,6 @@ use std::process::ExitCode;
 /// The exit status when the process has the request, and has not read it yet.
 const WAITS: u8 = 3;
 
-/// Does what `craton set` was asked for.
 pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
     let (pid, settings) = (args.pid, &args.settings);
     match craton_inspect::set(pid, settings, args.wait)? {

@@ -13,7 +13,6 @@ pub fn say(text: &str) {
 /// Where a table goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
     Out,
     /// Standard error, when something else has standard output.
     Err,
@@ -51,7 +50,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A line, empty so far.
     pub fn start() -> Self {
         Self { shown: io::stderr().is_terminal() }
     }

@@ -97,8 +97,7 @@ impl<'a> ObjectCacheOptions<'a> {
         Self { limit_bytes: bytes, ..self }
     }
 
-    /// Drops unneeded objects after this time: rounded to milliseconds, at least 1 ms. `None`:
-    /// never.
+    /// Drops unneeded objects after this time, in whole milliseconds from 1 on. `None`: never.
     pub fn working_set(self, interval: Option<Duration>) -> Self {
         let ms = interval.map_or(NEVER, |i| u32::try_from(i.as_millis()).unwrap_or(NEVER).max(1));
         Self { working_set_ms: ms, ..self }

@@ -22,8 +22,7 @@
 //!
 //! **Threads.** Any thread may use any heap: each has a lock.
 //!
-//! **Failure.** [`Error::NoMemory`], also when a heap's limit is reached or an alignment is above 2
-//! MiB.
+//! **Failure.** [`Error::NoMemory`], also at a heap's limit or for an alignment above 2 MiB.
 //!
 //! **Unsafe.** Turns memory of the heap into values, and hands out raw memory.
 

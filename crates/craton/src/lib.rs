@@ -21,6 +21,7 @@
 //!
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
+#![warn(missing_docs)]
 
 mod cache;
 mod error;

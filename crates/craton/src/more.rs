@@ -13,8 +13,7 @@ use craton_malloc::text::Text;
 use craton_malloc::{batch, front, hints, json, options, sizes};
 use craton_tables::counters;
 
-/// How an object will be used. Each kind has separate slabs and hugepages; each object costs a
-/// lock.
+/// How an object will be used. Kinds have separate slabs and hugepages; each object costs a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hint {

@@ -1,7 +1,6 @@
 //! Many frames at once, and ranges.
 //!
-//! **Cost.** One locked operation allocates the batch's frames of half a row; two free the adjacent
-//! frames of a row.
+//! **Cost.** One locked operation allocates frames of half a row; two free neighbours in a row.
 
 use crate::claim::Claim;
 use crate::config::Request;

@@ -5,21 +5,17 @@ use crate::tree::{Kind, Thresholds};
 /// How a zone begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Init {
-    /// All frames are free.
     Free,
-    /// All frames are allocated.
     Allocated,
     /// All huge frames are offline, a partial last one allocated: for a zone that grows by
     /// [`crate::Zone::online`]. Rows of a volatile zone stay untouched until then.
     Offline,
 }
 
-/// How a zone behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Processors that use it, at least 1.
     pub processors: usize,
-    /// Thresholds of the trees' classes.
     pub thresholds: Thresholds,
     /// CPUs claim free frames of half a row at once. Without claims every order-0 request changes
     /// the lower level, so that a crash loses only frames of requests under way.
@@ -38,7 +34,6 @@ impl Config {
 pub struct Request {
     /// log2 of the number of frames, up to [`crate::Geometry::MAX_ORDER`].
     pub order: u32,
-    /// What for.
     pub kind: Kind,
     /// The requesting CPU.
     pub processor: usize,

@@ -9,118 +9,39 @@ pub enum Error {
     /// No free frames of that order, in any tree.
     NoMemory,
     /// There is no such order.
-    Order {
-        /// What was asked for.
-        order: u32,
-        /// The largest that there is.
-        most: u32,
-    },
+    Order { order: u32, most: u32 },
     /// Some of the frames lie outside the zone.
-    OutOfRange {
-        /// The first frame that was given.
-        frame: usize,
-        /// Frames of the zone.
-        frames: usize,
-    },
+    OutOfRange { frame: usize, frames: usize },
     /// The frame is no multiple of the order's frames.
-    Misaligned {
-        /// The frame.
-        frame: usize,
-        /// The order.
-        order: u32,
-    },
+    Misaligned { frame: usize, order: u32 },
     /// Some of the frames are free: freed twice, of another order, or never allocated.
-    NotAllocated {
-        /// The first frame that was given.
-        frame: usize,
-        /// The order.
-        order: u32,
-    },
+    NotAllocated { frame: usize, order: u32 },
     /// The frames at that place are not free.
-    InUse {
-        /// The first frame that was asked for.
-        frame: usize,
-        /// The order.
-        order: u32,
-    },
+    InUse { frame: usize, order: u32 },
     /// Some of the frames lie in a huge frame that is offline.
-    Offline {
-        /// The first frame that was given.
-        frame: usize,
-    },
+    Offline { frame: usize },
     /// A huge frame is not offline.
-    NotOffline {
-        /// Its first frame.
-        frame: usize,
-    },
-    /// The thresholds of trees' classes are out of order, or more than all of a tree.
-    Thresholds {
-        /// A tree with fewer 512ths free is nearly full.
-        allocated: u16,
-        /// A tree with more 512ths free is nearly free.
-        free: u16,
-    },
-    /// An array that persists does not begin with a cache line.
-    Unaligned {
-        /// Which.
-        array: &'static str,
-        /// Its address, modulo the line.
-        at: usize,
-    },
+    NotOffline { frame: usize },
+    /// The thresholds of trees' classes are out of order, or more than all of a tree (in 512ths).
+    Thresholds { allocated: u16, free: u16 },
+    /// An array that persists does not begin with a cache line; `at` is modulo the line.
+    Unaligned { array: &'static str, at: usize },
     /// There is no such CPU.
-    Processor {
-        /// What was given.
-        processor: usize,
-        /// How many there are.
-        processors: usize,
-    },
+    Processor { processor: usize, processors: usize },
     /// A metadata array is shorter than its length in [`crate::Sizes`].
-    TooSmall {
-        /// Which.
-        array: &'static str,
-        /// Elements that it needs.
-        needed: usize,
-        /// Elements that it has.
-        given: usize,
-    },
-    /// There is no zone: neither was one created there, nor was that ended.
-    NotAZone {
-        /// What is in the place of the magic.
-        found: u64,
-    },
+    TooSmall { array: &'static str, needed: usize, given: usize },
+    /// There is no zone: neither was one created there, nor was that ended. The word instead of it.
+    NotAZone { found: u64 },
     /// What a zone keeps of itself contradicts itself.
-    Damaged {
-        /// What.
-        what: &'static str,
-        /// What was found.
-        found: u64,
-    },
+    Damaged { what: &'static str, found: u64 },
     /// A zone of another version of the layout.
-    Version {
-        /// The zone's.
-        found: u64,
-        /// The one that is known here.
-        known: u64,
-    },
-    /// A zone of another [`crate::Geometry`].
-    Geometry {
-        /// The zone's: log2 of a row's frames, and from bit 32 on huge frames in a tree.
-        found: u64,
-        /// The one that was asked for.
-        expected: u64,
-    },
+    Version { found: u64, known: u64 },
+    /// A zone of another [`crate::Geometry`]: log2 of a row's frames; huge frames in a tree << 32.
+    Geometry { found: u64, expected: u64 },
     /// A zone of another size.
-    OtherFrames {
-        /// Frames of the zone.
-        found: usize,
-        /// Frames that were asked for.
-        expected: usize,
-    },
+    OtherFrames { found: usize, expected: usize },
     /// A zone of no frames, or of more than can be named.
-    Frames {
-        /// Frames of the zone.
-        frames: usize,
-    },
+    Frames { frames: usize },
 }
 
 impl fmt::Display for Error {

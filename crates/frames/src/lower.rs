@@ -11,8 +11,7 @@
 //! Taking a quarter has three steps: set *pending*, see its rows zero, replace *pending* by the
 //! flag. After setting a bit, an allocation reads the entry again and clears its bit if either flag
 //! is up. Sequential consistency makes one of the two see the other.
-//! **Cost.** Two cache lines and two locked operations for frames within a row, one of each for a
-//! huge frame.
+//! **Cost.** Two cache lines and locked operations for frames within a row, one for a huge frame.
 
 mod recover;
 mod split;
@@ -68,7 +67,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.frames
     }
 
-    /// Huge frames, a partial last one included.
     pub(crate) fn huge_frames(&self) -> usize {
         self.frames.div_ceil(G::HUGE)
     }
@@ -360,8 +358,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Frees frames, also parts of a whole; returns the first child's old entry. Error: some are
-    /// free.
+    /// Frees frames, also parts of a whole; returns the first child's old entry, or: some are free.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Error> {
         let wrong = Error::NotAllocated { frame, order };
         let child = frame / G::HUGE;
@@ -430,8 +427,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.clear_bit(frame).then(|| self.give(frame / G::HUGE, 1))
     }
 
-    /// Frees frames of a row by their bits; returns the old entry; `None`: some are clear, no
-    /// change.
+    /// Frees frames of a row by their bits; returns the old entry, `None` if some were clear.
     pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Option<Child> {
         self.clear_bits(row, mask).then(|| self.give(row / ROWS, mask.count_ones() as usize))
     }
@@ -469,7 +465,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         false
     }
 
-    /// Makes cleared bits of a frame's row durable.
     #[inline(always)]
     fn cleared(&self, word: &AtomicU64, frame: usize) {
         self.media.changed(word);

@@ -5,8 +5,7 @@
 //! **From.** LLFree §3.2.3, which assumes persistent caches (eADR). A cache may evict a line at any
 //! time: a word is whole, durable at the latest by its flush and fence; words of several lines are
 //! ordered only by a fence.
-//! **Cost.** [`Volatile`]: none. Otherwise one flush and one fence a request, two of each for a
-//! split.
+//! **Cost.** [`Volatile`]: none. Otherwise one flush and fence a request, two for a split.
 
 /// Memory that outlasts a crash, or does not.
 pub trait Media {

@@ -13,11 +13,9 @@ pub struct Sizes {
     pub rows: usize,
     /// Entries of huge frames, two a word.
     pub children: usize,
-    /// Entries of trees.
     pub trees: usize,
     /// Sets of trees, and of huge frames that are offline.
     pub index: usize,
-    /// The CPUs' words.
     pub locals: usize,
 }
 
@@ -34,7 +32,6 @@ impl Sizes {
         }
     }
 
-    /// Bytes of all arrays.
     pub const fn bytes(&self) -> usize {
         8 * (self.rows + self.index) + 4 * self.children + 2 * self.trees + size_of::<Local>() * self.locals
     }
@@ -47,10 +44,7 @@ pub struct Metadata<'a> {
     pub rows: &'a [AtomicU64],
     /// See [`Sizes::children`]; those of a tree should be one cache line.
     pub children: &'a [AtomicU32],
-    /// See [`Sizes::trees`].
     pub trees: &'a [AtomicU16],
-    /// See [`Sizes::index`].
     pub index: &'a [AtomicU64],
-    /// See [`Sizes::locals`].
     pub locals: &'a [Local],
 }

@@ -7,10 +7,8 @@ use crate::zone::Zone;
 
 /// A zone, and the number of its first frame among all nodes' frames.
 pub struct Node<'a, G = Standard> {
-    /// The zone's first frame: a multiple of the largest order's frames, for the alignment of
-    /// orders.
+    /// The zone's first frame: a multiple of the largest order's frames, which aligns all orders.
     pub first: usize,
-    /// The zone.
     pub zone: Zone<'a, G>,
 }
 
@@ -20,8 +18,7 @@ pub struct Nodes<'a, 'n, G = Standard> {
 }
 
 impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
-    /// [`Error::Frames`]: no node, or two overlap or are disordered: names the second's
-    /// predecessors.
+    /// [`Error::Frames`]: no node, or two overlap or are out of order: the second's first frame.
     pub fn new(nodes: &'n [Node<'a, G>]) -> Result<Self, Error> {
         let end = |node: &Node<'a, G>| node.first.checked_add(node.zone.frames());
         let beyond = nodes.iter().find(|node| end(node).is_none());
@@ -45,7 +42,6 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         Err(error)
     }
 
-    /// Frees frames of whichever node has them.
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let (_, node) = self.node_of(frame)?;
         node.zone.put(frame - node.first, request)

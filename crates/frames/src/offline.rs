@@ -50,7 +50,6 @@ impl<'a> Offline<'a> {
         self.bits[child / 64].or(1 << (child % 64));
     }
 
-    /// Removes a child; returns whether it was there.
     fn remove(&self, child: usize) -> bool {
         let bit = 1 << (child % 64);
         let was_there = self.bits[child / 64].and(!bit) & bit != 0;
@@ -74,8 +73,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// Takes huge frames offline. [`Error::InUse`] names the first not wholly free; then none
-    /// changes.
+    /// Takes huge frames offline, or none: [`Error::InUse`] names the first not wholly free.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -123,12 +121,10 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// Whether some of 2^`order` frames are offline.
     pub(crate) fn is_offline(&self, frame: usize, order: u32) -> bool {
         Self::children_under(frame, order).any(|child| self.offline.has(child))
     }
 
-    /// Huge frames that are offline.
     pub fn offline_huge_frames(&self) -> usize {
         self.offline.count.read() as usize
     }

@@ -42,11 +42,9 @@ pub struct PersistentZone<'a, G = Standard, M = Cached> {
 pub enum Opened {
     /// As it was closed.
     Clean,
-    /// As a crash left it. Frames of requests under way may be allocated without an owner.
-    Recovered {
-        /// Huge frames whose entry was wrong, as counters are after most crashes.
-        corrected: usize,
-    },
+    /// As a crash left it: frames of requests under way may be allocated without an owner.
+    /// `corrected` huge frames' entries were wrong, as counters are after most crashes.
+    Recovered { corrected: usize },
 }
 
 /// An error if persistent arrays are not line-aligned: lines become durable as wholes.
@@ -119,7 +117,6 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok((found, opened))
     }
 
-    /// Frames of the zone that a page belongs to.
     pub fn frames_in(page: &[AtomicU64]) -> Result<usize, Error> {
         Page::<G>::new(page)?.read().map(|(frames, _)| frames)
     }

@@ -1,6 +1,5 @@
 //! A zone as other layers use it: a [`Seat`] is a zone and a CPU, and a [`FrameSource`]. Frames of
-//! dense spans are [`Kind::Unmovable`], since one of many small objects pins them; others are
-//! [`Kind::Movable`].
+//! dense spans are [`Kind::Unmovable`], pinned by many small objects; others [`Kind::Movable`].
 //!
 //! **Failure.** Frees that are no single block are validated frame by frame first: all or none.
 
@@ -25,7 +24,6 @@ impl<'z, 'a, G: Geometry, M: Media> Seat<'z, 'a, G, M> {
         Ok(Self { zone, processor })
     }
 
-    /// The zone.
     pub fn zone(&self) -> &'z Zone<'a, G, M> {
         self.zone
     }

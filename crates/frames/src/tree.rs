@@ -34,11 +34,9 @@ pub enum Kind {
     Movable = 0,
     /// Frames that stay where they are: of the kernel, or pinned.
     Unmovable = 1,
-    /// Huge frames.
     Huge = 2,
 }
 
-/// How many kinds there are.
 pub const KINDS: usize = 3;
 const ALL_KINDS: [Kind; KINDS] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
 

@@ -39,7 +39,6 @@ pub struct Zone<'a, G = Standard, M = Volatile> {
 }
 
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
-    /// Frames of the zone.
     pub fn frames(&self) -> usize {
         self.lower.frames()
     }
@@ -225,8 +224,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     }
 
     /// Reserves another tree: partial, nearly allocated, then free. The paper takes free ones
-    /// second (LLFree §3.2.2), since nearly allocated ones fail soon: here the next is quickly
-    /// found.
+    /// second (LLFree §3.2.2), since nearly allocated ones fail soon; the next is quickly found.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
@@ -388,7 +386,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         children + self.claims().map(|claim| claim.mask().count_ones() as usize).sum::<usize>()
     }
 
-    /// Huge frames that are wholly free.
     pub fn free_huge_frames(&self) -> usize {
         (0..self.lower.huge_frames()).filter(|child| self.lower.child(*child).is_empty::<G>()).count()
     }

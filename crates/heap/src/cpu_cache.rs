@@ -122,7 +122,6 @@ fn away() -> *mut u8 {
     AWAY.0.get().cast()
 }
 
-/// The caches of all CPUs.
 pub struct ProcessorCaches {
     table: Table,
     /// Written before `on` is set.
@@ -171,7 +170,6 @@ impl ProcessorCaches {
         H::event(Event::CpuCacheMode(found.map_or(0, |rseq| 1 + u64::from(rseq.is_compact()))));
     }
 
-    /// The restartable sequences, if available.
     #[inline]
     pub fn rseq(&self) -> Option<&Rseq> {
         // ORDERING: Acquire pairs with the Release in `set_up`. SAFETY: no longer written.

@@ -19,26 +19,14 @@ use crate::thread_cache::{FRESH_LISTS, List};
 use craton_base::{Clock, PAGE_SIZE, PageId, Pages, Platform};
 use craton_slab::Place;
 
-/// What a pointer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
     /// An object of a size class.
-    Small {
-        /// The class.
-        class: usize,
-    },
+    Small { class: usize },
     /// An object of a size class, on a slab that has morphed to another.
-    Old {
-        /// The class.
-        class: usize,
-    },
+    Old { class: usize },
     /// A large object.
-    Large {
-        /// Its first page.
-        first: PageId,
-        /// Its length.
-        pages: Pages,
-    },
+    Large { first: PageId, pages: Pages },
     /// A huge object.
     Huge(Entry),
     /// An object of a private heap or object cache.

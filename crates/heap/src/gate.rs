@@ -42,25 +42,21 @@ impl Gate {
         }
     }
 
-    /// Sets both limits.
     pub fn set(&self, soft: Option<u64>, hard: Option<u64>) {
         self.soft.store(soft.unwrap_or(0), Relaxed);
         self.hard.store(hard.unwrap_or(0), Relaxed);
         self.rearm();
     }
 
-    /// The soft limit.
     pub fn soft(&self) -> Option<u64> {
         Some(self.soft.load(Relaxed)).filter(|s| *s > 0)
     }
 
-    /// The hard limit.
     #[inline]
     pub fn hard(&self) -> Option<u64> {
         Some(self.hard.load(Relaxed)).filter(|h| *h > 0)
     }
 
-    /// The tighter of both limits.
     pub fn tightest(&self) -> Option<u64> {
         self.soft().into_iter().chain(self.hard()).min()
     }
@@ -132,52 +128,14 @@ impl Gate {
         self.huge.load(Relaxed)
     }
 
-    /// Adds bytes of a huge object.
     pub fn add_huge(&self, bytes: u64) {
         self.huge.fetch_add(bytes, Relaxed);
     }
 
-    /// Subtracts bytes of a huge object.
     pub fn remove_huge(&self, bytes: u64) {
         self.huge.fetch_sub(bytes, Relaxed);
     }
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_limits_nothing_is_outside() {
-        let gate = Gate::open();
-        assert!(!gate.watches() && !gate.is_outside(0) && !gate.is_outside(u64::MAX - 1));
-        assert_eq!((gate.soft(), gate.hard(), gate.tightest(), gate.target()), (None, None, None, u64::MAX));
-    }
-
-    #[test]
-    fn the_soft_limit_itself_may_be_used() {
-        let gate = Gate::open();
-        gate.set(Some(1 << 30), Some(1 << 31));
-        assert!(gate.watches() && !gate.is_outside(1 << 30) && gate.is_outside((1 << 30) + 1));
-        assert_eq!(gate.tightest(), Some(1 << 30));
-        assert!(gate.target() < 1 << 30);
-        gate.set(None, Some(1 << 20));
-        assert!(!gate.watches());
-        assert_eq!(gate.tightest(), Some(1 << 20));
-        gate.set(Some(u64::MAX), None);
-        assert!(!gate.is_outside(u64::MAX - 1));
-    }
-
-    #[test]
-    fn a_heap_that_stays_above_is_looked_at_again_after_a_step_or_below_the_limit() {
-        let gate = Gate::open();
-        gate.set(Some(1 << 30), None);
-        let used = (1 << 30) + 5;
-        gate.rearm_above(used);
-        let step = (1 << 30) / STEP_PART;
-        assert!(!gate.is_outside(used) && !gate.is_outside(used + step - 1) && gate.is_outside(used + step));
-        assert!(!gate.is_outside(1 << 30) && gate.is_outside((1 << 30) - 1));
-        gate.rearm();
-        assert!(!gate.is_outside(0) && gate.is_outside(used));
-    }
-}
+mod tests;

@@ -3,8 +3,7 @@
 //! **State.** Each shard has a slab cache for each size class, under a lock on separate cache
 //! lines, and a transfer cache. A thread refills from one shard, its home, so that threads on
 //! different CPUs share neither locks nor objects' lines; a program with one thread has one shard.
-//! An object returns to the shard that its slab's record names. Page heap and huge objects have a
-//! lock each.
+//! An object returns to its slab's shard, by the record. Page heap and huge objects have locks.
 //!
 //! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A second class is only tried.
 //!
@@ -33,9 +32,7 @@ use craton_slab::{Morphs, SlabCache, SlabStats};
 pub struct Layout {
     /// Address of page 0.
     pub base: usize,
-    /// Each page's mark.
     pub map: PageMap,
-    /// Each page's record.
     pub records: Table<PageRecord>,
     metadata_at_start: usize,
     metadata_per_hugepage: usize,
@@ -49,11 +46,8 @@ pub struct Layout {
 pub struct Parts {
     /// Address of page 0, a multiple of 2 MiB.
     pub base: usize,
-    /// The page map.
     pub map: PageMap,
-    /// A record for each page.
     pub records: Table<PageRecord>,
-    /// A tracker for each hugepage.
     pub trackers: Table<Tracker>,
     /// Hugepages that the floor can grant.
     pub capacity: HugePages,
@@ -106,8 +100,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     ///
     /// # Safety
     /// Called once, before any other use, with no other thread in the heap. `parts` describe
-    /// `floor`'s region: map entries, records and trackers become usable, zeroed, with the granted
-    /// pages.
+    /// `floor`'s region: map entries, records and trackers are granted, zeroed, with its pages.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
         let Parts { base, map, records, trackers, capacity, metadata_at_start, metadata_per_hugepage, frames, key } =
             parts;
@@ -162,7 +155,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// The record of a granted page.
     pub fn record(&self, page: PageId) -> &PageRecord {
         &self.layout().records[page.0 as usize]
     }
@@ -173,7 +165,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (layout.metadata_at_start + granted.0 as usize * layout.metadata_per_hugepage) as u64
     }
 
-    /// The constants of the heap.
     pub fn layout(&self) -> &Layout {
         // SAFETY: not written after `install`.
         unsafe { &*self.layout.get() }
@@ -225,7 +216,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         HeapView { base, pages: self.granted_pages.load(Ordering::Relaxed), map, key }
     }
 
-    /// The address of a page.
     pub fn address(&self, page: PageId) -> *mut u8 {
         (self.layout().base + page.offset().0) as *mut u8
     }
@@ -236,7 +226,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (page < self.view().pages).then_some(PageId(page as u32))
     }
 
-    /// The mark of a granted page.
     pub fn mark(&self, page: PageId) -> u8 {
         // SAFETY: `page_of` makes these `PageId`s.
         unsafe { self.layout().map.get(page.0 as usize) }
@@ -250,8 +239,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span.contains(page).then_some((span, mark))
     }
 
-    /// Objects that the slab has ever handed out. Without a lock: the count precedes each
-    /// hand-over.
+    /// Objects that the slab ever handed out. Without a lock: the count precedes each hand-over.
     pub fn cut_objects(&self, slab: PageId) -> usize {
         self.layout().records[slab.0 as usize].as_ref().cut_objects().into()
     }

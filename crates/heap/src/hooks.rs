@@ -13,27 +13,12 @@ use craton_base::{Density, HugePages, PageRange, Pages};
 /// A change of a page heap's span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanEvent {
-    /// Allocated.
-    Alloc {
-        /// Its pages.
-        range: PageRange,
-        /// Requested alignment.
-        align: Pages,
-        /// Objects that it will hold.
-        density: Density,
-    },
-    /// Freed.
-    Free {
-        /// Its pages.
-        range: PageRange,
-        /// The caller's density.
-        density: Density,
-    },
-    /// Resized in place.
-    Resize {
-        /// Its pages after the change.
-        range: PageRange,
-    },
+    /// Allocated, by the requested alignment and the objects that it will hold.
+    Alloc { range: PageRange, align: Pages, density: Density },
+    /// Freed, with the caller's density.
+    Free { range: PageRange, density: Density },
+    /// Resized in place, to these pages.
+    Resize { range: PageRange },
 }
 
 /// The heap's memory use after a use of the page heap.
@@ -53,23 +38,13 @@ pub struct Usage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Chains handed to caches. The hook returns the number of earlier chains.
-    Refills {
-        /// Chains.
-        chains: u32,
-        /// Objects in them.
-        objects: u64,
-    },
+    Refills { chains: u32, objects: u64 },
     /// A large object was allocated.
     LargeAlloc,
     /// A huge object was mapped.
     HugeAlloc,
     /// Live bytes of huge objects changed.
-    HugeBytes {
-        /// Bytes added.
-        more: u64,
-        /// Bytes removed.
-        less: u64,
-    },
+    HugeBytes { more: u64, less: u64 },
     /// A class reused complete slabs [`crate::shard::REUSES`] times without the page heap.
     SlabsReused,
     /// Memory in use passed the watermark: check the limits. Under the page heap's lock.
@@ -81,36 +56,20 @@ pub enum Event {
     /// Number of per-CPU caches.
     CpuCaches(u64),
     /// A thread cache's list held fewer objects than its count.
-    ObjectsLost {
-        /// The size class.
-        class: usize,
-        /// Objects.
-        objects: u32,
-    },
+    ObjectsLost { class: usize, objects: u32 },
 }
 
 /// Damage found where no error can be returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
     /// A freed pointer is no object.
-    Object {
-        /// Its address.
-        object: *mut u8,
-        /// The misuse.
-        misuse: Misuse,
-    },
+    Object { object: *mut u8, misuse: Misuse },
     /// A thread cache's list handed out objects twice.
-    GivenTwice {
-        /// The size class.
-        class: usize,
-        /// Objects.
-        objects: u32,
-    },
+    GivenTwice { class: usize, objects: u32 },
 }
 
 /// The calls to the process.
 pub trait Hooks: 'static {
-    /// A span changed.
     #[inline(always)]
     fn span(_event: SpanEvent) {}
 
@@ -143,7 +102,6 @@ pub trait Hooks: 'static {
     }
 }
 
-/// Hooks that do nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoHooks;
 

@@ -8,6 +8,7 @@
 //!
 //! **Unsafe.** Stores its entries in a mapping.
 
+mod dense;
 mod kept;
 
 pub use kept::Kept;
@@ -17,11 +18,11 @@ use core::mem::offset_of;
 use core::slice;
 use craton_base::{Bytes, HUGEPAGE_SIZE, HugePageId, Machine, Mappings, NoMemory, Pages};
 use craton_pages::{Seen, Trust};
+use dense::Cursor;
 
 /// A huge object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Its address.
     pub at: usize,
     /// Mapped bytes, all usable.
     pub bytes: usize,
@@ -33,15 +34,14 @@ pub const HUGE_MIN: usize = 32 << 20;
 
 const FIRST_CAPACITY: usize = 256;
 
-/// The table.
 pub struct HugeTable {
     entries: *mut Entry,
     capacity: usize,
     len: usize,
-    /// Freed mappings that are kept.
     pub kept: Kept,
     /// Which mappings get hugepages before their first touch.
     trust: Trust,
+    cursor: Cursor,
     /// Objects freed or moved away last.
     gone: [Entry; REMEMBERED],
     oldest_gone: usize,
@@ -85,13 +85,13 @@ impl HugeTable {
         ("huge.entry.bytes", offset_of!(Entry, bytes)),
     ];
 
-    /// An empty table.
     pub const EMPTY: Self = Self {
         entries: core::ptr::null_mut(),
         capacity: 0,
         len: 0,
         kept: Kept::NONE,
         trust: Trust::NONE,
+        cursor: Cursor::START,
         gone: [Entry { at: 0, bytes: 0 }; REMEMBERED],
         oldest_gone: 0,
     };
@@ -201,7 +201,6 @@ impl HugeTable {
         Ok(())
     }
 
-    /// Number of entries.
     #[allow(clippy::len_without_is_empty)] // Nobody asks.
     pub fn len(&self) -> usize {
         self.len

@@ -4,8 +4,7 @@
 //! to where hugepages stay whole. It shrinks in place and its tail is unmapped at once. A large
 //! object that cannot grow in place moves its whole hugepages into a separate mapping
 //! ([`MOVE_MIN`]). The move takes 12 to 60 µs; a copy takes 75 µs for each 2 MiB and doubles the
-//! memory for a moment. Freed mappings may be kept ([`crate::huge::kept`]) if the background thread
-//! runs.
+//! memory for a moment. With a background thread, mappings may be kept ([`crate::huge::kept`]).
 //!
 //! **Threads.** Under the table's lock, which is a leaf, so that no thread sees a stale address. An
 //! object being moved belongs to `realloc`'s caller; the page heap learns of the move only on
@@ -154,7 +153,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         H::event(Event::HugeBytes { more, less });
     }
 
-    /// Frees a huge object.
     pub fn free_huge(&self, at: usize) -> Result<(), Misuse> {
         let mut table = self.huge.lock();
         // Of two concurrent frees the table serves one.
@@ -277,34 +275,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         table.insert(entry);
         Some(entry)
-    }
-
-    /// Unmaps all kept mappings; returns the bytes.
-    pub fn drop_kept(&self) -> usize {
-        let mut table = self.huge.lock();
-        let mut bytes = 0;
-        while let Some(old) = table.kept.take_oldest() {
-            self.unmap_kept(old);
-            bytes += old.bytes;
-        }
-        bytes
-    }
-
-    /// Unmaps expired mappings; whether any is left or was unmapped.
-    pub fn age_kept(&self) -> bool {
-        let mut any = false;
-        loop {
-            let mut table = self.huge.lock();
-            any |= table.kept.bytes() > 0;
-            let Some(old) = table.kept.take_expired(self.clock.now_ns()) else { return any };
-            // Releases the lock between two mappings.
-            self.unmap_kept(old);
-        }
-    }
-
-    fn unmap_kept(&self, old: Entry) {
-        self.system.unmap(old.at, old.bytes);
-        self.gate.remove_huge(old.bytes as u64);
     }
 
     /// Bytes to map for `size`: whole pages.

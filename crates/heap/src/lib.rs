@@ -40,12 +40,14 @@ pub mod heap;
 pub mod hooks;
 pub mod huge;
 pub mod huge_object;
+mod kept;
 pub mod large;
-pub mod limits;
+mod limits;
 pub mod maintain;
 pub mod mark;
 pub mod misuse;
 #[cfg(loom)]
+#[path = "tests/model.rs"]
 pub mod model;
 pub mod morph;
 pub mod owned;

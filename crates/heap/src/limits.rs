@@ -1,63 +1,17 @@
-//! Allocation under limits, and bringing a heap below one.
+//! Bringing the heap below a limit, and huge objects under the hard one.
 //!
-//! **What.** A request beyond the hard limit is served from free memory, or refused.
-//! [`Heap::relieve`] returns free memory until at most a given amount is in use.
+//! **What.** [`Heap::relieve`] returns free memory until at most a given amount is in use.
 //!
-//! **Invariants.** L1 after a request no more is in use than the hard limit, or than before. L2 a
-//! refused request leaves the heap as it was, except memory that went back.
+//! **Invariants.** L1 and L2 of [`crate::spans`].
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::page_heap::PageHeap;
-use crate::spans::Locked;
 use core::cmp::Ordering;
-use craton_base::{Bytes, Clock, PAGE_SHIFT, Pages, Platform};
+use craton_base::{Clock, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, PageHeapExt};
 
-/// Pages released in one step, while other threads wait.
-const STEP: Pages = Pages(512);
-
-impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
-    /// Bytes in use, or free and backed: heap, metadata and huge objects.
-    pub(crate) fn used(&self) -> u64 {
-        self.heap.used_with(&self.pages)
-    }
-
-    /// Whether the limit allows `more` pages if all free memory were returned.
-    pub(crate) fn could_hold(&self, hard: u64, more: Pages) -> bool {
-        let in_use = u64::from(self.pages.in_use().0) + u64::from(more.0);
-        (in_use << PAGE_SHIFT) + self.heap.besides(&self.pages) <= hard
-    }
-
-    /// Returns free memory until at most `most` bytes are in use; `false` if that is impossible.
-    pub(crate) fn keep_below(&mut self, most: u64) -> bool {
-        while self.used() > most {
-            if self.release_step(most) == 0 {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Returns some pages if more than `most` bytes are in use; returns their number.
-    fn release_step(&mut self, most: u64) -> u64 {
-        let more = self.used().saturating_sub(most);
-        let more = Bytes(more as usize).pages_up().unwrap_or(STEP).min(STEP);
-        let more = more.min(self.pages.releasable(Breaking::Always));
-        if more == Pages(0) { 0 } else { self.pages.release(more, Breaking::Always).unwrap_or(0) }
-    }
-}
-
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    fn used_with(&self, pages: &PageHeap<F, C>) -> u64 {
-        (u64::from(pages.backed_pages().0) << PAGE_SHIFT) + self.besides(pages)
-    }
-
-    /// Bytes of metadata and huge objects.
-    fn besides(&self, pages: &PageHeap<F, C>) -> u64 {
-        self.metadata(pages.granted()) + self.gate.huge()
-    }
-
     /// [`Locked::used`], taking the lock.
     pub fn used(&self) -> u64 {
         self.used_with(&self.pages.lock())

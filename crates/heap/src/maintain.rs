@@ -11,7 +11,13 @@ use crate::hooks::Hooks;
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
-use craton_pages::{Breaking, PageHeapExt, Tick};
+use craton_pages::{Breaking, PageHeapExt, Tick, Took};
+
+/// Pages released under one lock, and in one call from hugepages in use: a system call each, 2 ms.
+const STEP: Pages = Pages(512);
+const BROKEN_NOW: Pages = Pages(2048);
+/// Kept of the use, as in the tick.
+const KEPT_PART: u32 = 16;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Sets the background release rate, in bytes a second.
@@ -37,6 +43,25 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
+    /// Releases free memory that exceeds a sixteenth of the use: all whole hugepages of it, and of
+    /// others [`BROKEN_NOW`]. For a caller that nobody follows up.
+    pub fn release_now(&self) {
+        let mut broken = Pages(0);
+        while broken < BROKEN_NOW {
+            let mut pages = self.lock_pages();
+            pages.drain();
+            let there = pages.releasable(Breaking::Always);
+            let surplus = Pages(there.0.saturating_sub(pages.in_use().0 / KEPT_PART));
+            let whole = pages.releasable(Breaking::Never).min(surplus);
+            let (most, breaking) = if whole.0 > 0 { (whole, Breaking::Never) } else { (surplus, Breaking::Always) };
+            let released = pages.release(most.min(STEP), breaking).unwrap_or(0);
+            if released == 0 {
+                return;
+            }
+            broken.0 += if whole.0 > 0 { 0 } else { released as u32 };
+        }
+    }
+
     /// Whether a collapse is due; ask once a round.
     pub fn collapse_is_due(&self) -> bool {
         let mut pages = self.pages.lock();
@@ -52,10 +77,20 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Records a collapse's result; whether to try another in this round.
-    pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+    pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         let mut pages = self.lock_pages();
         self.collapsing.store(0, Relaxed);
-        pages.end_collapse(id, result, took_ns)
+        pages.end_collapse(id, result, took)
+    }
+
+    /// The next hugepage of a huge object that is worth a collapse: its address.
+    pub fn next_dense_mapping(&self) -> Option<usize> {
+        if self.backs_huge() { self.huge.lock().next_dense(&self.system) } else { None }
+    }
+
+    /// Counts a collapse of a huge object's hugepage; whether to try another in this round.
+    pub fn count_collapse(&self, result: Result<(), CollapseError>, took: Took) -> bool {
+        self.pages.lock().count_collapse(result, took)
     }
 
     /// Returns all free pages to the system: their bytes. `layers_above` flushes what is above.
@@ -121,7 +156,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// In a fork's child: ends a collapse that another thread of the parent ran.
     pub fn forked(&self) {
         if let Some(id) = self.collapsing.load(Relaxed).checked_sub(1) {
-            self.end_collapse(HugePageId(id), Err(CollapseError::Again), 0);
+            self.end_collapse(HugePageId(id), Err(CollapseError::Again), Took::default());
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The mark of a free object, which reveals a double free.
 //!
 //! **What.** A free object's second word is its address mixed with the process's key. Allocation
-//! wipes it, so a free that finds it is a double free. A copy of the mark in another object does
-//! not match that object.
+//! wipes it: a free that finds it is a double free. A copy in another object does not match.
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 

@@ -4,18 +4,10 @@
 /// What is wrong with a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
-    /// The object's size differs from the caller's.
-    WrongSize {
-        /// The caller's size.
-        given: usize,
-        /// Bytes of the object.
-        size: usize,
-    },
+    /// The object's size differs from the caller's, `given`.
+    WrongSize { given: usize, size: usize },
     /// The object is not aligned as the caller claims.
-    WrongAlign {
-        /// The caller's alignment.
-        given: usize,
-    },
+    WrongAlign { given: usize },
     /// An object of another heap than the caller's.
     OtherHeap,
     /// The heap never existed.
@@ -29,41 +21,17 @@ pub enum Misuse {
     /// The object cache was destroyed.
     CacheDestroyed,
     /// An object of an object cache, which this call cannot free.
-    OfCache {
-        /// The cache's number.
-        cache: u16,
-    },
-    /// An object of another object cache than the caller's.
-    OtherCache {
-        /// Its cache.
-        its: u16,
-        /// The caller's cache.
-        given: u16,
-    },
+    OfCache { cache: u16 },
+    /// An object of another object cache than the caller's, `given`.
+    OtherCache { its: u16, given: u16 },
     /// An object of malloc or a heap, not of the caller's object cache.
-    NotCached {
-        /// The caller's cache.
-        given: u16,
-    },
+    NotCached { given: u16 },
     /// A double free.
-    Freed {
-        /// Bytes of the object.
-        size: usize,
-    },
-    /// It points into an object.
-    Inside {
-        /// Bytes from the object's start.
-        offset: usize,
-        /// Bytes of the object.
-        size: usize,
-    },
+    Freed { size: usize },
+    /// It points into an object, `offset` bytes behind its start.
+    Inside { offset: usize, size: usize },
     /// It points into a large or huge object.
-    InsideLarge {
-        /// The object's address.
-        start: usize,
-        /// Bytes of the object.
-        size: usize,
-    },
+    InsideLarge { start: usize, size: usize },
     /// It points into the region, but into no object.
     Unallocated,
     /// Not an address of this library.

@@ -28,12 +28,10 @@ pub struct Owned {
 pub const CACHE_CLASS: u8 = u8::MAX;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Allocates a span.
     pub fn take_own(&self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         Kept { heap: self }.alloc(pages, align, density)
     }
 
-    /// Frees a span.
     pub fn give_own(&self, range: PageRange) {
         let given = self.lock_pages().free(range, Density::Sparse);
         self.expect_given(range, given);
@@ -56,7 +54,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.set_marks(range, OWNED, all);
     }
 
-    /// Clears a span's marks.
     pub fn unmark_own(&self, range: PageRange, all: bool) {
         self.set_marks(range, 0, all);
     }

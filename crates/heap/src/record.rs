@@ -15,7 +15,6 @@ use craton_base::atomic::Ordering;
 use craton_base::{Pages, Zeroed};
 use craton_slab::SlabRecord;
 
-/// The record of one page.
 #[derive(Default, Debug)]
 #[repr(transparent)]
 pub struct PageRecord(SlabRecord);

@@ -105,8 +105,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Frees an object into a cache, flushing if the list is full.
     ///
     /// # Safety
-    /// `cache` is the calling thread's, of this heap. The object is of the class, checked, and
-    /// given up.
+    /// `cache` is this thread's, of this heap. The object is of the class, checked, and given up.
     unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
         // SAFETY: by the contract.
         unsafe {

@@ -88,7 +88,6 @@ pub struct Search {
 }
 
 impl Search {
-    /// The first state.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const NEW: Self = Self {
         pages: AtomicU32::new(0),
@@ -108,7 +107,6 @@ impl Search {
         self.shard.store(shard as u32, Relaxed);
     }
 
-    /// Sets the pages in use.
     pub fn note_in_use(&self, pages: Pages) {
         self.pages.store(pages.0, Relaxed);
     }

@@ -13,7 +13,8 @@
 //!
 //! **Threads.** Under a class's lock, or none; its holder only tries other classes' locks.
 //!
-//! **Failure.** On refusal everything is as before, except memory that went back.
+//! **Invariants.** L1 after a request no more is in use than the hard limit, or than before. L2 a
+//! refused request leaves the heap as it was, except memory that went back.
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks, SpanEvent, Usage};
@@ -21,10 +22,15 @@ use crate::page_heap::PageHeap;
 use crate::size_class;
 use core::ops::{Deref, DerefMut};
 use craton_base::atomic::Ordering::Relaxed;
-use craton_base::{Clock, Density, Machine, PageRange, Pages, Platform, Span, SpanError, SpanSource};
+use craton_base::{
+    Bytes, Clock, Density, Machine, PAGE_SHIFT, PageRange, Pages, Platform, Span, SpanError, SpanSource,
+};
 use craton_os::Guard;
 use craton_pages::{Breaking, PageHeapExt};
 use craton_slab::SlabCache;
+
+/// Pages released in one step, while other threads wait.
+const STEP: Pages = Pages(512);
 
 /// A source without spans, for slabs that must use what they have.
 pub struct NoSpans;
@@ -195,7 +201,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     }
 
     /// Allocates after draining the caches in front.
-    fn alloc_drained(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+    pub(crate) fn alloc_drained(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         self.drain();
         self.alloc(pages, align, density)
     }
@@ -240,7 +246,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     }
 
     /// Resizes a span in place, without a limit.
-    fn resize_free(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
+    pub(crate) fn resize_free(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
         let zeroed = self.pages.resize(span, len)?;
         H::span(SpanEvent::Resize { range: PageRange::new(span.first, len) });
         Ok(zeroed)
@@ -257,6 +263,35 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
             let freed = self.free(span, Density::Sparse);
             debug_assert_eq!(freed, Ok(()), "a cached span is out");
         });
+    }
+
+    /// Bytes in use, or free and backed: heap, metadata and huge objects.
+    pub(crate) fn used(&self) -> u64 {
+        self.heap.used_with(&self.pages)
+    }
+
+    /// Whether the limit allows `more` pages if all free memory were returned.
+    pub(crate) fn could_hold(&self, hard: u64, more: Pages) -> bool {
+        let in_use = u64::from(self.pages.in_use().0) + u64::from(more.0);
+        (in_use << PAGE_SHIFT) + self.heap.besides(&self.pages) <= hard
+    }
+
+    /// Returns free memory until at most `most` bytes are in use; `false` if that is impossible.
+    pub(crate) fn keep_below(&mut self, most: u64) -> bool {
+        while self.used() > most {
+            if self.release_step(most) == 0 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns some pages if more than `most` bytes are in use; returns their number.
+    pub(crate) fn release_step(&mut self, most: u64) -> u64 {
+        let more = self.used().saturating_sub(most);
+        let more = Bytes(more as usize).pages_up().unwrap_or(STEP).min(STEP);
+        let more = more.min(self.pages.releasable(Breaking::Always));
+        if more == Pages(0) { 0 } else { self.pages.release(more, Breaking::Always).unwrap_or(0) }
     }
 
     fn publish(&mut self) {
@@ -342,6 +377,20 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
+    pub(crate) fn used_with(&self, pages: &PageHeap<F, C>) -> u64 {
+        (u64::from(pages.backed_pages().0) << PAGE_SHIFT) + self.besides(pages)
+    }
+
+    /// Bytes of metadata and huge objects.
+    pub(crate) fn besides(&self, pages: &PageHeap<F, C>) -> u64 {
+        self.metadata(pages.granted()) + self.gate.huge()
+    }
+
+    /// Pages in the caches in front of the page heap.
+    pub(crate) fn pages_in_front(&self) -> Pages {
+        Pages(self.spans.pages().0 + self.large.pages().0)
+    }
+
     pub(crate) fn complete_pages(&self) -> Pages {
         Pages(self.shards().iter().map(|shard| shard.complete.pages().0).sum())
     }
@@ -374,10 +423,5 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.drop_complete();
         }
         (self.drop_kept() > 0) | (self.pages_in_front() > Pages(0)) | (complete > Pages(0))
-    }
-
-    /// Pages in the caches in front of the page heap.
-    pub(crate) fn pages_in_front(&self) -> Pages {
-        Pages(self.spans.pages().0 + self.large.pages().0)
     }
 }

@@ -181,7 +181,6 @@ pub struct HeapView {
     pub base: usize,
     /// Pages granted.
     pub pages: usize,
-    /// The page map.
     pub map: PageMap,
     /// Key of free objects' marks.
     pub key: usize,
@@ -231,12 +230,6 @@ impl NoCaches {
     pub fn get(&'static self, n: usize) -> *mut ThreadCache {
         debug_assert!(n < NO_CACHES);
         (&raw const *self).cast_mut().cast::<u8>().wrapping_add(n * align_of::<ThreadCache>()).cast()
-    }
-}
-
-impl Default for NoCaches {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -496,7 +489,6 @@ impl ThreadCache {
         (list.max, list.room) = (0, 0);
     }
 
-    /// Whether the list has no room.
     pub fn is_full(&self, class: usize) -> bool {
         self.lists[class].room <= 0
     }

@@ -31,7 +31,6 @@ pub enum Place {
     Raw,
 }
 
-/// A slab of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheSlab {
     /// Its first byte.
@@ -43,7 +42,6 @@ pub struct CacheSlab {
     built: Vec<u64>,
 }
 
-/// A cache.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     pub id: u32,
@@ -51,9 +49,7 @@ pub struct Cache {
     /// Bytes of an object, as asked for, and from one to the next.
     pub size: u64,
     pub stride: u64,
-    /// Objects of a slab.
     pub capacity: u64,
-    /// Bytes of a slab.
     pub slab_bytes: u64,
     /// Whether free objects stay constructed.
     pub has_constructor: bool,
@@ -62,7 +58,6 @@ pub struct Cache {
     pub slabs: Vec<CacheSlab>,
     /// Free objects in the depot, by its count.
     pub in_depot: u64,
-    /// Bytes of pages that it has.
     pub held_bytes: u64,
     /// Objects constructed and destroyed, and requests refused, since the start.
     pub built: u64,
@@ -77,7 +72,6 @@ pub struct Cache {
     pub(crate) held: bool,
 }
 
-/// All caches of a process.
 #[derive(Debug, Default)]
 pub struct Caches {
     /// The living ones.
@@ -168,7 +162,6 @@ impl Caches {
         id.and_then(|id| self.by_id(id)).map_or(String::new(), |cache| cache.name.clone())
     }
 
-    /// The cache of a number.
     pub fn by_id(&self, id: u32) -> Option<&Cache> {
         self.all.iter().find(|cache| cache.id == id)
     }
@@ -234,13 +227,11 @@ impl Cache {
         (i < self.capacity).then_some(i)
     }
 
-    /// Where the slab's object of a number begins.
     pub fn object(&self, slab: &CacheSlab, i: u64) -> u64 {
         slab.start + i * self.stride
     }
 }
 
-/// A bit of a row of words.
 fn bit(words: &[u64], i: u64) -> bool {
     words.get((i / 64) as usize).is_some_and(|word| word >> (i % 64) & 1 == 1)
 }
@@ -264,7 +255,6 @@ impl Heap<'_> {
         pages
     }
 
-    /// Where a cache's object is.
     pub fn place_in_cache(&self, cache: &Cache, slab: &CacheSlab, i: u64) -> Place {
         let at = cache.object(slab, i);
         if !bit(&slab.out, i) {
@@ -295,7 +285,6 @@ impl Heap<'_> {
         }
     }
 
-    /// Checks the invariants of caches.
     pub(crate) fn check_caches(&mut self) {
         let mut wrong = std::mem::take(&mut self.caches.broken);
         for cache in self.caches.all.iter().filter(|cache| !cache.held) {

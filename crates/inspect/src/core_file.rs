@@ -40,7 +40,6 @@ struct Segment {
     flags: u32,
 }
 
-/// A mapped file.
 #[derive(Clone, Debug)]
 struct Mapped {
     start: u64,
@@ -50,7 +49,6 @@ struct Mapped {
     path: String,
 }
 
-/// What the notes say.
 #[derive(Debug, Default)]
 struct Notes {
     mapped: Vec<Mapped>,
@@ -60,7 +58,6 @@ struct Notes {
     program: Option<u64>,
 }
 
-/// A core file.
 #[derive(Debug)]
 pub struct CoreFile {
     name: String,
@@ -104,7 +101,6 @@ impl CoreFile {
         Ok(Self { name, file, segments, notes, maps, opened: RefCell::default(), missing: RefCell::default() })
     }
 
-    /// Bytes of a mapped file.
     fn read_file(&self, at: u64, into: &mut [u8]) -> usize {
         let i = self.notes.mapped.partition_point(|mapped| mapped.start <= at);
         let Some(mapped) = i.checked_sub(1).map(|i| &self.notes.mapped[i]).filter(|m| at < m.end) else { return 0 };
@@ -174,7 +170,6 @@ fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
 }
 
 impl Notes {
-    /// Adds notes by kind and content.
     fn read<'d>(&mut self, all: impl Iterator<Item = (u32, &'d [u8])>) {
         // Registers that are not general follow the status of their thread.
         let mut threads = Vec::new();

@@ -23,7 +23,6 @@ const MOST_PAGES: u64 = 1 << 33;
 /// Something that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Broken {
-    /// Where it was seen.
     pub address: u64,
     /// The rule, as the library's theory names it.
     pub rule: &'static str,
@@ -31,7 +30,6 @@ pub struct Broken {
     pub what: String,
 }
 
-/// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Of a size class.
@@ -40,7 +38,6 @@ pub enum Kind {
     Large,
     /// A mapping of its own.
     Huge,
-    /// A buffer of the debugging kit.
     Buffer,
     /// Of the object cache of this number.
     Cached(u32),
@@ -51,7 +48,6 @@ pub enum Kind {
 pub struct Object {
     pub start: u64,
     pub size: u64,
-    /// What it is.
     pub kind: Kind,
     /// Its private heap, plus 1; 0 for the process's.
     pub own: u32,
@@ -60,41 +56,16 @@ pub struct Object {
 /// A run of pages with objects.
 #[derive(Clone, Debug)]
 pub enum Span {
-    /// A slab of a class.
-    Slab {
-        first: u64,
-        class: u8,
-        /// As [`Object::own`].
-        own: u32,
-    },
+    /// A slab of a class; `own` as in [`Object`].
+    Slab { first: u64, class: u8, own: u32 },
     /// A slab of two classes.
-    Morphed {
-        first: u64,
-        pages: u64,
-        /// What is known of it.
-        entry: Box<Morph>,
-    },
+    Morphed { first: u64, pages: u64, entry: Box<Morph> },
     /// A large object.
-    Large {
-        first: u64,
-        pages: u64,
-        /// As [`Object::own`].
-        own: u32,
-    },
-    /// A slab of an object cache.
-    Cached {
-        first: u64,
-        pages: u64,
-        /// Which cache of [`Caches::all`], and which of its slabs.
-        cache: usize,
-        slab: usize,
-    },
-    /// A page of an object cache on which it keeps its notes.
-    Notes {
-        first: u64,
-        /// The cache's number.
-        cache: u32,
-    },
+    Large { first: u64, pages: u64, own: u32 },
+    /// A slab of an object cache: which cache of [`Caches::all`], and which of its slabs.
+    Cached { first: u64, pages: u64, cache: usize, slab: usize },
+    /// A page of the object cache of this number on which it keeps its notes.
+    Notes { first: u64, cache: u32 },
 }
 
 /// Offsets in a slab's record.
@@ -147,7 +118,6 @@ impl RecordShape {
     }
 }
 
-/// A slab's record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub free: u64,
@@ -162,13 +132,10 @@ pub(crate) struct Record {
 
 /// The heap of another process.
 pub struct Heap<'m> {
-    /// Its memory.
     pub reader: Reader<'m>,
-    /// The library's table.
     pub table: Table,
     /// Address of page 0.
     pub base: u64,
-    /// Pages granted.
     pub granted: u64,
     /// What marks free objects.
     pub key: u64,
@@ -178,7 +145,6 @@ pub struct Heap<'m> {
     pub(crate) map_at: u64,
     pub(crate) records_at: u64,
     pub(crate) shards: u64,
-    /// The page's mark, for each page.
     pub(crate) marks: Vec<u8>,
     records: Vec<u8>,
     pub(crate) shape: RecordShape,
@@ -188,9 +154,7 @@ pub struct Heap<'m> {
     pub huge: Vec<(u64, u64)>,
     /// Freed mappings of huge objects that are kept: start and bytes.
     pub(crate) kept: Vec<(u64, u64)>,
-    /// Object caches.
     pub caches: Caches,
-    /// The debugging kit's notes.
     pub kit: Kit,
     /// Free objects without a mark.
     pub(crate) unmarked: HashSet<u64>,
@@ -200,7 +164,6 @@ pub struct Heap<'m> {
     pub in_caches: u64,
     /// Locks that a thread holds: their data may be between two states.
     pub held: Vec<String>,
-    /// What was found to be wrong.
     pub broken: Vec<Broken>,
 }
 
@@ -267,12 +230,10 @@ impl<'m> Heap<'m> {
         Ok(this)
     }
 
-    /// Notes what is wrong.
     pub(crate) fn note(&mut self, address: u64, rule: &'static str, what: String) {
         self.broken.push(Broken { address, rule, what });
     }
 
-    /// The address of a page.
     pub fn address(&self, page: u64) -> u64 {
         self.base + page * self.page
     }
@@ -283,7 +244,6 @@ impl<'m> Heap<'m> {
         (page < self.granted).then_some(page)
     }
 
-    /// A class by its number, if there is one.
     pub fn class(&self, class: u8) -> Option<Class> {
         self.table.classes.get(usize::from(class)).copied().filter(|c| c.object > 0)
     }
@@ -292,7 +252,6 @@ impl<'m> Heap<'m> {
         self.shape.record(&self.records[page as usize * self.shape.bytes..][..self.shape.bytes])
     }
 
-    /// Names of the locks that a thread holds.
     fn held_locks(&self) -> Result<Vec<String>, String> {
         let get = |name: &str| self.table.get(name);
         let mut held = Vec::new();
@@ -357,7 +316,6 @@ impl<'m> Heap<'m> {
         Ok(())
     }
 
-    /// Adds a large object; returns its pages.
     fn add_large(&mut self, first: u64, own: u32) -> u64 {
         let record = self.record(first);
         let end = first + record.pages;
@@ -405,7 +363,6 @@ impl<'m> Heap<'m> {
         g.pages
     }
 
-    /// Adds a slab of two classes; returns its pages.
     fn add_morphed(&mut self, first: u64) -> Result<u64, String> {
         let record = self.record(first);
         let entry = record.morph & self.shape.entry_mask;
@@ -503,8 +460,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Calls `each` with every taken object of classes and whole pages, those of the debugging kit too; by address in a
-    /// span, huge ones last.
+    /// Calls `each` with every taken object, those of the debugging kit too; huge ones last.
     pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
         for span in &self.spans {
             match span {
@@ -544,7 +500,6 @@ impl<'m> Heap<'m> {
         (page < span.first() + self.pages_of(span)).then_some(span)
     }
 
-    /// Pages of a span.
     pub fn pages_of(&self, span: &Span) -> u64 {
         match span {
             Span::Slab { class, .. } => self.class(*class).map_or(1, |c| c.pages),
@@ -564,7 +519,6 @@ impl<'m> Heap<'m> {
 }
 
 impl Span {
-    /// Its first page.
     pub fn first(&self) -> u64 {
         let (Self::Slab { first, .. }
         | Self::Morphed { first, .. }

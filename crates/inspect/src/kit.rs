@@ -29,10 +29,8 @@ pub struct Event {
     pub thread: u32,
 }
 
-/// A buffer of the kit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
-    /// The program's pointer.
     pub address: u64,
     /// Bytes that were asked for.
     pub size: u64,
@@ -40,22 +38,18 @@ pub struct Buffer {
     pub under: u64,
     /// Behind the last byte of its own pages; 0 for one in an object of the heap.
     pub end: u64,
-    /// The program has it.
     pub is_live: bool,
     /// It was freed, and its pages can be touched no more.
     pub is_closed: bool,
     /// 0 for malloc, else a cache's number plus 1.
     pub target: u32,
-    /// Who took it.
     pub taken: Event,
-    /// Who gave it back.
     pub given: Event,
 }
 
 /// What an address beside or in a buffer is to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
-    /// In it.
     Inside,
     /// In what lies under it: a redzone, or the rest.
     Redzone,
@@ -74,7 +68,6 @@ pub struct Transaction {
     pub address: u64,
     /// Bytes that were asked for.
     pub bytes: u64,
-    /// Who did it.
     #[serde(flatten)]
     pub who: Who,
 }
@@ -92,17 +85,14 @@ pub struct Who {
 /// The newest transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Log {
-    /// Whether the process has a log.
     pub is_there: bool,
     /// Transactions since the start.
     pub count: u64,
-    /// How many of them the log still has.
     pub kept: u64,
     /// The newest ones, the newest first.
     pub transactions: Vec<Transaction>,
 }
 
-/// The kit in a process.
 #[derive(Debug, Default)]
 pub struct Kit {
     /// All buffers, by address.
@@ -115,7 +105,6 @@ pub struct Kit {
     page: u64,
     stacks: (u64, u64),
     log: u64,
-    /// The kit's memory.
     pub(crate) own: Vec<(u64, u64)>,
     /// A thread has a part of the records locked.
     pub(crate) held: bool,
@@ -218,7 +207,6 @@ impl Kit {
         self.under.get(&start).map(|i| &self.buffers[*i as usize])
     }
 
-    /// The buffer that begins at an address.
     pub fn at(&self, address: u64) -> Option<&Buffer> {
         let i = self.buffers.binary_search_by_key(&address, |buffer| buffer.address).ok()?;
         Some(&self.buffers[i])
@@ -239,7 +227,6 @@ impl Kit {
         buffer(behind).filter(|next| next.under - at <= self.page).map(|next| (next, Beside::ClosedPage))
     }
 
-    /// The frames of a stack.
     pub fn stack(&self, reader: &Reader<'_>, number: u32) -> Vec<u64> {
         let at = self.stacks.0 + u64::from(number) * 8;
         if number == 0 || self.stacks.0 == 0 || at >= self.stacks.1 {

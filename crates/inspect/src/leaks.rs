@@ -31,9 +31,7 @@ const PIECE: usize = 1 << 16;
 
 /// An object that was lost, and what only it leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Group {
-    /// Where it begins.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub address: u64,
     pub object_bytes: u64,
@@ -61,16 +59,12 @@ pub struct Site {
     pub example: u64,
 }
 
-/// What a search found.
 #[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Leaks {
     /// Objects that are out, and their bytes.
     pub objects: u64,
     pub bytes: u64,
-    /// Bytes of the roots.
     pub root_bytes: u64,
-    /// Objects that are lost.
     pub lost_objects: u64,
     pub lost_bytes: u64,
     /// What was lost, by size of the object on top, and the largest first.
@@ -255,7 +249,6 @@ fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     groups
 }
 
-/// The name of an object's cache; empty for malloc.
 fn cache_of(heap: &Heap<'_>, object: Object) -> String {
     let id = match object.kind {
         Kind::Cached(id) => Some(id),
@@ -313,7 +306,6 @@ fn is_root(map: &Map, behind: Option<&Map>) -> bool {
     map.readable && (map.writable || was_written) && !map.path.starts_with("/dev/") && !map.path.starts_with("[v")
 }
 
-/// A range without another.
 fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
     let parts = if from >= end || to <= start { [(start, end), (0, 0)] } else { [(start, from), (to, end)] };
     parts.into_iter().filter(|(start, end)| start < end)
@@ -345,37 +337,4 @@ fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_is_cut_by_another() {
-        let cut = |a, b| without(a, b).collect::<Vec<_>>();
-        assert_eq!(cut((10, 20), (12, 15)), [(10, 12), (15, 20)]);
-        assert_eq!(cut((10, 20), (5, 15)), [(15, 20)]);
-        assert_eq!(cut((10, 20), (15, 25)), [(10, 15)]);
-        assert_eq!(cut((10, 20), (5, 25)), []);
-        assert_eq!(cut((10, 20), (20, 25)), [(10, 20)]);
-    }
-
-    #[test]
-    fn what_can_be_written_is_a_root_and_devices_are_none() {
-        let map = |start, writable, executable, path: &str| Map {
-            start,
-            end: start + 1,
-            readable: true,
-            writable,
-            executable,
-            offset: 0,
-            path: path.to_owned(),
-        };
-        let alone = |writable, executable, path| is_root(&map(0, writable, executable, path), None);
-        assert!(alone(true, false, "/lib/a.so") && alone(true, false, "") && alone(false, false, ""));
-        assert!(!alone(false, false, "/lib/a.so") && !alone(true, false, "/dev/gpu"));
-        assert!(!alone(false, true, "") && !alone(false, false, "[vvar]"));
-        let (protected, data) = (map(0, false, false, "/lib/a.so"), map(1, true, false, "/lib/a.so"));
-        assert!(is_root(&protected, Some(&data)), "addresses that the linker wrote and then protected");
-        assert!(!is_root(&protected, Some(&map(1, true, false, "/lib/b.so"))));
-        assert!(!is_root(&protected, Some(&map(2, true, false, "/lib/a.so"))));
-    }
-}
+mod tests;

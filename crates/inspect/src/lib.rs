@@ -16,8 +16,7 @@
 //!
 //! **Units.** Addresses and sizes in bytes, of the process that is read.
 //!
-//! **Failure.** A text for the user, with the wrong value and what to do. A broken heap is no failure: the walk records
-//! where, and goes on.
+//! **Failure.** A text with the wrong value and what to do. A walk records damage and goes on.
 //!
 //! **Not here.** Changes in the process that is read, except [`set`]'s request and what makes threads read it.
 //!

@@ -121,7 +121,6 @@ impl Live {
         }
     }
 
-    /// Writes to its memory.
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), String> {
         let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let remote = libc::iovec { iov_base: at as *mut _, iov_len: bytes.len() };
@@ -208,18 +207,15 @@ fn registers(id: u32) -> Thread {
     Thread::new(id, sets.into_iter().filter(|(which, bytes)| *which == NT_PRSTATUS || !bytes.is_empty()).collect())
 }
 
-/// The threads of a process, by number.
 fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Whether a thread of a process has ended, or is gone.
 pub(crate) fn is_zombie(pid: u32, id: u32) -> bool {
     matches!(state(pid, id), None | Some('Z' | 'X'))
 }
 
-/// Whether a process stands still, by a signal or under a debugger.
 pub(crate) fn is_stopped(pid: u32) -> bool {
     matches!(state(pid, pid), Some('T' | 't'))
 }
@@ -287,26 +283,4 @@ pub(crate) fn parse(line: &str) -> Option<Map> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_of_mappings_are_read_with_and_without_a_name() {
-        let map = parse("7f00a000-7f00c000 rw-p 00002000 08:01 1234                       /lib/a b.so").unwrap();
-        assert_eq!((map.start, map.end, map.offset), (0x7f00_a000, 0x7f00_c000, 0x2000));
-        assert_eq!((map.readable, map.writable, map.executable), (true, true, false));
-        assert_eq!(map.path, "/lib/a b.so");
-        assert!(map.is_file());
-        let map = parse("7f00a000-7f00c000 ---p 00000000 00:00 0 ").unwrap();
-        assert_eq!((map.readable, map.path.as_str(), map.is_file()), (false, "", false));
-        assert_eq!(parse("nonsense"), None);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_told_with_what_to_do() {
-        assert!(Live::stop(u32::MAX / 2).unwrap_err().contains("pgrep"));
-        assert!(Live::stop(std::process::id()).unwrap_err().contains("itself"));
-        let denied = refused(1, &io::Error::from_raw_os_error(libc::EPERM));
-        assert!(denied.contains("as root") && denied.contains("ptrace_scope"), "{denied}");
-    }
-}
+mod tests;

@@ -3,17 +3,13 @@
 use object::elf::{EM_AARCH64, EM_X86_64};
 use std::collections::HashSet;
 
-/// A range of addresses, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     pub start: u64,
     /// Behind the last byte.
     pub end: u64,
-    /// Whether it can be read.
     pub readable: bool,
-    /// Whether it can be written.
     pub writable: bool,
-    /// Whether its instructions can be run.
     pub executable: bool,
     /// Where in the file it begins, in bytes.
     pub offset: u64,
@@ -22,18 +18,15 @@ pub struct Map {
 }
 
 impl Map {
-    /// Whether an address lies in it.
     pub fn contains(&self, at: u64) -> bool {
         (self.start..self.end).contains(&at)
     }
 
-    /// Whether it has bytes of a file.
     pub fn is_file(&self) -> bool {
         self.path.starts_with('/') && !self.path.starts_with("/dev/")
     }
 }
 
-/// A thread that stands still.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     pub id: u32,
@@ -51,11 +44,9 @@ pub trait Memory {
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
     /// Its mappings, by address.
     fn maps(&self) -> &[Map];
-    /// Its threads.
     fn threads(&self) -> &[Thread];
     /// What it is, for messages: `process 17`, or a file's name.
     fn name(&self) -> String;
-    /// Its number.
     fn pid(&self) -> u32;
     /// Its auxiliary values, as the kernel lays them out.
     fn auxiliary(&self) -> Vec<u8> {
@@ -74,7 +65,6 @@ pub trait Memory {
 /// Where the stack pointer lies in the kernel's general registers, in bytes, on this machine.
 pub(crate) const STACK_AT: usize = if cfg!(target_arch = "x86_64") { 19 * 8 } else { 31 * 8 };
 
-/// The number of this machine in ELF files.
 pub(crate) const MACHINE: u16 = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };
 
 /// The words in bytes; a rest that is no word is left out.

@@ -20,15 +20,12 @@ struct Piece {
 
 const PAGE: u64 = 4096;
 
-/// Reads a process's memory.
 pub struct Reader<'m> {
-    /// The process.
     pub memory: &'m dyn Memory,
     pieces: RefCell<Vec<Option<Piece>>>,
 }
 
 impl<'m> Reader<'m> {
-    /// A reader that has nothing yet.
     pub fn new(memory: &'m dyn Memory) -> Self {
         Self { memory, pieces: RefCell::new((0..PIECES).map(|_| None).collect()) }
     }
@@ -96,7 +93,6 @@ impl<'m> Reader<'m> {
         self.whole(at, [0; 8]).map(u64::from_le_bytes)
     }
 
-    /// A number of 4 bytes.
     pub fn u32(&self, at: u64) -> Result<u32, String> {
         self.whole(at, [0; 4]).map(u32::from_le_bytes)
     }
@@ -107,17 +103,14 @@ fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
 
-/// A number of 8 bytes.
 pub fn word_in(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(part(bytes, at))
 }
 
-/// A number of 4 bytes.
 pub fn u32_in(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(part(bytes, at))
 }
 
-/// A number of 2 bytes.
 pub fn u16_in(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(part(bytes, at))
 }

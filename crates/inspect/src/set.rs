@@ -33,30 +33,23 @@ const LONGER: Duration = Duration::from_secs(5);
 /// A longer list of caches is damage.
 const MOST_CACHES: usize = 1 << 20;
 
-/// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The process has set the settings, but for those that it refused.
     Done(Vec<Refused>),
-    /// The process has not looked yet. It will set them in its next slow request.
-    Waits {
-        /// It stands still, by a signal or under a debugger.
-        stopped: bool,
-    },
+    /// The process, which may be `stopped`, sets them in its next slow request.
+    Waits { stopped: bool },
 }
 
-/// A setting that a process has refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The setting, `key=value`.
     pub setting: String,
-    /// What is wrong with it.
     pub why: String,
     /// It waited there: an earlier request asked for it.
     pub waited: bool,
 }
 
-/// The mailbox of a process.
 struct Mailbox {
     process: Live,
     table: Table,
@@ -250,18 +243,4 @@ fn refused(answer: &[u8], request: &[u8], waited: usize) -> Vec<Refused> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_names_settings_by_their_place_in_the_request() {
-        let answer = b"0:no such key; ignored\x002:bad value (0: none); ignored\x003:of nothing that was asked for";
-        let refused_one =
-            |setting: &str, why: &str, waited| Refused { setting: setting.into(), why: why.into(), waited };
-        assert_eq!(
-            refused(answer, b"x=1\0y=2\0z=3", 1),
-            [refused_one("x=1", "no such key", true), refused_one("z=3", "bad value (0: none)", false)]
-        );
-        assert_eq!(refused(b"", b"x=1", 0), []);
-    }
-}
+mod tests;

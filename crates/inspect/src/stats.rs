@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// One size class of the process's heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClassLine {
-    /// Bytes of an object.
     pub object_bytes: u64,
     /// Slabs, those that hold objects of another class too among them.
     pub slabs: u64,
@@ -24,7 +23,6 @@ pub struct ClassLine {
     pub free: u64,
 }
 
-/// A private heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HeapLine {
     pub id: u32,
@@ -34,7 +32,6 @@ pub struct HeapLine {
     pub bytes: u64,
 }
 
-/// An object cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CacheLine {
     pub id: u32,
@@ -62,7 +59,6 @@ pub struct CacheLine {
 
 /// The heap in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs)] // The first field of a pair explains both.
 pub struct Stats {
     pub pid: u32,
     /// Address of the heap's first byte.
@@ -76,7 +72,6 @@ pub struct Stats {
     /// Large objects, and their bytes; without those under buffers that were freed and wait.
     pub large_objects: u64,
     pub large_bytes: u64,
-    /// Huge objects; likewise.
     pub huge_objects: u64,
     pub huge_bytes: u64,
     /// Free objects in the caches of threads and processors and between them.
@@ -95,7 +90,6 @@ pub struct Stats {
     pub classes: Vec<ClassLine>,
     /// Heaps of their own that have an object.
     pub heaps: Vec<HeapLine>,
-    /// Object caches.
     pub caches: Vec<CacheLine>,
 }
 

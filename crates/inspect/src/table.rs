@@ -25,9 +25,7 @@ const MOST_ANONYMOUS: u64 = 256 << 20;
 pub struct Class {
     /// Bytes of an object.
     pub object: u64,
-    /// Pages of a slab.
     pub pages: u64,
-    /// Objects of a slab.
     pub capacity: u64,
     /// Objects that go between threads together.
     pub batch: u64,
@@ -36,7 +34,6 @@ pub struct Class {
     pub array_at: u64,
 }
 
-/// What the table says.
 #[derive(Debug)]
 pub struct Table {
     pub at: u64,
@@ -125,7 +122,6 @@ impl Table {
         Ok((!is_copy).then_some(table))
     }
 
-    /// The number of a name.
     pub fn get(&self, name: &str) -> Result<u64, String> {
         self.values.get(name).copied().ok_or_else(|| {
             format!(

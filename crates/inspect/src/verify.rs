@@ -1,7 +1,6 @@
 //! Whether the heap is whole.
 //!
-//! **What.** What the walk found ([`Heap::broken`]), and the sums: slabs and objects of each class by the slabs' records and
-//! by the class's counts.
+//! **What.** What the walk found ([`Heap::broken`]), and each class's sums against its counts.
 //!
 //! **From.** The rules are those of `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3).
 //!

@@ -10,10 +10,8 @@ use crate::memory::Map;
 use crate::names::Names;
 use serde::{Serialize, Serializer};
 
-/// What lies at an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct What {
-    /// The address.
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
     /// What it is: `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit), `free-pages`,
@@ -24,7 +22,6 @@ pub struct What {
     /// Where the object or the mapping begins.
     #[serde(serialize_with = "as_hex")]
     pub start: u64,
-    /// Its bytes.
     pub bytes: u64,
     /// Bytes between the start and the address.
     pub offset: u64,
@@ -35,9 +32,7 @@ pub struct What {
     pub beyond: i64,
     /// The object cache that it is of.
     pub cache: String,
-    /// Who allocated a buffer.
     pub allocated: Option<Who>,
-    /// Who freed it.
     pub freed: Option<Who>,
     /// The heap of its own that it is of; empty for the process's.
     pub heap: String,
@@ -100,7 +95,6 @@ pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
     })
 }
 
-/// What the kit knows of a buffer.
 fn of_buffer(heap: &Heap<'_>, at: u64, buffer: &Buffer, beside: Beside) -> What {
     let names = Names::new(heap.reader.memory);
     let who = |event| heap.kit.who(&heap.reader, &names, event);
@@ -217,7 +211,6 @@ impl std::fmt::Display for Who {
     }
 }
 
-/// A number of bytes, as a sentence has it.
 #[derive(Clone, Copy)]
 struct Bytes(u64);
 

@@ -5,8 +5,7 @@
 //! object of the heap: | redzone: 16 bytes or the alignment | buffer | redzone: 16 to 64 bytes |
 //! pages:              closed page | redzone | buffer | redzone up to the alignment | closed page
 //! ```
-//! On pages a buffer ends as close to the closed page as its alignment allows: overruns fault at
-//! once.
+//! On pages a buffer ends as close to the closed page as its alignment allows, to fault at once.
 //!
 //! **Unsafe.** Writes to memory that is handed out.
 

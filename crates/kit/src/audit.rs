@@ -15,30 +15,22 @@ use core::mem::offset_of;
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_base::{Table, Zeroed};
 
-/// What was done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Deed {
-    /// A buffer was handed out.
     Alloc = 1,
-    /// A buffer was given back.
     Free = 2,
 }
 
-/// One transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transaction {
-    /// When, in ns.
     pub time_ns: u64,
-    /// The buffer.
     pub address: usize,
     /// Bytes asked for.
     pub size: usize,
     /// Number of the stack; 0 for none.
     pub stack: u32,
-    /// The thread's number.
     pub thread: u32,
-    /// What was done.
     pub deed: Deed,
 }
 
@@ -59,7 +51,6 @@ unsafe impl Zeroed for Entry {}
 /// The deed's place in `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
 const DEED_SHIFT: u32 = 30;
 
-/// The ring.
 pub struct Log {
     entries: Table<Entry>,
     len: usize,
@@ -81,7 +72,6 @@ impl Log {
         ("log.deed.shift", DEED_SHIFT as usize),
     ];
 
-    /// A log without entries.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
 
@@ -120,7 +110,6 @@ impl Log {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// How many of them the log still has.
     pub fn kept(&self) -> u64 {
         self.count().min(self.len as u64)
     }

@@ -1,5 +1,4 @@
-//! The life of a buffer: `Live` → `Freeing` → `Freed`, or `Closed` where its pages are closed →
-//! gone.
+//! The life of a buffer: `Live` → `Freeing` → `Freed`, or `Closed` with its pages → gone.
 //!
 //! **Failure.** A mistake of the program is a [`Finding`], with which the caller ends the process.
 //!
@@ -26,7 +25,6 @@ impl Target {
     /// Buffers that malloc handed out.
     pub const MALLOC: Self = Self(0);
 
-    /// Cache `id`.
     pub fn cache(id: u16) -> Self {
         Self(u32::from(id) + 1)
     }
@@ -299,8 +297,7 @@ impl<P: Process> Kit<P> {
         Ok(Some(buffer.size))
     }
 
-    /// Whether a pointer is a live buffer of the target. A finding if it is free, another target's,
-    /// or overwritten.
+    /// Whether a pointer is the target's live buffer. A finding if free, another's, or overwritten.
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),

@@ -89,13 +89,11 @@ impl<P: Process> Kit<P> {
         best.map(|(_, buffer)| buffer)
     }
 
-    /// The buffer that an address lies in, if it can be read.
     fn buffer_around(&self, address: usize) -> Option<Buffer> {
         self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
     }
 
-    /// A buffer in a register, filled with the pattern, that may have given the address; their
-    /// count.
+    /// A buffer in a register, full of the pattern, that may have given the address; their count.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {

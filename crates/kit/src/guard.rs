@@ -121,8 +121,7 @@ impl Pages {
         }
     }
 
-    /// Visits each run of closed pages between open slots below the first unused one, until
-    /// `false`.
+    /// Visits runs of closed pages between open slots below the first unused one, until `false`.
     fn closed_runs(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
         let mut closed = [0u64; SLOTS / 64];
         for i in 0..self.waiting {

@@ -1,8 +1,7 @@
 //! The debugging kit: checks of what an unmodified program does with its objects.
 //!
 //! **What.** Under `debug=CHECKS[:TARGETS]` objects of those classes and caches become *buffers* of
-//! the kit, each with a separate record. Under `guard_sample=N` one object in N is a buffer on
-//! separate pages.
+//! the kit, each with a record. Under `guard_sample=N` one object in N is one on separate pages.
 //!
 //! | check | what it does |
 //! |---|---|
@@ -35,8 +34,7 @@
 //! **Failure.** Without memory for a record or pages a buffer has fewer checks, or the request is
 //! refused. A mistake is a [`Finding`]: [`Kit::end`] prints a report on standard error and aborts.
 //!
-//! **Cost.** Nothing when off: the fast paths do not know of it. All on: two system calls and two
-//! stacks for an object.
+//! **Cost.** Off: none on the fast paths. All on: two system calls and stacks an object.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 #![no_std]
@@ -86,7 +84,6 @@ use table::{State, Table};
 
 /// What the kit asks of the process around it. Calls are resolved at compile time.
 pub trait Process: 'static {
-    /// The calling thread's number.
     fn thread_id() -> u32 {
         craton_os::process::thread_id()
     }
@@ -123,15 +120,8 @@ pub struct Kit<P: Process> {
 }
 
 craton_tables::count_struct! { kit,
-    /// Counts of the kit.
     #[derive(Clone, Copy, Debug, Default)]
     pub struct Counts {}
-}
-
-impl<P: Process> Default for Kit<P> {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl<P: Process> Kit<P> {

@@ -16,9 +16,7 @@ pub const REDZONE: u8 = 0xfd;
 pub struct Wrong {
     /// From where the looking began.
     pub offset: usize,
-    /// What is there.
     pub found: u8,
-    /// What should be.
     pub expected: u8,
 }
 

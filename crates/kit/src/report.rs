@@ -18,80 +18,33 @@ use craton_os::{Line, names, precise_ns, process, unwind};
 /// A mistake, and the buffer that it was made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Finding {
-    /// What the program did.
     pub mistake: Mistake,
-    /// To which buffer.
     pub buffer: Buffer,
 }
 
 /// What a program did to a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
-    /// Wrote into a redzone.
-    Written {
-        /// From the buffer's start.
-        offset: isize,
-        /// The byte.
-        wrong: Wrong,
-        /// The call that found it.
-        found_by: &'static str,
-    },
+    /// Wrote into a redzone, `offset` bytes from the buffer's start.
+    Written { offset: isize, wrong: Wrong, found_by: &'static str },
     /// Wrote into the buffer after it had freed it.
-    WrittenFree {
-        /// The byte.
-        wrong: Wrong,
-        /// The call that found it.
-        found_by: &'static str,
-    },
+    WrittenFree { wrong: Wrong, found_by: &'static str },
     /// Freed it twice.
     DoubleFree,
     /// Named it in a call after it had freed it.
-    UsedFree {
-        /// The call.
-        call: &'static str,
-    },
+    UsedFree { call: &'static str },
     /// Freed it to another owner than its own.
-    WrongCache {
-        /// The other owner.
-        given: Target,
-    },
+    WrongCache { given: Target },
     /// Freed it with a size or an alignment that it does not have.
-    Claimed {
-        /// The size.
-        size: usize,
-        /// The alignment.
-        align: usize,
-    },
+    Claimed { size: usize, align: usize },
     /// Named it in a call that is not for it.
-    Elsewhere {
-        /// The call.
-        call: &'static str,
-    },
+    Elsewhere { call: &'static str },
     /// Named an address inside of it.
-    Inside {
-        /// The call.
-        call: &'static str,
-        /// From the buffer's start.
-        offset: isize,
-    },
-    /// Touched closed pages.
-    Touched {
-        /// Where.
-        address: usize,
-        /// Whether it wrote, if the processor says.
-        write: Option<bool>,
-        /// From the buffer's start.
-        offset: isize,
-    },
-    /// Used as an address what it read from the buffer, where it had written nothing.
-    Pattern {
-        /// The address.
-        value: usize,
-        /// Whether the pattern is that of freed memory.
-        freed: bool,
-        /// Buffers from which it may have come.
-        buffers: usize,
-    },
+    Inside { call: &'static str, offset: isize },
+    /// Touched closed pages; `write` is `None` where the processor does not say.
+    Touched { address: usize, write: Option<bool>, offset: isize },
+    /// Used as an address what it read from the buffer (or one of `buffers`) and had not written.
+    Pattern { value: usize, freed: bool, buffers: usize },
 }
 
 pub(crate) struct Reports {
@@ -282,7 +235,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Reports a mistake, and ends the process.
     #[cold]
     #[inline(never)]
     pub fn end(&self, finding: Finding) -> ! {

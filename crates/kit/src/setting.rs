@@ -52,7 +52,6 @@ const LOG_ENTRIES: u32 = 1 << 16;
 pub struct Wrong<'a> {
     /// The part; empty if it is the whole.
     pub part: &'a [u8],
-    /// Why.
     pub why: &'static str,
 }
 
@@ -331,7 +330,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// The option `guard_sample`.
     pub fn sample(&self) -> u64 {
         self.sample.every()
     }
@@ -341,17 +339,14 @@ impl<P: Process> Kit<P> {
         self.setting.set_log_entries(value)
     }
 
-    /// The option `audit_log`.
     pub fn log_entries(&self) -> u64 {
         self.setting.log_entries()
     }
 
-    /// Sets the option `quarantine`.
     pub fn set_quarantine(&self, bytes: usize) {
         self.quarantine.set_limit(bytes);
     }
 
-    /// The option `quarantine`.
     pub fn quarantine(&self) -> usize {
         self.quarantine.limit()
     }

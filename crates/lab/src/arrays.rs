@@ -1,7 +1,6 @@
 //! Arrays for a zone's metadata.
 //!
-//! **What.** Each begins on a cache line, is written before it is used, and is longer than asked for by a line, so that a write behind
-//! its end can be seen.
+//! **What.** Each begins on a cache line, and has a line more, which shows writes behind its end.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_frames::{Local, Metadata, Sizes};
@@ -35,13 +34,11 @@ impl<T> Array<T> {
     }
 }
 
-/// The arrays.
 pub struct Arrays {
     /// Bit fields.
     pub rows: Array<AtomicU64>,
     /// Entries of huge frames.
     pub children: Array<AtomicU32>,
-    /// Entries of trees.
     pub trees: Array<AtomicU16>,
     /// Sets of trees.
     pub index: Array<AtomicU64>,
@@ -76,7 +73,6 @@ impl Arrays {
 
 /// Elements as numbers.
 pub trait Value {
-    /// What it holds.
     fn value(&self) -> u64;
 }
 

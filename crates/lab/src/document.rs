@@ -20,35 +20,28 @@ use std::ffi::OsString;
 pub struct Document<R = Row> {
     /// What was done, such as `compare`.
     pub name: String,
-    /// Where.
     pub machine: Machine,
     /// With which sources, or `unknown`.
     pub commit: String,
     /// How, to do it again.
     pub command: Vec<String>,
-    /// The runs, in their order.
     pub rows: Vec<R>,
     /// What follows from them, by name; less than 1 where Craton needs less.
     pub ratios: BTreeMap<String, f64>,
     /// The ends of what a ratio may truly be, with 95 % confidence; for those of five rounds and more.
     pub intervals: BTreeMap<String, [f64; 2]>,
-    /// What was compared.
     pub allocators: Vec<Described>,
 }
 
-/// An allocator that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
-    /// Its name in the rows.
     pub name: String,
     /// The name of the file that was preloaded; nothing for the C library's own.
     pub library: Option<String>,
-    /// What was set in the environment.
     pub variables: BTreeMap<String, String>,
 }
 
 impl Described {
-    /// The description of `allocator`.
     pub fn new(allocator: &Allocator) -> Self {
         let text = |word: &OsString| word.to_string_lossy().into_owned();
         Self {
@@ -59,30 +52,22 @@ impl Described {
     }
 }
 
-/// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What ran.
     pub workload: String,
-    /// On which allocator.
     pub allocator: String,
     /// The round, from 0.
     pub run: usize,
-    /// Wall time.
     pub wall_s: f64,
     /// Processor time, user and system.
     pub cpu_s: f64,
-    /// Processor time in user mode.
     pub user_s: f64,
-    /// Processor time in the kernel.
     pub sys_s: f64,
     /// Peak resident set of the largest process.
     pub peak_rss_bytes: u64,
     /// What that process's resident set settled at; none for a run too short to be sampled.
     pub steady_rss_bytes: Option<u64>,
-    /// Minor page faults.
     pub minor_faults: u64,
-    /// Major page faults.
     pub major_faults: u64,
     /// Anonymous memory on hugepages at the peak.
     pub hugepage_bytes: u64,
@@ -93,7 +78,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of a run of `workload`.
     pub fn new(workload: &str, run: &Run) -> Self {
         Self {
             workload: workload.to_owned(),

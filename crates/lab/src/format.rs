@@ -58,19 +58,5 @@ pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     columns(rows, left).iter().map(|row| format!("{}\n", row.join("  ").trim_end())).collect()
 }
 
-/// A column of a table: its heading, and its cell of a row.
-pub type Column<'a, R> = (&'a str, fn(&R) -> String);
-
-/// The table of rows under the headings of `columns`; those that `left` names are aligned left.
-pub fn table_of<'a, R: ?Sized + 'a>(
-    columns: &[Column<R>],
-    left: &[usize],
-    rows: impl IntoIterator<Item = &'a R>,
-) -> String {
-    let mut cells = vec![columns.iter().map(|(head, _)| (*head).to_owned()).collect::<Vec<_>>()];
-    cells.extend(rows.into_iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect::<Vec<_>>()));
-    table(&cells, left)
-}
-
 #[cfg(test)]
 mod tests;

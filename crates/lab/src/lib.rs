@@ -9,8 +9,7 @@
 //!
 //! **Failure.** A run that failed is a run with its [`measure::Status`]: it is shown, and no median contains it.
 //!
-//! **Not here.** Options, colours of a terminal and progress: the program `craton` has them. Experiments and workloads: the workspace
-//! `papers/`.
+//! **Not here.** Options, terminals and progress: `craton`. Experiments and workloads: `papers/`.
 
 pub mod arrays;
 pub mod document;

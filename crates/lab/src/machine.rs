@@ -6,23 +6,18 @@
 use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// A machine, as a document names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The kernel's release.
     pub kernel: String,
-    /// The processor's name.
     pub cpu: String,
     /// Processors that this process may use.
     pub cpus: usize,
-    /// The machine's memory.
     pub memory_bytes: u64,
     /// Transparent hugepages: `always`, `madvise` or `never`.
     pub thp: String,
 }
 
 impl Machine {
-    /// The machine that this process runs on.
     pub fn here() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let known = |text: Option<&str>| text.filter(|t| !t.is_empty()).unwrap_or("unknown").to_owned();
@@ -36,7 +31,6 @@ impl Machine {
     }
 }
 
-/// The numbers of the processors that this process may use.
 pub fn processors() -> Vec<usize> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     value(&status, "Cpus_allowed_list").and_then(processor_list).unwrap_or_default()

@@ -36,7 +36,6 @@ pub const STDERR_BYTES: usize = 4096;
 /// An allocator: what has to be preloaded and set so that a program uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
-    /// The name in tables.
     pub name: String,
     /// The library to preload, before those that `LD_PRELOAD` names already; none for the C library's allocator.
     pub preload: Option<PathBuf>,
@@ -50,17 +49,14 @@ impl Allocator {
         Self { name: "glibc".to_owned(), preload: None, env: Vec::new() }
     }
 
-    /// An allocator that `library` holds.
     pub fn preloaded(name: impl Into<String>, library: impl Into<PathBuf>) -> Self {
         Self { name: name.into(), preload: Some(library.into()), env: Vec::new() }
     }
 }
 
-/// What to measure.
 pub struct Plan<'a> {
     /// The program, sought in `PATH`, and its arguments.
     pub command: Vec<OsString>,
-    /// The allocators, in the order of their turns.
     pub allocators: Vec<Allocator>,
     /// Rounds that count; each allocator runs once in each.
     pub runs: usize,
@@ -91,7 +87,6 @@ pub struct Progress<'a> {
     pub total: usize,
 }
 
-/// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
@@ -99,7 +94,6 @@ pub enum Status {
     Ok,
     /// It left with another status.
     Exit(i32),
-    /// A signal ended it.
     Signal(i32),
     /// It took longer than the plan allows, and was killed.
     TimedOut,
@@ -128,15 +122,12 @@ impl fmt::Display for Status {
 /// another parent, which the command merely talks to, is not in them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// The allocator's name.
     pub allocator: String,
     /// The round, from 0.
     pub index: usize,
     /// From just before the command's process is made to its end, on the monotonic clock.
     pub wall_s: f64,
-    /// Processor time in user mode.
     pub user_s: f64,
-    /// Processor time in the kernel.
     pub sys_s: f64,
     /// The largest resident set that any one process of the command had, as the kernel keeps it or a sample shows it.
     pub peak_rss_bytes: u64,
@@ -153,7 +144,6 @@ pub struct Run {
     pub hugepage_coverage: Option<f64>,
     /// The memory of its largest process over time, about every 20 ms, thinned out in a long run.
     pub samples: Vec<Sample>,
-    /// How it ended.
     pub status: Status,
     /// The end of what it wrote on standard error, at most [`STDERR_BYTES`].
     pub stderr: String,
@@ -186,7 +176,6 @@ impl Run {
     }
 }
 
-/// What came of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The runs that count, and those for which an allocator was given up, in their order.
@@ -195,7 +184,6 @@ pub struct Measured {
     pub service: BTreeMap<String, Service>,
 }
 
-/// What is known of one allocator of a plan.
 struct Turn<'a> {
     allocator: &'a Allocator,
     given_up: bool,

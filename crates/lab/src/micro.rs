@@ -38,7 +38,6 @@ pub const QUICK_SIZES: [usize; 6] = [16, 64, 256, 1500, 32_768, 200_000];
 /// The sizes of a full run.
 pub const FULL_SIZES: [usize; 9] = [16, 32, 64, 256, 1024, 1500, 4096, 32_768, 200_000];
 
-/// What to measure.
 pub struct Config<'a> {
     /// The allocators, in the order of their turns.
     pub allocators: &'a [Allocator],
@@ -46,7 +45,6 @@ pub struct Config<'a> {
     pub sizes: Vec<usize>,
     /// Numbers of threads; a pattern runs on those that make sense for it.
     pub threads: Vec<usize>,
-    /// The patterns.
     pub patterns: Vec<Pattern>,
     /// The patterns of which instructions are counted, on one thread: such as allocate once and free once.
     pub counted_patterns: Vec<Pattern>,
@@ -99,9 +97,7 @@ impl<'a> Config<'a> {
 pub struct Progress<'a> {
     /// The allocator whose turn it is.
     pub allocator: &'a str,
-    /// The pattern.
     pub pattern: Pattern,
-    /// The size of an object, in bytes.
     pub size_bytes: usize,
     /// Whether instructions are being counted.
     pub counting: bool,
@@ -111,7 +107,6 @@ pub struct Progress<'a> {
     pub total: usize,
 }
 
-/// What became of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
@@ -145,13 +140,10 @@ impl Serialize for Status {
 /// One pattern at one size on one allocator.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MicroRow {
-    /// The allocator's name.
     pub allocator: String,
     /// The pattern's name; `cold-first` is the very first object of [`Pattern::Cold`].
     pub pattern: String,
-    /// The size of an object, in bytes.
     pub size_bytes: usize,
-    /// Threads.
     pub threads: usize,
     /// Nanoseconds of one operation, the loop included: the median over the rounds of each process's median; 0 if no
     /// round succeeded.
@@ -164,12 +156,10 @@ pub struct MicroRow {
     pub instructions: Option<f64>,
     /// Instructions of the loop and the calls, which are not in the number above.
     pub loop_instructions: Option<f64>,
-    /// What became of it.
     pub status: Status,
 }
 
 impl MicroRow {
-    /// Whether there are times.
     pub fn is_timed(&self) -> bool {
         self.ns_median > 0.0
     }

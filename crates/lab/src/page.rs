@@ -7,8 +7,7 @@
 //! **Units.** A [`Figure`] names its unit; ratios are to the same figure of the base, less than 1 where less was needed;
 //! times in seconds, memory in bytes.
 //!
-//! **Failure.** What is missing is said to be missing. All text is escaped, so that no name and no standard error becomes
-//! a tag.
+//! **Failure.** What is missing is said to be missing. All text is escaped: no name becomes a tag.
 //!
 //! **Not here.** Medians and intervals: the page shows what it is given.
 
@@ -45,14 +44,12 @@ pub struct Page {
     pub method: Vec<String>,
     /// The allocators, in the order of tables and charts.
     pub allocators: Vec<Column>,
-    /// The runs that failed.
     pub failures: Vec<Failure>,
 }
 
 /// One allocator.
 #[derive(Clone, Debug, Default)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// What is to be said of it: version and path of its library. May be empty.
     pub note: String,
@@ -67,13 +64,9 @@ pub struct Column {
 pub struct Figure {
     /// Its name, as in "less wall time": `wall time`, `peak memory`, `page faults`.
     pub name: String,
-    /// What it counts.
     pub unit: Unit,
-    /// The median of the runs.
     pub median: f64,
-    /// The smallest of them.
     pub min: f64,
-    /// The largest of them.
     pub max: f64,
     /// The ratio to the base's figure with its 95 % interval; none for the base, or where it cannot be computed.
     pub ratio: Option<Estimate>,
@@ -83,10 +76,8 @@ pub struct Figure {
     pub round_ratios: Vec<f64>,
 }
 
-/// A run that failed.
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
-    /// On which allocator.
     pub allocator: String,
     /// In which round, from 1; 0 for a warm-up.
     pub round: usize,

@@ -22,10 +22,8 @@ const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"
 /// What always runs, and so cannot be asked for.
 const ALWAYS: [&str; 2] = ["glibc", "craton"];
 
-/// Another allocator, found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The name in tables.
     pub name: String,
     /// The library to preload; none for glibc with settings.
     pub library: Option<PathBuf>,

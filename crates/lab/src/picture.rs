@@ -7,8 +7,7 @@
 //!
 //! **Units.** Each field says its own; sizes of pictures in pixels, which a reader can scale.
 //!
-//! **Failure.** No data is data: what is not finite is left out, and a chart that has nothing left says `no data`. Nothing
-//! here panics.
+//! **Failure.** What is not finite is left out; a chart without the rest says `no data`. No panics.
 //!
 //! **Not here.** What to draw, and where the numbers come from.
 
@@ -51,7 +50,6 @@ impl Estimate {
         Self { value, interval: None }
     }
 
-    /// A figure with its interval.
     pub fn between(value: f64, low: f64, high: f64) -> Self {
         Self { value, interval: Some((low, high)) }
     }

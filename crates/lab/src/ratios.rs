@@ -53,7 +53,6 @@ impl Ratios {
         Self(ratios)
     }
 
-    /// The ratios alone.
     pub fn values(&self) -> BTreeMap<String, f64> {
         self.0.iter().map(|(name, ratio)| (name.clone(), ratio.of_medians)).collect()
     }

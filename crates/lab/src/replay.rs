@@ -44,16 +44,12 @@ pub enum HeapName {
 pub enum FitName {
     /// [`LongestFreeFirst`], TEMERAIRE's and the heap's own.
     LongestFreeFirst,
-    /// [`FullestFirst`].
     FullestFirst,
-    /// [`GlobalBestFit`].
     GlobalBestFit,
 }
 
-/// The heap's settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// The heap.
     pub heap: HeapName,
     /// Bytes that go back to the system each second, as far as recent demand allows.
     pub release_rate: u64,
@@ -73,10 +69,8 @@ impl Default for Policy {
     }
 }
 
-/// What came of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Events played.
     pub events: u64,
     /// From the first event to the last, as recorded.
     pub duration_s: f64,
@@ -98,14 +92,11 @@ pub struct Outcome {
     pub overhead: Option<f64>,
     /// The part of backed bytes on intact hugepages, on average over the second half; none where nothing is backed.
     pub hugepage_coverage: Option<f64>,
-    /// Bytes given back to the system.
     pub released_bytes: u64,
     /// Calls of the system.
     #[serde(flatten)]
     pub calls: FloorCounts,
-    /// How long it took.
     pub wall_s: f64,
-    /// Events played in a second.
     pub events_per_s: f64,
 }
 
@@ -161,7 +152,6 @@ impl Place {
     }
 }
 
-/// Sums over samples.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     samples: u64,

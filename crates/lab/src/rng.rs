@@ -3,8 +3,7 @@
 //! **From.** SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one addition
 //! and a mixer, so that neighbouring seeds, such as the numbers of requests, give unrelated sequences.
 
-/// A sequence of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rng(u64);
 
 /// 2^64 divided by the golden ratio, odd.

@@ -8,7 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// The directory.
 #[derive(Debug)]
 pub struct Scratch(TempDir);
 
@@ -23,7 +22,6 @@ impl Scratch {
         made.map(Self).map_err(|e| format!("cannot create a directory in {} for {purpose}: {e}", parent.display()))
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

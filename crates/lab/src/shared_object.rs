@@ -74,7 +74,6 @@ pub fn check(path: &Path) -> Result<(), String> {
     }
 }
 
-/// A machine in words.
 fn machine(class: u8, machine: u16) -> String {
     let bits = match class {
         1 => "32 bits",

@@ -27,9 +27,7 @@ pub enum Figure {
     PeakRss,
     /// Steady resident set, in bytes.
     SteadyRss,
-    /// Minor page faults.
     MinorFaults,
-    /// Major page faults.
     MajorFaults,
     /// Anonymous memory on hugepages at the peak, in bytes.
     Hugepages,
@@ -74,9 +72,7 @@ impl Figure {
 pub struct Spread {
     /// The middle one; of an even number, the mean of the middle two.
     pub median: f64,
-    /// The smallest.
     pub min: f64,
-    /// The largest.
     pub max: f64,
 }
 
@@ -99,7 +95,6 @@ fn middle(sorted: &[f64]) -> Option<f64> {
 /// What the successful runs of one allocator cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The allocator's name.
     pub allocator: String,
     /// How many runs succeeded.
     pub ok: usize,
@@ -110,7 +105,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The spread of a figure.
     pub fn spread(&self, figure: Figure) -> Option<Spread> {
         self.spreads[figure as usize]
     }
@@ -130,9 +124,7 @@ pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
 /// The ends of what a ratio may truly be, with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 

@@ -221,7 +221,6 @@ pub fn note_trust() {
     KIT.trust();
 }
 
-/// The kit's statistics.
 pub fn counts() -> Counts {
     let counts_buffers = !nested::is_nested();
     nested::within(|| KIT.counts(counts_buffers))

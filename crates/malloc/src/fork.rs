@@ -41,6 +41,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_parent() {
     // SAFETY: `before_fork` took them in this thread.
     unsafe { locks::release_all() };
     BACKGROUND.life.release();
+    govern::forked_in_parent();
 }
 
 /// After a fork, in the child, whose only thread copies the one that took the locks.

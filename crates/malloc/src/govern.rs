@@ -18,11 +18,12 @@ use crate::thread::{nested, tls};
 use background::{Chore, Errands, FROM, Helper, Mode, Tended};
 use core::ffi::c_void;
 use core::sync::atomic::{Ordering, Ordering::Relaxed, fence};
-use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Pages};
+use craton_base::{HUGEPAGE_SIZE, HugePages, Pages};
 use craton_heap::gate::Gate;
 use craton_heap::size_class::CLASSES;
 use craton_heap::thread_cache::ThreadCache;
-use craton_os::{CoarseClock, cgroup, cpus, process, thp, thread};
+use craton_os::{cgroup, cpus, precise_ns, process, processor_ns, thp, thread};
+use craton_pages::Took;
 use limits::{LimitCallback, Limited, System, Whose};
 
 pub use actions::actions;
@@ -48,12 +49,19 @@ impl Tended for Here {
         if is_first && !HEAP.collapse_is_due() {
             return (false, false);
         }
-        let Some(id) = HEAP.begin_collapse() else { return (false, false) };
-        // Real time: the cost of a collapse bounds their number.
-        let start = CoarseClock.now_ns();
+        let id = HEAP.begin_collapse();
+        let mapping = || HEAP.next_dense_mapping().filter(|_| thp::is_on());
+        let place = id.map(|id| HEAP.address(id.first_page()) as usize).or_else(mapping);
+        let Some(at) = place else { return (false, false) };
+        // Real time: the cost of collapses bounds their number.
+        let now = || (if thp::may_ask() { processor_ns() } else { precise_ns() }, precise_ns());
+        let start = now();
         // Without the lock: it can take milliseconds.
-        let result = thp::collapse(HEAP.address(id.first_page()) as usize, HugePages(1).bytes().0);
-        (result.is_ok(), HEAP.end_collapse(id, result, CoarseClock.now_ns() - start))
+        let result = thp::collapse(at, HugePages(1).bytes().0);
+        let end = now();
+        let took = Took { processor_ns: end.0.saturating_sub(start.0), wall_ns: end.1.saturating_sub(start.1) };
+        let more = id.map_or_else(|| HEAP.count_collapse(result, took), |id| HEAP.end_collapse(id, result, took));
+        (result.is_ok(), more)
     }
 
     fn keep_limits(&self, deep: bool) -> u64 {
@@ -66,6 +74,10 @@ impl Tended for Here {
 
     fn drop_kept(&self) {
         HEAP.drop_kept();
+    }
+
+    fn release_now(&self) {
+        HEAP.release_now();
     }
 }
 
@@ -163,6 +175,7 @@ pub(crate) fn poke() {
 
 /// [`poke`] in a free. The C library frees stacks of ended threads under the lock that a thread's
 /// start takes. So a thread starts here only in a process that never had one, and no callback runs.
+/// Elsewhere much free memory goes back here and now: the process may sleep after this free.
 #[inline]
 pub(crate) fn poke_in_free() {
     if BACKGROUND.is_wanted() {
@@ -218,6 +231,7 @@ fn work(may_start: bool, may_call: bool) {
             Chore::Wake => BACKGROUND.thread.nudge(),
             Chore::Limits => LIMITS.act(&Here),
             Chore::Thread => BACKGROUND.start(run, &Here),
+            Chore::Release => nested::within(|| Here.release_now()),
             Chore::Look => {
                 nested::within(|| BACKGROUND.look_in_passing(thread::on_main_stack(), &Here));
             }
@@ -252,6 +266,16 @@ pub fn seal() {
     BACKGROUND.life.seal();
     BACKGROUND.stop(&Here);
     process::set_errno(saved);
+}
+
+/// After a fork, in the parent: a large heap gets the thread, which mends what writes break.
+pub(crate) fn forked_in_parent() {
+    let backed = HugePages((SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64) as u32);
+    if SEGMENT.has_started() && !nested::is_nested() && BACKGROUND.starts_after_fork(backed) {
+        let saved = process::errno();
+        BACKGROUND.start(run, &Here);
+        process::set_errno(saved);
+    }
 }
 
 /// In a fork's child: resets what other threads were doing.

@@ -4,6 +4,5 @@
 //! For the static ones that is [`Here`], which has no data: `statics.rs` names it, and each file that binds a part to the
 //! process says what it does there (`hooks.rs`, `govern.rs`, `caches/api.rs`, `debug.rs`).
 
-/// This process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here;

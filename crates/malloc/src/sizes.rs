@@ -46,7 +46,6 @@ pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
 /// The program's claim about an object that it frees.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
-    /// Its size.
     pub size: Option<usize>,
     /// Its alignment; 1 if none was requested.
     pub align: usize,

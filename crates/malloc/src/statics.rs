@@ -1,6 +1,5 @@
 //! The process's mutable statics: one value of each part. Parts do not know this file; `front` and
-//! `govern.rs` bind them to it. Constant tables (`INSPECT`, `.init_array` entries) stand where they
-//! are made.
+//! `govern.rs` bind them to it. Constant tables (`INSPECT`, `.init_array`) stand where made.
 //!
 //! **State.** All zeros where size matters (heap, per-CPU caches, signal handlers' area): no room
 //! in the file, no memory before use.

@@ -82,7 +82,6 @@ pub const NO_ARRAYS: u32 = 1;
 /// The flag that puts the objects of all slabs at the same place, as without colours.
 pub const NO_COLOURS: u32 = 2;
 
-/// How a cache is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] bytes of printable UTF-8 that `debug` can have as a target ([`name`]):
@@ -110,7 +109,25 @@ pub struct Options<'a> {
     pub flags: u32,
 }
 
-/// Why there is no new cache.
+impl Options<'_> {
+    /// Raw objects of `size` bytes in a cache without a name, with the usual settings.
+    pub const fn raw(size: usize) -> Options<'static> {
+        Options {
+            name: b"",
+            size,
+            align: 0,
+            constructor: None,
+            destructor: None,
+            reclaim: None,
+            argument: core::ptr::null_mut(),
+            limit_objects: 0,
+            limit_bytes: 0,
+            working_set_ms: 0,
+            flags: 0,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// No memory, or too many caches.
@@ -119,7 +136,6 @@ pub enum Refused {
     Name,
     /// There can be no objects of such a size or alignment.
     Layout(BadLayout),
-    /// No such flag.
     Flags,
     /// A destructor without a constructor: nothing would be there for it to end.
     Functions,
@@ -128,7 +144,6 @@ pub enum Refused {
 /// Why there is no object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The handle is bad.
     Misuse(Misuse),
     /// No memory, or a limit is reached.
     NoMemory,
@@ -136,7 +151,6 @@ pub enum Fault {
     TimedOut,
     /// The calling thread is in a constructor or destructor of this cache.
     Recursive,
-    /// The constructor failed.
     Constructor,
 }
 
@@ -162,7 +176,6 @@ pub struct Over<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
 }
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
-    /// Without caches.
     pub const fn new(clock: C) -> Self {
         Self { slots: Slots::new(), entries: Entries::new(), arrays: Arrays::new(), clock, process: PhantomData }
     }
@@ -183,7 +196,6 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         if usize::from(id) < self.slots.used() { self.slots.get(id).shared.name() } else { [0; NAME_MAX + 1] }
     }
 
-    /// Whether there ever was a cache.
     pub fn any_made(&self) -> bool {
         self.slots.used() > 0
     }

@@ -4,8 +4,7 @@
 //! frees objects one by one, also by plain `free`, or all at once with the heap. Objects with a
 //! hint lie in heaps of the library ([`crate::hints`]).
 //!
-//! **State.** A slot for each heap ([`crate::slots`]); chunks of pages for slabs, spans for large
-//! objects.
+//! **State.** A slot for each heap ([`crate::slots`]); chunks for slabs, spans for large objects.
 //!
 //! **Invariants.** H4 a page's mark is `OWNED` exactly while a heap's slab or large object has it;
 //! its record names heap and class. H5 `spare` counts pages that heaps hold and do not use.
@@ -43,18 +42,15 @@ pub const NAME_MAX: usize = 31;
 /// Heaps of the library.
 pub const BUILT_IN: usize = 4;
 
-/// How a heap is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] printable ASCII bytes without `"` and `\`.
     pub name: &'a [u8],
     /// Bytes for slabs and large objects, rounded up to pages of 8 KiB; 0 for no limit.
     pub limit: usize,
-    /// Where its memory lies.
     pub place: Place,
 }
 
-/// Why there is no new heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// No memory, or too many heaps.
@@ -99,12 +95,6 @@ pub struct Over<'a, F: Platform, C: Clock, H: Hooks> {
     heap: &'a Heap<F, C, H>,
 }
 
-impl Default for Heaps {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Heaps {
     /// Offsets and sizes in bytes, exported to `craton core`.
     pub const SHAPE: [(&'static str, usize); 6] = [
@@ -116,7 +106,6 @@ impl Heaps {
         ("own.slot.name", Slot::<OwnSlots>::SHAPE[4] + OwnHeap::NAME),
     ];
 
-    /// Without heaps.
     pub const fn new() -> Self {
         Self { slots: Slots::new(), spare: AtomicUsize::new(0), built_in: [const { AtomicU32::new(0) }; BUILT_IN] }
     }
@@ -176,7 +165,6 @@ impl Heaps {
         (usize::from(id) < self.slots.used()).then(|| self.slots.get(id).handle())
     }
 
-    /// Counts of a heap.
     pub fn stats(&self, handle: usize) -> Result<OwnStats, Misuse> {
         Ok(self.slots.lock(handle)?.2.stats())
     }

@@ -36,6 +36,7 @@ pub mod hints;
 pub mod process;
 mod slots;
 #[cfg(all(test, not(loom)))]
+#[path = "tests/world.rs"]
 mod world;
 
 #[cfg(test)]

@@ -45,12 +45,10 @@ pub trait Process: 'static {
         None
     }
 
-    /// The calling thread's words.
     fn words() -> Words {
         Words::default()
     }
 
-    /// Sets them.
     fn set_words(words: Words) {
         let _ = words;
     }

@@ -17,14 +17,7 @@ pub struct Bell {
     rung: AtomicU32,
 }
 
-impl Default for Bell {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Bell {
-    /// A silent bell.
     pub const fn new() -> Self {
         Self { rung: AtomicU32::new(0) }
     }
@@ -58,7 +51,6 @@ impl Bell {
         self.rung.store(0, Ordering::Relaxed);
     }
 
-    /// Whether it was rung.
     pub fn is_rung(&self) -> bool {
         // ORDERING: Acquire pairs with the Release in `ring`.
         self.rung.load(Ordering::Acquire) & OURS == 1
@@ -87,70 +79,4 @@ impl Bell {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    extern crate std;
-    use super::*;
-
-    const LONG_NS: u64 = 600_000_000_000;
-
-    #[test]
-    fn a_sleep_ends_with_its_time() {
-        assert!(!Bell::new().wait_ns(1_000_000));
-    }
-
-    #[test]
-    fn a_bell_that_was_rung_ends_each_sleep_until_it_is_silenced() {
-        let bell = Bell::new();
-        bell.ring();
-        assert!(bell.wait_ns(LONG_NS) && bell.wait_ns(LONG_NS));
-        bell.silence();
-        assert!(!bell.is_rung() && !bell.wait_ns(1));
-    }
-
-    #[test]
-    fn a_byte_from_another_process_ends_one_sleep_and_hides_neither_nudge_nor_ring() {
-        let bell = Bell::new();
-        let write = || {
-            // SAFETY: a byte of the bell, as another process writes it.
-            unsafe { Bell::outside(&raw const bell).cast_mut().write_volatile(1) };
-        };
-        write();
-        assert!(!bell.wait() && !bell.wait_ns(1_000_000), "one at once, one with its time");
-        write();
-        bell.nudge();
-        assert!(!bell.wait() && !bell.wait_ns(1_000_000));
-        bell.ring();
-        write();
-        assert!(bell.wait() && bell.is_rung());
-    }
-
-    #[test]
-    fn a_nudge_ends_one_sleep_and_does_not_silence_a_rung_bell() {
-        let bell = Bell::new();
-        bell.nudge();
-        bell.nudge();
-        assert!(!bell.is_rung() && !bell.wait(), "at once");
-        assert!(!bell.wait_ns(1_000_000), "with its time");
-        bell.ring();
-        bell.nudge();
-        assert!(bell.wait() && bell.wait());
-        bell.silence();
-        std::thread::scope(|s| {
-            let sleeper = s.spawn(|| bell.wait());
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            bell.nudge();
-            assert!(!sleeper.join().unwrap());
-        });
-    }
-
-    #[test]
-    fn a_sleeper_is_woken() {
-        let bell = Bell::new();
-        std::thread::scope(|s| {
-            let sleeper = s.spawn(|| bell.wait_ns(LONG_NS));
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            bell.ring();
-            assert!(sleeper.join().unwrap());
-        });
-    }
-}
+mod tests;

@@ -35,9 +35,7 @@ pub enum Source {
     /// The process is in no group that could limit memory.
     #[default]
     Nowhere,
-    /// Version 1.
     V1,
-    /// Version 2.
     V2,
 }
 

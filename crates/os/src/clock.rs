@@ -18,10 +18,19 @@ impl Clock for CoarseClock {
     }
 }
 
+/// Processor time of the calling thread, in nanoseconds; about 200 ns a call.
+pub fn processor_ns() -> u64 {
+    ns_of(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Nanoseconds of the monotonic clock, as exact as the machine has them; about 30 ns a call.
 pub fn precise_ns() -> u64 {
+    ns_of(libc::CLOCK_MONOTONIC)
+}
+
+fn ns_of(clock: libc::clockid_t) -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: as above.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    unsafe { libc::clock_gettime(clock, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }

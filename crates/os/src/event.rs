@@ -2,8 +2,7 @@
 //!
 //! **What.** A waiter reads the event's count, tests its condition, and else sleeps until the count
 //! changes: an event between test and sleep ends the sleep at once.
-//! **Threads.** The announcer changes its state first; both sides test under their lock, which
-//! orders it.
+//! **Threads.** The announcer changes its state first; both sides test it under their lock.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
@@ -15,7 +14,6 @@ pub struct Event {
 }
 
 impl Event {
-    /// Has never happened.
     pub const fn new() -> Self {
         Self { times: AtomicU32::new(0) }
     }
@@ -39,33 +37,4 @@ impl Event {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    extern crate std;
-    use super::*;
-
-    #[test]
-    fn a_wait_ends_with_its_time_or_at_once_when_it_has_happened_meanwhile() {
-        let event = Event::new();
-        event.wait(event.times(), 1_000_000);
-        let before = event.times();
-        event.announce();
-        event.wait(before, 600_000_000_000);
-        assert_eq!(event.times(), before + 1);
-    }
-
-    #[test]
-    fn all_sleepers_are_woken() {
-        let event = Event::new();
-        std::thread::scope(|s| {
-            for _ in 0..3 {
-                s.spawn(|| {
-                    while event.times() == 0 {
-                        event.wait(0, 600_000_000_000);
-                    }
-                });
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            event.announce();
-        });
-    }
-}
+mod tests;

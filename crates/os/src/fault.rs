@@ -14,7 +14,6 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 /// How many general registers a [`Fault`] has.
 pub const REGISTERS: usize = 16;
 
-/// What happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     /// The address touched; 0 where unknown, as for non-canonical addresses.
@@ -23,20 +22,16 @@ pub struct Fault {
     pub write: Option<bool>,
     /// The instruction.
     pub at: usize,
-    /// Stack pointer.
     pub stack: usize,
     /// What is the frame pointer in functions that have one.
     pub frame: usize,
     /// What some functions find back by instead: RBX on x86-64.
     pub base: usize,
-    /// The general registers.
     pub registers: [usize; REGISTERS],
-    /// The operand's address, if the instruction calls or jumps through it to a non-canonical
-    /// address.
+    /// The operand's address, if the instruction calls or jumps by it to a non-canonical address.
     pub target_at: Option<usize>,
 }
 
-/// What is called.
 pub type Handler = fn(&Fault);
 
 const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
@@ -144,8 +139,7 @@ mod arch {
             *register = *value as usize;
         }
         let at = get(libc::REG_RIP) as usize;
-        // The instruction was fetched, unless its address is non-canonical. Reads none past its
-        // last byte.
+        // The instruction was fetched, unless non-canonical. Reads none past its last byte.
         let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
         // SAFETY: as far as they are asked for they are the instruction's.
         let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };

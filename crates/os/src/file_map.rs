@@ -45,8 +45,7 @@ pub fn reason(error: i32) -> Option<&'static str> {
 }
 
 impl FileMap {
-    /// Creates or empties the locked file at `path` (0-terminated, mode 0600), first window
-    /// `bytes`.
+    /// Creates or empties the locked file at `path` (ends by 0, mode 0600); first window: `bytes`.
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
         debug_assert!(path.last() == Some(&0));
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;

@@ -1,5 +1,4 @@
-//! Address space whose pages are opened and closed; closed pages fault. Ranges are whole machine
-//! pages, in bytes.
+//! Address space of open and closed pages; the latter fault. Ranges: whole machine pages, in bytes.
 //!
 //! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
 //! beyond it, [`open`] and [`close`] refuse without a change.
@@ -49,7 +48,6 @@ fn open_zeros(at: usize, bytes: usize) -> bool {
 pub struct Opened<const WORDS: usize>([AtomicU64; WORDS]);
 
 impl<const WORDS: usize> Opened<WORDS> {
-    /// None yet.
     #[expect(clippy::new_without_default, reason = "a value to begin a static with")]
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; WORDS])
@@ -127,59 +125,4 @@ pub fn most_mappings() -> usize {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::process;
-
-    fn can_be_read(at: usize) -> bool {
-        let mut pipe = [0; 2];
-        // SAFETY: a place for two descriptors of ours; the kernel checks the byte itself.
-        unsafe {
-            assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
-            let can = libc::write(pipe[1], at as *const _, 1) == 1;
-            libc::close(pipe[0]);
-            libc::close(pipe[1]);
-            can
-        }
-    }
-
-    #[test]
-    fn what_is_shut_is_closed_and_empty_and_what_is_beside_it_is_not() {
-        let page = process::page_size();
-        let at = reserve(3 * page).unwrap();
-        assert!(open(at, 3 * page));
-        for i in 0..3 {
-            // SAFETY: the pages are ours, and open.
-            unsafe { ((at + i * page) as *mut u8).write(7) };
-        }
-        // Older systems refuse, without a change.
-        let shuts = shut(at + page, page);
-        assert_eq!([0, 1, 2].map(|i| can_be_read(at + i * page)), [true, !shuts, true]);
-        assert_eq!(renew_shut(at + page, page), shuts);
-        if shuts {
-            assert!(unshut(at + page, page));
-            // SAFETY: as above.
-            unsafe { assert_eq!([0, 1, 2].map(|i| ((at + i * page) as *const u8).read()), [7, 0, 7]) };
-        }
-        crate::mapping::unmap(at, 3 * page);
-    }
-
-    #[test]
-    fn what_is_closed_keeps_what_it_holds_until_it_is_forgotten() {
-        let page = process::page_size();
-        let at = reserve(3 * page).unwrap();
-        assert!(open(at + page, page));
-        let byte = (at + page) as *mut u8;
-        // SAFETY: the page is ours, and open.
-        unsafe {
-            byte.write(7);
-            assert!(close(at + page, page) && open(at + page, page));
-            assert_eq!(byte.read(), 7);
-            forget(at + page, page);
-            assert_eq!(byte.read(), 0);
-        }
-        crate::mapping::unmap(at, 3 * page);
-        assert!(!open(at, page), "what is not mapped cannot be opened");
-        assert!(most_mappings() >= 1000);
-    }
-}
+mod tests;

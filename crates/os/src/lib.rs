@@ -23,7 +23,7 @@ mod decimal;
 mod event;
 pub mod fault;
 pub mod file_map;
-#[cfg_attr(loom, path = "futex/model.rs")]
+#[cfg_attr(loom, path = "futex/tests/model.rs")]
 mod futex;
 pub mod guarded;
 mod line;
@@ -45,7 +45,7 @@ pub mod thread;
 pub mod unwind;
 
 pub use bell::Bell;
-pub use clock::{CoarseClock, precise_ns};
+pub use clock::{CoarseClock, precise_ns, processor_ns};
 pub use decimal::Decimal;
 pub use event::Event;
 pub use file_map::FileMap;

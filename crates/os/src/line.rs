@@ -23,22 +23,14 @@ pub struct Line {
     len: usize,
 }
 
-impl Default for Line {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Line {
     /// Bytes that fit; the rest is cut.
     pub const CAPACITY: usize = 1024;
 
-    /// An empty line.
     pub const fn new() -> Self {
         Self { text: [0; Self::CAPACITY], len: 0 }
     }
 
-    /// Adds text.
     #[inline(never)]
     pub fn text(mut self, s: &str) -> Self {
         self.push(s.as_bytes());
@@ -52,7 +44,6 @@ impl Line {
         self
     }
 
-    /// Adds a number in decimal.
     #[inline(never)]
     pub fn number(mut self, n: u64) -> Self {
         self.push(Decimal::new(n).as_bytes());
@@ -90,7 +81,6 @@ impl Line {
         self.len += n;
     }
 
-    /// What has been put together so far.
     pub fn as_bytes(&self) -> &[u8] {
         &self.text[..self.len]
     }
@@ -130,8 +120,7 @@ fn has_room(fd: i32) -> bool {
         let mut polled = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
         let step: libc::c_long = left.min(STEP_MS).into();
         let time = libc::timespec { tv_sec: 0, tv_nsec: step * 1_000_000 };
-        // SAFETY: one entry, which lives through the call; no mask. By number no cancellation
-        // point.
+        // SAFETY: one entry, alive through the call; no mask. By number: no cancellation point.
         let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut polled, 1, &raw const time, 0, 0) };
         if ready > 0 {
             IN_VAIN.store(false, Relaxed);

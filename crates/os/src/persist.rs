@@ -100,34 +100,4 @@ fn flush(_: Instruction, _: *const u8) {}
 fn fence() {}
 
 #[cfg(test)]
-mod tests {
-    extern crate std;
-    use super::*;
-    use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
-    use std::string::String;
-
-    #[test]
-    fn what_is_used_is_what_the_system_says_that_there_is() {
-        let said = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let flags: String = said.lines().filter(|line| line.starts_with("flags")).take(1).collect();
-        let has = |name: &str| flags.split_whitespace().any(|flag| flag == name);
-        let best = ["clwb", "clflushopt"].into_iter().find(|name| has(name) && !cfg!(feature = "portable"));
-        assert_eq!(WriteBack::detect().map(WriteBack::name), best);
-    }
-
-    /// Each instruction that the processor has leaves what is written, at both ends of a line.
-    #[test]
-    fn words_are_as_they_were_after_they_were_written_back() {
-        let Some(best) = WriteBack::detect() else { return };
-        let words: [AtomicU64; 9] = core::array::from_fn(|_| AtomicU64::new(0));
-        let half = AtomicU16::new(7);
-        for (value, word) in (1..).zip(&words) {
-            word.store(value, Ordering::Relaxed);
-            best.flush(word);
-            best.flush(&half);
-        }
-        best.fence();
-        assert!((1..).zip(&words).all(|(value, word)| word.load(Ordering::Relaxed) == value));
-        assert_eq!(half.load(Ordering::Relaxed), 7);
-    }
-}
+mod tests;

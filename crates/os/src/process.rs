@@ -2,13 +2,11 @@
 //!
 //! **Unsafe.** Calls the C library's queries, and reads `errno`'s thread-local place.
 
-/// The calling thread's error number.
 pub fn errno() -> i32 {
     // SAFETY: the C library promises a valid place for each thread.
     unsafe { *libc::__errno_location() }
 }
 
-/// Sets the calling thread's error number.
 pub fn set_errno(value: i32) {
     // SAFETY: as in `errno`.
     unsafe { *libc::__errno_location() = value }
@@ -27,7 +25,6 @@ pub const ETIMEDOUT: i32 = libc::ETIMEDOUT;
 /// The error number of a cancelled request.
 pub const ECANCELED: i32 = libc::ECANCELED;
 
-/// Bytes in a page of this machine.
 pub fn page_size() -> usize {
     // SAFETY: no preconditions; the kernel always passes AT_PAGESZ.
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
@@ -91,7 +88,6 @@ pub fn can_read(at: usize) -> bool {
     answer != 0 && refused == libc::EINVAL
 }
 
-/// The process id.
 pub fn id() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::getpid() as u32 }
@@ -116,12 +112,6 @@ pub fn random_seed() -> u64 {
         let bytes = libc::getauxval(libc::AT_RANDOM) as *const u64;
         if bytes.is_null() { 0x9e37_79b9_7f4a_7c15 } else { bytes.read_unaligned() ^ bytes.add(1).read_unaligned() }
     }
-}
-
-/// End of the C library's own heap (the program break).
-pub fn program_break() -> usize {
-    // SAFETY: an increment of 0 only asks.
-    unsafe { libc::sbrk(0) as usize }
 }
 
 /// The process's name (threads may differ), at most 15 bytes, into `name`; returns its length.

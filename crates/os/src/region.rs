@@ -8,12 +8,11 @@
 //!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
 //! ```
 //! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
-//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, which belongs to the
-//! region for ever.
+//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, the region's for ever.
 
 use crate::{process, thp};
 use core::ptr::null_mut;
-use craton_base::{Advice, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
+use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
 const MAX_PARTS: usize = 4;
 
@@ -41,7 +40,6 @@ struct Part {
 }
 
 impl Region {
-    /// A region of no pages.
     pub const EMPTY: Self = Self {
         base: 0,
         capacity: HugePages(0),
@@ -105,7 +103,6 @@ impl Region {
         self.capacity
     }
 
-    /// How many hugepages are usable.
     pub fn granted(&self) -> HugePages {
         self.granted
     }
@@ -186,12 +183,16 @@ impl Floor for Region {
         }
     }
 
-    fn residency(&self, range: PageRange) -> Residency {
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency {
         if !thp::may_ask() {
             return Residency::default();
         }
         let (at, len) = self.span(range);
-        let resident_bytes = thp::resident_bytes(at as usize, len);
-        Residency { resident_bytes, huge_bytes: thp::huge_bytes(at as usize, len) }
+        let resident = || thp::resident_bytes(at as usize, len);
+        let huge = || thp::huge_bytes(at as usize, len);
+        Residency {
+            resident_bytes: if ask == Ask::Huge { 0 } else { resident() },
+            huge_bytes: if ask == Ask::Resident { None } else { huge() },
+        }
     }
 }

@@ -1,6 +1,6 @@
 extern crate std;
 use crate::*;
-use craton_base::{Advice, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
+use craton_base::{Advice, Ask, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
 use std::vec::Vec;
 
 /// A tree of files in a directory of its own, which goes with it.
@@ -55,7 +55,7 @@ fn a_region_is_usable_where_granted_and_reads_as_zeros() {
         *(region.part(0) as *mut u8).add(159) = 1;
     }
     let first = PageRange::new(PageId(0), Pages(1));
-    assert_eq!(region.residency(first).resident_bytes, process::page_size());
+    assert_eq!(region.residency(first, Ask::Both).resident_bytes, process::page_size());
     region.unback(first).unwrap();
     // SAFETY: still granted.
     assert_eq!(unsafe { *bytes }, 0);

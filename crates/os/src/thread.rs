@@ -117,9 +117,19 @@ pub fn find_flag() {
 
 /// Whether the C library is sure that this process and its ancestors by fork started no thread.
 pub fn never_started() -> bool {
+    single_threaded() == Some(true)
+}
+
+/// Whether the C library tells that this process or an ancestor by fork started a thread.
+pub fn had_others() -> bool {
+    single_threaded() == Some(false)
+}
+
+/// The flag, once found.
+fn single_threaded() -> Option<bool> {
     let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
     // SAFETY: the flag is a byte that lives with the process; an atomic load never races.
-    !flag.is_null() && unsafe { (*flag).load(Relaxed) } != 0
+    (!flag.is_null()).then(|| unsafe { (*flag).load(Relaxed) } != 0)
 }
 
 /// Runs `f` while no signal handler of the program can run in this thread.
@@ -218,30 +228,4 @@ unsafe extern "C" {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use core::sync::atomic::AtomicU32;
-
-    #[test]
-    fn a_hidden_thread_runs_and_can_be_waited_for() {
-        static RAN: AtomicU32 = AtomicU32::new(0);
-        let thread = with_signals_blocked(|| Hidden::start(|| RAN.store(1 + u32::from(is_main()), Relaxed)));
-        let number = thread.expect("the system has threads").number();
-        // SAFETY: joined once, here.
-        unsafe { Hidden::from_number(number).join() };
-        assert_eq!(RAN.load(Relaxed), 1, "it ran, and is not the main one");
-    }
-
-    #[test]
-    fn signals_that_were_let_through_are_let_through_again() {
-        let blocked = || {
-            // SAFETY: zeros are a valid set, which the call fills.
-            unsafe {
-                let mut set: libc::sigset_t = core::mem::zeroed();
-                libc::pthread_sigmask(libc::SIG_SETMASK, core::ptr::null(), &mut set);
-                libc::sigismember(&set, libc::SIGTERM)
-            }
-        };
-        assert_eq!((with_signals_blocked(blocked), blocked()), (1, 0));
-    }
-}
+mod tests;

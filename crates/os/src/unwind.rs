@@ -53,7 +53,6 @@ pub const SUPPORTED: bool = arch::SUPPORTED;
 pub struct Registers {
     /// The instruction.
     pub pc: usize,
-    /// The stack pointer.
     pub sp: usize,
     /// The frame pointer, or whatever else the register holds.
     pub bp: usize,

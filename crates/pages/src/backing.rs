@@ -17,7 +17,7 @@ use crate::tracker::{Tracker, Trackers};
 use crate::trust::{Seen, Trust};
 use core::marker::PhantomData;
 use core::ops::Range;
-use craton_base::{Advice, Bytes, Floor, Geometry, HugePageId, HugePages, Pages};
+use craton_base::{Advice, Ask, Bytes, Floor, Geometry, HugePageId, HugePages, Pages};
 
 /// The hugepage of the region from which hugepages are requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +39,9 @@ impl HugeBacking {
 const MOST_GUARDS: u32 = 2048;
 /// Most hugepages at the region's front that long spans avoid.
 const MOST_LEFT_OUT: u32 = 64;
-/// Neighbouring hugepages checked in a tick: one or two system calls.
+/// Neighbouring hugepages checked in a step of a tick: one or two system calls; and steps.
 const LOOKED_UP: u32 = 32;
+const LOOK_UPS: u32 = 8;
 /// Ticks between two queries of a system that gave no hugepages.
 const ASK_AGAIN: u32 = 64;
 
@@ -70,6 +71,8 @@ pub(crate) struct Backing<G> {
     /// The system does not report residency.
     untold: bool,
     look_up: u32,
+    /// Steps of this tick.
+    look_ups: u32,
     geometry: PhantomData<G>,
 }
 
@@ -86,6 +89,7 @@ impl<G: Geometry> Backing<G> {
             vain_ticks: 0,
             untold: false,
             look_up: 0,
+            look_ups: 0,
             geometry: PhantomData,
         }
     }
@@ -228,9 +232,10 @@ impl<G: Geometry> Backing<G> {
             at += run.max(1);
         }
         if !huge {
-            let mut last = u32::MAX;
-            for i in [ids.start, ids.start + len.0 / 2, ids.end - 1] {
-                if core::mem::replace(&mut last, i) != i && trackers[i as usize].backed_pages() == 0 {
+            let middle = ids.start + len.0 / 2;
+            let samples = if len.0 > 1 { ids.start..middle + 1 } else { ids };
+            for i in samples.step_by((len.0 / 2).max(1) as usize) {
+                if trackers[i as usize].backed_pages() == 0 {
                     self.trust.left_small(span.pages, HugePageId(i));
                 }
             }
@@ -356,12 +361,13 @@ impl<G: Geometry> Backing<G> {
         let first = HugePageId(self.look_up % granted.0);
         let len = HugePages(LOOKED_UP.min(granted.0 - first.0));
         self.look_up = first.0 + len.0;
+        self.look_ups = (self.look_ups + 1) % LOOK_UPS;
         let ids = || (first.0..first.0 + len.0).map(HugePageId);
         let whole = ids().filter(|id| trackers[id.0 as usize].intact).count();
         if whole == 0 || self.untold {
             return false;
         }
-        let Some(huge) = floor.residency(G::run(first, len)).huge_bytes else {
+        let Some(huge) = floor.residency(G::run(first, len), Ask::Huge).huge_bytes else {
             self.untold = true;
             return false;
         };
@@ -373,13 +379,21 @@ impl<G: Geometry> Backing<G> {
             if !t.intact || t.collapsing {
                 continue;
             }
-            let seen = floor.residency(G::range(id));
+            let seen = floor.residency(G::range(id), Ask::Both);
             // An untouched hugepage may still come whole.
             if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
                 in_parts(trackers, id, Bytes(seen.resident_bytes));
             }
         }
         false
+    }
+
+    /// Whether [`Self::look_up`] has more to check in this tick, which ends with the region.
+    pub(crate) fn has_more(&mut self, granted: HugePages) -> bool {
+        if self.in_vain || self.untold || self.look_up >= granted.0 {
+            self.look_ups = 0;
+        }
+        self.look_ups > 0
     }
 
     /// Queries a system that gave no hugepages.
@@ -400,7 +414,7 @@ fn see<G: Geometry>(floor: &impl Floor, id: HugePageId, t: &Tracker<G>) -> Seen 
     if t.intact || t.backed_pages() == 0 {
         return Seen::Gone;
     }
-    Seen::of(floor.residency(G::range(id)).resident_bytes, Pages(t.backed_pages()).bytes().0)
+    Seen::of(floor.residency(G::range(id), Ask::Resident).resident_bytes, Pages(t.backed_pages()).bytes().0)
 }
 
 #[cfg(test)]

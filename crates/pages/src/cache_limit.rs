@@ -1,16 +1,17 @@
 //! How many free hugepages may stay backed.
 //!
 //! **From.** TEMERAIRE §4.3: the limit follows the difference of the extremes of demand in the last
-//! two seconds. The paper raises it when memory comes back. We raise it when dropped demand
-//! *returns* and misses the cache: a program that shrinks once is released at once, one that
-//! oscillates pays for one swing.
+//! two seconds; ours of the last [`DEMAND_S`], as for the filler. The paper raises it when memory
+//! comes back. We raise it when dropped demand *returns* and misses the cache: a program that
+//! shrinks once is released at once, one that oscillates pays for one swing.
 //!
 //! **State.** Demand's extremes in [`EPOCHS`] slices of the window, in a ring indexed by time.
 
+use crate::demand::DEMAND_S;
 use craton_base::HugePages;
 
 /// The sliding window, in nanoseconds.
-pub const WINDOW_NS: u64 = 2_000_000_000;
+pub const WINDOW_NS: u64 = DEMAND_S * 1_000_000_000;
 /// Free hugepages always kept: 16 MiB, so that small heaps never thrash.
 pub const CACHE_MIN_HUGEPAGES: HugePages = HugePages(8);
 const EPOCHS: usize = 8;

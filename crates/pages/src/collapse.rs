@@ -1,26 +1,32 @@
 //! Which hugepages are collapsed in the background, and how fast.
 //!
 //! **What.** A densely used hugepage on small pages is collapsed: the first ones of a heap that
-//! grew, broken ones that filled again, those for which the system had no hugepage. A round
-//! collapses a few.
+//! grew, broken ones that filled again, those for which the system had no hugepage.
+//!
+//! **Cost.** Processor time of the thread that collapses: [`ROUND_NS`] a round of a second, or
+//! [`IDLE_NS`] while nobody else wants the processor, so that the work takes at most twice as long
+//! by the clock: a collapse also waits for the other processors. The next rounds pay an excess.
 //!
 //! **From.** Work after TEMERAIRE; the paper leaves that to khugepaged.
 //!
-//! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames or slowness,
-//! and stop where the system does not support it.
+//! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames. A busy
+//! hugepage, such as one shared with a fork's child, is left for later: enough of them end the
+//! round. All ends where the system does not support it.
 
 use crate::tracker::{Place, Trackers};
-use craton_base::{CollapseError, Floor, Geometry, HugePageId, HugePages, Pages, Residency};
+use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Pages, Residency};
 
-/// Hugepages examined and collapsed in a round.
+/// Hugepages examined in a search.
 const ROUND_LOOKS: u32 = 512;
-pub(crate) const ROUND_COLLAPSES: u32 = 4;
-/// Residency queries in a round.
+/// Residency queries in a search.
 const ROUND_ASKS: u32 = 16;
-/// A slower collapse slows the next rounds down; one below half of it speeds them up.
-const SLOW_NS: u64 = 30_000_000;
+/// Processor time a round: 2 % of a processor, and 10 % of one that nobody else wants.
+const ROUND_NS: u64 = 20_000_000;
+const IDLE_NS: u64 = 100_000_000;
 /// Most rounds skipped between two.
-const MOST_REST: u32 = 128;
+const MOST_REST: u32 = 32;
+/// Hugepages found busy that end a round.
+const ENOUGH_BUSY: u32 = 8;
 /// Refusals as unsupported, without a success between them, that end all collapses.
 const ENOUGH_REFUSALS: u32 = 8;
 
@@ -39,6 +45,22 @@ pub struct CollapseStats {
     pub unsupported: u64,
 }
 
+/// The time that a collapse took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Took {
+    /// Of the calling thread, on a processor.
+    pub processor_ns: u64,
+    /// By the clock.
+    pub wall_ns: u64,
+}
+
+impl Took {
+    /// A time spent on a processor, without waiting.
+    pub const fn busy(ns: u64) -> Self {
+        Self { processor_ns: ns, wall_ns: ns }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Candidate {
     Dense(HugePageId),
@@ -52,10 +74,16 @@ pub(crate) struct Collapse {
     rest: u32,
     rests: u32,
     refusals: u32,
+    /// Times of the last round.
+    round: Took,
+    /// Processor time spent beyond past rounds' budgets.
+    spent_ns: u64,
+    /// Busy hugepages of the round.
+    busy: u32,
     stats: CollapseStats,
 }
 
-/// A round's remaining steps and queries.
+/// A search's remaining steps and queries.
 pub(crate) struct Search {
     looks: u32,
     asks: u32,
@@ -70,7 +98,16 @@ impl Search {
 impl Collapse {
     pub(crate) const fn new() -> Self {
         let stats = CollapseStats { collapsed: 0, no_memory: 0, busy: 0, again: 0, unsupported: 0 };
-        Self { cursor: 0, rest: 0, rests: 0, refusals: 0, stats }
+        Self {
+            cursor: 0,
+            rest: 0,
+            rests: 0,
+            refusals: 0,
+            round: Took { processor_ns: 0, wall_ns: 0 },
+            spent_ns: 0,
+            busy: 0,
+            stats,
+        }
     }
 
     pub(crate) fn stats(&self) -> CollapseStats {
@@ -88,9 +125,19 @@ impl Collapse {
 
     /// Whether this round may collapse; ask once a round.
     pub(crate) fn is_due(&mut self) -> bool {
-        let due = self.rest == 0;
+        self.spent_ns = self.spent_ns.saturating_sub(self.budget_ns());
+        let due = self.rest == 0 && self.spent_ns < self.budget_ns();
         self.rest = self.rest.saturating_sub(1);
+        if due {
+            (self.round, self.busy) = (Took::default(), 0);
+        }
         due
+    }
+
+    /// A round's budget, by whether the last collapses had to wait for a processor.
+    fn budget_ns(&self) -> u64 {
+        let Took { processor_ns, wall_ns } = self.round;
+        if wall_ns <= 2 * processor_ns { IDLE_NS } else { ROUND_NS }
     }
 
     /// The next densely used hugepage not known to be whole.
@@ -112,7 +159,7 @@ impl Collapse {
                 continue;
             }
             search.asks = search.asks.checked_sub(1)?;
-            let Residency { resident_bytes, huge_bytes } = floor.residency(G::range(id));
+            let Residency { resident_bytes, huge_bytes } = floor.residency(G::range(id), Ask::Both);
             if huge_bytes == Some(G::pages(HugePages(1)).bytes().0) {
                 return Some(Candidate::Whole(id));
             }
@@ -128,8 +175,8 @@ impl Collapse {
         None
     }
 
-    /// Counts a collapse and its duration; whether the round may go on.
-    pub(crate) fn record(&mut self, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+    /// Counts a collapse and its time; whether the round may go on.
+    pub(crate) fn record(&mut self, result: Result<(), CollapseError>, took: Took) -> bool {
         let count = match result {
             Ok(()) => &mut self.stats.collapsed,
             Err(CollapseError::NoMemory) => &mut self.stats.no_memory,
@@ -139,14 +186,26 @@ impl Collapse {
         };
         *count += 1;
         self.refusals = if result == Err(CollapseError::Unsupported) { self.refusals + 1 } else { 0 };
-        let well = result.is_ok() && took_ns <= SLOW_NS;
-        if !well {
-            self.rests = (2 * self.rests).clamp(1, MOST_REST);
-        } else if took_ns < SLOW_NS / 2 {
-            self.rests /= 2;
-        }
-        self.rest = self.rests;
-        well
+        self.round.processor_ns += took.processor_ns;
+        self.round.wall_ns += took.wall_ns;
+        self.spent_ns += took.processor_ns;
+        let well = match result {
+            Ok(()) => {
+                self.rests /= 2;
+                true
+            }
+            Err(CollapseError::Busy | CollapseError::Again) => {
+                self.busy += 1;
+                self.rest = u32::from(self.busy == ENOUGH_BUSY);
+                self.busy < ENOUGH_BUSY
+            }
+            Err(CollapseError::NoMemory | CollapseError::Unsupported) => {
+                self.rests = (2 * self.rests).clamp(1, MOST_REST);
+                self.rest = self.rests;
+                false
+            }
+        };
+        well && self.spent_ns < self.budget_ns()
     }
 }
 

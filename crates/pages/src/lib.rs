@@ -77,15 +77,15 @@ mod trust;
 
 pub use backing::HugeBacking;
 pub use cache_limit::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
-pub use collapse::CollapseStats;
-pub use demand::{LONG_S, SHORT_S};
+pub use collapse::{CollapseStats, Took};
+pub use demand::DEMAND_S;
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 pub use frames::ByFrames;
 pub use heap::{Broken, Census, Component, Components, FrameHeap, PageHeapStats, Temeraire};
 pub use large_cache::LargeCache;
 pub use page_heap::{Act, Answer, Figures, PageHeap, PageHeapExt};
 pub use placement::{ByLists, Placement};
-pub use release::{Breaking, Tick, TooMuch};
+pub use release::{AUTO_RATE, Breaking, Tick, TooMuch};
 pub use span_cache::SpanCache;
 pub use tracker::Tracker;
 pub use trust::{Seen, Trust};

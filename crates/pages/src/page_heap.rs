@@ -7,7 +7,7 @@
 //! `tests/all/third.rs`.
 
 use crate::backing::HugeBacking;
-use crate::collapse::CollapseStats;
+use crate::collapse::{CollapseStats, Took};
 use crate::release::{Breaking, Tick, TooMuch};
 use craton_base::{Advice, CollapseError, Density, HugePageId, HugePages, PageRange, Pages, SpanError, SpanSource};
 
@@ -86,7 +86,9 @@ pub enum Act {
     /// [`PageHeapExt::begin_collapse`].
     BeginCollapse,
     /// [`PageHeapExt::end_collapse`].
-    EndCollapse(HugePageId, Result<(), CollapseError>, u64),
+    EndCollapse(HugePageId, Result<(), CollapseError>, Took),
+    /// [`PageHeapExt::count_collapse`].
+    CountCollapse(Result<(), CollapseError>, Took),
 }
 
 /// The result of an act.
@@ -255,9 +257,14 @@ pub trait PageHeapExt: PageHeap {
         if let Answer::At(id) = self.act(Act::BeginCollapse) { Some(id) } else { None }
     }
 
-    /// Records a collapse's result and duration, if begun; whether the round may go on.
-    fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
-        self.act(Act::EndCollapse(id, result, took_ns)) == Answer::Yes
+    /// Records a collapse's result and time, if begun; whether the round may go on.
+    fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
+        self.act(Act::EndCollapse(id, result, took)) == Answer::Yes
+    }
+
+    /// Counts a collapse outside of the region; whether the round may go on.
+    fn count_collapse(&mut self, result: Result<(), CollapseError>, took: Took) -> bool {
+        self.act(Act::CountCollapse(result, took)) == Answer::Yes
     }
 }
 

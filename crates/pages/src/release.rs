@@ -3,8 +3,9 @@
 //! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking hugepages is the last resort,
 //! since it cannot be undone cheaply. Memory that recent demand wants back stays, unless all is
 //! requested ([`crate::demand`]). In the background memory goes back at a rate: a whole hugepage
-//! exceeds what is due, so the next ticks release less. [`crate::huge_cache`], [`crate::filler`]
-//! and [`crate::region`] choose the pages.
+//! exceeds what is due, so the next ticks release less. [`AUTO_RATE`] follows the surplus: a
+//! quarter of its highest each second, so that all is gone 4 s after demand has forgotten it.
+//! [`crate::huge_cache`], [`crate::filler`] and [`crate::region`] choose the pages.
 
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
@@ -51,7 +52,15 @@ pub(crate) const STEP: Pages = Pages(512);
 /// Kept besides the wanted pages, 1/16: the last free pages cost many used ones their hugepage.
 const MARGIN_PART: u32 = 16;
 
+/// The rate that follows the surplus.
+pub const AUTO_RATE: u64 = u64::MAX;
+/// Its least, in bytes a second, and its part of the highest surplus since there was none.
+const AUTO_LEAST: u64 = 64 << 20;
+const AUTO_PART: u64 = 4;
+
 pub(crate) struct Release {
+    /// As set, and in effect.
+    set: u64,
     bytes_per_s: u64,
     last_ns: u64,
     /// Bytes due; negative after releasing too much.
@@ -60,14 +69,20 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    pub(crate) const STILL: Self = Self { bytes_per_s: 0, last_ns: 0, due: 0, total: 0 };
+    pub(crate) const STILL: Self = Self { set: 0, bytes_per_s: 0, last_ns: 0, due: 0, total: 0 };
 
     pub(crate) fn set_rate(&mut self, bytes_per_s: u64, now_ns: u64) {
-        *self = Self { bytes_per_s, last_ns: now_ns, due: 0, total: self.total };
+        let first = if bytes_per_s == AUTO_RATE { AUTO_LEAST } else { bytes_per_s };
+        *self = Self { set: bytes_per_s, bytes_per_s: first, last_ns: now_ns, due: 0, total: self.total };
     }
 
-    /// The pages due now; an unreleasable debt lapses after a second, or the time of a page.
-    pub(crate) fn due(&mut self, now_ns: u64) -> Pages {
+    /// The pages due now, of `surplus`; an unreleasable debt lapses after a second, or the time of
+    /// a page.
+    pub(crate) fn due(&mut self, now_ns: u64, surplus: Pages) -> Pages {
+        if self.set == AUTO_RATE {
+            let part = surplus.bytes().0 as u64 / AUTO_PART;
+            self.bytes_per_s = if surplus.0 == 0 { AUTO_LEAST } else { self.bytes_per_s.max(part) };
+        }
         let passed = now_ns.saturating_sub(core::mem::replace(&mut self.last_ns, now_ns));
         let more = u128::from(self.bytes_per_s) * u128::from(passed) / 1_000_000_000;
         let most = if self.bytes_per_s > 0 { self.bytes_per_s.max(PAGE_SIZE as u64) } else { 0 };

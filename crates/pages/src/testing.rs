@@ -2,7 +2,7 @@
 
 extern crate std;
 use crate::tracker::{Tracker, Trackers};
-use craton_base::{Advice, CollapseError, Floor, Geometry, HugePages, NoMemory, PageRange, Residency};
+use craton_base::{Advice, Ask, CollapseError, Floor, Geometry, HugePages, NoMemory, PageRange, Residency};
 use std::vec::Vec;
 
 /// A floor that grants up to a limit and records its calls.
@@ -50,7 +50,7 @@ impl Floor for Counting {
         self.advised.push((range, advice));
         !self.deaf
     }
-    fn residency(&self, _: PageRange) -> Residency {
+    fn residency(&self, _: PageRange, _: Ask) -> Residency {
         self.residency
     }
 }

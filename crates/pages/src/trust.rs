@@ -18,7 +18,9 @@ const PENDING: usize = 4;
 const NEEDED: u8 = 2;
 const MOST_NEEDED: u8 = 32;
 /// Looks at a hugepage that is not touched yet.
-const MOST_LOOKS: u8 = 8;
+const MOST_LOOKS: u8 = 3;
+/// Most reviews skipped between two of a length that nobody touches densely.
+const MOST_RESTS: u8 = 15;
 /// One hugepage in so many is a probe; rarer as the probes are dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 64;
@@ -50,6 +52,9 @@ struct Length {
     needed: u8,
     /// Hugepages until the next probe.
     until_probe: u8,
+    /// Reviews to skip, and to skip after the next one that finds nothing dense.
+    rest: u8,
+    rests: u8,
 }
 
 /// The trust in each length.
@@ -61,7 +66,7 @@ impl Trust {
     /// None yet; all zeros.
     pub const NONE: Self = {
         let pending = [Pending { id: 0, looks: 0 }; PENDING];
-        Self { lengths: [Length { pending, dense: 0, needed: 0, until_probe: 0 }; LENGTHS] }
+        Self { lengths: [Length { pending, dense: 0, needed: 0, until_probe: 0, rest: 0, rests: 0 }; LENGTHS] }
     };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
@@ -71,9 +76,15 @@ impl Trust {
     /// Looks at the pending hugepages of a length.
     pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) {
         let length = self.of(pages);
+        if length.rest > 0 {
+            length.rest -= 1;
+            return;
+        }
+        let (before, mut looked) = (length.dense, false);
         for pending in length.pending.iter_mut().filter(|pending| pending.id > 0) {
             let seen = see(HugePageId(pending.id - 1));
             pending.looks += 1;
+            looked = true;
             if seen != Seen::Nothing || pending.looks == MOST_LOOKS {
                 pending.id = 0;
             }
@@ -86,6 +97,10 @@ impl Trust {
                 Seen::Sparse => {}
                 Seen::Nothing | Seen::Gone => {}
             }
+        }
+        if looked {
+            length.rests = if length.dense > before { 0 } else { (2 * length.rests + 1).min(MOST_RESTS) };
+            length.rest = length.rests;
         }
     }
 

@@ -135,7 +135,7 @@ size_t craton_stats_json(char *buffer, size_t size);
 /* Options, which docs/options.md explains: audit_log=N, background=0|inline|1,
    caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|all,
    guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, memory_limit=cgroup|auto|none|BYTES,
-   page_heap=temeraire|frames, pressure=PERCENT, quarantine=BYTES, release_rate=BYTES,
+   page_heap=temeraire|frames, pressure=PERCENT, quarantine=BYTES, release_rate=auto|BYTES,
    soft_limit=none|auto|BYTES|PERCENT%, stats=0|1, stats_file=PATH, thp=auto|always|never,
    thread_cache=BYTES, trace=PATH, trace_events=N. */
 /* end: options */
@@ -167,7 +167,7 @@ void craton_set_limit_callback(void (*callback)(void *arg, size_t limit_bytes, s
 /* Does what the library's own thread does in a second: gives back memory that is due, keeps the heap on hugepages, and looks
  * at the limits. For programs that set background=0 and have a thread for such work, with 16 KiB of stack to spare; to be called
  * about each second. Returns
- * 1 if anything was done, else 0: after some minutes of that, each ten seconds are enough. */
+ * 1 if anything was done, else 0: after ten seconds of that, each ten seconds are enough. */
 int craton_background_actions(void);
 
 /* Looks at every buffer of the debugging kit (option debug) now: whether anybody has written beside those that are out, or into those that are

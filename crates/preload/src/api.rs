@@ -46,8 +46,7 @@ pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_c
     -1
 }
 
-/// Writes an option's value, as `snprintf` does; returns the length, or -1 with `EINVAL` (no such
-/// key).
+/// Writes an option's value, as `snprintf` does; returns the length, or -1 with `EINVAL`: no key.
 ///
 /// # Safety
 /// `key` is a C string or null; `buffer` has room for `size` bytes.

@@ -8,8 +8,7 @@
 //!
 //! **Not here.** Programs that use `syscall()`. A task with its own thread pointer is detected.
 //!
-//! **Unsafe.** Exports names that the whole process calls; `vfork`, which returns twice, is
-//! assembly.
+//! **Unsafe.** Exports names that the whole process calls; `vfork`, in assembly, returns twice.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::naked_asm;

@@ -1,8 +1,7 @@
 //! Calls by which a program restricts itself, and which our thread would break.
 //!
 //! **What.** The kernel refuses `unshare` and `setns` to a process with several threads. A system
-//! call filter kills the process for a call of ours. So we stop the thread first, then make the
-//! call.
+//! call filter kills the process for a call of ours. So we stop the thread first.
 //!
 //! **Unsafe.** Exports names that the whole process calls, and passes arguments on.
 

@@ -2,7 +2,7 @@
 //! when the caller breaks a precondition or the layer below its promise.
 
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
+    Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
     Residency, Span, SpanError, SpanSource,
 };
 use std::collections::BTreeMap;
@@ -23,7 +23,6 @@ impl<T> Checked<T> {
         Self { inner, granted: HugePages(0), spans: BTreeMap::new(), live: 0 }
     }
 
-    /// The one below.
     pub fn inner(&self) -> &T {
         &self.inner
     }
@@ -73,8 +72,7 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Runs a fallible call: refusal keeps the residency, success leaves `want` bytes (`None`:
-    /// any).
+    /// Runs a fallible call: refusal keeps the residency, success leaves `want` bytes (or any).
     fn ranged<E>(
         &mut self,
         call: &str,
@@ -83,9 +81,9 @@ impl<F: Floor> Checked<F> {
         run: impl FnOnce(&mut F) -> Result<(), E>,
     ) -> Result<(), E> {
         self.assert_granted(call, range);
-        let before = self.inner.residency(range);
+        let before = self.inner.residency(range, Ask::Both);
         let result = run(&mut self.inner);
-        let after = self.inner.residency(range);
+        let after = self.inner.residency(range, Ask::Both);
         match result {
             Err(_) => assert_eq!(after, before, "{call} of {range:?} was refused, and yet changed something"),
             Ok(()) => {
@@ -103,7 +101,7 @@ impl<F: Floor> Floor for Checked<F> {
         self.inner.reserve(total)?;
         self.granted = total;
         let new = craton_base::HugePageId(old.0).run(HugePages(total.0 - old.0));
-        let resident = self.inner.residency(new).resident_bytes;
+        let resident = self.inner.residency(new, Ask::Resident).resident_bytes;
         assert_eq!(resident, 0, "reserve({}): the new part has memory already", total.0);
         Ok(())
     }
@@ -127,9 +125,9 @@ impl<F: Floor> Floor for Checked<F> {
         self.inner.advise(range, advice)
     }
 
-    fn residency(&self, range: PageRange) -> Residency {
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency {
         self.assert_granted("residency", range);
-        self.inner.residency(range)
+        self.inner.residency(range, ask)
     }
 }
 

@@ -12,7 +12,6 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock that shows `now_ns`.
     pub fn new(now_ns: u64) -> Self {
         Self { now_ns: Arc::new(AtomicU64::new(now_ns)) }
     }

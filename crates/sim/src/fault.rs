@@ -3,36 +3,26 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A call that can be refused.
+/// A call that can be refused: of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from `Map`
+/// on, `Move` for `replace` and `move_memory`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
-    /// `Floor::reserve`
     Reserve,
-    /// `Floor::back`
     Back,
-    /// `Floor::unback`
     Unback,
-    /// `Floor::collapse`
     Collapse,
-    /// `SpanSource::alloc`
     Alloc,
-    /// `SpanSource::resize`
     Resize,
-    /// `Mappings::map`
     Map,
-    /// `Mappings::grow`
     Grow,
-    /// `Mappings::replace` and `Mappings::move_memory`
     Move,
 }
 
 /// Which calls, numbered from 1 since the rule was set, are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FaultRule {
-    /// None.
     #[default]
     Never,
-    /// This one.
     Nth(u64),
     /// Every k-th; k is at least 1.
     Every(u64),
@@ -40,12 +30,10 @@ pub enum FaultRule {
     From(u64),
 }
 
-/// A call that was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// Its number since the rule was set.
     pub number: u64,
-    /// Which method.
     pub call: Call,
 }
 
@@ -68,7 +56,6 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// A plan with this rule.
     pub fn new(rule: FaultRule) -> Self {
         let plan = Self::default();
         plan.set(rule);

@@ -2,7 +2,7 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
+    Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, Span, SpanError,
     SpanSource,
 };
 
@@ -19,7 +19,6 @@ impl<T> Faulty<T> {
         Self { inner, plan }
     }
 
-    /// The one below.
     pub fn inner(&self) -> &T {
         &self.inner
     }
@@ -54,8 +53,8 @@ impl<F: Floor> Floor for Faulty<F> {
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
         self.inner.advise(range, advice)
     }
-    fn residency(&self, range: PageRange) -> Residency {
-        self.inner.residency(range)
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency {
+        self.inner.residency(range, ask)
     }
 }
 

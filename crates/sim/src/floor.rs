@@ -4,8 +4,8 @@
 
 use crate::fault::{Call, FaultPlan};
 use craton_base::{
-    Advice, Bytes, CollapseError, Floor, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PageBits, PageRange, Pages,
-    Residency,
+    Advice, Ask, Bytes, CollapseError, Floor, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PageBits, PageRange,
+    Pages, Residency,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,6 @@ pub enum ThpMode {
     Always,
     /// Where hugepages are advised.
     Madvise,
-    /// Nowhere.
     Never,
 }
 
@@ -25,13 +24,9 @@ pub enum ThpMode {
 pub struct FloorCalls {
     /// Calls of `reserve`, refused ones among them, as in the four below.
     pub reserve: u64,
-    /// Calls of `back`.
     pub back: u64,
-    /// Calls of `unback`.
     pub unback: u64,
-    /// Calls of `collapse`.
     pub collapse: u64,
-    /// Calls of `advise`.
     pub advise: u64,
     /// Calls refused, for whatever reason.
     pub refused: u64,
@@ -216,7 +211,6 @@ impl<G: Geometry> SimFloor<G> {
         Bytes(self.lock().huge as usize * G::pages(HugePages(1)).bytes().0)
     }
 
-    /// The counters.
     pub fn calls(&self) -> FloorCalls {
         self.lock().calls
     }
@@ -347,7 +341,7 @@ impl<G: Geometry> Floor for SimFloor<G> {
         advice == Advice::Small || s.thp != ThpMode::Never
     }
 
-    fn residency(&self, range: PageRange) -> Residency {
+    fn residency(&self, range: PageRange, _: Ask) -> Residency {
         let s = self.lock();
         s.assert_granted("residency", range);
         let pages: u32 =

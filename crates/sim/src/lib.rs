@@ -2,9 +2,8 @@
 //!
 //! **What.** Layers that only decide get a [`SimFloor`] with the *state* of memory and no bytes, a
 //! [`VirtualClock`], a seeded [`Rng`] and a [`FaultPlan`] of refused calls. Layers that touch
-//! objects get a [`RealFloor`] with bytes, or [`BumpSpans`] for spans alone. [`Counted`],
-//! [`Checked`] and [`Faulty`] wrap any floor or span source. [`Lines`] lists what a crash can leave
-//! of persistent memory.
+//! objects get a [`RealFloor`] with bytes, or [`BumpSpans`] for spans alone. [`Checked`] and
+//! [`Faulty`] wrap any floor or span source. [`Lines`] lists what a crash leaves.
 //!
 //! The simulation is also a *checker*: a broken contract (a range beyond the grant, a shrinking
 //! grant, a span freed twice) panics in the offending call, with the values.
@@ -38,7 +37,6 @@
 
 mod checked;
 mod clock;
-mod counted;
 mod fault;
 mod faulty;
 mod floor;
@@ -50,7 +48,6 @@ mod system;
 
 pub use checked::Checked;
 pub use clock::VirtualClock;
-pub use counted::{Counted, Counts};
 pub use fault::{Call, FaultPlan, FaultRule, Refusal};
 pub use faulty::Faulty;
 pub use floor::{FloorCalls, SimFloor, ThpMode};

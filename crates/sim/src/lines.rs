@@ -12,7 +12,6 @@ use crate::Rng;
 /// Words of a line.
 pub const LINE_WORDS: usize = 8;
 
-/// Contents of a line.
 pub type Line = [u64; LINE_WORDS];
 
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 
 use crate::fault::FaultPlan;
 use crate::floor::{SimFloor, ThpMode};
-use craton_base::{Advice, CollapseError, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Residency};
+use craton_base::{Advice, Ask, CollapseError, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Residency};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -48,7 +48,6 @@ impl RealMemory {
         self.base.as_ptr()
     }
 
-    /// Hugepages in the region.
     pub fn capacity(&self) -> HugePages {
         self.capacity
     }
@@ -123,8 +122,8 @@ impl Floor for RealFloor {
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool {
         self.sim.advise(range, advice)
     }
-    fn residency(&self, range: PageRange) -> Residency {
-        self.sim.residency(range)
+    fn residency(&self, range: PageRange, ask: Ask) -> Residency {
+        self.sim.residency(range, ask)
     }
 }
 

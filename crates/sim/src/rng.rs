@@ -10,7 +10,6 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The generator of this seed.
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
     }

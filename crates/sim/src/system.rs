@@ -2,8 +2,7 @@
 //!
 //! **What.** [`Mappings`] and [`Machine`] over the system's allocator, for Miri and loom. Growth in
 //! place is always refused; moving copies. Refusals by the plan change nothing.
-//! **Unsafe.** Allocates mappings, copies between them, and frees them when their last part is
-//! unmapped.
+//! **Unsafe.** Allocates mappings, copies between them, frees each with its last part.
 
 use crate::fault::{Call, FaultPlan};
 use crate::real::RealFloor;
@@ -144,6 +143,10 @@ impl Machine for SimSystem {
     /// Touches are unseen: all of it.
     fn resident(&self, _at: usize, bytes: usize) -> usize {
         bytes
+    }
+
+    fn huge(&self, _at: usize, _bytes: usize) -> Option<usize> {
+        Some(0)
     }
 }
 

@@ -40,12 +40,10 @@ impl SlabCache {
     /// A cache that is still to be made by [`SlabCache::new`]; all zeros.
     pub const UNSET: Self = Self::new(Geometry { object: 0, pages: Pages(0), capacity: 0 });
 
-    /// Whether this is [`SlabCache::UNSET`].
     pub fn is_unset(&self) -> bool {
         self.geometry.capacity == 0
     }
 
-    /// A cache without slabs.
     pub const fn new(geometry: Geometry) -> Self {
         Self::keeping(geometry, 0)
     }
@@ -55,12 +53,10 @@ impl SlabCache {
         Self { geometry, slabs: Slabs::new(geometry.capacity, most) }
     }
 
-    /// Sizes of the slabs and their objects.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// Counts.
     pub fn stats(&self) -> SlabStats {
         self.slabs.stats
     }

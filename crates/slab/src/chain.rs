@@ -21,7 +21,6 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// A chain of no objects.
     pub const EMPTY: Self = Self { head: core::ptr::null_mut(), tail: core::ptr::null_mut(), len: 0 };
 
     /// Takes over `len` objects linked from `head` to `tail`.
@@ -53,12 +52,10 @@ impl Chain {
         self.tail
     }
 
-    /// Objects in the chain.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -123,7 +120,6 @@ impl Chain {
         self.len += n;
     }
 
-    /// Takes the first object.
     #[inline]
     pub fn pop(&mut self) -> Option<*mut u8> {
         if self.len == 0 {

@@ -9,7 +9,6 @@ const LEAST: usize = 2;
 /// A slab's tail may waste one part in this many.
 const WASTE_PART: usize = 32;
 
-/// Sizes of a slab and of its objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Bytes in an object; a multiple of 16.

@@ -80,8 +80,7 @@ impl<R: Records> Links for R {
     }
 }
 
-/// One slab's record; atomic since caches share the table. The cache's lock orders all accesses but
-/// the front end's.
+/// One slab's record; atomic: caches share it. The cache's lock orders all but the front end.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {
@@ -289,7 +288,6 @@ impl SlabRecord {
         self.morph.store(TAG | tag, Ordering::Relaxed);
     }
 
-    /// The tag.
     #[inline]
     pub fn tag(&self) -> u32 {
         self.morph.load(Ordering::Relaxed) & !TAG
@@ -300,7 +298,6 @@ impl SlabRecord {
         (self.next(), self.prev())
     }
 
-    /// Changes them.
     pub fn set_neighbours(&self, next: u32, prev: u32) {
         self.set_next(next);
         self.set_prev(prev);

@@ -24,52 +24,19 @@ const SMALL_CLASSES: usize = MAX_MULTIPLE / 16 + 8 * (MAX_TABLED / MAX_MULTIPLE)
 
 /// Pages of a slab and objects in it, above 8 KiB. Slabs that are no power of two of pages begin at
 /// multiples of the next one; other spans fill the gaps, small where objects may be many.
+#[rustfmt::skip]
 const SPANS: [(u32, u16); 38] = [
     // To 16 KiB: parts of 64 and 128 KiB as above, but for 32 ÷ 3 and 56 ÷ 4.
-    (16, 15),
-    (8, 7),
-    (16, 13),
-    (4, 3),
-    (16, 11),
-    (8, 5),
-    (7, 4),
-    (2, 1),
+    (16, 15), (8, 7), (16, 13), (4, 3), (16, 11), (8, 5), (7, 4), (2, 1),
     // To 32 KiB.
-    (16, 7),
-    (32, 13),
-    (8, 3),
-    (3, 1),
-    (16, 5),
-    (7, 2),
-    (4, 1),
+    (16, 7), (32, 13), (8, 3), (3, 1), (16, 5), (7, 2), (4, 1),
     // To 64 KiB: half pages in pairs, since a whole page more is up to a fifth.
-    (9, 2),
-    (5, 1),
-    (11, 2),
-    (6, 1),
-    (13, 2),
-    (7, 1),
-    (8, 1),
+    (9, 2), (5, 1), (11, 2), (6, 1), (13, 2), (7, 1), (8, 1),
     // To 256 KiB: whole pages, eight sizes in each doubling.
-    (9, 1),
-    (10, 1),
-    (11, 1),
-    (12, 1),
-    (13, 1),
-    (14, 1),
-    (15, 1),
-    (16, 1),
-    (18, 1),
-    (20, 1),
-    (22, 1),
-    (24, 1),
-    (26, 1),
-    (28, 1),
-    (30, 1),
-    (32, 1),
+    (9, 1), (10, 1), (11, 1), (12, 1), (13, 1), (14, 1), (15, 1), (16, 1), (18, 1), (20, 1), (22, 1), (24, 1),
+    (26, 1), (28, 1), (30, 1), (32, 1),
 ];
 
-/// Number of size classes.
 pub const CLASSES: usize = SMALL_CLASSES + SPANS.len();
 /// The mark of a large object's first page.
 pub const LARGE: u8 = CLASSES as u8 + 1;

@@ -11,8 +11,7 @@
 //! | source, places | spans of pages; malloc's page map finds the slab | any supplier; a table of slabs finds it |
 //!
 //! Each form is faster in its place. Instructions to allocate and free 200 bytes (callgrind): a
-//! class needs 35 in chains of 32, 290 one by one; bits need 160. A link would cost a constructed
-//! object a word.
+//! class needs 35 in chains of 32, 290 one by one; bits 160. A link costs an object a word.
 
 use crate::lists::{COMPLETE, FULL, LISTS, Links, Lists};
 use crate::working_set::WorkingSet;
@@ -37,11 +36,9 @@ pub struct SlabStats {
 }
 
 impl SlabStats {
-    /// No counts.
     pub const NONE: Self =
         Self { slabs: 0, slabs_made: 0, objects_out: 0, refills: 0, objects_refilled: 0, morphed: 0, settled: 0 };
 
-    /// The counts of two caches together.
     pub fn plus(self, other: Self) -> Self {
         Self {
             slabs: self.slabs + other.slabs,

@@ -3,8 +3,7 @@
 //! **From.** Bonwick94 §3.4 keeps what was used of late. Bonwick & Adams 2001 §3.4: an interval's
 //! least number was not needed. Size classes keep none at first, since one complete slab can pin a
 //! hugepage: each miss after a slab was freed lets one more be kept, up to a limit. So a swinging
-//! program keeps its swing, and one that frees for good keeps none. Idle slabs are freed and their
-//! allowance ends.
+//! program keeps its swing, one that frees for good none. Idle slabs go, and their allowance.
 
 /// A count, and its recent least. Zeros: an empty set that keeps none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

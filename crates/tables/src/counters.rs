@@ -32,12 +32,10 @@ impl Unit {
     }
 }
 
-/// One counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     /// Its name in every form of the statistics.
     pub name: &'static str,
-    /// In what it counts.
     pub unit: Unit,
     /// What it means; Markdown.
     pub text: &'static str,
@@ -225,7 +223,6 @@ pub const TEXTS: &[Counter] = &[
 /// A word for each code of a counter, and what it means.
 pub type Codes = [(&'static str, &'static str)];
 
-/// The codes of `cache_mode`.
 pub const CACHE_MODES: &Codes = &[
     ("none", "every thread has its own, since there are no restartable sequences"),
     ("processors", "by the cache of the processor that the thread is on"),
@@ -235,7 +232,6 @@ pub const CACHE_MODES: &Codes = &[
     ),
 ];
 
-/// The codes of `memory_limit_source`.
 pub const LIMIT_SOURCES: &Codes = &[
     (
         "not-read",
@@ -247,7 +243,6 @@ pub const LIMIT_SOURCES: &Codes = &[
     ("option", "the option `memory_limit`"),
 ];
 
-/// The word for a code.
 pub fn word(codes: &Codes, code: u64) -> &'static str {
     codes.get(code as usize).map_or("unknown", |(word, _)| *word)
 }

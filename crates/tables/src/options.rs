@@ -61,7 +61,6 @@ impl fmt::Display for Form {
     }
 }
 
-/// When an option may be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At any time.
@@ -70,7 +69,6 @@ pub enum When {
     Before(&'static str),
 }
 
-/// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     /// Its name.
@@ -204,11 +202,12 @@ options! {
         text: "how much freed memory waits under `debug` before it is reused", more: ""
     }
     ReleaseRate release_rate {
-        form: Bytes(u64::MAX), default: "67108864", when: Live,
-        refusal: "bad value (bytes, such as 512K); ignored",
+        form: Amount(&["auto"]), default: "auto", when: Live,
+        refusal: "bad value (auto, or bytes, such as 512K); ignored",
         text: "how much memory the background work releases in a second; 0 for none",
-        more: "Free hugepages beyond 16 MiB go at once. Free pages between objects go after a minute, and only what \
-               exceeds recent demand by a sixteenth."
+        more: "Free hugepages beyond 16 MiB go at once, unless demand swings within 5 s. Free pages between objects go \
+               once the highest demand of the last 5 s, and a sixteenth of it, does not want them. `auto`: a quarter of \
+               them a second, at least 64 MiB, so that all are gone 10 s after they were freed."
     }
     SoftLimit soft_limit {
         form: Limit(&["none", "auto"]), default: "auto", when: Live,

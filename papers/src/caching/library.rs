@@ -31,7 +31,6 @@ type Alloc = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void, *mut c_void);
 type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
 
-/// A cache of the process's library.
 pub(super) struct Cached {
     cache: *mut c_void,
     pub(super) of: &'static Type,
@@ -75,7 +74,6 @@ impl Cached {
         Self::new(bytes, &NOTHING, false)
     }
 
-    /// A cache of constructed objects.
     pub fn of_type(of: &'static Type) -> Result<Self, String> {
         Self::new(of.bytes, of, true)
     }

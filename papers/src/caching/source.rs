@@ -83,7 +83,6 @@ impl<S: Store> Memory for Stored<S> {
     }
 }
 
-/// Slabs in this program.
 pub(super) struct Slabs {
     arena: Arena,
     slabs: ObjectSlabs,

@@ -29,7 +29,6 @@ impl Alias {
         Self { columns }
     }
 
-    /// A number.
     pub fn draw(&self, rng: &mut Rng) -> usize {
         let product = u128::from(rng.next()) * self.columns.len() as u128;
         let column = (product >> 64) as usize;

@@ -1,12 +1,10 @@
 //! An object in real memory.
 //!
 //! **What.** Is written when it is born, at the [`places`] of its size, and read back when it dies.
-//! The words depend on its tag, which two live objects never share: overlapping objects change the
-//! sum.
+//! Words depend on its tag, which no two live objects share: overlapping ones change the sum.
 //! **Cost.** Up to 4 KiB a word in each cache line; beyond, a word in each small page, so that
 //! memory is backed and large objects do not drown the allocator's time.
-//! **Unsafe.** Calls the allocator itself: a `Vec` cannot hold bytes of which only some were
-//! written.
+//! **Unsafe.** Calls the allocator itself: a `Vec` holds only what was written.
 
 use craton_lab::rng::mix;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -35,7 +33,6 @@ fn places(size: usize) -> impl Iterator<Item = usize> {
     (0..last).step_by(step).chain([last])
 }
 
-/// The word at offset `at` of an object with this tag.
 fn word(tag: u64, at: usize) -> u64 {
     tag.wrapping_add(at as u64)
 }

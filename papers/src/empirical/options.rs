@@ -6,7 +6,6 @@ use super::profile::Profile;
 use super::schedule::Schedule;
 use super::{EVENTS, HEAP_BYTES, REMOTE_PERCENT, real, sim};
 use crate::work::arguments::Given;
-use craton_pages::HugeBacking;
 use craton_sim::ThpMode;
 use std::path::Path;
 
@@ -132,7 +131,6 @@ impl Options<'_> {
             samples: self.0.number("--samples", 100, 1, 1_000_000)? as u32,
             release_bytes_per_s: self.0.number("--release", 0, 0, MAX_HEAP_MIB)? << 20,
             thp: ThpMode::Always,
-            backing: HugeBacking::AUTO,
         })
     }
 }

@@ -5,8 +5,7 @@
 //!
 //! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's
 //! law, deaths at rate `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s`
-//! is the profile's live objects, scaled to the heap asked for: a larger heap means longer lives,
-//! not more births.
+//! is the profile's, scaled to the heap: a larger one means longer lives, not more births.
 //!
 //! **How the size follows its target.** At target `f` births come at `f · λ_s`. When the live bytes
 //! are more than one part in [`BAND`] below the target, objects are born in the mixture of the
@@ -21,8 +20,7 @@
 //! each group at its upper bound and then taken with the object's rate over the bound (thinning):
 //! no search over sizes, and whole numbers only, so that sums never drift.
 //!
-//! **Units.** Bytes; seconds of simulated time; rates in parts of [`BIRTHS`], all births at target
-//! 1.
+//! **Units.** Bytes; seconds of simulated time; rates in parts of all births ([`BIRTHS`]).
 
 use super::alias::Alias;
 use super::profile::{Profile, Row};
@@ -30,21 +28,17 @@ use super::schedule::Schedule;
 use craton_lab::rng::Rng;
 use std::fmt;
 
-/// What happens to a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// An object of `size` bytes is born in an empty slot.
     Alloc {
         /// Its slot: the one emptied last, or the lowest that was never used.
         slot: u32,
-        /// Bytes.
         size: u64,
     },
-    /// The object of a slot dies.
     Free {
         /// Its slot, empty from now on.
         slot: u32,
-        /// Bytes that it was born with.
         size: u64,
         /// Whether another thread than the one it was born on frees it.
         remote: bool,
@@ -54,18 +48,15 @@ pub enum Event {
 /// What makes a process what it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Config<'a> {
-    /// Sizes, rates and live objects.
     pub profile: &'a Profile,
     /// Live bytes at target 1.
     pub heap_bytes: u64,
-    /// The target's course.
     pub schedule: Schedule,
     /// Births and deaths of the whole run, without those that follow the target: on average, from which the simulated
     /// time of the run is computed.
     pub events: u64,
     /// Of a hundred deaths, how many are remote.
     pub remote_percent: u32,
-    /// Where the random numbers start.
     pub seed: u64,
     /// Which of several processes with one seed this is.
     pub number: u64,
@@ -84,7 +75,6 @@ struct Size {
     bytes: u64,
     /// Deaths of one object.
     death: u64,
-    /// Number of its group.
     group: u32,
     live: u32,
 }
@@ -110,7 +100,6 @@ enum Course {
     Shrinking,
 }
 
-/// The generator.
 pub struct Process {
     sizes: Vec<Size>,
     groups: Vec<Group>,
@@ -123,17 +112,17 @@ pub struct Process {
     heap_bytes: u64,
     remote_percent: u32,
     expected_objects: f64,
-    left_out: LeftOut,
+    pub left_out: LeftOut,
     /// Seconds of the whole run, and those that have passed.
-    duration_s: f64,
-    now_s: f64,
+    pub duration_s: f64,
+    pub now_s: f64,
     /// Births a second at target 1.
     rate: f64,
     /// The target, as a rate of births and in bytes.
     birth: u64,
-    target_bytes: u64,
-    live_bytes: u64,
-    live_objects: u64,
+    pub target_bytes: u64,
+    pub live_bytes: u64,
+    pub live_objects: u64,
     /// The sum over groups of live objects times bound.
     death_bound: u64,
     course: Course,
@@ -143,7 +132,6 @@ pub struct Process {
 /// What of a profile is too large for the heap.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LeftOut {
-    /// Sizes.
     pub sizes: usize,
     /// The part of the profile's live bytes that they have, 0 to 1.
     pub bytes_part: f64,
@@ -326,7 +314,6 @@ impl Process {
         unreachable!("the groups hold every live object")
     }
 
-    /// Asks the schedule for the target.
     fn look(&mut self) {
         let part = self.schedule.at(self.now_s / self.duration_s);
         self.birth = (BIRTHS as f64 * part) as u64;
@@ -362,42 +349,15 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    /// Seconds of simulated time that have passed.
-    pub fn now_s(&self) -> f64 {
-        self.now_s
-    }
-
-    /// Seconds of simulated time in the whole run.
-    pub fn duration_s(&self) -> f64 {
-        self.duration_s
-    }
-
     /// The live bytes that the schedule asks for now.
-    pub fn target_bytes(&self) -> u64 {
-        self.target_bytes
-    }
-
-    /// Bytes in live objects, as asked for.
-    pub fn live_bytes(&self) -> u64 {
-        self.live_bytes
-    }
-
-    /// Live objects.
-    pub fn live_objects(&self) -> u64 {
-        self.live_objects
-    }
-
     /// Sizes that are too large for the heap.
-    pub fn left_out(&self) -> LeftOut {
-        self.left_out
-    }
-
     /// Slots that a table of objects should have room for at the start, so that it seldom has to grow.
     pub fn slots_expected(&self) -> usize {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
     }
 
     /// How many objects of each size are live, ascending by size.
+    #[cfg(test)]
     pub fn live_by_size(&self) -> impl Iterator<Item = (u64, u32)> {
         self.sizes.iter().map(|size| (size.bytes, size.live))
     }

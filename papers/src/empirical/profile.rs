@@ -1,18 +1,14 @@
 //! What a program allocates: for each size, how often, and how many objects of it are live.
 //!
 //! **What.** A [`Profile`] is read from a file of rows `size in bytes, allocation rate, live
-//! objects`, where blank lines and what follows a `#` are skipped, or computed
-//! ([`Profile::built_in`]).
+//! objects`, without blank lines and what follows a `#`, or computed ([`Profile::built_in`]).
 //! **From.** TEMERAIRE §6.1: distributions sampled from a fleet. The built-in one has the shape
 //! that published distributions of servers share: small sizes, and a tail of large ones.
 //! **Units.** Bytes; births per second of simulated time; objects.
-//! **Failure.** A file that breaks the form is refused with its name, the line, the value and the
-//! rule.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Row {
     /// Bytes in an object, 1 to [`MAX_SIZE`].
@@ -40,7 +36,6 @@ const MIN_VALUE: f64 = 1e-9;
 const MAX_ROWS: usize = 1 << 16;
 
 impl Profile {
-    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let name = path.display();
         let bytes = std::fs::read(path).map_err(|e| format!("{name}: cannot read the profile: {e}"))?;
@@ -104,13 +99,11 @@ impl Profile {
         Self { rows }
     }
 
-    /// The rows, ascending by size.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 }
 
-/// Births per second of the built-in profile.
 const BUILT_IN_RATE: f64 = 200_000.0;
 
 /// The share of births of the built-in profile that are not larger than `size`: the log-logistic distribution, which looks

@@ -5,8 +5,7 @@
 //! **State.** The result is a sum over what was read in each object at its end: it depends on the
 //! configuration alone, not on which thread freed what when.
 //! **Threads.** Remote objects go into the next thread's bounded channel. A thread that finds it
-//! full empties its own first, so that a ring of full ones moves on; at its end it empties its
-//! channel to the last.
+//! full empties its own first, so that a full ring moves on.
 //! **Cost.** Tables and channels are allocated before the first event; they take about 20 bytes for
 //! each live object, the same under every allocator.
 
@@ -97,7 +96,7 @@ pub fn run(config: &Config) -> Result<Outcome, String> {
             objects: Vec::with_capacity(process.slots_expected()),
             own,
             next,
-            outcome: Outcome { left_out: process.left_out(), ..Outcome::default() },
+            outcome: Outcome { left_out: process.left_out, ..Outcome::default() },
             process,
         })
     };

@@ -2,8 +2,7 @@
 //!
 //! **From.** TEMERAIRE §6.1: daily cycles, transient use, and the high cost of a start.
 //!
-//! **Units.** Time as the part of the run that is over, 0 to 1; size as the part of the heap that
-//! was asked for.
+//! **Units.** Time as the part of the run that is over; size as the part of the heap asked for.
 
 use std::f64::consts::TAU;
 
@@ -38,7 +37,6 @@ impl Schedule {
         ("drop", Self::Drop),
     ];
 
-    /// The schedule of that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, schedule)| *schedule)
     }

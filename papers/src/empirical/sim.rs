@@ -2,11 +2,7 @@
 //!
 //! **What.** One [`Process`] on slabs and spans of craton-pages' heap over a simulated floor and
 //! clock. No object has memory, so a heap of many GiB takes a few bytes a page, and hours take
-//! minutes (TEMERAIRE §6.2). Without caches of threads and processors, the time that anything
-//! takes, and metadata.
-//! **Units.** Bytes; seconds of simulated time.
-//! **Failure.** A heap that does not fit the simulated region is an error, with what was live by
-//! then.
+//! minutes (TEMERAIRE §6.2). Without metadata, and caches of threads and processors.
 
 use super::process::{self, Event, Process};
 use super::profile::Profile;
@@ -16,7 +12,8 @@ use craton_base::{HugePages, PageId, Table};
 use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 use serde::Serialize;
-use std::fmt::{self, Write};
+use serde_json::{Map, Value};
+use std::fmt;
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -41,8 +38,6 @@ pub struct Config {
     pub release_bytes_per_s: u64,
     /// When the simulated system gives hugepages.
     pub thp: ThpMode,
-    /// From where on the heap asks for them.
-    pub backing: HugeBacking,
 }
 
 impl Config {
@@ -59,7 +54,6 @@ impl Config {
             samples: 120,
             release_bytes_per_s: 0,
             thp: ThpMode::Madvise,
-            backing: HugeBacking::AUTO,
         }
     }
 }
@@ -147,7 +141,7 @@ struct World {
 pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     let mut world = World::new(config)?;
     let samples = config.samples.max(1);
-    let distance_s = world.process.duration_s() * world.stretch / f64::from(samples);
+    let distance_s = world.process.duration_s * world.stretch / f64::from(samples);
     let mut taken = Vec::with_capacity(config.samples as usize + 1);
     let (mut next_sample, mut next_tick_s) = (0u32, 1.0);
     world.heap.set_release_rate(config.release_bytes_per_s);
@@ -187,14 +181,14 @@ impl World {
         let (floor, clock) = (SimFloor::new(capacity, config.thp), VirtualClock::new(0));
         let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
         let table = Table::from_slice(trackers.leak());
-        let heap = Temeraire::new(floor.clone(), clock.clone(), table, capacity, config.backing);
+        let heap = Temeraire::new(floor.clone(), clock.clone(), table, capacity, HugeBacking::AUTO);
         let places = Vec::with_capacity(process.slots_expected());
-        let stretch = config.seconds.map_or(1.0, |seconds| seconds / process.duration_s());
+        let stretch = config.seconds.map_or(1.0, |seconds| seconds / process.duration_s);
         Ok(Self { slabs: Slabs::new(floor.clone()), process, heap, floor, clock, stretch, clock_s: 0.0, places })
     }
 
     fn now_s(&self) -> f64 {
-        self.process.now_s() * self.stretch
+        self.process.now_s * self.stretch
     }
 
     fn tick(&mut self, now_s: f64) {
@@ -211,7 +205,7 @@ impl World {
                     format!(
                         "the simulated region of {} MiB has no room for {size} bytes at {} MiB live; give a smaller heap",
                         self.heap.granted().bytes().0 >> 20,
-                        self.process.live_bytes() >> 20
+                        self.process.live_bytes >> 20
                     )
                 })?;
                 // Slots are used for the first time in ascending order.
@@ -230,9 +224,9 @@ impl World {
         let bytes = |pages: u64| pages << craton_base::PAGE_SHIFT;
         Sample {
             // The last event lies a little behind the end.
-            time_s: self.now_s().min(self.process.duration_s() * self.stretch),
-            target_bytes: self.process.target_bytes(),
-            live_bytes: self.process.live_bytes(),
+            time_s: self.now_s().min(self.process.duration_s * self.stretch),
+            target_bytes: self.process.target_bytes,
+            live_bytes: self.process.live_bytes,
             span_bytes: stats.in_use.bytes().0 as u64,
             backed_bytes: self.floor.backed_bytes().0 as u64,
             huge_bytes: self.floor.huge_bytes().0 as u64,
@@ -262,24 +256,16 @@ pub fn summary(samples: &[Sample]) -> Summary {
 
 /// The samples as text, a line each under one of names, separated by commas.
 pub fn csv(samples: &[Sample]) -> String {
-    let mut text =
-        "time_s,target_bytes,live_bytes,span_bytes,backed_bytes,huge_bytes,free_backed_bytes,released_bytes\n"
-            .to_owned();
-    for s in samples {
-        let _ = writeln!(
-            text,
-            "{:.6},{},{},{},{},{},{},{}",
-            s.time_s,
-            s.target_bytes,
-            s.live_bytes,
-            s.span_bytes,
-            s.backed_bytes,
-            s.huge_bytes,
-            s.free_backed_bytes,
-            s.released_bytes
-        );
-    }
-    text
+    let fields = |sample: &Sample| match serde_json::to_value(sample) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let cell = |value: &Value| {
+        value.as_u64().map_or_else(|| format!("{:.6}", value.as_f64().unwrap_or(0.0)), |n| n.to_string())
+    };
+    let names = fields(&Sample::default()).keys().map(String::as_str).collect::<Vec<_>>().join(",");
+    let line = |sample| fields(sample).values().map(cell).collect::<Vec<_>>().join(",");
+    samples.iter().fold(names, |text, sample| text + "\n" + line(sample).as_str()) + "\n"
 }
 
 #[cfg(test)]

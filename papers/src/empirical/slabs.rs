@@ -1,13 +1,11 @@
 //! Objects on slabs of a simulated page heap.
 //!
 //! **What.** Which slab an object comes from and when a slab is taken and returned, as craton-slab
-//! decides it, in numbers: the real cache keeps its free lists inside the objects, and here they
-//! have no memory.
+//! decides it, in numbers: the real free lists lie in objects, which have no memory here.
 //! **From.** Bonwick94 §3.2: partial slabs first, the latest on the list before others; an empty
 //! slab goes back at once. Classes and slabs are those of malloc; larger objects are spans.
 //! **State.** Objects of a slab are alike, so counts will do: an object is named by its slab's
-//! first page. It takes a place that was cut before, else the next one, and only then its pages are
-//! touched.
+//! first page. It takes a place cut before, else the next one, whose pages are then touched.
 
 use craton_base::{Bytes, Density, PAGE_SIZE, PageId, PageRange, Pages, SpanError, SpanSource};
 use craton_sim::SimFloor;
@@ -23,7 +21,6 @@ struct Slab {
     prev: u32,
 }
 
-/// The slabs of all classes.
 pub(crate) struct Slabs {
     /// By first page; grows with the pages that are used.
     slabs: Vec<Slab>,
@@ -38,7 +35,6 @@ fn pages_of(size: u64) -> Result<Pages, SpanError> {
 }
 
 impl Slabs {
-    /// No slabs yet, over `floor`.
     pub fn new(floor: SimFloor) -> Self {
         Self { slabs: Vec::new(), heads: [0; CLASSES + 1], floor }
     }

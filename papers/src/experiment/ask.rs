@@ -59,8 +59,7 @@ impl Ask<'_> {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// Refuses the given ones of `--peers`, `--runs`, `--only` in `options`: the experiment is
-    /// `why`.
+    /// Refuses those of `--peers`, `--runs`, `--only` in `options`; the experiment is `why`.
     pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
         let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
         match given.into_iter().find(|(given, option)| *given && options.contains(option)) {

@@ -2,8 +2,6 @@
 //!
 //! **What.** [`play`] runs the empirical driver through each course with the built-in profile, with
 //! or without a rate of release; [`rows`] has a row for each sample.
-//!
-//! **Units.** Bytes; seconds of simulated time.
 
 use super::sheet::{Row, json, with};
 use super::{Ask, simulation};
@@ -17,7 +15,6 @@ pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", t
 const RELEASE_SECONDS: u64 = 64;
 const SAMPLES: u32 = 240;
 
-/// A course at a rate.
 pub struct Course {
     pub schedule: &'static str,
     /// What is given back by a rate.
@@ -31,7 +28,6 @@ impl Course {
         rate_name(self.release_bytes_per_s)
     }
 
-    /// What the samples say as a whole.
     pub fn summary(&self) -> Summary {
         sim::summary(&self.samples)
     }

@@ -4,12 +4,9 @@
 //! turns (A B C, A B C, …), and runs bulk, random and repeat. A row is a loop on a design: median
 //! and least over rounds. Also tables, ratios and pictures.
 //!
-//! **Units.** Nanoseconds for each operation and thread.
-//!
-//! **Failure.** What an allocator cannot do is a row with its status. Stopped early, done rounds
-//! count.
+//! **Failure.** What an allocator cannot do is a row with its status.
 
-use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, json, lines, pairs, table};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, geomean, json, lines, pairs, table};
 use super::{Ask, Findings};
 use crate::frames::loops::{Loop, Loops, Times};
 use crate::frames::{Design, GIB, World, authors};
@@ -164,7 +161,6 @@ pub fn ratios(rows: &[Row]) -> Map {
 /// Findings, with a note on the paper's figures below the table. Error: an unwritable number.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
-    let ratios = ratios(sheet.rows());
     let ratios = sheet.ratios(ratios, 3);
     draw(&mut sheet);
     let place = |row: &&Row| Loop::ALL.iter().position(|of| of.name() == row.word("workload"));
@@ -199,7 +195,7 @@ pub fn picture(
     let figure = format!("ns_per_{what}");
     let has = |row: &&Row| row.word("workload") == of.name() && row[&figure].is_number() && wanted(row);
     let rows: Vec<&Row> = sheet.rows().iter().filter(has).collect();
-    let series = lines(rows, |row| row.word("allocator").to_owned(), |row| (row.num(field), row.num(&figure) / 1e9));
+    let series = lines(rows, by("allocator"), |row| (row.num(field), row.num(&figure) / 1e9));
     sheet.lines(title, (x, Axis::log(format!("time of a {what}"), Unit::Seconds)), series, None);
 }
 

@@ -1,5 +1,4 @@
-//! `llfree-crash`: what is lost when processes are killed that allocate frames of a persistent
-//! zone.
+//! `llfree-crash`: what is lost when processes with a persistent zone of frames are killed.
 //!
 //! **What.** A process works with several threads on a zone in a file, and is killed (SIGKILL) at a
 //! random moment, sometimes while it still opens the zone. Then every frame is compared with the
@@ -9,12 +8,10 @@
 //! **From.** LLFree §5.7, there persistent memory, here a file under `TMPDIR`, which outlasts the
 //! process and not the system; caches count as persistent.
 //!
-//! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times: 128 GiB of metadata in both. Half
-//! of the zone is allocated in blocks of all orders, held by no thread; threads get and put an
-//! eighth more.
+//! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times: 128 GiB of metadata in both. No
+//! thread holds half of the zone, in blocks of all orders; threads work with an eighth.
 //!
-//! **Units.** µs of all of `open`, with the volatile part rebuilt, with the file mapped and in
-//! memory.
+//! **Units.** µs of `open`, which rebuilds the volatile part, with the file in memory.
 //!
 //! **Failure.** A zone that the process or the audit finds wrong is a failed row, the last one.
 
@@ -68,7 +65,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut rows = kill_all(ask, ask.rounds(QUICK_KILLS, FULL_KILLS), ask.form(QUICK_GIB, FULL_GIB))?;
     rows.extend(times(ask)?);
     let mut sheet = Sheet::new(ask, rows).measured()?;
-    let ratios = ratios(sheet.rows());
     sheet.ratios(ratios, 3);
     draw(&mut sheet);
     let text = show(sheet.rows());

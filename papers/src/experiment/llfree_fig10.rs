@@ -4,18 +4,17 @@
 //! frames after each turn, and the frames to move until as many are free as could be. The mixed
 //! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
 //! the zone without claims. The authors' code, if built, runs with hints (`llfree4-told`,
-//! `llfree32-told`, with their policies for blocks that stay or move), or not (`llfree4`,
-//! `llfree32`).
+//! `llfree32-told`), or not.
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!
 //! **State.** Full: 125 GiB, 100 turns as in the paper. Quick: 4 GiB and as many turns. Two
 //! threads, or one on one processor.
 
-use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, lines, percent, runs, table};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, percent, runs, table};
 use super::{Ask, Findings};
 use crate::frames::aging::{Aging, Course, State};
-use crate::frames::authors::{self, Classes, Trees};
+use crate::frames::authors::{self, Classes};
 use crate::frames::{Design, GIB, World};
 use craton_lab::machine::processors;
 use craton_lab::picture::{Axis, Unit};
@@ -35,10 +34,10 @@ const PLAYERS: [Player; 8] = [
     ("craton-untold", Design::Craton, false),
     ("craton-strict", Design::Strict, true),
     ("buddy", Design::Buddy, false),
-    ("llfree4", Design::Authors(Trees::Four, Classes::Simple), false),
-    ("llfree4-told", Design::Authors(Trees::Four, Classes::Movable), true),
-    ("llfree32", Design::Authors(Trees::ThirtyTwo, Classes::Simple), false),
-    ("llfree32-told", Design::Authors(Trees::ThirtyTwo, Classes::Movable), true),
+    ("llfree4", Design::Authors(4, Classes::Simple), false),
+    ("llfree4-told", Design::Authors(4, Classes::Movable), true),
+    ("llfree32", Design::Authors(32, Classes::Simple), false),
+    ("llfree32-told", Design::Authors(32, Classes::Movable), true),
 ];
 
 /// The paper's cost after turns by the cost before the first, and its recovered huge frames.
@@ -86,7 +85,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         rows.extend(of_states(course, name, design.with(&world, job).and_then(|done| done)));
     }
     let mut sheet = Sheet::new(ask, rows).measured()?;
-    let ratios = ratios(sheet.rows());
     let ratios = sheet.ratios(ratios, 4);
     draw(&mut sheet);
     let text = format!("{}\n{ratios}\n{PAPER}{}", show(sheet.rows()), authors::note());
@@ -186,7 +184,7 @@ fn draw(sheet: &mut Sheet) {
                 &format!("Huge frames as memory ages, {course} course"),
                 "blocks are freed at random, and as many allocated, in each turn",
             );
-            let series = lines(&rows, |row| row.word("allocator").to_owned(), |row| (row.num("turn"), figure(row)));
+            let series = lines(&rows, by("allocator"), |row| (row.num("turn"), figure(row)));
             sheet.lines(title, (Axis::linear("turns", Unit::Count), Axis::linear(label, Unit::Part)), series, None);
         }
     }

@@ -1,15 +1,14 @@
 //! `llfree-tab1`: over how many bytes and cache lines an allocator's state is spread.
 //!
 //! **What.** The levels of Craton's zone, computed, and counted after every frame was allocated and
-//! freed ([`crate::frames::touched`]); beside it the list and buddy designs, here with a cache line
-//! for each frame.
+//! freed ([`crate::frames::touched`]); beside it list and buddy, with a cache line a frame.
 //!
 //! **From.** LLFree table 1 and §5.5.
 //!
 //! **State.** 1 GiB and, in the full form, 128 GiB, with this machine's processors; 128 GiB with
 //! the paper's 52 is computed only.
 
-use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, groups, json, part, table};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, groups, json, part, table};
 use super::{Ask, Findings};
 use crate::frames::GIB;
 use crate::frames::place::Place;
@@ -51,14 +50,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     }
     rows.extend(rows_of(FULL_GIB, PAPER_PROCESSORS, &computed(FULL_GIB * GIB, PAPER_PROCESSORS)));
     let mut sheet = Sheet::new(ask, rows);
-    let ratios = ratios(sheet.rows());
     let ratios = sheet.ratios(ratios, 5);
     let title = Title("", "Cache lines of an allocator's state", "all that a full scan has to load");
     let series = [OURS, "list", "buddy"].map(str::to_owned);
     let all: Vec<&Row> = sheet.rows().iter().filter(|row| row.word("level") == ALL).collect();
     let place = |row: &Row| format!("{}, {} processors", bytes(row.int("memory_bytes")), row.int("processors"));
-    let bars =
-        groups(all, place, (&series, |row: &Row| row.word("allocator").to_owned()), |row| row.num("cache_lines"));
+    let bars = groups(all, place, (&series, by("allocator")), |row| row.num("cache_lines"));
     sheet.bars(title, Axis::log("cache lines", Unit::Count), &series, bars, None);
     let table = table(&COLUMNS, sheet.rows());
     sheet.findings(format!("{table}\n{ratios}\n{PAPER}"))

@@ -5,7 +5,7 @@
 //!
 //! **From.** The path that TCMalloc's structure (TEMERAIRE §3) and Bonwick's magazines make short.
 
-use super::sheet::{Fields, Row, Sheet, Title, lines};
+use super::sheet::{Fields, Row, Sheet, Title, by, lines};
 use super::{Ask, Findings};
 use craton_lab::measure::Progress;
 use craton_lab::micro::{self, Config, Status, report};
@@ -26,13 +26,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let rows = measured.iter().map(|row| serde_json::to_value(row).unwrap_or_default()).collect();
     let mut sheet = Sheet::new(ask, rows).compared(ask.allocators, &Ratios::default());
     sheet.failed = measured.iter().filter(|row| !matches!(row.status, Status::Ok | Status::NotCounted(_))).count();
-    let ratios = sheet.ratios(report::ratios(&measured, OURS), 3);
+    let ratios = sheet.ratios(|_| report::ratios(&measured, OURS), 3);
     let title = Title("pair", "A malloc and its free", "warm, one thread; median, the loop of 2 to 3 ns included");
     let timed =
         measured.iter().zip(sheet.rows()).filter(|(of, _)| of.pattern == "pair" && of.threads == 1 && of.is_timed());
     let timed: Vec<&Row> = timed.map(|(_, row)| row).collect();
-    let name = |row: &Row| row.word("allocator").to_owned();
-    let series = lines(timed, name, |row| (row.num("size_bytes"), row.num("ns_median") / 1e9));
+    let series = lines(timed, by("allocator"), |row| (row.num("size_bytes"), row.num("ns_median") / 1e9));
     sheet.lines(
         title,
         (Axis::log2("size of the object", Unit::Bytes), Axis::log("time of a pair", Unit::Seconds)),

@@ -1,10 +1,6 @@
 //! The profiles that an experiment plays: the user's, or the built-in one.
 //!
-//! **What.** [`here`] reads every `*.csv` of the folder in the environment variable [`FOLDER`], by
-//! name.
-//!
-//! **Failure.** An unreadable folder, one without a profile, and a bad file are errors with its
-//! name.
+//! **What.** [`here`] reads every `*.csv` of the folder that [`FOLDER`] names, by name.
 
 use crate::empirical::profile::Profile;
 use std::ffi::OsStr;
@@ -12,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 /// The environment variable that names a folder of profiles.
 pub const FOLDER: &str = "CRATON_PROFILES";
-/// The name of the built-in profile.
 pub const BUILT_IN: &str = "built-in";
 
 /// The profiles for this process, by name; the built-in one first.

@@ -88,7 +88,6 @@ pub enum Show {
     Percent(usize),
     /// What went wrong; nothing where nothing did.
     Status,
-    /// By a function of the row.
     By(fn(&Row) -> String),
 }
 
@@ -166,6 +165,11 @@ pub fn distinct<'a, T: PartialEq>(rows: impl IntoIterator<Item = &'a Row>, of: i
     values
 }
 
+/// The word of a field, as a name.
+pub fn by(field: &str) -> impl Fn(&Row) -> String {
+    move |row| row.word(field).to_owned()
+}
+
 /// A line for each `name`, through a point of each of its rows.
 pub fn lines<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
@@ -207,7 +211,6 @@ pub fn groups<'a>(
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 
 pub struct Sheet {
-    /// The document of `--json`.
     pub document: Document<Row>,
     pictures: Vec<(String, String)>,
     pub failed: usize,
@@ -237,9 +240,9 @@ impl Sheet {
         &self.document.rows
     }
 
-    /// Sets the ratios, and returns them as text, one a line.
-    pub fn ratios(&mut self, ratios: Map, digits: usize) -> String {
-        self.document.ratios = ratios;
+    /// Sets the ratios of the rows, and returns them as text, one a line.
+    pub fn ratios(&mut self, of: impl FnOnce(&[Row]) -> Map, digits: usize) -> String {
+        self.document.ratios = of(self.rows());
         self.document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.digits$}\n")).collect()
     }
 

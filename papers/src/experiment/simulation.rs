@@ -1,7 +1,4 @@
 //! What the experiments on the simulated page heap have in common: which cases are asked for.
-//!
-//! **Failure.** An option that a simulation has no use for, and a case that it does not have, are
-//! errors that name it.
 
 use super::Ask;
 

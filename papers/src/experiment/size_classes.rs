@@ -2,16 +2,13 @@
 //!
 //! **What.** A table of classes gives the bytes that an object of each size takes, with its part of
 //! the slab's tail. A class wastes most on its smallest size. A profile's waste is that of its live
-//! objects with all slabs full, as a part of what is taken: how full slabs are is the program's
-//! doing.
+//! objects with all slabs full, as a part of what is taken.
 //!
 //! **From.** TEMERAIRE §3: classes waste an eighth at the most. The library's rule came from these.
 //!
-//! **State.** Objects beyond the last class take whole pages in every table.
-//!
 //! **Not here.** Sizes up to 128 B among the worst: the C ABI asks for an alignment of 16 B.
 
-use super::sheet::{Column, Fields, Row, Sheet, Show, Title, groups, json, mean, part, percent, table};
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, percent, table};
 use super::simulation::{self, ONCE};
 use super::{Ask, Findings, profiles};
 use crate::empirical::profile::Profile;
@@ -117,9 +114,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         "objects in full slabs, tails counted in; the line: 4 %, the most it may be over all",
     );
     let names = RULES.map(|rule| rule.name.to_owned());
-    let profile = |row: &Row| row.word("profile").to_owned();
-    let of = |row: &Row| row.word("table").to_owned();
-    let bars = groups(sheet.rows(), profile, (&names, of), |row| row.num("waste"));
+    let bars = groups(sheet.rows(), by("profile"), (&names, by("table")), |row| row.num("waste"));
     sheet.bars(
         title,
         Axis::linear("part of the memory taken", Unit::Part),

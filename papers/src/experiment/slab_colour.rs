@@ -1,20 +1,18 @@
 //! `slab-colour`: what it is worth that slabs begin their objects at different offsets.
 //!
 //! **What.** Objects whose first 48 bytes alone are used: from a cache with colouring, one without,
-//! and
-//! 4.4BSD's powers of two. Which part of the sets these bytes fall into, how many lines have no room in
-//! their set, and the time of a walk over objects for three quarters of the processor's cache.
+//! and 4.4BSD's powers of two. The part of the sets that these bytes fall into, the lines without
+//! room in theirs, and the time of a walk over objects for three quarters of a cache.
 //!
 //! **From.** Bonwick94 §4.1, §4.3.
 //!
 //! **State.** Simulated by address: 32 KiB and 512 KiB, 8 ways, lines of 64 bytes; the arena begins
 //! at a multiple of 512 KiB. The walk, in random order, uses processor 0's cache sizes, or these.
-//! Beyond the first cache physical addresses decide, so that the walk depends on the kernel's
-//! pages.
+//! Beyond the first cache the kernel's pages decide.
 //!
 //! **Unsafe.** Takes objects as raw memory, and follows pointers that it put into them.
 
-use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, groups, json, mean, percent, ratio, table};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, groups, json, mean, percent, ratio, table};
 use super::{Ask, Findings, simulation};
 use crate::objects::{Arena, PowerOfTwo, Store};
 use craton_base::PAGE_SIZE;
@@ -86,7 +84,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     }
     let text = show(&rows);
     let mut sheet = Sheet::new(ask, rows);
-    let ratios = ratios(sheet.rows());
     let ratios = sheet.ratios(ratios, 3);
     let subtitle = "objects of which the first 48 bytes are used, as many as three quarters of the lines";
     let series = WAYS.map(|(name, _)| name.to_owned());
@@ -101,8 +98,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         ("walk", "A step of a walk over hot bytes", Axis::linear("time of a step", Unit::Seconds), "ns_median", 1e-9),
     ] {
         let place = |row: &Row| format!("{} B, level {}", row.int("size_bytes"), row.int("level"));
-        let of = |row: &Row| row.word("allocator").to_owned();
-        let bars = groups(sheet.rows(), place, (&series, of), |row| row.num(field) * unit);
+        let bars = groups(sheet.rows(), place, (&series, by("allocator")), |row| row.num(field) * unit);
         sheet.bars(Title(name, title, subtitle), axis, &series, bars, None);
     }
     sheet.findings(text + ratios.as_str())

@@ -3,11 +3,7 @@
 //! **What.** Real programs on Craton: kit off; sampled at the default rate; checks that need no
 //! separate pages; all checks but the search for leaks, which comes after the program's work.
 //!
-//! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) bounds its form by 0.5 % of
-//! time.
-//!
-//! **State.** Full: full loads, three rounds after a warm-up. Quick: small loads, one round, two
-//! programs.
+//! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
 use super::series::{self, Result};
 use super::{Ask, Findings};

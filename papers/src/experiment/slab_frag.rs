@@ -4,17 +4,13 @@
 //! total fragmentation, 1 − requested ÷ consumed bytes, of Craton's caches and three other kernel
 //! allocators, with pages of 8 KiB.
 //!
-//! **From.** Bonwick94 §5.2, and other ways to run the caches: each rare kind in a separate cache;
-//! slabs of shorter pages; complete slabs given back at once, after the usual 15 seconds, and
-//! never.
-//!
-//! **State.** Full: machines 16, 4 and 1 times the paper's 16 MB; three seeds each. Quick: the
-//! paper's, one seed.
+//! **From.** Bonwick94 §5.2, and other ways to run the caches: one for each rare kind; shorter
+//! pages; complete slabs given back at once, after the usual 15 seconds, and never.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
 use super::{Ask, Findings};
 use crate::kernel::{Heap, Held, Kind, STEPS, Trace, kinds, play};
-use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo, Sized, Store};
+use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo};
 use craton_base::PAGE_SIZE;
 use craton_lab::format::bytes;
 use craton_lab::picture::{Axis, Estimate, Group, Unit};
@@ -65,8 +61,8 @@ fn caches(trace: &Trace, kinds: &[Kind], bytes: usize, policy: Policy) -> Result
     checked(trace, kinds, Caches::new(Arena::with_pages(bytes / policy.page, policy.page), kinds, policy)?)
 }
 
-fn store<S: Store>(trace: &Trace, kinds: &[Kind], bytes: usize, of: fn(Arena) -> S) -> Result<Vec<Held>, String> {
-    checked(trace, kinds, Sized::new(of(Arena::new(bytes / PAGE_SIZE)), kinds))
+fn store<S: Heap>(trace: &Trace, kinds: &[Kind], bytes: usize, of: fn(Arena) -> S) -> Result<Vec<Held>, String> {
+    checked(trace, kinds, of(Arena::new(bytes / PAGE_SIZE)))
 }
 
 fn checked(trace: &Trace, kinds: &[Kind], mut heap: impl Heap) -> Result<Vec<Held>, String> {
@@ -91,7 +87,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
             }
         }
     }
-    let (text, ratios) = (show(&rows), ratios(&rows));
+    let text = show(&rows);
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);
     draw(&mut sheet);
@@ -128,8 +124,7 @@ fn over_seeds(rows: &[Row], allocator: &str, scale: u64, step: &str) -> Option<f
     (!all.is_empty()).then(|| mean(all))
 }
 
-/// Consumption after all steps by others', largest machine; smallest one's fragmentation by
-/// `REACH`.
+/// Consumption after all steps by others', largest machine; the smallest's by `REACH`.
 fn ratios(rows: &[Row]) -> Map {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Map::new() };
     let end = |name: &str, scale| over_seeds(rows, name, scale, STEPS[3]);

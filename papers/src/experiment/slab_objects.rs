@@ -1,15 +1,11 @@
 //! `slab-objects`: what it saves that objects stay constructed while they are free.
 //!
 //! **What.** For each type of [`crate::caching::types`] an object is taken, used and given back: by
-//! each malloc, constructed and destroyed each time, and by a cache of `libcraton.so`, constructed
-//! once.
+//! each malloc, constructed each time, and by a cache of `libcraton.so`, once.
 //!
 //! **From.** Bonwick94 §2 and the second table of §5.1.
-//!
-//! **State.** Full: one object at a time and a hundred, five rounds. Quick: one at a time, one
-//! round.
 
-use super::sheet::{Fields, Map, Row, Title, groups};
+use super::sheet::{Fields, Map, Row, Title, by, groups};
 use super::slab::{self, Case};
 use super::{Ask, Findings};
 use crate::caching::From;
@@ -42,8 +38,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     );
     let series: Vec<String> = slab::servers(sheet.rows()).into_iter().map(slab::name).collect();
     let single = sheet.rows().iter().filter(|row| row.int("batch") == 1);
-    let what = |row: &Row| row.word("what").to_owned();
-    let bars = groups(single, what, (&series, slab::server), |row| row.num("ns_median") / 1e9);
+    let bars = groups(single, by("what"), (&series, slab::server), |row| row.num("ns_median") / 1e9);
     sheet.bars(title, Axis::linear("time", Unit::Seconds), &series, bars, None);
     slab::findings(sheet, ratios, &notes)
 }

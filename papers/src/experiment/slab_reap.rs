@@ -7,12 +7,11 @@
 //! **From.** Bonwick94 §3.4, which found the system hardly sensitive to the interval.
 //!
 //! **State.** The library's [`ObjectSlabs`] and [`Depot`] behind one processor's two magazines.
-//! Spikes of 4096 objects last a second, after 5 s four times, then after 20 s and 120 s. Full is
-//! the quick form.
+//! Spikes of 4096 objects last a second. Full is the quick form.
 //!
 //! **Unsafe.** Takes objects as raw memory, and moves magazines between a processor and the depot.
 
-use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, lines, mean, part, table};
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, mean, part, table};
 use super::{Ask, Findings, simulation};
 use crate::objects::Arena;
 use craton_lab::format::bytes;
@@ -46,7 +45,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     for ((name, interval), _) in simulation::asked(ask, &INTERVALS, &simulation::ONCE)? {
         rows.extend(play(name, *interval, SPIKE)?);
     }
-    let (text, ratios) = (show(&rows), ratios(&rows));
+    let text = show(&rows);
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);
     let title = Title(
@@ -54,8 +53,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         "A cache's memory around spikes",
         "by the interval of its working set; seven spikes of a second each, in virtual time",
     );
-    let of = |row: &Row| row.word("interval").to_owned();
-    let series = lines(sheet.rows(), of, |row| (row.num("second"), row.num("memory_bytes")));
+    let series = lines(sheet.rows(), by("interval"), |row| (row.num("second"), row.num("memory_bytes")));
     sheet.lines(title, (Axis::linear("time", Unit::Seconds), Axis::linear("memory", Unit::Bytes)), series, None);
     sheet.findings(format!("{text}\n{ratios}"))
 }

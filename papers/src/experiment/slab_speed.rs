@@ -1,12 +1,9 @@
 //! `slab-speed`: what it costs to take memory of one size and give it back.
 //!
 //! **What.** One object at a time, and a hundred: a cache of `libcraton.so`, each malloc, and,
-//! without locks in one program, the slabs of `craton-slab` and the allocators of SunOS 4.1.3,
-//! 4.4BSD and SVr4.
+//! without locks in one program, slabs and the allocators of SunOS 4.1.3, 4.4BSD, SVr4.
 //!
 //! **From.** Bonwick94 §5.1, first table.
-//!
-//! **State.** Full: seven sizes, five rounds. Quick: three sizes, one round.
 
 use super::sheet::{Fields, Map, Row, Title, lines};
 use super::slab::{self, Case};

@@ -5,9 +5,6 @@
 //! losses alike, and what may explain the losses to the best peer.
 //!
 //! **From.** The suites by which allocators are compared: Hoard's, mimalloc-bench, the papers'.
-//!
-//! **State.** Quick: 5 % of the work, one round, no real programs. Full: three rounds after a
-//! warm-up.
 
 mod losses;
 mod pictures;

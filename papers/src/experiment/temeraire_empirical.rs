@@ -5,8 +5,6 @@
 //!
 //! **From.** TEMERAIRE §6.1, whose loads figure 11 draws. The built-in distribution of sizes; for
 //! others `craton-work empirical --simulated --profile FILE`.
-//!
-//! **State.** Full: 4 GiB, 12 million births and deaths a course. Quick: 256 MiB, 400,000.
 
 use super::courses::{self, Course, RELEASE};
 use super::sheet::{Column, Row, Sheet, Show, Title, fields, runs, table};

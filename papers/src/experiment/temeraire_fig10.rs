@@ -1,15 +1,11 @@
-//! `temeraire-fig10`: how many free hugepages the cache keeps under a demand that swings, then
-//! stays.
+//! `temeraire-fig10`: free hugepages that the cache keeps under a demand that swings, then stays.
 //!
 //! **What.** A saw of ten teeth: spans of four hugepages are taken until demand is high, then most
-//! are freed at once. Then demand stays low. Over time: demand, demand plus the cache's limit, and
-//! memory.
+//! freed at once; at last it stays low. Over time: demand, the cache's limit above it, and memory.
 //!
 //! **From.** TEMERAIRE Figure 10, there of a program that learns; §4.3. The system gets the first
 //! fall; the limit then grows with demand, and later teeth cost no call; some two seconds after the
 //! last the limit is back at its least.
-//!
-//! **State.** Full: 8 GiB at the top. Quick: 1 GiB.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, table, with};
 use super::world::{SECOND_NS, State, World};

@@ -9,13 +9,14 @@
 //! objects. No span moves, so a hugepage comes free only when its last span dies: three loads of
 //! each profile differ in lives. `even`: the mean of the profile's bytes; `object`: a slab lives as
 //! long as an object of its class; `last object`: until its last object has died. A larger heap has
-//! more births, not longer lives. Only the heap's limits release memory, so that hugepages stay
-//! intact.
+//! more births, not longer lives. Only the heap's limits release memory.
 //!
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB before the drop.
 //! Quick: 512 MiB, so that the cache's least 16 MiB are a sixteenth of the demand after it.
 
-use super::sheet::{Column, Fields, Row, Sheet, Show, Title, distinct, json, lines, part, percent, runs, table, with};
+use super::sheet::{
+    Column, Fields, Row, Sheet, Show, Title, by, distinct, json, lines, part, percent, runs, table, with,
+};
 use super::world::{SECOND_NS, World};
 use super::{Ask, Findings, profiles, simulation};
 use crate::empirical::process::{self, Event, LARGEST_PART, Process};
@@ -110,12 +111,12 @@ fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<V
         seed: SEED,
         number: 0,
     })?;
-    let stretch = seconds / process.duration_s();
+    let stretch = seconds / process.duration_s;
     let mut world: World<P> = World::new(4 * heap_bytes + (1 << 30));
     let mut out: Vec<PageRange> = Vec::with_capacity(process.slots_expected());
     let mut rows = Vec::with_capacity(seconds as usize + 2);
     while let Some(event) = process.next_event() {
-        let now_s = process.now_s() * stretch;
+        let now_s = process.now_s * stretch;
         world.pass_until((now_s * SECOND_NS as f64) as u64);
         // The heap is filled before the first moment, and the last one has a row of its own.
         if now_s > 0.0 && now_s >= rows.len() as f64 && now_s < seconds {
@@ -183,8 +184,7 @@ fn compared(rows: &[Row]) -> Row {
 
 fn draw(sheet: &mut Sheet, rows: &[Row]) {
     let (profile, name) = (rows[0].word("profile"), rows[0].word("lives"));
-    let mut series =
-        lines(rows, |row| row.word("policy").to_owned(), |row| (row.num("time_s"), row.num("backed_bytes")));
+    let mut series = lines(rows, by("policy"), |row| (row.num("time_s"), row.num("backed_bytes")));
     let first = distinct(rows, |row| row.word("policy"))[0];
     let demand = |row: &&Row| row.word("policy") == first;
     let demand: Vec<Row> = rows.iter().filter(demand).cloned().collect();

@@ -1,15 +1,11 @@
 //! `temeraire-fig12`: requests a little longer than half a hugepage, with and without regions.
 //!
 //! **What.** Live memory grows in spans of 1.1 MiB, or of 0.6 to 2.5 MiB, two births to a death:
-//! backed by used memory as it grows. Unless spans may cross hugepages, each leaves slack that no
-//! other fits.
+//! backed by used memory as it grows. Unless spans may cross hugepages, each leaves slack.
 //!
-//! **From.** TEMERAIRE Figure 12 and §4.5. Regions start once slack outweighs the small spans for
-//! it.
-//!
-//! **State.** Full: 16 GiB. Quick: 2 GiB.
+//! **From.** TEMERAIRE Figure 12 and §4.5. Regions start once slack outweighs small spans.
 
-use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, runs, table};
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, part, runs, table};
 use super::world::World;
 use super::{Ask, Findings, simulation};
 use craton_base::{Bytes, Density, PageRange, Pages};
@@ -80,8 +76,8 @@ fn play(name: &str, (least, most): (u64, u64), regions: bool, top: u64) -> Resul
                 "regions": regions,
                 "used_bytes": state.used,
                 "backed_bytes": state.backed,
-                "backed_per_used": state.ratio(),
-                "coverage": state.coverage(),
+                "backed_per_used": part(state.backed, state.used),
+                "coverage": part(state.huge, state.backed),
                 "region_hugepages": world.heap.stats().region.0,
                 "status": "ok",
             }));

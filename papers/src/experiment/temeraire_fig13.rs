@@ -6,12 +6,9 @@
 //!
 //! **From.** TEMERAIRE Figure 13, there a fleet's programs on its old and new page heap; here our
 //! heap and the built-in profile's load.
-//!
-//! **State.** Full: 4 GiB, 24 million births and deaths a course, an hour simulated. Quick: 256
-//! MiB, 600,000.
 
 use super::courses::{self, Course, RELEASE, rate_name};
-use super::sheet::{Column, Fields, Row, Sheet, Show, Title, groups, lines, part, runs, table};
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, lines, part, runs, table};
 use super::{Ask, Findings};
 use craton_lab::picture::{Axis, Unit};
 
@@ -39,9 +36,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
         "the built-in profile under courses of demand, in simulated memory; mean over the second half; more is better",
     );
     let series = RELEASE.map(|(name, _)| name.to_owned());
-    let rate = |row: &Row| row.word("rate").to_owned();
-    let course = |row: &Row| row.word("course").to_owned();
-    let bars = groups(&summaries, course, (&series, rate), |row| row.num("steady_coverage"));
+    let bars = groups(&summaries, by("course"), (&series, by("rate")), |row| row.num("steady_coverage"));
     sheet.bars(title, axis(), &series, bars, Some(1.0));
     for of in runs(&rows, &["schedule"]) {
         let name = of[0].word("schedule");

@@ -9,11 +9,10 @@
 //! count slabs whole: slabs' waste is not the page heap's, and has a separate column.
 //!
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 4 GiB live; each
-//! object is replaced twice on average, in at most 100 million events (a minute or two). Quick: 256
-//! MiB.
+//! object is replaced twice on average, in at most 100 million events. Quick: 256 MiB.
 
 use super::courses::{self, RELEASE, rate_name};
-use super::sheet::{Column, Fields, Row, Sheet, Show, Title, groups, json, mean, part, table, with};
+use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, table, with};
 use super::{Ask, Findings, profiles, simulation};
 use crate::empirical::process::LARGEST_PART;
 use crate::empirical::profile::Profile;
@@ -63,8 +62,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     ] {
         let subtitle = &format!("the empirical driver on the page heap alone, simulated; the line: {asked}");
         let series = RELEASE.map(|(name, _)| name.to_owned());
-        let profile = |row: &Row| row.word("profile").to_owned();
-        let bars = groups(sheet.rows(), profile, (&series, rate_of), |row| row.num(field));
+        let bars = groups(sheet.rows(), by("profile"), (&series, rate_of), |row| row.num(field));
         sheet.bars(Title(name, title, subtitle), Axis::linear(axis, Unit::Part), &series, bars, Some(reference));
     }
     sheet.findings(text)

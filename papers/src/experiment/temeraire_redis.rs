@@ -5,9 +5,6 @@
 //!
 //! **From.** TEMERAIRE §5.1, there redis 6.0.9 on TCMalloc's old and new page heap; here our load
 //! generator with fewer requests, and the installed server.
-//!
-//! **State.** Full: seven rounds after a warm-up. Quick: three small rounds, glibc and Craton
-//! alone.
 
 use super::series::{self, Case, Result};
 use super::sheet::Sheet;

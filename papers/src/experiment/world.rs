@@ -2,10 +2,6 @@
 //!
 //! **What.** A [`World`] hands out spans, all pages written, lets time pass, and runs the heap's
 //! background work each second. Hugepages come by advice (`madvise`), as the heap asks by default.
-//!
-//! **Units.** Bytes; nanoseconds of simulated time.
-//!
-//! **Failure.** A span that does not fit the region is an error that says so.
 
 use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
 use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};
@@ -13,9 +9,7 @@ use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// The heap, and everything around it.
 pub struct World<P: Fit = LongestFreeFirst> {
-    /// The heap.
     pub heap: Temeraire<SimFloor, VirtualClock, P>,
     floor: SimFloor,
     clock: VirtualClock,
@@ -34,18 +28,6 @@ pub struct State {
     pub huge: u64,
     /// Free memory that may be kept as whole hugepages.
     pub limit: u64,
-}
-
-impl State {
-    /// Backed by used bytes; 1 of an empty heap.
-    pub fn ratio(&self) -> f64 {
-        if self.used == 0 { 1.0 } else { self.backed as f64 / self.used as f64 }
-    }
-
-    /// The part of backed bytes on intact hugepages; 0 of an empty heap.
-    pub fn coverage(&self) -> f64 {
-        if self.backed == 0 { 0.0 } else { self.huge as f64 / self.backed as f64 }
-    }
 }
 
 impl<P: Fit> World<P> {

@@ -6,8 +6,8 @@
 //! counted from what is allocated and not by the allocator's own counters.
 //!
 //! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
-//! required to free up the possible maximum of huge frames", all that is in as many of the emptiest
-//! ones.
+//! required to free up the possible maximum of huge frames", all that is in as many of the
+//! emptiest.
 //!
 //! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth new in each turn.
 //! *Mixed* is harder: orders 0 to 4, half as many of each as of the one below, and two kinds of
@@ -24,20 +24,15 @@ use std::time::Duration;
 /// How full memory is at first, in tenths.
 const FULL_TENTHS: usize = 9;
 
-/// Which blocks come and go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Course {
-    /// The paper's.
     Plain,
-    /// Several orders and lives.
     Mixed,
 }
 
 impl Course {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Plain, Self::Mixed];
 
-    /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -45,7 +40,6 @@ impl Course {
         }
     }
 
-    /// A new block's order.
     fn order(self, rng: &mut Rng) -> u32 {
         match self {
             Self::Plain => 0,
@@ -74,7 +68,6 @@ struct Block {
 /// Fragmentation after a turn.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct State {
-    /// Turns before.
     pub turn: usize,
     /// Huge frames of which all is free.
     pub free_huge: usize,
@@ -86,20 +79,14 @@ pub struct State {
     pub pinned_huge: usize,
     /// What a free took in this turn, and an allocation.
     pub ns_per_put: f64,
-    /// An allocation.
     pub ns_per_get: f64,
 }
 
-/// A run of turns.
 #[derive(Clone, Copy, Debug)]
 pub struct Aging {
-    /// Which blocks.
     pub course: Course,
-    /// Frames of the allocator.
     pub frames: usize,
-    /// Threads.
     pub threads: usize,
-    /// Turns.
     pub turns: usize,
     /// Whether the allocator is told which blocks stay.
     pub tells: bool,

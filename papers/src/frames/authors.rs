@@ -1,16 +1,13 @@
 //! LLFree by its authors, in a library that is loaded where it was built.
 //!
 //! **What.** `make frames-peer` builds their code twice: with 4 huge frames a tree, their default,
-//! and with the paper's 32. [`here`] finds these libraries where peers are, and [`note`] names the
-//! missing ones.
+//! and with the paper's 32. [`here`] finds these, [`note`] names the missing ones.
 //! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
-//! functions. Their crate chooses a block's class from its order alone, or also from whether it
-//! moves: [`Classes`].
+//! functions. Their crate chooses a block's class by its order, or also by whether it moves.
 //! **Failure.** A library that cannot be loaded, or has other functions, is an error that names the
 //! file. A panic of theirs ends the process.
 //! **Threads.** A processor's number is below the number that the allocator was made for.
-//! **Unsafe.** Calls functions by their declared types; the library's version must be the one
-//! declared.
+//! **Unsafe.** Calls functions by their declared types, if the library's version is ours.
 
 use super::Frames;
 use craton_frames::{Kind, Request};
@@ -25,33 +22,8 @@ const ABI: u32 = 1;
 /// What builds the libraries.
 const BUILD: &str = "`make frames-peer` builds it";
 
-/// Huge frames of a tree, of which each number is a build of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Trees {
-    /// Their default.
-    Four,
-    /// The paper's.
-    ThirtyTwo,
-}
-
-impl Trees {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Four, Self::ThirtyTwo];
-
-    fn huge(self) -> u32 {
-        match self {
-            Self::Four => 4,
-            Self::ThirtyTwo => 32,
-        }
-    }
-
-    fn file(self) -> &'static str {
-        match self {
-            Self::Four => "llfree4.so",
-            Self::ThirtyTwo => "llfree32.so",
-        }
-    }
-}
+/// Huge frames of a tree, of which each number is a build of its own: their default, and the paper's.
+pub const TREES: [u32; 2] = [4, 32];
 
 /// What their allocator keeps apart, on trees of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -62,47 +34,45 @@ pub enum Classes {
     Movable,
 }
 
-/// What it is called.
-pub fn name(trees: Trees, classes: Classes) -> &'static str {
+pub fn name(trees: u32, classes: Classes) -> &'static str {
     match (trees, classes) {
-        (Trees::Four, Classes::Simple) => "llfree4",
-        (Trees::Four, Classes::Movable) => "llfree4-movable",
-        (Trees::ThirtyTwo, Classes::Simple) => "llfree32",
-        (Trees::ThirtyTwo, Classes::Movable) => "llfree32-movable",
+        (4, Classes::Simple) => "llfree4",
+        (4, Classes::Movable) => "llfree4-movable",
+        (_, Classes::Simple) => "llfree32",
+        (_, Classes::Movable) => "llfree32-movable",
     }
 }
 
 /// The builds that are there.
-pub fn here() -> Vec<Trees> {
-    Trees::ALL.into_iter().filter(|trees| find(*trees).is_ok()).collect()
+pub fn here() -> Vec<u32> {
+    TREES.into_iter().filter(|trees| find(*trees).is_ok()).collect()
 }
 
 /// A line for each build that is not there, with what to do; nothing if both are.
 pub fn note() -> String {
-    let missing = Trees::ALL.into_iter().filter(|trees| find(*trees).is_err());
+    let missing = TREES.into_iter().filter(|trees| find(*trees).is_err());
     missing.map(|trees| missing_note(trees) + "\n").collect()
 }
 
 /// Without folders of this machine, since it goes into records.
-fn missing_note(trees: Trees) -> String {
-    let (name, huge) = (name(trees, Classes::Simple), trees.huge());
-    format!("{name}: the authors' code with {huge} huge frames a tree is not there; {BUILD}")
+fn missing_note(trees: u32) -> String {
+    let name = name(trees, Classes::Simple);
+    format!("{name}: the authors' code with {trees} huge frames a tree is not there; {BUILD}")
 }
 
-fn find(trees: Trees) -> Result<PathBuf, String> {
+fn find(trees: u32) -> Result<PathBuf, String> {
     let program = craton_cli::place::own().unwrap_or_default();
     find_in(&peers::directories(&program), trees)
 }
 
-fn find_in(directories: &[PathBuf], trees: Trees) -> Result<PathBuf, String> {
-    let paths: Vec<PathBuf> = directories.iter().map(|directory| directory.join(trees.file())).collect();
+fn find_in(directories: &[PathBuf], trees: u32) -> Result<PathBuf, String> {
+    let paths: Vec<PathBuf> = directories.iter().map(|directory| directory.join(format!("llfree{trees}.so"))).collect();
     paths.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
         let tried: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         format!("{}; tried: {}", missing_note(trees), tried.join(", "))
     })
 }
 
-/// An allocator of theirs.
 type Handle = c_void;
 
 /// The library's functions; what each does is said there.
@@ -113,6 +83,7 @@ struct Functions {
     get: unsafe extern "C" fn(*const Handle, order: u32, thread: usize, stays: bool) -> i64,
     put: unsafe extern "C" fn(*const Handle, frame: usize, order: u32, thread: usize, stays: bool) -> i32,
     drain: unsafe extern "C" fn(*const Handle),
+    #[cfg(test)]
     free_frames: unsafe extern "C" fn(*const Handle) -> usize,
 }
 
@@ -124,7 +95,7 @@ fn open(path: &Path) -> Result<Library, String> {
 }
 
 /// The functions, if the library's are those declared here, with trees of that size.
-fn functions(library: &Library, trees: Trees) -> Result<Functions, String> {
+fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
     /// # Safety
     /// The function of that name has this type.
     unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
@@ -145,18 +116,19 @@ fn functions(library: &Library, trees: Trees) -> Result<Functions, String> {
             get: find(library, "llfree_get")?,
             put: find(library, "llfree_put")?,
             drain: find(library, "llfree_drain")?,
+            #[cfg(test)]
             free_frames: find(library, "llfree_free_frames")?,
         })
     }
 }
 
 /// Whether what a library says of itself is what is expected of it.
-fn agree(abi: u32, huge: u32, trees: Trees) -> Result<(), String> {
+fn agree(abi: u32, huge: u32, trees: u32) -> Result<(), String> {
     if abi != ABI {
         return Err(format!("has functions of version {abi}, and {ABI} is needed; {BUILD} anew"));
     }
-    if huge != trees.huge() {
-        return Err(format!("has {huge} huge frames a tree, and {} were expected; {BUILD} anew", trees.huge()));
+    if huge != trees {
+        return Err(format!("has {huge} huge frames a tree, and {trees} were expected; {BUILD} anew"));
     }
     Ok(())
 }
@@ -166,7 +138,6 @@ fn agree(abi: u32, huge: u32, trees: Trees) -> Result<(), String> {
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// The allocator.
 pub struct Authors {
     functions: Functions,
     handle: NonNull<Handle>,
@@ -183,11 +154,11 @@ unsafe impl Sync for Authors {}
 impl Authors {
     /// All frames are free.
     /// Error: a library that is not there or another one, or a size that their code refuses.
-    pub fn new(trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
+    pub fn new(trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }
 
-    fn of(path: &Path, trees: Trees, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
+    fn of(path: &Path, trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         let library = open(path)?;
         let functions = functions(&library, trees).map_err(|why| format!("{} {why}", path.display()))?;
         let kinds = match classes {
@@ -237,6 +208,7 @@ impl Frames for Authors {
         unsafe { (self.functions.drain)(self.handle.as_ptr()) };
     }
 
+    #[cfg(test)]
     fn free_frames(&self) -> usize {
         // SAFETY: as above.
         unsafe { (self.functions.free_frames)(self.handle.as_ptr()) }

@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// The mark of a block in a processor's cache.
 const CACHED: u32 = 0x100;
 
-/// The allocator.
 pub struct Buddy {
     zone: Zone,
     caches: Box<[Cache]>,
@@ -172,6 +171,7 @@ impl Frames for Buddy {
         }
     }
 
+    #[cfg(test)]
     fn free_frames(&self) -> usize {
         self.zone.free.load(Relaxed) + self.caches.iter().map(Cache::frames).sum::<usize>()
     }

@@ -6,15 +6,16 @@
 //! frees what was lost, and leaves the zone for the next process, closed or as a crash would.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
-//! **Failure.** A zone that is not as the records say is an error, in the process that sees it.
 
-pub mod audit;
-pub mod records;
-pub mod worker;
+pub(crate) mod audit;
+mod records;
+mod worker;
 
 use super::crew::{Member, crew};
 use super::file::ZoneFile;
 use audit::{Audit, audit, take_back};
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser as Range, TypedValueParser};
+use clap::{ArgAction, Parser};
 use craton_base::atomic::Ordering::Relaxed;
 use craton_frames::{Cached, Config, Init, Opened, PersistentZone, Standard};
 use craton_lab::rng::Rng;
@@ -34,7 +35,6 @@ const SHARE: usize = 4;
 /// Steps between two looks whether to go on.
 const STEPS: usize = 1 << 10;
 
-/// The names of the files.
 const ZONE: &str = "zone";
 const RECORDS: &str = "records";
 
@@ -121,18 +121,24 @@ impl World {
     }
 }
 
-/// A process's work.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Gets and puts page frames of a zone in a file, until it is killed; `craton lab run llfree-crash` starts it.
+#[derive(Clone, Debug, PartialEq, Eq, Parser)]
+#[command(
+    after_help = "Exit status: 1 when the zone is wrong, 2 for wrong usage, 0 when the process that started it has ended."
+)]
 pub struct Task {
-    /// Where the files are.
+    /// Where the zone and the record of what threads hold are
     pub directory: PathBuf,
-    /// Frames of the zone.
+    /// Frames of the zone
+    #[arg(value_parser = Range::<usize>::new().range(1..))]
     pub frames: usize,
-    /// Threads.
+    /// Threads that work, which are the zone's processors
+    #[arg(value_parser = Range::<usize>::new().range(1..))]
     pub threads: usize,
-    /// Where the random numbers start; threads change their processors with it.
+    /// Where the random numbers start
     pub seed: u64,
-    /// Whether the zone was closed.
+    /// How the zone must have been left; otherwise this ends with an error
+    #[arg(value_name = "LEFT", action = ArgAction::Set, value_parser = PossibleValuesParser::new(["closed", "crashed"]).map(|left| left == "closed"))]
     pub closed: bool,
 }
 

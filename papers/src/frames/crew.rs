@@ -2,8 +2,7 @@
 //!
 //! **What.** [`crew`] runs each member on its own thread, pinned to one of the processors that this
 //! process may use. [`Member::time`] waits for all others before it begins.
-//! **Failure.** Members share processors where there are too few; one that cannot be pinned runs
-//! anywhere.
+//! **Failure.** Too few processors are shared; a member that cannot be pinned runs anywhere.
 //! **Unsafe.** Pins by a call of the C library.
 
 use crate::work::crew::each;
@@ -11,9 +10,7 @@ use craton_lab::machine::processors;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// One of the threads.
 pub struct Member<'a> {
-    /// Its number, from 0.
     pub number: usize,
     together: &'a Barrier,
 }
@@ -48,7 +45,6 @@ pub fn crew<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(
     })
 }
 
-/// Keeps this thread on a processor.
 fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;

@@ -3,10 +3,8 @@
 //! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] has a zone's page, rows and
 //! children in a file, each from a cache line on, and the rest in its own memory.
 //! **From.** LLFree §5.7, where the file is persistent memory that is mapped directly (DAX).
-//! **Threads.** What a process has stored is in the file however it ends: the mapping is the
-//! system's.
-//! **Failure.** A file that cannot be made, read or mapped is an error that names it, with the
-//! reason.
+//! **Threads.** What a process has stored is in the file however it ends.
+//! **Failure.** A file that cannot be made, read or mapped is an error that names it.
 //! **Unsafe.** Makes slices of atomic words of a mapping.
 
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -19,7 +17,6 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;
@@ -56,7 +53,6 @@ impl Shared {
         Ok(mapped)
     }
 
-    /// All of it.
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: so many bytes are mapped from a page on, for as long as this value is there; any bits are a value.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / WORD) }
@@ -105,12 +101,10 @@ impl ZoneFile {
         PAGE_WORDS + sizes.rows + sizes.children.div_ceil(2).next_multiple_of(LINE / WORD)
     }
 
-    /// The zone's page.
     pub fn page(&self) -> &[AtomicU64] {
         &self.shared.words()[..PAGE_WORDS]
     }
 
-    /// The zone's arrays.
     pub fn metadata(&self) -> Metadata<'_> {
         let rows = PAGE_WORDS..PAGE_WORDS + self.sizes.rows;
         let children = self.shared.halves(rows.end..self.shared.words().len());

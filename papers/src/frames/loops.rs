@@ -2,8 +2,7 @@
 //!
 //! **What.** [`Loops`] runs them on an allocator. *Bulk*: each thread allocates its part and frees
 //! it in the same order. *Random*: it frees as many blocks of any thread, shuffled; only frees
-//! count. *Repeat*: it allocates one block and frees it, again and again, while all parts are
-//! allocated.
+//! count. *Repeat*: one block, again and again, while all parts are allocated.
 //! **From.** LLFree §5.1, but a thread's part does not depend on how many threads there are.
 //! **Units.** Nanoseconds for each operation, the mean over threads.
 //! **Failure.** An allocator that has no block left, or refuses one of its own, fails with that.
@@ -16,7 +15,6 @@ use std::time::Duration;
 /// Bulk and random are done again until each thread has done as many.
 const LEAST_OPERATIONS: usize = 1 << 15;
 
-/// A benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loop {
     /// All of a part, and back.
@@ -28,10 +26,8 @@ pub enum Loop {
 }
 
 impl Loop {
-    /// Every one, in the order in which they are done.
     pub const ALL: [Self; 3] = [Self::Bulk, Self::Random, Self::Repeat];
 
-    /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bulk => "bulk",
@@ -41,27 +37,18 @@ impl Loop {
     }
 }
 
-/// Mean times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Times {
-    /// Of which loop.
     pub of: Loop,
-    /// An allocation.
     pub ns_per_get: Option<f64>,
-    /// A free.
     pub ns_per_put: Option<f64>,
-    /// Both.
     pub ns_per_pair: Option<f64>,
 }
 
-/// A run of benchmarks.
 #[derive(Clone, Copy, Debug)]
 pub struct Loops<'a> {
-    /// The loops.
     pub of: &'a [Loop],
-    /// The order of all blocks.
     pub order: u32,
-    /// Threads.
     pub threads: usize,
     /// Blocks of each thread.
     pub blocks: usize,

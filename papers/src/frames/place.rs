@@ -1,8 +1,6 @@
-//! An array that stands for the frames' own memory, or for Linux's array of `struct page`: a cache
-//! line for each frame.
+//! What stands for the frames' memory, or for Linux's `struct page`s: a cache line for each.
 //!
-//! **What.** A [`Place`] has room for two links and a mark. A [`Chain`] is a doubly linked list of
-//! places.
+//! **What.** A [`Place`] has two links and a mark. A [`Chain`] is a doubly linked list of them.
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
 //! **Threads.** All accesses are relaxed: the holder of the chain's lock uses it.
 
@@ -34,7 +32,6 @@ pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }
 
-/// A doubly linked list.
 #[derive(Debug)]
 pub struct Chain {
     first: AtomicU32,
@@ -48,23 +45,19 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// The first frame.
     pub fn first(&self) -> Option<u32> {
         Some(self.first.load(Relaxed)).filter(|frame| *frame != NONE)
     }
 
-    /// The last frame.
     pub fn last(&self) -> Option<u32> {
         Some(self.last.load(Relaxed)).filter(|frame| *frame != NONE)
     }
 
-    /// Puts a frame before all others.
     pub fn push_first(&self, places: &[Place], frame: u32) {
         let next = self.first.load(Relaxed);
         self.link(places, NONE, frame, next);
     }
 
-    /// Puts a frame behind all others.
     pub fn push_last(&self, places: &[Place], frame: u32) {
         let previous = self.last.load(Relaxed);
         self.link(places, previous, frame, NONE);
@@ -95,7 +88,8 @@ impl Chain {
         if frame == NONE { &self.last } else { &places[frame as usize].previous }
     }
 
-    /// The frames, first to last.
+    /// First to last.
+    #[cfg(test)]
     pub fn iter<'a>(&self, places: &'a [Place]) -> impl Iterator<Item = u32> + 'a {
         let next = |frame: &u32| Some(places[*frame as usize].next.load(Relaxed)).filter(|frame| *frame != NONE);
         std::iter::successors(self.first(), next)

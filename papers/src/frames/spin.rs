@@ -1,8 +1,7 @@
 //! A lock that is waited for by looking at it.
 //!
-//! **What.** Test, then test-and-set; a long wait yields, so that a holder without a processor gets
-//! one.
-//! **From.** The zone lock of LLFree §2, and ListLocked's.
+//! **What.** Test, then test-and-set; a long wait yields to a holder without a processor.
+//! **From.** The zone lock of LLFree §2, and of its list with a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,7 +17,6 @@ pub struct Spin(AtomicBool);
 pub struct Held<'a>(&'a Spin);
 
 impl Spin {
-    /// Waits for it.
     #[inline]
     pub fn lock(&self) -> Held<'_> {
         // ORDERING: pairs with the Release of `drop`, which ends what the last holder did.

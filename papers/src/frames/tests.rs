@@ -98,7 +98,7 @@ fn every_design_hands_out_all_that_it_has() {
 
 #[test]
 fn the_list_of_a_processor_is_its_own() {
-    let list = ListLocal::new(10, 0, 2);
+    let list = List::new(10, 0, Local::new(2));
     let of = |processor| std::iter::from_fn(|| list.get(request(0, processor))).collect::<Vec<_>>();
     assert_eq!((of(0), of(1)), ((0..5).collect(), (5..10).collect()));
     assert!(list.put(7, request(0, 0)));

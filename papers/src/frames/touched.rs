@@ -14,7 +14,6 @@ use craton_lab::arrays::{Array, Arrays, LINE, Value};
 /// A level's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
-    /// Which.
     pub name: &'static str,
     /// Bytes, as the zone's sizes say.
     pub bytes: usize,

@@ -5,12 +5,9 @@
 
 use craton_lab::rng::Rng;
 
-/// A kind of object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kind {
-    /// Its name.
     pub name: String,
-    /// Bytes of one.
     pub bytes: usize,
     /// It has locks, lists or counts that a constructor makes.
     pub constructed: bool,

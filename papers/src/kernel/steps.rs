@@ -22,10 +22,8 @@ const REST: usize = 60;
 /// The mean life of a process that never ends, in seconds.
 const DAEMON: f64 = 1e9;
 
-/// What happens, in order.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// It.
     pub ops: Vec<Op>,
     /// Places for objects that it uses.
     pub places: usize,
@@ -34,7 +32,7 @@ pub struct Trace {
 impl Trace {
     /// The steps on a machine `scale` times as large as one of 16 MB (1 or more).
     pub fn new(kinds: &[Kind], scale: usize, seed: u64) -> Self {
-        let mut machine = Machine::new(scale, seed);
+        let mut machine = Machine { rng: Rng::new(seed, 0), scale, ..Machine::default() };
         machine.boot(kinds);
         machine.rest();
         machine.spike();
@@ -62,6 +60,7 @@ struct File {
     used: u64,
 }
 
+#[derive(Default)]
 struct Machine {
     ops: Vec<Op>,
     places: u32,
@@ -81,23 +80,6 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(scale: usize, seed: u64) -> Self {
-        Self {
-            ops: Vec::new(),
-            places: 0,
-            free: Vec::new(),
-            rng: Rng::new(seed, 0),
-            scale,
-            now: 0,
-            ends: BTreeMap::new(),
-            running: 0,
-            files: HashMap::new(),
-            uses: VecDeque::new(),
-            use_count: 0,
-            brief: BTreeMap::new(),
-        }
-    }
-
     fn get(&mut self, kind: u16) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places += 1;

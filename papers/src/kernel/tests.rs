@@ -1,5 +1,5 @@
 use super::*;
-use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo, Sized};
+use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo};
 use std::collections::HashSet;
 
 #[test]
@@ -40,9 +40,9 @@ fn slabs_waste_less_than_powers_of_two_and_their_parts_make_up_the_whole() {
         let unasked: usize = held.unasked.unwrap().named().iter().map(|(_, bytes)| bytes).sum();
         assert_eq!(unasked, held.consumed - held.requested);
     }
-    let bsd = play(&trace, &kinds, &mut Sized::new(PowerOfTwo::new(arena()), &kinds)).unwrap();
-    let svr4 = play(&trace, &kinds, &mut Sized::new(LazyBuddy::new(arena()), &kinds)).unwrap();
-    let sunos = play(&trace, &kinds, &mut Sized::new(FastFits::new(arena()), &kinds)).unwrap();
+    let bsd = play(&trace, &kinds, &mut PowerOfTwo::new(arena())).unwrap();
+    let svr4 = play(&trace, &kinds, &mut LazyBuddy::new(arena())).unwrap();
+    let sunos = play(&trace, &kinds, &mut FastFits::new(arena())).unwrap();
     for step in 0..STEPS.len() {
         assert!(slabs[step].fragmentation() < bsd[step].fragmentation());
         assert!(slabs[step].requested == sunos[step].requested && slabs[step].requested == svr4[step].requested);

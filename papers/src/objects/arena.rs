@@ -1,20 +1,17 @@
 //! Pages for the allocators that are compared.
 //!
-//! **What.** A fixed range of memory, handed out by runs of pages, the lowest first. Places are
-//! named by their offset; allocators link free memory through [`Arena::word`] and
-//! [`Arena::set_word`].
+//! **What.** A fixed range of memory, handed out by runs of pages, the lowest first. Offsets name
+//! places; free memory is linked by [`Arena::word`] and [`Arena::set_word`].
 //! **Unsafe.** Owns the memory, and reads and writes it.
 
 use craton_base::PAGE_SIZE;
 use craton_slab::object::PageSupplier;
 use std::alloc::Layout;
 
-/// No place.
 pub(super) const NONE: usize = usize::MAX;
 /// What an arena's first byte is aligned to: the largest run of pages that is aligned to its size.
 const ALIGN: usize = 64 * PAGE_SIZE;
 
-/// Memory for one allocator.
 #[derive(Debug)]
 pub struct Arena {
     base: *mut u8,
@@ -56,7 +53,6 @@ impl Arena {
         Layout::from_size_align(bytes + ALIGN, 8).expect("an arena is smaller than the address space")
     }
 
-    /// Pages of the arena.
     pub fn pages(&self) -> usize {
         self.used.len()
     }
@@ -94,13 +90,11 @@ impl Arena {
         self.least = self.least.min(first);
     }
 
-    /// The address of an offset.
     #[inline]
     pub(super) fn pointer(&self, at: usize) -> *mut u8 {
         self.base.wrapping_add(at)
     }
 
-    /// The offset of an address.
     #[inline]
     pub(super) fn offset(&self, at: *mut u8) -> usize {
         at as usize - self.base as usize

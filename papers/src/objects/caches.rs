@@ -1,13 +1,12 @@
-//! A kernel's heap: Craton's caches of objects, or one of the allocators to compare with.
+//! Craton's caches of objects as a kernel's heap.
 //!
 //! **What.** [`Caches`] has slabs of `craton-slab` for each kind of object on one [`Arena`], and
-//! returns idle ones as its [`Policy`] says; [`Sized`] serves each kind by its size from a
-//! [`Store`].
+//! returns idle ones as its [`Policy`] says.
 //! **From.** Bonwick94 §3.1: objects without a cache of their own come from caches by size, here
 //! the size classes of Craton's malloc.
 //! **Unsafe.** Returns objects that the caller says are its own.
 
-use super::{Arena, Store};
+use super::Arena;
 use crate::kernel::{Heap, Kind};
 use craton_base::PAGE_SIZE;
 use craton_slab::object::{ObjectLayout, ObjectSlabs};
@@ -46,7 +45,6 @@ pub struct Unasked {
 }
 
 impl Unasked {
-    /// Each part with its name.
     pub fn named(self) -> [(&'static str, usize); 5] {
         [
             ("rounding", self.rounding),
@@ -58,7 +56,6 @@ impl Unasked {
     }
 }
 
-/// Craton's caches of objects.
 #[derive(Debug)]
 pub struct Caches {
     arena: Arena,
@@ -96,7 +93,6 @@ impl Caches {
         Ok(Self { arena, caches, of, interval_s: policy.interval_s, seconds: 0 })
     }
 
-    /// Where the memory is that nobody asked for.
     pub fn unasked(&self, requested: usize) -> Unasked {
         let mut parts = Unasked::default();
         let (mut out, mut slabs_bytes) = (0, 0);
@@ -126,13 +122,13 @@ impl Caches {
 
 impl Heap for Caches {
     #[inline]
-    fn get(&mut self, kind: usize) -> Option<*mut u8> {
+    fn get(&mut self, kind: usize, _: usize) -> Option<*mut u8> {
         // SAFETY: the arena is the supplier of all.
         unsafe { self.caches[self.of[kind]].take(&mut self.arena) }.map(|taken| taken.object())
     }
 
     #[inline]
-    unsafe fn put(&mut self, kind: usize, object: *mut u8) {
+    unsafe fn put(&mut self, kind: usize, object: *mut u8, _: usize) {
         let slabs = &mut self.caches[self.of[kind]];
         let constructed = slabs.layout().is_constructed();
         // SAFETY: as the caller says.
@@ -163,40 +159,5 @@ impl Heap for Caches {
 
     fn check(&self) -> Result<(), String> {
         self.caches.iter().try_for_each(|slabs| slabs.check().map_err(|broken| format!("{broken:?}")))
-    }
-}
-
-/// A store that serves each kind by its size.
-#[derive(Debug)]
-pub struct Sized<S> {
-    store: S,
-    bytes: Vec<usize>,
-}
-
-impl<S: Store> Sized<S> {
-    /// For these kinds.
-    pub fn new(store: S, kinds: &[Kind]) -> Self {
-        Self { store, bytes: kinds.iter().map(|kind| kind.bytes).collect() }
-    }
-}
-
-impl<S: Store> Heap for Sized<S> {
-    #[inline]
-    fn get(&mut self, kind: usize) -> Option<*mut u8> {
-        self.store.get(self.bytes[kind])
-    }
-
-    #[inline]
-    unsafe fn put(&mut self, kind: usize, object: *mut u8) {
-        // SAFETY: as the caller says.
-        unsafe { self.store.put(object, self.bytes[kind]) }
-    }
-
-    fn consumed(&self) -> usize {
-        self.store.consumed()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.store.check()
     }
 }

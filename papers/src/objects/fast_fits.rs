@@ -3,11 +3,9 @@
 //! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which
 //! SunOS 4.1.3 has. Free blocks are the nodes of a Cartesian tree: by address from left to right,
 //! by size from the root down. *Leftmost fit* takes the block of the lowest address that is long
-//! enough. A freed block merges with its neighbours at once. Where we differ: whole pages within a
-//! free block go back.
+//! enough. A freed block merges with its neighbours at once. Ours gives whole free pages back.
 //! **State.** A node lies in its block's first two words: left and right son (32 bits each, in
-//! units of 16 bytes) and the length. Blocks have no headers: a caller that frees one gives its
-//! length.
+//! units of 16 bytes) and the length. Blocks have no headers.
 //! **Cost.** As many steps as the tree is deep there, each on another line.
 //! **Unsafe.** Trusts what [`Store::put`] is given.
 
@@ -44,7 +42,6 @@ impl FastFits {
         Self { arena, root: NIL, free: 0 }
     }
 
-    /// Left and right son.
     #[inline]
     fn sons(&self, node: u32) -> (u32, u32) {
         let word = self.arena.word(node as usize * UNIT);
@@ -194,8 +191,6 @@ fn units(bytes: usize) -> u32 {
 }
 
 impl Store for FastFits {
-    const NAME: &'static str = "fast fits";
-
     fn get(&mut self, bytes: usize) -> Option<*mut u8> {
         let len = units(bytes);
         let (mut edge, mut at) = (Edge::Root, self.root);

@@ -8,21 +8,15 @@
 //! - reclaiming, 1: the block becomes globally free;
 //! - accelerated, 0: so does a locally free one besides.
 //!
-//! Where we differ: one pool of chunks of two pages, which go back when they are whole; SVr4 has
-//! two.
+//! Where we differ: one pool of chunks of two pages, which go back when whole; SVr4 has two.
 //! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks
 //! first, and a bit for each place of a block: globally free. Blocks have no headers.
 //! **Unsafe.** Trusts what [`Store::put`] is given.
 
-use super::Store;
 use super::arena::{Arena, NONE};
-use craton_base::{PAGE_SHIFT, PAGE_SIZE};
+use super::{LEAST, MOST, SIZES, Store, bytes_of, size_for};
+use craton_base::PAGE_SIZE;
 
-/// log2 of the smallest block.
-const LEAST: u32 = 4;
-/// log2 of a chunk.
-const MOST: u32 = PAGE_SHIFT + 1;
-const SIZES: usize = (MOST - LEAST + 1) as usize;
 const CHUNK: usize = 1 << MOST;
 
 /// Blocks of one size.
@@ -44,18 +38,7 @@ pub struct LazyBuddy {
     sizes: Vec<Size>,
 }
 
-#[inline]
-fn size_for(bytes: usize) -> usize {
-    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
-}
-
-#[inline]
-fn bytes_of(size: usize) -> usize {
-    1 << (size as u32 + LEAST)
-}
-
 impl LazyBuddy {
-    /// An allocator on an arena of its own.
     pub fn new(arena: Arena) -> Self {
         let bytes = arena.pages() * PAGE_SIZE;
         let size = |size| Size {
@@ -70,6 +53,7 @@ impl LazyBuddy {
     }
 
     /// Blocks that are locally free, and globally.
+    #[cfg(test)]
     pub fn free_blocks(&self) -> (usize, usize) {
         self.sizes.iter().fold((0, 0), |(local, global), size| (local + size.local, global + size.global))
     }
@@ -183,8 +167,6 @@ impl LazyBuddy {
 }
 
 impl Store for LazyBuddy {
-    const NAME: &'static str = "lazy buddy";
-
     #[inline]
     fn get(&mut self, bytes: usize) -> Option<*mut u8> {
         if bytes > CHUNK {

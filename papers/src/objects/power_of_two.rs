@@ -3,21 +3,15 @@
 //! **From.** McKusick & Karels, "Design of a General Purpose Memory Allocator for the 4.3BSD UNIX
 //! Kernel", USENIX Summer 1988. A request is rounded up to a power of two and served from that
 //! size's list, which is filled from a page at a time; an array has each page's size, so that
-//! memory has no headers. More than two pages are rounded to whole pages and go back when freed;
-//! smaller memory never does.
+//! memory has no headers. More than two pages are whole pages and go back when freed; smaller
+//! memory never does.
 //! **State.** A list for each size from 16 bytes to two pages, the last freed first, linked through
 //! the first word; for each page its size as a power of two, or its number of pages.
 //! **Unsafe.** Trusts what [`Store::put`] is given.
 
-use super::Store;
 use super::arena::{Arena, NONE};
-use craton_base::{PAGE_SHIFT, PAGE_SIZE};
-
-/// log2 of the smallest size.
-const LEAST: u32 = 4;
-/// log2 of the largest size that is kept on a list.
-const MOST: u32 = PAGE_SHIFT + 1;
-const SIZES: usize = (MOST - LEAST + 1) as usize;
+use super::{MOST, SIZES, Store, bytes_of, size_for};
+use craton_base::PAGE_SIZE;
 
 /// The allocator of 4.4BSD.
 #[derive(Debug)]
@@ -31,18 +25,7 @@ pub struct PowerOfTwo {
     count: [usize; SIZES],
 }
 
-/// The place of a size in the lists.
-#[inline]
-fn list_of(bytes: usize) -> usize {
-    (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
-}
-
-fn bytes_of(list: usize) -> usize {
-    1 << (list as u32 + LEAST)
-}
-
 impl PowerOfTwo {
-    /// An allocator on an arena of its own.
     pub fn new(arena: Arena) -> Self {
         Self { usage: vec![0; arena.pages()], arena, free: [NONE; SIZES], count: [0; SIZES] }
     }
@@ -73,14 +56,12 @@ impl PowerOfTwo {
 }
 
 impl Store for PowerOfTwo {
-    const NAME: &'static str = "power-of-two";
-
     #[inline]
     fn get(&mut self, bytes: usize) -> Option<*mut u8> {
         if bytes > 1 << MOST {
             return self.get_pages(bytes);
         }
-        let list = list_of(bytes);
+        let list = size_for(bytes);
         let mut at = self.free[list];
         if at == NONE {
             at = self.fill(list)?;

@@ -4,8 +4,7 @@
 //! compared. The scripts in `real/` start the server.
 //!
 //! **State.** Two batches are under way over one connection: the server finds the next one waiting.
-//! Two batches fit the socket's buffers in both directions, so that neither side waits for the
-//! other to read.
+//! Both fit the socket's buffers, so that neither side waits for the other to read.
 //!
 //! **Failure.** A wrong answer ends it, with what was expected and what came. So does a server that
 //! says nothing for [`PATIENCE`], or has ended.
@@ -122,7 +121,6 @@ pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Re
 /// Requests that are sent together, and the answer to them.
 #[derive(Default)]
 struct Batch {
-    /// The number of the first one.
     first: u64,
     request: Vec<u8>,
     answer: Vec<u8>,

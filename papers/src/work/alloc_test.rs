@@ -1,8 +1,7 @@
 //! Random replacement in a large array of slots.
 //!
-//! **What.** Each step picks a slot: frees the block in it, or fills it with one of random size. A
-//! few slots change all the time and most hardly ever, so that blocks of all ages lie between each
-//! other.
+//! **What.** Each step picks a slot: frees the block in it, or fills it with one of random size.
+//! Few slots change all the time, most hardly ever: blocks of all ages lie side by side.
 //! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018): slots by
 //! Pareto's law, sizes to 1 KiB, each power of two half as likely as the one before. Ours draws
 //! whole numbers, and writes both ends of a block where the original clears all of it.
@@ -26,7 +25,6 @@ const LEVELS: u32 = 6;
 /// The largest power of two of a size.
 const LARGEST: u32 = 10;
 
-/// One thread's work.
 fn steps(rng: &mut Rng, count: u64) -> u64 {
     let mut held: Vec<Option<Block>> = Vec::new();
     held.resize_with(SLOTS as usize, || None);

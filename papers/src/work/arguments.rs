@@ -1,5 +1,4 @@
-//! The options of `craton-work`, read by hand: an argument parser would be in the figures of the
-//! programs measured.
+//! The options of `craton-work`, read by hand: an argument parser would be in the figures.
 //!
 //! **Failure.** A message that names the option, the value and what may be given.
 

@@ -4,8 +4,7 @@
 //! the masses from below; moves every body by the pull of the cells; and drops the tree. So tens of
 //! thousands of small nodes live for a step and die together.
 //! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324,
-//! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), which Hoard's evaluation and mimalloc-bench
-//! run.
+//! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), as Hoard and mimalloc-bench.
 //! **State.** Sums in a fixed order, with no operation but + − × ÷ √: the same on any machine.
 //! **Units.** The cube in which the bodies start has side 1, and the gravitational constant is 1.
 
@@ -20,11 +19,9 @@ pub fn run(load: &Load) -> u64 {
     bodies.iter().flat_map(|body| body.at).fold(0, |sum, x| sum.wrapping_mul(31).wrapping_add(x.to_bits()))
 }
 
-/// Bodies.
 const BODIES: usize = 20_000;
 /// Steps of the full load.
 const STEPS: u64 = 40;
-/// Time of a step.
 const STEP: f64 = 0.001;
 /// A cell counts as one body when its side is below so many times its distance.
 const OPENING: f64 = 1.2;

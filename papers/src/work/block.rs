@@ -9,7 +9,6 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// Bytes of a stamp.
 const STAMP: usize = size_of::<u64>();
 
 /// An allocation with a stamp at both ends.
@@ -91,12 +90,10 @@ impl Filled {
         Self(block)
     }
 
-    /// Its bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
-    /// What stands at both ends, in one number.
     pub fn ends(&self) -> u64 {
         self.0.ends()
     }

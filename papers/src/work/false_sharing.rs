@@ -2,8 +2,7 @@
 //!
 //! **What.** Each thread takes a small object, writes to it many times, and frees it, over and
 //! over. An allocator that gives objects of one cache line to two threads makes them fight for it:
-//! by itself in `cache-thrash`, in `cache-scratch` after the threads freed objects that one thread
-//! had allocated.
+//! at once in `cache-thrash`; in `cache-scratch` after they freed objects of one thread.
 //! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications"
 //! (ASPLOS 2000), §7: active and passive false sharing.
 

@@ -4,8 +4,7 @@
 //! the live ones, After allocates objects of another distribution. Before and After each allocate
 //! five units of memory, and free random objects so that the live data stay within one unit.
 //! **From.** NVAlloc (Dang et al., ASPLOS 2022) §3.2 and Table 1, after RAMCloud's log-structured
-//! memory (Rumble et al., FAST 2014). The paper's unit is 1 GB; ours is 64 MiB at full load, 1 GiB
-//! at 1600 %.
+//! memory (Rumble et al., FAST 2014). The paper's unit is 1 GB; ours is 64 MiB at full load.
 //! **Cost.** The list of the live objects, 16 B for each, has its final size from the start and
 //! takes no part in the fragmentation; [`Outcome::list_bytes`] counts it.
 
@@ -41,7 +40,6 @@ const ALLOCATED: u64 = 5;
 /// The load in percent at which the unit is the paper's.
 pub const PAPER_PERCENT: u64 = 1600;
 
-/// The four workloads' names.
 pub const NAMES: [&str; 4] = ["fragbench-w1", "fragbench-w2", "fragbench-w3", "fragbench-w4"];
 
 /// What the workload of that name holds at its peak under a load: the bytes of the live objects, and those of the list of
@@ -55,7 +53,6 @@ pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
     Some((unit, objects * size_of::<Filled>() as u64))
 }
 
-/// The row of the workload of that name.
 fn row(name: &str) -> Option<&'static Row> {
     Some(&ROWS[NAMES.iter().position(|n| *n == name)?])
 }
@@ -75,12 +72,6 @@ pub struct Outcome {
     pub list_bytes: u64,
 }
 
-/// What the workload of that name does with this load; none if the name is not one of fragbench's four. The peak of a
-/// process's resident memory, less `list_bytes`, divided by `peak_bytes` says what the allocator costs.
-pub fn outcome(name: &str, load: &Load) -> Option<Outcome> {
-    row(name).map(|row| run(row, load))
-}
-
 pub(super) fn run(row: &Row, load: &Load) -> Outcome {
     let mut heap = Heap::new(row, load);
     heap.allocate(row.before);
@@ -94,7 +85,6 @@ pub(super) fn run(row: &Row, load: &Load) -> Outcome {
     heap.outcome
 }
 
-/// The live objects.
 struct Heap {
     rng: Rng,
     unit_bytes: u64,

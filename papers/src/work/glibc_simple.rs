@@ -36,9 +36,7 @@ const BLOCKS: u64 = 850_000;
 /// The order in which a batch is freed.
 #[derive(Clone, Copy)]
 enum Order {
-    /// The first allocated first.
     First,
-    /// The last allocated first.
     Last,
     /// Every second one leaves a gap between two that stay.
     EvenThenOdd,

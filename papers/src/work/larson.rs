@@ -1,8 +1,7 @@
 //! A server whose threads hand their connections on.
 //!
 //! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a
-//! new thread inherits the slots: most blocks are freed by another thread than the one that
-//! allocated them.
+//! new thread inherits the slots: most blocks are freed by another one.
 //! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM
 //! 1998), with a fixed number of replacements. Sizes of `larson-small` are mimalloc-bench's, those
 //! of `larson-large` NVAlloc's (§6.1).
@@ -59,7 +58,6 @@ fn run(kind: &Kind, load: &Load) -> u64 {
     })
 }
 
-/// The life of one thread.
 fn replace(kind: &Kind, mut estate: Estate) -> Estate {
     let count = estate.left.min(kind.each);
     for _ in 0..count {

@@ -1,8 +1,7 @@
 //! Large blocks that come and go.
 //!
 //! **What.** Each step frees the block of a random slot and puts one of another size, 0.5 to 25
-//! MiB, in its place. What an allocator returned to the system it must request again, with a fault
-//! for each page.
+//! MiB, in its place. What went back to the system must be had again, with a fault for each page.
 //! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen). Ours holds several blocks, varies
 //! the size, writes all of it, and reads a word of each page back.
 
@@ -26,9 +25,7 @@ pub fn run(load: &Load) -> u64 {
 const SLOTS: usize = 5;
 /// Steps of the full load.
 const STEPS: u64 = 600;
-/// The smallest block.
 const SMALLEST: u32 = 512 << 10;
-/// The largest block.
 const LARGEST: u32 = 25 << 20;
 
 fn size(rng: &mut Rng) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! **What.** Waves of short-lived threads: each allocates objects of many sizes, frees most of
 //! them, leaves some to later threads, and frees what it finds. What a thread cached must reach
-//! others when it ends.
+//! others.
 //! **From.** mimalloc-bench's mleak, by its description.
 
 use super::Load;
@@ -27,7 +27,6 @@ const THREADS: u64 = 5000;
 const OBJECTS: usize = 400;
 const LEFT: usize = 20;
 
-/// The life of one thread.
 fn live(rng: &mut Rng, left: &Mutex<Vec<Filled>>) -> u64 {
     let mut objects: Vec<Filled> = (0..OBJECTS).map(|_| Filled::new(size(rng), rng.next())).collect();
     let stay = objects.drain(..LEFT).collect();

@@ -1,8 +1,7 @@
 //! Objects that outlive rounds, threads and owners.
 //!
 //! **What.** In each round new threads allocate objects, mostly small ones, keep a part of them,
-//! free others, and swap what they keep through a shared array: so objects move to threads that
-//! live later.
+//! free others, and swap what they keep through a shared array, to threads that live later.
 //! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
 //! action", 2019).
 
@@ -33,7 +32,6 @@ const PLACES: u32 = 500;
 /// Objects that a thread swaps at a time.
 const SWAPPED: usize = 32;
 
-/// The life of one thread.
 fn stress(rng: &mut Rng, objects: u64, places: &[Mutex<Vec<Filled>>]) -> u64 {
     let mut sum = 0u64;
     let mut kept: Vec<Filled> = Vec::new();

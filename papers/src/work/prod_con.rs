@@ -1,13 +1,11 @@
 //! Threads that allocate what other threads free, so that the memory has to find its way back.
 //!
 //! **What.** A producer allocates blocks and sends them in batches, a consumer reads and frees
-//! them. In `prod-con` each pair has its own channel and blocks of 64 B; in `xmalloc` all share one
-//! channel, and sizes differ.
+//! them. In `prod-con` each pair has its channel, and blocks of 64 B; in `xmalloc` all share one.
 //!
 //! **From.** NVAlloc §6.1 (Prod-con), after Schneider, Antonopoulos and Nikolopoulos, "Scalable
 //! locality-conscious multithreaded memory allocation" (ISMM 2006); Lever and Boreham, "malloc()
-//! performance in a multithreaded Linux environment" (USENIX 2000), as xmalloc-test of
-//! mimalloc-bench runs it.
+//! performance in a multithreaded Linux environment" (USENIX 2000), as mimalloc-bench has it.
 //!
 //! **Units.** Batches; sizes in bytes.
 

@@ -1,10 +1,8 @@
 //! Random sizes in loops, some freed by other threads.
 //!
 //! **What.** Each loop frees some of the thread's slots in one stride and fills them again, with
-//! sizes of a linear or an exponential distribution; now and then it sends a set of blocks to the
-//! next thread.
-//! **From.** Jansson's rpmalloc-benchmark (rptest), by its description; sizes from 16 B to 8 KiB
-//! here.
+//! sizes of a linear or an exponential distribution; now and then a set goes to the next thread.
+//! **From.** Jansson's rpmalloc-benchmark (rptest), by its description.
 //! **Threads.** A bounded channel from each thread to the next.
 
 use super::Load;

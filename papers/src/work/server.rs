@@ -7,8 +7,7 @@
 //! **From.** No paper's: the mixture that they all describe of servers.
 //! **State.** Worker `w` of `n` handles the requests `w, w + n, …`, each made from the seed and its
 //! number: the checksum depends on neither the threads' timing nor the allocator.
-//! **Threads.** Each worker sends to the next in a ring and never waits: it frees what does not
-//! fit.
+//! **Threads.** Each worker sends to the next one, and frees what does not fit.
 
 mod worker;
 
@@ -20,29 +19,24 @@ pub fn serve(load: &Load) -> u64 {
     run(&Config { workers: load.threads, requests: load.of(350_000), seed: load.seed, live_mb: 60 }).checksum
 }
 
-/// What to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Threads that handle requests, at least 1.
     pub workers: usize,
     /// Requests in total, over all workers.
     pub requests: u64,
-    /// Where the random numbers start.
     pub seed: u64,
     /// Live data in the caches at the top of the day, in MiB, over all workers; at least 1.
     pub live_mb: usize,
 }
 
-/// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Requests handled.
     pub requests: u64,
     /// The same for the same requests, seed, workers and live data.
     pub checksum: u64,
 }
 
-/// Runs the workload.
 pub fn run(config: &Config) -> Outcome {
     let workers = config.workers.max(1);
     let outcomes = each(ring(workers, worker::QUEUE), |(number, receiver, sender)| {

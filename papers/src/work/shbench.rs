@@ -1,10 +1,8 @@
 //! Many sizes, freed in many orders.
 //!
 //! **What.** A thread allocates batches of blocks of 1 to 1000 B and frees them in several orders:
-//! every third at once, newest first, oldest first, at random. In `sh8` threads also exchange
-//! blocks.
-//! **From.** MicroQuill's SmartHeap benchmarks sh6bench and sh8bench, by their descriptions;
-//! NVAlloc §6.1.
+//! every third at once, newest, oldest, or any first. In `sh8` threads also exchange blocks.
+//! **From.** MicroQuill's sh6bench and sh8bench, by their descriptions; NVAlloc §6.1.
 //! **Threads.** `sh6` shares nothing, `sh8` one bounded channel of blocks.
 
 use super::Load;

@@ -2,11 +2,14 @@
 //!
 //! **What.** `craton` is built beside the programs of these tests, and the library once, optimized, where `make build` makes it too.
 
+#[path = "../../../crates/cli/tests/common/said.rs"]
+mod said;
+
+pub use said::*;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// A program of this package, beside which `craton` is built.
@@ -50,43 +53,6 @@ pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
         command.env_remove(variable);
     }
     command
-}
-
-/// The command without the signals that whoever runs the tests ignores: a shell does so for what it runs behind `&`.
-pub fn heeding_signals(command: &mut Command) -> &mut Command {
-    let heed = || {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // SAFETY: a system call that is allowed between fork and exec.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        Ok(())
-    };
-    // SAFETY: the function makes system calls only.
-    unsafe { command.pre_exec(heed) }
-}
-
-/// What a command that has ended said.
-pub struct Said {
-    /// Its exit status; 128 and the signal's number after a signal.
-    pub status: i32,
-    /// Standard output.
-    pub out: String,
-    /// Standard error.
-    pub err: String,
-}
-
-/// Runs to the end.
-pub fn said(command: &mut Command) -> Said {
-    into_said(command.output().expect("the command starts"))
-}
-
-/// What the output of a command that has ended holds.
-pub fn into_said(output: Output) -> Said {
-    Said {
-        status: output.status.code().or(output.status.signal().map(|s| 128 + s)).unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
 }
 
 /// A directory for a test, removed when dropped.

@@ -59,7 +59,7 @@ static void no_ratchet(void) {
         fprintf(stderr, "round %d: %zu KiB full, %zu KiB empty\n", round, full - before, rss_kib() - before);
         CHECK(full < before + 150 * 1024 * 5 / 4 + MAY_STAY_KIB / 2);
     }
-    usleep(2600000);
+    usleep(6500000);
     for (int i = 0; i < 10; i++)
         free(malloc(4 * MIB));
     fprintf(stderr, "at the end: %zu KiB\n", rss_kib() - before);

@@ -1,7 +1,7 @@
 //! What the library does by itself, with a thread or without, and that programs do not come to grief over it.
 //!
-//! Memory goes back after minutes, as demand of the last five is kept. `make test` shows this on a clock that runs sixty times as
-//! fast (`c/fast_clock.c`), and `make nightly` also on the machine's.
+//! Memory goes back after seconds, as demand of the last five is kept. `make test` shows this on a clock that runs sixty times
+//! as fast (`c/fast_clock.c`), and `make nightly` also on the machine's.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
@@ -78,14 +78,24 @@ fn a_program_that_goes_on_gives_memory_back_without_a_thread() {
 }
 
 #[test]
-#[ignore = "nightly: minutes of the machine's clock"]
-fn a_program_that_sleeps_for_minutes_gets_a_thread_that_gives_memory_back() {
+fn a_program_that_sleeps_beside_a_sleeping_thread_gives_memory_back() {
+    served_on_a_fast_clock("helper", "");
+}
+
+#[test]
+fn a_program_whose_thread_began_when_its_heap_had_grown_gives_memory_back() {
+    served_on_a_fast_clock("late_helper", "");
+}
+
+#[test]
+#[ignore = "nightly: seconds of the machine's clock"]
+fn a_program_that_sleeps_for_seconds_gets_a_thread_that_gives_memory_back() {
     served("sleeps", "");
 }
 
 #[test]
-#[ignore = "nightly: minutes of the machine's clock"]
-fn a_program_that_goes_on_for_minutes_gives_memory_back_without_a_thread() {
+#[ignore = "nightly: seconds of the machine's clock"]
+fn a_program_that_goes_on_for_seconds_gives_memory_back_without_a_thread() {
     served("goes_on_alone", "background=inline");
 }
 

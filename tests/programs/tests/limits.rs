@@ -190,7 +190,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
             "page_heap=buddy",
             "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
         ),
-        ("release_rate=-1", "bad value (bytes, such as 512K); ignored"),
+        ("release_rate=-1", "bad value (auto, or bytes, such as 512K); ignored"),
         ("audit_log=0", "bad value (1 to 268435456 entries, until the log is made); ignored"),
         (
             "debug=audits",

@@ -1,8 +1,7 @@
 //! Blocks of documents, written from the tables of `craton-tables` and from records.
 //!
 //! **What.** The table of figures, options, counters, and the struct fields in `craton.h`, each
-//! between two marks. `cargo xtask tidy --fix` writes the blocks, `cargo xtask tidy` refuses a
-//! stale one.
+//! between two marks. `cargo xtask tidy --fix` writes the blocks; without it a stale one fails.
 
 use super::Complaint;
 use super::files::File;

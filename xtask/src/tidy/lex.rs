@@ -1,8 +1,7 @@
 //! A Rust file as tokens, and its comments by line.
 //!
 //! **What.** Enough of Rust's lexical grammar to tell code from strings and comments: nested block
-//! comments, raw strings, characters beside lifetimes. Strings and characters become the token
-//! `""`.
+//! comments, raw strings, characters beside lifetimes. Strings and characters become `""`.
 
 /// A token of code: a word, a number, `""`, or one mark.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 //! **What.** For each crate below `crates/`, the graph of files and the paths by which they name
 //! each other, without tests. Re-exported names count for the declaring file. No cycle has more
 //! than [`MOST`] files; the layers of a crate in [`ORDERS`] have none: each names only those before
-//! it.
+//! it, and each file has a layer.
 
 use super::files::File;
 use super::lex::Source;
@@ -14,84 +14,20 @@ use std::fmt::Write;
 const MOST: usize = 8;
 
 /// Crates with layers, from the bottom up. A module below a named one belongs to its layer.
-const ORDERS: [(&str, &[&str]); 2] = [
+const ORDERS: [(&str, &str); 2] = [
     (
         "heap",
-        &[
-            "misuse",
-            "hooks",
-            "mark",
-            "page_map",
-            "page_heap",
-            "gate",
-            "record",
-            "search",
-            "shard",
-            "huge",
-            "thread_cache",
-            "heap",
-            "spans",
-            "limits",
-            "morph",
-            "central",
-            "large",
-            "huge_object",
-            "owned",
-            "find",
-            "refill",
-            "beyond",
-            "cpu_cache",
-            "maintain",
-            "census",
-            "shape",
-            "model",
-        ],
+        "misuse hooks mark page_map page_heap gate record search shard huge thread_cache heap kept spans limits \
+         morph central large huge_object owned find refill beyond cpu_cache maintain census shape",
     ),
     (
         "malloc",
-        &[
-            "here",
-            "errno",
-            "options::wrong",
-            "options::environment",
-            "observe::text",
-            "observe::segment",
-            "observe::mailbox",
-            "observe::trace",
-            "start::page_heap",
-            "thread::admission",
-            "thread::registry",
-            "thread::nested::area",
-            "govern::background",
-            "govern::limits",
-            "statics",
-            "thread::tls",
-            "thread::mode",
-            "thread::nested",
-            "observe::telemetry",
-            "observe::report",
-            "govern",
-            "hooks",
-            "debug",
-            "thread::leave",
-            "start",
-            "govern::actions",
-            "thread::life",
-            "fork",
-            "front",
-            "observe::recording",
-            "heaps",
-            "caches",
-            "hints",
-            "batch",
-            "sizes",
-            "options",
-            "observe::stats",
-            "observe::json",
-            "observe::inspect",
-            "options::remote",
-            "start::lifecycle",
-        ],
+        "here errno observe thread options::wrong options::environment observe::text observe::segment observe::mailbox \
+         observe::trace start::page_heap thread::admission thread::registry thread::nested::area \
+         govern::background govern::limits statics thread::tls thread::mode thread::nested observe::telemetry observe::report \
+         govern hooks debug thread::leave start govern::actions thread::life fork front observe::recording \
+         heaps caches hints batch sizes options observe::stats observe::json observe::inspect options::remote \
+         start::lifecycle",
     ),
 ];
 
@@ -137,6 +73,20 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
         for (from, to) in upward {
             found.push(Complaint::new(&path, 0, format!("{from} names {to}, which is no layer before it")));
         }
+        for name in unit.order().into_iter().flatten().filter(|name| !unit.has(name)) {
+            found.push(Complaint::new(
+                &path,
+                0,
+                format!("no module is {name}: take it out of ORDERS (xtask/src/tidy/modules.rs)"),
+            ));
+        }
+        for file in unit.without_layer() {
+            found.push(Complaint::new(
+                file,
+                0,
+                "in no layer: give its module a place in ORDERS (xtask/src/tidy/modules.rs)",
+            ));
+        }
     }
     found
 }
@@ -154,9 +104,12 @@ pub fn write(files: &[File]) -> String {
 }
 
 /// The files of a crate from the bottom up, each with those that it names.
-pub fn write_one(files: &[File], name: &str) -> String {
+pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     let units = units(files);
-    let Some(unit) = units.iter().find(|unit| unit.name == name) else { return format!("there is no crate {name}\n") };
+    let Some(unit) = units.iter().find(|unit| unit.name == name) else {
+        let names: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
+        return Err(format!("there is no crate {name}; there are: {}", names.join(", ")));
+    };
     let arrows: Vec<BTreeSet<usize>> = (0..unit.modules.len()).map(|i| unit.arrows_of(i)).collect();
     let mut files: Vec<usize> = (0..arrows.len()).collect();
     // A file reaches more than each file that it names, unless they stand in a circle.
@@ -166,7 +119,16 @@ pub fn write_one(files: &[File], name: &str) -> String {
         let named: Vec<String> = arrows[i].iter().map(|to| path(*to)).collect();
         format!("{}: {}\n", path(i), named.join(" "))
     };
-    files.into_iter().map(line).collect()
+    Ok(files.into_iter().map(line).collect())
+}
+
+/// The files of each crate that are part of it outside of tests and models, with the crate's name.
+pub fn product(files: &[File]) -> Vec<(String, &File)> {
+    let mut found = Vec::new();
+    for Unit { name, modules } in units(files) {
+        found.extend(modules.iter().map(|m| (name.clone(), m.file)));
+    }
+    found
 }
 
 fn units(files: &[File]) -> Vec<Unit<'_>> {
@@ -192,13 +154,43 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
 /// What the `use` declarations of a file name, outside of tests.
 fn uses(source: &Source) -> Vec<Use> {
     let mut found = Vec::new();
+    let depths = depths(source);
     for (i, token) in source.tokens.iter().enumerate() {
         if token.text == "use" && !source.is(i + 1, "<") && !source.lines[token.line].in_test {
             let is_public = i > 0 && (source.is(i - 1, "pub") || source.is(i - 1, ")"));
-            tree(source, i + 1, &[], is_public, &mut found);
+            let mut named = Vec::new();
+            tree(source, i + 1, &[], is_public, &mut named);
+            named.iter_mut().for_each(|u| seen_from_file(&mut u.path, depths[i]));
+            found.append(&mut named);
         }
     }
     found
+}
+
+/// For each token, how many modules with a body in this file lie around it.
+fn depths(source: &Source) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let depth = |i: usize| {
+        ends.retain(|end| *end > i);
+        let depth = ends.len();
+        if source.is(i, "mod") && source.is(i + 2, "{") {
+            ends.push(source.behind_group(i + 2));
+        }
+        depth
+    };
+    (0..source.tokens.len()).map(depth).collect()
+}
+
+/// Turns a path within `depth` such modules into one from the file: each takes up a `super`.
+fn seen_from_file(path: &mut Vec<String>, depth: usize) {
+    let start = usize::from(path.first().is_some_and(|name| name == "self"));
+    let supers = path[start..].iter().take_while(|name| *name == "super").count();
+    if supers.min(depth) > 0 {
+        path.drain(..start + supers.min(depth));
+        if supers <= depth {
+            path.insert(0, "self".to_owned());
+        }
+    }
 }
 
 /// Reads the tree of a `use` at token `i`, behind `before`; returns the index behind it.
@@ -310,6 +302,7 @@ impl Unit<'_> {
             target.is_some_and(|t| self.modules[t].path.last() == u.path.last())
         };
         let mut paths: Vec<Vec<String>> = imports.filter(|u| !is_module(u)).map(|u| u.path.clone()).collect();
+        let depths = depths(source);
         let mut in_use = false;
         let mut i = 0;
         while i < source.tokens.len() {
@@ -323,6 +316,7 @@ impl Unit<'_> {
             let is_inner = start >= 2 && source.is(start - 1, ":") && source.is(start - 2, ":");
             if !path.is_empty() && !in_use && !is_inner && !source.lines[source.tokens[start].line].in_test {
                 path.extend(source.tokens.get(i).map(|t| t.text.clone()));
+                seen_from_file(&mut path, depths[start]);
                 paths.push(path);
             }
             i += 1;
@@ -346,8 +340,18 @@ impl Unit<'_> {
         }
     }
 
-    fn order(&self) -> Option<&'static [&'static str]> {
-        ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| *order)
+    fn order(&self) -> Option<impl Iterator<Item = &'static str>> {
+        ORDERS.iter().find(|(name, _)| *name == self.name).map(|(_, order)| order.split_whitespace())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.modules.iter().any(|m| m.path.join("::") == name)
+    }
+
+    /// Files that stand above every layer because none was given to them; not the root.
+    fn without_layer(&self) -> impl Iterator<Item = &str> {
+        let files = self.modules.iter().enumerate().filter(|(_, m)| !m.path.is_empty());
+        files.filter(|(i, _)| self.layer(*i) == usize::MAX).map(|(_, m)| m.file.path.as_str())
     }
 
     /// A module's layer, by the longest matching name; the root and unlisted modules are above all.
@@ -355,8 +359,8 @@ impl Unit<'_> {
         let Some(order) = self.order() else { return 0 };
         let path = self.modules[module].path.join("::");
         let lies_in = |name: &str| path == name || path.starts_with(&format!("{name}::"));
-        let named = order.iter().enumerate().filter(|(_, name)| lies_in(name));
-        named.max_by_key(|(_, name)| name.len()).map_or(order.len(), |(i, _)| i)
+        let named = order.enumerate().filter(|(_, name)| lies_in(name));
+        named.max_by_key(|(_, name)| name.len()).map_or(usize::MAX, |(i, _)| i)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Every file of tests is part of a program of tests: beside `tests/main.rs` or
-//! `tests/NAME/main.rs` cargo does not look for others, and one that no such program names would
-//! never run.
+//! `tests/NAME/main.rs` cargo looks for no others, and one that no program names never runs.
 
 use super::Complaint;
 use super::files::File;
@@ -30,28 +29,4 @@ fn unnamed(files: &[File], main: &File, folder: &str) -> Vec<Complaint> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn complaints(main: &str) -> Vec<String> {
-        let file = |path: &str, text: &str| File { path: path.into(), text: text.into(), rust: None };
-        let files = [
-            file("a/tests/main.rs", main),
-            file("a/tests/loom.rs", "#[allow(dead_code)]\nmod loom_x;\n"),
-            file("a/tests/x.rs", ""),
-            file("a/tests/loom_x.rs", ""),
-            file("a/tests/common/mod.rs", ""),
-            file("b/tests/y.rs", ""),
-            file("b/src/main.rs", ""),
-            file("b/src/z.rs", ""),
-        ];
-        check(&files).into_iter().map(|c| c.to_string()).collect()
-    }
-
-    #[test]
-    fn a_file_that_no_program_names_fails() {
-        let expected = "a/tests/x.rs: never runs: say `mod x;` in a/tests/main.rs";
-        assert_eq!(complaints("mod common;\n"), [expected]);
-        assert_eq!(complaints("mod common;\nmod x;\n"), [""; 0]);
-    }
-}
+mod tests;

@@ -30,7 +30,6 @@ const COLUMNS: [Column; 8] = [
     ("share", Figure::Coverage, |v| format!("{:.0} %", v * 100.0), false),
 ];
 
-/// Everything that there is to say of what was measured.
 pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let command_line: String =
@@ -191,7 +190,6 @@ fn not_served(measured: &Measured, allocator: &str, command: &[OsString]) -> Str
     }
 }
 
-/// Whether an object is the C library.
 fn is_libc(object: &str) -> bool {
     Path::new(object).file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc.so"))
 }

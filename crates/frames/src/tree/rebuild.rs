@@ -1,8 +1,6 @@
-//! Rebuilds trees' entries and sets from huge frames' entries: the upper level is volatile (LLFree
-//! §3.2.3).
+//! Rebuilds the volatile upper level, trees' entries and sets, from the lower (LLFree §3.2.3).
 //!
-//! **Cost.** One cache line for each tree. Sets get plain stores of 64 trees each, without
-//! concurrency.
+//! **Cost.** One cache line for each tree; sets get plain stores of 64 trees, not shared yet.
 
 use super::{ALL, Entry, FREE, SETS, Trees};
 use crate::geometry::Geometry;

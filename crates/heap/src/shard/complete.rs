@@ -2,8 +2,7 @@
 //!
 //! **What.** A class that missed slabs it had returned keeps as many complete ones, so that a
 //! program whose use swings takes only its shard's locks. The page heap counts them as in use. They
-//! go back before the heap grows, on a release, and once a second if no request needed them
-//! ([`crate::spans`]).
+//! go back before the heap grows, on a release, and if unneeded for a second ([`crate::spans`]).
 //!
 //! **From.** Bonwick94 §3.4, §3.2.
 //!

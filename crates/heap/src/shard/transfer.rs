@@ -10,8 +10,7 @@
 //! **State.** Four slots for each class in half a cache line: a batch's first object, or null. The
 //! objects are linked and marked as free.
 //!
-//! **Invariants.** M4: a batch is in at most one slot: an exchange empties it, and only then it is
-//! filled.
+//! **Invariants.** M4: a batch is in at most one slot: an exchange empties it before it is filled.
 //!
 //! **Units.** Objects; a batch is [`size_class::batch`] of them.
 //!
@@ -39,7 +38,6 @@ impl Transfer {
     /// Stride of classes in bytes, and slots of each, for readers of another process's memory.
     pub const SHAPE: [usize; 2] = [size_of::<Slots>(), SLOTS];
 
-    /// No batches.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const EMPTY: Self = Self { classes: [const { Slots([const { AtomicPtr::new(null_mut()) }; SLOTS]) }; CLASSES] };
 
@@ -48,7 +46,6 @@ impl Transfer {
         size_class::size_of_class(class) <= MAX_OBJECT
     }
 
-    /// Whether a class may have an empty slot.
     pub fn has_room(&self, class: usize) -> bool {
         Self::keeps(class) && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
     }
@@ -72,7 +69,6 @@ impl Transfer {
         Err(batch)
     }
 
-    /// Removes a batch of a class.
     pub fn take(&self, class: usize) -> Option<Chain> {
         self.classes[class - 1].0.iter().find_map(|slot| {
             if slot.load(Ordering::Relaxed).is_null() {
@@ -85,7 +81,6 @@ impl Transfer {
         })
     }
 
-    /// Removes every batch.
     pub fn drain(&self, mut give: impl FnMut(usize, Chain)) {
         for class in 1..=CLASSES {
             while let Some(batch) = self.take(class) {

@@ -31,6 +31,16 @@ fn a_class_that_swings_leaves_the_page_heap_alone() {
 }
 
 #[test]
+fn relief_makes_complete_slabs_go() {
+    let w = world(16, 0);
+    swing(&w, 4);
+    assert!(w.heap.complete_pages() > Pages(0));
+    w.heap.relieve(0);
+    assert_eq!(w.heap.complete_pages(), Pages(0));
+    w.empty();
+}
+
+#[test]
 fn what_a_class_keeps_serves_another_one_before_the_heap_grows() {
     let w = world(16, 0);
     swing(&w, 4);

@@ -63,6 +63,15 @@ fn a_kept_mapping_serves_the_next_request_without_the_system() {
 }
 
 #[test]
+fn relief_makes_a_kept_mapping_go() {
+    let (w, _) = with_kept(40 * MIB);
+    let before = w.system.mapped();
+    w.heap.relieve(0);
+    assert_eq!(w.system.mapped(), before - 40 * MIB);
+    check_books(&w);
+}
+
+#[test]
 fn a_kept_mapping_somewhat_longer_serves_whole_and_one_much_longer_is_cut() {
     for (asked, usable) in [(36 * MIB, 40 * MIB), (33 * MIB, 34 * MIB)] {
         let (w, before) = with_kept(40 * MIB);

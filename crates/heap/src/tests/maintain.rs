@@ -4,7 +4,7 @@ use super::world::{World, world};
 use crate::census::InFront;
 use crate::size_class;
 use craton_base::{CollapseError, HugePageId, HugePages, PageRange, Pages};
-use craton_pages::{Components, HugeBacking, PageHeapExt};
+use craton_pages::{Components, HugeBacking, PageHeapExt, Took};
 use craton_sim::{Call, FaultRule, ThpMode};
 use std::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
@@ -53,6 +53,30 @@ fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
     w.heap.set_release_rate(0);
     w.clock.advance(100 * SECOND);
     assert_eq!(w.heap.tick().0.released, 0);
+}
+
+#[test]
+fn a_release_without_regard_to_demand_keeps_a_sixteenth_and_breaks_so_much_at_a_time() {
+    let w = thinned();
+    let free = |w: &World| w.heap.pages().backed_pages().0 - w.heap.in_use().0;
+    let kept = w.heap.in_use().0 / 16;
+    let mut last = free(&w);
+    assert!(last > 3000, "{last} free pages");
+    w.heap.release_now();
+    assert!(last - free(&w) >= 2048 && last - free(&w) < 2048 + 256, "from hugepages in use, one call breaks 16 MiB");
+    while free(&w) < last {
+        last = free(&w);
+        w.heap.release_now();
+    }
+    assert!(last <= kept, "{last} free pages");
+    // Whole hugepages go at once.
+    let whole: Vec<_> = (0..20).map(|_| w.large(2 * MIB)).collect();
+    w.give_all(whole);
+    w.heap.release_now();
+    assert!(free(&w) <= kept + 256, "{} free pages", free(&w));
+    w.faults.set_only(Call::Unback, FaultRule::From(1));
+    w.heap.release_now();
+    w.heap.pages().check().unwrap();
 }
 
 #[test]
@@ -119,25 +143,25 @@ fn a_hugepage_is_chosen_once_for_a_collapse_and_no_more_when_it_is_whole() {
     let id = w.heap.begin_collapse().expect("one that is in use and not whole");
     assert_eq!(w.heap.collapsing.load(Relaxed), id.0 + 1);
     let mut ids = std::vec![id];
-    assert!(w.heap.end_collapse(id, Ok(()), 1000));
+    assert!(w.heap.end_collapse(id, Ok(()), Took::busy(1000)));
     assert_eq!(w.heap.collapsing.load(Relaxed), 0);
     while let Some(id) = w.heap.begin_collapse() {
         assert!(!ids.contains(&id), "{id:?} twice");
-        assert!(w.heap.end_collapse(id, Ok(()), 1000));
+        assert!(w.heap.end_collapse(id, Ok(()), Took::busy(1000)));
         ids.push(id);
     }
     assert!(ids.len() >= 4, "{} hugepages", ids.len());
-    assert!(!w.heap.end_collapse(id, Ok(()), 1000), "none was begun");
+    assert!(!w.heap.end_collapse(id, Ok(()), Took::busy(1000)), "none was begun");
 }
 
 #[test]
-fn a_refused_or_slow_collapse_ends_the_round_and_rests_the_next() {
-    for (result, took) in [(Err(CollapseError::NoMemory), 0), (Ok(()), SECOND)] {
+fn a_refused_or_long_collapse_ends_the_round_and_rests_the_next() {
+    for (result, took_ns, rests) in [(Err(CollapseError::NoMemory), 0, 1), (Ok(()), SECOND, 9)] {
         let w = collapsible();
         let id = w.heap.begin_collapse().unwrap();
-        assert!(!w.heap.end_collapse(id, result, took));
-        assert!(!w.heap.collapse_is_due(), "one round is left out");
-        assert!(w.heap.collapse_is_due());
+        assert!(!w.heap.end_collapse(id, result, Took::busy(took_ns)));
+        let skipped = (0..).take_while(|_| !w.heap.collapse_is_due()).count();
+        assert_eq!(skipped, rests, "a tenth of a processor");
     }
 }
 
@@ -148,7 +172,7 @@ fn a_forked_child_ends_a_collapse_that_it_cannot_finish() {
     let id = w.heap.begin_collapse().unwrap();
     w.heap.forked();
     assert_eq!(w.heap.collapsing.load(Relaxed), 0);
-    assert!(!w.heap.end_collapse(id, Ok(()), 0), "it is over");
+    assert!(!w.heap.end_collapse(id, Ok(()), Took::default()), "it is over");
     let again = (0..16).find_map(|_| {
         w.heap.begin_collapse().filter(|next| *next == id).or_else(|| {
             w.heap.forked();

@@ -17,8 +17,7 @@ impl ThreadCache {
     /// Copies the heap's fields, but keeps frees slow if a flush was requested meanwhile.
     pub fn look_again(&mut self, view: HeapView, asked: &AtomicU32) {
         (self.base, self.pages, self.map, self.key) = (view.base, view.pages, view.map, view.key);
-        // ORDERING: SeqCst pairs with the fence in `limits::ask_for_caches`: we see it, or its 0 is
-        // later.
+        // ORDERING: SeqCst pairs with the fence in `limits::ask_for_caches`: seen, or its 0 comes.
         fence(Ordering::SeqCst);
         if asked.load(Relaxed) != self.generation {
             self.pages = 0;

@@ -4,7 +4,6 @@
 
 use super::{Heap, Span};
 
-/// No list is longer.
 const LONGEST: u64 = 1 << 24;
 
 /// Why a free object that leads to `at` is broken.
@@ -29,7 +28,6 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// A slab's own list.
     fn follow_slab(&mut self, span: usize, first: u64, capacity: u64) {
         let record = self.record(first);
         let (start, expected) = (self.address(first), record.carved.saturating_sub(record.used));

@@ -25,6 +25,4 @@ fn seconds_and_counts_are_short() {
 fn columns_are_as_wide_as_their_widest_cell() {
     let rows = [vec!["a".to_owned(), "100".to_owned()], vec!["long".to_owned(), "1".to_owned()]];
     assert_eq!(table(&rows, &[0]), "a     100\nlong    1\n");
-    let columns: [Column<u64>; 2] = [("name", |n| format!("n{n}")), ("", |n| (n * n).to_string())];
-    assert_eq!(table_of(&columns, &[0], &[5, 12]), "name\nn5     25\nn12   144\n");
 }

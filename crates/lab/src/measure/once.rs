@@ -102,7 +102,6 @@ impl Prepared {
     }
 }
 
-/// Names and values of variables.
 pub type Variables = Vec<(OsString, OsString)>;
 
 /// The variables that a process gets besides this one's to run on `allocator`, and its library's path as it is there.
@@ -154,7 +153,6 @@ pub fn library(path: &Path) -> Result<PathBuf, String> {
     Ok(absolute)
 }
 
-/// Why a run was ended from here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
     Timeout,
@@ -260,7 +258,6 @@ impl Watched {
         (ready > 0 && entries[0].revents != 0, ready > 0 && entries[1].revents != 0)
     }
 
-    /// Reads reports; false at their end.
     fn read_reports(&mut self) -> bool {
         let mut bytes = [0; 4 * Report::BYTES];
         let n = self.reports.read(&mut bytes).unwrap_or(0);

@@ -68,7 +68,6 @@ pub struct Watch {
     seen: BTreeMap<u32, Seen>,
 }
 
-/// One process.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     largest_bytes: u64,

@@ -18,7 +18,6 @@ use std::fs;
 pub struct Sample {
     /// When, in seconds from the start.
     pub at_s: f64,
-    /// Its resident set.
     pub rss_bytes: u64,
     /// The part of it that is anonymous, which is where a heap lies.
     pub anonymous_bytes: u64,
@@ -29,7 +28,6 @@ pub struct Sample {
 /// The most samples of a run that are kept.
 const MOST: usize = 512;
 
-/// The samples of one run, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     samples: Vec<Sample>,

@@ -22,7 +22,6 @@ use std::time::Duration;
 /// What a run under valgrind may take; one takes about a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What came of a count.
 #[derive(Debug)]
 pub enum Counted {
     /// Instructions of one operation.

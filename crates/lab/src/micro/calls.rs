@@ -24,7 +24,6 @@ pub const EMPTY_PAIR_INSTRUCTIONS: f64 = 3.0;
 /// `malloc`, `calloc` and `realloc` return null, or memory of at least so many bytes, aligned to 8 or more, that may be
 /// written until it is freed. Memory of [`Empty`] is the same each time.
 pub unsafe trait Calls {
-    /// `malloc(size)`.
     fn malloc(size: usize) -> *mut u8;
     /// `calloc(1, size)`.
     fn calloc(size: usize) -> *mut u8;
@@ -48,7 +47,6 @@ pub unsafe trait Calls {
     unsafe fn usable_size(address: *mut u8) -> usize;
 }
 
-/// The functions of the process.
 pub struct System;
 
 // SAFETY: what the C standard says of these functions; a size of 8 bytes or more has that alignment.

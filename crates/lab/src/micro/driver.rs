@@ -72,7 +72,6 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// One combination.
 #[derive(Clone, Copy)]
 struct Case {
     pattern: Pattern,
@@ -90,7 +89,6 @@ struct Driver<'a> {
     rows: Vec<MicroRow>,
 }
 
-/// Measures all.
 pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
     let scratch = Scratch::new("what the processes write")?;
     let directory = scratch.path();

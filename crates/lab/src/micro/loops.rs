@@ -21,12 +21,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
-/// What a turn took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turn {
-    /// Elapsed time, in nanoseconds.
     pub ns: f64,
-    /// Operations done.
     pub operations: usize,
 }
 

@@ -37,12 +37,9 @@ pub enum Loop {
     Only,
 }
 
-/// What a process measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is done.
     pub pattern: Pattern,
-    /// The size of an object, in bytes.
     pub size_bytes: usize,
     /// Threads, at least 1.
     pub threads: usize,
@@ -54,14 +51,10 @@ pub struct Request {
     pub with_loop: Loop,
 }
 
-/// The result of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// The pattern's name.
     pub pattern: String,
-    /// The size of an object, in bytes.
     pub size_bytes: usize,
-    /// Threads.
     pub threads: usize,
     /// Operations that all threads did, warm-up included.
     pub operations: usize,
@@ -96,7 +89,6 @@ struct Timed {
     steps: Vec<(usize, f64)>,
 }
 
-/// Does what is asked.
 pub fn measure(request: &Request) -> Measurement {
     let timed = match request.with_loop {
         Loop::Only => time::<Empty>(&Request { threads: 1, ..request.clone() }),

@@ -11,7 +11,6 @@ pub const LIVE_BYTES: usize = 64 << 20;
 /// Objects that [`Pattern::LiveRandom`] and [`Pattern::UsableSize`] keep.
 pub const SLOTS: usize = 64;
 
-/// What a measurement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// Allocates, writes a word, frees.
@@ -37,7 +36,6 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Every pattern.
     pub const ALL: [Self; 12] = [
         Self::Pair,
         Self::TouchedPair,
@@ -69,7 +67,6 @@ impl Pattern {
         }
     }
 
-    /// The pattern of that name.
     pub fn find(name: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|pattern| pattern.name() == name).ok_or_else(|| {
             let names: Vec<String> = Self::ALL.into_iter().map(Self::name).collect();

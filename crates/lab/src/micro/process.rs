@@ -20,21 +20,17 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// The end of an output that is kept.
 const KEPT_BYTES: u64 = 64 << 10;
 
-/// How a process ended.
 #[derive(Debug)]
 pub enum Ended {
     /// By itself.
     Done(Output),
-    /// It was killed because it took too long.
     TimedOut,
     /// It was killed because the caller stopped.
     Stopped,
 }
 
-/// What a process left.
 #[derive(Debug)]
 pub struct Output {
-    /// Its exit status.
     pub status: ExitStatus,
     /// The end of its standard output.
     pub stdout: String,
@@ -55,7 +51,6 @@ impl Output {
     }
 }
 
-/// A process that was started.
 pub struct Process {
     child: Child,
     outputs: [PathBuf; 2],

@@ -37,7 +37,6 @@ pub fn all(page: &Page) -> Markup {
     }
 }
 
-/// The figure of an allocator with a name.
 fn figure<'a>(column: &'a Column, name: &str) -> Option<&'a Figure> {
     column.figures.iter().find(|figure| figure.name == name)
 }

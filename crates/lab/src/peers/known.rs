@@ -7,7 +7,6 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// A peer that has a name.
 #[derive(Debug)]
 pub struct Known {
     /// What the user writes, and what tables show.
@@ -27,18 +26,12 @@ impl Known {
     }
 }
 
-/// Where a peer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// `make peers`: the file's name in the peers directory.
     Built(&'static str),
-    /// The distribution.
-    Installed {
-        /// The file's name.
-        file: &'static str,
-        /// The package that has it in Debian.
-        package: &'static str,
-    },
+    /// The distribution, in this package of Debian's.
+    Installed { file: &'static str, package: &'static str },
     /// The C library, which every program has.
     Glibc,
 }
@@ -46,7 +39,6 @@ pub enum Source {
 /// A variable that a peer needs.
 #[derive(Debug)]
 pub struct Setting {
-    /// The variable's name.
     pub variable: &'static str,
     /// What it is set to; in a list, one entry `key` + `=` or `:` + value.
     pub value: &'static str,

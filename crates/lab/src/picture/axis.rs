@@ -12,7 +12,6 @@
 use super::text;
 use super::unit::Unit;
 
-/// The size of the ticks' labels.
 pub const TICK_SIZE: f64 = 11.0;
 /// How many times as long as the data an axis may be.
 const MOST_REACH: f64 = 2.5;
@@ -28,19 +27,15 @@ pub enum Scale {
     Log2,
 }
 
-/// What an axis shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Its name, such as `wall time relative to glibc`; a linear axis adds the unit.
     pub label: String,
-    /// What its values count.
     pub unit: Unit,
-    /// How they become lengths.
     pub scale: Scale,
 }
 
 impl Axis {
-    /// A linear one.
     pub fn linear(label: impl Into<String>, unit: Unit) -> Self {
         Self { label: label.into(), unit, scale: Scale::Linear }
     }
@@ -61,12 +56,9 @@ impl Axis {
     }
 }
 
-/// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Its value.
     pub value: f64,
-    /// What is written at it.
     pub label: String,
 }
 
@@ -143,7 +135,6 @@ impl Ruler {
         self.from + (self.to - self.from) * part
     }
 
-    /// Whether `value` lies between the ends.
     pub fn holds(&self, value: f64) -> bool {
         value >= self.low && value <= self.high
     }

@@ -12,20 +12,15 @@ use super::colour::{self, GROUND, INK, QUIET};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{Estimate, text};
 
-/// A chart of bars.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// What is written around it.
     pub heading: Heading,
-    /// The axis of all figures.
     pub axis: Axis,
     /// The allocators, which give the bars their colours.
     pub series: Vec<String>,
-    /// The groups in their order.
     pub groups: Vec<Group>,
     /// Where a line marks "the same": 1 for ratios.
     pub reference: Option<f64>,
-    /// The picture's width in pixels.
     pub width_px: f64,
 }
 
@@ -43,7 +38,6 @@ const LABEL_GAP: f64 = 10.0;
 const NO_FIGURE: &str = "no figure";
 
 impl Bars {
-    /// The chart as an SVG file.
     pub fn svg(&self) -> String {
         let any = self.estimates().any(|e| self.axis.takes(e.value));
         if !any || self.series.is_empty() {

@@ -14,14 +14,12 @@ use std::fmt::Write;
 pub struct Stroke<'a> {
     /// The colour, as `#rrggbb`.
     pub colour: &'a str,
-    /// Its width.
     pub width: f64,
     /// Lengths of dashes and gaps, as in SVG; empty for a line without gaps.
     pub dash: &'a str,
 }
 
 impl<'a> Stroke<'a> {
-    /// A line without gaps.
     pub fn plain(colour: &'a str, width: f64) -> Self {
         Self { colour, width, dash: "" }
     }
@@ -41,11 +39,8 @@ pub enum Anchor {
 /// How a text is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Type<'a> {
-    /// The font's size.
     pub size: f64,
-    /// The colour, as `#rrggbb`.
     pub colour: &'a str,
-    /// Whether it is bold.
     pub bold: bool,
     /// Which point of it stands at its place.
     pub anchor: Anchor,
@@ -61,17 +56,14 @@ impl<'a> Type<'a> {
         Self { size, colour, bold: false, anchor: Anchor::Start, turn: 0.0, halo: "" }
     }
 
-    /// The same, bold or not.
     pub fn bold(self, bold: bool) -> Self {
         Self { bold, ..self }
     }
 
-    /// The same, around its middle.
     pub fn middle(self) -> Self {
         Self { anchor: Anchor::Middle, ..self }
     }
 
-    /// The same, up to its right end.
     pub fn end(self) -> Self {
         Self { anchor: Anchor::End, ..self }
     }
@@ -87,19 +79,16 @@ impl<'a> Type<'a> {
     }
 }
 
-/// A picture under way.
 #[derive(Debug, Default)]
 pub struct Canvas {
     body: String,
 }
 
 impl Canvas {
-    /// An empty one.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A line.
     pub fn line(&mut self, x1: f64, y1: f64, x2: f64, y2: f64, stroke: Stroke<'_>) {
         self.path(&format!("M{} {}L{} {}", number(x1), number(y1), number(x2), number(y2)), "none", Some(stroke));
     }

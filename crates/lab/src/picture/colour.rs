@@ -21,7 +21,6 @@ pub const GRID: &str = "#e4e7eb";
 /// Axes and the line at the reference.
 pub const RULE: &str = "#8a929c";
 
-/// Craton's colour.
 const CRATON: &str = "#d1260f";
 
 /// Variants of Craton that stand in one picture: tints of its red, from dark to light.

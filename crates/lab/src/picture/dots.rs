@@ -11,14 +11,11 @@ use super::colour::{self, INK, QUIET};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{Estimate, mark, text};
 
-/// A chart of rows of dots.
 #[derive(Clone, Debug)]
 pub struct Dots {
-    /// What is written around it.
     pub heading: Heading,
     /// The axis of all figures; for ratios a logarithmic one.
     pub axis: Axis,
-    /// The rows, from the top.
     pub rows: Vec<DotRow>,
     /// Where a line marks "the same": 1 for ratios.
     pub reference: Option<f64>,
@@ -26,7 +23,6 @@ pub struct Dots {
     pub width_px: f64,
 }
 
-/// One row.
 #[derive(Clone, Debug)]
 pub struct DotRow {
     /// What is written at its left: an allocator or a workload.
@@ -44,7 +40,6 @@ pub struct DotRow {
 const ROW: f64 = 30.0;
 
 impl Dots {
-    /// The chart as an SVG file.
     pub fn svg(&self) -> String {
         let mut frame = Frame::new(&self.heading, self.width_px);
         let names = self.rows.iter().map(|row| row.name.as_str());
@@ -111,7 +106,6 @@ impl Dots {
 }
 
 impl DotRow {
-    /// All its numbers.
     fn values(&self) -> impl Iterator<Item = f64> {
         let estimate = self.estimate.iter().flat_map(Estimate::values);
         estimate.chain(self.runs.iter().copied())

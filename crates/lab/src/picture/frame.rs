@@ -9,7 +9,6 @@ use super::canvas::{Canvas, Stroke, Type};
 use super::colour::{self, GRID, GROUND, INK, QUIET, RULE};
 use super::text;
 
-/// Space at the edges.
 pub const MARGIN: f64 = 18.0;
 /// The size of labels of rows, columns and series.
 pub const LABEL_SIZE: f64 = 12.0;
@@ -17,7 +16,6 @@ pub const LABEL_SIZE: f64 = 12.0;
 const TITLE_SIZE: f64 = 16.0;
 const SUBTITLE_SIZE: f64 = 12.5;
 const SOURCE_SIZE: f64 = 10.0;
-/// The narrowest picture that is drawn.
 const LEAST_WIDTH: f64 = 280.0;
 
 /// What is written around a picture. Empty lines are left out.
@@ -33,9 +31,7 @@ pub struct Heading {
 
 /// A picture under way: its canvas, with the head written.
 pub struct Frame {
-    /// Where to draw.
     pub canvas: Canvas,
-    /// The picture's width in pixels.
     pub width: f64,
     /// The first pixel below the head.
     pub top: f64,

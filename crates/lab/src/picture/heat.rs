@@ -15,19 +15,16 @@ use super::unit::three_digits;
 /// A table of ratios.
 #[derive(Clone, Debug)]
 pub struct Heat {
-    /// What is written around it.
     pub heading: Heading,
     /// What the ratios are, such as `wall time relative to glibc`: written beside the scale of colours.
     pub label: String,
     /// The columns: allocators.
     pub columns: Vec<String>,
-    /// The rows, from the top.
     pub rows: Vec<HeatRow>,
     /// The ratio, above 1, that gets the darkest colour, as its inverse does; 2 is usual.
     pub limit: f64,
 }
 
-/// One row.
 #[derive(Clone, Debug)]
 pub struct HeatRow {
     /// The workload.
@@ -36,7 +33,6 @@ pub struct HeatRow {
     pub cells: Vec<Cell>,
 }
 
-/// One cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// A ratio; less than 1 is less.
@@ -131,7 +127,6 @@ impl Heat {
         frame.top += 38.0;
     }
 
-    /// The names of the columns.
     fn head(&self, frame: &mut Frame, left: f64, level: bool) {
         let widest = text::widest(self.columns.iter().map(String::as_str), LABEL_SIZE, true);
         frame.top += if level { 18.0 } else { widest * TURN.abs().to_radians().sin() + 14.0 };

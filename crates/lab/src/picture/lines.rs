@@ -11,24 +11,19 @@ use super::colour::{self, INK};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{mark, text};
 
-/// A chart of lines.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// What is written around it.
     pub heading: Heading,
     /// The axis from left to right: seconds, bytes, threads.
     pub x: Axis,
     /// The axis upwards; a linear one begins at 0.
     pub y: Axis,
-    /// The lines.
     pub series: Vec<Line>,
     /// Where a level line marks "the same": 1 for ratios.
     pub reference: Option<f64>,
-    /// The picture's width in pixels.
     pub width_px: f64,
 }
 
-/// One line.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// Its name: an allocator, which gives it its colour.
@@ -37,10 +32,8 @@ pub struct Line {
     pub points: Vec<Point>,
 }
 
-/// One point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where, in the unit of the x axis.
     pub x: f64,
     /// The figure there, in the unit of the y axis.
     pub y: f64,
@@ -49,7 +42,6 @@ pub struct Point {
 }
 
 impl Point {
-    /// A point without an interval.
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, band: None }
     }
@@ -61,7 +53,6 @@ const MOST_MARKS: usize = 24;
 const NAME_STEP: f64 = 15.0;
 
 impl Lines {
-    /// The chart as an SVG file.
     pub fn svg(&self) -> String {
         let mut frame = Frame::new(&self.heading, self.width_px);
         let any = self.series.iter().any(|line| line.points.iter().any(|p| self.takes(p)));

@@ -27,7 +27,6 @@ pub fn draw(canvas: &mut Canvas, x: f64, y: f64, radius: f64, name: &str) {
     canvas.path(&outline, fill, Some(Stroke::plain(GROUND, 1.0)));
 }
 
-/// The dashes of the line of `name`.
 pub fn dash(name: &str) -> &'static str {
     DASHES[colour::rank(name) % DASHES.len()]
 }

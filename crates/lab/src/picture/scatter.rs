@@ -11,24 +11,19 @@ use super::colour::{self, GROUND, INK, QUIET, RULE};
 use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::{Estimate, mark, text};
 
-/// A chart of spots.
 #[derive(Clone, Debug)]
 pub struct Scatter {
-    /// What is written around it.
     pub heading: Heading,
     /// The axis to the right, best logarithmic, such as `time relative to glibc`.
     pub x: Axis,
     /// The axis upwards, such as `peak memory relative to glibc`.
     pub y: Axis,
-    /// The spots.
     pub spots: Vec<Spot>,
     /// What the lower left corner means, such as `less of both`; left out where it has no room.
     pub corner: String,
-    /// The picture's width in pixels.
     pub width_px: f64,
 }
 
-/// One spot.
 #[derive(Clone, Debug)]
 pub struct Spot {
     /// Its name: an allocator, which gives it its colour.
@@ -45,7 +40,6 @@ const RADIUS: f64 = 6.0;
 type Area = [f64; 4];
 
 impl Scatter {
-    /// The chart as an SVG file.
     pub fn svg(&self) -> String {
         let mut frame = Frame::new(&self.heading, self.width_px);
         let spots: Vec<&Spot> =

@@ -12,9 +12,7 @@ pub enum Unit {
     Ratio,
     /// A part of something, written in percent.
     Part,
-    /// Seconds.
     Seconds,
-    /// Bytes.
     Bytes,
     /// Things, such as page faults, threads or calls.
     Count,

@@ -1,6 +1,6 @@
 //! A floor with no memory and no state: it grants all, and counts what it is asked.
 
-use craton_base::{Advice, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
+use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 use serde::{Deserialize, Serialize};
 
 /// Calls by their kind, each of which would be a system call.
@@ -51,7 +51,7 @@ impl Floor for LeanFloor {
         true
     }
 
-    fn residency(&self, _: PageRange) -> Residency {
+    fn residency(&self, _: PageRange, _: Ask) -> Residency {
         Residency::default()
     }
 }

@@ -183,7 +183,6 @@ pub fn reap(cache: usize) -> Result<usize, Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).reap(cache))
 }
 
-/// A cache's statistics.
 pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
     OBJECT_CACHES.stats(cache)
 }

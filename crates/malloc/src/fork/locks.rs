@@ -22,8 +22,7 @@ macro_rules! lock {
         Entry {
             rank: Rank::$rank,
             hold: |nested| $($lock)+ hold_for_fork(nested),
-            // SAFETY: `release_all` requires that this thread, or the one it copies, took it by
-            // `hold`.
+            // SAFETY: by `release_all`'s contract this thread, or its original, took it by `hold`.
             release: || unsafe { $($lock)+ release_after_fork() },
         }
     };

@@ -8,7 +8,7 @@ use crate::thread::nested;
 use craton_os::process;
 
 /// Runs a second's background work, for a program with `background=0` and a thread for it. Call
-/// about each second, with 16 KiB of stack; each ten seconds suffice after some minutes of `false`.
+/// about each second, with 16 KiB of stack; each ten seconds suffice after ten of `false`.
 /// A debugger calls it too, so that a sleeping process serves `craton set`.
 pub fn actions() -> bool {
     if !SEGMENT.has_started() || nested::is_nested() || !set_up() {
@@ -16,7 +16,7 @@ pub fn actions() -> bool {
     }
     let saved = process::errno();
     look_at_mailbox(true);
-    let (changed, _) = nested::within(|| BACKGROUND.round(true, &Here));
+    let (changed, _) = nested::within(|| BACKGROUND.round(true, u32::MAX, &Here));
     let went = OBJECT_CACHES.over(&HEAP).tick(true);
     process::set_errno(saved);
     changed || went

@@ -2,14 +2,20 @@
 //!
 //! **What.** A heap of at least [`FROM`] hugepages gets a round each second: release at
 //! `release_rate`, trim of idle lists, a few collapses, limits. A program with threads gets one
-//! more thread, which also works while the program sleeps. A program without threads runs rounds in
-//! its slow paths: a second thread would slow the C library down, endanger `fork` and break
-//! `unshare`. It gets the thread only while much memory is free, which would stay if it slept.
+//! more thread as soon as its heap grows, since a free may not start one; it also works while the
+//! program sleeps. A program without threads runs rounds in its slow paths: a second thread would
+//! slow the C library down, endanger `fork` and break `unshare`. It gets the thread only while
+//! [much](is_much) memory is free, which would stay if it slept.
+//!
+//! **Bound.** With the thread, memory that was not wanted for [`DEMAND_S`] is back with the system
+//! 10 s after its last use. In a program whose threads began after its heap had grown, a free that
+//! finds much free releases it at once, until a slow request starts the thread. Rounds in requests
+//! (`inline`, or where the system refuses a thread) take as many slow requests, a second apart each.
 //!
 //! **State.**
 //! ```text
-//! request ─ note ──► wanted: LOOK · THREAD · LIMITS · WAKE · LATER ──► take, in a slow request without locks
-//! thread   rest 1 s ─► turn ─► rest …   quiet for LONG_S: rest 10 s, or until the heap is used   alone and quiet: ends
+//! request ─ note ──► wanted: LOOK · THREAD · RELEASE · LIMITS · WAKE · LATER ──► take, in a slow request without locks
+//! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
 //!
 //! **Threads.** Requests write `used` and `wanted` under the page heap's lock. One round runs at a
@@ -28,23 +34,30 @@ pub(crate) mod thread;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_base::{Clock, HugePages, Pages};
 use craton_os::thread::{sleep_ns, with_signals_blocked};
-use craton_pages::LONG_S;
+use craton_pages::{AUTO_RATE, DEMAND_S};
 use life::Life;
 
-/// Default of the option `release_rate`, in bytes a second: 64 MiB.
-pub(crate) const DEFAULT_RATE: u64 = 64 << 20;
+/// Default of the option `release_rate`: by the surplus.
+pub(crate) const DEFAULT_RATE: u64 = AUTO_RATE;
 /// Backed hugepages from which a heap gets rounds.
 pub(crate) const FROM: HugePages = HugePages(8);
-/// Free backed pages that earn a program without threads one: 16 MiB and a quarter of the use.
+/// Free backed pages that earn a program without threads one: 16 MiB and an eighth of the use.
 const MUCH: Pages = HugePages(8).pages();
-const MUCH_PART: u32 = 4;
+const MUCH_PART: u32 = 8;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Seconds between the thread's rounds: while something changes, and when nothing does.
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Collapses in a round: at most 2 ms of work.
+/// Seconds without change after which the thread is idle: demand is flat, and its surplus gone.
+const QUIET_S: u64 = 2 * DEMAND_S;
+/// Collapses of a round in a request: some milliseconds. The thread's are bounded by their time.
 const COLLAPSES: u32 = 4;
+/// Such rounds in a row, with no collapse left, that earn the thread: more than those for the front
+/// of a heap that grew.
+const FULL_ROUNDS: u32 = 3;
+/// Backed hugepages from which a fork earns it: writes break hugepages while the child lives.
+const FORK_FROM: HugePages = HugePages(32);
 /// Uses of the page heap between two reads of the clock.
 pub(crate) const USES: u32 = 16;
 /// Retry interval of threads that wait for the start or end of ours.
@@ -71,12 +84,14 @@ pub(crate) enum Chore {
     /// Check the limits: usage left the watermark band.
     Limits = 4,
     Thread = 2,
+    /// Release free memory now, since the thread can't be started here.
+    Release = 32,
     /// Run a round in this request.
     Look = 1,
 }
 
 impl Chore {
-    pub(crate) const ALL: [Self; 5] = [Self::Later, Self::Wake, Self::Limits, Self::Thread, Self::Look];
+    pub(crate) const ALL: [Self; 6] = [Self::Later, Self::Wake, Self::Limits, Self::Thread, Self::Release, Self::Look];
 }
 
 /// Chores that higher files implement.
@@ -97,6 +112,8 @@ pub(crate) trait Tended {
     /// Whether rounds do nothing until the heap is used. Takes the page heap's lock.
     fn is_settled(&self) -> bool;
     fn drop_kept(&self);
+    /// Releases free memory without regard to demand, in bounded time.
+    fn release_now(&self);
 }
 
 pub(crate) trait Helper {
@@ -107,6 +124,8 @@ pub(crate) trait Helper {
     fn ring(&self);
     fn nudge(&self);
     fn is_rung(&self) -> bool;
+    /// Whether the process is known to have had a further thread.
+    fn has_company(&self) -> bool;
     /// In the thread: sleeps for `ns` or until nudged; whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
 }
@@ -130,7 +149,11 @@ pub(crate) struct Background<C, T> {
     /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
+    /// Rounds in requests, in a row, that had no collapse left.
+    full_rounds: AtomicU32,
     asleep: AtomicBool,
+    /// The process was not alone before the thread's last start: it stays.
+    stays: AtomicBool,
     at_work: AtomicBool,
 }
 
@@ -138,10 +161,8 @@ pub(crate) struct Background<C, T> {
 pub(crate) struct Rounds {
     in_use: Pages,
     quiet_s: u64,
-    /// Uses of the page heap at the last round.
+    /// Uses of the page heap at the end of the last round.
     used: u32,
-    /// The last rest had no time limit.
-    slept_on: bool,
 }
 
 impl<C: Clock, T: Helper> Background<C, T> {
@@ -159,7 +180,9 @@ impl<C: Clock, T: Helper> Background<C, T> {
             next_look_at: AtomicU32::new(2 * FROM.0),
             next_thread_ns: AtomicU64::new(0),
             threads: AtomicUsize::new(0),
+            full_rounds: AtomicU32::new(0),
             asleep: AtomicBool::new(false),
+            stays: AtomicBool::new(false),
             at_work: AtomicBool::new(false),
         }
     }
@@ -184,8 +207,10 @@ impl<C: Clock, T: Helper> Background<C, T> {
 
     #[inline(never)]
     fn note_free(&self, in_use: Pages, free: impl FnOnce() -> Pages) {
-        if self.may_have_thread() && is_much(free(), in_use) {
+        let is_wanted = self.wants(Chore::Thread) && self.wants(Chore::Release);
+        if !is_wanted && self.mode() == Mode::Thread && self.life.may_start() && is_much(free(), in_use) {
             self.want(Chore::Thread);
+            self.want(Chore::Release);
         }
     }
 
@@ -206,7 +231,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
 
     #[inline(never)]
     fn look_at_time(&self, backed: HugePages) {
-        if self.threads.load(Relaxed) > 1 {
+        if self.threads.load(Relaxed) > 1 || self.thread.has_company() {
             self.want_thread();
         }
         let runs = self.life.runs();
@@ -230,6 +255,15 @@ impl<C: Clock, T: Helper> Background<C, T> {
         if self.may_have_thread() {
             self.want(Chore::Thread);
         }
+    }
+
+    /// After a fork, in the parent: whether to start the thread now.
+    pub(crate) fn starts_after_fork(&self, backed: HugePages) -> bool {
+        if backed < FORK_FROM {
+            return false;
+        }
+        self.want_thread();
+        self.take(Chore::Thread, true, false)
     }
 
     #[inline]
@@ -261,6 +295,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
         match chore {
             Chore::Limits if !may_call || !self.life.is_calm() => return false,
             Chore::Thread if !may_start || self.clock.now_ns() < self.next_thread_ns.load(Relaxed) => return false,
+            // A start that must wait a second comes with the next request.
+            Chore::Release => {
+                self.forget(chore);
+                return !may_start && self.life.may_start() && self.clock.now_ns() >= self.next_thread_ns.load(Relaxed);
+            }
             // The thread begins with a round.
             Chore::Thread => _ = self.wanted.fetch_and(Chore::Limits as u8 | Chore::Later as u8, Relaxed),
             _ => self.forget(chore),
@@ -297,6 +336,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.rate.store(bytes_per_s, Relaxed);
         if self.paced.load(Relaxed) {
             heap.set_rate(bytes_per_s);
+            // It may have ended at a lower rate.
+            self.want_thread();
         }
     }
 
@@ -319,6 +360,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
                 || _ = self.thread.join(),
                 || {
                     self.pace(heap);
+                    self.stays.store(self.thread.has_company(), Relaxed);
                     self.thread.start(run)
                 },
             )
@@ -350,29 +392,26 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     pub(crate) fn rounds(&self) -> Rounds {
-        Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed), slept_on: false }
+        Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed) }
     }
 
     /// In the thread: rests until the next round; `false` to end.
     pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
-        let is_quiet = rounds.quiet_s > LONG_S;
-        rounds.slept_on = is_quiet && heap.is_settled();
-        let ended = if rounds.slept_on {
-            self.sleep_on(rounds.used, heap)
-        } else {
-            self.thread.sleep(Some(if is_quiet { IDLE_S } else { BUSY_S } * SECOND_NS))
-        };
-        !ended
+        if rounds.quiet_s <= QUIET_S {
+            return !self.thread.sleep(Some(BUSY_S * SECOND_NS));
+        }
+        let most = if heap.is_settled() { None } else { Some(IDLE_S * SECOND_NS) };
+        !self.sleep_on(rounds.used, most, heap)
     }
 
-    /// Sleeps until `self.used` changes from `used`; whether to end.
-    fn sleep_on(&self, used: u32, heap: &impl Tended) -> bool {
+    /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to end.
+    fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
         // A request counts itself and checks `asleep` under the page heap's lock. Taking that lock
         // orders each request: before, so we see its count, or after, so it wakes us.
         heap.is_settled();
         let is_same = self.used.load(Relaxed) == used;
-        let ended = if is_same { self.thread.sleep(None) } else { self.thread.is_rung() };
+        let ended = if is_same { self.thread.sleep(most) } else { self.thread.is_rung() };
         self.asleep.store(false, Relaxed);
         ended
     }
@@ -383,14 +422,16 @@ impl<C: Clock, T: Helper> Background<C, T> {
             heap.drop_kept();
             return false;
         }
-        let rested_s = if rounds.quiet_s > LONG_S { IDLE_S } else { BUSY_S };
-        let (changed, in_use) = self.round(true, heap);
+        let rested_s = if rounds.quiet_s > QUIET_S { IDLE_S } else { BUSY_S };
+        let unused = self.used.load(Relaxed) == rounds.used;
+        let (changed, in_use) = self.round(true, u32::MAX, heap);
+        // The round counts as uses too.
         rounds.used = self.used.load(Relaxed);
-        let is_quiet = !changed && !rounds.slept_on && in_use == rounds.in_use;
+        let is_quiet = !changed && unused && in_use == rounds.in_use;
         rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };
         rounds.in_use = in_use;
-        // The demand history wants the rest of the free memory back.
-        !(rounds.quiet_s > LONG_S && self.threads.load(Relaxed) <= 1 && self.life.end_by_itself())
+        let alone = self.threads.load(Relaxed) <= 1 && !self.stays.load(Relaxed);
+        !(rounds.quiet_s > QUIET_S && alone && self.life.end_by_itself())
     }
 
     /// Runs a round in a request, if due.
@@ -398,12 +439,12 @@ impl<C: Clock, T: Helper> Background<C, T> {
         let (now, next) = (self.clock.now_ns(), self.next_look_ns.load(Relaxed));
         let mine = || self.next_look_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
         if now >= next && mine() && self.mode() != Mode::Off {
-            self.round(deep, heap);
+            self.round(deep, COLLAPSES, heap);
         }
     }
 
-    /// One round; whether it did anything, and the pages in use.
-    pub(crate) fn round(&self, deep: bool, heap: &impl Tended) -> (bool, Pages) {
+    /// One round, with at most `collapses`; whether it did anything, and the pages in use.
+    pub(crate) fn round(&self, deep: bool, collapses: u32, heap: &impl Tended) -> (bool, Pages) {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return (true, Pages(0));
@@ -411,13 +452,18 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.pace(heap);
         let (ticked, in_use) = heap.tick();
         let (mut collapsed, mut first, mut more) = (0, true, true);
-        while more && collapsed < COLLAPSES && !self.thread.is_rung() {
+        while more && collapsed < collapses && !self.thread.is_rung() {
             let done;
             (done, more) = heap.collapse(first);
             collapsed += u32::from(done);
             first = false;
         }
         let limited = heap.keep_limits(deep);
+        let full = if collapsed == collapses { self.full_rounds.load(Relaxed) + 1 } else { 0 };
+        self.full_rounds.store(full, Relaxed);
+        if full >= FULL_ROUNDS {
+            self.want_thread();
+        }
         // ORDERING: Release pairs with the Acquire above.
         self.at_work.store(false, Ordering::Release);
         (ticked || collapsed > 0 || limited > 0, in_use)

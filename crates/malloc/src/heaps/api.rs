@@ -1,7 +1,6 @@
 //! Private heaps, for C and Rust.
 //!
-//! **Failure.** Null with `errno` `ENOMEM`, or a [`Misuse`] for the caller to report; success keeps
-//! `errno`.
+//! **Failure.** Null with `ENOMEM`, or a [`Misuse`] to report; success keeps `errno`.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -79,7 +78,6 @@ pub fn usable_size(heap: usize, pointer: *mut u8) -> Result<usize, Misuse> {
     HEAPS.over(&HEAP).find_in(heap, pointer).map(|o| o.bytes)
 }
 
-/// A heap's statistics.
 pub fn stats(heap: usize) -> Result<OwnStats, Misuse> {
     HEAPS.stats(heap)
 }

@@ -11,8 +11,7 @@
 //! | entries: name (32, ended by zeros) · value (8) | classes: object bytes · pages · objects · batch · count · array (4 each) |
 //! ```
 //! Entries have no order, and readers skip unknown ones: a new entry needs no new version, a
-//! changed meaning does. The entry `self` holds the table's address, which unmasks copies of the
-//! table.
+//! changed meaning does. The entry `self`, the table's address, unmasks copies of the table.
 //!
 //! **Cost.** 10 KiB of constant data; no instruction.
 //!
@@ -69,7 +68,6 @@ struct Class {
     array_at: u32,
 }
 
-/// The table's type.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Inspect {
@@ -89,7 +87,6 @@ pub struct Inspect {
 // SAFETY: never written; its addresses are for reading elsewhere.
 unsafe impl Sync for Inspect {}
 
-/// The process's table.
 #[unsafe(export_name = "craton_inspect")]
 pub static INSPECT: Inspect = Inspect {
     magic: MAGIC,

@@ -29,7 +29,6 @@ use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering, Ordering::Relaxed};
 
-/// One request and its answer.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Mailbox {
@@ -95,8 +94,7 @@ impl Mailbox {
     /// Serves a request by `set`, which returns what is wrong with a setting.
     pub(crate) fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) {
         // ORDERING: SeqCst pairs with the writer's stores and the Release below, so the text is
-        // complete; and with the load in `is_left`: a writer that stores `left` and still sees
-        // `asked` precedes this.
+        // complete; and with `is_left`'s load: who stores `left` and sees `asked` precedes this.
         let number = self.asked.swap(0, Ordering::SeqCst);
         if number == 0 {
             return;

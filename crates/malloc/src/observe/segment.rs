@@ -47,7 +47,6 @@ macro_rules! segment {
 
 counters!(process, segment);
 
-/// Words of a segment.
 pub const WORDS: usize = 2 + PROCESS.len();
 
 impl Segment {
@@ -73,12 +72,6 @@ impl Segment {
             ("memory_limit_source_name", word(LIMIT_SOURCES, self.memory_limit_source.load(Relaxed))),
             ("page_heap", page_heap),
         ]
-    }
-}
-
-impl Default for Segment {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

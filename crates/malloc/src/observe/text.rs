@@ -2,7 +2,6 @@
 
 use craton_os::Decimal;
 
-/// A text under construction.
 pub struct Text<'a> {
     buffer: &'a mut [u8],
     len: usize,
@@ -14,7 +13,6 @@ impl<'a> Text<'a> {
         Self { buffer, len: 0 }
     }
 
-    /// Adds bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         let room = self.buffer.len().saturating_sub(self.len);
         let n = bytes.len().min(room);
@@ -25,12 +23,10 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Adds text.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.bytes(text.as_bytes())
     }
 
-    /// Adds a number in decimal.
     pub fn number(&mut self, n: u64) -> &mut Self {
         self.bytes(Decimal::new(n).as_bytes())
     }

@@ -14,19 +14,21 @@ use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACH
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
-use craton_pages::{HugeBacking, PageHeapExt};
+use craton_pages::{AUTO_RATE, HugeBacking, PageHeapExt};
 use craton_tables::options::{Form, Key};
 
 enum Handler {
     /// By the index of its word in the row.
     Word(fn(usize) -> bool, fn() -> usize),
     Number(fn(u64) -> bool, fn() -> u64),
+    /// Takes every number of the form.
+    Any(fn(u64), fn() -> u64),
     /// As text that the mechanism parses and writes.
     Text(fn(&[u8]) -> bool, fn(&mut Text<'_>)),
 }
 
 fn handler(key: Key) -> Handler {
-    use Handler::{Number, Text, Word};
+    use Handler::{Any, Number, Text, Word};
     match key {
         Key::AuditLog => Text(|v| KIT.set_log_entries(v), |t| _ = t.number(KIT.log_entries())),
         Key::Background => Word(
@@ -45,20 +47,11 @@ fn handler(key: Key) -> Handler {
         }
         Key::PageHeap => Text(|v| PAGE_HEAP.set(v), |t| _ = t.text(PAGE_HEAP.name())),
         Key::Pressure => Text(|v| govern::set_option(b"pressure", v), |t| _ = govern::show_option(b"pressure", t)),
-        Key::Quarantine => Number(
-            |n| {
-                KIT.set_quarantine(n as usize);
-                true
-            },
-            || KIT.quarantine() as u64,
-        ),
-        Key::ReleaseRate => Number(
-            |n| {
-                govern::set_rate(n);
-                true
-            },
-            || BACKGROUND.rate(),
-        ),
+        Key::Quarantine => Any(|n| KIT.set_quarantine(n as usize), || KIT.quarantine() as u64),
+        Key::ReleaseRate => Text(set_rate, |t| {
+            let rate = BACKGROUND.rate();
+            _ = if rate == AUTO_RATE { t.text("auto") } else { t.number(rate) };
+        }),
         Key::SoftLimit => Text(|v| govern::set_option(b"soft_limit", v), |t| _ = govern::show_option(b"soft_limit", t)),
         Key::Stats => Word(set_stats, || STATS.load(Relaxed).into()),
         Key::StatsFile => Text(set_stats_file, |t| {
@@ -66,13 +59,7 @@ fn handler(key: Key) -> Handler {
             t.bytes(&file.0[..file.1]);
         }),
         Key::Thp => Word(set_backing, backing),
-        Key::ThreadCache => Number(
-            |n| {
-                ADMISSION.set_cache_bytes(n as usize);
-                true
-            },
-            || ADMISSION.cache_bytes() as u64,
-        ),
+        Key::ThreadCache => Any(|n| ADMISSION.set_cache_bytes(n as usize), || ADMISSION.cache_bytes() as u64),
         Key::Trace => Text(recording::ask, |t| _ = recording::show_path(t)),
         Key::TraceEvents => Number(|n| recording::set_bound(n as usize), recording::bound),
     }
@@ -90,14 +77,26 @@ pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
         (Handler::Word(set, _), Some(i)) => set(i),
         (Handler::Word(..), None) => false,
         (Handler::Number(set, _), _) => number(form, value).is_some_and(set),
+        (Handler::Any(set, _), _) => number(form, value).map(set).is_some(),
         (Handler::Text(set, _), _) => set(value),
+    }
+}
+
+/// Whether the handler can take every value that the row's form names.
+#[cfg(all(test, not(loom)))]
+pub(super) fn takes_its_form(key: Key) -> bool {
+    let form = &key.row().form;
+    match handler(key) {
+        Handler::Word(..) => form.others().is_empty(),
+        Handler::Number(..) | Handler::Any(..) => form.words().is_empty(),
+        Handler::Text(..) => true,
     }
 }
 
 pub(super) fn show(key: Key, into: &mut Text<'_>) {
     match handler(key) {
         Handler::Word(_, get) => _ = into.text(key.row().form.words()[get()]),
-        Handler::Number(_, get) => _ = into.number(get()),
+        Handler::Number(_, get) | Handler::Any(_, get) => _ = into.number(get()),
         Handler::Text(_, show) => show(into),
     }
 }
@@ -109,6 +108,11 @@ fn number(form: &Form, value: &[u8]) -> Option<u64> {
         Form::Count(_, least, most) => Decimal::parse(value).filter(|n| (least..=most).contains(n)),
         _ => None,
     }
+}
+
+fn set_rate(value: &[u8]) -> bool {
+    let rate = if value == b"auto" { Some(AUTO_RATE) } else { limits::size(value) };
+    rate.map(govern::set_rate).is_some()
 }
 
 /// In the order of the row's words.

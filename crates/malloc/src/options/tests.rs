@@ -1,6 +1,14 @@
 use super::*;
+use std::format;
 use std::string::{String, ToString};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
+
+/// The options are the process's: what one test sets another would read.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn value_of(key: &str) -> String {
     let mut buffer = [0; 600];
@@ -16,6 +24,7 @@ fn refusal(key: &str, value: &str) -> String {
 
 #[test]
 fn every_option_round_trips() {
+    let _alone = alone();
     for (i, option) in OPTIONS.iter().enumerate() {
         assert_eq!(name(i).unwrap().to_str(), Ok(option.key));
         let value = value_of(option.key);
@@ -29,6 +38,7 @@ fn every_option_round_trips() {
 
 #[test]
 fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
+    let _alone = alone();
     const BYTES: &str = "bad value (bytes, such as 512K); ignored";
     const LIMIT: &str = "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored";
     const PATH: &str = "bad value (a path of at most 511 bytes); ignored";
@@ -62,7 +72,11 @@ fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
         ),
         ("pressure", &["", "101", "10%", "x"], "bad value (0 to 100 percent); ignored"),
         ("quarantine", &["", "1099511627777", "2T", "x"], "bad value (0 to 1T bytes, such as 64M); ignored"),
-        ("release_rate", &["", "1Q", "18446744073709551616", "-1"], BYTES),
+        (
+            "release_rate",
+            &["", "1Q", "18446744073709551616", "-1", "Auto"],
+            "bad value (auto, or bytes, such as 512K); ignored",
+        ),
         ("soft_limit", &["", "x", "1000%"], LIMIT),
         ("soft_limit", &["1"], SMALL),
         ("stats", &["", "2", "yes"], "bad value (there are 0 and 1); ignored"),
@@ -91,10 +105,11 @@ fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
 
 #[test]
 fn the_ends_of_each_range_are_taken() {
+    let _alone = alone();
     for (key, values) in [
         ("quarantine", &["0", "1099511627776"][..]),
         ("trace_events", &["1", "18446744073709551615"]),
-        ("release_rate", &["0", "1"]),
+        ("release_rate", &["0", "1", "auto"]),
         ("pressure", &["0", "100"]),
         ("thread_cache", &["0"]),
     ] {
@@ -118,4 +133,21 @@ fn a_list_of_options_is_cut_at_commas_but_within_the_checks_of_debug() {
     assert_eq!(items(b"debug=audit,redzone:a=b,poison,stats=1"), ["debug=audit,redzone:a=b,poison", "stats=1"]);
     assert_eq!(items(b"debug=audit,,stats=1"), ["debug=audit", "stats=1"]);
     assert_eq!(items(b""), [""; 0]);
+}
+
+#[test]
+fn a_value_may_have_an_equals_sign_and_a_bad_option_does_not_stop_the_next() {
+    let _alone = alone();
+    let (before, path) = (value_of("stats_file"), "/nonexistent/a=b");
+    apply(format!("no_such_option=1,pressure=101,nothing,stats_file={path}").as_bytes());
+    let after = value_of("stats_file");
+    assert!(set(b"stats_file", before.as_bytes()));
+    assert_eq!(after, path);
+}
+
+#[test]
+fn every_handler_takes_the_values_that_its_row_names() {
+    for key in Key::ALL {
+        assert!(handlers::takes_its_form(key), "{key:?}");
+    }
 }

@@ -1,6 +1,5 @@
 //! Why a setting is refused.
 
-/// What is wrong with a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong<'a> {
     /// The wrong part of the value; empty for the whole.

@@ -14,7 +14,7 @@ use craton_heap::hooks::{Event, Hooks, SpanEvent, Usage};
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Heap, size_class};
 use craton_os::cgroup;
-use craton_pages::PageHeapExt;
+use craton_pages::{PageHeapExt, Took};
 use craton_sim::{RealFloor, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;
@@ -67,6 +67,8 @@ pub(crate) struct Thread {
     pub(crate) refused: Cell<bool>,
     /// It has begun a sleep without end.
     pub(crate) sleeps_on: Cell<bool>,
+    /// The process has or had other threads.
+    pub(crate) company: Cell<bool>,
     /// What the program does during the next sleep.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
 }
@@ -88,6 +90,9 @@ impl Helper for &'static Thread {
     }
     fn is_rung(&self) -> bool {
         self.rung.get()
+    }
+    fn has_company(&self) -> bool {
+        self.company.get()
     }
     fn sleep(&self, ns: Option<u64>) -> bool {
         match ns {
@@ -160,6 +165,8 @@ pub(crate) struct Process {
     pub(crate) shrunk: Cell<u32>,
     /// Collapses in all.
     pub(crate) collapses: Cell<u32>,
+    /// Requests are frees, in which the thread may not start.
+    pub(crate) only_frees: Cell<bool>,
 }
 
 /// A process whose heap can have so many hugepages, and whose clock stands at 1,000 s. The test's thread plays it from now on.
@@ -175,10 +182,11 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
         starts: Cell::new(0),
         refused: Cell::new(false),
         sleeps_on: Cell::new(false),
+        company: Cell::new(false),
         meanwhile: RefCell::new(None),
     }));
     let machine: &'static Machine = Box::leak(Box::default());
-    let segment: &'static Segment = Box::leak(Box::default());
+    let segment: &'static Segment = Box::leak(Box::new(Segment::new()));
     machine.pressure.set(Some(0));
     let process: &'static Process = Box::leak(Box::new(Process {
         heap,
@@ -192,6 +200,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
         cache,
         shrunk: Cell::new(0),
         collapses: Cell::new(0),
+        only_frees: Cell::new(false),
     }));
     CURRENT.set(Some(process));
     process
@@ -212,7 +221,7 @@ impl Tended for Process {
         }
         let Some(id) = self.heap.begin_collapse() else { return (false, false) };
         self.collapses.set(self.collapses.get() + 1);
-        (true, self.heap.end_collapse(id, Ok(()), 1000))
+        (true, self.heap.end_collapse(id, Ok(()), Took::busy(1_000_000)))
     }
     fn keep_limits(&self, deep: bool) -> u64 {
         self.limits.round(deep, self)
@@ -222,6 +231,9 @@ impl Tended for Process {
     }
     fn drop_kept(&self) {
         self.heap.drop_kept();
+    }
+    fn release_now(&self) {
+        self.heap.release_now();
     }
 }
 
@@ -259,11 +271,12 @@ impl Process {
     /// What a slow request ends with: chores.
     pub(crate) fn request(&self) {
         for chore in Chore::ALL {
-            if self.background.take(chore, true, true) {
+            if self.background.take(chore, !self.only_frees.get(), true) {
                 match chore {
                     Chore::Limits => self.limits.act(self),
                     Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
                     Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
+                    Chore::Release => self.heap.release_now(),
                     Chore::Wake => self.thread.nudge(),
                     Chore::Later => {}
                 }

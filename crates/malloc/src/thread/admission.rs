@@ -2,8 +2,7 @@
 //!
 //! **What.** `caches=auto` admits the first thread, and busy threads up to [`PER_PROCESSOR`] caches
 //! a CPU and at least [`LEAST`] in all; others use the per-CPU caches. `caches=thread` admits every
-//! thread, `caches=cpu` none. The option `thread_cache` bounds each cache; beyond [`ALL_BYTES`] in
-//! all each gets less.
+//! thread, `caches=cpu` none. `thread_cache` bounds each cache; beyond [`ALL_BYTES`] all get less.
 //!
 //! **Threads.** Written under the registry's lock, read without: admission may be early or late.
 

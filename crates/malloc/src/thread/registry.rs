@@ -2,8 +2,7 @@
 //!
 //! **What.** Caches lie in separate mappings that are never unmapped; the next thread resets and
 //! reuses a returned one. In a fork's child the caches of the lost threads are free too, but their
-//! objects are lost: such a thread may have stopped between two stores, with an object both in a
-//! slab and on its list.
+//! objects are lost: stopped between two stores, it may have one both in a slab and on its list.
 //!
 //! **Unsafe.** Carves caches from mappings, and follows their list.
 

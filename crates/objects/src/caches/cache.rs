@@ -1,7 +1,6 @@
 //! One cache: what its fast paths read, and what its lock protects.
 //!
-//! **State.** One page for each cache. Only its creation and its end write the first line, which
-//! the fast paths read.
+//! **State.** A page for each cache. Fast paths read its first line; creation and end write it.
 //!
 //! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
 

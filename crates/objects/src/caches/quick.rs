@@ -1,7 +1,6 @@
 //! The fast paths of object caches: this processor's array, without a lock.
 //!
-//! **Cost.** 30 instructions to allocate, 43 to free; 40 and 46 where pages' entries hold the
-//! marks.
+//! **Cost.** 30 instructions to allocate, 43 to free; 40 and 46 with marks in pages' entries.
 //!
 //! **Unsafe.** Marks objects, and reads arrays and entries by address.
 
@@ -19,8 +18,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
     /// An object from this processor's array; null if it has none, or the handle is bad.
     ///
     /// # Safety
-    /// `areas` is this thread's [`crate::process::Words::arrays`], above `NONE`, set with these
-    /// caches.
+    /// `areas` is this thread's [`crate::process::Words::arrays`], above `NONE`, of these caches.
     #[inline(always)]
     pub unsafe fn pop(&self, rseq: &Rseq, areas: usize, handle: usize) -> *mut u8 {
         // SAFETY: by the contract the thread may use the areas, which have an array for every word.

@@ -8,8 +8,7 @@ use craton_base::Clock;
 use craton_heap::Misuse;
 
 craton_tables::count_struct! { cache,
-    /// Counts of one cache (Bonwick94 §3.1); the layout of `craton_cache_stats` behind its first
-    /// field.
+    /// Counts of one cache (Bonwick94 §3.1); the layout of `craton_cache_stats` from field 2 on.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     #[repr(C)]
     pub struct CacheStats {
@@ -19,20 +18,17 @@ craton_tables::count_struct! { cache,
 }
 
 impl CacheStats {
-    /// The name.
     pub fn name(&self) -> &str {
         name_of(&self.name)
     }
 }
 
-/// The text of a name.
 pub fn name_of(name: &[u8; NAME_MAX + 1]) -> &str {
     let len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
     core::str::from_utf8(&name[..len]).unwrap_or_default()
 }
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
-    /// Counts of a cache.
     pub fn stats(&self, handle: usize) -> Result<CacheStats, Misuse> {
         let (_, slot, cache) = self.slots.lock(handle)?;
         Ok(self.stats_of(slot, &cache))

@@ -19,19 +19,7 @@ use craton_slab::object::BadLayout;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::vec::Vec;
 
-const PLAIN: Options<'static> = Options {
-    name: b"",
-    size: 100,
-    align: 0,
-    constructor: None,
-    destructor: None,
-    reclaim: None,
-    argument: null_mut(),
-    limit_objects: 0,
-    limit_bytes: 0,
-    working_set_ms: 0,
-    flags: 0,
-};
+const PLAIN: Options<'static> = Options::raw(100);
 
 /// Counts constructed objects in its argument.
 ///

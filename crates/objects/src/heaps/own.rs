@@ -105,8 +105,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     /// Frees an object.
     ///
     /// # Safety
-    /// `object` is what the heap found at `pointer`, then an object of this heap; the caller gives
-    /// it up.
+    /// `object` is what the heap found at `pointer`, then one of this heap; the caller gives it up.
     pub(super) unsafe fn free_in(&self, own: &mut OwnHeap, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
         // Another thread may have been faster.
         if !self.is_of(object.first, own.pages.id, object.class) {

@@ -3,8 +3,7 @@
 //! **What.** A thread that holds a lock waits only for locks of a higher rank; `fork` takes all
 //! locks in this order, several of one rank too. Locks without a rank and non-blocking attempts are
 //! unchecked. A violation aborts with a line that names both ranks.
-//! **State.** Debug builds count held locks by thread and rank in a small table; release builds
-//! keep nothing.
+//! **State.** Debug builds count held locks by thread and rank in a table; release builds nothing.
 
 /// What a lock is around, in the order in which a thread may take them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -16,15 +15,10 @@ pub enum Rank {
     SetUp,
     /// The program's function for its soft limit.
     LimitCallback,
-    /// The list of thread caches.
     ThreadCaches,
-    /// The table of heaps with names.
     HeapTable,
-    /// A heap with a name.
     NamedHeap,
-    /// The table of object caches.
     CacheTable,
-    /// An object cache.
     ObjectCache,
     /// The per-CPU arrays of object caches, while they are made.
     CacheArrays,
@@ -32,21 +26,15 @@ pub enum Rank {
     SizeClass,
     /// Slabs with objects of two classes.
     Morphs,
-    /// The page heap.
     Pages,
-    /// Huge objects.
     Huge,
-    /// The debugging kit's quarantine.
     KitQuarantine,
-    /// The debugging kit's guarded slots.
     KitGuards,
     /// A part of the debugging kit's table of buffers.
     KitTable,
-    /// The text of the option `debug`.
     KitSetting,
     /// The path of the option `stats_file`.
     StatsFile,
-    /// The recording of spans.
     Recorder,
     /// The path of a recording that was asked for.
     TraceAsked,
@@ -175,42 +163,4 @@ mod witness {
 }
 
 #[cfg(all(test, debug_assertions, not(loom)))]
-mod tests {
-    use super::witness::Held;
-    use super::*;
-
-    #[test]
-    fn a_thread_waits_only_for_higher_ranks() {
-        let held = Held::new();
-        assert!(held.allows(Rank::SetUp, false));
-        held.add(Rank::SizeClass);
-        assert!(held.allows(Rank::Morphs, false) && held.allows(Rank::TracePath, false));
-        for rank in [Rank::SetUp, Rank::ObjectCache, Rank::SizeClass] {
-            assert!(!held.allows(rank, false), "{rank:?}");
-        }
-        held.add(Rank::Pages);
-        assert!(!held.allows(Rank::Morphs, false));
-    }
-
-    #[test]
-    fn a_fork_takes_several_locks_of_a_rank() {
-        let held = Held::new();
-        held.add(Rank::SizeClass);
-        held.add(Rank::SizeClass);
-        assert!(held.allows(Rank::SizeClass, true) && !held.allows(Rank::CacheArrays, true));
-        assert!(!held.remove(Rank::SizeClass), "one is left");
-        assert!(held.remove(Rank::SizeClass));
-        assert_eq!(held.highest(), None);
-        assert!(held.remove(Rank::Huge), "a lock from before is not known");
-    }
-
-    #[test]
-    fn a_lock_given_up_out_of_turn_leaves_the_others() {
-        let held = Held::new();
-        held.add(Rank::SizeClass);
-        held.add(Rank::Pages);
-        assert!(!held.remove(Rank::SizeClass));
-        assert_eq!(held.highest(), Some(Rank::Pages as usize));
-        assert!(!held.allows(Rank::Morphs, false));
-    }
-}
+mod tests;

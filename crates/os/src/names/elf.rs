@@ -149,8 +149,7 @@ impl Source {
             Self::Memory(start, bytes) => {
                 let at = usize::try_from(at).ok()?;
                 at.checked_add(into.len()).filter(|end| end <= bytes)?;
-                // SAFETY: the kernel's module stays mapped for the process's life and holds the
-                // bytes.
+                // SAFETY: the kernel's module holds the bytes and stays mapped for ever.
                 into.copy_from_slice(unsafe { core::slice::from_raw_parts((start + at) as *const u8, into.len()) });
                 Some(())
             }

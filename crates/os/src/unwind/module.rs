@@ -2,8 +2,7 @@
 //!
 //! **What.** [`find`] calls `_dl_find_object` (glibc 2.35, lock-free, callable anywhere), or
 //! `dl_iterate_phdr`, which waits while another thread changes the list of modules.
-//! **Unsafe.** Calls both by their declared types, and reads program headers where the latter says
-//! that they are.
+//! **Unsafe.** Calls both by their declared types; reads program headers where the latter says.
 
 use crate::weak;
 use core::ffi::{c_int, c_void};

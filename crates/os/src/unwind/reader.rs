@@ -49,8 +49,7 @@ impl Reader {
     fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let from = self.at as *const [u8; N];
         self.skip(N)?;
-        // SAFETY: the bytes lie before the end: readable by `new`'s contract. Bytes need no
-        // alignment.
+        // SAFETY: before the end, so readable by `new`'s contract; bytes need no alignment.
         Some(unsafe { from.read() })
     }
 

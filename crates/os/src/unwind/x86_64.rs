@@ -5,8 +5,7 @@
 //! instruction. After such a guess, only cached stack pages surely of this thread count
 //! ([`Stack::distrust`]).
 //! **From.** Signal frames: `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
-//! **Unsafe.** Reads four registers by assembly, and bytes of code that the kernel says can be
-//! read.
+//! **Unsafe.** Reads registers by assembly, and code that the kernel says can be read.
 
 use super::Registers;
 use super::cfi::{Cfa, Row, Saved};

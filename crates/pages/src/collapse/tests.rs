@@ -63,29 +63,89 @@ fn a_round_asks_the_system_a_few_times() {
     assert_eq!(round(&mut collapse, &t, &resident(BYTES, Some(0))).len() as u32, ROUND_ASKS);
 }
 
+/// A time of so many milliseconds on a processor, and by the clock.
+fn ms(processor: u64, wall: u64) -> Took {
+    Took { processor_ns: processor * 1_000_000, wall_ns: wall * 1_000_000 }
+}
+
+/// Rounds skipped before the next.
+fn skipped(collapse: &mut Collapse) -> usize {
+    (0..).take_while(|_| !collapse.is_due()).count()
+}
+
+/// Collapses of a round that is due, each of which takes so long.
+fn collapses(collapse: &mut Collapse, took: Took) -> u32 {
+    1 + (0..1000).take_while(|_| collapse.record(Ok(()), took)).count() as u32
+}
+
 #[test]
-fn bad_rounds_come_more_slowly_and_good_ones_faster_again() {
+fn a_round_takes_20_ms_of_a_processor_and_100_while_nobody_else_wants_it() {
     let mut collapse = Collapse::new();
-    let mut rests = |result, took_ns| {
-        collapse.record(result, took_ns);
-        (0..).take_while(|_| !collapse.is_due()).count()
+    assert!(collapse.is_due());
+    assert_eq!(collapses(&mut collapse, ms(1, 1)), 100);
+    assert_eq!(skipped(&mut collapse), 0);
+    assert_eq!(collapses(&mut collapse, ms(1, 90)), 20, "it waited for others");
+    assert_eq!(skipped(&mut collapse), 0);
+    assert_eq!(collapses(&mut collapse, ms(2, 3)), 50, "and no longer does");
+}
+
+#[test]
+fn time_by_the_clock_alone_slows_nothing_down() {
+    let mut collapse = Collapse::new();
+    for _ in 0..10 {
+        assert!(collapse.is_due());
+        assert_eq!(collapses(&mut collapse, ms(2, 90)), 10);
+    }
+}
+
+#[test]
+fn later_rounds_pay_for_a_collapse_that_takes_more_than_its_round_has() {
+    let mut collapse = Collapse::new();
+    assert!(collapse.is_due());
+    assert!(!collapse.record(Ok(()), ms(90, 1000)));
+    assert_eq!(skipped(&mut collapse), 3, "90 ms at 20 ms a round: the fourth has 10 ms left");
+    assert_eq!(collapses(&mut collapse, ms(1, 9)), 10);
+}
+
+#[test]
+fn rounds_without_frames_come_more_slowly_and_good_ones_faster_again() {
+    let mut collapse = Collapse::new();
+    let mut rests = |result| {
+        collapse.record(result, Took::default());
+        skipped(&mut collapse)
     };
-    assert_eq!(rests(Ok(()), 0), 0);
-    assert_eq!([1, 2, 4].map(|_| rests(Err(CollapseError::NoMemory), 0)), [1, 2, 4]);
-    assert_eq!((rests(Ok(()), SLOW_NS + 1), rests(Ok(()), SLOW_NS)), (8, 8));
-    assert_eq!((rests(Ok(()), 0), rests(Ok(()), 0)), (4, 2));
-    let most = (0..20).map(|_| rests(Err(CollapseError::Busy), 0)).max();
+    assert_eq!(rests(Ok(())), 0);
+    assert_eq!([1, 2, 4].map(|_| rests(Err(CollapseError::NoMemory))), [1, 2, 4]);
+    assert_eq!((rests(Ok(())), rests(Ok(()))), (0, 0), "they halve it");
+    assert_eq!(rests(Err(CollapseError::NoMemory)), 2);
+    let most = (0..20).map(|_| rests(Err(CollapseError::NoMemory))).max();
     assert_eq!(most, Some(MOST_REST as usize));
+}
+
+#[test]
+fn busy_hugepages_are_passed_over_until_there_are_enough() {
+    let mut collapse = Collapse::new();
+    for _ in 0..3 {
+        assert!(collapse.is_due());
+        for error in [CollapseError::Busy, CollapseError::Again].into_iter().cycle().take(ENOUGH_BUSY as usize - 1) {
+            assert!(collapse.record(Err(error), Took::default()));
+            assert!(collapse.record(Ok(()), Took::default()));
+        }
+        assert!(!collapse.record(Err(CollapseError::Busy), Took::default()));
+        assert_eq!(skipped(&mut collapse), 1, "one round, however often that happens");
+        assert!(!collapse.record(Err(CollapseError::NoMemory), Took::default()));
+        assert_eq!(skipped(&mut collapse), 1);
+    }
 }
 
 #[test]
 fn enough_refusals_in_a_row_end_it_until_the_mode_may_have_changed() {
     let mut collapse = Collapse::new();
-    (1..ENOUGH_REFUSALS).for_each(|_| _ = collapse.record(UNSUPPORTED, 0));
-    collapse.record(Ok(()), 0);
-    (1..ENOUGH_REFUSALS).for_each(|_| _ = collapse.record(UNSUPPORTED, 0));
+    (1..ENOUGH_REFUSALS).for_each(|_| _ = collapse.record(UNSUPPORTED, Took::default()));
+    collapse.record(Ok(()), Took::default());
+    (1..ENOUGH_REFUSALS).for_each(|_| _ = collapse.record(UNSUPPORTED, Took::default()));
     assert!(!collapse.is_hopeless());
-    collapse.record(UNSUPPORTED, 0);
+    collapse.record(UNSUPPORTED, Took::default());
     assert!(collapse.is_hopeless() && collapse.stats().unsupported == 15 && collapse.stats().collapsed == 1);
     collapse.hope();
     assert!(!collapse.is_hopeless());

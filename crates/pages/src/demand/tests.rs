@@ -3,23 +3,36 @@ use super::*;
 const SECOND: u64 = EPOCH_NS;
 
 #[test]
-fn in_the_first_minute_all_may_be_wanted() {
+fn the_highest_demand_of_the_window_is_wanted_and_then_forgotten() {
     let mut demand = Demand::NONE;
-    assert_eq!(demand.wanted(0), u32::MAX);
-    demand.fold(10, 0);
-    assert_eq!(demand.wanted((SHORT_S - 1) * SECOND), u32::MAX);
-    assert_ne!(demand.wanted(SHORT_S * SECOND), u32::MAX);
+    assert_eq!(demand.wanted(0), 0, "none yet");
+    demand.note(130);
+    demand.note(100);
+    demand.fold(100, 7 * SECOND);
+    (8..7 + DEMAND_S).for_each(|second| {
+        demand.fold(100, second * SECOND);
+        assert_eq!(demand.wanted(second * SECOND), 130, "second {second}");
+    });
+    assert_eq!(demand.wanted((7 + DEMAND_S) * SECOND), 100, "the peak is past");
+    assert_eq!(demand.wanted((6 + 2 * DEMAND_S) * SECOND), 0, "all is");
 }
 
 #[test]
-fn the_level_and_one_swing_are_wanted_but_no_more_than_the_peak() {
+fn a_peak_between_two_looks_counts_from_the_second_one() {
     let mut demand = Demand::NONE;
-    for second in 0..400 {
-        let swing = second % 100 == 99;
-        demand.note(if swing { 130 } else { 100 });
-        demand.fold(100, second * SECOND);
+    demand.fold(10, 0);
+    demand.note(500);
+    demand.fold(10, 1000 * SECOND);
+    assert_eq!(demand.wanted((999 + DEMAND_S) * SECOND), 500);
+    assert_eq!(demand.wanted((1000 + DEMAND_S) * SECOND), 0);
+}
+
+#[test]
+fn demand_that_swings_within_the_window_is_wanted_all_the_time() {
+    let mut demand = Demand::NONE;
+    for second in 0..100 {
+        demand.note(if second % DEMAND_S == 0 { 450 } else { 50 });
+        demand.fold(50, second * SECOND);
+        assert_eq!(demand.wanted(second * SECOND), 450);
     }
-    assert_eq!(demand.wanted(400 * SECOND), 130, "a swing in the last minute");
-    assert_eq!(demand.wanted((399 + SHORT_S) * SECOND), 100, "and none");
-    assert_eq!(demand.wanted((399 + LONG_S) * SECOND), 0, "forgotten");
 }

@@ -63,7 +63,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             Act::ReleaseAll(breaking) => Answer::Pages(self.release_all(breaking)),
             Act::CollapseIsDue => Answer::of(self.collapse.is_due()),
             Act::BeginCollapse => self.begin_collapse().map_or(Answer::Nothing, Answer::At),
-            Act::EndCollapse(id, result, took_ns) => Answer::of(self.end_collapse(id, result, took_ns)),
+            Act::EndCollapse(id, result, took) => Answer::of(self.end_collapse(id, result, took)),
+            Act::CountCollapse(result, took) => Answer::of(self.collapse.record(result, took)),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::Temeraire;
 use crate::backing::HugeBacking;
-use crate::collapse::{Candidate, ROUND_COLLAPSES, Search};
+use crate::collapse::{Candidate, Search, Took};
 use crate::filler::Filler;
 use crate::fit::Fit;
 use crate::huge_cache::HugeCache;
@@ -30,17 +30,18 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let now = self.clock.now_ns();
         self.demand.fold(self.in_use, now);
         self.note_demand();
-        self.look_up_backing();
+        let unseen = self.look_up_backing();
         let mut released = self.shrink_to_limit();
-        let due = self.release.due(now);
-        let mut more = false;
+        let surplus = self.releasable(Breaking::Surplus);
+        let due = self.release.due(now, surplus);
+        let mut more = unseen;
         if due.0 > 0 {
-            let pages = due.min(self.releasable(Breaking::Surplus));
+            let pages = due.min(surplus);
             let paced = self.release_some(pages.min(STEP), Breaking::Surplus);
             self.release.paced(paced);
             released += paced;
             // Where the system refuses, the next tick retries.
-            more = pages > STEP && paced >= u64::from(STEP.0);
+            more |= pages > STEP && paced >= u64::from(STEP.0);
         }
         Tick { released, collapsed: 0, more }
     }
@@ -147,8 +148,9 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Checks whether hugepages came whole, and whether the system's mode changed.
-    fn look_up_backing(&mut self) {
+    /// Checks whether hugepages came whole, and whether the system's mode changed; whether the tick
+    /// has more to check.
+    fn look_up_backing(&mut self) -> bool {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
         let in_parts = |trackers: &mut Trackers<G>, id, resident| {
@@ -157,6 +159,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if self.backing.look_up(&mut self.trackers, &mut self.floor, granted, in_parts) {
             self.collapse.hope();
         }
+        self.backing.has_more(granted)
     }
 
     fn reback(&mut self, id: HugePageId, change: impl FnOnce(&mut Tracker<G>)) {
@@ -171,13 +174,14 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             return 0;
         }
         let mut collapsed = 0;
-        for _ in 0..ROUND_COLLAPSES {
+        // Each granted hugepage once: time may stand still.
+        for _ in 0..self.granted().0 {
             let Some(id) = self.begin_collapse() else { break };
             let start = self.clock.now_ns();
             let result = self.floor.collapse(G::range(id));
-            let took_ns = self.clock.now_ns() - start;
+            let took = Took::busy(self.clock.now_ns() - start);
             collapsed += u32::from(result.is_ok());
-            if !self.end_collapse(id, result, took_ns) {
+            if !self.end_collapse(id, result, took) {
                 break;
             }
         }
@@ -208,11 +212,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    pub(super) fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took_ns: u64) -> bool {
+    pub(super) fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         if id >= HugePageId(self.granted().0) || !self.trackers[id.0 as usize].collapsing {
             return false;
         }
-        let well = self.collapse.record(result, took_ns);
+        let well = self.collapse.record(result, took);
         let done = result.is_ok();
         let t = &mut self.trackers[id.0 as usize];
         t.collapsing = false;

@@ -3,7 +3,7 @@
 use super::World;
 use crate::common::Op;
 use craton_base::{CollapseError, Density, Floor, HugePageId, HugePages, PageRange, Pages, SpanSource};
-use craton_pages::{Breaking, HugeBacking, PageHeap, PageHeapExt};
+use craton_pages::{Breaking, HugeBacking, PageHeap, PageHeapExt, Took};
 use craton_sim::{Call, FaultRule, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
@@ -75,7 +75,8 @@ fn each_error_of_a_collapse_is_counted_and_slows_the_next_rounds() {
             CollapseError::Unsupported => stats.unsupported,
         };
         assert_eq!(counted, tried, "{error:?}: {stats:?}");
-        assert!((4..=8).contains(&tried), "{error:?}: {tried} in 64 rounds");
+        let most = if matches!(error, CollapseError::Busy | CollapseError::Again) { 4 * 64 } else { 8 };
+        assert!((4..=most).contains(&tried), "{error:?}: {tried} in 64 rounds");
         world.faults.set(FaultRule::Never);
         let later: u32 = (0..300).map(|_| tick(&mut world)).sum();
         // Where the system does not know collapses, none is tried again.
@@ -261,7 +262,7 @@ fn the_end_of_a_collapse_that_was_never_begun_changes_nothing() {
     fill(&mut world, 2);
     let before = world.snapshot();
     for id in [0, 1, 2, 63, 64, 1000, u32::MAX] {
-        assert!(!world.heap.inner_mut().end_collapse(HugePageId(id), Ok(()), 0));
+        assert!(!world.heap.inner_mut().end_collapse(HugePageId(id), Ok(()), Took::default()));
     }
     assert_eq!(world.snapshot(), before);
     world.drain();

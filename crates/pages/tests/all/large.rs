@@ -2,8 +2,8 @@
 //! Nothing is touched.
 
 use craton_base::{
-    Advice, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, SpanError, SpanSource,
-    Table,
+    Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, SpanError,
+    SpanSource, Table,
 };
 use craton_pages::{Breaking, HugeBacking, PageHeapExt, Temeraire, Tracker};
 use craton_sim::{Rng, VirtualClock};
@@ -29,7 +29,7 @@ impl Floor for Limit {
     fn advise(&mut self, _: PageRange, _: Advice) -> bool {
         true
     }
-    fn residency(&self, _: PageRange) -> Residency {
+    fn residency(&self, _: PageRange, _: Ask) -> Residency {
         Residency::default()
     }
 }

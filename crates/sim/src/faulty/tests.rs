@@ -17,7 +17,7 @@ fn a_refused_floor_call_does_not_arrive() {
     assert_eq!(floor.unback(range), Err(NoMemory));
     assert_eq!(floor.collapse(range), Err(CollapseError::NoMemory));
     assert_eq!((sim.calls(), sim.granted()), before);
-    assert_eq!(floor.residency(range), sim.residency(range));
+    assert_eq!(floor.residency(range, Ask::Both), sim.residency(range, Ask::Both));
     assert_eq!(
         plan.record().iter().map(|r| r.call).collect::<Vec<_>>(),
         [Call::Reserve, Call::Back, Call::Unback, Call::Collapse]

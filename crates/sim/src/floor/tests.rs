@@ -79,7 +79,7 @@ fn unbacking_a_part_splits_and_unbacking_all_does_not_count_as_a_split() {
     assert_eq!((backed_pages(&floor), floor.written(range(0, 768))), (512, Pages(512)));
     floor.unback(range(512, 256)).unwrap();
     assert_eq!((floor.calls().splits, floor.calls().pages_unbacked), (2, 512));
-    assert_eq!(floor.residency(range(0, 768)).resident_bytes, Pages(256).bytes().0);
+    assert_eq!(floor.residency(range(0, 768), Ask::Both).resident_bytes, Pages(256).bytes().0);
     // Empty again, so the next touch may be huge again.
     floor.touch(range(600, 1));
     assert!(floor.is_huge(HugePageId(2)));

@@ -13,7 +13,6 @@ use super::trusted::Trusted;
 use crate::slab::{SlabStats, Slabs};
 use core::ptr::NonNull;
 
-/// An object that was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
     /// It is in its constructed state, as it was given back.
@@ -23,7 +22,6 @@ pub enum Taken {
 }
 
 impl Taken {
-    /// The object.
     pub fn object(self) -> *mut u8 {
         match self {
             Self::Constructed(object) | Self::Raw(object) => object,
@@ -38,13 +36,8 @@ pub enum BadObject {
     Foreign,
     /// It lies on a slab of this cache, but in none of its objects.
     Between,
-    /// It is not where an object begins.
-    Inside {
-        /// Where the object that it lies in begins.
-        start: *mut u8,
-        /// How far behind that it lies, in bytes.
-        offset: usize,
-    },
+    /// It lies `offset` bytes behind the start of an object.
+    Inside { start: *mut u8, offset: usize },
     /// The object there is free.
     Free,
 }
@@ -71,7 +64,6 @@ pub struct ObjectPlace {
     pub start: *mut u8,
     /// How far behind that the pointer is, in bytes.
     pub offset: usize,
-    /// The object is out.
     pub out: bool,
     /// Where the first object of its slab begins.
     pub first: *mut u8,
@@ -95,7 +87,6 @@ impl ObjectSlabs {
     /// Slabs that [`ObjectSlabs::new`] has yet to make; zeros, so that statics lie in `.bss`.
     pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
 
-    /// Slabs of this layout; none yet.
     pub const fn new(layout: ObjectLayout) -> Self {
         Self {
             layout,
@@ -107,12 +98,10 @@ impl ObjectSlabs {
         }
     }
 
-    /// Whether this is [`ObjectSlabs::UNSET`].
     pub fn is_unset(&self) -> bool {
         self.layout.capacity == 0
     }
 
-    /// Sizes of the slabs and what lies where.
     pub fn layout(&self) -> &ObjectLayout {
         &self.layout
     }
@@ -223,7 +212,6 @@ impl ObjectSlabs {
         }
     }
 
-    /// Counts.
     pub fn stats(&self) -> SlabStats {
         self.slabs.stats
     }

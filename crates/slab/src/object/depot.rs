@@ -17,14 +17,11 @@ use crate::check::Broken;
 /// Contended exchanges in an interval that make magazines grow (Bonwick & Adams: 3).
 const CONTENDED: u32 = 3;
 
-/// Counts of a depot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DepotStats {
     /// Rounds of a magazine.
     pub rounds: usize,
-    /// Full magazines here.
     pub full: u32,
-    /// Empty magazines here.
     pub empty: u32,
     /// Objects in the full ones.
     pub objects: u64,
@@ -34,7 +31,6 @@ pub struct DepotStats {
     pub bytes: usize,
 }
 
-/// Full and empty magazines of a cache.
 #[derive(Debug)]
 pub struct Depot {
     full: Stack,
@@ -262,12 +258,10 @@ impl Depot {
         if holds { Ok(()) } else { Err(Broken::of_none("D1")) }
     }
 
-    /// Bytes of the magazines' pages.
     pub fn bytes(&self) -> usize {
         self.store.iter().map(Trusted::bytes).sum()
     }
 
-    /// Counts.
     pub fn stats(&self) -> DepotStats {
         DepotStats {
             rounds: self.rounds(),

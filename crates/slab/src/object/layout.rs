@@ -26,20 +26,11 @@ pub enum BadLayout {
     /// Objects of no bytes.
     Zero,
     /// More bytes than [`ObjectLayout::MAX_OBJECT`].
-    TooLarge {
-        /// What was asked for.
-        size: usize,
-    },
+    TooLarge { size: usize },
     /// Not a power of two, or more than [`ObjectLayout::MAX_ALIGN`].
-    Alignment {
-        /// What was asked for.
-        align: usize,
-    },
+    Alignment { align: usize },
     /// Not a power of two from [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`].
-    Page {
-        /// What was asked for.
-        bytes: usize,
-    },
+    Page { bytes: usize },
 }
 
 impl core::fmt::Display for BadLayout {
@@ -125,8 +116,7 @@ impl ObjectLayout {
     };
 
     /// Objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]), aligned to `align` (0: 8, or
-    /// 2^k to [`ObjectLayout::MAX_ALIGN`]), on pages of 8 KiB. `constructed` ones stay so while
-    /// free.
+    /// 2^k to [`ObjectLayout::MAX_ALIGN`]), on pages of 8 KiB; if `constructed`, also while free.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }
@@ -216,12 +206,10 @@ impl ObjectLayout {
         self.align as usize
     }
 
-    /// Objects in a slab.
     pub const fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Bytes of a page.
     pub const fn page_bytes(&self) -> usize {
         self.page_bytes as usize
     }
@@ -246,7 +234,6 @@ impl ObjectLayout {
         self.colour_step
     }
 
-    /// Bytes of a slab.
     pub const fn bytes(&self) -> usize {
         self.slab_bytes
     }

@@ -77,17 +77,14 @@ impl Magazine {
         self.head().size.into()
     }
 
-    /// Rounds that it holds.
     pub fn len(&self) -> usize {
         self.head().len.into()
     }
 
-    /// Whether it holds no round.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rounds that it has room for.
     pub fn capacity(&self) -> usize {
         rounds_of(self.size())
     }

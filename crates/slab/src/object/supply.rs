@@ -140,12 +140,10 @@ impl<'a> BufferPages<'a> {
         Self { first: buffer.wrapping_add(skip), shift, pages, map, used: 0, least: 0 }
     }
 
-    /// Pages that the buffer has.
     pub fn pages(&self) -> usize {
         self.pages
     }
 
-    /// Pages that are out.
     pub fn used(&self) -> usize {
         self.used
     }

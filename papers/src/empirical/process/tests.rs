@@ -68,7 +68,7 @@ fn slots_are_born_empty_and_die_with_their_size() {
             }
         }
         assert_eq!(live, process.live().collect());
-        assert_eq!((live.values().sum::<u64>(), live.len() as u64), (process.live_bytes(), process.live_objects()));
+        assert_eq!((live.values().sum::<u64>(), live.len() as u64), (process.live_bytes, process.live_objects));
         assert!(highest as usize <= process.slots_expected());
     }
 }
@@ -85,10 +85,10 @@ fn little_s_law_holds_after_many_events() {
     let mut births: BTreeMap<u64, f64> = BTreeMap::new();
     let (mut looks, mut number, mut last_s) = (0.0, 0u64, 0.0);
     while let Some(event) = process.next_event() {
-        if process.now_s() == last_s {
+        if process.now_s == last_s {
             continue;
         }
-        last_s = process.now_s();
+        last_s = process.now_s;
         number += 1;
         if let Event::Alloc { size, .. } = event {
             *births.entry(size).or_default() += 1.0;
@@ -101,7 +101,7 @@ fn little_s_law_holds_after_many_events() {
     for (row, sum) in profile.rows().iter().zip(&sums) {
         let (mean, expected) = (sum / looks, row.live * scale);
         assert!((mean - expected).abs() < 0.05 * expected, "size {}: {mean} live of {expected}", row.size);
-        let (born, expected) = (births[&row.size], row.rate * process.duration_s());
+        let (born, expected) = (births[&row.size], row.rate * process.duration_s);
         assert!((born - expected).abs() < 5.0 * expected.sqrt(), "size {}: {born} births of {expected}", row.size);
     }
 }
@@ -113,11 +113,11 @@ fn the_number_of_events_is_about_what_was_asked_for() {
         let mut process = Process::new(&Config { schedule, ..config(&profile) }).expect("large enough");
         let (mut natural, mut last_s) = (0u64, 0.0);
         while process.next_event().is_some() {
-            natural += u64::from(process.now_s() > last_s);
-            last_s = process.now_s();
+            natural += u64::from(process.now_s > last_s);
+            last_s = process.now_s;
         }
         assert!((180_000..=220_000).contains(&natural), "{name}: {natural} events in simulated time");
-        assert!((process.now_s() / process.duration_s() - 1.0).abs() < 0.01, "{name}: ended at {}", process.now_s());
+        assert!((process.now_s / process.duration_s - 1.0).abs() < 0.01, "{name}: ended at {}", process.now_s);
     }
 }
 
@@ -131,13 +131,13 @@ fn every_schedule_is_followed_within_a_tenth() {
             while process.next_event().is_some() {
                 // While the heap is brought to a new target, time stands still. At the end of such a time the target is
                 // at most a few steps old.
-                let over = process.now_s() / process.duration_s();
+                let over = process.now_s / process.duration_s;
                 let (target, earlier) = (schedule.at(over), schedule.at(over - 1e-3));
-                if process.now_s() == last_s || target != earlier && (target - earlier).abs() > 0.01 {
+                if process.now_s == last_s || target != earlier && (target - earlier).abs() > 0.01 {
                     continue;
                 }
-                (looks, last_s) = (looks + 1, process.now_s());
-                let off = process.live_bytes() as f64 / heap_bytes as f64 - target;
+                (looks, last_s) = (looks + 1, process.now_s);
+                let off = process.live_bytes as f64 / heap_bytes as f64 - target;
                 // One object may be a 32nd of the whole heap.
                 assert!(off.abs() <= 0.07 * target + 0.032, "{name}: {off} off {target} at {over}");
             }
@@ -154,8 +154,8 @@ fn growing_and_shrinking_keep_the_mixture() {
     while process.next_event().is_some() {}
     let all: f64 = profile.rows().iter().map(|row| row.live).sum();
     for (row, (size, live)) in profile.rows().iter().zip(process.live_by_size()) {
-        let (part, expected) = (f64::from(live) / process.live_objects() as f64, row.live / all);
-        let spread = (expected / process.live_objects() as f64).sqrt();
+        let (part, expected) = (f64::from(live) / process.live_objects as f64, row.live / all);
+        let spread = (expected / process.live_objects as f64).sqrt();
         assert!((part - expected).abs() < 5.0 * spread, "size {size}: {part} of the objects, not {expected}");
     }
 }
@@ -175,8 +175,8 @@ fn the_remote_share_is_near_the_one_asked_for() {
 fn sizes_too_large_for_the_heap_are_left_out_and_told() {
     let profile = Profile::parse("100, 10, 10\n1000, 1, 3\n", "p").expect("good");
     let process = Process::new(&Config { heap_bytes: 20_000, ..config(&profile) }).expect("100 bytes fit");
-    assert_eq!(process.left_out(), LeftOut { sizes: 1, bytes_part: 0.75 });
-    assert!(process.left_out().to_string().contains("left out: 1, with 75.0%"));
+    assert_eq!(process.left_out, LeftOut { sizes: 1, bytes_part: 0.75 });
+    assert!(process.left_out.to_string().contains("left out: 1, with 75.0%"));
     assert!(process.live_by_size().all(|(size, _)| size == 100));
     let why = Process::new(&Config { heap_bytes: 1000, ..config(&profile) }).err().expect("nothing fits");
     assert!(why.contains("1000 bytes") && why.contains("--heap"), "{why}");

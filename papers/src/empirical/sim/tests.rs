@@ -13,7 +13,6 @@ fn config() -> Config {
         samples: 20,
         release_bytes_per_s: 0,
         thp: ThpMode::Always,
-        backing: HugeBacking::AUTO,
     }
 }
 

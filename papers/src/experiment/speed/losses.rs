@@ -1,14 +1,12 @@
 //! Where Craton loses most, with the figures that may say why: by time and by memory, the workloads
-//! on which the best peer is furthest ahead, with both sides' user and system time, faults and
-//! resident sets. System time or faults point at memory returned and taken again, user time at
-//! instructions or misses.
+//! on which the best peer is furthest ahead, with both sides' figures. System time or faults point
+//! at memory returned and taken again, user time at instructions or misses.
 
 use super::Result;
 use craton_lab::format::{bytes, count, seconds, table};
 use craton_lab::ratios::{OURS, others};
 use craton_lab::summary::{Figure, Summary, ratio, summarize};
 
-/// How many are shown for each figure.
 const SHOWN: usize = 3;
 
 struct Loss<'a> {

@@ -10,7 +10,6 @@ use craton_lab::summary::{Figure, Ratio, geomean, ratio};
 /// The ratio from which on colours do not get stronger.
 const LIMIT: f64 = 2.0;
 
-/// All of them.
 pub fn draw(sheet: &mut Sheet, results: &[Result]) {
     sheet.picture("time", heat(results, sheet, "Wall time", Figure::Wall));
     sheet.picture("rss", heat(results, sheet, "Peak memory", Figure::PeakRss));

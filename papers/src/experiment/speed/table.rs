@@ -9,7 +9,6 @@ use craton_lab::summary::{Figure, geomean, ratio, summarize};
 
 const NONE: &str = "-";
 
-/// Both tables, and the ratios.
 pub fn show(results: &[Result], ratios: &Ratios) -> String {
     let time = part(results, "wall time", Figure::Wall, seconds);
     let rss = part(results, "peak RSS", Figure::PeakRss, |v| bytes(v as u64));

@@ -9,8 +9,7 @@ use craton_pages::{Breaking, PageHeapExt};
 pub enum Loop {
     /// `Delete(New(512 KB))`, Figure 9: drains a single hugepage.
     Drain,
-    /// §4.4: 100 MiB, a page that stays, delete the first: strands a hugepage if its tail goes
-    /// first.
+    /// §4.4: 100 MiB, a page that stays, delete the first: may strand a hugepage.
     Strand,
 }
 

@@ -1,11 +1,9 @@
 //! A processor's cache of blocks that were freed last.
 //!
 //! **From.** LLFree §2: orders 0 to 3 and 9. One count over all of them, in frames. An empty list
-//! is filled with a batch under one hold of the zone's lock; at the high mark a batch goes back,
-//! oldest first.
+//! is filled with a batch under one lock; at the high mark the oldest batch goes back.
 //! **State.** Sizes of Linux 6.0: a batch is 63 frames, 2 blocks at least; the high mark is the
-//! zone's low watermark, 5/4 of √(16 · KiB) KiB, divided by the processors, and four batches at
-//! least.
+//! zone's low watermark, 5/4 of √(16 · KiB) KiB, by processors, four batches at least.
 
 use super::CACHED;
 use crate::frames::place::{Chain, Place};
@@ -51,18 +49,15 @@ pub struct Cache {
     frames: AtomicUsize,
 }
 
-/// The number of an order's list.
 fn list_of(order: u32) -> usize {
     if order < 4 { order as usize } else { ORDERS.len() - 1 }
 }
 
 impl Cache {
-    /// Whether blocks of the order are cached.
     pub fn has(order: u32) -> bool {
         ORDERS.contains(&order)
     }
 
-    /// What it holds.
     pub fn frames(&self) -> usize {
         self.frames.load(Relaxed)
     }

@@ -4,7 +4,7 @@
 //! but for what requests under way account for, which [`take_back`] frees.
 //! **From.** LLFree §3.2.3: frames are lost only where an allocation has not reached the caller, or
 //! a free has not reached the bit: no more requests lose frames than there are processors.
-//! **Failure.** An error that names the frame that is held and free, held twice, or lost without a
+//! **Failure.** An error names the frame that is held and free, held twice, or lost without
 //! request.
 
 use super::records::{Doing, Records, WORD_FRAMES};
@@ -13,16 +13,13 @@ use craton_base::atomic::Ordering::Relaxed;
 use craton_frames::{Media, Standard, Zone};
 use std::collections::BTreeSet;
 
-/// The findings after a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Requests that were under way.
     pub under_way: usize,
     /// Of these, requests that lost frames.
     pub losing: usize,
     /// Frames that are allocated, and nobody's.
     pub lost: Vec<usize>,
-    /// Frames that somebody holds.
     pub held: usize,
 }
 
@@ -80,8 +77,8 @@ fn in_doubt(doing: Doing) -> Option<u32> {
     }
 }
 
-/// How many requests account for the frames that are lost: each get for one block of its order, each request of a place for
-/// whatever lies there.
+/// How many requests account for the frames that are lost: each get for a block of its order,
+/// others for their place.
 fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     let lost: BTreeSet<usize> = lost.iter().copied().collect();
     let within = |frame: usize, doing: &Doing| matches!(doing, Doing::Place(at, order) if (*at..at + (1 << order)).contains(&frame));

@@ -30,7 +30,6 @@ pub const WORD_FRAMES: usize = u64::BITS as usize;
 /// What a thread is about to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doing {
-    /// Nothing.
     Nothing,
     /// To allocate frames of an order, wherever.
     Getting(u32),
@@ -93,12 +92,10 @@ impl Records {
         self.threads
     }
 
-    /// Frames of the zone.
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// Threads that have begun.
     pub fn begun(&self) -> &AtomicU64 {
         &self.shared.words()[0]
     }
@@ -115,12 +112,10 @@ impl Records {
         &self.shared.words()[(self.threads + 1) * LINE_WORDS + holder * words..][..words]
     }
 
-    /// Writes down what a thread is about to do.
     pub fn set_doing(&self, thread: usize, doing: Doing) {
         store(&self.line(thread)[0], doing.word());
     }
 
-    /// What a thread was about to do.
     pub fn doing(&self, thread: usize) -> Doing {
         Doing::of(load(&self.line(thread)[0]))
     }

@@ -2,8 +2,7 @@
 //!
 //! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block,
 //! or of a part of it; or the frames beside a block, which are freed together with it later.
-//! **Failure.** A request that is refused though it should not be, and frames that the worker has
-//! already.
+//! **Failure.** A request wrongly refused, and frames that the worker has already.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};
@@ -45,11 +44,6 @@ impl<'a, M: Media> Worker<'a, M> {
         let blocks = blocks(records, holder);
         let held = blocks.iter().map(|(_, order)| 1 << order).sum();
         Self { zone, records, holder, processor, rng, blocks, held, most }
-    }
-
-    /// Frames that it has.
-    pub fn held(&self) -> usize {
-        self.held
     }
 
     /// Does one request.

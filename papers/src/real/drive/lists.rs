@@ -6,9 +6,7 @@
 use super::{Dialogue, REDIS_FAREWELL, put, redis_array, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;
 
-/// Lists that the requests are spread over.
 const LISTS: u32 = 1000;
-/// Elements of a request.
 const ELEMENTS: usize = 5;
 
 /// The server's lists, as far as the answers depend on them: the length of each.

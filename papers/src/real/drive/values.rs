@@ -1,5 +1,4 @@
-//! Values of many sizes under random keys: written, overwritten with another size, read and
-//! deleted.
+//! Values of many sizes under random keys: written, overwritten, read and deleted.
 //!
 //! **State.** A key's version counts its writes, and its value follows from key and version. So the
 //! generator knows every answer without keeping the values.

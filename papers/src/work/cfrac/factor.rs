@@ -2,8 +2,7 @@
 //!
 //! **What.** Expands the square root of N. Each step yields a number A whose square leaves a small
 //! remainder ±Q modulo N, below 2√N. Each Q that splits into small primes is a relation. Relations
-//! whose product is a square give X² = Y² modulo N, and in half of the cases X − Y shares a factor
-//! with N.
+//! whose product is a square give X² = Y² modulo N; often X − Y shares a factor with N.
 //!
 //! **From.** Morrison and Brillhart, "A method of factoring and the factorization of F7" (1975),
 //! with one large prime a relation, and the early abort of Pomerance and Wagstaff (1983).
@@ -40,7 +39,6 @@ struct Row {
     members: BTreeSet<u32>,
 }
 
-/// What the search keeps.
 pub struct Search<'a> {
     n: &'a Num,
     base: Vec<u32>,
@@ -203,30 +201,4 @@ fn base(n: &Num) -> Vec<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_is_split_into_its_two_primes() {
-        for (p, q) in [(998_244_353, 2_971_215_073), (1_000_000_000_039, 67_280_421_310_721)] {
-            let (p, q): (Num, Num) = (u64::into(p), u64::into(q));
-            let n = &p * &q;
-            let end = Search::new(&n).run(&mut u64::MAX.clone());
-            assert!(end == End::Factor(p) || end == End::Factor(q), "{end:?}");
-        }
-    }
-
-    #[test]
-    fn a_search_stops_when_its_steps_are_done() {
-        let n = Num::from(1_000_000_000_039u64) * 67_280_421_310_721u64;
-        let mut allowed = 100;
-        assert_eq!((Search::new(&n).run(&mut allowed), allowed), (End::Steps, 0));
-    }
-
-    #[test]
-    fn the_base_holds_the_primes_modulo_which_the_number_is_a_square() {
-        // 1001 is 2 modulo 3 (no square), 1 modulo 5 (a square), 0 modulo 7.
-        let base = base(&Num::from(1001u32));
-        assert_eq!((base[..4].to_vec(), base.len()), (vec![1, 2, 5, 7], BASE));
-    }
-}
+mod tests;

@@ -1,7 +1,6 @@
 //! Cubes: products of literals, each a small object on the heap.
 //!
-//! **From.** The positional notation of Brayton et al. (1984), §2: what combines two cubes makes a
-//! third.
+//! **From.** The positional notation of Brayton et al. (1984), §2: two cubes make a third.
 //! **State.** Two bits an input, 16 inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no
 //! point. Inputs beyond the last stay 11. The last word has a bit for each output of the cube.
 
@@ -62,7 +61,6 @@ impl Cube {
         self.0.iter().zip(&other.0).all(|(a, b)| b & !a == 0)
     }
 
-    /// The outputs, a bit for each.
     pub fn outputs(&self) -> u32 {
         self.0.last().copied().unwrap_or(0)
     }
@@ -107,23 +105,4 @@ impl Cube {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inputs_keep_what_they_are_given() {
-        let cube = Cube::full(20, 3).with_input(0, ZERO).with_input(17, ONE).with_outputs(0b101);
-        assert_eq!([0, 1, 17, 19].map(|input| cube.input(input)), [ZERO, EITHER, ONE, EITHER]);
-        assert_eq!((cube.outputs(), cube.literals()), (0b101, 2));
-    }
-
-    #[test]
-    fn cubes_meet_unless_an_input_or_the_outputs_keep_them_apart() {
-        let full = Cube::full(20, 2);
-        let (zero, one) = (full.with_input(18, ZERO), full.with_input(18, ONE));
-        assert!(full.meets(&zero) && !zero.meets(&one));
-        assert!(!full.with_outputs(1).meets(&full.with_outputs(2)));
-        assert!(full.covers(&zero) && !zero.covers(&full) && zero.or(&one) == full);
-        assert_eq!(zero.cofactor(&zero, &full), full);
-    }
-}
+mod tests;

@@ -7,18 +7,18 @@ fn load(percent: u64) -> Load {
 #[test]
 fn live_data_stay_within_a_unit_and_come_near_it() {
     for name in ["fragbench-w1", "fragbench-w2", "fragbench-w3", "fragbench-w4"] {
-        let outcome = outcome(name, &load(1)).expect("it is one of the four");
+        let outcome = run(row(name).expect("it is one of the four"), &load(1));
         let unit = UNIT / 100;
         assert!(outcome.peak_bytes <= unit && outcome.peak_bytes > unit - 2000, "{name}: {outcome:?}");
         assert!(outcome.end_bytes <= unit && outcome.end_bytes > unit - 4000, "{name}: {outcome:?}");
     }
-    assert_eq!(outcome("server", &load(1)), None);
+    assert!(row("server").is_none());
 }
 
 #[test]
 fn the_peak_is_foretold() {
     for name in NAMES {
-        let outcome = outcome(name, &load(5)).expect("it is one of the four");
+        let outcome = run(row(name).expect("it is one of the four"), &load(5));
         let (live, list) = at_peak(name, &load(5)).expect("it is one of the four");
         assert!(live.abs_diff(outcome.peak_bytes) < 2000, "{name}: {live} and {outcome:?}");
         assert!(list <= outcome.list_bytes && list > outcome.list_bytes / 2, "{name}: {list} and {outcome:?}");

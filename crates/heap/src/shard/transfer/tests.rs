@@ -57,6 +57,22 @@ fn what_is_not_full_too_large_or_too_much_comes_back_untouched() {
 }
 
 #[test]
+fn a_drain_takes_the_batches_of_every_class() {
+    let transfer = empty();
+    let kept: Vec<usize> = (1..=CLASSES).filter(|class| Transfer::keeps(*class)).collect();
+    assert_eq!(kept.last(), Some(&size_class::class_of(MAX_OBJECT)));
+    for class in &kept {
+        transfer.put(*class, chain(size_class::batch(*class))).unwrap();
+    }
+    let mut drained = Vec::new();
+    transfer.drain(|class, batch| {
+        assert_eq!(batch.len(), size_class::batch(class));
+        drained.push(class);
+    });
+    assert_eq!((drained, transfer.bytes()), (kept, 0));
+}
+
+#[test]
 fn m4_no_batch_is_ever_in_two_hands() {
     let transfer = empty();
     let n = size_class::batch(CLASS);

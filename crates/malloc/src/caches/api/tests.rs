@@ -5,19 +5,7 @@ use std::thread;
 use std::vec::Vec;
 
 fn options(name: &[u8]) -> Options<'_> {
-    Options {
-        name,
-        size: 100,
-        align: 0,
-        constructor: None,
-        destructor: None,
-        reclaim: None,
-        argument: null_mut(),
-        limit_objects: 0,
-        limit_bytes: 0,
-        working_set_ms: 0,
-        flags: 0,
-    }
+    Options { name, ..Options::raw(100) }
 }
 
 /// # Safety

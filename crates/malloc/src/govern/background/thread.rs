@@ -6,7 +6,7 @@
 use super::Helper;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use craton_os::thread::Hidden;
-use craton_os::{Bell, process};
+use craton_os::{Bell, process, thread};
 
 pub(crate) struct HelperThread {
     end: Bell,
@@ -57,6 +57,10 @@ impl Helper for HelperThread {
 
     fn is_rung(&self) -> bool {
         self.end.is_rung()
+    }
+
+    fn has_company(&self) -> bool {
+        thread::had_others()
     }
 
     fn sleep(&self, ns: Option<u64>) -> bool {

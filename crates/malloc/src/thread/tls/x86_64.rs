@@ -1,8 +1,7 @@
 //! Thread-local words by the initial-exec model, in two instructions.
 //!
 //! **What.** `thread_local!` in a shared library calls a function for each access, which costs as
-//! much as the rest of malloc. These 48 bytes fit the static TLS surplus that the dynamic linker
-//! keeps for `dlopen`.
+//! much as the rest of malloc. These 48 bytes fit the linker's static TLS surplus for `dlopen`.
 //!
 //! **Unsafe.** Defines and reads thread-local words by assembly, which stable Rust cannot express.
 

@@ -18,7 +18,7 @@ use craton_base::{
 };
 use craton_pages::{
     Breaking, Census, CollapseStats, FrameHeap, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, PageHeapStats,
-    Tracker,
+    Took, Tracker,
 };
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -250,7 +250,7 @@ impl<G: Geometry> World<G> {
             Op::EndCollapse { error, took_ns } if !self.collapsing.is_empty() => {
                 let id = self.collapsing.remove(0);
                 let result = error.map_or_else(|| self.sim.collapse(G::range(id)), Err);
-                self.heap.inner_mut().end_collapse(id, result, took_ns);
+                self.heap.inner_mut().end_collapse(id, result, Took::busy(took_ns));
             }
             Op::Misuse { page, len } => self.misuse(PageRange::new(PageId(page), Pages(len))),
             Op::Refuse(rule) => {

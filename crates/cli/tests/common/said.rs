@@ -1,0 +1,41 @@
+//! What commands say, for the tests here and those of `papers/`, which names this file.
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Output};
+
+/// The command without the signals that whoever runs the tests ignores: a shell does so for what it runs behind `&`.
+pub fn heeding_signals(command: &mut Command) -> &mut Command {
+    let heed = || {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: a system call that is allowed between fork and exec.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: the function makes system calls only.
+    unsafe { command.pre_exec(heed) }
+}
+
+/// What a command that has ended said.
+pub struct Said {
+    /// Its exit status; 128 and the signal's number after a signal.
+    pub status: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+/// Runs to the end.
+pub fn said(command: &mut Command) -> Said {
+    into_said(command.output().expect("the command starts"))
+}
+
+/// What the output of a command that has ended holds.
+pub fn into_said(output: Output) -> Said {
+    Said {
+        status: output.status.code().or(output.status.signal().map(|s| 128 + s)).unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}

@@ -1,0 +1,36 @@
+//! Mappings of freed huge objects go back: expired ones, or all of them.
+
+use crate::heap::Heap;
+use crate::hooks::Hooks;
+use crate::huge::Entry;
+use craton_base::{Clock, Mappings, Platform};
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// Unmaps all kept mappings; returns the bytes.
+    pub fn drop_kept(&self) -> usize {
+        let mut table = self.huge.lock();
+        let mut bytes = 0;
+        while let Some(old) = table.kept.take_oldest() {
+            self.unmap_kept(old);
+            bytes += old.bytes;
+        }
+        bytes
+    }
+
+    /// Unmaps expired mappings; whether any is left or was unmapped.
+    pub fn age_kept(&self) -> bool {
+        let mut any = false;
+        loop {
+            let mut table = self.huge.lock();
+            any |= table.kept.bytes() > 0;
+            let Some(old) = table.kept.take_expired(self.clock.now_ns()) else { return any };
+            // Releases the lock between two mappings.
+            self.unmap_kept(old);
+        }
+    }
+
+    pub(crate) fn unmap_kept(&self, old: Entry) {
+        self.system.unmap(old.at, old.bytes);
+        self.gate.remove_huge(old.bytes as u64);
+    }
+}

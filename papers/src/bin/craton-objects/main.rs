@@ -1,0 +1,26 @@
+//! `craton-objects`: what one object costs, in a process of its own.
+//!
+//! **What.** Does one measurement of [`craton_papers::caching`] and prints it as one line of JSON. The experiments
+//! `slab-speed` and `slab-objects` run it on each allocator.
+//! **Failure.** Wrong usage is exit status 2; an allocator that is not there is exit status 1.
+
+use clap::Parser;
+use craton_lab::print::print;
+use craton_papers::caching::{Request, measure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let found = measure(&Request::parse());
+    let line = found.and_then(|found| serde_json::to_string(&found).map_err(|e| format!("the result is no JSON: {e}")));
+    match line {
+        Ok(line) if print("craton-objects", &format!("{line}\n")) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("craton-objects: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

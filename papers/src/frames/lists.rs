@@ -1,0 +1,201 @@
+//! The list allocators of LLFree §5.4: free blocks of one order, linked in their [`Place`]s.
+//!
+//! **What.** A [`List`] on [`Locked`], one head that a lock guards ("Windows, Darwin"); on [`Cas`],
+//! one without a lock, which is Treiber's stack (1986); or on [`Local`], one for each processor:
+//! "a theoretical allocator that maintains per-core lists only, does not need any protection and
+//! never drains (ideal case)".
+//! **State.** The head of [`Cas`] is a word: block 32 · tag 32. Each change increments the tag,
+//! against ABA; 2^32 changes during one operation could go unseen.
+//! **Threads.** One thread at a time uses a processor's list of [`Local`]; nothing checks that.
+//! **Failure.** No double free is noticed. A processor of [`Local`] whose list is empty gets nothing.
+
+use super::Frames;
+use super::place::{NONE, Place, blocks_down, places};
+use super::spin::Spin;
+use craton_frames::Request;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Where lists begin.
+pub trait Heads: Sync {
+    /// The first block of the processor's list, which it is no more.
+    fn pop(&self, places: &[Place], processor: usize) -> Option<u32>;
+
+    /// Makes a block the first one. False if the processor has no list.
+    fn push(&self, places: &[Place], processor: usize, block: u32) -> bool;
+
+    /// The first block of each list, or [`NONE`].
+    fn firsts(&self) -> Vec<u32>;
+}
+
+pub struct List<H> {
+    places: Box<[Place]>,
+    order: u32,
+    heads: H,
+}
+
+impl<H: Heads> List<H> {
+    /// All blocks of an order, the lowest first, in equal parts for so many lists.
+    pub fn new(frames: usize, order: u32, heads: H) -> Self {
+        let list = Self { places: places(frames), order, heads };
+        let each = (frames >> order).div_ceil(list.heads.firsts().len().max(1)).max(1);
+        for block in blocks_down(frames, order) {
+            list.heads.push(&list.places, (block as usize >> order) / each, block);
+        }
+        list
+    }
+}
+
+impl<H: Heads> Frames for List<H> {
+    #[inline]
+    fn get(&self, request: Request) -> Option<usize> {
+        if request.order != self.order {
+            return None;
+        }
+        self.heads.pop(&self.places, request.processor).map(|block| block as usize)
+    }
+
+    #[inline]
+    fn put(&self, frame: usize, request: Request) -> bool {
+        let is_ours = request.order == self.order && frame < self.places.len();
+        is_ours && self.heads.push(&self.places, request.processor, frame as u32)
+    }
+
+    fn drain(&self, _: usize) {}
+
+    #[cfg(test)]
+    fn free_frames(&self) -> usize {
+        let next = |block: &u32| Some(self.places.get(*block as usize)?.next.load(Ordering::Relaxed));
+        let blocks = |first| std::iter::successors(Some(first), next).count() - 1;
+        self.heads.firsts().into_iter().map(blocks).sum::<usize>() << self.order
+    }
+}
+
+/// A list's first block, on a cache line of its own.
+#[repr(align(64))]
+pub struct First(AtomicU32);
+
+impl First {
+    #[inline]
+    fn pop(&self, places: &[Place]) -> Option<u32> {
+        let block = self.0.load(Ordering::Relaxed);
+        let next = places.get(block as usize)?.next.load(Ordering::Relaxed);
+        self.0.store(next, Ordering::Relaxed);
+        Some(block)
+    }
+
+    #[inline]
+    fn push(&self, places: &[Place], block: u32) {
+        places[block as usize].next.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.0.store(block, Ordering::Relaxed);
+    }
+}
+
+impl Default for First {
+    fn default() -> Self {
+        Self(AtomicU32::new(NONE))
+    }
+}
+
+#[derive(Default)]
+pub struct Locked {
+    lock: Spin,
+    first: First,
+}
+
+impl Heads for Locked {
+    #[inline]
+    fn pop(&self, places: &[Place], _: usize) -> Option<u32> {
+        let _held = self.lock.lock();
+        self.first.pop(places)
+    }
+
+    #[inline]
+    fn push(&self, places: &[Place], _: usize, block: u32) -> bool {
+        let _held = self.lock.lock();
+        self.first.push(places, block);
+        true
+    }
+
+    fn firsts(&self) -> Vec<u32> {
+        vec![self.first.0.load(Ordering::Relaxed)]
+    }
+}
+
+/// A list for each processor.
+pub struct Local(Box<[First]>);
+
+impl Local {
+    pub fn new(processors: usize) -> Self {
+        Self((0..processors).map(|_| First::default()).collect())
+    }
+}
+
+impl Heads for Local {
+    #[inline]
+    fn pop(&self, places: &[Place], processor: usize) -> Option<u32> {
+        self.0.get(processor)?.pop(places)
+    }
+
+    #[inline]
+    fn push(&self, places: &[Place], processor: usize, block: u32) -> bool {
+        self.0.get(processor).map(|first| first.push(places, block)).is_some()
+    }
+
+    fn firsts(&self) -> Vec<u32> {
+        self.0.iter().map(|first| first.0.load(Ordering::Relaxed)).collect()
+    }
+}
+
+/// The head, on a cache line of its own.
+#[repr(align(64))]
+pub struct Cas(AtomicU64);
+
+impl Default for Cas {
+    fn default() -> Self {
+        Self(AtomicU64::new(NONE.into()))
+    }
+}
+
+impl Cas {
+    /// The head after `before`, with another first block.
+    fn after(before: u64, first: u32) -> u64 {
+        u64::from(first) | (before >> 32).wrapping_add(1) << 32
+    }
+}
+
+impl Heads for Cas {
+    #[inline]
+    fn pop(&self, places: &[Place], _: usize) -> Option<u32> {
+        // ORDERING: pairs with the Release of `push`.
+        let mut head = self.0.load(Ordering::Acquire);
+        loop {
+            let next = places.get(head as u32 as usize)?.next.load(Ordering::Relaxed);
+            // ORDERING: pairs with the Release of `push`.
+            match self.0.compare_exchange_weak(head, Self::after(head, next), Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return Some(head as u32),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    #[inline]
+    fn push(&self, places: &[Place], _: usize, block: u32) -> bool {
+        let mut head = self.0.load(Ordering::Relaxed);
+        loop {
+            places[block as usize].next.store(head as u32, Ordering::Relaxed);
+            // ORDERING: pairs with the Acquires of `pop`, which reads the link; every change of the head is a
+            // read-modify-write, so that later ones keep this one visible.
+            match self.0.compare_exchange_weak(head, Self::after(head, block), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn firsts(&self) -> Vec<u32> {
+        vec![self.0.load(Ordering::Relaxed) as u32]
+    }
+}
+
+#[cfg(test)]
+mod tests;
