@@ -77,7 +77,7 @@ impl Tended for Here {
     }
 
     fn release_now(&self) {
-        HEAP.release_now();
+        telemetry::released(HEAP.release_now());
     }
 }
 

@@ -90,7 +90,8 @@ struct craton_segment {
     uint64_t small_hugepages;
     /* bytes of the heap that went back to the system, for any reason, since the start */
     uint64_t released_bytes;
-    uint64_t released_background_bytes; /* of these, by the background work, since the start */
+    /* of these, by the background work, in a thread or in a request, since the start */
+    uint64_t released_background_bytes;
     /* of these, for the soft limit, or since the system was short of memory, since the start */
     uint64_t released_limit_bytes;
     uint64_t collapses; /* hugepages that were on small pages and became huge, since the start */

@@ -92,7 +92,7 @@ macro_rules! counters {
             them";
         small_hugepages: Now, "hugepages with spans that are left on small pages until the program is seen to use such spans densely";
         released_bytes: Since, "bytes of the heap that went back to the system, for any reason";
-        released_background_bytes: Since, "of these, by the background work";
+        released_background_bytes: Since, "of these, by the background work, in a thread or in a request";
         released_limit_bytes: Since, "of these, for the soft limit, or since the system was short of memory";
         collapses: Since, "hugepages that were on small pages and became huge";
         collapses_no_memory: Since, "collapses that failed since the system had no free hugepage";

@@ -41,9 +41,14 @@ pub(crate) fn read_page_tables() {
     SEGMENT.resident_huge_bytes.store(huge as u64, Relaxed);
 }
 
-/// After a tick of the heap that released so many pages.
-pub(crate) fn ticked(released: u64) {
-    segment::add(&SEGMENT.released_background_bytes, released << PAGE_SHIFT);
+/// Counts pages released by the background work.
+pub(crate) fn released(pages: u64) {
+    segment::add(&SEGMENT.released_background_bytes, pages << PAGE_SHIFT);
+}
+
+/// Publishes the numbers after a tick of the heap that released so many pages.
+pub(crate) fn ticked(pages: u64) {
+    released(pages);
     sums();
     if HEAP.granted() <= WALKED_AT_TICKS.pages() {
         walk();
