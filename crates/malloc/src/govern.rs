@@ -9,6 +9,7 @@ pub(crate) mod background;
 pub mod limits;
 
 use crate::here::Here;
+use crate::observe::telemetry;
 use crate::observe::text::Text;
 use crate::statics::{
     ADMISSION, BACKGROUND, ERRANDS, HEAP, KIT, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT,
@@ -39,6 +40,7 @@ impl Tended for Here {
     fn tick(&self) -> (bool, Pages) {
         PROCESSOR_CACHES.look(&HEAP);
         let (tick, in_use) = HEAP.tick();
+        telemetry::ticked(tick.released);
         let kept = HEAP.age_kept() | OBJECT_CACHES.over(&HEAP).tick(false);
         (tick.released > 0 || kept, in_use)
     }
@@ -75,7 +77,7 @@ impl Tended for Here {
     }
 
     fn release_now(&self) {
-        HEAP.release_now();
+        telemetry::released(HEAP.release_now());
     }
 }
 
@@ -92,7 +94,9 @@ impl Limited for Here {
         if HEAP.used() > most {
             OBJECT_CACHES.over(&HEAP).relieve();
         }
-        HEAP.relieve(most)
+        let (used, released) = HEAP.relieve(most);
+        telemetry::relieved(released);
+        (used, released)
     }
 
     fn releasable(&self) -> Pages {

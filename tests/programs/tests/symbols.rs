@@ -28,6 +28,11 @@ fn statistics_follow_what_the_program_does() {
 }
 
 #[test]
+fn the_components_of_the_page_heap_are_seen_to_fill_thin_out_and_go() {
+    run("page_heap");
+}
+
+#[test]
 fn the_version_is_a_number() {
     run("version");
 }
