@@ -123,9 +123,16 @@ extern const struct craton_segment craton_segment;
 /* The library's version, such as "0.1.0". */
 const char *craton_version(void);
 
-/* Copies the statistics, with the page heap's numbers as they are now. Fills the whole struct of the library's own header, to whose end
- * versions add numbers: compile with that header. */
-void craton_stats(struct craton_segment *into);
+/* Copies the statistics, with the page heap's numbers as they are now: as many as `size` bytes hold. Returns the bytes
+ * that the library has, more than `size` if it is newer than this header; numbers of an older one are left as they are. */
+size_t craton_stats_sized(struct craton_segment *into, size_t size);
+
+/* The same for the struct of this header. (The library's function of this name serves programs that were compiled with
+ * the first header, and fills no more than that one had.) */
+static inline void craton_stats_here(struct craton_segment *into) {
+    craton_stats_sized(into, sizeof *into);
+}
+#define craton_stats craton_stats_here
 
 /* Writes all statistics as one document of JSON, classes, heaps, object caches and options included, to `buffer` of `size` bytes, as snprintf does: cut
  * to what fits and ended by a 0; returns the document's whole length without the 0. `buffer` may be NULL if `size` is 0.

@@ -23,6 +23,26 @@ static void statistics(void) {
     CHECK(craton_segment.huge_bytes == before.huge_bytes);
 }
 
+#undef craton_stats
+void craton_stats(uint64_t *into);
+
+/* Programs that were compiled with the first header, which had 22 numbers, get no more than these. */
+static void sizes(void) {
+    enum { WORDS = sizeof(struct craton_segment) / 8, FIRST = 22 };
+    uint64_t words[WORDS + 1];
+    for (size_t room = 0; room <= sizeof words; room += 20) {
+        memset(words, 0xee, sizeof words);
+        CHECK(craton_stats_sized((struct craton_segment *)words, room) == 8 * WORDS);
+        for (size_t i = 0; i <= WORDS; i++)
+            CHECK((words[i] == 0xeeeeeeeeeeeeeeee) == (i >= room / 8 || i == WORDS));
+    }
+    memset(words, 0xee, sizeof words);
+    craton_stats(words);
+    CHECK(words[0] == craton_segment.magic && words[FIRST - 1] != 0xeeeeeeeeeeeeeeee);
+    CHECK(words[FIRST] == 0xeeeeeeeeeeeeeeee);
+}
+#define craton_stats craton_stats_here
+
 static uint64_t in_spans(const struct craton_segment *s) {
     return s->filler_dense_used_bytes + s->filler_sparse_used_bytes + s->region_used_bytes + s->large_span_bytes;
 }
@@ -160,7 +180,7 @@ static void callback(void) {
 
 int main(int argc, char **argv) {
     static const struct part parts[] = {
-        {"statistics", statistics}, {"page_heap", page_heap}, {"version", version}, {"options", options},
+        {"statistics", statistics}, {"sizes", sizes}, {"page_heap", page_heap}, {"version", version}, {"options", options},
         {"release", release},       {"callback", callback}, {0},
     };
     return run_part(argc, argv, parts);

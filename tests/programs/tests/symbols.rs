@@ -25,6 +25,7 @@ fn run(part: &str) {
 #[test]
 fn statistics_follow_what_the_program_does() {
     run("statistics");
+    run("sizes");
 }
 
 #[test]
