@@ -42,6 +42,8 @@ mod temeraire_fig13;
 mod temeraire_fig9;
 mod temeraire_overhead;
 mod temeraire_redis;
+mod tool;
+mod wild;
 mod world;
 
 pub use ask::Ask;
@@ -82,6 +84,8 @@ macro_rules! experiments {
 experiments! {
     "speed" speed "is it better, than what, and on which load?"
         "all workloads and real programs on all allocators: time and memory, with geometric means"
+    "wild" wild "does it hold on programs that we did not write?"
+        "sparse, idle, swinging, forking and late programs: time, memory over time, longest request, control groups"
     "micro" micro "what the fast path costs, and where it ends"
         "one malloc and its free: cold and warm, by size and threads, in ns and in instructions"
     "temeraire-redis" temeraire_redis "TEMERAIRE §5.1, redis"

@@ -9,6 +9,7 @@
 //! | [`real`] | other people's programs under a load, and the load generator | `craton-real`, `craton-drive` |
 //! | [`empirical`] | a load that follows a distribution of sizes, on real and in simulated memory | `craton-work empirical` |
 //! | [`caching`] | one object from malloc, from a cache, and from older allocators | `craton-objects` |
+//! | [`wild`] | programs as other people write them, which measure themselves | `craton-wild` |
 //! | [`frames`] | allocators of page frames, and processes killed on a zone in a file | `craton-crash` |
 //! | [`kernel`], [`objects`] | the load of a kernel's objects, and the allocators of 1994 for it | the experiments |
 //!
@@ -24,6 +25,7 @@ mod frames;
 mod kernel;
 mod objects;
 pub mod real;
+pub mod wild;
 pub mod work;
 
 pub use frames::crash;

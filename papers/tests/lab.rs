@@ -30,7 +30,9 @@ fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
     let options = format!("stats_file={file}");
     let listed = said(craton(["lab", "list"]).env("CRATON_OPTIONS", &options));
     assert_eq!((listed.status, listed.err.as_str()), (0, ""));
-    for name in ["papers", "work", "micro", "drive", "real", "crash", "objects"].map(|name| format!("craton-{name}")) {
+    for name in
+        ["papers", "work", "micro", "drive", "real", "crash", "objects", "wild"].map(|name| format!("craton-{name}"))
+    {
         let helped = said(Command::new(programs().join(&name)).arg("--help").env("CRATON_OPTIONS", &options));
         assert_eq!((helped.status, helped.err.as_str()), (0, ""), "{name}");
     }
@@ -163,5 +165,32 @@ fn objects_of_a_cache_are_measured_beside_those_of_malloc() {
         assert!(rows.iter().all(|row| row["status"] == "ok" && row["ns_median"].as_f64() > Some(0.0)), "{}", said.out);
         assert!(rows.iter().any(|row| row["allocator"] == "craton" && row["from"] == "cache"), "{}", said.out);
         assert!(document["ratios"][ratio].as_f64() > Some(0.0), "{}", document["ratios"]);
+    }
+}
+
+#[test]
+fn programs_in_the_wild_have_ratios_memory_over_time_and_their_longest_requests() {
+    let place = Place::new("wild");
+    let (file, pictures) = (place.path("wild.json"), place.path("pictures"));
+    let only = "sparse-40m,sparse-20m@64,idle-sleeper,pauses,larson-2";
+    let args =
+        ["lab", "run", "wild", "--quick", "--peers", "none", "--only", only, "--json", &file, "--svg", &pictures];
+    let said = said(&mut craton(args));
+    assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
+    let document = json(&file);
+    let rows = document["rows"].as_array().unwrap();
+    // Where no control group can be made, the text says so.
+    let grouped = !said.out.contains("not measured in control groups");
+    assert_eq!(rows.len(), if grouped { 10 } else { 8 }, "{}", said.out);
+    for row in rows.iter().filter(|row| row["killed"] == 0) {
+        let samples = row["samples"].as_array().unwrap();
+        assert!(row["status"] == "ok" && row["rss_bytes"].as_f64() > Some(0.0) && samples.len() >= 2, "{row}");
+    }
+    for ratio in ["sparse-40m_rss_bytes_vs_glibc", "pauses_written_1024_longest_ns_vs_best_peer", "all_time_vs_glibc"] {
+        assert!(document["ratios"][ratio].as_f64() > Some(0.0), "{ratio}: {}", document["ratios"]);
+    }
+    for picture in ["wild-memory.svg", "wild-time.svg", "wild-idle-sleeper.svg"] {
+        let svg = fs::read_to_string(format!("{pictures}/{picture}")).unwrap();
+        assert!(svg.contains("<svg") && !svg.contains("no data"), "{picture}");
     }
 }

@@ -35,6 +35,9 @@ pub trait Machine {
 
     /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
     fn resident(&self, at: usize, bytes: usize) -> usize;
+
+    /// Those of them on hugepages; `None` if unknown.
+    fn huge(&self, at: usize, bytes: usize) -> Option<usize>;
 }
 
 /// A floor with the rest of its system.

@@ -8,6 +8,7 @@
 //!
 //! **Unsafe.** Stores its entries in a mapping.
 
+mod dense;
 mod kept;
 
 pub use kept::Kept;
@@ -17,6 +18,7 @@ use core::mem::offset_of;
 use core::slice;
 use craton_base::{Bytes, HUGEPAGE_SIZE, HugePageId, Machine, Mappings, NoMemory, Pages};
 use craton_pages::{Seen, Trust};
+use dense::Cursor;
 
 /// A huge object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +41,7 @@ pub struct HugeTable {
     pub kept: Kept,
     /// Which mappings get hugepages before their first touch.
     trust: Trust,
+    cursor: Cursor,
     /// Objects freed or moved away last.
     gone: [Entry; REMEMBERED],
     oldest_gone: usize,
@@ -55,12 +58,9 @@ pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
         let bytes = HUGEPAGE_SIZE.min(entry.bytes - at);
         Seen::of(system.resident(entry.at + at, bytes), bytes)
     });
-    if first == Seen::Sparse {
-        first
-    } else if middle == Seen::Dense {
-        first
-    } else {
-        middle
+    match (first, middle) {
+        (Seen::Sparse, _) | (_, Seen::Dense) => first,
+        _ => middle,
     }
 }
 
@@ -88,6 +88,7 @@ impl HugeTable {
         len: 0,
         kept: Kept::NONE,
         trust: Trust::NONE,
+        cursor: Cursor::START,
         gone: [Entry { at: 0, bytes: 0 }; REMEMBERED],
         oldest_gone: 0,
     };

@@ -17,7 +17,7 @@
 //! spans limits                                             span sources as decorators
 //! morph central                                            size classes
 //! large huge(route) owned                                  spans and mappings as objects
-//! find refill beyond cpu_cache maintain                    what the process calls
+//! find refill beyond cpu_cache maintain census             what the process calls
 //! ```
 //!
 //! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and no
@@ -31,6 +31,7 @@
 #![no_std]
 
 pub mod beyond;
+pub mod census;
 pub mod central;
 pub mod cpu_cache;
 pub mod find;

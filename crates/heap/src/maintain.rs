@@ -44,9 +44,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Releases free memory that exceeds a sixteenth of the use: all whole hugepages of it, and of
-    /// others [`BROKEN_NOW`]. For a caller that nobody follows up.
-    pub fn release_now(&self) {
-        let mut broken = Pages(0);
+    /// others [`BROKEN_NOW`]. For a caller that nobody follows up. Returns the pages.
+    pub fn release_now(&self) -> u64 {
+        let (mut broken, mut all) = (Pages(0), 0);
         while broken < BROKEN_NOW {
             let mut pages = self.lock_pages();
             pages.drain();
@@ -56,10 +56,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let (most, breaking) = if whole.0 > 0 { (whole, Breaking::Never) } else { (surplus, Breaking::Always) };
             let released = pages.release(most.min(STEP), breaking).unwrap_or(0);
             if released == 0 {
-                return;
+                break;
             }
+            all += released;
             broken.0 += if whole.0 > 0 { 0 } else { released as u32 };
         }
+        all
     }
 
     /// Whether a collapse is due; ask once a round.
@@ -81,6 +83,16 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let mut pages = self.lock_pages();
         self.collapsing.store(0, Relaxed);
         pages.end_collapse(id, result, took)
+    }
+
+    /// The next hugepage of a huge object that is worth a collapse: its address.
+    pub fn next_dense_mapping(&self) -> Option<usize> {
+        if self.backs_huge() { self.huge.lock().next_dense(&self.system) } else { None }
+    }
+
+    /// Counts a collapse of a huge object's hugepage; whether to try another in this round.
+    pub fn count_collapse(&self, result: Result<(), CollapseError>, took: Took) -> bool {
+        self.pages.lock().count_collapse(result, took)
     }
 
     /// Returns all free pages to the system: their bytes. `layers_above` flushes what is above.

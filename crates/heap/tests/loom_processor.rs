@@ -92,6 +92,10 @@ mod mapping {
         fn resident(&self, _: usize, _: usize) -> usize {
             0
         }
+
+        fn huge(&self, _: usize, _: usize) -> Option<usize> {
+            None
+        }
     }
 
     impl Mappings for System {

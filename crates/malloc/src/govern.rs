@@ -9,6 +9,7 @@ pub(crate) mod background;
 pub mod limits;
 
 use crate::here::Here;
+use crate::observe::telemetry;
 use crate::observe::text::Text;
 use crate::statics::{
     ADMISSION, BACKGROUND, ERRANDS, HEAP, KIT, LIMITS, MAILBOX, OBJECT_CACHES, PROCESSOR_CACHES, REGISTRY, SEGMENT,
@@ -39,6 +40,7 @@ impl Tended for Here {
     fn tick(&self) -> (bool, Pages) {
         PROCESSOR_CACHES.look(&HEAP);
         let (tick, in_use) = HEAP.tick();
+        telemetry::ticked(tick.released);
         let kept = HEAP.age_kept() | OBJECT_CACHES.over(&HEAP).tick(false);
         (tick.released > 0 || kept, in_use)
     }
@@ -47,15 +49,19 @@ impl Tended for Here {
         if is_first && !HEAP.collapse_is_due() {
             return (false, false);
         }
-        let Some(id) = HEAP.begin_collapse() else { return (false, false) };
+        let id = HEAP.begin_collapse();
+        let mapping = || HEAP.next_dense_mapping().filter(|_| thp::is_on());
+        let place = id.map(|id| HEAP.address(id.first_page()) as usize).or_else(mapping);
+        let Some(at) = place else { return (false, false) };
         // Real time: the cost of collapses bounds their number.
         let now = || (if thp::may_ask() { processor_ns() } else { precise_ns() }, precise_ns());
         let start = now();
         // Without the lock: it can take milliseconds.
-        let result = thp::collapse(HEAP.address(id.first_page()) as usize, HugePages(1).bytes().0);
+        let result = thp::collapse(at, HugePages(1).bytes().0);
         let end = now();
         let took = Took { processor_ns: end.0.saturating_sub(start.0), wall_ns: end.1.saturating_sub(start.1) };
-        (result.is_ok(), HEAP.end_collapse(id, result, took))
+        let more = id.map_or_else(|| HEAP.count_collapse(result, took), |id| HEAP.end_collapse(id, result, took));
+        (result.is_ok(), more)
     }
 
     fn keep_limits(&self, deep: bool) -> u64 {
@@ -71,7 +77,7 @@ impl Tended for Here {
     }
 
     fn release_now(&self) {
-        HEAP.release_now();
+        telemetry::released(HEAP.release_now());
     }
 }
 
@@ -88,7 +94,9 @@ impl Limited for Here {
         if HEAP.used() > most {
             OBJECT_CACHES.over(&HEAP).relieve();
         }
-        HEAP.relieve(most)
+        let (used, released) = HEAP.relieve(most);
+        telemetry::relieved(released);
+        (used, released)
     }
 
     fn releasable(&self) -> Pages {

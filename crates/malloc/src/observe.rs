@@ -7,5 +7,6 @@ pub(crate) mod recording;
 pub mod report;
 pub mod segment;
 pub mod stats;
+pub(crate) mod telemetry;
 pub mod text;
 pub(crate) mod trace;

@@ -49,6 +49,10 @@ impl Machine for Linux {
     fn resident(&self, at: usize, bytes: usize) -> usize {
         thp::resident_bytes(at, bytes)
     }
+
+    fn huge(&self, at: usize, bytes: usize) -> Option<usize> {
+        if thp::may_ask() { thp::huge_bytes(at, bytes) } else { None }
+    }
 }
 
 impl Platform for Region {

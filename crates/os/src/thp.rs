@@ -135,8 +135,25 @@ pub fn resident_bytes(at: usize, len: usize) -> usize {
 
 /// Bytes of a range of whole pages on hugepages; `None` if unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
+    scan(at, len, PAGE_IS_PRESENT | PAGE_IS_HUGE).map(|(_, huge)| huge)
+}
+
+/// Bytes of a range of whole pages that are mapped to memory, and of these on hugepages, by a
+/// walk over the page tables; `None` if unknown, as before Linux 6.7.
+pub fn mapped_bytes(at: usize, len: usize) -> Option<(usize, usize)> {
+    if !may_ask() {
+        return None;
+    }
+    let saved = process::errno();
+    let mapped = scan(at, len, PAGE_IS_PRESENT);
+    process::set_errno(saved);
+    mapped
+}
+
+/// Bytes of the pages that have all `categories`, and of these on hugepages.
+fn scan(at: usize, len: usize, categories: u64) -> Option<(usize, usize)> {
     let file = File::open(PAGEMAP)?;
-    let mut huge = 0;
+    let (mut all, mut huge) = (0, 0);
     let mut found = [Found { start: 0, end: 0, categories: 0 }; 16];
     let mut start = at as u64;
     let end = (at + len) as u64;
@@ -151,18 +168,22 @@ pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
             vec_len: found.len() as u64,
             max_pages: 0,
             category_inverted: 0,
-            category_mask: PAGE_IS_PRESENT | PAGE_IS_HUGE,
+            category_mask: categories,
             category_anyof_mask: 0,
             return_mask: PAGE_IS_HUGE,
         };
         // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
         let n = unsafe { libc::ioctl(file.0, PAGEMAP_SCAN, &mut scan) };
         let n = usize::try_from(n).ok()?;
-        huge += found[..n].iter().map(|f| (f.end - f.start) as usize).sum::<usize>();
+        for range in &found[..n] {
+            let bytes = (range.end - range.start) as usize;
+            all += bytes;
+            huge += if range.categories & PAGE_IS_HUGE != 0 { bytes } else { 0 };
+        }
         if scan.walk_end <= start {
             return None;
         }
         start = scan.walk_end;
     }
-    Some(huge)
+    Some((all, huge))
 }

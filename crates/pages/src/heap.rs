@@ -20,7 +20,7 @@ mod resize;
 mod spans;
 
 pub use check::Broken;
-pub use figures::PageHeapStats;
+pub use figures::{Census, Component, Components, PageHeapStats};
 
 use crate::backing::{Backing, HugeBacking, Use};
 use crate::collapse::Collapse;

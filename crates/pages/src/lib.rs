@@ -81,7 +81,7 @@ pub use collapse::{CollapseStats, Took};
 pub use demand::DEMAND_S;
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 pub use frames::ByFrames;
-pub use heap::{Broken, FrameHeap, PageHeapStats, Temeraire};
+pub use heap::{Broken, Census, Component, Components, FrameHeap, PageHeapStats, Temeraire};
 pub use large_cache::LargeCache;
 pub use page_heap::{Act, Answer, Figures, PageHeap, PageHeapExt};
 pub use placement::{ByLists, Placement};

@@ -87,6 +87,8 @@ pub enum Act {
     BeginCollapse,
     /// [`PageHeapExt::end_collapse`].
     EndCollapse(HugePageId, Result<(), CollapseError>, Took),
+    /// [`PageHeapExt::count_collapse`].
+    CountCollapse(Result<(), CollapseError>, Took),
 }
 
 /// The result of an act.
@@ -258,6 +260,11 @@ pub trait PageHeapExt: PageHeap {
     /// Records a collapse's result and time, if begun; whether the round may go on.
     fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::EndCollapse(id, result, took)) == Answer::Yes
+    }
+
+    /// Counts a collapse outside of the region; whether the round may go on.
+    fn count_collapse(&mut self, result: Result<(), CollapseError>, took: Took) -> bool {
+        self.act(Act::CountCollapse(result, took)) == Answer::Yes
     }
 }
 

@@ -56,6 +56,64 @@ struct craton_segment {
     /* where memory_limit_bytes comes from; 0 not-read; 1 nowhere; 2 cgroup-v1; 3 cgroup-v2; 4
        option */
     uint64_t memory_limit_source;
+    uint64_t granted_bytes; /* address space of the heap */
+    /* spans of many small objects, on the filler's dense hugepages */
+    uint64_t filler_dense_used_bytes;
+    uint64_t filler_dense_free_bytes; /* free memory on the filler's dense hugepages */
+    /* other spans shorter than a hugepage, and long spans' tails, on the filler's other
+       hugepages */
+    uint64_t filler_sparse_used_bytes;
+    uint64_t filler_sparse_free_bytes; /* free memory on the filler's other hugepages */
+    /* donated slack: free pages behind long spans' tails, also those without memory */
+    uint64_t filler_slack_bytes;
+    /* free memory of whole hugepages, which the hugepage cache keeps for the next spans */
+    uint64_t huge_cache_bytes;
+    /* that the hugepage cache may keep now, by recent demand; more goes back at once */
+    uint64_t huge_cache_limit_bytes;
+    uint64_t region_used_bytes; /* long spans in regions, packed across hugepages */
+    uint64_t region_free_bytes; /* free memory of regions */
+    /* long spans' whole hugepages. With the used bytes of filler and regions this is
+       heap_in_use_bytes; with the free ones and huge_cache_bytes it is heap_backed_bytes */
+    uint64_t large_span_bytes;
+    /* hugepages that the system backs whole, as far as Craton knows: it asks for them, and looks
+       later whether they came */
+    uint64_t whole_hugepages;
+    /* hugepage coverage: the memory on whole_hugepages as a part of heap_backed_bytes */
+    uint64_t coverage_percent;
+    /* hugepages of which some free pages were released one by one (subrelease) */
+    uint64_t broken_hugepages;
+    /* broken hugepages that are advised against hugepages, so that the system does not refill
+       them */
+    uint64_t guarded_hugepages;
+    /* hugepages with spans that are left on small pages until the program is seen to use such
+       spans densely */
+    uint64_t small_hugepages;
+    /* bytes of the heap that went back to the system, for any reason, since the start */
+    uint64_t released_bytes;
+    /* of these, by the background work, in a thread or in a request, since the start */
+    uint64_t released_background_bytes;
+    /* of these, for the soft limit, or since the system was short of memory, since the start */
+    uint64_t released_limit_bytes;
+    uint64_t collapses; /* hugepages that were on small pages and became huge, since the start */
+    /* collapses that failed since the system had no free hugepage, since the start */
+    uint64_t collapses_no_memory;
+    /* collapses that failed since the system was using a page, since the start */
+    uint64_t collapses_busy;
+    uint64_t collapses_failed; /* collapses that failed for another reason, since the start */
+    /* slabs without an object, kept in front of the page heap, to which they are in use */
+    uint64_t complete_slab_bytes;
+    /* short spans that slabs freed, kept in front of the page heap likewise */
+    uint64_t front_span_bytes;
+    /* freed objects above 256 KiB, kept in front of the page heap likewise */
+    uint64_t front_large_bytes;
+    /* freed huge objects' mappings, kept for the next huge object; not part of the heap's bytes */
+    uint64_t kept_mapping_bytes;
+    /* of the heap that have memory, by the system's page tables; 0 where it does not say, as
+       before Linux 6.7. Read for text, XML and JSON only, since that takes up to 5 ms for a
+       gigabyte on small pages */
+    uint64_t resident_bytes;
+    /* of resident_bytes, those on hugepages: the coverage as the system sees it */
+    uint64_t resident_huge_bytes;
 /* end: process */
 };
 
@@ -65,8 +123,16 @@ extern const struct craton_segment craton_segment;
 /* The library's version, such as "0.1.0". */
 const char *craton_version(void);
 
-/* Copies the statistics. */
-void craton_stats(struct craton_segment *into);
+/* Copies the statistics, with the page heap's numbers as they are now: as many as `size` bytes hold. Returns the bytes
+ * that the library has, more than `size` if it is newer than this header; numbers of an older one are left as they are. */
+size_t craton_stats_sized(struct craton_segment *into, size_t size);
+
+/* The same for the struct of this header. (The library's function of this name serves programs that were compiled with
+ * the first header, and fills no more than that one had.) */
+static inline void craton_stats_here(struct craton_segment *into) {
+    craton_stats_sized(into, sizeof *into);
+}
+#define craton_stats craton_stats_here
 
 /* Writes all statistics as one document of JSON, classes, heaps, object caches and options included, to `buffer` of `size` bytes, as snprintf does: cut
  * to what fits and ended by a 0; returns the document's whole length without the 0. `buffer` may be NULL if `size` is 0.

@@ -17,14 +17,31 @@ pub extern "C" fn craton_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Copies the process's statistics.
+/// Words of the segment that `craton_stats` fills: its first form, for programs that were built
+/// before [`craton_stats_sized`].
+const FIRST_WORDS: usize = 22;
+
+/// Copies the statistics that a segment of the first form has.
 ///
 /// # Safety
-/// `into` points at a `struct craton_segment`.
+/// `into` points at a `struct craton_segment` of any version.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn craton_stats(into: *mut [u64; WORDS]) {
-    // SAFETY: the program's struct has this layout.
-    unsafe { into.write(counted().words()) };
+pub unsafe extern "C" fn craton_stats(into: *mut u64) {
+    // SAFETY: every version of the struct begins with these words.
+    unsafe { craton_stats_sized(into, FIRST_WORDS * size_of::<u64>()) };
+}
+
+/// Copies the process's statistics, as many as `size` bytes hold; returns the bytes of all.
+///
+/// # Safety
+/// `into` points at `size` bytes, aligned as words.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_stats_sized(into: *mut u64, size: usize) -> usize {
+    let words = counted().words();
+    let most = (size / size_of::<u64>()).min(WORDS);
+    // SAFETY: by the contract there is room; the array is ours.
+    unsafe { into.copy_from_nonoverlapping(words.as_ptr(), most) };
+    WORDS * size_of::<u64>()
 }
 
 /// Sets an option; 0, or -1 with `EINVAL` when there is no such key or value, or one is null.

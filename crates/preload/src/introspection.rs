@@ -84,7 +84,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut c_void) -> c_i
         unsafe { craton_os::write_to_stream(stream, line.text("\n").as_bytes()) };
     };
     write(Line::new().text("<malloc version=\"craton-1\">"));
-    for (name, value) in stats::counted().numbers() {
+    for (name, value) in stats::counted_with_page_tables().numbers() {
         write(Line::new().text("<total type=\"").text(name).text("\" value=\"").number(value).text("\"/>"));
     }
     for class in 1..=size_class::CLASSES {

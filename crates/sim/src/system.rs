@@ -144,6 +144,10 @@ impl Machine for SimSystem {
     fn resident(&self, _at: usize, bytes: usize) -> usize {
         bytes
     }
+
+    fn huge(&self, _at: usize, _bytes: usize) -> Option<usize> {
+        Some(0)
+    }
 }
 
 impl Platform for RealFloor {

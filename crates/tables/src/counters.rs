@@ -71,6 +71,41 @@ macro_rules! counters {
         cache_mode: Code, "how threads without their own cache are served";
         processor_caches: Now, "processors that have a cache";
         memory_limit_source: Code, "where `memory_limit_bytes` comes from";
+        granted_bytes: Bytes, "address space of the heap";
+        filler_dense_used_bytes: Bytes, "spans of many small objects, on the filler's dense hugepages";
+        filler_dense_free_bytes: Bytes, "free memory on the filler's dense hugepages";
+        filler_sparse_used_bytes: Bytes, "other spans shorter than a hugepage, and long spans' tails, on the filler's other \
+            hugepages";
+        filler_sparse_free_bytes: Bytes, "free memory on the filler's other hugepages";
+        filler_slack_bytes: Bytes, "donated slack: free pages behind long spans' tails, also those without memory";
+        huge_cache_bytes: Bytes, "free memory of whole hugepages, which the hugepage cache keeps for the next spans";
+        huge_cache_limit_bytes: Bytes, "that the hugepage cache may keep now, by recent demand; more goes back at once";
+        region_used_bytes: Bytes, "long spans in regions, packed across hugepages";
+        region_free_bytes: Bytes, "free memory of regions";
+        large_span_bytes: Bytes, "long spans' whole hugepages. With the used bytes of filler and regions this is \
+            `heap_in_use_bytes`; with the free ones and `huge_cache_bytes` it is `heap_backed_bytes`";
+        whole_hugepages: Now, "hugepages that the system backs whole, as far as Craton knows: it asks for them, and looks later \
+            whether they came";
+        coverage_percent: Now, "hugepage coverage: the memory on `whole_hugepages` as a part of `heap_backed_bytes`";
+        broken_hugepages: Now, "hugepages of which some free pages were released one by one (subrelease)";
+        guarded_hugepages: Now, "broken hugepages that are advised against hugepages, so that the system does not refill \
+            them";
+        small_hugepages: Now, "hugepages with spans that are left on small pages until the program is seen to use such spans densely";
+        released_bytes: Since, "bytes of the heap that went back to the system, for any reason";
+        released_background_bytes: Since, "of these, by the background work, in a thread or in a request";
+        released_limit_bytes: Since, "of these, for the soft limit, or since the system was short of memory";
+        collapses: Since, "hugepages that were on small pages and became huge";
+        collapses_no_memory: Since, "collapses that failed since the system had no free hugepage";
+        collapses_busy: Since, "collapses that failed since the system was using a page";
+        collapses_failed: Since, "collapses that failed for another reason";
+        complete_slab_bytes: Bytes, "slabs without an object, kept in front of the page heap, to which they are in use";
+        front_span_bytes: Bytes, "short spans that slabs freed, kept in front of the page heap likewise";
+        front_large_bytes: Bytes, "freed objects above 256 KiB, kept in front of the page heap likewise";
+        kept_mapping_bytes: Bytes, "freed huge objects' mappings, kept for the next huge object; not part of the heap's \
+            bytes";
+        resident_bytes: Bytes, "of the heap that have memory, by the system's page tables; 0 where it does not say, as \
+            before Linux 6.7. Read for text, XML and JSON only, since that takes up to 5 ms for a gigabyte on small pages";
+        resident_huge_bytes: Bytes, "of `resident_bytes`, those on hugepages: the coverage as the system sees it";
     } };
     (class, $($then:tt)*) => { $crate::with_rows! { [$($then)*]
         object_bytes: Bytes, "of an object";

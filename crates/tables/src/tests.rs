@@ -64,10 +64,10 @@ fn every_code_has_a_word_and_a_new_one_is_unknown() {
 #[test]
 fn the_segment_keeps_its_layout() {
     let names: std::vec::Vec<&str> = counters::PROCESS.iter().map(|c| c.name).collect();
-    assert_eq!(names.len(), 20);
+    assert_eq!(names.len(), 49);
     assert_eq!(
-        (names[0], names[5], names[9], names[19]),
-        ("pid", "heap_in_use_bytes", "huge_bytes", "memory_limit_source")
+        (names[0], names[5], names[9], names[19], names[20], names[48]),
+        ("pid", "heap_in_use_bytes", "huge_bytes", "memory_limit_source", "granted_bytes", "resident_huge_bytes")
     );
     assert_eq!((counters::HEAP.len(), counters::CACHE.len(), counters::CACHE[8].name), (7, 23, "failures"));
 }

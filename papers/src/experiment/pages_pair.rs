@@ -15,8 +15,8 @@
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
 use craton_base::{
-    Advice, Ask, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages, Residency,
-    SpanSource, Table,
+    Advice, Ask as Asked, Clock, CollapseError, Density, Floor, HUGEPAGE_SIZE, HugePages, NoMemory, PageRange, Pages,
+    Residency, SpanSource, Table,
 };
 use craton_lab::format::bytes;
 use craton_lab::picture::{Axis, Line, Point, Unit};
@@ -55,7 +55,7 @@ impl Floor for Lean {
     fn advise(&mut self, _: PageRange, _: Advice) -> bool {
         true
     }
-    fn residency(&self, _: PageRange, _: Ask) -> Residency {
+    fn residency(&self, _: PageRange, _: Asked) -> Residency {
         Residency::default()
     }
 }

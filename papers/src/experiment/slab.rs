@@ -6,17 +6,14 @@
 //! **Failure.** A failed case is a row with the reason; one that is not served is not retried.
 
 use super::sheet::{self, Fields, Map, Row, Sheet, distinct, json};
+use super::tool::{NOT_SERVED, Tool};
 use super::{Ask, Findings};
 use crate::caching::{From, Measurement};
-use craton_lab::measure::{Allocator, once};
-use craton_lab::micro::process::{Ended, Process};
+use craton_lab::measure::Allocator;
 use craton_lab::picture::is_craton;
 use craton_lab::ratios::Ratios;
-use craton_lab::scratch::Scratch;
 use craton_lab::summary::Spread;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest that a process may take; one takes a tenth of a second.
@@ -46,9 +43,7 @@ impl Case {
 }
 
 pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>, String> {
-    let program = (ask.tool)("craton-objects")?;
-    let program = std::path::absolute(&program).unwrap_or(program);
-    let scratch = Scratch::new("what the processes write")?;
+    let (tool, plain) = (Tool::new(ask, "craton-objects", LIMIT)?, Allocator::glibc());
     let mut given_up: BTreeMap<&str, String> = BTreeMap::new();
     let total = cases.len() * rounds * ask.allocators.len();
     let (mut rows, mut done) = (Vec::new(), 0);
@@ -68,7 +63,7 @@ pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>,
                     *found = Err(why.clone());
                     continue;
                 }
-                match once(ask, &program, scratch.path(), allocator, case) {
+                match tool.run(if case.is_built_in() { &plain } else { allocator }, &arguments(ask, case)) {
                     None => return Ok(rows),
                     Some(Ok(one)) => all.push(one),
                     Some(Err(why)) => {
@@ -106,51 +101,11 @@ fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, Strin
     })
 }
 
-const NOT_SERVED: &str = "not served";
-
-fn once(
-    ask: &Ask<'_>,
-    program: &Path,
-    directory: &Path,
-    allocator: &Allocator,
-    case: &Case,
-) -> Option<Result<Measurement, String>> {
-    let plain = Allocator::glibc();
-    let (variables, library) = match once::environment(if case.is_built_in() { &plain } else { allocator }) {
-        Ok(environment) => environment,
-        Err(why) => return Some(Err(format!("{NOT_SERVED}: {why}"))),
-    };
-    let mut command = vec![program.as_os_str().to_owned()];
+/// The arguments of a process.
+fn arguments(ask: &Ask<'_>, case: &Case) -> Vec<String> {
     let (count, repetitions) = ask.form((20_000, 5), (200_000, 9));
-    command.extend([case.from.name(), &case.what, "--batch"].map(OsString::from));
-    let words =
-        [case.batch.to_string(), "--count".into(), count.to_string(), "--repetitions".into(), repetitions.to_string()];
-    command.extend(words.map(OsString::from));
-    let ended = Process::start(&command, &variables, directory, "object", LIMIT).and_then(|one| one.finish(ask.stop));
-    let output = match ended {
-        Err(e) => return Some(Err(format!("cannot start {}: {e}", program.display()))),
-        Ok(Ended::Stopped) => return None,
-        Ok(Ended::TimedOut) => return Some(Err(format!("took longer than {} s", LIMIT.as_secs()))),
-        Ok(Ended::Done(output)) => output,
-    };
-    if library.as_deref().is_some_and(|library| once::was_refused(library, &output.stderr)) {
-        return Some(Err(format!("{NOT_SERVED}: {} cannot be preloaded", allocator.name)));
-    }
-    if let Some(why) = output.failure() {
-        return Some(Err(format!("failed: {why}")));
-    }
-    Some(parse(&output.stdout, library.as_ref()))
-}
-
-/// The measurement in a line, if the allocator served it.
-fn parse(line: &str, library: Option<&PathBuf>) -> Result<Measurement, String> {
-    let found: Measurement =
-        serde_json::from_str(line.trim()).map_err(|e| format!("{line:?} is no result of craton-objects: {e}"))?;
-    let is_c_library = |path: &Path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libc.so"));
-    if is_c_library(Path::new(&found.malloc_from)) != library.is_none_or(|library| is_c_library(library)) {
-        return Err(format!("{NOT_SERVED}: malloc came from {}", found.malloc_from));
-    }
-    Ok(found)
+    let line = format!("--batch {} --count {count} --repetitions {repetitions}", case.batch);
+    [case.from.name(), &case.what].into_iter().chain(line.split(' ')).map(str::to_owned).collect()
 }
 
 /// The geometric mean of `ours` by `theirs`, over what both have figures of.

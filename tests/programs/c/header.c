@@ -23,6 +23,103 @@ static void statistics(void) {
     CHECK(craton_segment.huge_bytes == before.huge_bytes);
 }
 
+#undef craton_stats
+void craton_stats(uint64_t *into);
+
+/* Programs that were compiled with the first header, which had 22 numbers, get no more than these. */
+static void sizes(void) {
+    enum { WORDS = sizeof(struct craton_segment) / 8, FIRST = 22 };
+    uint64_t words[WORDS + 1];
+    for (size_t room = 0; room <= sizeof words; room += 20) {
+        memset(words, 0xee, sizeof words);
+        CHECK(craton_stats_sized((struct craton_segment *)words, room) == 8 * WORDS);
+        for (size_t i = 0; i <= WORDS; i++)
+            CHECK((words[i] == 0xeeeeeeeeeeeeeeee) == (i >= room / 8 || i == WORDS));
+    }
+    memset(words, 0xee, sizeof words);
+    craton_stats(words);
+    CHECK(words[0] == craton_segment.magic && words[FIRST - 1] != 0xeeeeeeeeeeeeeeee);
+    CHECK(words[FIRST] == 0xeeeeeeeeeeeeeeee);
+}
+#define craton_stats craton_stats_here
+
+static uint64_t in_spans(const struct craton_segment *s) {
+    return s->filler_dense_used_bytes + s->filler_sparse_used_bytes + s->region_used_bytes + s->large_span_bytes;
+}
+
+static uint64_t is_free(const struct craton_segment *s) {
+    return s->filler_dense_free_bytes + s->filler_sparse_free_bytes + s->region_free_bytes + s->huge_cache_bytes;
+}
+
+/* The numbers of the page heap's components, which make up the whole at every moment. */
+static struct craton_segment components(void) {
+    struct craton_segment s;
+    craton_stats(&s);
+    CHECK(in_spans(&s) == s.heap_in_use_bytes && in_spans(&s) + is_free(&s) == s.heap_backed_bytes);
+    CHECK(s.heap_backed_bytes <= s.granted_bytes);
+    uint64_t whole = s.whole_hugepages * 2 * MIB;
+    CHECK(s.coverage_percent == (s.heap_backed_bytes ? 100 * whole / s.heap_backed_bytes : 0));
+    CHECK(whole <= s.heap_backed_bytes);
+    CHECK(s.released_background_bytes + s.released_limit_bytes <= s.released_bytes);
+    return s;
+}
+
+static void *filled(size_t size) {
+    void *object = malloc(size);
+    CHECK(object);
+    return memset(object, 1, size);
+}
+
+static void page_heap(void) {
+    enum { SMALL = 200000, MIDDLE = 200, LONG = 4 };
+    static void *small[SMALL], *middle[MIDDLE], *longer[LONG];
+    CHECK(craton_option_set("background", "0") == 0);
+    struct craton_segment before = components();
+    for (int i = 0; i < SMALL; i++)
+        small[i] = filled(200);
+    for (int i = 0; i < MIDDLE; i++)
+        middle[i] = filled(300 * KIB);
+    for (int i = 0; i < LONG; i++)
+        longer[i] = filled(9 * MIB);
+    struct craton_segment full = components();
+    CHECK(full.filler_dense_used_bytes + full.filler_sparse_used_bytes >= before.heap_in_use_bytes + 90 * MIB);
+    CHECK(full.filler_dense_used_bytes >= 30 * MIB && full.filler_sparse_used_bytes >= 50 * MIB);
+    CHECK(full.large_span_bytes + full.region_used_bytes >= 32 * MIB && full.granted_bytes >= 128 * MIB);
+
+    /* Every other one: holes on hugepages that stay. */
+    for (int i = 0; i < MIDDLE; i += 2)
+        free(middle[i]);
+    craton_release();
+    struct craton_segment thin = components();
+    CHECK(thin.broken_hugepages >= 10 && thin.broken_hugepages >= thin.guarded_hugepages);
+    CHECK(thin.released_bytes >= full.released_bytes + 20 * MIB && is_free(&thin) < 2 * MIB);
+    CHECK(thin.filler_sparse_used_bytes + 20 * MIB <= full.filler_sparse_used_bytes && thin.front_large_bytes == 0);
+
+    for (int i = 1; i < MIDDLE; i += 2)
+        free(middle[i]);
+    for (int i = 0; i < SMALL; i++)
+        free(small[i]);
+    for (int i = 0; i < LONG; i++)
+        free(longer[i]);
+    /* A tick shows the numbers to readers of the segment, without a call for statistics. */
+    const volatile struct craton_segment *live = &craton_segment;
+    CHECK(live->large_span_bytes == thin.large_span_bytes && live->broken_hugepages == thin.broken_hugepages);
+    craton_background_actions();
+    CHECK(live->large_span_bytes == 0 && live->broken_hugepages < thin.broken_hugepages);
+    craton_release();
+    struct craton_segment empty = components();
+    CHECK(empty.released_bytes >= thin.released_bytes + 60 * MIB && empty.huge_cache_bytes == 0);
+    CHECK(empty.filler_dense_used_bytes < 10 * MIB && empty.complete_slab_bytes == 0);
+
+    /* What the system's page tables tell is read for the document. */
+    void *again = filled(9 * MIB);
+    CHECK(craton_stats_json(NULL, 0) > 0);
+    CHECK(live->resident_bytes == 0 || live->resident_bytes >= 9 * MIB);
+    CHECK(live->resident_bytes <= live->heap_backed_bytes + 4 * MIB);
+    CHECK(live->resident_huge_bytes <= live->resident_bytes);
+    free(again);
+}
+
 /* The table for `craton core`; its first word is the magic one, in the order of this machine's bytes. */
 extern const unsigned char craton_inspect[] __attribute__((weak));
 
@@ -83,7 +180,7 @@ static void callback(void) {
 
 int main(int argc, char **argv) {
     static const struct part parts[] = {
-        {"statistics", statistics}, {"version", version}, {"options", options},
+        {"statistics", statistics}, {"sizes", sizes}, {"page_heap", page_heap}, {"version", version}, {"options", options},
         {"release", release},       {"callback", callback}, {0},
     };
     return run_part(argc, argv, parts);

@@ -25,6 +25,12 @@ fn run(part: &str) {
 #[test]
 fn statistics_follow_what_the_program_does() {
     run("statistics");
+    run("sizes");
+}
+
+#[test]
+fn the_components_of_the_page_heap_are_seen_to_fill_thin_out_and_go() {
+    run("page_heap");
 }
 
 #[test]

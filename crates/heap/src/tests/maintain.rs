@@ -1,9 +1,10 @@
 //! What the heap does from time to time, and at a fork, under virtual time.
 
 use super::world::{World, world};
+use crate::census::InFront;
 use crate::size_class;
 use craton_base::{CollapseError, HugePageId, HugePages, PageRange, Pages};
-use craton_pages::{HugeBacking, PageHeapExt, Took};
+use craton_pages::{Components, HugeBacking, PageHeapExt, Took};
 use craton_sim::{Call, FaultRule, ThpMode};
 use std::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
@@ -241,4 +242,33 @@ fn sums_for_statistics_tell_small_from_large_and_full_from_empty() {
     w.give_all(objects.into_iter().chain([large, kept]));
     w.empty();
     assert_eq!((w.heap.large_bytes(), w.heap.bytes_out(), w.heap.fullness(class)), (0, 0, (0, 0)));
+}
+
+#[test]
+fn statistics_show_where_spans_lie_what_is_kept_in_front_and_what_went_back() {
+    let w = world(64, 0);
+    let all: Vec<_> = (0..12).map(|_| w.large(300 << 10)).collect();
+    let long = w.large(9 * MIB);
+    let agree = |w: &World| {
+        let ((figures, parts), census) = (w.heap.components(), w.heap.census());
+        let used = parts.dense.used.0 + parts.sparse.used.0 + census.region_used.0 + census.large.pages().0;
+        let free = parts.dense.free.0 + parts.sparse.free.0 + parts.region_free.0 + parts.cached.0;
+        assert_eq!((used, used + free), (figures.in_use.0, figures.backed_pages.0), "{parts:?} {census:?}");
+        assert_eq!(w.heap.granted(), figures.granted.pages());
+        (figures, parts, census)
+    };
+    let (before, parts, census) = agree(&w);
+    assert!(parts.sparse.used >= Pages(12 * 38) && census.large >= HugePages(4), "{parts:?} {census:?}");
+    assert_eq!(w.heap.in_front(), InFront::default());
+    w.give_all(all);
+    let front = w.heap.in_front();
+    assert!(front.large > Pages(0) && front.spans == Pages(0), "{front:?}");
+    let in_spans = agree(&w).0.in_use;
+    assert!(in_spans >= Pages(front.large.0 + 9 * 128), "to the page heap they are in use");
+    w.give_all([long]);
+    w.heap.release(|| ());
+    let (after, parts, census) = agree(&w);
+    assert_eq!((after.in_use, parts, census.large), (Pages(0), Components::default(), HugePages(0)));
+    assert!(after.released_total >= before.released_total + 12 * 38 + 9 * 128);
+    assert_eq!(w.heap.in_front(), InFront::default());
 }

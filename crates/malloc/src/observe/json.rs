@@ -16,7 +16,7 @@
 use crate::caches;
 use crate::debug;
 use crate::heaps::{OwnStats, api};
-use crate::observe::stats::{ClassCounts, counted};
+use crate::observe::stats::{ClassCounts, counted_with_page_tables};
 use crate::observe::text::Text;
 use crate::options;
 use crate::statics::{HEAPS, PAGE_HEAP, SEGMENT};
@@ -40,7 +40,7 @@ pub fn write(buffer: &mut [u8]) -> usize {
         .text(env!("CARGO_PKG_VERSION"))
         .text("\",\"exe\":");
     out.string(&name[..len]);
-    fields(out, ",", &counted().numbers());
+    fields(out, ",", &counted_with_page_tables().numbers());
     for (key, name) in SEGMENT.names(PAGE_HEAP.name()) {
         out.text(",\"").text(key).text("\":\"").text(name).text("\"");
     }

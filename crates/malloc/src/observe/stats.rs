@@ -4,16 +4,25 @@ use crate::caches;
 use crate::debug;
 use crate::front::{class_failures, class_stats};
 use crate::heaps::api;
-use crate::observe::segment::Segment;
+use crate::observe::segment::{Segment, WORDS};
+use crate::observe::telemetry;
+use crate::observe::text::Text;
 use crate::statics::{HEAP, PAGE_HEAP, SEGMENT, STATS, STATS_FILE, STATS_TO};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::size_class::{CLASSES, geometry, size_of_class};
 use craton_os::{Line, file_map, process};
 
-/// The process's numbers, with every refill counted.
+/// The process's numbers, with every refill counted and the page heap's collected.
 pub fn counted() -> &'static Segment {
     HEAP.report_refills();
+    telemetry::collect();
     &SEGMENT
+}
+
+/// [`counted`], and what the system's page tables tell of the heap.
+pub fn counted_with_page_tables() -> &'static Segment {
+    telemetry::read_page_tables();
+    counted()
 }
 
 craton_tables::count_struct! { class,
@@ -46,7 +55,7 @@ impl ClassCounts {
 /// Prints the process's statistics on a file descriptor.
 pub fn print(fd: i32) {
     Line::new().text("craton: statistics of process ").number(process::id().into()).write_to(fd);
-    for (name, value) in counted().numbers().into_iter().skip(1) {
+    for (name, value) in counted_with_page_tables().numbers().into_iter().skip(1) {
         Line::new().text("  ").text(name).text(" ").number(value).write_to(fd);
     }
     for (key, name) in SEGMENT.names(PAGE_HEAP.name()) {
@@ -87,7 +96,10 @@ fn row(line: Line, numbers: impl IntoIterator<Item = u64>) -> Line {
     numbers.into_iter().fold(line, |line, number| line.text(" ").number(number))
 }
 
-fn json() -> Line {
+/// Bytes of the line of JSON: names of some 20 letters, and numbers of as many digits.
+const LINE: usize = 48 * WORDS;
+
+fn json() -> ([u8; LINE], usize) {
     let mut name = [0u8; 16];
     let len = process::name(&mut name);
     // A process name may hold anything; characters that JSON escapes become question marks.
@@ -96,14 +108,18 @@ fn json() -> Line {
             *byte = b'?';
         }
     }
-    let mut line = Line::new().text("{\"exe\":\"").bytes(&name[..len]).text("\"");
-    for (key, value) in counted().numbers() {
-        line = line.text(",\"").text(key).text("\":").number(value);
+    let mut buffer = [0; LINE];
+    let mut line = Text::new(&mut buffer);
+    line.text("{\"exe\":\"").bytes(&name[..len]).text("\"");
+    for (key, value) in counted_with_page_tables().numbers() {
+        line.text(",\"").text(key).text("\":").number(value);
     }
     for (key, name) in SEGMENT.names(PAGE_HEAP.name()) {
-        line = line.text(",\"").text(key).text("\":\"").text(name).text("\"");
+        line.text(",\"").text(key).text("\":\"").text(name).text("\"");
     }
-    line.text("}")
+    line.text("}\n");
+    let len = line.end();
+    (buffer, len)
 }
 
 /// What the options ask for at a normal exit.
@@ -111,14 +127,12 @@ pub(crate) fn at_exit() {
     if STATS.load(Relaxed) {
         print(STATS_TO.load(Relaxed));
     }
-    let file = STATS_FILE.lock();
-    if file.1 > 0 {
-        let line = json();
-        let mut text = [0u8; Line::CAPACITY];
-        let n = line.as_bytes().len();
-        text[..n].copy_from_slice(line.as_bytes());
-        text[n] = b'\n';
-        if !process::append_to_file(&file.0[..=file.1], &text[..=n]) {
+    let is_set = STATS_FILE.lock().1 > 0;
+    if is_set {
+        // Not under the lock: the page heap's comes first.
+        let (line, len) = json();
+        let file = STATS_FILE.lock();
+        if !process::append_to_file(&file.0[..=file.1], &line[..len]) {
             let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
             let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
             line.text(": ").text(why).write_to(STATS_TO.load(Relaxed));

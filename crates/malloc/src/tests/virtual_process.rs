@@ -276,7 +276,7 @@ impl Process {
                     Chore::Limits => self.limits.act(self),
                     Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
                     Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
-                    Chore::Release => self.heap.release_now(),
+                    Chore::Release => _ = self.heap.release_now(),
                     Chore::Wake => self.thread.nudge(),
                     Chore::Later => {}
                 }

@@ -64,6 +64,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             Act::CollapseIsDue => Answer::of(self.collapse.is_due()),
             Act::BeginCollapse => self.begin_collapse().map_or(Answer::Nothing, Answer::At),
             Act::EndCollapse(id, result, took) => Answer::of(self.end_collapse(id, result, took)),
+            Act::CountCollapse(result, took) => Answer::of(self.collapse.record(result, took)),
         }
     }
 }

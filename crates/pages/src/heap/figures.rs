@@ -1,10 +1,11 @@
 //! Statistics of the page heap.
 
 use super::Temeraire;
+use crate::filler::Family;
 use crate::fit::Fit;
 use crate::placement::Placement;
 use crate::tracker::Place;
-use craton_base::{Clock, Floor, Geometry, HugePages, Pages};
+use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, Pages};
 
 /// Counts of a page heap. Backed pages as far as known: those handed out since their last
 /// unbacking, and all of an intact hugepage.
@@ -38,7 +39,85 @@ pub struct PageHeapStats {
     pub released_total: u64,
 }
 
+/// Pages of a component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Component {
+    /// In spans.
+    pub used: Pages,
+    /// Free and backed.
+    pub free: Pages,
+}
+
+/// What the components hold (TEMERAIRE §4, Figure 7), from sums that they maintain. All free pages
+/// and the pages in spans are the backed ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Components {
+    /// The filler's hugepages for spans of many small objects.
+    pub dense: Component,
+    /// The filler's other hugepages.
+    pub sparse: Component,
+    /// Free pages behind large spans' tails; the backed ones are among the sparse free ones.
+    pub slack: Pages,
+    /// Backed pages of the hugepage cache.
+    pub cached: Pages,
+    /// Free backed pages of regions.
+    pub region_free: Pages,
+}
+
+/// What a walk over the hugepages counts. With the filler's, its used pages are those in spans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Census {
+    /// Pages in spans in regions.
+    pub region_used: Pages,
+    /// Hugepages wholly used by large spans.
+    pub large: HugePages,
+    /// Hugepages that the system backs whole, as far as known.
+    pub intact: HugePages,
+    /// Hugepages with spans that are partly unbacked.
+    pub broken: HugePages,
+    /// Hugepages with spans that are left on small pages.
+    pub left_small: HugePages,
+    next: HugePageId,
+}
+
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
+    /// Pages of each component.
+    pub fn components(&self) -> Components {
+        let (all, regions) = (self.filler.sums(), self.regions.held());
+        let (mut used, mut backed) = (0, 0);
+        for family in [Family::Dense, Family::DenseBroken] {
+            let sums = self.filler.lists(family).sums;
+            (used, backed) = (used + sums.used, backed + sums.backed);
+        }
+        let part = |used, backed| Component { used: Pages(used), free: Pages(backed - used) };
+        Components {
+            dense: part(used, backed),
+            sparse: part(all.used - used, all.backed - backed),
+            slack: Pages(self.filler.slack()),
+            cached: self.cache.backed(),
+            region_free: Pages(regions.idle_pages + regions.between),
+        }
+    }
+
+    /// Adds the next `most` hugepages to a census; whether there are more. The caller may release
+    /// the heap's lock between two calls.
+    pub fn count_hugepages(&self, census: &mut Census, most: HugePages) -> bool {
+        let end = census.next.0.saturating_add(most.0).min(self.granted().0);
+        for i in census.next.0..end {
+            let t = &self.trackers[i as usize];
+            match t.place {
+                Place::Region => census.region_used.0 += t.used_pages(),
+                Place::Large => census.large.0 += 1,
+                _ => {}
+            }
+            census.intact.0 += u32::from(t.intact);
+            census.broken.0 += u32::from(t.broken && t.used_pages() > 0);
+            census.left_small.0 += u32::from(t.small && t.used_pages() > 0);
+        }
+        census.next = HugePageId(end.max(census.next.0));
+        census.next.0 < self.granted().0
+    }
+
     pub(super) fn granted(&self) -> HugePages {
         self.cache.below().granted()
     }

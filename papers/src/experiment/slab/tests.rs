@@ -1,4 +1,6 @@
 use super::*;
+use crate::experiment::tool::parse;
+use std::path::PathBuf;
 
 fn row(allocator: &str, from: &'static str, what: &str, ns_median: f64) -> Row {
     json!({ "allocator": allocator, "from": from, "what": what, "batch": 1, "ns_median": ns_median, "status": "ok" })
@@ -22,8 +24,8 @@ fn ratios_are_means_over_what_both_have() {
 #[test]
 fn who_did_not_serve_has_no_figure() {
     let line = "{\"ns_median\":1.0,\"ns_min\":1.0,\"malloc_from\":\"/lib/libc.so.6\"}";
-    assert!(parse(line, None).is_ok());
-    let why = parse(line, Some(&PathBuf::from("/x/libx.so"))).unwrap_err();
+    assert!(parse::<Measurement>(line, None).is_ok());
+    let why = parse::<Measurement>(line, Some(&PathBuf::from("/x/libx.so"))).unwrap_err();
     assert!(why.starts_with(NOT_SERVED) && why.contains("/lib/libc.so.6"), "{why}");
-    assert!(parse("Segmentation fault", None).unwrap_err().contains("Segmentation fault"));
+    assert!(parse::<Measurement>("Segmentation fault", None).unwrap_err().contains("Segmentation fault"));
 }

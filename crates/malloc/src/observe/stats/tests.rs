@@ -3,10 +3,10 @@ use crate::observe::segment::Segment;
 
 #[test]
 fn the_largest_numbers_fit_into_a_line() {
-    let marks = "{\"exe\":\"\"}".len() + 16;
+    let marks = "{\"exe\":\"\"}\n".len() + 16;
     let numbers: usize = SEGMENT.numbers().iter().map(|(key, _)| key.len() + ",\"\":".len() + 20).sum();
     let names: usize = SEGMENT.names(PAGE_HEAP.name()).iter().map(|(key, _)| key.len() + ",\"\":\"\"".len() + 20).sum();
-    assert!(marks + numbers + names < Line::CAPACITY, "{}", marks + numbers + names);
+    assert!(marks + numbers + names < LINE, "{}", marks + numbers + names);
 }
 
 #[test]

@@ -17,8 +17,8 @@ use craton_base::{
     SpanError, SpanSource, Table,
 };
 use craton_pages::{
-    Breaking, CollapseStats, FrameHeap, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, PageHeapStats, Took,
-    Tracker,
+    Breaking, Census, CollapseStats, FrameHeap, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, PageHeapStats,
+    Took, Tracker,
 };
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -361,6 +361,13 @@ impl<G: Geometry> World<G> {
         // Every page that was handed out was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
         assert_eq!(heap.backed_pages(), stats.backed);
+        let (parts, mut census) = (heap.components(), Census::default());
+        while heap.count_hugepages(&mut census, HugePages(3)) {}
+        let used = parts.dense.used.0 + parts.sparse.used.0 + census.region_used.0 + G::pages(census.large).0;
+        let free = parts.dense.free.0 + parts.sparse.free.0 + parts.cached.0 + parts.region_free.0;
+        assert_eq!((used, used + free), (live, stats.backed.0), "{parts:?}, {census:?}");
+        assert_eq!((G::pages(census.intact), parts.slack), (stats.intact, stats.slack));
+        assert!(census.broken <= stats.broken && census.left_small <= heap.figures().left_small, "{census:?}");
         assert_eq!(stats.backed, Pages(live + stats.cached.0 + stats.free_backed.0));
         assert_eq!(self.sim.huge_bytes(), stats.intact.bytes(), "pages on hugepages");
         assert!(self.sim.backed_bytes() <= G::pages(heap.backed()).bytes(), "unbacked hugepages have no memory");

@@ -1,0 +1,54 @@
+//! The search for hugepages of mappings that are used densely, and lie on small pages.
+//!
+//! **What.** A new mapping gets hugepages in advance only where earlier ones were dense. Others are
+//! looked at in turn, a few hugepages in each search, for the collapses of a round.
+
+use super::HugeTable;
+use craton_base::{HUGEPAGE_SIZE, Machine};
+
+/// Hugepages looked at in a search, and those of which one call tells that all are whole.
+const LOOKS: usize = 128;
+const CHUNK: usize = 32 * HUGEPAGE_SIZE;
+
+/// Where the search goes on: a slot of the table, and bytes behind its mapping's start.
+pub(super) struct Cursor {
+    slot: usize,
+    offset: usize,
+}
+
+impl Cursor {
+    pub(super) const START: Self = Self { slot: 0, offset: 0 };
+}
+
+impl HugeTable {
+    /// The next hugepage worth a collapse. Its mapping may be gone when that is tried.
+    pub(crate) fn next_dense(&mut self, system: &impl Machine) -> Option<usize> {
+        let (mut looks, mut slots) = (LOOKS, self.capacity);
+        while looks > 0 && slots > 0 {
+            let Cursor { slot, offset } = self.cursor;
+            let entry = self.entries()[slot % self.capacity];
+            let whole = entry.bytes / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
+            if entry.at == 0 || !entry.at.is_multiple_of(HUGEPAGE_SIZE) || offset >= whole {
+                self.cursor = Cursor { slot: (slot + 1) % self.capacity, offset: 0 };
+                slots -= 1;
+                continue;
+            }
+            let (at, chunk) = (entry.at + offset, CHUNK.min(whole - offset));
+            if offset.is_multiple_of(CHUNK) && system.huge(at, chunk).is_none_or(|huge| huge == chunk) {
+                self.cursor.offset += chunk;
+                looks -= 1;
+                continue;
+            }
+            self.cursor.offset += HUGEPAGE_SIZE;
+            looks -= 1;
+            let is_dense = system.resident(at, HUGEPAGE_SIZE) >= HUGEPAGE_SIZE - HUGEPAGE_SIZE / 8;
+            if is_dense && system.huge(at, HUGEPAGE_SIZE) == Some(0) {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,177 @@
+//! Raw objects, and what the process holds.
+//!
+//! **What.** An [`Object`] is memory of the process's `malloc`, or of `operator new` with sized `delete`. A [`Meter`] takes
+//! samples of this process's memory. It allocates nothing: a program that shall idle idles.
+//! **Failure.** Without memory the program ends. Figures that the kernel does not give are 0.
+//! **Unsafe.** Calls `malloc`, `free`, and the operators by their addresses.
+
+use std::alloc::{Layout, handle_alloc_error};
+use std::fs::File;
+use std::io::Read;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Instant;
+
+/// The unit in which the kernel gives memory.
+pub const PAGE: usize = 4096;
+
+type New = unsafe extern "C" fn(usize) -> *mut libc::c_void;
+type SizedDelete = unsafe extern "C" fn(*mut libc::c_void, usize);
+
+/// Addresses of `operator new(size_t)` and `operator delete(void*, size_t)`, once looked up.
+static OPERATORS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Looks the operators up: those of a preloaded library if it has any, otherwise libstdc++'s, which call malloc.
+/// Error: this machine has no libstdc++.
+pub fn find_operators() -> Result<(), String> {
+    // SAFETY: opens a library by a name that ends in 0; its start code is that of any C++ program.
+    unsafe { libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    for (slot, name) in OPERATORS.iter().zip([c"_Znwm", c"_ZdlPvm"]) {
+        // SAFETY: looks a symbol up, by a name that ends in 0.
+        let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        if at.is_null() {
+            return Err(format!("there is no {}; install libstdc++6", name.to_string_lossy()));
+        }
+        slot.store(at as usize, Relaxed);
+    }
+    Ok(())
+}
+
+/// Memory of its own; `CXX` if by the operators, for which [`find_operators`] has to be called first.
+pub struct Object<const CXX: bool = false> {
+    at: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: an object owns its memory alone, as a box does, and gives no reference to it away.
+unsafe impl<const CXX: bool> Send for Object<CXX> {}
+
+impl<const CXX: bool> Object<CXX> {
+    /// So many bytes, at least 1, not written.
+    #[inline]
+    pub fn new(bytes: usize) -> Self {
+        let at = if CXX {
+            let new = OPERATORS[0].load(Relaxed);
+            assert!(new != 0, "the operators are looked up first");
+            // SAFETY: the address is that of the operator, which takes a size.
+            unsafe { std::mem::transmute::<usize, New>(new)(bytes) }
+        } else {
+            // SAFETY: takes a size.
+            unsafe { libc::malloc(bytes) }
+        };
+        Self::of(at, bytes)
+    }
+
+    fn of(at: *mut libc::c_void, bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes, 1).expect("smaller than half of the address space");
+        Self { at: NonNull::new(at.cast()).unwrap_or_else(|| handle_alloc_error(layout)), bytes }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Writes a byte at 0, `step`, 2 × `step` …
+    #[inline]
+    pub fn write(&self, step: usize) {
+        for at in (0..self.bytes).step_by(step) {
+            // SAFETY: within the object, which this process owns; volatile, so that the compiler keeps it.
+            unsafe { self.at.add(at).write_volatile(at as u8 | 1) };
+        }
+    }
+}
+
+impl Object {
+    /// So many bytes of zeroes.
+    pub fn zeroed(bytes: usize) -> Self {
+        // SAFETY: takes two sizes.
+        Self::of(unsafe { libc::calloc(1, bytes) }, bytes)
+    }
+
+    /// One of which every byte is written.
+    pub fn filled(bytes: usize) -> Self {
+        let object = Self::new(bytes);
+        // SAFETY: all of the object, which this process owns.
+        unsafe { object.at.write_bytes(1, bytes) };
+        std::hint::black_box(object)
+    }
+
+    /// One of which a byte on each page is written.
+    pub fn written(bytes: usize) -> Self {
+        let object = Self::new(bytes);
+        object.write(PAGE);
+        object
+    }
+}
+
+impl<const CXX: bool> Drop for Object<CXX> {
+    #[inline]
+    fn drop(&mut self) {
+        let at = self.at.as_ptr().cast();
+        if CXX {
+            let delete = OPERATORS[1].load(Relaxed);
+            // SAFETY: `new` found the operators; this one takes what the other one gave, with its size, once.
+            unsafe { std::mem::transmute::<usize, SizedDelete>(delete)(at, self.bytes) };
+        } else {
+            // SAFETY: malloc or calloc gave it, and it is freed once.
+            unsafe { libc::free(at) };
+        }
+    }
+}
+
+/// The memory of this process: seconds since the start, resident set, and anonymous memory on hugepages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    pub at_s: f64,
+    pub rss_bytes: u64,
+    pub huge_bytes: u64,
+}
+
+/// Samples over time.
+pub struct Meter {
+    start: Instant,
+    pub samples: Vec<Sample>,
+}
+
+/// Samples that a meter has place for.
+const MOST: usize = 1000;
+
+impl Meter {
+    pub fn start() -> Self {
+        Self { start: Instant::now(), samples: Vec::with_capacity(MOST) }
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Takes a sample; the last place is overwritten when all are taken.
+    pub fn look(&mut self) -> Sample {
+        let [rss_bytes, huge_bytes] = fields("/proc/self/smaps_rollup", ["Rss:", "AnonHugePages:"]);
+        let sample = Sample { at_s: self.seconds(), rss_bytes, huge_bytes };
+        if self.samples.len() == MOST {
+            self.samples.pop();
+        }
+        self.samples.push(sample);
+        sample
+    }
+}
+
+/// The largest resident set so far.
+pub fn peak_bytes() -> u64 {
+    fields("/proc/self/status", ["VmHWM:"])[0]
+}
+
+/// Values of lines `KEY N kB` of a file, in bytes.
+fn fields<const N: usize>(path: &str, keys: [&str; N]) -> [u64; N] {
+    let mut buffer = [0; PAGE];
+    let length = File::open(path).and_then(|mut file| file.read(&mut buffer)).unwrap_or(0);
+    let text = std::str::from_utf8(&buffer[..length]).unwrap_or("");
+    let value =
+        |key: &str| text.lines().find_map(|line| line.strip_prefix(key))?.trim().split(' ').next()?.parse().ok();
+    keys.map(|key| value(key).map_or(0, |kib: u64| kib << 10))
+}
+
+#[cfg(test)]
+mod tests;
