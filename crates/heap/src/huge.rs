@@ -17,7 +17,7 @@ use crate::misuse::Misuse;
 use core::mem::offset_of;
 use core::slice;
 use craton_base::{Bytes, HUGEPAGE_SIZE, HugePageId, Machine, Mappings, NoMemory, Pages};
-use craton_pages::{Seen, Trust};
+use craton_pages::{Choice, Seen, Trust};
 use dense::Cursor;
 
 /// A huge object.
@@ -134,15 +134,20 @@ impl HugeTable {
         None
     }
 
-    /// Whether a new mapping should have hugepages before its first touch (see [`Trust`]).
-    pub(crate) fn is_worth(&mut self, system: &impl Machine, entry: Entry) -> bool {
+    /// The part of a new mapping, from an address on, that should have hugepages before its first
+    /// touch (see [`Trust`]). A probe's first one is left on small pages.
+    pub(crate) fn worth(&mut self, system: &impl Machine, entry: Entry) -> Option<usize> {
         self.review(system, entry);
-        let (pages, first) = (pages_of(entry), HugePageId((entry.at / HUGEPAGE_SIZE) as u32));
-        let huge = self.trust.decide(pages);
-        if !huge && entry.at.is_multiple_of(HUGEPAGE_SIZE) {
-            self.trust.left_small(pages, first);
+        let pages = pages_of(entry);
+        let choice = self.trust.decide(pages);
+        if choice != Choice::Huge && entry.at.is_multiple_of(HUGEPAGE_SIZE) {
+            self.trust.left_small(pages, HugePageId((entry.at / HUGEPAGE_SIZE) as u32));
         }
-        huge
+        match choice {
+            Choice::Small => None,
+            Choice::Probe => Some(entry.at + HUGEPAGE_SIZE),
+            Choice::Huge => Some(entry.at),
+        }
     }
 
     /// Looks at mappings of that length that were left on small pages, and at this one.

@@ -46,7 +46,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let Some(bytes) = self.whole_pages(size.max(1)) else { return null_mut() };
         // Aligned to hugepages, the whole object can be huge.
         let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
-        let kept = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { None };
+        let (kept, had) = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { (None, 0) };
         let counted = kept.map_or(bytes, |entry| entry.bytes);
         if !self.admit_huge(0, counted) {
             kept.inspect(|entry| self.system.unmap(entry.at, entry.bytes));
@@ -63,8 +63,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.gate.add_huge(entry.bytes as u64);
             self.gate.remove_huge(counted as u64);
         }
-        if kept.is_none() {
-            self.back_new(entry);
+        match kept {
+            None => self.back_new(entry),
+            Some(_) => self.back_grown(Entry { bytes: had, ..entry }, entry),
         }
         self.count_huge(entry.bytes as u64, 0);
         H::event(Event::HugeAlloc);
@@ -88,19 +89,20 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry)
     }
 
-    /// A kept mapping resized for a request, with its old contents. It no longer counts as in use.
-    fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> Option<Entry> {
+    /// A kept mapping resized for a request, with its old contents, and the bytes that it had. It no
+    /// longer counts as in use.
+    fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> (Option<Entry>, usize) {
         let mut table = self.huge.lock();
         if !zero && let Some(entry) = table.kept.take(bytes, align) {
             self.gate.remove_huge(entry.bytes as u64);
             // An eighth too much costs less than the faults of the next request.
             if entry.bytes >= bytes && entry.bytes - bytes <= bytes / 8 {
-                return Some(entry);
+                return (Some(entry), entry.bytes);
             }
             // An end inside a hugepage would stay on small pages.
             let resized = resized(&self.system, entry, bytes.next_multiple_of(HUGEPAGE_SIZE));
             if let Some(good) = resized.filter(|e| e.at.is_multiple_of(align)) {
-                return Some(good);
+                return (Some(good), entry.bytes);
             }
             let useless = resized.unwrap_or(entry);
             self.system.unmap(useless.at, useless.bytes);
@@ -116,7 +118,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.unmap_kept(old);
             left = left.saturating_sub(old.bytes);
         }
-        None
+        (None, 0)
     }
 
     /// Whether a separate mapping saves memory: aligned so, few objects share a hugepage.
@@ -131,19 +133,27 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Asks for hugepages under a new mapping if such mappings were used densely.
     fn back_new(&self, entry: Entry) {
-        let worth = match self.pages.lock().backing() {
-            HugeBacking::NEVER => false,
-            HugeBacking::ALWAYS => true,
-            _ => self.huge.lock().is_worth(&self.system, entry),
+        let from = match self.pages.lock().backing() {
+            HugeBacking::NEVER => None,
+            HugeBacking::ALWAYS => Some(entry.at),
+            _ => self.huge.lock().worth(&self.system, entry),
         };
-        if worth {
-            self.system.advise_huge(entry.at, entry.bytes);
+        if let Some(from) = from.filter(|from| *from < entry.at + entry.bytes) {
+            self.system.advise_huge(from, entry.at + entry.bytes - from);
         }
     }
 
-    /// Asks for hugepages under an object that grew, if what it had is used densely.
+    /// Asks for hugepages under an object that grew, if what it had is used densely to its end: what
+    /// was copied once is dense whatever the program does.
     fn back_grown(&self, old: Entry, new: Entry) {
-        if new.bytes > old.bytes && self.backs_huge() && see(&self.system, Entry { at: new.at, ..old }) == Seen::Dense {
+        let end = old.bytes / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
+        let is_dense = |at| Seen::of(self.system.resident(at, HUGEPAGE_SIZE), HUGEPAGE_SIZE) == Seen::Dense;
+        if new.bytes > old.bytes
+            && end > 0
+            && self.backs_huge()
+            && is_dense(new.at + end - HUGEPAGE_SIZE)
+            && see(&self.system, Entry { at: new.at, ..old }) == Seen::Dense
+        {
             self.system.advise_huge(new.at, new.bytes);
         }
     }
@@ -252,8 +262,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Moves `moved` bytes from the region to the front of a new mapping of `bytes`.
     fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
-        // Not worth it for what is hardly touched; the mapping begins with what moves.
-        let advise = self.backs_huge() && Seen::of(self.system.resident(from, moved), moved) == Seen::Dense;
         let mut table = self.huge.lock();
         if table.len() >= MOST_MOVED {
             return None;
@@ -270,9 +278,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             move_back(&self.system, at, moved, from);
             return None;
         };
-        if advise {
-            self.system.advise_huge(entry.at, entry.bytes);
-        }
         table.insert(entry);
         Some(entry)
     }

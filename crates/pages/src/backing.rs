@@ -14,7 +14,7 @@
 
 use crate::huge_allocator::LONG;
 use crate::tracker::{Tracker, Trackers};
-use crate::trust::{Seen, Trust};
+use crate::trust::{Choice, Seen, Trust};
 use core::marker::PhantomData;
 use core::ops::Range;
 use craton_base::{Advice, Ask, Bytes, Floor, Geometry, HugePageId, HugePages, Pages};
@@ -118,7 +118,7 @@ impl<G: Geometry> Backing<G> {
     /// Whether hugepages are requested: past the threshold, or by growth or a collapse; not if
     /// guarded.
     pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
-        (id >= self.wanted.from || t.asked || t.collapsing) && !t.guarded && !t.small
+        t.collapsing || (id >= self.wanted.from || t.asked) && !t.guarded && !t.small
     }
 
     /// Whether an unbacked hugepage will become huge at its first touch.
@@ -218,7 +218,7 @@ impl<G: Geometry> Backing<G> {
         let ids = first.0..first.0 + len.0;
         let huge = span.fills_up || self.wanted == HugeBacking::ALWAYS || {
             self.review(trackers, floor, span.pages);
-            self.trust.decide(span.pages)
+            self.trust.decide(span.pages) == Choice::Huge
         };
         if huge && first < self.wanted.from {
             let long = G::hugepages_up(span.pages) >= LONG;
@@ -322,11 +322,9 @@ impl<G: Geometry> Backing<G> {
 
     /// Requests a hugepage for a collapse: it stays backed until [`Self::end_collapse`].
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
-        let small = trackers[id.0 as usize].small;
-        self.note_small(trackers, id.0, false);
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
-        if guarded || small || id < self.wanted.from {
+        if guarded || t.small || id < self.wanted.from {
             self.guards -= u32::from(guarded);
             floor.advise(G::range(id), Advice::Huge);
         }
@@ -335,7 +333,11 @@ impl<G: Geometry> Backing<G> {
 
     /// After any collapse: guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
-        if trackers[id.0 as usize].broken {
+        if trackers[id.0 as usize].intact {
+            self.note_small(trackers, id.0, false);
+        } else if trackers[id.0 as usize].small && id >= self.wanted.from {
+            floor.advise(G::range(id), Advice::Small);
+        } else if trackers[id.0 as usize].broken {
             self.guard(trackers, floor, id);
         }
         if id < self.wanted.from && !trackers[id.0 as usize].asked {

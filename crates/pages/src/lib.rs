@@ -88,7 +88,7 @@ pub use placement::{ByLists, Placement};
 pub use release::{AUTO_RATE, Breaking, Tick, TooMuch};
 pub use span_cache::SpanCache;
 pub use tracker::Tracker;
-pub use trust::{Seen, Trust};
+pub use trust::{Choice, Seen, Trust};
 
 #[cfg(test)]
 mod testing;

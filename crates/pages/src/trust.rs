@@ -23,7 +23,7 @@ const MOST_LOOKS: u8 = 3;
 const MOST_RESTS: u8 = 15;
 /// One hugepage in so many is a probe; rarer as the probes are dense.
 const PROBES: u8 = 8;
-const MOST_PROBES: u8 = 64;
+const MOST_PROBES: u8 = 16;
 
 /// What a hugepage on small pages was seen to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +36,17 @@ pub enum Seen {
     Dense,
     /// It has another use by now.
     Gone,
+}
+
+/// What new memory gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// Small pages, since nothing dense was seen.
+    Small,
+    /// Hugepages, but where it will be looked at.
+    Probe,
+    /// Hugepages.
+    Huge,
 }
 
 #[derive(Clone, Copy)]
@@ -104,18 +115,18 @@ impl Trust {
         }
     }
 
-    /// Whether the next hugepage of a length may be huge; now and then not, for a probe.
-    pub fn decide(&mut self, pages: Pages) -> bool {
+    /// What the next memory of a length gets; now and then it is a probe.
+    pub fn decide(&mut self, pages: Pages) -> Choice {
         let length = self.of(pages);
         if length.dense < length.needed.max(NEEDED) {
-            return false;
+            return Choice::Small;
         }
         length.until_probe = length.until_probe.saturating_sub(1);
         if length.until_probe == 0 {
             length.until_probe = PROBES.saturating_mul(length.dense).min(MOST_PROBES);
-            return false;
+            return Choice::Probe;
         }
-        true
+        Choice::Huge
     }
 
     /// Notes a hugepage that was left on small pages for a span of that length.

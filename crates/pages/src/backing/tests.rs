@@ -122,6 +122,12 @@ fn a_collapse_ends_the_stay_on_small_pages() {
     assert!(w.trackers[3].small);
     w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
     assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(3)), Advice::Huge)));
+    w.trackers[3].collapsing = false;
+    w.backing.end_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
+    assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(3)), Advice::Small)), "it failed");
+    w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
+    (w.trackers[3].collapsing, w.trackers[3].intact) = (false, true);
+    w.backing.end_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
     assert_eq!((w.trackers[3].small, w.backing.small_ranges), (false, 0));
 }
 

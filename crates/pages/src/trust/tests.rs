@@ -2,7 +2,7 @@ use super::*;
 
 fn look(trust: &mut Trust, seen: Seen) -> bool {
     trust.review(Pages(16), |_| seen);
-    trust.decide(Pages(16))
+    trust.decide(Pages(16)) == Choice::Huge
 }
 
 #[test]
@@ -39,8 +39,7 @@ fn what_is_untouched_stays_pending_and_lengths_are_apart() {
     trust.review(Pages(31), |_| unreachable!("one review is skipped"));
     trust.review(Pages(31), |_| Seen::Dense);
     trust.review(Pages(31), |_| unreachable!("all seen"));
-    assert!(!trust.decide(Pages(31)), "a probe");
-    assert!(trust.decide(Pages(31)) && !trust.decide(Pages(32)));
+    assert_eq!([31, 31, 32].map(|n| trust.decide(Pages(n))), [Choice::Probe, Choice::Huge, Choice::Small]);
 }
 
 #[test]
