@@ -30,6 +30,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.report_refills();
         self.drain_transfers();
         self.drop_idle();
+        self.search.tick();
         self.lock_pages().drain();
         let mut all = Tick::default();
         loop {

@@ -50,17 +50,10 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Recut<'_, F, C, H> {
         if let Some(span) = self.0.alloc_short(pages, align, density) {
             return Ok(span);
         }
-        let mut kept = Kept { heap };
-        // Morphing slows frees down: only where memory would grow else.
-        let span = match kept.alloc_backed(pages, align, density) {
-            Some(span) => span,
-            None => {
-                if let Some(range) = heap.second_hand(home, class) {
-                    return Ok(Span { range, zeroed: false });
-                }
-                kept.alloc(pages, align, density)?
-            }
-        };
+        if let Some(range) = heap.second_hand(home, class) {
+            return Ok(Span { range, zeroed: false });
+        }
+        let span = Kept { heap }.alloc(pages, align, density)?;
         self.0.adopt(span.range);
         Ok(span)
     }
@@ -79,7 +72,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[cold]
     pub fn second_hand(&self, home: usize, class: usize) -> Option<PageRange> {
         self.search.note_taken(class);
-        if usize::from(NEXT[class]) == class || !self.search.is_due(class) {
+        if usize::from(NEXT[class]) == class || !self.search.is_growth(class) || !self.search.is_due(class) {
             return None;
         }
         let pages = size_class::geometry(class).pages;
@@ -172,6 +165,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Morphs locked slabs into one of class `to`, whose lock the caller holds.
     fn morph_into(&self, (home, to): (usize, usize), offers: [Offer<'_>; 2]) -> Option<PageRange> {
         let pages = size_class::geometry(to).pages;
+        let donors = offers.each_ref().map(|offer| usize::from(offer.from));
         let is_pair = offers[0].cache.as_ref().is_some_and(|cache| cache.geometry().pages != pages);
         let mut morphs = self.morphs.lock();
         if morphs.is_unset() {
@@ -200,6 +194,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             // No span begins at the second part any more.
             record.set_pages(if i == 0 { range.len } else { Pages(0) });
         }
+        self.search.shrank(donors[0]);
+        if is_pair {
+            self.search.shrank(donors[1]);
+        }
+        self.search.grew(to);
         self.set_marks(range, MORPHED, true);
         Some(range)
     }

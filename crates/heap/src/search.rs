@@ -1,11 +1,15 @@
 //! When to search for another class's slab, and which class to ask.
 //!
 //! **What.** A search costs try-locks, so it backs off while it finds nothing. It asks the classes
-//! in turn from the last donor, and spares those that took slabs lately.
+//! in turn from the last donor, and spares those that took slabs lately. A class that had as many
+//! slabs a moment ago does not search: in steady state no slab morphs, since each free on a morphed
+//! one is slow.
 //!
 //! **Threads.** Hints: a lost update costs one search more or less.
 
 use crate::size_class::{self, CLASSES};
+// Not the models' kind: nothing that must hold depends on it.
+use core::sync::atomic::AtomicU32 as Hint;
 use craton_base::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SIZE, Pages};
 
@@ -18,6 +22,9 @@ const LONGEST_PAUSE: u8 = 16;
 /// refill their slabs' gaps: when all sizes come and go together morphing gains nothing, and each
 /// free on a morphed slab is slow.
 const REST_PART: u32 = 32;
+
+/// Part of a class's peak that is forgotten in a second.
+const FORGET_PART: u32 = 64;
 
 /// Log2 of the longest slab of several objects, in pages.
 const LONGEST_LOG: usize = 5;
@@ -84,6 +91,9 @@ pub struct Search {
     taken: AtomicU32,
     /// `taken` at each class's last slab.
     taken_at: [AtomicU32; CLASSES + 1],
+    /// Slabs of each class, and the most that it had lately.
+    slabs: [Hint; CLASSES + 1],
+    peaks: [Hint; CLASSES + 1],
     luck: [Luck; CLASSES + 1],
 }
 
@@ -96,6 +106,8 @@ impl Search {
         shard: AtomicU32::new(0),
         taken: AtomicU32::new(0),
         taken_at: [const { AtomicU32::new(0) }; CLASSES + 1],
+        slabs: [const { Hint::new(0) }; CLASSES + 1],
+        peaks: [const { Hint::new(0) }; CLASSES + 1],
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
@@ -114,6 +126,32 @@ impl Search {
     pub(crate) fn note_taken(&self, class: usize) {
         let taken = self.taken.fetch_add(1, Relaxed) + 1;
         self.taken_at[class].store(taken, Relaxed);
+    }
+
+    /// Counts a slab that a class gets.
+    pub(crate) fn grew(&self, class: usize) {
+        let slabs = self.slabs[class].fetch_add(1, Relaxed) + 1;
+        self.peaks[class].fetch_max(slabs, Relaxed);
+    }
+
+    /// Counts a slab that a class loses.
+    pub(crate) fn shrank(&self, class: usize) {
+        self.slabs[class].fetch_sub(1, Relaxed);
+    }
+
+    /// Whether one slab more is more than a class had lately. A program in steady state takes
+    /// slabs of each class, and gives them back, below that.
+    pub(crate) fn is_growth(&self, class: usize) -> bool {
+        self.slabs[class].load(Relaxed) >= self.peaks[class].load(Relaxed)
+    }
+
+    /// Each second: peaks that are not reached again are forgotten within minutes.
+    pub(crate) fn tick(&self) {
+        for (slabs, peak) in self.slabs.iter().zip(&self.peaks) {
+            let old = peak.load(Relaxed);
+            let now = (old - old.div_ceil(FORGET_PART)).max(slabs.load(Relaxed));
+            _ = peak.compare_exchange(old, now, Relaxed, Relaxed);
+        }
     }
 
     /// Whether a class takes no slabs while others do.

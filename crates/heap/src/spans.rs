@@ -66,6 +66,7 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
 
     pub(crate) fn adopt(&self, range: PageRange) {
         let record = self.heap.record(range.first);
+        self.heap.search.grew(self.class);
         record.set_owner(self.home);
         record.set_pages(range.len);
         self.mark(range, self.class as u8);
@@ -85,6 +86,7 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
         self.heap.record(span.first).set_pages(Pages(0));
+        self.heap.search.shrank(self.class);
         self.mark(span, 0);
         // The page heap knows the hugepage's density, even of a morphed slab.
         if self.heap.spans.put(self.heap.system.cpu(), span, density) {
@@ -99,9 +101,6 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
         Err(SpanError::NoMemory)
     }
 }
-
-/// Free memory, as a part of what is in use, before which no slab morphs.
-const MUCH_FREE_PART: u32 = 32;
 
 /// The page heap behind the caches of spans.
 pub(crate) struct Kept<'a, F: Platform, C: Clock, H: Hooks> {
@@ -126,15 +125,6 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
             return heap.lock_pages().alloc_drained(pages, align, density);
         }
         span
-    }
-
-    /// Allocates a span that needs no new memory, while much is free.
-    pub(crate) fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
-        if self.heap.free_pages.load(Relaxed) <= self.heap.in_use().0 / MUCH_FREE_PART {
-            return None;
-        }
-        let mut locked = self.heap.lock_pages();
-        if locked.has_memory_for(pages, align, density) { locked.alloc(pages, align, density).ok() } else { None }
     }
 
     /// Allocates from a longer kept span, or after draining all kept ones.

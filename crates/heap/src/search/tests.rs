@@ -71,3 +71,20 @@ fn classes_of_one_length_form_one_ring_and_others_none() {
         assert!(has_span(FIRST[g.pages.0.trailing_zeros() as usize].into(), g.pages));
     }
 }
+
+#[test]
+fn a_class_grows_beyond_its_peak_only_and_peaks_are_forgotten() {
+    let search = Search::NEW;
+    assert!(search.is_growth(3), "its first slab");
+    (0..128).for_each(|_| search.grew(3));
+    assert!(search.is_growth(3));
+    (0..64).for_each(|_| search.shrank(3));
+    assert!(!search.is_growth(3) && search.is_growth(4));
+    search.grew(3);
+    assert!(!search.is_growth(3), "below its peak");
+    let seconds = (1..).find(|_| {
+        search.tick();
+        search.is_growth(3)
+    });
+    assert!((30..90).contains(&seconds.unwrap()), "{seconds:?}");
+}
