@@ -51,13 +51,16 @@ fn pages_of(entry: Entry) -> Pages {
     Bytes(entry.bytes).pages_up().unwrap_or(Pages(u32::MAX))
 }
 
+/// How densely the hugepage at an offset into a mapping is touched.
+pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen {
+    let bytes = HUGEPAGE_SIZE.min(entry.bytes - offset);
+    Seen::of(system.resident(entry.at + offset, bytes), bytes)
+}
+
 /// How densely a mapping is touched, by its first hugepage and the one in its middle.
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
-    let [first, middle] = [0, middle].map(|at| {
-        let bytes = HUGEPAGE_SIZE.min(entry.bytes - at);
-        Seen::of(system.resident(entry.at + at, bytes), bytes)
-    });
+    let [first, middle] = [0, middle].map(|offset| see_at(system, entry, offset));
     match (first, middle) {
         (Seen::Sparse, _) | (_, Seen::Dense) => first,
         _ => middle,

@@ -18,7 +18,7 @@
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks};
-use crate::huge::{Entry, HUGE_MIN, see};
+use crate::huge::{Entry, HUGE_MIN, see, see_at};
 use crate::misuse::Misuse;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
@@ -146,13 +146,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Asks for hugepages under an object that grew, if what it had is used densely to its end: what
     /// was copied once is dense whatever the program does.
     fn back_grown(&self, old: Entry, new: Entry) {
+        let had = Entry { at: new.at, ..old };
         let end = old.bytes / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
-        let is_dense = |at| Seen::of(self.system.resident(at, HUGEPAGE_SIZE), HUGEPAGE_SIZE) == Seen::Dense;
         if new.bytes > old.bytes
             && end > 0
             && self.backs_huge()
-            && is_dense(new.at + end - HUGEPAGE_SIZE)
-            && see(&self.system, Entry { at: new.at, ..old }) == Seen::Dense
+            && see_at(&self.system, had, end - HUGEPAGE_SIZE) == Seen::Dense
+            && see(&self.system, had) == Seen::Dense
         {
             self.system.advise_huge(new.at, new.bytes);
         }

@@ -11,13 +11,10 @@ use crate::hooks::Hooks;
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
-use craton_pages::{Breaking, PageHeapExt, Tick, Took};
+use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
-/// Pages released under one lock, and in one call from hugepages in use: a system call each, 2 ms.
-const STEP: Pages = Pages(512);
+/// Pages released in one call from hugepages in use: a system call each, 2 ms.
 const BROKEN_NOW: Pages = Pages(2048);
-/// Kept of the use, as in the tick.
-const KEPT_PART: u32 = 16;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Sets the background release rate, in bytes a second.
@@ -52,7 +49,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let mut pages = self.lock_pages();
             pages.drain();
             let there = pages.releasable(Breaking::Always);
-            let surplus = Pages(there.0.saturating_sub(pages.in_use().0 / KEPT_PART));
+            let surplus = Pages(there.0.saturating_sub(pages.in_use().0 / MARGIN_PART));
             let whole = pages.releasable(Breaking::Never).min(surplus);
             let (most, breaking) = if whole.0 > 0 { (whole, Breaking::Never) } else { (surplus, Breaking::Always) };
             let released = pages.release(most.min(STEP), breaking).unwrap_or(0);

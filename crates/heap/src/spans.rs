@@ -26,11 +26,8 @@ use craton_base::{
     Bytes, Clock, Density, Machine, PAGE_SHIFT, PageRange, Pages, Platform, Span, SpanError, SpanSource,
 };
 use craton_os::Guard;
-use craton_pages::{Breaking, PageHeapExt};
+use craton_pages::{Breaking, PageHeapExt, STEP};
 use craton_slab::SlabCache;
-
-/// Pages released in one step, while other threads wait.
-const STEP: Pages = Pages(512);
 
 /// A source without spans, for slabs that must use what they have.
 pub struct NoSpans;

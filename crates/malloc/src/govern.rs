@@ -50,7 +50,11 @@ impl Tended for Here {
             return (false, false);
         }
         let id = HEAP.begin_collapse();
-        let mapping = || HEAP.next_dense_mapping().filter(|_| thp::is_on());
+        // A search is vain, and takes many system calls, where the system gives no hugepages.
+        let mapping = || {
+            let is_worth = HEAP.gate.huge() > 0 && thp::is_on();
+            if is_worth { HEAP.next_dense_mapping() } else { None }
+        };
         let place = id.map(|id| HEAP.address(id.first_page()) as usize).or_else(mapping);
         let Some(at) = place else { return (false, false) };
         // Real time: the cost of collapses bounds their number.

@@ -116,7 +116,7 @@ impl<G: Geometry> Backing<G> {
     }
 
     /// Whether hugepages are requested: past the threshold, or by growth or a collapse; not if
-    /// guarded.
+    /// guarded, or left on small pages.
     pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         t.collapsing || (id >= self.wanted.from || t.asked) && !t.guarded && !t.small
     }

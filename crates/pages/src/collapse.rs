@@ -14,7 +14,8 @@
 //! round. All ends where the system does not support it.
 
 use crate::tracker::{Place, Trackers};
-use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Pages, Residency};
+use crate::trust::Seen;
+use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Residency};
 
 /// Hugepages examined in a search.
 const ROUND_LOOKS: u32 = 512;
@@ -166,7 +167,7 @@ impl Collapse {
             // A span may be untouched. Without residency only those of many small objects count.
             let is_dense = match resident_bytes {
                 0 => t.place == Place::Filler && t.dense,
-                bytes => bytes >= Pages(dense).bytes().0,
+                bytes => Seen::of(bytes, G::pages(HugePages(1)).bytes().0) == Seen::Dense,
             };
             if is_dense {
                 return Some(Candidate::Dense(id));

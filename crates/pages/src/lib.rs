@@ -85,7 +85,7 @@ pub use heap::{Broken, Census, Component, Components, FrameHeap, PageHeapStats, 
 pub use large_cache::LargeCache;
 pub use page_heap::{Act, Answer, Figures, PageHeap, PageHeapExt};
 pub use placement::{ByLists, Placement};
-pub use release::{AUTO_RATE, Breaking, Tick, TooMuch};
+pub use release::{AUTO_RATE, Breaking, MARGIN_PART, STEP, Tick, TooMuch};
 pub use span_cache::SpanCache;
 pub use tracker::Tracker;
 pub use trust::{Choice, Seen, Trust};

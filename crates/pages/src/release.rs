@@ -47,10 +47,10 @@ pub struct Tick {
 }
 
 /// Pages of one step: at one system call each, 0.5 ms, while other threads wait.
-pub(crate) const STEP: Pages = Pages(512);
+pub const STEP: Pages = Pages(512);
 
 /// Kept besides the wanted pages, 1/16: the last free pages cost many used ones their hugepage.
-const MARGIN_PART: u32 = 16;
+pub const MARGIN_PART: u32 = 16;
 
 /// The rate that follows the surplus.
 pub const AUTO_RATE: u64 = u64::MAX;

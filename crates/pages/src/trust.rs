@@ -43,7 +43,7 @@ pub enum Seen {
 pub enum Choice {
     /// Small pages, since nothing dense was seen.
     Small,
-    /// Hugepages, but where it will be looked at.
+    /// Small pages where it will be looked at: a hugepage of it, or all of a short span.
     Probe,
     /// Hugepages.
     Huge,
@@ -105,8 +105,7 @@ impl Trust {
                     length.dense = 0;
                     length.needed = (2 * length.needed.max(NEEDED)).min(MOST_NEEDED);
                 }
-                Seen::Sparse => {}
-                Seen::Nothing | Seen::Gone => {}
+                Seen::Sparse | Seen::Nothing | Seen::Gone => {}
             }
         }
         if looked {

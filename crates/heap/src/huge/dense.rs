@@ -3,8 +3,9 @@
 //! **What.** A new mapping gets hugepages in advance only where earlier ones were dense. Others are
 //! looked at in turn, a few hugepages in each search, for the collapses of a round.
 
-use super::HugeTable;
+use super::{HugeTable, see_at};
 use craton_base::{HUGEPAGE_SIZE, Machine};
+use craton_pages::Seen;
 
 /// Hugepages looked at in a search, and those of which one call tells that all are whole.
 const LOOKS: usize = 128;
@@ -41,8 +42,7 @@ impl HugeTable {
             }
             self.cursor.offset += HUGEPAGE_SIZE;
             looks -= 1;
-            let is_dense = system.resident(at, HUGEPAGE_SIZE) >= HUGEPAGE_SIZE - HUGEPAGE_SIZE / 8;
-            if is_dense && system.huge(at, HUGEPAGE_SIZE) == Some(0) {
+            if see_at(system, entry, offset) == Seen::Dense && system.huge(at, HUGEPAGE_SIZE) == Some(0) {
                 return Some(at);
             }
         }
