@@ -1,4 +1,4 @@
-//! What a taken and returned object costs: memory alone, and constructed objects, cached and not.
+//! The cost of an object taken and returned: memory alone, and constructed objects, cached and not.
 //!
 //! **What.** `craton-objects` runs one [`Request`] in its own process and prints a [`Measurement`]
 //! as a line of JSON. The allocator is the process's `malloc`; Craton's caches of objects, with
@@ -66,7 +66,7 @@ pub enum What {
     Object(&'static Type),
 }
 
-/// What it costs to take an object and give it back: a line of JSON, in nanoseconds for each object.
+/// The cost of taking an object and giving it back: a line of JSON, in nanoseconds for each object.
 #[derive(Clone, Copy, Debug, Parser)]
 #[command(after_help = after_help())]
 pub struct Request {

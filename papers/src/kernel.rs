@@ -40,7 +40,7 @@ pub enum Op {
 
 /// An allocator of a kernel's objects.
 pub trait Heap {
-    /// Takes an object of a kind, of so many bytes. `None`: there is no memory.
+    /// Takes an object of a kind, of `bytes`. `None`: there is no memory.
     fn get(&mut self, kind: usize, bytes: usize) -> Option<*mut u8>;
 
     /// Gives one back.

@@ -27,7 +27,7 @@ const LEAST: u32 = 4;
 const MOST: u32 = PAGE_SHIFT + 1;
 const SIZES: usize = (MOST - LEAST + 1) as usize;
 
-/// The place among [`SIZES`] of what has room for so many bytes.
+/// The place among [`SIZES`] of the smallest size with room for `bytes`.
 #[inline]
 fn size_for(bytes: usize) -> usize {
     (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize

@@ -1,8 +1,9 @@
 //! Programs as other people write them, whose memory and pauses depend on the allocator's policies.
 //!
-//! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, services that idle, load that swings, forks, sizes
-//! that change, objects that threads hand on, requests that must not be late. It measures itself, for a look from outside
-//! would hold up its page faults, and gives [`Figures`].
+//! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, services that idle, load that
+//! swings, forks, sizes that change, objects that threads hand on, requests that must not be late.
+//! It measures itself, for a look from outside would hold up its page faults, and gives
+//! [`Figures`].
 //! **Units.** Seconds, bytes, nanoseconds, as the names say.
 //! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
 //! **Unsafe.** Reads the process's use of time.
@@ -19,7 +20,7 @@ use serde_json::{Map, Value, json};
 use space::Helper;
 use speed::{MIXED, Replaced, large, mixed, replace, small};
 
-/// What a program is asked to do.
+/// The request to a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
     /// Amount of work in percent.
@@ -37,7 +38,7 @@ impl Given {
     }
 }
 
-/// What a program found of itself.
+/// The figures that a program measured.
 pub struct Figures {
     meter: Meter,
     cpu_s: f64,
@@ -55,7 +56,7 @@ impl Figures {
         figures
     }
 
-    /// The work is done; so many bytes of what it holds have been written.
+    /// The work is done; `live` bytes of its memory have been written.
     fn done(&mut self, live_bytes: u64) {
         let (time, [cpu_s, faults]) = (self.meter.seconds(), used());
         let rss = self.meter.look().rss_bytes;
@@ -84,7 +85,7 @@ impl Figures {
         }
     }
 
-    /// Looks after each turn of `second`, so many times: resident set by what is live after 10 and at the end.
+    /// Looks after each turn of `second`, `turns` times: resident set by what is live after 10 and at the end.
     fn watch(&mut self, seconds: u64, live: f64, mut second: impl FnMut()) {
         for turn in 1..=seconds {
             second();
@@ -121,9 +122,9 @@ fn used() -> [f64; 2] {
 
 /// A program.
 pub struct Program {
-    /// What it is called by.
+    /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its work.
     pub about: &'static str,
     /// Does it.
     pub run: fn(&Given) -> Figures,

@@ -179,7 +179,7 @@ fn programs_in_the_wild_have_ratios_memory_over_time_and_their_longest_requests(
     assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
     let document = json(&file);
     let rows = document["rows"].as_array().unwrap();
-    // Where no control group can be made, the text says so.
+    // Where no control group can be made, the text has a line about it.
     let grouped = !said.out.contains("not measured in control groups");
     assert_eq!(rows.len(), if grouped { 10 } else { 8 }, "{}", said.out);
     for row in rows.iter().filter(|row| row["killed"] == 0) {

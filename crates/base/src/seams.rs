@@ -28,7 +28,7 @@ pub enum Advice {
     Small,
 }
 
-/// What is asked of [`Floor::residency`]; each part costs system calls, and the other one is unset.
+/// The parts of [`Residency`] to find out. Each costs system calls; a part not asked for is unset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ask {
     /// Bytes that have memory.

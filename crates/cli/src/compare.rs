@@ -1,7 +1,7 @@
 //! `craton compare`: a program on several allocators, side by side.
 //!
-//! **What.** The lab measures; this finds the libraries, opens the documents and prints. A document that cannot be written
-//! fails before the first run.
+//! **What.** The lab measures; this finds the libraries, opens the documents and prints. A document
+//! that cannot be written fails before the first run.
 //!
 //! **Failure.** A run that failed, or that its allocator did not serve, is a row like others, and the exit status is 1.
 //! Ctrl-C ends the runs; what was measured is printed and written.

@@ -1,13 +1,15 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
-//! **What.** The commands: [`run`] becomes a program with the library preloaded, [`compare`] runs it on several allocators in
-//! turns, [`lab`] starts the experiments, [`replay`] plays a trace, [`core`](mod@core) inspects the heap of a process or
-//! core file, [`set`] changes a process's settings. [`args`] is what can be typed, [`usage`] the tips for the rest.
-//! [`library`] finds the library and [`allocators`] its peers, [`options`] has the library's options, [`program`] the
+//! **What.** The commands: [`run`] becomes a program with the library preloaded, [`compare`] runs
+//! it on several allocators in turns, [`lab`] starts the experiments, [`replay`] plays a trace,
+//! [`core`](mod@core) inspects the heap of a process or core file, [`set`] changes a process's
+//! settings. [`args`] is what can be typed, [`usage`] the tips for the rest. [`library`] finds the
+//! library and [`allocators`] its peers, [`options`] has the library's options, [`program`] the
 //! reasons why a program is not served.
 //!
-//! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] on standard error says what was
-//! wrong and what to do next. `craton run` otherwise ends as the program that it ran.
+//! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] on
+//! standard error says what was wrong and what to do next. `craton run` otherwise ends as the
+//! program that it ran.
 //!
 //! **Users.** The program is [`main`]. `craton-papers`, the program of `craton lab`, takes options, allocators, files,
 //! signals and the progress line from here.

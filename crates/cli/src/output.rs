@@ -1,7 +1,8 @@
 //! The place for a document: a file that a command writes at its end.
 //!
-//! **What.** A file is opened before the runs and kept open, so that it surely can be written. Its content is replaced only
-//! when there is something new, and a file that was made for nothing is removed.
+//! **What.** A file is opened before the runs and kept open, so that it surely can be written. Its
+//! content is replaced only when there is something new, and a file that was made for nothing is
+//! removed.
 
 use crate::failure::Failure;
 use crate::terminal::Stream;

@@ -1,7 +1,8 @@
 //! Why the dynamic linker may not preload anything into a program.
 //!
-//! **What.** Reads the program's file: set-uid and set-gid programs ignore the environment's libraries, and a program without
-//! an interpreter (the dynamic linker) is linked statically. It is a hint for a message, never a decision.
+//! **What.** Reads the program's file: set-uid and set-gid programs ignore the environment's
+//! libraries, and a program without an interpreter (the dynamic linker) is linked statically. It is
+//! a hint for a message, never a decision.
 
 use craton_lab::symbols;
 use object::elf::{FileHeader64, PT_INTERP};

@@ -112,7 +112,7 @@ fn set<T: Copy>(place: &mut T, value: &str, names: &[(&str, T)]) -> bool {
     found.map(|(_, value)| *place = *value).is_some()
 }
 
-/// What a reader of the figures must know of the recording.
+/// Notes on the recording that a reader of the figures needs.
 fn notes(trace: &Trace<'_>) -> String {
     let mut text = String::new();
     if !trace.is_complete() {

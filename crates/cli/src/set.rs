@@ -1,7 +1,7 @@
 //! `craton set`: options of a running process.
 //!
-//! **Failure.** Settings that the process refuses are printed; the others hold. A process that has not read the request in
-//! time will do so later, and the exit status is [`WAITS`].
+//! **Failure.** Settings that the process refuses are printed; the others hold. A process that has
+//! not read the request in time will do so later, and the exit status is [`WAITS`].
 
 use crate::args;
 use crate::failure::Failure;

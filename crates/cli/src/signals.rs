@@ -1,7 +1,8 @@
 //! Handlers for the signals by which people and scripts end a program.
 //!
-//! **What.** [`catch`] installs a handler. A signal that the caller ignores, as `nohup` does, stays ignored, here and in
-//! programs started from here. Others get the default there, since handlers end with `exec`.
+//! **What.** [`catch`] installs a handler. A signal that the caller ignores, as `nohup` does, stays
+//! ignored, here and in programs started from here. Others get the default there, since handlers
+//! end with `exec`.
 //!
 //! **Unsafe.** Installs handlers, for which std has no call.
 
@@ -17,8 +18,9 @@ pub extern "C" fn stop(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut
     STOP.store(true, Relaxed);
 }
 
-/// A file beyond the limit on sizes becomes an error of the write, not the end of this program. Programs started from here
-/// get the default: unlike a disposition to ignore, a handler ends with `exec`.
+/// A file beyond the limit on sizes becomes an error of the write, not the end of this program.
+/// Programs started from here get the default: unlike a disposition to ignore, a handler ends with
+/// `exec`.
 pub fn keep_large_files_an_error() {
     extern "C" fn nothing(_signal: i32) {}
     // SAFETY: the handler does nothing, which is allowed at any moment.

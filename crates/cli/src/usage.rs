@@ -1,7 +1,8 @@
 //! Tips for a command line that does not fit.
 //!
-//! **What.** The parser says what is wrong; [`explain`] adds what to type instead: the commands where one is misspelt, and
-//! `--` where it is missing before the program to run. [`print`] shows help and version.
+//! **What.** The parser says what is wrong; [`explain`] adds what to type instead: the commands
+//! where one is misspelt, and `--` where it is missing before the program to run. [`print`] shows
+//! help and version.
 
 use crate::args::Args;
 use crate::failure::Failure;
@@ -89,7 +90,7 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
 }
 
-/// What a command lacks.
+/// The part that a command lacks.
 fn missing(words: &[String]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {

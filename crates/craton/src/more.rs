@@ -95,7 +95,7 @@ impl Craton {
         NonNull::new(hints::alloc(layout.size(), layout.align(), hint)).ok_or(Error::NoMemory)
     }
 
-    /// Frees an object of [`Craton::alloc_hinted`]; aborts with its address if it is none.
+    /// Frees an object of [`Craton::alloc_hinted`]; aborts with its address if it is not one.
     ///
     /// # Safety
     /// The object was not freed, and is not used any longer.

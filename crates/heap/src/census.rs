@@ -14,7 +14,7 @@ use craton_pages::{Census, Components, Figures, PageHeap};
 /// Hugepages walked at a time: at most 10 us.
 const STEP: HugePages = HugePages(1024);
 
-/// What is kept in front of the page heap, to which it is in use.
+/// Memory kept in front of the page heap, which counts it as in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InFront {
     /// Pages of complete slabs.
@@ -46,7 +46,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         census
     }
 
-    /// What is kept in front of the page heap.
+    /// Memory kept in front of the page heap.
     pub fn in_front(&self) -> InFront {
         InFront {
             complete_slabs: self.complete_pages(),

@@ -42,7 +42,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Releases free memory that exceeds a sixteenth of the use: all whole hugepages of it, and of
-    /// others [`BROKEN_NOW`]. For a caller that nobody follows up. Returns the pages.
+    /// others [`BROKEN_NOW`]. For a process that may sleep after this call. Returns the pages.
     pub fn release_now(&self) -> u64 {
         let (mut broken, mut all) = (Pages(0), 0);
         while broken < BROKEN_NOW {

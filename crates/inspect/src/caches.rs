@@ -1,6 +1,6 @@
 //! Object caches in another process: their slabs, and which object is out.
 //!
-//! **What.** An object is out when its slab says so and it bears no mark of a free one. A free object lies in a
+//! **What.** An object is out when its slab lists it so and it has no mark of a free one. A free object lies in a
 //! processor's array, in the depot, or on its slab.
 //!
 //! **From.** `craton_slab::object` and `craton_objects`, whose terms these are.
@@ -68,7 +68,7 @@ pub struct Cache {
     /// Slabs that it counts.
     counted: u64,
     mark_at: u64,
-    /// A thread has it locked.
+    /// Locked by a thread.
     pub(crate) held: bool,
 }
 
@@ -157,7 +157,7 @@ impl Caches {
         Ok(())
     }
 
-    /// The name of the cache of a number; empty where there is none.
+    /// The name of the cache of a number; empty without one.
     pub fn name_of(&self, id: Option<u32>) -> String {
         id.and_then(|id| self.by_id(id)).map_or(String::new(), |cache| cache.name.clone())
     }

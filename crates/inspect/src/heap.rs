@@ -1,10 +1,11 @@
 //! The heap, as a walk finds it.
 //!
-//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it was carved, bears no mark of
-//! a free one, and is on no free list: an object that a program frees with its size gets no mark.
+//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it
+//! was carved, bears no mark of a free one, and is on no free list: an object that a program frees
+//! with its size gets no mark.
 //!
-//! **State.** Marks and records of all granted pages are read at once. [`Heap::broken`] collects what does not fit, and the
-//! walk goes on behind it.
+//! **State.** Marks and records of all granted pages are read at once. [`Heap::broken`] collects
+//! what does not fit, and the walk goes on behind it.
 
 mod lists;
 

@@ -2,8 +2,8 @@
 //!
 //! **What.** Records of buffers by address and by the object under them; the stacks that they name.
 //!
-//! **State.** A buffer lies in an object of the heap, or on private pages between two closed pages. The program's object is
-//! the buffer, not the object under it.
+//! **State.** A buffer lies in an object of the heap, or on private pages between two closed pages.
+//! The program's object is the buffer, not the object under it.
 
 use crate::heap::Heap;
 use crate::names::Names;

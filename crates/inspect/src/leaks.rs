@@ -1,14 +1,16 @@
 //! Objects that nothing leads to any more.
 //!
-//! **What.** A conservative mark: each aligned word of the roots that points at or into an object keeps it, and so does
-//! each word of a kept object. The others are lost. Of a lost tree the report has the object on top, with the sum of all
-//! below it. Buffers of the debugging kit are also grouped by where they were allocated.
+//! **What.** A conservative mark: each aligned word of the roots that points at or into an object
+//! keeps it, and so does each word of a kept object. The others are lost. Of a lost tree the report
+//! has the object on top, with the sum of all below it. Buffers of the debugging kit are also
+//! grouped by where they were allocated.
 //!
-//! **From.** Boehm and Weiser 1988 (a conservative mark); Bonwick94 §6 (a search for leaks in a heap that knows its own buffers).
+//! **From.** Boehm and Weiser 1988 (a conservative mark); Bonwick94 §6 (a search for leaks in a
+//! heap that knows its own buffers).
 //!
-//! **State.** Roots: all registers; stacks from the stack pointer on; other writable memory, and anonymous memory that was
-//! writable once; not the heap, and not the library's data about it. Free objects that a cache keeps constructed are
-//! roots: they own what their constructor allocated.
+//! **State.** Roots: all registers; stacks from the stack pointer on; other writable memory, and
+//! anonymous memory that was writable once; not the heap, and not the library's data about it. Free
+//! objects that a cache keeps constructed are roots: they own what their constructor allocated.
 //!
 //! **Threads.** The process stands still.
 //!
@@ -311,7 +313,8 @@ fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<It
     parts.into_iter().filter(|(start, end)| start < end)
 }
 
-/// What is no root: the heap, huge objects and kept mappings, and the library's data, which name lost objects too.
+/// Memory that is no root: the heap, huge objects and kept mappings, and the library's data, which
+/// name lost objects too.
 fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let get = |name: &str| heap.table.get(name);
     let word = |at: u64| heap.reader.word(at);

@@ -1,14 +1,16 @@
 //! Craton's heap in another process, or in a core file.
 //!
-//! **What.** [`Live`] stops a process and reads it; [`CoreFile`] is what is left of one. In either, [`Heap::find`] finds the
-//! library's table of names and numbers and walks the heap by it: which object is out, which is free and why, what is
-//! broken. [`stats`], [`leaks`], [`whatis`] and [`verify`] build on that. [`set`] changes settings of a running process.
+//! **What.** [`Live`] stops a process and reads it; [`CoreFile`] is what is left of one. In either,
+//! [`Heap::find`] finds the library's table of names and numbers and walks the heap by it: which
+//! object is out, which is free and why, what is broken. [`stats`], [`leaks`], [`whatis`] and
+//! [`verify`] build on that. [`set`] changes settings of a running process.
 //!
-//! **From.** Bonwick94 §6: a heap that names the owner of a buffer, after a crash and on a running system. Leaks are found
-//! by a conservative mark, as collectors for C do it (Boehm and Weiser 1988).
+//! **From.** Bonwick94 §6: a heap that names the owner of a buffer, after a crash and on a running
+//! system. Leaks are found by a conservative mark, as collectors for C do it (Boehm and Weiser
+//! 1988).
 //!
-//! **State.** Nothing here knows the library's layout. The table (`craton_malloc::inspect`) names the offsets; a name that
-//! a walk needs and does not find is an error.
+//! **State.** Nothing here knows the library's layout. The table (`craton_malloc::inspect`) names
+//! the offsets; a name that a walk needs and does not find is an error.
 //! ```text
 //! memory (live | core) → table → heap: marks of pages, records, lists of free objects → spans → objects
 //!                                                                                     ↘ what does not fit: Broken

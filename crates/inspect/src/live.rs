@@ -110,7 +110,8 @@ impl Live {
         Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new() })
     }
 
-    /// Restarts the system call in which each thread of a name sleeps. Threads that cannot be stopped go on as they are.
+    /// Restarts the system call in which each thread of a name sleeps. Threads that cannot be
+    /// stopped go on as they are.
     pub(crate) fn interrupt(&self, name: &str) {
         let comm = |id: &u32| fs::read_to_string(format!("/proc/{}/task/{id}/comm", self.pid));
         let is_meant = |id: &u32| comm(id).is_ok_and(|comm| comm.trim_end() == name);

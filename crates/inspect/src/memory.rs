@@ -56,7 +56,7 @@ pub trait Memory {
     fn left_out(&self) -> HashSet<u64> {
         HashSet::new()
     }
-    /// What is missing where there should be something, and what to do about it.
+    /// Names the missing memory, and a remedy.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

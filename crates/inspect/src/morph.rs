@@ -1,8 +1,8 @@
 //! What is known of a slab of two sizes.
 //!
-//! **From.** `craton_slab::morph`, whose terms these are. Old places are numbered, those of a second part from `half` on. The
-//! slab is cut into `parts`, with a bit for each: a new place starts there, at the first multiple of its size in that
-//! part, or else at the part's first byte.
+//! **From.** `craton_slab::morph`, whose terms these are. Old places are numbered, those of a
+//! second part from `half` on. The slab is cut into `parts`, with a bit for each: a new place
+//! starts there, at the first multiple of its size in that part, or else at the part's first byte.
 
 use crate::heap::Heap;
 use crate::memory::words;

@@ -1,7 +1,8 @@
 //! Functions by address, from the symbols of the files on disk.
 //!
-//! **What.** An address is that of a return, so the byte before it is looked up. Without a symbol the answer is the file
-//! and the place in it, as `addr2line` takes it; outside of all files, the address alone.
+//! **What.** An address is that of a return, so the byte before it is looked up. Without a symbol
+//! the answer is the file and the place in it, as `addr2line` takes it; outside of all files, the
+//! address alone.
 //!
 //! **Failure.** A file that is gone or was replaced gives no names, or wrong ones.
 //!
@@ -24,7 +25,7 @@ struct Function {
 /// A file of code.
 #[derive(Debug, Default)]
 struct Image {
-    /// What is loaded: place in the file, bytes, and address in the file's numbering.
+    /// A loaded part: place in the file, bytes, and address in the file's numbering.
     loaded: Vec<(u64, u64, u64)>,
     functions: Vec<Function>,
 }

@@ -1,8 +1,8 @@
 //! A core file of a process that stands still, as gcore writes it.
 //!
-//! **What.** It has the registers of each thread, the names of mapped files, and the bytes of every mapping with two
-//! exceptions. Of a file's instructions it has the range only. Read-only mappings marked `MADV_DONTDUMP` are left out: the
-//! library has gigabytes of zeros there.
+//! **What.** It has the registers of each thread, the names of mapped files, and the bytes of every
+//! mapping with two exceptions. Of a file's instructions it has the range only. Read-only mappings
+//! marked `MADV_DONTDUMP` are left out: the library has gigabytes of zeros there.
 
 use crate::core_file::{INFO_PID, STATUS_ID, STATUS_REGISTERS, STATUS_TAIL};
 use crate::memory::{MACHINE, Map, Memory};

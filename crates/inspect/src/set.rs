@@ -1,17 +1,18 @@
 //! Asks a running process for other settings.
 //!
-//! **What.** Leaves a request in the library's mailbox and waits for the answer. The library reads the mailbox on its slow
-//! paths and in its background thread, which is woken. Threads that their caches serve entirely never reach a slow path,
-//! so while we wait the number of pages that each cache knows is overwritten by 0: the next free is slow, and restores it.
-//! Arrays of object caches lose their owner, so that the next request for an object is slow.
-//! Only the background thread is stopped, for a moment. Making a thread call the library would need to know that it holds
-//! no lock and is in no signal handler, which is not visible from outside.
+//! **What.** Leaves a request in the library's mailbox and waits for the answer. The library reads
+//! the mailbox on its slow paths and in its background thread, which is woken. Threads that their
+//! caches serve entirely never reach a slow path, so while we wait the number of pages that each
+//! cache knows is overwritten by 0: the next free is slow, and restores it. Arrays of object caches
+//! lose their owner, so that the next request for an object is slow. Only the background thread is
+//! stopped, for a moment. Making a thread call the library would need to know that it holds no lock
+//! and is in no signal handler, which is not visible from outside.
 //!
 //! **State.** As in `craton_malloc::observe::mailbox`: a request's text is written before its number, and an answer's
 //! number is read before its text.
 //!
-//! **Failure.** The process reports what is wrong with a setting. One that asks for no memory does not answer; the request
-//! stays for its next slow path, and later requests are added to it.
+//! **Failure.** The process reports what is wrong with a setting. A process that asks for no memory
+//! does not answer; the request stays for its next slow path, and later requests are added to it.
 
 use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
@@ -57,7 +58,8 @@ struct Mailbox {
     most: usize,
 }
 
-/// What a request needs of the table, so that a library of another release refuses before anything is written.
+/// The parts of the table that a request needs, so that a library of another release refuses before
+/// anything is written.
 const NAMES: &str = "mailbox.asked mailbox.taken mailbox.answered mailbox.left mailbox.request.len mailbox.answer.len \
     mailbox.request mailbox.answer mailbox.nudge thread.first thread.next thread.taken thread.pages caches caches.areas \
     caches.areas.end caches.used caches.area.bytes caches.array.bytes caches.array.owner";
@@ -109,7 +111,7 @@ impl Mailbox {
             return Ok((Vec::new(), self.number("answered")?));
         }
         self.write("asked", &0u32.to_le_bytes())?;
-        // A thread that was faster says so at once, and answers.
+        // A thread that was faster answers at once.
         sleep(LOOK);
         if self.number("taken")? == asked {
             self.wait(LONGER, |m| Ok(m.number("answered")? == asked))?;

@@ -19,7 +19,7 @@ pub struct Verdict {
     pub free: u64,
     /// Free objects on no list: on their way when the process stood still, or lost with a thread in a fork.
     pub adrift: u64,
-    /// What a thread had locked.
+    /// Locked by a thread.
     pub held: Vec<String>,
     /// What is wrong, by address.
     pub broken: Vec<Broken>,

@@ -1,7 +1,7 @@
 //! What lies at an address.
 //!
-//! **What.** The object around it and whether it is out, or another part of the process. Of a buffer of the debugging kit
-//! also who allocated and freed it.
+//! **What.** The object around it and whether it is out, or another part of the process. Of a
+//! buffer of the debugging kit also who allocated and freed it.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Span};
@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 pub struct What {
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// What it is: `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit), `free-pages`,
+    /// The kind: `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit), `free-pages`,
     /// `kept` (a freed huge object), `apart`, `library`, `mapping` or `nothing`.
     pub kind: &'static str,
     /// `live`, `free` or `uncarved` (never handed out yet) of an object; else empty.
@@ -25,8 +25,8 @@ pub struct What {
     pub bytes: u64,
     /// Bytes between the start and the address.
     pub offset: u64,
-    /// Of a buffer: `inside` it, in its `redzone`, or on a `closed-page`. Of a cache's free object: in an `array`, in the
-    /// `depot`, or on its `slab`.
+    /// Of a buffer: `inside` it, in its `redzone`, or on a `closed-page`. Of a cache's free object:
+    /// in an `array`, in the `depot`, or on its `slab`.
     pub place: &'static str,
     /// Bytes before a buffer's start (below 0), or behind the last byte of a buffer or of a cache's object (above 0).
     pub beyond: i64,

@@ -7,7 +7,7 @@
 //! **Units.** A [`Figure`] names its unit; ratios are to the same figure of the base, less than 1 where less was needed;
 //! times in seconds, memory in bytes.
 //!
-//! **Failure.** What is missing is said to be missing. All text is escaped: no name becomes a tag.
+//! **Failure.** Missing figures are named as missing. All text is escaped: no name becomes a tag.
 //!
 //! **Not here.** Medians and intervals: the page shows what it is given.
 

@@ -4,8 +4,8 @@
 //! grew, broken ones that filled again, those for which the system had no hugepage.
 //!
 //! **Cost.** Processor time of the thread that collapses: [`ROUND_NS`] a round of a second, or
-//! [`IDLE_NS`] while nobody else wants the processor, so that the work takes at most twice as long
-//! by the clock: a collapse also waits for the other processors. The next rounds pay an excess.
+//! [`IDLE_NS`] while the processor is idle otherwise: the work takes at most twice as long by the
+//! clock, since a collapse also waits for the other processors. The next rounds pay an excess.
 //!
 //! **From.** Work after TEMERAIRE; the paper leaves that to khugepaged.
 //!
@@ -21,7 +21,7 @@ use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Re
 const ROUND_LOOKS: u32 = 512;
 /// Residency queries in a search.
 const ROUND_ASKS: u32 = 16;
-/// Processor time a round: 2 % of a processor, and 10 % of one that nobody else wants.
+/// Processor time a round: 2 % of a processor, and 10 % of one that is idle otherwise.
 const ROUND_NS: u64 = 20_000_000;
 const IDLE_NS: u64 = 100_000_000;
 /// Most rounds skipped between two.

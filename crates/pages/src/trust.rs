@@ -19,13 +19,13 @@ const NEEDED: u8 = 2;
 const MOST_NEEDED: u8 = 32;
 /// Looks at a hugepage that is not touched yet.
 const MOST_LOOKS: u8 = 3;
-/// Most reviews skipped between two of a length that nobody touches densely.
+/// Most reviews skipped between two of a length that the program does not touch densely.
 const MOST_RESTS: u8 = 15;
-/// One hugepage in so many is a probe; rarer as the probes are dense.
+/// One hugepage in 8 is a probe, and one in 16 once many probes were dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 16;
 
-/// What a hugepage on small pages was seen to be.
+/// The density of a hugepage on small pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// Hardly touched, or too early to tell.
@@ -38,7 +38,7 @@ pub enum Seen {
     Gone,
 }
 
-/// What new memory gets.
+/// The pages for new memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// Small pages, since nothing dense was seen.
@@ -114,7 +114,7 @@ impl Trust {
         }
     }
 
-    /// What the next memory of a length gets; now and then it is a probe.
+    /// Chooses for the next memory of a length; now and then it is a probe.
     pub fn decide(&mut self, pages: Pages) -> Choice {
         let length = self.of(pages);
         if length.dense < length.needed.max(NEEDED) {

@@ -124,7 +124,8 @@ extern const struct craton_segment craton_segment;
 const char *craton_version(void);
 
 /* Copies the statistics, with the page heap's numbers as they are now: as many as `size` bytes hold. Returns the bytes
- * that the library has, more than `size` if it is newer than this header; numbers of an older one are left as they are. */
+ * that the library has: more than `size` if it is newer than this header. Numbers that an older one lacks stay as they
+ * are. */
 size_t craton_stats_sized(struct craton_segment *into, size_t size);
 
 /* The same for the struct of this header. (The library's function of this name serves programs that were compiled with

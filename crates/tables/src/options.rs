@@ -143,7 +143,7 @@ options! {
         form: Words(&["0", "inline", "1"]), default: "1", when: Live,
         refusal: "bad value (there are 0, inline and 1); ignored",
         text: "who looks after a heap of more than 16 MiB: releases memory, and moves dense memory onto hugepages",
-        more: "`0`: nobody. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
+        more: "`0`: nothing does. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
                that have threads, much free memory, or a large heap and a child made by fork."
     }
     Caches caches {

@@ -29,7 +29,7 @@ impl<'a> Tool<'a> {
         Ok(Self { ask, program, scratch: Scratch::new("what the processes write")?, limit })
     }
 
-    /// What a process with these arguments prints on the allocator; none if the caller stops.
+    /// The output of a process with these arguments on the allocator; none if the caller stops.
     pub fn run<T: DeserializeOwned>(&self, allocator: &Allocator, arguments: &[String]) -> Option<Result<T, String>> {
         let (variables, library) = match once::environment(allocator) {
             Ok(environment) => environment,

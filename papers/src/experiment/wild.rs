@@ -6,8 +6,8 @@
 //! **State.** Full: three rounds of programs that work, one of those that wait, unless `--runs` says how many. Quick: a
 //! twentieth of the work, a second of waiting, glibc and Craton alone unless others are asked for.
 //!
-//! **Failure.** A program that the kernel kills in its group is a row without figures, and no failure. Where no group can
-//! be made, a line of the text says so.
+//! **Failure.** A program that the kernel kills in its group is a row without figures, and no
+//! failure. Where no group can be made, the text has a line about it.
 
 use super::sheet::{Fields, Map, Row, Sheet, Title, distinct, geomean, json, lines, with};
 use super::tool::{NOT_SERVED, Tool};
@@ -25,12 +25,12 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(600);
 const ROUNDS: usize = 3;
 
-/// What runs in a control group, of so many MiB, too.
+/// Programs that also run in a control group, and its MiB.
 const GROUPS: [(&str, u64); 5] =
     [("sparse-256k", 64), ("sparse-calloc", 64), ("sparse-20m", 64), ("sparse-60m", 64), ("stress", 256)];
 /// Programs that wait, by how their names begin.
 const WAIT: [&str; 3] = ["idle", "swing", "fork"];
-/// What the quick form leaves out: the likes of others.
+/// Programs that the quick form leaves out: others are like them.
 const SLOW: [&str; 7] = ["idle", "idle-worker", "swing-5", "swing-20", "swing-60", "fork-busy", "sparse-malloc"];
 
 /// The figures that count, of programs whose names begin so; less is better in all but coverage.

@@ -22,7 +22,7 @@ const ABI: u32 = 1;
 /// What builds the libraries.
 const BUILD: &str = "`make frames-peer` builds it";
 
-/// Huge frames of a tree, of which each number is a build of its own: their default, and the paper's.
+/// Huge frames of a tree, each number a separate build: their default, and the paper's.
 pub const TREES: [u32; 2] = [4, 32];
 
 /// What their allocator keeps apart, on trees of its own.
@@ -169,8 +169,8 @@ impl Authors {
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
         // Written before it is used, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on nobody
-        // else's.
+        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on the
+        // zone's alone.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {

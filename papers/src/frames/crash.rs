@@ -91,7 +91,7 @@ impl World {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// What a process that is no more has left. Afterwards nothing is lost; the zone is closed, or
+    /// The zone that an ended process has left. Afterwards nothing is lost; the zone is closed, or
     /// as a crash would leave it. Error: the zone is not as the records say.
     pub fn look(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
@@ -109,7 +109,7 @@ impl World {
     }
 
     /// Only finds the zone; what that took.
-    /// Error: there is none, or it is not as it was left.
+    /// Error: no zone, or one that is not as it was left.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;

@@ -54,7 +54,7 @@ impl Shared {
     }
 
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many bytes are mapped from a page on, for as long as this value is there; any bits are a value.
+        // SAFETY: the words are mapped from a page on while this value lives; any bits are valid.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / WORD) }
     }
 

@@ -34,7 +34,7 @@ pub struct List<H> {
 }
 
 impl<H: Heads> List<H> {
-    /// All blocks of an order, the lowest first, in equal parts for so many lists.
+    /// All blocks of an order, the lowest first, in equal parts for the lists.
     pub fn new(frames: usize, order: u32, heads: H) -> Self {
         let list = Self { places: places(frames), order, heads };
         let each = (frames >> order).div_ceil(list.heads.firsts().len().max(1)).max(1);
@@ -70,7 +70,7 @@ impl<H: Heads> Frames for List<H> {
     }
 }
 
-/// A list's first block, on a cache line of its own.
+/// A list's first block, alone on a cache line.
 #[repr(align(64))]
 pub struct First(AtomicU32);
 
@@ -146,7 +146,7 @@ impl Heads for Local {
     }
 }
 
-/// The head, on a cache line of its own.
+/// The head, alone on a cache line.
 #[repr(align(64))]
 pub struct Cas(AtomicU64);
 

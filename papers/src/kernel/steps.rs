@@ -1,7 +1,7 @@
 //! The four steps, as a trace.
 //!
 //! **State.** Processes wait in a queue by the second of their end. Files are kept in the order of
-//! their last use; of too many the least recently used goes, unless a process has it open.
+//! their last use; of too many the least recently used goes, unless it is open in a process.
 
 use super::Op;
 use super::kinds::{Kind, of};

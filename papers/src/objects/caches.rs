@@ -2,7 +2,7 @@
 //!
 //! **What.** [`Caches`] has slabs of `craton-slab` for each kind of object on one [`Arena`], and
 //! returns idle ones as its [`Policy`] says.
-//! **From.** Bonwick94 §3.1: objects without a cache of their own come from caches by size, here
+//! **From.** Bonwick94 §3.1: objects without a cache come from caches by size, here
 //! the size classes of Craton's malloc.
 //! **Unsafe.** Returns objects that the caller says are its own.
 

@@ -1,7 +1,7 @@
 //! A program in a control group that limits its memory.
 //!
-//! **What.** A [`Group`] is a new control group below this process's own, or below the root where that is not to be seen;
-//! version 1 or 2. It goes when dropped.
+//! **What.** A [`Group`] is a new control group below this process's own, or below the root where
+//! that is not to be seen; version 1 or 2. It goes when dropped.
 //! **Failure.** Where no group can be made the reason is an error.
 //! **Unsafe.** A closure between fork and exec.
 

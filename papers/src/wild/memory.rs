@@ -1,7 +1,8 @@
 //! Raw objects, and what the process holds.
 //!
-//! **What.** An [`Object`] is memory of the process's `malloc`, or of `operator new` with sized `delete`. A [`Meter`] takes
-//! samples of this process's memory. It allocates nothing: a program that shall idle idles.
+//! **What.** An [`Object`] is memory of the process's `malloc`, or of `operator new` with sized
+//! `delete`. A [`Meter`] takes samples of this process's memory. It allocates nothing: a program
+//! that shall idle idles.
 //! **Failure.** Without memory the program ends. Figures that the kernel does not give are 0.
 //! **Unsafe.** Calls `malloc`, `free`, and the operators by their addresses.
 
@@ -37,7 +38,7 @@ pub fn find_operators() -> Result<(), String> {
     Ok(())
 }
 
-/// Memory of its own; `CXX` if by the operators, for which [`find_operators`] has to be called first.
+/// An owned object; `CXX` if by the operators, for which [`find_operators`] has to be called first.
 pub struct Object<const CXX: bool = false> {
     at: NonNull<u8>,
     bytes: usize,
@@ -47,7 +48,7 @@ pub struct Object<const CXX: bool = false> {
 unsafe impl<const CXX: bool> Send for Object<CXX> {}
 
 impl<const CXX: bool> Object<CXX> {
-    /// So many bytes, at least 1, not written.
+    /// `bytes`, at least 1, not written.
     #[inline]
     pub fn new(bytes: usize) -> Self {
         let at = if CXX {
@@ -83,7 +84,7 @@ impl<const CXX: bool> Object<CXX> {
 }
 
 impl Object {
-    /// So many bytes of zeroes.
+    /// `bytes` of zeroes.
     pub fn zeroed(bytes: usize) -> Self {
         // SAFETY: takes two sizes.
         Self::of(unsafe { libc::calloc(1, bytes) }, bytes)

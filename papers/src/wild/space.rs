@@ -1,7 +1,7 @@
 //! Programs of which memory counts.
 //!
-//! **From.** Shapes of programs that we did not write: sparse tables, services that idle, load that swings, snapshots by
-//! fork, sizes that change, large buffers.
+//! **From.** Shapes of programs that we did not write: sparse tables, services that idle, load that
+//! swings, snapshots by fork, sizes that change, large buffers.
 //! **Unsafe.** Calls functions of the malloc family, and `fork`.
 
 use super::memory::{Meter, Object, PAGE};
@@ -28,9 +28,10 @@ pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed
     figures
 }
 
-/// After what `stress-ng --malloc` does by default: a table of 65,536 slots; in a free one a new object of up to `most`
-/// bytes by any function of the family, of which the first word is written; a used one is freed, as in version 0.15, or in
-/// half of the cases reallocated, as in later ones; one time of eight, `malloc_trim`.
+/// After what `stress-ng --malloc` does by default: a table of 65,536 slots; in a free one a new
+/// object of up to `most` bytes by any function of the family, of which the first word is written;
+/// a used one is freed, as in version 0.15, or in half of the cases reallocated, as in later ones;
+/// one time of eight, `malloc_trim`.
 pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) -> Figures {
     const SLOTS: usize = 1 << 16;
     let mut figures = Figures::start();
@@ -43,7 +44,8 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
         let old = slots[i];
         let keep = reallocates && bits & (1 << 20) != 0;
         let free = !old.is_null() && !keep;
-        // SAFETY: each slot is null or has what the family gave; it is freed or replaced once, and takes a word at least.
+        // SAFETY: each slot is null or has what the family gave; it is freed or replaced once, and
+        // takes a word at least.
         unsafe {
             slots[i] = match (old.is_null(), (bits >> 24) & 31) {
                 _ if free => std::ptr::null_mut(),
@@ -118,7 +120,7 @@ fn shuffle<T>(rng: &mut Rng, all: &mut [T]) {
     (1..all.len()).for_each(|i| all.swap(i, rng.below(i as u32 + 1) as usize));
 }
 
-/// What a client costs while it is connected: 8 small objects and a buffer, 157 KiB on average.
+/// The memory of a connected client: 8 small objects and a buffer, 157 KiB on average.
 struct Session {
     _small: [Object; 8],
     buffer: Object,
@@ -135,8 +137,8 @@ impl Session {
     }
 }
 
-/// Sessions of 256 MiB for half of a period and of an eighth for the other half; 200 a second are replaced. Ends of troughs
-/// count, and the time of the rises after the first.
+/// Sessions of 256 MiB for half of a period and of an eighth for the other half; 200 a second are
+/// replaced. Ends of troughs count, and the time of the rises after the first.
 pub fn swing(given: &Given, period_s: u64) -> Figures {
     let high = given.of(256 << 20) as usize;
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
@@ -182,8 +184,8 @@ pub fn swing(given: &Given, period_s: u64) -> Figures {
     figures
 }
 
-/// 512 MiB of objects of 4 KiB; a child lives for 4 s while the parent writes; then the hugepages each second, while the
-/// parent replaces objects or idles.
+/// 512 MiB of objects of 4 KiB; a child lives for 4 s while the parent writes; then the hugepages
+/// each second, while the parent replaces objects or idles.
 pub fn fork(given: &Given, busy: bool) -> Figures {
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
     let count = given.of(131_072);
@@ -191,7 +193,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     let live = count as f64 * PAGE as f64;
     figures.done(live as u64);
     let before = figures.meter.look().huge_bytes as f64 / live;
-    // SAFETY: the process has one thread of its own, and the child calls only what is allowed after fork.
+    // SAFETY: the process has a single thread, and the child calls only what is allowed after fork.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: sleeps and ends, without any code that the program wants run at exit.
@@ -227,7 +229,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
 /// The sizes of which each follows each.
 const SIZES: [usize; 12] = [32, 64, 100, 200, 300, 500, 700, 900, 1500, 2000, 3000, 6000];
 
-/// For each pair of sizes, in a process of its own: 12 MB of the first, 90 % freed at random, as much of the second.
+/// For each pair of sizes, in a separate process: 12 MB of the first, 90 % freed at random, as much of the second.
 pub fn pairs(given: &Given) -> Figures {
     let mut figures = Figures::start();
     let bytes = given.of(12_000_000) as usize;

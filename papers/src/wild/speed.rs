@@ -2,8 +2,8 @@
 //!
 //! **From.** Larson and Krishnan 1998 with C++'s sized `delete`; rpmalloc's benchmark, by its description; servers that
 //! must answer in time.
-//! **Threads.** Each works on its own slots, which a new thread inherits now and then: most objects are freed by another
-//! thread than the one that allocated them.
+//! **Threads.** Each works on its own slots, which a new thread inherits now and then: most objects
+//! are freed by another thread than the one that allocated them.
 //! **Unsafe.** Reads the thread's use of the processor.
 
 use super::memory::Object;
@@ -13,7 +13,7 @@ use craton_lab::rng::Rng;
 use std::thread;
 use std::time::Instant;
 
-/// What is replaced, and how.
+/// The objects that are replaced, and how.
 pub struct Replaced {
     pub threads: usize,
     /// Slots of all threads, and operations of all.
@@ -23,7 +23,7 @@ pub struct Replaced {
     pub size: fn(&mut Rng) -> usize,
     /// Slots a fixed odd distance apart, 150 times, instead of random ones.
     pub strides: bool,
-    /// After so many operations a new thread inherits the slots.
+    /// Operations after which a new thread inherits the slots.
     pub each: u64,
 }
 
@@ -43,7 +43,8 @@ pub fn large(rng: &mut Rng) -> usize {
     ((32 << 10) + rng.below(480 << 10)) as usize
 }
 
-/// Replaces objects, whose first and last bytes are written; by the operators if `CXX`. An operation is a new and a free.
+/// Replaces objects, whose first and last bytes are written; by the operators if `CXX`. An
+/// operation is a new and a free.
 pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
     let threads = kind.threads;
     let (slots, share) = (kind.slots / threads, given.of(kind.operations) / threads as u64);

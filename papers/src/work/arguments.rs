@@ -6,8 +6,8 @@
 pub struct Given<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Given<'a> {
-    /// Reads options that are `known`, as `--name VALUE` or `--name=VALUE`; `flags` take no value. None: help is wanted.
-    /// Error: an option that is not known, or lacks its value.
+    /// Reads options that are `known`, as `--name VALUE` or `--name=VALUE`; `flags` take no value.
+    /// None: help is wanted. Error: an option that is not known, or lacks its value.
     pub fn read(arguments: &'a [String], known: &[&str], flags: &[&str]) -> Result<Option<Self>, String> {
         let mut given = Vec::new();
         let mut rest = arguments.iter();

@@ -1,6 +1,6 @@
 //! How much a workload is asked to do.
 
-/// What a workload is asked to do.
+/// The request to a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Threads that share the work, at least 1; a workload whose description has one thread ignores it.

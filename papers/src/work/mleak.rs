@@ -1,8 +1,8 @@
 //! Threads that come and go, and leave objects behind.
 //!
 //! **What.** Waves of short-lived threads: each allocates objects of many sizes, frees most of
-//! them, leaves some to later threads, and frees what it finds. What a thread cached must reach
-//! others.
+//! them, leaves some to later threads, and frees what it finds. Objects in a thread's cache
+//! must reach others.
 //! **From.** mimalloc-bench's mleak, by its description.
 
 use super::Load;

@@ -15,7 +15,7 @@
 #include <time.h>
 
 enum { SIZE = 4000, MOST = 100000, KEEP_ONE_IN = 64 };
-/* What was in use is wanted for some seconds more; the rest is for a machine that has much else to do. */
+/* Memory that was in use is wanted for 5 s more; the rest is for a busy machine. */
 enum { PATIENCE_S = 1200 };
 
 static char *objects[MOST];
@@ -201,8 +201,8 @@ static void *sleep_on(void *arg) {
     return arg;
 }
 
-/* A free may not start the library's thread in a process that has another one: the memory goes back all the same, with no
-   further request. */
+/* A free may not start the library's thread in a process that has another one: the memory goes back all
+   the same, with no further request. */
 static void with_sleeping_helper(int late) {
     enum { LARGE = 40000, N = 8000 };
     pthread_t thread;

@@ -111,7 +111,7 @@ static void page_heap(void) {
     CHECK(empty.released_bytes >= thin.released_bytes + 60 * MIB && empty.huge_cache_bytes == 0);
     CHECK(empty.filler_dense_used_bytes < 10 * MIB && empty.complete_slab_bytes == 0);
 
-    /* What the system's page tables tell is read for the document. */
+    /* The document reads the system's page tables. */
     void *again = filled(9 * MIB);
     CHECK(craton_stats_json(NULL, 0) > 0);
     CHECK(live->resident_bytes == 0 || live->resident_bytes >= 9 * MIB);

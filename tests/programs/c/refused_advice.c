@@ -1,5 +1,5 @@
-/* A program of many sizes on a system that refuses an advice or a question about memory, or lies. Arguments: part, and for
-   `refused` what is refused and with which error. The program's own mincore comes before the C library's. */
+/* A program of many sizes on a system that refuses an advice or a question about memory, or lies. Arguments:
+   part, and for `refused` the call and its error. The program's own mincore comes before the C library's. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <linux/filter.h>

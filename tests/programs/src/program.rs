@@ -22,8 +22,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program by name or path, without the library, with five minutes of time: enough at load 40. An `LD_PRELOAD` or `CRATON_OPTIONS` of the
-    /// test's own environment does not reach it.
+    /// A program by name or path, without the library, with five minutes of time: enough at load
+    /// 40. An `LD_PRELOAD` or `CRATON_OPTIONS` of the test's own environment does not reach it.
     pub fn new(command: impl AsRef<OsStr>) -> Self {
         let mut env = BTreeMap::new();
         env.insert("LD_PRELOAD".into(), None);
@@ -80,15 +80,16 @@ impl Program {
         self
     }
 
-    /// Options for Craton (`key=value,key=value`) beside the `stats_file` that every program has, and those for all programs that the
-    /// test's own environment has in `CRATON_TEST_OPTIONS`.
+    /// Options for Craton (`key=value,key=value`) beside the `stats_file` that every program has,
+    /// and those for all programs that the test's own environment has in `CRATON_TEST_OPTIONS`.
     #[must_use]
     pub fn options(mut self, options: &str) -> Self {
         self.options = options.to_owned();
         self
     }
 
-    /// Has the dynamic linker load the shared library first. Without this a program has Craton only if it is linked with it.
+    /// Has the dynamic linker load the shared library first. Without this a program has Craton only
+    /// if it is linked with it.
     #[must_use]
     pub fn preloaded(self) -> Self {
         self.env("LD_PRELOAD", library())
@@ -106,7 +107,8 @@ impl Program {
         Running::start(self)
     }
 
-    /// Runs the program to its end. Panics when it takes too long, or leaves processes behind that hold on to its output.
+    /// Runs the program to its end. Panics when it takes too long, or leaves processes behind that
+    /// hold on to its output.
     pub fn run(self) -> Output {
         self.start().wait()
     }
@@ -135,8 +137,9 @@ impl Output {
         assert_eq!(self.status, Some(0), "failed:\n{self}");
     }
 
-    /// Fails unless a process of this name said that Craton served it, and returns the numbers of the first one that did.
-    /// The kernel cuts a process's name at 15 bytes, and `exe` is cut likewise.
+    /// Fails unless a process of this name said that Craton served it, and returns the numbers of
+    /// the first one that did. The kernel cuts a process's name at 15 bytes, and `exe` is cut
+    /// likewise.
     pub fn assert_served(&self, exe: &str) -> &Stats {
         let name = &exe[..exe.len().min(15)];
         let served = self.stats.iter().find(|s| s.exe == name && s.refills > 0);

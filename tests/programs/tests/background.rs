@@ -1,7 +1,8 @@
 //! What the library does by itself, with a thread or without, and that programs do not come to grief over it.
 //!
-//! Memory goes back after seconds, as demand of the last five is kept. `make test` shows this on a clock that runs sixty times
-//! as fast (`c/fast_clock.c`), and `make nightly` also on the machine's.
+//! Memory goes back after seconds, as demand of the last five is kept. `make test` shows this on a
+//! clock that runs sixty times as fast (`c/fast_clock.c`), and `make nightly` also on the
+//! machine's.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;

@@ -1,11 +1,11 @@
-//! Backing follows touch: what is hardly touched costs little, what is written everywhere gets hugepages, and a system that
-//! refuses an advice or tells lies about memory does no harm.
+//! Backing follows touch: what is hardly touched costs little, what is written everywhere gets
+//! hugepages, and a system that refuses an advice or tells lies about memory does no harm.
 
 use craton_programs::{Group, Output, Program, cc, library};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a program asks for: part, size of an object, number, bytes between two touches, and whether zeroed.
+/// The request to a program: part, size of an object, number, bytes between two touches, and whether zeroed.
 type Load = (&'static str, usize, usize, usize, &'static str);
 
 /// The heap decides on these by spans.

@@ -41,7 +41,7 @@ const MALLOC: [&str; 9] = [
 /// The debugging kit knows object caches by their names.
 const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
 
-/// What the experiments simulate and measure; no allocator, as in the lab.
+/// Crates that the experiments simulate and measure; no allocator, as in the lab.
 const PAPERS: [&str; 8] = [
     "craton-base",
     "craton-os",

@@ -1,7 +1,7 @@
 //! Statics that change lie in one file.
 //!
 //! **What.** The core and the crates beside it have none, nor words of a thread: a heap is a value.
-//! The process keeps all of its own in [`PLACE`]. Tables, which never change, may lie anywhere.
+//! Those of the process lie in [`PLACE`]. Tables, which never change, may lie anywhere.
 
 use super::Complaint;
 use super::files::File;

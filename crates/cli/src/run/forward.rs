@@ -5,7 +5,7 @@
 //!
 //! **Threads.** One. The handler interrupts it: before the child is known it leaves the signal for [`to`] to send.
 //!
-//! **Unsafe.** Reads what the kernel says of a signal.
+//! **Unsafe.** Reads the kernel's description of a signal.
 
 use crate::signals;
 use rustix::io::retry_on_intr;

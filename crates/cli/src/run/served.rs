@@ -3,8 +3,8 @@
 //! **What.** The program runs as a child whose processes leave their numbers in a private file when they exit; the
 //! [`record`]s there become a table on standard error. A file that the caller asked for gets the same lines.
 //!
-//! **Failure.** A process that ends by `_exit`, by `exec` or by a signal leaves no record. Without any record a message has
-//! the likely reason; the exit status is always the program's.
+//! **Failure.** A process that ends by `_exit`, by `exec` or by a signal leaves no record. Without
+//! any record a message has the likely reason; the exit status is always the program's.
 
 use super::record::{self, Record};
 use super::{cannot_start, forward};

@@ -3,7 +3,7 @@
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Output};
 
-/// The command without the signals that whoever runs the tests ignores: a shell does so for what it runs behind `&`.
+/// The command with default signals: a shell ignores some for a job behind `&`, and tests inherit that.
 pub fn heeding_signals(command: &mut Command) -> &mut Command {
     let heed = || {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -16,7 +16,7 @@ pub fn heeding_signals(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(heed) }
 }
 
-/// What a command that has ended said.
+/// The output of a command that has ended.
 pub struct Said {
     /// Its exit status; 128 and the signal's number after a signal.
     pub status: i32,
@@ -31,7 +31,7 @@ pub fn said(command: &mut Command) -> Said {
     into_said(command.output().expect("the command starts"))
 }
 
-/// What the output of a command that has ended holds.
+/// The same, from its captured output.
 pub fn into_said(output: Output) -> Said {
     Said {
         status: output.status.code().or(output.status.signal().map(|s| 128 + s)).unwrap_or(-1),

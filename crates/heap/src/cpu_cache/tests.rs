@@ -14,7 +14,7 @@ use std::vec::Vec;
 /// A heap, and caches for it; `None` where there can be none.
 fn caches(hugepages: u32) -> Option<(World, &'static ProcessorCaches, &'static Rseq)> {
     let caches: &ProcessorCaches = Box::leak(Box::new(ProcessorCaches::EMPTY));
-    // SAFETY: called once, before anybody uses them.
+    // SAFETY: called once, before their first use.
     unsafe { caches.set_up::<crate::hooks::NoHooks>() };
     let Some(rseq) = caches.rseq() else {
         eprintln!("no restartable sequences here: not tested");
@@ -248,7 +248,7 @@ fn the_hooks_hear_of_the_mode_and_of_areas_and_bound_a_refill() {
     use crate::hooks::Event;
     use crate::tests::recorder::{Recorder, events, set_bound, watched};
     let (w, caches) = (watched(8), Box::new(ProcessorCaches::EMPTY));
-    // SAFETY: called once, before anybody uses them.
+    // SAFETY: called once, before their first use.
     unsafe { caches.set_up::<Recorder>() };
     let mode = caches.rseq().map_or(0, |rseq| 1 + u64::from(rseq.is_compact()));
     assert_eq!(events(), [Event::CpuCacheMode(mode)]);

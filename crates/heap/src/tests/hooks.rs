@@ -74,7 +74,7 @@ fn two_spans_that_are_joined_are_reported_as_one_freed_and_one_longer() {
     pages.free(joined, Density::Dense).unwrap();
 }
 
-/// What the reports of spans come to.
+/// The spans that are out by the reports.
 fn fold(known: &mut BTreeMap<PageId, Pages>) {
     for event in spans() {
         match event {
@@ -304,7 +304,7 @@ fn a_list_that_begins_outside_of_the_region_is_damage_before_it_is_followed() {
     w.heap.use_shards(2);
     let mut foreign = [0usize; 2];
     let wild = foreign.as_mut_ptr().cast::<u8>();
-    // SAFETY: what is given is writable; the heap must see that it is none of its own.
+    // SAFETY: the memory is writable; the heap must see that it is foreign.
     let damage = damage_of(|| unsafe { w.heap.give_marked(size_class::class_of(48), wild) });
     assert_eq!(damage, Damage::Object { object: wild, misuse: Misuse::Unallocated });
 }

@@ -46,7 +46,7 @@ fn a_kept_mapping_goes_back_after_a_second_and_not_before() {
     assert!(w.heap.age_kept(), "it was given back");
     assert_eq!((w.system.mapped(), w.heap.gate.huge()), (TABLE, 0));
     assert!(!w.heap.age_kept());
-    // Nobody wanted it, so that the next one is not kept.
+    // No request took it, so the next one is not kept.
     w.clock.advance(2 * SECOND);
     w.give(w.large(40 * MIB)).unwrap();
     assert_eq!(w.system.mapped(), TABLE);

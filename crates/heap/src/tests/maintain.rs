@@ -1,4 +1,4 @@
-//! What the heap does from time to time, and at a fork, under virtual time.
+//! Ticks, releases, collapses and forks of the heap, under virtual time.
 
 use super::world::{World, world};
 use crate::census::InFront;
@@ -131,7 +131,7 @@ fn collapsible() -> World {
         .sim()
         .touch(PageRange::new(HugePageId(0).run(HugePages(5)).first, HugePages(5).pages().min(granted.pages())));
     w.floor.sim().set_no_huge_frames(false);
-    // Those that came in parts are known as such.
+    // The heap knows which ones came in parts.
     let _ = w.heap.tick();
     w
 }
@@ -184,7 +184,8 @@ fn a_forked_child_ends_a_collapse_that_it_cannot_finish() {
     w.heap.pages().check().unwrap();
 }
 
-/// Whether another thread can take each of the heap's locks: two classes', the morphs', the pages' and the huge objects'.
+/// Whether another thread can take each of the heap's locks: two classes', the morphs', the pages'
+/// and the huge objects'.
 fn free_locks(w: &World) -> [bool; 5] {
     let heap = w.heap;
     std::thread::scope(|scope| {

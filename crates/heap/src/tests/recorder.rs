@@ -9,7 +9,7 @@ use std::vec::Vec;
 
 pub(crate) const METADATA: Metadata = (5000, 300);
 
-/// What was reported, and what the hooks answer.
+/// The reports, and the answers of the hooks.
 #[derive(Default)]
 struct Log {
     spans: Vec<SpanEvent>,

@@ -92,7 +92,7 @@ fn sources_that_only_take_spans_back_refuse_others() {
     assert_eq!(w.heap.pages().granted().0, 0);
 }
 
-/// What a refused request must leave as it was.
+/// The state that a refused request must not change.
 fn figures(w: &World) -> (Pages, u64, u64, Vec<u32>) {
     let slabs = (1..=CLASSES).map(|class| w.heap.class_stats(class).slabs).collect();
     (w.heap.in_use(), w.heap.bytes_out(), w.heap.gate.huge(), slabs)

@@ -49,7 +49,7 @@ fn cache_of<H: Hooks>(heap: &TestHeap<H>, home: usize, budget: usize) -> *mut Th
 /// Writes a pattern into each page of an object; [`holds`] looks for it.
 pub(crate) fn stamp(object: *mut u8, bytes: usize) {
     for at in (0..bytes - 7).step_by(4096).chain([bytes - 8]) {
-        // SAFETY: the object is the test's, and has so many bytes.
+        // SAFETY: the object is the test's, and has that length.
         unsafe { object.add(at).cast::<usize>().write_unaligned(!at) };
     }
 }
@@ -60,8 +60,8 @@ pub(crate) fn holds(object: *mut u8, bytes: usize) -> bool {
     (0..bytes - 7).step_by(4096).all(|at| unsafe { object.add(at).cast::<usize>().read_unaligned() } == !at)
 }
 
-/// Refuses the n-th call that can be refused while `act` runs in a new world, for each n until none is refused. With `rest`
-/// all calls behind it are refused too.
+/// Refuses the n-th call that can be refused while `act` runs in a new world, for each n until none
+/// is refused. With `rest` all calls behind it are refused too.
 pub(crate) fn for_each_refusal<H: Hooks>(rest: bool, make: impl Fn() -> World<H>, act: impl Fn(&World<H>, u64)) {
     for n in 1.. {
         let w = make();

@@ -288,7 +288,7 @@ fn a_trusted_free_needs_only_room() {
     let w = world(8, BUDGET);
     let class = of_size(64);
     let objects = w.take_all(class, first_max(class) as usize + 1);
-    // What was fetched and not taken fills a part of the list.
+    // Objects fetched and not taken fill a part of the list.
     w.take_all(class, w.cache().held(class).len());
     for (n, object) in objects.iter().enumerate() {
         // SAFETY: the object is out, of this size, and given up if it is taken.
@@ -305,7 +305,7 @@ fn caches_that_nobody_uses_hold_nothing_and_take_nothing() {
     let object = w.take(of_size(64));
     for n in 0..NO_CACHES {
         let cache = NOBODY.get(n);
-        // SAFETY: each of these leaves the cache that nobody uses as it is.
+        // SAFETY: none of these changes the cache, which no thread uses.
         unsafe {
             assert!((1..=CLASSES).all(|class| ThreadCache::pop(cache, class).is_null()));
             assert!(ThreadCache::pop_quick(cache, 64).is_null() && !ThreadCache::push(cache, object));

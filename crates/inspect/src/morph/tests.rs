@@ -20,7 +20,7 @@ fn places_are_those_on_the_grid_where_a_part_has_one() {
         starts: bits(&[0, 3, 7, 9]),
         old: [(32, 2), (64, 4)],
     };
-    // Parts of 16 bytes: 48 and 144 are multiples of 48, 112 is none.
+    // Parts of 16 bytes: 48 and 144 are multiples of 48, 112 is not.
     assert_eq!(morph.places().collect::<Vec<_>>(), [0, 48, 112, 144]);
     assert_eq!(morph.old_objects().collect::<Vec<_>>(), [(32, 32, 2), (4096 + 64, 64, 4)]);
 }

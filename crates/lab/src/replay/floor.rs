@@ -51,7 +51,7 @@ impl Floor for LeanFloor {
         true
     }
 
-    /// A trace does not tell of touches: a span's memory counts as touched.
+    /// A trace has no touches: a span's memory counts as touched.
     fn residency(&self, range: PageRange, ask: Ask) -> Residency {
         let resident_bytes = if ask == Ask::Resident { range.len.bytes().0 } else { 0 };
         Residency { resident_bytes, huge_bytes: None }

@@ -19,7 +19,7 @@ pub fn counted() -> &'static Segment {
     &SEGMENT
 }
 
-/// [`counted`], and what the system's page tables tell of the heap.
+/// [`counted`], and the heap's memory by the system's page tables.
 pub fn counted_with_page_tables() -> &'static Segment {
     telemetry::read_page_tables();
     counted()

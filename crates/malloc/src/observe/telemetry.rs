@@ -32,7 +32,7 @@ pub(crate) fn collect() {
     }
 }
 
-/// Reads what the system's page tables tell of the heap; takes long for many small pages.
+/// Reads the heap's memory from the system's page tables; slow with many small pages.
 pub(crate) fn read_page_tables() {
     let granted = HEAP.granted().bytes().0;
     let mapped = if granted > 0 { thp::mapped_bytes(HEAP.address(PageId(0)) as usize, granted) } else { None };
@@ -46,7 +46,7 @@ pub(crate) fn released(pages: u64) {
     segment::add(&SEGMENT.released_background_bytes, pages << PAGE_SHIFT);
 }
 
-/// Publishes the numbers after a tick of the heap that released so many pages.
+/// Publishes the numbers after a tick of the heap that released `pages`.
 pub(crate) fn ticked(pages: u64) {
     released(pages);
     sums();

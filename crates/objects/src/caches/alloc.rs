@@ -97,7 +97,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// An object from depot, slabs, or other arrays. If there is none and the caller `waits`,
+    /// An object from depot, slabs, or other arrays. Without one, and if the caller `waits`,
     /// counts it as a waiter; arrays stay closed (K4). Also returns for how long it may sleep.
     fn alloc_or_flush(
         &self,

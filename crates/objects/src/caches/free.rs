@@ -1,4 +1,4 @@
-//! The slow path of a free: no array has room, or the pointer is none of the cache's.
+//! The slow path of a free: no array has room, or the pointer is not an object of the cache.
 //!
 //! **Unsafe.** Takes objects back, and marks them.
 

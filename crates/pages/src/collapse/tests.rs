@@ -65,7 +65,7 @@ fn a_round_asks_the_system_a_few_times() {
     assert_eq!(round(&mut collapse, &t, &resident(BYTES, Some(0))).len() as u32, ROUND_ASKS);
 }
 
-/// A time of so many milliseconds on a processor, and by the clock.
+/// A time in milliseconds on a processor, and by the clock.
 fn ms(processor: u64, wall: u64) -> Took {
     Took { processor_ns: processor * 1_000_000, wall_ns: wall * 1_000_000 }
 }

@@ -48,7 +48,7 @@ pub struct Component {
     pub free: Pages,
 }
 
-/// What the components hold (TEMERAIRE §4, Figure 7), from sums that they maintain. All free pages
+/// The components' contents (TEMERAIRE §4, Figure 7), from sums that they maintain. All free pages
 /// and the pages in spans are the backed ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Components {
@@ -64,7 +64,7 @@ pub struct Components {
     pub region_free: Pages,
 }
 
-/// What a walk over the hugepages counts. With the filler's, its used pages are those in spans.
+/// Counts of a walk over the hugepages. With the filler's, its used pages are those in spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
     /// Pages in spans in regions.

@@ -31,7 +31,7 @@ fn an_idle_process_gives_back_at_its_rate_and_no_faster() {
     let mut world = world();
     half_empty(&mut world, 400);
     world.heap.inner_mut().set_release_rate(10 * MIB);
-    // What was in use a moment ago may be wanted back.
+    // Memory in use a moment ago may be wanted back.
     for _ in 0..DEMAND_S {
         assert_eq!(second(&mut world), 0);
     }

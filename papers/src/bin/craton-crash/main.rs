@@ -1,6 +1,7 @@
 //! `craton-crash`: a process that works with a zone of frames in a file until it is killed.
 //!
-//! **What.** The process of the experiment `llfree-crash`: [`craton_papers::frames::crash::work`] on the files that it is given.
+//! **What.** The process of the experiment `llfree-crash`: [`craton_papers::frames::crash::work`]
+//! on the files that it is given.
 
 use clap::Parser;
 use craton_papers::crash::{Task, work};

@@ -1,4 +1,4 @@
-//! `craton-objects`: what one object costs, in a process of its own.
+//! `craton-objects`: what one object costs, in a separate process.
 //!
 //! **What.** Does one measurement of [`craton_papers::caching`] and prints it as one line of JSON. The experiments
 //! `slab-speed` and `slab-objects` run it on each allocator.

@@ -1,8 +1,9 @@
-//! `craton-wild`: programs as other people write them; each prints what it found of its own memory and time.
+//! `craton-wild`: programs as other people write them; each measures and prints its memory and time.
 //!
 //! **What.** Runs a program of [`craton_papers::wild`], alone or in a control group, and prints a line of JSON.
-//! **Failure.** Wrong usage is exit status 2; a control group that cannot be made, or a program that fails by itself, is
-//! exit status 1. A program that the kernel kills in its group is a figure: `"alive":false`.
+//! **Failure.** Wrong usage is exit status 2; a control group that cannot be made, or a program
+//! that fails by itself, is exit status 1. A program that the kernel kills in its group is a
+//! figure: `"alive":false`.
 
 use craton_lab::print::print;
 use craton_papers::wild::group::Group;
@@ -20,14 +21,14 @@ Usage: craton-wild NAME [--percent N] [--seconds N] [--seed N] [--group MIB]
   --percent N    amount of work, 1 to 100000 (default 100)
   --seconds N    how long idle…, swing… and fork… are watched, 1 to 3600
   --seed N       where the random numbers start (default 1)
-  --group MIB    in a control group with so much memory, 1 to 1048576
+  --group MIB    in a control group with N MiB of memory, 1 to 1048576
 
 Exit status: 1 when it fails or no control group can be made, 2 for wrong usage.
 
 Example: LD_PRELOAD=libcraton.so craton-wild sparse-calloc --group 64
 ";
 
-/// What the arguments ask for.
+/// The request in the arguments.
 enum Request {
     Help,
     Run(&'static Program, Given, Option<u64>),

@@ -1,8 +1,9 @@
 //! `craton-work`: workloads for comparing allocators.
 //!
 //! **What.** Reads arguments, runs a workload of [`craton_papers::work`], and prints its checksum.
-//! **Failure.** Wrong usage is one line on standard error, and exit status 2. A checksum that is not the one expected is
-//! exit status 1: `craton compare` throws standard output away, and has only the status to tell a wrong result by.
+//! **Failure.** Wrong usage is one line on standard error, and exit status 2. A checksum that is
+//! not the one expected is exit status 1: `craton compare` throws standard output away, and has
+//! only the status to tell a wrong result by.
 
 use craton_papers::empirical::{self, options, real, sim};
 use craton_papers::work::arguments::Given;
@@ -27,7 +28,7 @@ Exit status: 1 when the checksum is wrong, so that memory was not what had been 
 Example: craton compare -- craton-work server --threads 4
 ";
 
-/// What the arguments ask for.
+/// The request in the arguments.
 enum Request {
     Print(String),
     /// A workload, its load, and the checksum that it must have if that is known.

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 const MIB: usize = 1 << 20;
 
-/// What lies at addresses of hugepages: resident bytes, and which are whole.
+/// Resident bytes by hugepage address, and the addresses of whole hugepages.
 #[derive(Default)]
 struct Memory {
     resident: BTreeMap<usize, usize>,

@@ -15,7 +15,7 @@ fn a_call_for_statistics_shows_spans_where_they_lie_and_what_is_released() {
     let large = |bytes: usize| {
         let object = front::malloc(bytes);
         assert!(!object.is_null());
-        // SAFETY: the object has so many bytes.
+        // SAFETY: the object has that length.
         unsafe { object.write_bytes(1, bytes) };
         object
     };
