@@ -40,9 +40,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         H::event(Event::LargeAlloc);
     }
 
-    /// Bound on kept pages: 512 KiB and 1/256 of the use. They go back before the heap grows.
-    fn most_large_kept(&self) -> Pages {
-        Pages(64 + self.in_use().0 / 256)
+    /// Bound on kept pages: 2 MiB and 1/8 of the use. They go back before the heap grows.
+    pub(crate) fn most_large_kept(&self) -> Pages {
+        Pages(256 + self.in_use().0 / 8)
     }
 
     /// Length of the large object at a page marked so.
@@ -67,7 +67,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         record.set_gone(span.len);
         self.set_marks(span, 0, false);
-        self.large.put(self.system.cpu(), span, self.most_large_kept())
+        self.keep_span(span)
+    }
+
+    /// Keeps a freed span in front of the page heap. Returns one that must go there.
+    pub(crate) fn keep_span(&self, span: PageRange) -> Option<PageRange> {
+        let cpu = self.system.cpu();
+        let old = self.large.put(cpu, span);
+        if old.is_none() && self.large.is_over(cpu, self.most_large_kept()) { self.large.evict(cpu) } else { old }
     }
 
     /// Reports a concurrent double free.
@@ -85,7 +92,18 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Frees a large object's span to the page heap.
     #[cold]
     pub fn give_span(&self, span: PageRange) {
-        let freed = self.lock_pages().free(span, Density::Sparse);
+        let mut pages = self.lock_pages();
+        let freed = pages.free(span, Density::Sparse);
+        // More at a time take the lock less often.
+        let (cpu, most) = (self.system.cpu(), self.most_large_kept());
+        let most = Pages(most.0 - most.0 / 8);
+        while self.large.is_over(cpu, most)
+            && let Some(span) = self.large.evict(cpu)
+        {
+            let freed = pages.free(span, Density::Sparse);
+            debug_assert_eq!(freed, Ok(()), "a cached span is out");
+        }
+        drop(pages);
         self.expect_given(span, freed);
     }
 

@@ -9,7 +9,9 @@
 use crate::backing::HugeBacking;
 use crate::collapse::{CollapseStats, Took};
 use crate::release::{Breaking, Tick, TooMuch};
-use craton_base::{Advice, CollapseError, Density, HugePageId, HugePages, PageRange, Pages, SpanError, SpanSource};
+use craton_base::{
+    Advice, CollapseError, Density, HugePageId, HugePages, PageRange, Pages, Span, SpanError, SpanSource,
+};
 
 /// A heap of pages.
 pub trait PageHeap: SpanSource {
@@ -53,8 +55,8 @@ pub struct Figures {
 /// An operation other than handing out spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// [`PageHeapExt::has_memory_for`].
-    HasMemory(Pages, Pages, Density),
+    /// [`PageHeapExt::alloc_backed`].
+    AllocBacked(Pages, Pages, Density),
     /// [`PageHeapExt::join`].
     Join(PageRange, PageRange),
     /// [`PageHeapExt::movable`].
@@ -104,6 +106,8 @@ pub enum Answer {
     HugePages(HugePages),
     /// This hugepage.
     At(HugePageId),
+    /// This span.
+    Span(Span),
     /// The work of a tick.
     Tick(Tick),
     /// The span is not in use with these bounds. Nothing has changed.
@@ -168,9 +172,9 @@ pub trait PageHeapExt: PageHeap {
         self.figures().backing
     }
 
-    /// Whether the heap's own memory can serve a span, without new memory.
-    fn has_memory_for(&mut self, pages: Pages, align: Pages, density: Density) -> bool {
-        self.act(Act::HasMemory(pages, align, density)) == Answer::Yes
+    /// Hands out a span of memory that the heap has; `None` if it would need new memory.
+    fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
+        if let Answer::Span(span) = self.act(Act::AllocBacked(pages, align, density)) { Some(span) } else { None }
     }
 
     /// Joins two adjacent spans of one hugepage, each at most a quarter of it.

@@ -22,15 +22,38 @@ fn nearly_full(w: &World) -> Vec<*mut u8> {
 }
 
 #[test]
-fn a_kept_longer_span_is_cut_for_a_request_that_the_page_heap_has_no_memory_for() {
+fn a_kept_longer_span_goes_back_for_a_request_that_the_page_heap_has_no_memory_for() {
     let w = watched(1);
     let all: Vec<_> = (0..4).map(|_| w.large(60 * PAGE)).collect();
     w.give(all[1]).unwrap();
     assert_eq!((w.heap.large.pages(), w.heap.in_use()), (Pages(60), Pages(240)));
     spans();
     assert_eq!(w.large(40 * PAGE), all[1]);
-    assert_eq!(spans(), [SpanEvent::Resize { range: PageRange::new(w.page(all[1]), Pages(40)) }]);
+    let (first, density) = (w.page(all[1]), Density::Sparse);
+    let free = SpanEvent::Free { range: PageRange::new(first, Pages(60)), density };
+    let alloc = SpanEvent::Alloc { range: PageRange::new(first, Pages(40)), align: Pages(1), density };
+    assert_eq!(spans(), [free, alloc]);
     assert_eq!((w.heap.large.pages(), w.heap.in_use()), (Pages(0), Pages(220)));
+}
+
+#[test]
+fn a_kept_span_serves_large_objects_a_little_shorter_and_slabs_of_one_object_of_its_length() {
+    let w = watched(8);
+    let class = size_class::class_of(26 * PAGE);
+    assert!(size_class::geometry(class).is_single());
+    let first = w.large(60 * PAGE);
+    let object = w.take(class);
+    w.give_all([first, object]);
+    // SAFETY: the cache is ours.
+    unsafe { w.heap.empty_cache(w.cache) };
+    w.heap.drop_complete();
+    spans();
+    assert_eq!(w.heap.large.pages(), Pages(86));
+    assert_eq!((w.large(54 * PAGE), w.usable(first)), (first, Ok(60 * PAGE)));
+    assert_eq!(w.take(class), object);
+    assert_eq!((spans(), w.heap.large.pages()), (Vec::new(), Pages(0)));
+    w.give_all([first, object]);
+    w.empty();
 }
 
 #[test]
