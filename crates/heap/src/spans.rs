@@ -124,13 +124,27 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         }
         drop(locked);
         if keeps {
-            heap.drop_complete();
-            span = heap.lock_pages().alloc_drained(pages, align, density);
+            span = self.alloc_kept(pages, align, density);
         }
         if span == Err(SpanError::NoMemory) && heap.drop_all_kept() {
             return heap.lock_pages().alloc_drained(pages, align, density);
         }
         span
+    }
+
+    /// Allocates from a longer kept span, or after draining all kept ones.
+    #[cold]
+    fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let heap = self.heap;
+        if density == Density::Sparse
+            && let Some(longer) = heap.large.take_longer(heap.system.cpu(), pages, align)
+        {
+            let shortened = heap.lock_pages().resize_free(longer, pages);
+            heap.expect_given(longer, shortened.map(|_| ()));
+            return Ok(Span { range: PageRange::new(longer.first, pages), zeroed: false });
+        }
+        heap.drop_complete();
+        heap.lock_pages().alloc_drained(pages, align, density)
     }
 }
 

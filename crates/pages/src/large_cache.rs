@@ -166,6 +166,11 @@ impl LargeCache {
         self.shard(cpu).take(pages.0, most, align.0)
     }
 
+    /// Removes a span longer than `pages`, about the shortest.
+    pub fn take_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+        self.shard(cpu).take(pages.0 + 1, Self::LONGEST.0, align.0)
+    }
+
     /// Removes a span of exactly `pages`.
     pub fn take_exactly(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).take(pages.0, pages.0, align.0)
