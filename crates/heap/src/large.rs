@@ -22,27 +22,36 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return Ok(Span { range, zeroed: false });
         }
         let span = Kept { heap: self }.alloc(pages, align, Density::Sparse)?;
-        self.begin_large(span.range);
+        let cpu = self.system.cpu();
+        self.large.count(cpu);
+        self.begin_large(span.range, cpu);
         Ok(span)
     }
 
     /// A freed large object's span with its old contents; takes no lock.
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
-        let range = self.large.take(self.system.cpu(), pages, align)?;
-        self.begin_large(range);
+        let cpu = self.system.cpu();
+        let range = self.large.take(cpu, pages, align)?;
+        self.begin_large(range, cpu);
         Some(range)
     }
 
-    fn begin_large(&self, span: PageRange) {
+    #[inline]
+    fn begin_large(&self, span: PageRange, cpu: usize) {
         self.layout().records[span.first.0 as usize].set_pages(span.len);
         self.set_marks(span, LARGE, false);
-        H::event(Event::LargeAlloc);
+        self.large.report(cpu, |objects| H::event(Event::LargeAllocs(objects)));
     }
 
-    /// Bound on kept pages: 2 MiB and 1/8 of the use. They go back before the heap grows.
-    pub(crate) fn most_large_kept(&self) -> Pages {
-        Pages(256 + self.in_use().0 / 8)
+    /// Bound on kept pages: 2 MiB and 1/8 of the use; none above a hard limit. They go back before
+    /// the heap grows.
+    fn most_large_kept(&self) -> Pages {
+        let in_use = self.in_use();
+        match self.gate.hard() {
+            Some(hard) if in_use.bytes().0 as u64 > hard => Pages(0),
+            _ => Pages(256 + in_use.0 / 8),
+        }
     }
 
     /// Length of the large object at a page marked so.

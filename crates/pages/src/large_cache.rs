@@ -14,7 +14,7 @@
 //!
 //! **Cost.** 8 to 16 loads from one or two lines, and two atomic exchanges on lines of the CPU.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
 
 /// Shards; further CPUs share them.
@@ -22,6 +22,11 @@ const SHARDS: usize = 64;
 /// A set for short spans; eight sets in each doubling up to [`LargeCache::LONGEST`].
 const SETS: usize = 2 + 8 * 5;
 const SLOTS: usize = 8;
+/// One object served, among a shard's counts.
+const SERVED: u64 = 1 << 32;
+/// Objects in a report; the first [`FIRST`] are reported singly, since a small program has no more.
+const DOZEN: u32 = 12;
+const FIRST: u64 = 1024;
 /// A span may be longer than the request by this part of it.
 const EXCESS_PART: u32 = 8;
 
@@ -30,8 +35,9 @@ struct Set([AtomicU64; SLOTS]);
 
 #[repr(align(64))]
 struct Shard {
-    /// Pages in its slots; counted before a span comes, and after it left.
-    held: AtomicU32,
+    /// Pages in its slots, counted before a span comes and after it left; above them, from
+    /// [`SERVED`] on, objects served that are still to be reported.
+    counts: AtomicU64,
     /// The set from which the next eviction starts.
     hand: AtomicU32,
     sets: [Set; SETS],
@@ -43,6 +49,8 @@ pub struct LargeCache {
     /// A bit for each shard that ever held a span, and their number.
     used: AtomicU64,
     shards_used: AtomicU32,
+    /// Whether more than [`FIRST`] objects were reported.
+    is_late: AtomicBool,
 }
 
 fn pack(span: PageRange) -> u64 {
@@ -68,8 +76,9 @@ fn set_of(len: u32) -> usize {
 
 impl Shard {
     /// Removes the shortest span of at least `pages` and at most `most` at a multiple of `align`.
+    /// Counts `served`.
     #[inline]
-    fn take(&self, pages: u32, most: u32, align: u32) -> Option<PageRange> {
+    fn take(&self, (pages, most): (u32, u32), align: u32, served: u64) -> Option<PageRange> {
         if most < pages {
             return None;
         }
@@ -94,7 +103,7 @@ impl Shard {
             if let Some((len, slot, seen)) = best
                 && slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
-                self.held.fetch_sub(len, Ordering::Relaxed);
+                self.counts.fetch_add(served.wrapping_sub(len.into()), Ordering::Relaxed);
                 return unpack(seen);
             }
         }
@@ -117,6 +126,10 @@ impl Shard {
         unpack(slots[span.first.0 as usize % SLOTS].swap(pack(span), Ordering::AcqRel))
     }
 
+    fn held(&self) -> u32 {
+        self.counts.load(Ordering::Relaxed) as u32
+    }
+
     /// Removes one span, from the sets in turn.
     fn evict(&self) -> Option<PageRange> {
         let hand = self.hand.load(Ordering::Relaxed) as usize;
@@ -127,7 +140,7 @@ impl Shard {
                 }
                 // ORDERING: Acquire pairs with the Release in `place`.
                 if let Some(span) = unpack(slot.swap(0, Ordering::Acquire)) {
-                    self.held.fetch_sub(span.len.0, Ordering::Relaxed);
+                    self.counts.fetch_sub(span.len.0.into(), Ordering::Relaxed);
                     self.hand.store((set + 1) as u32 % SETS as u32, Ordering::Relaxed);
                     return Some(span);
                 }
@@ -143,13 +156,14 @@ impl LargeCache {
     pub const EMPTY: Self = Self {
         shards: [const {
             Shard {
-                held: AtomicU32::new(0),
+                counts: AtomicU64::new(0),
                 hand: AtomicU32::new(0),
                 sets: [const { Set([const { AtomicU64::new(0) }; SLOTS]) }; SETS],
             }
         }; SHARDS],
         used: AtomicU64::new(0),
         shards_used: AtomicU32::new(0),
+        is_late: AtomicBool::new(false),
     };
 
     /// Longest kept span, 2 MiB: a longer one is used so long that a lock does not matter.
@@ -159,21 +173,22 @@ impl LargeCache {
         &self.shards[cpu % SHARDS]
     }
 
-    /// Removes a span of `pages`, or a little more, at a multiple of `align`, with its old contents.
+    /// Serves an object from a span of `pages`, or a little more, at a multiple of `align`, with its
+    /// old contents.
     #[inline]
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let most = (pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0);
-        self.shard(cpu).take(pages.0, most, align.0)
+        self.shard(cpu).take((pages.0, most), align.0, SERVED)
     }
 
     /// Removes a span longer than `pages`, about the shortest.
     pub fn take_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        self.shard(cpu).take(pages.0 + 1, Self::LONGEST.0, align.0)
+        self.shard(cpu).take((pages.0 + 1, Self::LONGEST.0), align.0, 0)
     }
 
     /// Removes a span of exactly `pages`.
     pub fn take_exactly(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        self.shard(cpu).take(pages.0, pages.0, align.0)
+        self.shard(cpu).take((pages.0, pages.0), align.0, 0)
     }
 
     /// Keeps a freed span. The caller frees what [`LargeCache::evict`] then gives, and the span that
@@ -185,10 +200,10 @@ impl LargeCache {
         }
         let shard = self.shard(cpu);
         // Count first: the slots never hold more than the count.
-        shard.held.fetch_add(span.len.0, Ordering::Relaxed);
+        shard.counts.fetch_add(span.len.0.into(), Ordering::Relaxed);
         let old = shard.place(span);
         if let Some(old) = old {
-            shard.held.fetch_sub(old.len.0, Ordering::Relaxed);
+            shard.counts.fetch_sub(old.len.0.into(), Ordering::Relaxed);
         }
         self.note_used(cpu);
         old
@@ -198,12 +213,39 @@ impl LargeCache {
     #[inline]
     pub fn is_over(&self, cpu: usize, most: Pages) -> bool {
         let shards = self.shards_used.load(Ordering::Relaxed).max(1);
-        self.shard(cpu).held.load(Ordering::Relaxed) > most.0 / shards
+        self.shard(cpu).held() > most.0 / shards
     }
 
     /// Removes a span from a CPU's shard.
     pub fn evict(&self, cpu: usize) -> Option<PageRange> {
         self.shard(cpu).evict()
+    }
+
+    /// Counts an object that the page heap served.
+    pub fn count(&self, cpu: usize) {
+        self.shard(cpu).counts.fetch_add(SERVED, Ordering::Relaxed);
+        self.note_used(cpu);
+    }
+
+    /// Reports the objects served on a CPU if there are enough: `report` returns all so far.
+    #[inline]
+    pub fn report(&self, cpu: usize, report: impl FnOnce(u32) -> u64) {
+        let served = (self.shard(cpu).counts.load(Ordering::Relaxed) / SERVED) as u32;
+        if served >= DOZEN || !self.is_late.load(Ordering::Relaxed) {
+            self.report_of(self.shard(cpu), report);
+        }
+    }
+
+    /// Reports all objects served.
+    pub fn report_all(&self, mut report: impl FnMut(u32) -> u64) {
+        self.used().for_each(|shard| self.report_of(shard, &mut report));
+    }
+
+    fn report_of(&self, shard: &Shard, report: impl FnOnce(u32) -> u64) {
+        let served = (shard.counts.fetch_and(SERVED - 1, Ordering::Relaxed) / SERVED) as u32;
+        if served > 0 && report(served) >= FIRST {
+            self.is_late.store(true, Ordering::Relaxed);
+        }
     }
 
     fn note_used(&self, cpu: usize) {
@@ -220,7 +262,7 @@ impl LargeCache {
 
     /// Removes every span and calls `give` with it.
     pub fn drain(&self, mut give: impl FnMut(PageRange)) {
-        for shard in self.used().filter(|shard| shard.held.load(Ordering::Relaxed) > 0) {
+        for shard in self.used().filter(|shard| shard.held() > 0) {
             while let Some(span) = shard.evict() {
                 give(span);
             }
@@ -229,7 +271,7 @@ impl LargeCache {
 
     /// Pages held; approximate while threads use it.
     pub fn pages(&self) -> Pages {
-        Pages(self.used().map(|shard| shard.held.load(Ordering::Relaxed)).sum())
+        Pages(self.used().map(Shard::held).sum())
     }
 }
 

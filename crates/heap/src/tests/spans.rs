@@ -22,17 +22,14 @@ fn nearly_full(w: &World) -> Vec<*mut u8> {
 }
 
 #[test]
-fn a_kept_longer_span_goes_back_for_a_request_that_the_page_heap_has_no_memory_for() {
+fn a_kept_longer_span_is_cut_for_a_request_that_the_page_heap_has_no_memory_for() {
     let w = watched(1);
     let all: Vec<_> = (0..4).map(|_| w.large(60 * PAGE)).collect();
     w.give(all[1]).unwrap();
     assert_eq!((w.heap.large.pages(), w.heap.in_use()), (Pages(60), Pages(240)));
     spans();
     assert_eq!(w.large(40 * PAGE), all[1]);
-    let (first, density) = (w.page(all[1]), Density::Sparse);
-    let free = SpanEvent::Free { range: PageRange::new(first, Pages(60)), density };
-    let alloc = SpanEvent::Alloc { range: PageRange::new(first, Pages(40)), align: Pages(1), density };
-    assert_eq!(spans(), [free, alloc]);
+    assert_eq!(spans(), [SpanEvent::Resize { range: PageRange::new(w.page(all[1]), Pages(40)) }]);
     assert_eq!((w.heap.large.pages(), w.heap.in_use()), (Pages(0), Pages(220)));
 }
 

@@ -114,3 +114,27 @@ fn no_span_is_ever_in_two_hands() {
     assert!(held.iter().all(|h| h.load(Ordering::Relaxed) <= 1));
     assert_eq!(cache.pages(), Pages(0));
 }
+
+#[test]
+fn each_object_served_is_reported_once_singly_at_first_and_by_the_dozen_later() {
+    let (cache, reports) = (LargeCache::EMPTY, std::cell::RefCell::new(Vec::new()));
+    let report = |n: u32| {
+        reports.borrow_mut().push(n);
+        reports.borrow().iter().map(|n| u64::from(*n)).sum()
+    };
+    for i in 0..1024 {
+        cache.count(0);
+        cache.report(0, report);
+        assert_eq!(reports.borrow().len(), i + 1);
+    }
+    for i in 0..30 {
+        assert_eq!(cache.put(0, span(i, 20)), None);
+        assert_eq!(cache.take(0, Pages(20), ONE), Some(span(i, 20)));
+        assert_eq!(cache.put(0, span(i, 20)), None);
+        assert_eq!(cache.take_exactly(0, Pages(20), ONE), Some(span(i, 20)), "not for an object");
+        cache.report(0, report);
+    }
+    cache.count(1);
+    cache.report_all(report);
+    assert_eq!((&reports.borrow()[1024..], cache.pages()), (&[12, 12, 6, 1][..], Pages(0)));
+}
