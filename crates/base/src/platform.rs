@@ -38,6 +38,11 @@ pub trait Machine {
 
     /// Those of them on hugepages; `None` if unknown.
     fn huge(&self, at: usize, bytes: usize) -> Option<usize>;
+
+    /// Whether new mappings may get hugepages without advice.
+    fn backs_unasked(&self) -> bool {
+        false
+    }
 }
 
 /// A floor with the rest of its system.

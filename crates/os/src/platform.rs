@@ -53,6 +53,10 @@ impl Machine for Linux {
     fn huge(&self, at: usize, bytes: usize) -> Option<usize> {
         if thp::may_ask() { thp::huge_bytes(at, bytes) } else { None }
     }
+
+    fn backs_unasked(&self) -> bool {
+        thp::is_always()
+    }
 }
 
 impl Platform for Region {

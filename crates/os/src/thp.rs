@@ -2,12 +2,12 @@
 //!
 //! **Failure.** Unknown facts (a container may hide `/sys` and `/proc`) count as the better case,
 //! or are `None`. **Cost.** Three system calls a question. **State.** The last answer to [`is_on`],
-//! final after [`keep_answer`].
+//! final after [`keep_answer`]; the first to [`is_always`].
 //! **Unsafe.** Calls `open`, `read`, `ioctl` and `prctl`; no allocation.
 
 use crate::process;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use craton_base::CollapseError;
 
 const MODE: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
@@ -15,6 +15,11 @@ const PAGEMAP: &CStr = c"/proc/self/pagemap";
 
 static LAST: AtomicBool = AtomicBool::new(true);
 static KEPT: AtomicBool = AtomicBool::new(false);
+
+const UNKNOWN: u8 = 0;
+const NO: u8 = 1;
+const YES: u8 = 2;
+static ALWAYS: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Freezes the answers: no system call from now on, which could kill the process.
 pub fn keep_answer() {
@@ -39,11 +44,30 @@ fn ask() -> bool {
     if unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1 {
         return false;
     }
+    !is_mode(b"[never]").unwrap_or(false)
+}
+
+/// Whether the system's mode is the bracketed word; `None` if hidden.
+fn is_mode(mode: &[u8]) -> Option<bool> {
     let mut text = [0u8; 64];
-    let Some(file) = File::open(MODE) else { return true };
+    let file = File::open(MODE)?;
     // SAFETY: the buffer is live and has the stated length.
     let read = unsafe { libc::read(file.0, text.as_mut_ptr().cast(), text.len()) };
-    !text[..read.max(0) as usize].windows(7).any(|w| w == b"[never]")
+    Some(text[..read.max(0) as usize].windows(mode.len()).any(|w| w == mode))
+}
+
+/// Whether new memory may get hugepages without advice, when this was first asked.
+pub fn is_always() -> bool {
+    match ALWAYS.load(Relaxed) {
+        UNKNOWN if may_ask() => {
+            let saved = process::errno();
+            let always = is_mode(b"[always]").unwrap_or(true);
+            process::set_errno(saved);
+            ALWAYS.store(if always { YES } else { NO }, Relaxed);
+            always
+        }
+        known => known != NO,
+    }
 }
 
 /// `MADV_COLLAPSE`, Linux 6.1 on: makes whole resident hugepages physically huge. Contents survive.

@@ -98,6 +98,11 @@ impl<G: Geometry> Backing<G> {
         self.wanted
     }
 
+    /// Whether spans of a length were seen to be sparse.
+    pub(crate) fn is_sparse(&self, pages: Pages) -> bool {
+        self.trust.is_sparse(pages)
+    }
+
     pub(crate) fn is_in_vain(&self) -> bool {
         self.in_vain
     }

@@ -57,6 +57,8 @@ pub struct Figures {
 pub enum Act {
     /// [`PageHeapExt::alloc_backed`].
     AllocBacked(Pages, Pages, Density),
+    /// [`PageHeapExt::is_better_apart`].
+    IsBetterApart(Pages),
     /// [`PageHeapExt::join`].
     Join(PageRange, PageRange),
     /// [`PageHeapExt::movable`].
@@ -175,6 +177,12 @@ pub trait PageHeapExt: PageHeap {
     /// Hands out a span of memory that the heap has; `None` if it would need new memory.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         if let Answer::Span(span) = self.act(Act::AllocBacked(pages, align, density)) { Some(span) } else { None }
+    }
+
+    /// Whether a span of that length would take new memory, of which a program touches little: its
+    /// trackers and records would weigh more than that.
+    fn is_better_apart(&mut self, pages: Pages) -> bool {
+        self.act(Act::IsBetterApart(pages)) == Answer::Yes
     }
 
     /// Joins two adjacent spans of one hugepage, each at most a quarter of it.
