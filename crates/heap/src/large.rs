@@ -39,7 +39,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     #[inline]
     fn begin_large(&self, span: PageRange, cpu: usize) {
-        self.layout().records[span.first.0 as usize].set_pages(span.len);
+        self.length(span.first).set_pages(span.len);
         self.set_marks(span, LARGE, false);
         self.large.report(cpu, |objects| H::event(Event::LargeAllocs(objects)));
     }
@@ -56,7 +56,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Length of the large object at a page marked so.
     pub fn large_pages(&self, first: PageId) -> Pages {
-        self.layout().records[first.0 as usize].pages()
+        self.length(first).pages()
     }
 
     /// The first page of the large object that begins at an address.
@@ -69,12 +69,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Frees a large object without a lock. Returns a span that the cache has no room for: the
     /// caller passes it to [`Heap::give_span`].
     pub fn give_large(&self, first: PageId) -> Option<PageRange> {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
+        let length = self.length(first);
+        let span = PageRange::new(first, length.pages());
         if span.len == Pages(0) {
             self.given_twice(first);
         }
-        record.set_gone(span.len);
+        length.set_gone(span.len);
         self.set_marks(span, 0, false);
         self.keep_span(span)
     }
@@ -95,7 +95,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The misuse of a pointer to a freed large object.
     pub fn freed_large(&self, page: PageId) -> Option<Misuse> {
-        self.record(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
+        self.length(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
     }
 
     /// Frees a large object's span to the page heap.
@@ -123,9 +123,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Frees a large object's span whose whole hugepages were moved away.
     pub fn give_moved_large(&self, first: PageId) {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
-        record.set_gone(span.len);
+        let length = self.length(first);
+        let span = PageRange::new(first, length.pages());
+        length.set_gone(span.len);
         self.set_marks(span, 0, false);
         let given = self.lock_pages().free_moved(span);
         self.expect_given(span, given);
@@ -133,9 +133,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Resizes a large object in place.
     pub fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
-        let record = &self.layout().records[first.0 as usize];
-        self.lock_pages().resize(PageRange::new(first, record.pages()), pages)?;
-        record.set_pages(pages);
+        let length = self.length(first);
+        self.lock_pages().resize(PageRange::new(first, length.pages()), pages)?;
+        length.set_pages(pages);
         Ok(())
     }
 

@@ -68,7 +68,7 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
         let record = self.heap.record(range.first);
         self.heap.search.grew(self.class);
         record.set_owner(self.home);
-        record.set_pages(range.len);
+        self.heap.length(range.first).set_pages(range.len);
         self.mark(range, self.class as u8);
     }
 
@@ -85,7 +85,7 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
-        self.heap.record(span.first).set_pages(Pages(0));
+        self.heap.length(span.first).set_pages(Pages(0));
         self.heap.search.shrank(self.class);
         self.mark(span, 0);
         // The page heap knows the hugepage's density, even of a morphed slab.

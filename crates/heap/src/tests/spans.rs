@@ -81,7 +81,7 @@ fn freed_slabs_wait_in_front_and_serve_another_class_of_the_same_length() {
     let before = w.heap.pages().stats();
     assert_eq!(w.page(w.take(other)), page);
     assert_eq!(w.heap.pages().stats(), before, "without the page heap's lock");
-    assert_eq!((usize::from(w.heap.mark(page)), w.heap.record(page).pages()), (other, Pages(1)));
+    assert_eq!((usize::from(w.heap.mark(page)), w.heap.length(page).pages()), (other, Pages(1)));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn the_page_map_names_a_span_while_a_classs_slabs_hold_it() {
         let mut expected = std::vec![if g.is_single() { 0 } else { class }; marks.len()];
         expected[0] = class;
         assert_eq!(marks, expected, "class {class}");
-        assert_eq!((w.heap.record(page).pages(), w.heap.record(page).owner()), (g.pages, 0));
+        assert_eq!((w.heap.length(page).pages(), w.heap.record(page).owner()), (g.pages, 0));
     }
 }
 
