@@ -15,10 +15,14 @@ use crate::{debug, govern};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
-use craton_heap::size_class::{self, MAX_CLASSED};
+use craton_heap::size_class;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
+
+/// Larger objects are large, though they have a class: a slab's record would take as much memory as
+/// a page that a program touches, and spans that lie at hand serve all lengths.
+pub(crate) const MAX_SLABBED: usize = 128 << 10;
 
 #[cold]
 #[inline(never)]
@@ -31,7 +35,7 @@ pub(super) fn malloc_quick(size: usize) -> *mut u8 {
 
 #[inline(never)]
 pub(super) fn malloc_beyond_quick(size: usize) -> *mut u8 {
-    if size > MAX_CLASSED {
+    if size > MAX_SLABBED {
         return malloc_large(size, 1, false);
     }
     let class = size_class::class_of(size);
