@@ -18,11 +18,12 @@ use craton_pages::{LargeCache, PageHeapExt};
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Allocates a span for a large object; `Span::zeroed` tells whether it reads as zeros.
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        if let Some(range) = self.take_large_kept(pages, align) {
+        let cpu = self.system.cpu();
+        if let Some(range) = self.large.take_anywhere(cpu, pages, align) {
+            self.begin_large(range, cpu);
             return Ok(Span { range, zeroed: false });
         }
         let span = Kept { heap: self }.alloc(pages, align, Density::Sparse)?;
-        let cpu = self.system.cpu();
         self.large.count(cpu);
         self.begin_large(span.range, cpu);
         Ok(span)

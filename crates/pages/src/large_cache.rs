@@ -27,6 +27,8 @@ const SERVED: u64 = 1 << 32;
 /// Objects in a report; the first [`FIRST`] are reported singly, since a small program has no more.
 const DOZEN: u32 = 12;
 const FIRST: u64 = 1024;
+/// Shards searched before the page heap.
+const LOOKS: usize = 4;
 /// A span may be longer than the request by this part of it.
 const EXCESS_PART: u32 = 8;
 
@@ -83,27 +85,21 @@ impl Shard {
             return None;
         }
         for set in &self.sets[set_of(pages)..=set_of(most)] {
-            let mut best: Option<(u32, &AtomicU64, u64)> = None;
+            // An empty slot's length is 0, and wraps.
+            let (mut least, mut best) = (most - pages + 1, None);
             for slot in &set.0 {
                 let seen = slot.load(Ordering::Relaxed);
-                let (len, first) = (seen as u32, (seen >> 32) as u32);
-                if len >= pages
-                    && len <= most
-                    && best.is_none_or(|(shortest, ..)| len < shortest)
-                    && (first - 1) & (align - 1) == 0
-                {
-                    best = Some((len, slot, seen));
-                    if len == pages {
-                        break;
-                    }
+                let excess = (seen as u32).wrapping_sub(pages);
+                if excess < least && ((seen >> 32) as u32 - 1) & (align - 1) == 0 {
+                    (least, best) = (excess, Some((slot, seen)));
                 }
             }
             // ORDERING: Acquire pairs with the Release in `place`: the last user's writes to the
             // span's pages and metadata precede the next one's.
-            if let Some((len, slot, seen)) = best
+            if let Some((slot, seen)) = best
                 && slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
-                self.counts.fetch_add(served.wrapping_sub(len.into()), Ordering::Relaxed);
+                self.counts.fetch_add(served.wrapping_sub((seen as u32).into()), Ordering::Relaxed);
                 return unpack(seen);
             }
         }
@@ -179,6 +175,17 @@ impl LargeCache {
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let most = (pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0);
         self.shard(cpu).take((pages.0, most), align.0, SERVED)
+    }
+
+    /// [`LargeCache::take`] from any of a few shards, the CPU's own first: a thread may have moved,
+    /// and the page heap costs more than another CPU's lines.
+    pub fn take_anywhere(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+        let mut used = self.used.load(Ordering::Relaxed).rotate_right((cpu % SHARDS) as u32);
+        (0..LOOKS).find_map(|_| {
+            let next = used.trailing_zeros() as usize;
+            used &= used.wrapping_sub(1);
+            if next < SHARDS { self.take(cpu + next, pages, align) } else { None }
+        })
     }
 
     /// Removes a span longer than `pages`, about the shortest.

@@ -52,6 +52,18 @@ fn a_span_up_to_an_eighth_too_long_serves_and_the_shortest_first() {
 }
 
 #[test]
+fn a_few_other_processors_spans_serve_before_the_page_heap() {
+    let cache = LargeCache::EMPTY;
+    assert_eq!(cache.take_anywhere(3, Pages(20), ONE), None);
+    for cpu in [1, 2, 3, 5, 63] {
+        assert_eq!(cache.put(cpu, span(cpu as u32 * 100, 20)), None);
+    }
+    let from: Vec<_> = (0..5).map(|_| cache.take_anywhere(67, Pages(19), ONE).map(|s| s.first.0 / 100)).collect();
+    assert_eq!(from, [Some(3), Some(5), Some(63), Some(1), None], "its own first, then the next ones");
+    assert_eq!(cache.pages(), Pages(20));
+}
+
+#[test]
 fn what_is_too_much_is_evicted_and_nothing_is_lost() {
     let (cache, most) = (LargeCache::EMPTY, Pages(500));
     assert_eq!(cache.put(0, span(0, 257)), Some(span(0, 257)), "too long");
