@@ -48,7 +48,8 @@ fn a_span_up_to_an_eighth_too_long_serves_and_the_shortest_first() {
         }
         assert_eq!((cache.take(1, Pages(pages), ONE), cache.pages()), (None, Pages(0)));
     }
-    assert_eq!(LargeCache::EMPTY.take(0, Pages(257), ONE), None);
+    let cache = LargeCache::EMPTY;
+    assert_eq!(cache.take(0, Pages(257), ONE), None);
 }
 
 #[test]
