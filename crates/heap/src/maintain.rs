@@ -28,6 +28,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.drain_transfers();
         self.drop_idle();
         self.search.tick();
+        while self.lock_pages().drain_some() {}
         self.lock_pages().drain();
         let mut all = Tick::default();
         loop {

@@ -29,6 +29,9 @@ use craton_os::Guard;
 use craton_pages::{Breaking, PageHeapExt, STEP};
 use craton_slab::SlabCache;
 
+/// Long spans that go back under one hold of the page heap's lock: some 10 µs.
+const DRAINED_AT_ONCE: u32 = 64;
+
 /// A source without spans, for slabs that must use what they have.
 pub struct NoSpans;
 
@@ -273,6 +276,14 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
             let freed = self.free(span, Density::Sparse);
             debug_assert_eq!(freed, Ok(()), "a cached span is out");
         });
+    }
+
+    /// Returns a few of the long spans in front to the page heap; whether there may be more.
+    pub(crate) fn drain_some(&mut self) -> bool {
+        (0..DRAINED_AT_ONCE).all(|_| {
+            let span = self.heap.large.evict_any();
+            span.is_some_and(|span| self.free(span, Density::Sparse).is_ok())
+        })
     }
 
     /// Bytes in use, or free and backed: heap, metadata and huge objects.

@@ -255,6 +255,11 @@ impl LargeCache {
         }
     }
 
+    /// Removes a span from any shard.
+    pub fn evict_any(&self) -> Option<PageRange> {
+        self.used().filter(|shard| shard.held() > 0).find_map(Shard::evict)
+    }
+
     fn note_used(&self, cpu: usize) {
         let bit = 1 << (cpu % SHARDS);
         if self.used.load(Ordering::Relaxed) & bit == 0 && self.used.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
@@ -269,10 +274,8 @@ impl LargeCache {
 
     /// Removes every span and calls `give` with it.
     pub fn drain(&self, mut give: impl FnMut(PageRange)) {
-        for shard in self.used().filter(|shard| shard.held() > 0) {
-            while let Some(span) = shard.evict() {
-                give(span);
-            }
+        while let Some(span) = self.evict_any() {
+            give(span);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Ticks, releases, collapses and forks of the heap, under virtual time.
 
+use super::recorder::{spans, watched};
 use super::world::{World, world};
 use crate::census::InFront;
+use crate::hooks::SpanEvent;
 use crate::size_class;
 use craton_base::{CollapseError, HugePageId, HugePages, PageRange, Pages};
 use craton_pages::{Components, HugeBacking, PageHeapExt, Took};
@@ -272,4 +274,17 @@ fn statistics_show_where_spans_lie_what_is_kept_in_front_and_what_went_back() {
     assert_eq!((after.in_use, parts, census.large), (Pages(0), Components::default(), HugePages(0)));
     assert!(after.released_total >= before.released_total + 12 * 38 + 9 * 128);
     assert_eq!(w.heap.in_front(), InFront::default());
+}
+
+#[test]
+fn a_tick_gives_all_long_spans_in_front_back() {
+    let w = watched(512);
+    let objects: Vec<_> = (0..100).map(|i| w.large((40 + i) * 8192)).collect();
+    w.give_all(objects);
+    let (kept, _) = (w.heap.large.pages(), spans());
+    assert!(kept > Pages(1000), "{kept:?}");
+    let _ = w.heap.tick();
+    let freed: u32 =
+        spans().iter().map(|event| if let SpanEvent::Free { range, .. } = event { range.len.0 } else { 0 }).sum();
+    assert_eq!((freed, w.heap.large.pages(), w.heap.in_use()), (kept.0, Pages(0), Pages(0)));
 }
