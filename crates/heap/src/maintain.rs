@@ -10,7 +10,7 @@ use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
+use craton_base::{Clock, CollapseError, HugePageId, Mappings, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
 /// Pages released in one call from hugepages in use: a system call each, 2 ms.
@@ -85,7 +85,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The next hugepage of a huge object that is worth a collapse: its address.
     pub fn next_dense_mapping(&self) -> Option<usize> {
-        if self.backs_huge() { self.huge.lock().next_dense(&self.system) } else { None }
+        if !self.backs_huge() {
+            return None;
+        }
+        let mut table = self.huge.lock();
+        let (entry, at) = table.next_dense(&self.system)?;
+        self.system.refuse_huge(entry.at, entry.bytes, false);
+        Some(at)
     }
 
     /// Counts a collapse of a huge object's hugepage; whether to try another in this round.

@@ -8,12 +8,18 @@
 use crate::pagemap::Pagemap;
 use crate::process;
 use crate::small_file::{PathText, read_start};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use craton_base::CollapseError;
 
 const MODE: &[u8] = b"/sys/kernel/mm/transparent_hugepage/enabled";
 
-static LAST: AtomicBool = AtomicBool::new(true);
+/// The answers to [`is_on`] and [`gives_unasked`], or [`UNKNOWN`].
+static LAST: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const NEVER: u8 = 1;
+const ON_ADVICE: u8 = 2;
+const UNASKED: u8 = 3;
+
 static KEPT: AtomicBool = AtomicBool::new(false);
 
 /// Freezes the answers: no system call from now on, which could kill the process.
@@ -31,20 +37,32 @@ pub fn is_on() -> bool {
     if may_ask() {
         LAST.store(ask(), Relaxed);
     }
-    LAST.load(Relaxed)
+    LAST.load(Relaxed) != NEVER
 }
 
-fn ask() -> bool {
+/// Whether the system gives hugepages to memory without advice, by the last answer.
+pub fn gives_unasked() -> bool {
+    if LAST.load(Relaxed) == UNKNOWN {
+        is_on();
+    }
+    LAST.load(Relaxed) == UNASKED
+}
+
+fn ask() -> u8 {
     // SAFETY: a query without side effects.
     if unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1 {
-        return false;
+        return NEVER;
     }
     let mut text = [0u8; 64];
     let saved = process::errno();
     let mode = PathText::new(MODE).and_then(|path| read_start(&path, &mut text).ok());
-    let never = mode.is_some_and(|mode| mode.windows(7).any(|w| w == b"[never]"));
+    let has = |word: &[u8]| mode.is_some_and(|mode| mode.windows(word.len()).any(|w| w == word));
     process::set_errno(saved);
-    !never
+    match () {
+        () if has(b"[never]") => NEVER,
+        () if has(b"[always]") => UNASKED,
+        () => ON_ADVICE,
+    }
 }
 
 /// `MADV_COLLAPSE`, Linux 6.1 on: makes whole resident hugepages physically huge. Contents survive.

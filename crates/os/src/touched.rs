@@ -2,7 +2,8 @@
 //!
 //! **What.** A copy of a large object that a program has hardly touched would touch all of it,
 //! twice. The page tables tell which pages have contents. **Cost.** Four system calls, 3 µs, and one
-//! for each part that is left out where the target has contents. **Unsafe.** Copies.
+//! for each part that is left out where the target has contents.
+//! **Unsafe.** Copies what the caller owns.
 
 use crate::pagemap::Pagemap;
 use crate::process;

@@ -233,7 +233,7 @@ options! {
         more: "`auto`: in a heap of more than 16 MiB, under small objects before their first touch, and under larger \
                ones once earlier ones of their order of size were seen to be written nearly everywhere; what fills later \
                is moved by the background work. `always`: everywhere, so that one byte written can cost 2 MiB. `never`: \
-               nowhere. A system whose mode is `always` gives them to objects of 32 MiB and more whatever is set here."
+               nowhere. The same holds on a system that gives hugepages unasked."
     }
     ThreadCache thread_cache {
         form: Bytes(u64::MAX), default: "2097152", when: Live,
