@@ -404,10 +404,11 @@ pub(crate) fn make_room() -> bool {
 /// `bytes` from lying in one piece.
 pub(crate) fn make_room_for(bytes: usize) -> bool {
     let may_lie_in_pieces = bytes <= HEAP.granted().bytes().0;
-    make_room() || may_lie_in_pieces && {
-        Here.shrink(Whose::Own);
-        true
-    }
+    make_room()
+        || may_lie_in_pieces && {
+            Here.shrink(Whose::Own);
+            true
+        }
 }
 
 #[cold]

@@ -39,7 +39,8 @@ pub struct Region {
     base: usize,
     capacity: HugePages,
     granted: HugePages,
-    is_reserved: bool,
+    /// Nothing is reserved: what becomes usable is mapped then.
+    is_mapped_late: bool,
     parts: [Part; MAX_PARTS],
     metadata_bytes: usize,
 }
@@ -55,7 +56,7 @@ impl Region {
         base: 0,
         capacity: HugePages(0),
         granted: HugePages(0),
-        is_reserved: true,
+        is_mapped_late: false,
         parts: [Part { at: 0, bytes_per_hugepage: 0 }; MAX_PARTS],
         metadata_bytes: 0,
     };
@@ -104,7 +105,7 @@ impl Region {
         // at two thirds of the whole.
         let huge = HugePages(1).bytes().0;
         let start = (13..13 + PLACES).map(|i| (probe - probe / 64 * i) & !(huge - 1)).find(|at| is_free(*at, total))?;
-        Some(Self { is_reserved: false, ..Self::laid_out(start, capacity, specs) })
+        Some(Self { is_mapped_late: true, ..Self::laid_out(start, capacity, specs) })
     }
 
     /// Bytes of a region: parts, heap, and what aligns the heap.
@@ -127,7 +128,7 @@ impl Region {
 
     /// Makes part of the region usable.
     fn open(&self, at: usize, bytes: usize) -> bool {
-        if !self.is_reserved {
+        if self.is_mapped_late {
             return map_apart(at, bytes).is_some();
         }
         // SAFETY: whole machine pages of the region's own reservation.
@@ -225,7 +226,7 @@ impl Floor for Region {
         let mut opened = [(0, 0); MAX_PARTS + 1];
         for (i, (from, to)) in parts.chain([region]).filter(|(from, to)| from < to).enumerate() {
             if !self.open(from, to - from) {
-                let undone = opened[..i].iter().filter(|_| !self.is_reserved);
+                let undone = opened[..i].iter().filter(|_| self.is_mapped_late);
                 undone.for_each(|&(at, bytes)| unmap(at, bytes));
                 return Err(NoMemory);
             }
