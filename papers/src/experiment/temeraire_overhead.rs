@@ -104,8 +104,8 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
 }
 
 fn line(name: &str, samples: &[Sample]) -> Line {
-    let worst = |part: &[Sample]| Point::new(part[part.len() - 1].time_s, worst(part));
-    let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(worst).collect();
+    let point = |part: &[Sample]| Point::new(part[part.len() - 1].time_s, worst(part));
+    let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(point).collect();
     Line { name: name.to_owned(), points }
 }
 
