@@ -45,6 +45,13 @@ pub enum Event {
     },
 }
 
+impl Event {
+    pub fn slot(self) -> u32 {
+        let (Self::Alloc { slot, .. } | Self::Free { slot, .. }) = self;
+        slot
+    }
+}
+
 /// What makes a process what it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Config<'a> {

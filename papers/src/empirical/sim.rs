@@ -21,6 +21,7 @@ use craton_sim::{SimFloor, VirtualClock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt;
+use std::hint::black_box;
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -164,6 +165,8 @@ const REGION_MORE_BYTES: u64 = 1 << 30;
 const REGION_MAX_HUGEPAGES: u64 = (1 << 24) - 1;
 /// Simulated time that may pass before the clock is set: far below the 250 ms in which the heap measures demand.
 const CLOCK_STEP_S: f64 = 1e-3;
+/// Events played together.
+const BATCH: usize = 64;
 
 /// Overhead's mean in the halves of a flat quarter differs by no more.
 const FLAT: f64 = 0.005;
@@ -241,16 +244,33 @@ impl World {
 
     /// Plays until the process's end, with samples up to the `last`-th, which is that of the end.
     fn run(&mut self, taken: &mut Vec<Sample>, distance_s: f64, last: u32) -> Result<(), String> {
-        while let Some(event) = self.process.next_event() {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
             let now_s = self.now_s();
             if now_s > 0.0 && now_s >= distance_s * taken.len() as f64 && taken.len() < last as usize {
                 taken.push(self.sample());
             }
             self.tick(now_s);
-            self.play(event)?;
+            while batch.len() < BATCH
+                && self.now_s() <= now_s + CLOCK_STEP_S
+                && let Some(event) = self.process.next_event()
+            {
+                batch.push(event);
+            }
+            if batch.is_empty() {
+                taken.push(self.sample());
+                return Ok(());
+            }
+            self.fetch(&batch);
+            batch.drain(..).try_for_each(|event| self.play(event))?;
         }
-        taken.push(self.sample());
-        Ok(())
+    }
+
+    /// Reads what the deaths need, all at once: the misses of the processor's caches overlap.
+    fn fetch(&self, batch: &[Event]) {
+        let slots = batch.iter().map(|event| event.slot() as usize);
+        let places = slots.filter_map(|slot| self.places.get(slot));
+        black_box(places.fold(0, |sum, place| sum ^ self.slabs.used(*place)));
     }
 
     fn now_s(&self) -> f64 {

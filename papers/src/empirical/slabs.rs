@@ -48,6 +48,11 @@ impl Slabs {
         Self { slabs, heads: [0; CLASSES + 1], floor, used, forked: false, rng }
     }
 
+    /// Objects on the slab at this page, if it is one's first.
+    pub fn used(&self, first: PageId) -> u16 {
+        self.slabs.get(first.0 as usize).map_or(0, |slab| slab.used)
+    }
+
     /// Backed pages outside of spans.
     pub fn backed_beyond(&self) -> Pages {
         self.floor.backed_beyond(&self.used)
