@@ -56,10 +56,10 @@ fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
 }
 
 #[test]
-fn a_release_without_regard_to_demand_keeps_a_sixteenth_and_breaks_so_much_at_a_time() {
+fn a_release_without_regard_to_demand_keeps_a_32nd_and_breaks_so_much_at_a_time() {
     let w = thinned();
     let free = |w: &World| w.heap.pages().backed_pages().0 - w.heap.in_use().0;
-    let kept = w.heap.in_use().0 / 16;
+    let kept = w.heap.in_use().0 / 32;
     let mut last = free(&w);
     assert!(last > 3000, "{last} free pages");
     w.heap.release_now();
