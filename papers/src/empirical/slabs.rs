@@ -58,7 +58,7 @@ impl Slabs {
         self.floor.backed_beyond(&self.used)
     }
 
-    fn take(
+    fn alloc_span(
         &mut self,
         pages: &mut impl SpanSource,
         len: Pages,
@@ -74,7 +74,7 @@ impl Slabs {
         Ok(range)
     }
 
-    fn give(&mut self, pages: &mut impl SpanSource, span: PageRange, density: Density) {
+    fn free_span(&mut self, pages: &mut impl SpanSource, span: PageRange, density: Density) {
         Huge2M::parts(span).for_each(|(id, first, len)| self.used[id.0 as usize].remove(first, len));
         pages.free(span, density).expect("the span was allocated");
     }
@@ -89,7 +89,7 @@ impl Slabs {
     /// An object of `size` bytes: the first page of what holds it.
     pub fn alloc(&mut self, size: u64, pages: &mut impl SpanSource) -> Result<PageId, SpanError> {
         if size > MAX_CLASSED as u64 {
-            let range = self.take(pages, pages_of(size)?, Pages(1), Density::Sparse)?;
+            let range = self.alloc_span(pages, pages_of(size)?, Pages(1), Density::Sparse)?;
             self.floor.touch(range);
             return Ok(range.first);
         }
@@ -98,7 +98,7 @@ impl Slabs {
         let first = match self.heads[class].checked_sub(1) {
             Some(first) => first,
             None => {
-                let first = self.take(pages, geometry.pages, geometry.align(), geometry.density())?.first.0;
+                let first = self.alloc_span(pages, geometry.pages, geometry.align(), geometry.density())?.first.0;
                 let len = self.slabs.len().max(first as usize + 1);
                 self.slabs.resize(len, Slab::default());
                 self.slabs[first as usize] = Slab::default();
@@ -126,7 +126,7 @@ impl Slabs {
     pub fn free(&mut self, first: PageId, size: u64, pages: &mut impl SpanSource) {
         if size > MAX_CLASSED as u64 {
             let len = pages_of(size).expect("the span was allocated");
-            self.give(pages, PageRange::new(first, len), Density::Sparse);
+            self.free_span(pages, PageRange::new(first, len), Density::Sparse);
             return;
         }
         let class = class_of(size as usize);
@@ -138,7 +138,7 @@ impl Slabs {
         slab.used -= 1;
         if slab.used == 0 {
             self.unlink(class, first.0);
-            self.give(pages, PageRange::new(first, geometry.pages), geometry.density());
+            self.free_span(pages, PageRange::new(first, geometry.pages), geometry.density());
         }
     }
 
