@@ -41,7 +41,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Releases free memory that exceeds a sixteenth of the use: all whole hugepages of it, and of
+    /// Releases free memory that exceeds a 32nd of the use: all whole hugepages of it, and of
     /// others [`BROKEN_NOW`]. For a process that may sleep after this call. Returns the pages.
     pub fn release_now(&self) -> u64 {
         let (mut broken, mut all) = (Pages(0), 0);

@@ -206,7 +206,7 @@ options! {
         refusal: "bad value (auto, or bytes, such as 512K); ignored",
         text: "how much memory the background work releases in a second; 0 for none",
         more: "Free hugepages beyond 16 MiB go at once, unless demand swings within 5 s. Free pages between objects go \
-               once the highest demand of the last 5 s, and a sixteenth of it, does not want them. `auto`: a quarter of \
+               once the highest demand of the last 5 s, and a 32nd of it, does not want them. `auto`: a quarter of \
                them a second, at least 64 MiB, so that all are gone 10 s after they were freed."
     }
     SoftLimit soft_limit {

@@ -56,10 +56,10 @@ fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
 }
 
 #[test]
-fn a_release_without_regard_to_demand_keeps_a_sixteenth_and_breaks_so_much_at_a_time() {
+fn a_release_without_regard_to_demand_keeps_a_32nd_and_breaks_so_much_at_a_time() {
     let w = thinned();
     let free = |w: &World| w.heap.pages().backed_pages().0 - w.heap.in_use().0;
-    let kept = w.heap.in_use().0 / 16;
+    let kept = w.heap.in_use().0 / 32;
     let mut last = free(&w);
     assert!(last > 3000, "{last} free pages");
     w.heap.release_now();
@@ -122,7 +122,7 @@ fn a_release_that_the_system_refuses_says_so_and_loses_nothing() {
 fn collapsible() -> World {
     let w = world(16, 0);
     w.floor.sim().set_thp(ThpMode::Madvise);
-    w.floor.sim().set_no_huge_frames(true);
+    w.floor.sim().set_free_frames(Some(0));
     w.heap.pages().set_backing(HugeBacking::ALWAYS);
     let class = size_class::class_of(1024);
     w.take_all(class, 6 * 2048);
@@ -130,7 +130,7 @@ fn collapsible() -> World {
     w.floor
         .sim()
         .touch(PageRange::new(HugePageId(0).run(HugePages(5)).first, HugePages(5).pages().min(granted.pages())));
-    w.floor.sim().set_no_huge_frames(false);
+    w.floor.sim().set_free_frames(None);
     // The heap knows which ones came in parts.
     let _ = w.heap.tick();
     w
