@@ -76,6 +76,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         id
     }
 
+    /// A broken hugepage that a rise will refill, to be collapsed as by [`Heap::begin_collapse`].
+    pub fn begin_refill(&self) -> Option<HugePageId> {
+        let mut pages = self.pages.lock();
+        let id = if self.is_near_limit(&pages) { None } else { pages.begin_refill() };
+        self.collapsing.store(id.map_or(0, |id| id.0 + 1), Relaxed);
+        id
+    }
+
+    /// Whether a thread collapses hugepages from now on.
+    pub fn set_helped(&self, helped: bool) {
+        self.pages.lock().set_helped(helped);
+    }
+
     /// Records a collapse's result; whether to try another in this round.
     pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         let mut pages = self.lock_pages();
@@ -155,6 +168,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// In a fork's child: ends a collapse that another thread of the parent ran.
     pub fn forked(&self) {
+        self.set_helped(false);
         if let Some(id) = self.collapsing.load(Relaxed).checked_sub(1) {
             self.end_collapse(HugePageId(id), Err(CollapseError::Again), Took::default());
         }

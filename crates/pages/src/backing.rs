@@ -54,6 +54,8 @@ pub(crate) struct Use {
     pub(crate) pages: Pages,
     /// Of a slab of many small objects, which fills up.
     pub(crate) fills_up: bool,
+    /// It begins on small pages, for a collapse later.
+    pub(crate) later: bool,
 }
 
 /// The requests for hugepages, and their results.
@@ -216,22 +218,25 @@ impl<G: Geometry> Backing<G> {
             return;
         }
         let ids = first.0..first.0 + len.0;
-        let huge = span.fills_up || self.wanted == HugeBacking::ALWAYS || {
+        let always = self.wanted == HugeBacking::ALWAYS;
+        let fills_up = always || span.fills_up || {
             self.review(trackers, floor, span.pages);
             self.trust.decide(span.pages) == Choice::Huge
         };
+        let huge = fills_up && (always || !span.later);
         if huge && first < self.wanted.from {
             let long = G::hugepages_up(span.pages) >= LONG;
             self.ask_in_front(trackers, floor, (first, len), long, demand);
         }
         let mut at = ids.start.max(self.wanted.from.0);
         while at < ids.end {
-            // One call for all that lie together.
-            let run = (at..ids.end).take_while(|i| trackers[*i as usize].backed_pages() == 0).count() as u32;
+            // One call for all that lie together. A collapse keeps its advice until its end.
+            let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
+            let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
             self.set_small(trackers, floor, at..at + run, !huge);
             at += run.max(1);
         }
-        if !huge {
+        if !fills_up {
             let middle = ids.start + len.0 / 2;
             let samples = if len.0 > 1 { ids.start..middle + 1 } else { ids };
             for i in samples.step_by((len.0 / 2).max(1) as usize) {

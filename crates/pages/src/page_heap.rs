@@ -48,6 +48,8 @@ pub struct Figures {
     pub released_total: u64,
     /// Collapse counts.
     pub collapses: CollapseStats,
+    /// Pages that refills of broken hugepages should back now, for a rise.
+    pub refill_due: Pages,
 }
 
 /// An operation other than handing out spans.
@@ -87,6 +89,12 @@ pub enum Act {
     BeginCollapse,
     /// [`PageHeapExt::end_collapse`].
     EndCollapse(HugePageId, Result<(), CollapseError>, Took),
+    /// [`PageHeapExt::begin_refill`].
+    BeginRefill,
+    /// [`PageHeapExt::set_helped`].
+    SetHelped(bool),
+    /// [`PageHeapExt::note_slow`].
+    NoteSlow,
     /// [`PageHeapExt::count_collapse`].
     CountCollapse(Result<(), CollapseError>, Took),
 }
@@ -260,6 +268,28 @@ pub trait PageHeapExt: PageHeap {
     /// Records a collapse's result and time, if begun; whether the round may go on.
     fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::EndCollapse(id, result, took)) == Answer::Yes
+    }
+
+    /// [`Figures::refill_due`].
+    #[inline(always)]
+    fn refill_due(&self) -> Pages {
+        self.figures().refill_due
+    }
+
+    /// A mostly unbacked hugepage that a rise will refill; collapse it, as [`Self::begin_collapse`]
+    /// says.
+    fn begin_refill(&mut self) -> Option<HugePageId> {
+        if let Answer::At(id) = self.act(Act::BeginRefill) { Some(id) } else { None }
+    }
+
+    /// Whether a thread collapses hugepages from now on.
+    fn set_helped(&mut self, helped: bool) {
+        self.act(Act::SetHelped(helped));
+    }
+
+    /// The first touch of a hugepage took long: no more are asked for, for a while.
+    fn note_slow(&mut self) {
+        self.act(Act::NoteSlow);
     }
 
     /// Counts a collapse outside of the region; whether the round may go on.

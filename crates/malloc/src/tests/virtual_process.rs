@@ -223,6 +223,14 @@ impl Tended for Process {
         self.collapses.set(self.collapses.get() + 1);
         (true, self.heap.end_collapse(id, Ok(()), Took::busy(1_000_000)))
     }
+    fn refill(&self) -> bool {
+        let Some(id) = self.heap.begin_refill() else { return false };
+        self.collapses.set(self.collapses.get() + 1);
+        self.heap.end_collapse(id, Ok(()), Took::busy(200_000))
+    }
+    fn set_helped(&self, helped: bool) {
+        self.heap.set_helped(helped);
+    }
     fn keep_limits(&self, deep: bool) -> u64 {
         self.limits.round(deep, self)
     }
@@ -277,7 +285,7 @@ impl Process {
                     Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
                     Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
                     Chore::Release => _ = self.heap.release_now(),
-                    Chore::Wake => self.thread.nudge(),
+                    Chore::Wake | Chore::Refill => self.thread.nudge(),
                     Chore::Later => {}
                 }
             }

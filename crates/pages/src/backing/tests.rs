@@ -27,7 +27,7 @@ impl World {
 
     fn take(&mut self, first: u32, len: u32, fills_up: bool, demand: u32) {
         let taken = (HugePageId(first), HugePages(len));
-        let span = Use { pages: Huge64K::pages(HugePages(len)), fills_up };
+        let span = Use { pages: Huge64K::pages(HugePages(len)), fills_up, later: false };
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, HugePages(demand));
     }
 

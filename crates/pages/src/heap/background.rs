@@ -7,6 +7,7 @@ use crate::backing::HugeBacking;
 use crate::collapse::{Candidate, Search, Took};
 use crate::filler::Filler;
 use crate::fit::Fit;
+use crate::growth::SLOW_NS;
 use crate::huge_cache::HugeCache;
 use crate::placement::Placement;
 use crate::region::Regions;
@@ -30,6 +31,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let now = self.clock.now_ns();
         self.demand.fold(self.in_use, now);
         self.note_demand();
+        self.growth.tick(self.in_use, now);
         let unseen = self.look_up_backing();
         let mut released = self.shrink_to_limit();
         let surplus = self.releasable(Breaking::Surplus);
@@ -212,12 +214,37 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
+    /// Broken hugepages that are at least half unbacked. In any order: the filler prefers refilled
+    /// ones.
+    pub(super) fn begin_refill(&mut self) -> Option<HugePageId> {
+        let due = self.growth.refill_due(self.in_use);
+        if due == Pages(0) {
+            return None;
+        }
+        let may = !self.growth.is_paused() && !self.backing.is_in_vain() && !self.collapse.is_hopeless();
+        let found = may.then(|| self.filler.mostly_unbacked(&self.trackers)).flatten();
+        let Some(id) = found else {
+            self.growth.end_refills();
+            return None;
+        };
+        let missing = G::PAGES - self.trackers[id.0 as usize].backed_pages();
+        self.growth.refilled(Pages(missing));
+        self.backing.begin_collapse(&mut self.trackers, &mut self.floor, id);
+        Some(id)
+    }
+
     pub(super) fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         if id >= HugePageId(self.granted().0) || !self.trackers[id.0 as usize].collapsing {
             return false;
         }
         let well = self.collapse.record(result, took);
         let done = result.is_ok();
+        if !done {
+            self.growth.end_refills();
+        }
+        if result == Err(CollapseError::NoMemory) || took.processor_ns >= SLOW_NS {
+            self.growth.pause(self.clock.now_ns());
+        }
         let t = &mut self.trackers[id.0 as usize];
         t.collapsing = false;
         let lost_memory = t.place == Place::Unbacked;

@@ -358,6 +358,10 @@ impl Tended for Collapsing {
         self.firsts.set(self.firsts.get() + u32::from(is_first));
         self.outcomes.borrow_mut().pop().expect("no more than these are tried")
     }
+    fn refill(&self) -> bool {
+        false
+    }
+    fn set_helped(&self, _helped: bool) {}
     fn keep_limits(&self, _deep: bool) -> u64 {
         0
     }
