@@ -132,6 +132,17 @@ fn a_collapse_ends_the_stay_on_small_pages() {
 }
 
 #[test]
+fn a_span_that_takes_a_hugepage_during_a_collapse_leaves_its_advice_alone() {
+    let mut w = World::new(0);
+    w.backing.wanted.from = HugePageId(1);
+    w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
+    let before = w.floor.advised.len();
+    w.take(2, 3, false, 1);
+    assert_eq!(w.floor.advised[before..], [2, 4].map(|id| (Huge64K::range(HugePageId(id)), Advice::Small)));
+    assert!(!w.trackers[3].small && w.backing.asks_for(HugePageId(3), &w.trackers[3]));
+}
+
+#[test]
 fn a_guard_keeps_the_system_away_until_it_is_lifted() {
     let mut w = World::new(0);
     let id = HugePageId(3);

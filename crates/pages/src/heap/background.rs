@@ -214,6 +214,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
+    /// Whether no hugepages are asked for since the system was slow to give some.
+    pub fn is_paused(&self) -> bool {
+        self.growth.is_paused()
+    }
+
     /// Broken hugepages that are at least half unbacked. In any order: the filler prefers refilled
     /// ones.
     pub(super) fn begin_refill(&mut self) -> Option<HugePageId> {
