@@ -10,7 +10,7 @@ use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
+use craton_base::{Clock, CollapseError, HugePageId, NoMemory, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
 /// Pages released in one call from hugepages in use: a system call each, 2 ms.
@@ -82,6 +82,17 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let id = if self.is_near_limit(&pages) { None } else { pages.begin_refill() };
         self.collapsing.store(id.map_or(0, |id| id.0 + 1), Relaxed);
         id
+    }
+
+    /// A hugepage to clear ahead of growth; [`Heap::end_clear`] must follow.
+    pub fn begin_clear(&self) -> Option<HugePageId> {
+        let mut pages = self.lock_pages();
+        if self.is_near_limit(&pages) { None } else { pages.begin_clear() }
+    }
+
+    /// Records a clear's result and time.
+    pub fn end_clear(&self, id: HugePageId, result: Result<(), NoMemory>, took: Took) {
+        self.lock_pages().end_clear(id, result, took);
     }
 
     /// Whether a thread collapses hugepages from now on.

@@ -301,8 +301,8 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         let (metadata, backed_bytes) = (heap.metadata(granted), self.pages.backed_pages().bytes().0 as u64);
         let usage = Usage { in_use, backed, backed_bytes, metadata_bytes: metadata };
         H::usage(usage, || self.pages.releasable(Breaking::Always));
-        if self.pages.refill_due() > Pages(0) {
-            H::event(Event::RefillDue);
+        if self.pages.is_growing() {
+            H::event(Event::Grows);
         }
         let used = backed_bytes + metadata + heap.gate.huge();
         if heap.gate.is_outside(used) {

@@ -18,7 +18,7 @@ use crate::thread::{nested, tls};
 use background::{Chore, Errands, FROM, Helper, Mode, Tended};
 use core::ffi::c_void;
 use core::sync::atomic::{Ordering, Ordering::Relaxed, fence};
-use craton_base::{CollapseError, HUGEPAGE_SIZE, HugePages, Pages};
+use craton_base::{CollapseError, HUGEPAGE_SIZE, HugePageId, HugePages, Pages};
 use craton_heap::gate::Gate;
 use craton_heap::size_class::CLASSES;
 use craton_heap::thread_cache::ThreadCache;
@@ -63,9 +63,15 @@ impl Tended for Here {
     }
 
     fn refill(&self) -> bool {
-        let Some(id) = HEAP.begin_refill() else { return false };
-        let (result, took) = collapse(HEAP.address(id.first_page()) as usize);
-        HEAP.end_collapse(id, result, took);
+        let at = |id: HugePageId| HEAP.address(id.first_page()) as usize;
+        if let Some(id) = HEAP.begin_refill() {
+            let (result, took) = collapse(at(id));
+            HEAP.end_collapse(id, result, took);
+            return result.is_ok();
+        }
+        let Some(id) = HEAP.begin_clear() else { return false };
+        let (result, took) = timed(|| thp::populate(at(id), HugePages(1).bytes().0));
+        HEAP.end_clear(id, result, took);
         result.is_ok()
     }
 
@@ -92,10 +98,14 @@ impl Tended for Here {
 
 /// Collapses a hugepage without the heap's lock: it can take milliseconds.
 fn collapse(at: usize) -> (Result<(), CollapseError>, Took) {
-    // Real time: the cost of collapses bounds their number.
+    timed(|| thp::collapse(at, HugePages(1).bytes().0))
+}
+
+/// In real time: the cost of such acts bounds their number.
+fn timed<T>(act: impl FnOnce() -> T) -> (T, Took) {
     let now = || (if thp::may_ask() { processor_ns() } else { precise_ns() }, precise_ns());
     let start = now();
-    let result = thp::collapse(at, HugePages(1).bytes().0);
+    let result = act();
     let end = now();
     (result, Took { processor_ns: end.0.saturating_sub(start.0), wall_ns: end.1.saturating_sub(start.1) })
 }

@@ -291,9 +291,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let granted = self.granted();
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
         let mut kind = span;
-        if taken.missing.0 > 0 {
-            kind.later = self.begins_small(len, span.fills_up);
-        }
+        kind.later = self.begins_small(len, span.fills_up);
         self.back_new(granted, (taken.first, len), kind);
         self.note_taken(taken.missing);
         Ok(taken.first)
@@ -301,8 +299,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     /// Whether hugepages without memory begin on small pages. Growth by several at once is fast.
     fn begins_small(&mut self, len: HugePages, dense: bool) -> bool {
-        let now = self.clock.now_ns();
-        if len.0 == 1 { self.growth.begins_small(dense, now) } else { self.growth.is_paused() }
+        if len.0 > 1 {
+            return self.growth.is_paused();
+        }
+        let (now, demand) = (self.clock.now_ns(), self.in_demand());
+        self.growth.begins_small(if dense { Density::Dense } else { Density::Sparse }, demand, now)
     }
 
     /// Advises hugepages taken for a span; `granted` was the grant before.

@@ -81,7 +81,7 @@ pub(crate) enum Chore {
     Later = 16,
     /// Wake the thread, which sleeps until the heap is used.
     Wake = 8,
-    /// Wake the thread to refill broken hugepages.
+    /// Wake the thread to refill or clear hugepages.
     Refill = 64,
     /// Check the limits: usage left the watermark band.
     Limits = 4,
@@ -110,7 +110,7 @@ pub(crate) trait Tended {
     fn tick(&self) -> (bool, Pages);
     /// Collapses a hugepage, a round's first if `is_first`: whether it succeeded, may go on.
     fn collapse(&self, is_first: bool) -> (bool, bool);
-    /// Refills a broken hugepage for a rise; whether to try another.
+    /// Refills a broken hugepage for a rise, or clears one ahead of growth; whether to try another.
     fn refill(&self) -> bool;
     /// Whether the thread collapses hugepages from now on. Takes the page heap's lock.
     fn set_helped(&self, helped: bool);
@@ -159,7 +159,7 @@ pub(crate) struct Background<C, T> {
     /// Rounds in requests, in a row, that had no collapse left.
     full_rounds: AtomicU32,
     asleep: AtomicBool,
-    /// The thread was woken to refill hugepages, and is not done.
+    /// The thread was woken to refill or clear hugepages, and is not done.
     refills: AtomicBool,
     /// The process was not alone before the thread's last start: it stays.
     stays: AtomicBool,
@@ -239,7 +239,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// A rise wants hugepages refilled; under the page heap's lock.
+    /// Growth wants hugepages refilled or cleared; under the page heap's lock.
     #[inline]
     pub(crate) fn want_refill(&self) {
         if !self.refills.load(Relaxed) && self.life.is_running() {
@@ -428,7 +428,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         !self.sleep_on(rounds.used, most, heap)
     }
 
-    /// Rests a second, and refills hugepages for rises meanwhile; `false` to end.
+    /// Rests a second, and refills or clears hugepages for growth meanwhile; `false` to end.
     fn rest_and_refill(&self, heap: &impl Tended) -> bool {
         let end_ns = self.clock.now_ns() + BUSY_S * SECOND_NS;
         let mut left_ns = BUSY_S * SECOND_NS;

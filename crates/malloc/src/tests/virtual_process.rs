@@ -46,7 +46,7 @@ impl Hooks for Reports {
         match event {
             Event::LimitPassed => p.background.want(Chore::Limits),
             Event::MappingKept => p.background.want_thread(),
-            Event::RefillDue => p.background.want_refill(),
+            Event::Grows => p.background.want_refill(),
             _ => {}
         }
         0
@@ -227,7 +227,11 @@ impl Tended for Process {
         (true, self.heap.end_collapse(id, Ok(()), Took::busy(1_000_000)))
     }
     fn refill(&self) -> bool {
-        let Some(id) = self.heap.begin_refill() else { return false };
+        let Some(id) = self.heap.begin_refill() else {
+            let cleared = self.heap.begin_clear();
+            cleared.into_iter().for_each(|id| self.heap.end_clear(id, Ok(()), Took::default()));
+            return cleared.is_some();
+        };
         self.collapses.set(self.collapses.get() + 1);
         self.heap.end_collapse(id, Ok(()), Took::busy(200_000))
     }

@@ -3,7 +3,7 @@
 //! collapse.
 
 use super::Temeraire;
-use crate::backing::HugeBacking;
+use crate::backing::{HugeBacking, Use};
 use crate::collapse::{Candidate, Search, Took};
 use crate::filler::Filler;
 use crate::fit::Fit;
@@ -13,7 +13,7 @@ use crate::placement::Placement;
 use crate::region::Regions;
 use crate::release::{Breaking, Release, STEP, Tick, TooMuch};
 use crate::tracker::{Place, Tracker, Trackers};
-use craton_base::{Advice, Clock, CollapseError, Floor, Geometry, HugePageId, HugePages, PageRange, Pages};
+use craton_base::{Advice, Clock, CollapseError, Floor, Geometry, HugePageId, HugePages, NoMemory, PageRange, Pages};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
     pub(super) fn tick(&mut self) -> Tick {
@@ -236,6 +236,48 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.growth.refilled(Pages(missing));
         self.backing.begin_collapse(&mut self.trackers, &mut self.floor, id);
         Some(id)
+    }
+
+    /// Puts a hugepage that is about to be cleared into the cache, unless one waits there.
+    pub(super) fn begin_clear(&mut self) -> Option<HugePageId> {
+        let due = self.growth.clears() && self.free_backed_hugepages() == HugePages(0);
+        self.growth.end_clears();
+        if !due || self.growth.is_paused() || self.cache_limit() == HugePages(0) {
+            return None;
+        }
+        let (granted, one) = (self.granted(), HugePages(1));
+        let taken = self.cache.take_unbacked(&mut self.trackers, &mut self.floor, one, one);
+        self.follow_grant(granted);
+        let (id, demand) = (taken.ok()?, self.in_demand());
+        let slabs = Use { pages: Pages(1), fills_up: true, later: false };
+        self.backing.ask(&mut self.trackers, &mut self.floor, (id, one), slabs, demand);
+        let t = &mut self.trackers[id.0 as usize];
+        if t.collapsing || !self.backing.will_be_huge(id, t) {
+            self.cache.put_unbacked(&mut self.trackers, id, one);
+            return None;
+        }
+        t.reset();
+        t.intact = true;
+        self.cache.put(&mut self.trackers, id, one);
+        Some(id)
+    }
+
+    pub(super) fn end_clear(&mut self, id: HugePageId, result: Result<(), NoMemory>, took: Took) {
+        if took.processor_ns >= SLOW_NS {
+            self.growth.pause(self.clock.now_ns());
+        }
+        let one = HugePages(1);
+        match self.trackers[id.0 as usize].place {
+            Place::Cached if result.is_err() => {
+                self.cache.take_at(&mut self.trackers, id, one);
+                let _ = self.floor.unback(G::range(id));
+                self.trackers[id.0 as usize].unbacked();
+                self.cache.put_unbacked(&mut self.trackers, id, one);
+            }
+            // It was released meanwhile.
+            Place::Unbacked => _ = self.floor.unback(G::range(id)),
+            _ => {}
+        }
     }
 
     pub(super) fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {

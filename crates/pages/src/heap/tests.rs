@@ -6,7 +6,7 @@ use crate::release::Breaking;
 use crate::testing::{Counting, trackers};
 use crate::{PageHeapExt, Took};
 use core::cell::Cell;
-use craton_base::{Advice, CollapseError, HugePageId, PageId};
+use craton_base::{Advice, CollapseError, Huge2M, HugePageId, NoMemory, PageId};
 use std::rc::Rc;
 use std::vec::Vec;
 
@@ -382,4 +382,67 @@ fn a_failed_refill_ends_those_of_the_tick() {
     heap.tick_step();
     (0..64).for_each(|_| _ = take(&mut heap, 32));
     assert!(heap.begin_refill().is_some());
+}
+
+/// A large heap that grows by a hugepage of slabs each 50 ms.
+fn growing() -> (Heap, Rc<Cell<u64>>) {
+    let (mut heap, now) = helped();
+    for _ in 0..32 {
+        now.set(now.get() + 50_000_000);
+        grow(&mut heap);
+    }
+    assert!(heap.growth.clears());
+    (heap, now)
+}
+
+#[test]
+fn a_hugepage_cleared_ahead_serves_the_next_slabs_whole_and_zeroed() {
+    let (mut heap, now) = growing();
+    let before = heap.backed();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.check().unwrap();
+    assert_eq!((heap.begin_clear(), heap.growth.clears(), heap.backed()), (None, false, HugePages(before.0 + 1)));
+    heap.end_clear(id, Ok(()), Took::default());
+    now.set(now.get() + 50_000_000);
+    let span = heap.alloc(Pages(8), Pages(1), Density::Dense).expect("room");
+    assert_eq!((span.range.first.hugepage(), span.zeroed), (id, true));
+    assert!(heap.trackers[id.0 as usize].intact && heap.growth.clears());
+    let next = heap.begin_clear().expect("the next");
+    heap.end_clear(next, Ok(()), Took::default());
+    heap.growth.begins_small(Density::Dense, HugePages(64), now.get() + 50_000_000);
+    assert_eq!((heap.growth.clears(), heap.begin_clear()), (true, None), "one waits");
+}
+
+#[test]
+fn a_failed_or_useless_clear_leaves_no_memory() {
+    let (mut heap, _) = growing();
+    let before = heap.backed();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.floor.unbacked.clear();
+    heap.end_clear(id, Err(NoMemory), Took::default());
+    heap.check().unwrap();
+    assert_eq!((heap.backed(), heap.floor.unbacked.as_slice()), (before, &[Huge2M::range(id)][..]));
+    let (mut heap, _) = growing();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.release_all(Breaking::Never);
+    heap.floor.unbacked.clear();
+    heap.end_clear(id, Ok(()), Took::default());
+    heap.check().unwrap();
+    assert_eq!(heap.floor.unbacked, [Huge2M::range(id)], "it was released before it was cleared");
+}
+
+#[test]
+fn a_slow_clear_pauses_and_nothing_is_cleared_where_hugepages_are_not_wanted() {
+    let (mut heap, now) = growing();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.end_clear(id, Ok(()), Took::busy(SLOW_NS));
+    assert!(heap.is_paused());
+    (0..2).for_each(|_| _ = grow(&mut heap));
+    now.set(now.get() + 50_000_000);
+    grow(&mut heap);
+    assert_eq!((heap.growth.clears(), heap.begin_clear()), (true, None));
+    let (mut heap, _) = growing();
+    heap.set_backing(HugeBacking::NEVER);
+    assert_eq!(heap.begin_clear(), None);
+    heap.check().unwrap();
 }

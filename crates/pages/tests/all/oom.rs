@@ -17,7 +17,7 @@ struct Script {
 }
 
 /// What the background does, with requests in between.
-const BACKGROUND: [Op; 13] = [
+const BACKGROUND: [Op; 15] = [
     Op::Helped(true),
     Op::Wait { ns: 1 << 31 },
     Op::Tick,
@@ -28,6 +28,8 @@ const BACKGROUND: [Op; 13] = [
     Op::EndCollapse { error: None, took_ns: 0 },
     Op::EndCollapse { error: Some(CollapseError::Busy), took_ns: 0 },
     Op::alloc(2048, 1),
+    Op::Clear { fails: false },
+    Op::Clear { fails: true },
     Op::BeginRefill,
     Op::EndCollapse { error: None, took_ns: 0 },
     Op::Tick,

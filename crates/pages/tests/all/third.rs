@@ -106,6 +106,7 @@ impl<F: Floor> PageHeap for FirstFit<F> {
             released_total: 0,
             collapses: CollapseStats::default(),
             refill_due: Pages(0),
+            clear_due: false,
         }
     }
 

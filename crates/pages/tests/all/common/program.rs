@@ -64,6 +64,7 @@ pub enum Instruction {
     BeginCollapse,
     EndCollapse { error: u8, ms: u8 },
     BeginRefill,
+    Clear { fails: bool },
     Helped(bool),
     NoteSlow,
     Misuse { page: u32, len: u16 },
@@ -168,6 +169,7 @@ impl<G: Geometry> World<G> {
                 Op::EndCollapse { error, took_ns: u64::from(ms) * 1_000_000 }
             }
             Instruction::BeginRefill => Op::BeginRefill,
+            Instruction::Clear { fails } => Op::Clear { fails },
             Instruction::Helped(helped) => Op::Helped(helped),
             Instruction::NoteSlow => Op::NoteSlow,
             Instruction::Misuse { page, len } => Op::Misuse { page, len: len.into() },
