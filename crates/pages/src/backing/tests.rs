@@ -115,6 +115,24 @@ fn ranges_of_hugepages_on_small_pages_are_counted() {
 }
 
 #[test]
+fn one_call_leaves_unused_hugepages_behind_small_too() {
+    let mut w = World::new(1);
+    (0..16).for_each(|i| w.trackers[i].place = Place::Unbacked);
+    w.trackers[14].guarded = true;
+    let small = |w: &World| (0..16).filter(|i| w.trackers[*i].small).collect::<Vec<_>>();
+    w.take_unsure(2);
+    assert_eq!(w.floor.advised.pop(), Some((Huge64K::run(HugePageId(2), HugePages(8)), Advice::Small)));
+    let before = w.floor.advised.len();
+    (3..10).for_each(|id| w.take_unsure(id));
+    assert_eq!((w.floor.advised.len(), small(&w)), (before, (2..10).collect()), "no more calls");
+    w.take_unsure(10);
+    assert_eq!(w.floor.advised.pop(), Some((Huge64K::run(HugePageId(10), HugePages(4)), Advice::Small)));
+    w.expect(12, 1, 1);
+    assert_eq!(w.floor.advised.pop(), Some((Huge64K::range(HugePageId(12)), Advice::Huge)));
+    assert_eq!((w.trackers[12].intact, w.backing.small), (true, 11));
+}
+
+#[test]
 fn a_collapse_ends_the_stay_on_small_pages() {
     let mut w = World::new(0);
     w.backing.wanted.from = HugePageId(1);
