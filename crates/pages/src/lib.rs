@@ -12,6 +12,7 @@
 //! §4.5  region          spans across hugepages
 //! §4.6  release         how much goes back, when   demand       how much may not
 //! later backing         hugepages of the machine   collapse     and those made afterwards
+//! later growth          those made ahead of need
 //! all   tracker         the record of a hugepage
 //! ```
 //! Differences: boundary tags and size bins instead of a treap, since the trackers exist anyway;

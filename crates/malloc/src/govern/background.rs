@@ -5,7 +5,8 @@
 //! more thread as soon as its heap grows, since a free may not start one; it also works while the
 //! program sleeps. A program without threads runs rounds in its slow paths: a second thread would
 //! slow the C library down, endanger `fork` and break `unshare`. It gets the thread only while
-//! [much](is_much) memory is free, which would stay if it slept.
+//! [much](is_much) memory is free, which would stay if it slept. Between its rounds the thread
+//! refills broken hugepages and clears new ones ahead of growth, which wakes it.
 //!
 //! **Bound.** With the thread, memory that was not wanted for [`DEMAND_S`] is back with the system
 //! 10 s after its last use. In a program whose threads began after its heap had grown, a free that
@@ -425,26 +426,37 @@ impl<C: Clock, T: Helper> Background<C, T> {
             return self.rest_and_refill(heap);
         }
         let most = if heap.is_settled() { None } else { Some(IDLE_S * SECOND_NS) };
-        !self.sleep_on(rounds.used, most, heap)
+        let ended = self.sleep_on(rounds.used, most, heap);
+        // Growth may have woken it.
+        self.refill(heap);
+        !ended
     }
 
     /// Rests a second, and refills or clears hugepages for growth meanwhile; `false` to end.
     fn rest_and_refill(&self, heap: &impl Tended) -> bool {
+        self.refill(heap);
         let end_ns = self.clock.now_ns() + BUSY_S * SECOND_NS;
         let mut left_ns = BUSY_S * SECOND_NS;
-        while left_ns > 0 {
+        let mut asked = true;
+        while asked && left_ns > 0 {
             if self.thread.sleep(Some(left_ns)) {
                 return false;
             }
-            if !self.refills.load(Relaxed) {
-                break;
-            }
-            while !self.thread.is_rung() && heap.refill() {}
-            // A request that still saw `true` is followed by others while the rise goes on.
-            self.refills.store(false, Relaxed);
+            asked = self.refill(heap);
             left_ns = end_ns.saturating_sub(self.clock.now_ns());
         }
         true
+    }
+
+    /// Refills or clears what growth asks for; whether it asked.
+    fn refill(&self, heap: &impl Tended) -> bool {
+        let asked = self.refills.load(Relaxed);
+        if asked {
+            while !self.thread.is_rung() && heap.refill() {}
+            // A request that still saw `true` is followed by others while growth goes on.
+            self.refills.store(false, Relaxed);
+        }
+        asked
     }
 
     /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to end.
