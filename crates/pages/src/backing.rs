@@ -208,6 +208,11 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
+    /// Whether hugepages of such spans are expected to fill.
+    pub(crate) fn trusts(&self, span: Use) -> bool {
+        span.fills_up || self.trust.has(span.pages)
+    }
+
     /// Asks for hugepages where a span begins to use memory, or leaves it on small pages.
     pub(crate) fn ask(
         &mut self,

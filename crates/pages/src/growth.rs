@@ -5,7 +5,7 @@
 //! hugepages later:
 //! ```text
 //! first of a rise   the hugepage begins on small pages, for a collapse by the thread
-//! slow growth       the thread clears one hugepage ahead of slabs; it waits in the cache
+//! slow growth       the thread clears one hugepage ahead, which waits in the cache
 //! fast growth       whole hugepages: small pages cost four times the processor time
 //! slow faults       a pause: none are asked for
 //! ```
@@ -17,12 +17,10 @@
 //!
 //! **Failure.** A failed refill ends those of this tick.
 
-use craton_base::{Density, HugePages, Pages};
+use craton_base::{HugePages, Pages};
 
-/// Dense hugepages that last so long begin on small pages, if none waits; sparse ones, ahead of
-/// which none is cleared, five times as long: collapses cost 1 % of a processor.
+/// Growth of which a hugepage lasts so long begins on small pages, if none waits.
 const SLOW_GROWTH_NS: u64 = 20_000_000;
-const SLOW_SPARSE_NS: u64 = 5 * SLOW_GROWTH_NS;
 /// One is cleared ahead while a hugepage lasts between these: waking the thread costs 5 µs.
 const CLEAR_NS: core::ops::Range<u64> = 4_000_000..1_000_000_000;
 /// Hugepages in use from which one is cleared ahead: 3 %.
@@ -38,8 +36,8 @@ const RISE: u32 = 1024;
 pub(crate) struct Growth {
     /// A thread collapses hugepages.
     helped: bool,
-    /// When sparse and dense spans last took a hugepage without memory.
-    last_ns: [u64; 2],
+    /// When spans that will fill one last took a hugepage.
+    last_ns: u64,
     /// 0 outside pauses.
     pause_end_ns: u64,
     last_pause_ns: u64,
@@ -54,7 +52,7 @@ pub(crate) struct Growth {
 impl Growth {
     /// None yet; all zeros.
     pub(crate) const NONE: Self =
-        Self { helped: false, last_ns: [0; 2], pause_end_ns: 0, last_pause_ns: 0, low: 0, refilled: 0, clears: false };
+        Self { helped: false, last_ns: 0, pause_end_ns: 0, last_pause_ns: 0, low: 0, refilled: 0, clears: false };
 
     pub(crate) fn set_helped(&mut self, helped: bool) {
         self.helped = helped;
@@ -64,14 +62,12 @@ impl Growth {
         self.pause_end_ns > 0
     }
 
-    /// Notes that a hugepage was taken for spans of a kind; whether it begins on small pages if it
-    /// has no memory. `demand` hugepages are in use.
-    pub(crate) fn begins_small(&mut self, kind: Density, demand: HugePages, now_ns: u64) -> bool {
-        let is_dense = kind == Density::Dense;
-        let lasted_ns = now_ns - core::mem::replace(&mut self.last_ns[usize::from(is_dense)], now_ns);
-        self.clears |= self.helped && is_dense && demand >= CLEAR_FROM && CLEAR_NS.contains(&lasted_ns);
-        let slow_ns = if is_dense { SLOW_GROWTH_NS } else { SLOW_SPARSE_NS };
-        self.is_paused() || self.helped && lasted_ns >= slow_ns
+    /// Notes that a hugepage was taken for spans that will fill it; whether it begins on small pages
+    /// if it has no memory. `demand` hugepages are in use.
+    pub(crate) fn begins_small(&mut self, demand: HugePages, now_ns: u64) -> bool {
+        let lasted_ns = now_ns - core::mem::replace(&mut self.last_ns, now_ns);
+        self.clears |= self.helped && demand >= CLEAR_FROM && CLEAR_NS.contains(&lasted_ns);
+        self.is_paused() || self.helped && lasted_ns >= SLOW_GROWTH_NS
     }
 
     /// Whether a hugepage should be cleared ahead.

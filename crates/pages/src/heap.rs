@@ -291,19 +291,19 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let granted = self.granted();
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
         let mut kind = span;
-        kind.later = self.begins_small(len, span.fills_up);
+        kind.later = self.begins_small(len, span);
         self.back_new(granted, (taken.first, len), kind);
         self.note_taken(taken.missing);
         Ok(taken.first)
     }
 
     /// Whether hugepages without memory begin on small pages. Growth by several at once is fast.
-    fn begins_small(&mut self, len: HugePages, dense: bool) -> bool {
-        if len.0 > 1 {
+    fn begins_small(&mut self, len: HugePages, span: Use) -> bool {
+        if len.0 > 1 || !self.backing.trusts(span) {
             return self.growth.is_paused();
         }
         let (now, demand) = (self.clock.now_ns(), self.in_demand());
-        self.growth.begins_small(if dense { Density::Dense } else { Density::Sparse }, demand, now)
+        self.growth.begins_small(demand, now)
     }
 
     /// Advises hugepages taken for a span; `granted` was the grant before.

@@ -15,26 +15,19 @@ fn helped() -> Growth {
 #[test]
 fn slow_growth_begins_on_small_pages_and_fast_growth_does_not() {
     let mut growth = helped();
-    assert!(growth.begins_small(Density::Dense, MANY, SECOND), "the first of a burst");
-    assert!(
-        !growth.begins_small(Density::Dense, MANY, SECOND + 2 * MS)
-            && !growth.begins_small(Density::Dense, MANY, SECOND + 21 * MS)
-    );
-    assert!(growth.begins_small(Density::Dense, MANY, SECOND + 41 * MS));
-    assert!(growth.begins_small(Density::Sparse, MANY, SECOND + 42 * MS), "sparse spans have their own pace");
-    assert!(!growth.begins_small(Density::Sparse, MANY, SECOND + 43 * MS));
-    assert!(!growth.begins_small(Density::Sparse, MANY, SECOND + 142 * MS), "and none is cleared ahead of them");
-    assert!(growth.begins_small(Density::Sparse, MANY, SECOND + 242 * MS));
+    assert!(growth.begins_small(MANY, SECOND), "the first of a burst");
+    assert!(!growth.begins_small(MANY, SECOND + 2 * MS) && !growth.begins_small(MANY, SECOND + 21 * MS));
+    assert!(growth.begins_small(MANY, SECOND + 41 * MS));
 }
 
 #[test]
 fn nothing_begins_on_small_pages_where_no_thread_would_collapse_it() {
     let mut growth = Growth::NONE;
-    assert!(!growth.begins_small(Density::Dense, MANY, SECOND));
+    assert!(!growth.begins_small(MANY, SECOND));
     growth.set_helped(true);
-    assert!(growth.begins_small(Density::Dense, MANY, 2 * SECOND));
+    assert!(growth.begins_small(MANY, 2 * SECOND));
     growth.set_helped(false);
-    assert!(!growth.begins_small(Density::Dense, MANY, 3 * SECOND));
+    assert!(!growth.begins_small(MANY, 3 * SECOND));
 }
 
 #[test]
@@ -46,7 +39,7 @@ fn pauses_double_up_to_a_minute_and_are_forgotten() {
         growth.pause(now);
         let start = now;
         while growth.is_paused() {
-            assert!(growth.begins_small(Density::Dense, MANY, now), "however fast");
+            assert!(growth.begins_small(MANY, now), "however fast");
             // Another slow fault does not prolong it.
             growth.pause(now);
             now += SECOND / 2;
@@ -55,7 +48,7 @@ fn pauses_double_up_to_a_minute_and_are_forgotten() {
         lengths.push((now - start) / SECOND);
     }
     assert_eq!(lengths, [1, 2, 4, 8, 16, 32, 64, 64]);
-    assert!(!growth.begins_small(Density::Dense, MANY, now));
+    assert!(!growth.begins_small(MANY, now));
     (0..60).for_each(|_| growth.tick(0, now));
     growth.pause(now);
     growth.tick(0, now + SECOND);
@@ -81,20 +74,19 @@ fn a_rise_refills_as_much_as_it_has_taken() {
 
 #[test]
 fn one_is_cleared_ahead_of_slow_growth_of_a_large_heap() {
-    let cleared = |lasted_ns: u64, kind, demand, is_helped| {
+    let cleared = |lasted_ns: u64, demand, is_helped| {
         let mut growth = Growth::NONE;
         growth.set_helped(is_helped);
-        growth.begins_small(kind, demand, 5 * SECOND);
+        growth.begins_small(demand, 5 * SECOND);
         assert!(!growth.clears(), "a first one may be the last");
-        growth.begins_small(kind, demand, 5 * SECOND + lasted_ns);
+        growth.begins_small(demand, 5 * SECOND + lasted_ns);
         let clears = growth.clears();
         growth.end_clears();
         assert!(!growth.clears());
         clears
     };
-    assert!(cleared(4 * MS, Density::Dense, MANY, true) && cleared(999 * MS, Density::Dense, MANY, true));
-    assert!(!cleared(3 * MS, Density::Dense, MANY, true), "fast");
-    assert!(!cleared(SECOND, Density::Dense, MANY, true), "it may have ended");
-    assert!(!cleared(50 * MS, Density::Sparse, MANY, true) && !cleared(50 * MS, Density::Dense, HugePages(31), true));
-    assert!(!cleared(50 * MS, Density::Dense, MANY, false), "by whom");
+    assert!(cleared(4 * MS, MANY, true) && cleared(999 * MS, MANY, true));
+    assert!(!cleared(3 * MS, MANY, true), "fast");
+    assert!(!cleared(SECOND, MANY, true), "it may have ended");
+    assert!(!cleared(50 * MS, HugePages(31), true) && !cleared(50 * MS, MANY, false));
 }

@@ -409,7 +409,7 @@ fn a_hugepage_cleared_ahead_serves_the_next_slabs_whole_and_zeroed() {
     assert!(heap.trackers[id.0 as usize].intact && heap.growth.clears());
     let next = heap.begin_clear().expect("the next");
     heap.end_clear(next, Ok(()), Took::default());
-    heap.growth.begins_small(Density::Dense, HugePages(64), now.get() + 50_000_000);
+    heap.growth.begins_small(HugePages(64), now.get() + 50_000_000);
     assert_eq!((heap.growth.clears(), heap.begin_clear()), (true, None), "one waits");
 }
 

@@ -273,7 +273,7 @@ fn nothing_is_refilled_without_a_thread_or_near_a_limit() {
     p.heap.gate.set(Some(used + (1 << 20)), None);
     let collapses = p.collapses.get();
     *p.thread.meanwhile.borrow_mut() = Some(Box::new(move || {
-        p.heap.gate.set(Some(used + MUCH_FREE as u64 / 4 + (6 << 20)), None);
+        p.heap.gate.set(Some(used + MUCH_FREE / 4 + (6 << 20)), None);
         p.fill(MUCH_FREE / 4);
         p.go_on();
     }));
