@@ -37,6 +37,10 @@ pub trait Machine {
 
     fn page_size(&self) -> usize;
 
+    /// Writes a zero to memory of the caller's that reads as zeros: the processor time of the fault,
+    /// or 0 if unknown.
+    fn touch(&self, at: usize) -> u64;
+
     /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
     fn resident(&self, at: usize, bytes: usize) -> usize;
 

@@ -10,7 +10,7 @@ use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, CollapseError, HugePageId, Mappings, PAGE_SHIFT, Pages, Platform};
+use craton_base::{Clock, CollapseError, HugePageId, Mappings, NoMemory, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
 /// Pages released in one call from hugepages in use: a system call each, 2 ms.
@@ -74,6 +74,31 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let id = pages.begin_collapse();
         self.collapsing.store(id.map_or(0, |id| id.0 + 1), Relaxed);
         id
+    }
+
+    /// A broken hugepage that a rise will refill, to be collapsed as by [`Heap::begin_collapse`].
+    pub fn begin_refill(&self) -> Option<HugePageId> {
+        let mut pages = self.pages.lock();
+        let id = if self.is_near_limit(&pages) { None } else { pages.begin_refill() };
+        self.collapsing.store(id.map_or(0, |id| id.0 + 1), Relaxed);
+        id
+    }
+
+    /// A hugepage to clear ahead of growth; [`Heap::end_clear`] must follow.
+    pub fn begin_clear(&self) -> Option<HugePageId> {
+        // Not published: that would count as a use of the heap.
+        let mut pages = self.pages.lock();
+        if self.is_near_limit(&pages) { None } else { pages.begin_clear() }
+    }
+
+    /// Records a clear's result and time.
+    pub fn end_clear(&self, id: HugePageId, result: Result<(), NoMemory>, took: Took) {
+        self.lock_pages().end_clear(id, result, took);
+    }
+
+    /// Whether a thread collapses hugepages from now on.
+    pub fn set_helped(&self, helped: bool) {
+        self.pages.lock().set_helped(helped);
     }
 
     /// Records a collapse's result; whether to try another in this round.
@@ -161,6 +186,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// In a fork's child: ends a collapse that another thread of the parent ran.
     pub fn forked(&self) {
+        self.set_helped(false);
         if let Some(id) = self.collapsing.load(Relaxed).checked_sub(1) {
             self.end_collapse(HugePageId(id), Err(CollapseError::Again), Took::default());
         }

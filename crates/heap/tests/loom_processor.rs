@@ -89,6 +89,10 @@ mod mapping {
             super::PAGE
         }
 
+        fn touch(&self, _: usize) -> u64 {
+            0
+        }
+
         fn resident(&self, _: usize, _: usize) -> usize {
             0
         }

@@ -1,6 +1,6 @@
 //! Linux as one type: the region's floor, mappings apart from it, and the machine.
 
-use crate::{Region, mapping, process, thp};
+use crate::{Region, mapping, process, processor_ns, thp};
 use craton_base::{Machine, Mappings, Platform};
 
 /// The system that the process runs on. Stateless.
@@ -52,6 +52,15 @@ impl Machine for Linux {
 
     fn page_size(&self) -> usize {
         process::page_size()
+    }
+
+    fn touch(&self, at: usize) -> u64 {
+        if !thp::may_ask() {
+            return 0;
+        }
+        let start = processor_ns();
+        mapping::touch(at);
+        processor_ns().saturating_sub(start)
     }
 
     fn resident(&self, at: usize, bytes: usize) -> usize {

@@ -9,7 +9,7 @@ use crate::pagemap::Pagemap;
 use crate::process;
 use crate::small_file::{PathText, read_start};
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use craton_base::CollapseError;
+use craton_base::{CollapseError, NoMemory};
 
 const MODE: &[u8] = b"/sys/kernel/mm/transparent_hugepage/enabled";
 
@@ -79,6 +79,15 @@ pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
         libc::EAGAIN | libc::EINTR => Err(CollapseError::Again),
         _ => Err(CollapseError::Unsupported),
     }
+}
+
+/// Backs a range of the caller's whole pages now, from Linux 5.14 on. *Refused:* a part may be.
+pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
+    let saved = process::errno();
+    // SAFETY: contents survive, whatever the memory's owner; unmapped ranges are refused.
+    let refused = unsafe { libc::madvise(at as *mut _, len, libc::MADV_POPULATE_WRITE) } != 0;
+    process::set_errno(saved);
+    if refused { Err(NoMemory) } else { Ok(()) }
 }
 
 const MADV_COLLAPSE: i32 = 25;

@@ -81,7 +81,7 @@ impl Trust {
     };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
-        &mut self.lengths[(pages.0.max(1).ilog2() as usize).min(LENGTHS - 1)]
+        &mut self.lengths[place(pages)]
     }
 
     /// Looks at the pending hugepages of a length.
@@ -114,10 +114,15 @@ impl Trust {
         }
     }
 
+    /// Whether memory of a length is expected to fill.
+    pub(crate) fn has(&self, pages: Pages) -> bool {
+        self.lengths[place(pages)].is_trusted()
+    }
+
     /// Chooses for the next memory of a length; now and then it is a probe.
     pub fn decide(&mut self, pages: Pages) -> Choice {
         let length = self.of(pages);
-        if length.dense < length.needed.max(NEEDED) {
+        if !length.is_trusted() {
             return Choice::Small;
         }
         length.until_probe = length.until_probe.saturating_sub(1);
@@ -134,6 +139,17 @@ impl Trust {
         pending.rotate_right(1);
         pending[0] = Pending { id: id.0 + 1, looks: 0 };
     }
+}
+
+impl Length {
+    fn is_trusted(&self) -> bool {
+        self.dense >= self.needed.max(NEEDED)
+    }
+}
+
+/// A length's place in the table.
+fn place(pages: Pages) -> usize {
+    (pages.0.max(1).ilog2() as usize).min(LENGTHS - 1)
 }
 
 impl Seen {

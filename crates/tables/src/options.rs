@@ -142,8 +142,9 @@ options! {
     Background background {
         form: Words(&["0", "inline", "1"]), default: "1", when: Live,
         refusal: "bad value (there are 0, inline and 1); ignored",
-        text: "who looks after a heap of more than 16 MiB: releases memory, and moves dense memory onto hugepages",
-        more: "`0`: nothing does. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
+        text: "who looks after a heap of more than 16 MiB: releases memory, and prepares hugepages",
+        more: "Dense memory is moved onto hugepages, and in slow growth the thread clears hugepages ahead of requests. \
+               `0`: nothing does. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
                that have threads, much free memory, or a large heap and a child made by fork."
     }
     Caches caches {
@@ -232,7 +233,8 @@ options! {
         text: "where the heap asks for transparent hugepages",
         more: "`auto`: in a heap of more than 16 MiB, under small objects before their first touch, and under larger \
                ones once earlier ones of their order of size were seen to be written nearly everywhere; what fills later \
-               is moved by the background work. `always`: everywhere, so that one byte written can cost 2 MiB. `never`: \
+               is moved by the background work. When clearing one took 10 ms none are asked for during the next second, then \
+               two, up to 64. `always`: everywhere, so that one byte written can cost 2 MiB. `never`: \
                nowhere. The same holds on a system that gives hugepages unasked."
     }
     ThreadCache thread_cache {

@@ -4,7 +4,7 @@ use super::world::{World, world};
 use crate::census::InFront;
 use crate::size_class;
 use craton_base::{CollapseError, HugePageId, HugePages, PageRange, Pages};
-use craton_pages::{Components, HugeBacking, PageHeapExt, Took};
+use craton_pages::{Components, HugeBacking, PageHeapExt, SLOW_NS, Took};
 use craton_sim::{Call, FaultRule, ThpMode};
 use std::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
@@ -272,4 +272,28 @@ fn statistics_show_where_spans_lie_what_is_kept_in_front_and_what_went_back() {
     assert_eq!((after.in_use, parts, census.large), (Pages(0), Components::default(), HugePages(0)));
     assert!(after.released_total >= before.released_total + 12 * 38 + 9 * 128);
     assert_eq!(w.heap.in_front(), InFront::default());
+}
+
+#[test]
+fn a_slow_first_touch_of_a_hugepage_stops_requests_for_more() {
+    let w = world(64, 0);
+    w.floor.sim().set_thp(ThpMode::Madvise);
+    w.heap.pages().set_backing(HugeBacking::ALWAYS);
+    let class = size_class::class_of(256);
+    let hugepages = |n: usize| _ = w.take_all(class, n * 8192);
+    let paused = || w.heap.pages.lock().is_paused();
+    hugepages(2);
+    assert!(!paused());
+    w.system.set_touch_ns(SLOW_NS - 1);
+    hugepages(2);
+    assert!(!paused(), "it takes that long where the host has to find the memory");
+    w.system.set_touch_ns(SLOW_NS);
+    w.take_all(size_class::class_of(64), 1);
+    assert!(!paused(), "a span within a hugepage is no first touch");
+    hugepages(2);
+    assert!(paused());
+    w.system.set_touch_ns(0);
+    w.clock.advance(2_000_000_000);
+    w.heap.tick();
+    assert!(!paused());
 }

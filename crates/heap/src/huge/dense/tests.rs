@@ -24,6 +24,10 @@ impl Machine for Memory {
         4096
     }
 
+    fn touch(&self, _at: usize) -> u64 {
+        0
+    }
+
     fn resident(&self, at: usize, _bytes: usize) -> usize {
         self.resident.get(&at).copied().unwrap_or(0)
     }
