@@ -7,7 +7,7 @@
 //! **Unsafe.** Returns transfer batches, and releases locks that a fork took.
 
 use crate::heap::Heap;
-use crate::hooks::Hooks;
+use crate::hooks::{Event, Hooks};
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, Mappings, NoMemory, PAGE_SHIFT, Pages, Platform};
@@ -24,7 +24,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The page heap's background work without collapses; also returns the pages in use.
     pub fn tick(&self) -> (Tick, Pages) {
-        self.report_refills();
+        self.report_counts();
         self.drain_transfers();
         self.drop_idle();
         self.search.tick();
@@ -171,9 +171,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Reports all refills to the hooks.
-    pub fn report_refills(&self) {
+    /// Reports all refills and large objects to the hooks.
+    pub fn report_counts(&self) {
         self.shards().iter().for_each(|shard| shard.counts.flush::<H>());
+        self.large.report_all(|objects| H::event(Event::LargeAllocs(objects)));
     }
 
     /// A class's partial and complete slabs.

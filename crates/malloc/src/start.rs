@@ -14,6 +14,7 @@ use crate::thread::nested;
 use core::sync::atomic::Ordering;
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
 use craton_heap::heap::Parts;
+use craton_heap::length::SpanLength;
 use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_os::thread::Key;
@@ -51,6 +52,7 @@ fn set_up_alone() -> Option<bool> {
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<PageRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SpanLength>() },
     ];
     let on_frames = PAGE_HEAP.wants_frames(in_environment);
     let fit = |wanted| if on_frames { page_heap::capacity(wanted) } else { wanted };
@@ -74,6 +76,8 @@ fn set_up_alone() -> Option<bool> {
         map: unsafe { PageMap::new(region.part(0) as *const _) },
         // SAFETY: likewise a zero record for each page; parts are aligned to machine pages.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
+        // SAFETY: likewise a zero length for each page.
+        lengths: unsafe { Table::new(region.part(3) as *mut _, capacity.pages().0 as usize) },
         // SAFETY: likewise a zero tracker for each hugepage.
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
