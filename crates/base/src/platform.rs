@@ -14,6 +14,10 @@ pub trait Mappings {
     /// Asks for hugepages under a range. *Contents:* survive.
     fn advise_huge(&self, at: usize, bytes: usize);
 
+    /// Where the system gives hugepages unasked: refuses them under a range, or takes that back.
+    /// *Contents:* survive.
+    fn refuse_huge(&self, at: usize, bytes: usize, refuse: bool);
+
     /// Grows a whole mapping, moving it only if allowed; returns its address. *Contents:* survive.
     /// *Refused:* unchanged.
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize>;
@@ -33,16 +37,15 @@ pub trait Machine {
 
     fn page_size(&self) -> usize;
 
+    /// Writes a zero to memory of the caller's that reads as zeros: the processor time of the fault,
+    /// or 0 if unknown.
+    fn touch(&self, at: usize) -> u64;
+
     /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
     fn resident(&self, at: usize, bytes: usize) -> usize;
 
     /// Those of them on hugepages; `None` if unknown.
     fn huge(&self, at: usize, bytes: usize) -> Option<usize>;
-
-    /// Whether new mappings may get hugepages without advice.
-    fn backs_unasked(&self) -> bool {
-        false
-    }
 }
 
 /// A floor with the rest of its system.

@@ -56,7 +56,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn is_better_apart(&self, size: usize) -> bool {
         let Some(pages) = Bytes(size).pages_up() else { return false };
         let sparse = self.pages.lock().is_better_apart(pages);
-        sparse && !self.system.backs_unasked() && {
+        sparse && {
             let table = self.huge.lock();
             table.len() < MOST_SPARSE && !table.is_dense(pages)
         }
@@ -160,15 +160,20 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
 
-    /// Asks for hugepages under a new mapping if such mappings were used densely.
+    /// Asks for hugepages under a new mapping if such mappings were used densely, else refuses them.
     fn back_new(&self, entry: Entry) {
         let from = match self.pages.lock().backing() {
             HugeBacking::NEVER => None,
             HugeBacking::ALWAYS => Some(entry.at),
             _ => self.huge.lock().worth(&self.system, entry),
         };
-        if let Some(from) = from.filter(|from| *from < entry.at + entry.bytes) {
-            self.system.advise_huge(from, entry.at + entry.bytes - from);
+        let end = entry.at + entry.bytes;
+        let from = from.unwrap_or(end).min(end);
+        if from > entry.at {
+            self.system.refuse_huge(entry.at, from - entry.at, true);
+        }
+        if from < end {
+            self.system.advise_huge(from, end - from);
         }
     }
 

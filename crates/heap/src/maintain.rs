@@ -10,7 +10,7 @@ use crate::heap::Heap;
 use crate::hooks::{Event, Hooks};
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, CollapseError, HugePageId, PAGE_SHIFT, Pages, Platform};
+use craton_base::{Clock, CollapseError, HugePageId, Mappings, NoMemory, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
 /// Pages released in one call from hugepages in use: a system call each, 2 ms.
@@ -42,7 +42,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Releases free memory that exceeds a sixteenth of the use: all whole hugepages of it, and of
+    /// Releases free memory that exceeds a 32nd of the use: all whole hugepages of it, and of
     /// others [`BROKEN_NOW`]. For a process that may sleep after this call. Returns the pages.
     pub fn release_now(&self) -> u64 {
         let (mut broken, mut all) = (Pages(0), 0);
@@ -77,6 +77,31 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         id
     }
 
+    /// A broken hugepage that a rise will refill, to be collapsed as by [`Heap::begin_collapse`].
+    pub fn begin_refill(&self) -> Option<HugePageId> {
+        let mut pages = self.pages.lock();
+        let id = if self.is_near_limit(&pages) { None } else { pages.begin_refill() };
+        self.collapsing.store(id.map_or(0, |id| id.0 + 1), Relaxed);
+        id
+    }
+
+    /// A hugepage to clear ahead of growth; [`Heap::end_clear`] must follow.
+    pub fn begin_clear(&self) -> Option<HugePageId> {
+        // Not published: that would count as a use of the heap.
+        let mut pages = self.pages.lock();
+        if self.is_near_limit(&pages) { None } else { pages.begin_clear() }
+    }
+
+    /// Records a clear's result and time.
+    pub fn end_clear(&self, id: HugePageId, result: Result<(), NoMemory>, took: Took) {
+        self.lock_pages().end_clear(id, result, took);
+    }
+
+    /// Whether a thread collapses hugepages from now on.
+    pub fn set_helped(&self, helped: bool) {
+        self.pages.lock().set_helped(helped);
+    }
+
     /// Records a collapse's result; whether to try another in this round.
     pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         let mut pages = self.lock_pages();
@@ -86,7 +111,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The next hugepage of a huge object that is worth a collapse: its address.
     pub fn next_dense_mapping(&self) -> Option<usize> {
-        if self.backs_huge() { self.huge.lock().next_dense(&self.system) } else { None }
+        if !self.backs_huge() {
+            return None;
+        }
+        let mut table = self.huge.lock();
+        let (entry, at) = table.next_dense(&self.system)?;
+        self.system.refuse_huge(entry.at, entry.bytes, false);
+        Some(at)
     }
 
     /// Counts a collapse of a huge object's hugepage; whether to try another in this round.
@@ -157,6 +188,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// In a fork's child: ends a collapse that another thread of the parent ran.
     pub fn forked(&self) {
+        self.set_helped(false);
         if let Some(id) = self.collapsing.load(Relaxed).checked_sub(1) {
             self.end_collapse(HugePageId(id), Err(CollapseError::Again), Took::default());
         }

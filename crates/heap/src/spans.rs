@@ -23,10 +23,11 @@ use crate::size_class;
 use core::ops::{Deref, DerefMut};
 use craton_base::atomic::Ordering::Relaxed;
 use craton_base::{
-    Bytes, Clock, Density, Machine, PAGE_SHIFT, PageRange, Pages, Platform, Span, SpanError, SpanSource,
+    Bytes, Clock, Density, HugePages, Machine, PAGE_SHIFT, PageId, PageRange, Pages, Platform, Span, SpanError,
+    SpanSource,
 };
 use craton_os::Guard;
-use craton_pages::{Breaking, PageHeapExt, STEP};
+use craton_pages::{Breaking, PageHeapExt, SLOW_NS, STEP};
 use craton_slab::SlabCache;
 
 /// Long spans that go back under one hold of the page heap's lock: some 10 µs.
@@ -128,6 +129,11 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         drop(locked);
         if keeps {
             span = self.alloc_kept(pages, align, density);
+        }
+        if density == Density::Dense
+            && let Ok(Span { range, zeroed: true }) = span
+        {
+            heap.touch(range.first);
         }
         if span == Err(SpanError::NoMemory) && heap.drop_all_kept() {
             return heap.lock_pages().alloc_drained(pages, align, density);
@@ -329,6 +335,9 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         let (metadata, backed_bytes) = (heap.metadata(granted), self.pages.backed_pages().bytes().0 as u64);
         let usage = Usage { in_use, backed, backed_bytes, metadata_bytes: metadata };
         H::usage(usage, || self.pages.releasable(Breaking::Always));
+        if self.pages.is_growing() {
+            H::event(Event::Grows);
+        }
         let used = backed_bytes + metadata + heap.gate.huge();
         if heap.gate.is_outside(used) {
             heap.left_watermark_band(used);
@@ -387,6 +396,15 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Locks the page heap.
     pub fn lock_pages(&self) -> Locked<'_, F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
+    }
+
+    /// Touches a hugepage that begins with a new span of small objects, outside of the lock: a slow
+    /// fault asks for no more of them.
+    fn touch(&self, first: PageId) {
+        if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
+        {
+            self.pages.lock().note_slow();
+        }
     }
 
     #[cold]

@@ -89,6 +89,10 @@ mod mapping {
             super::PAGE
         }
 
+        fn touch(&self, _: usize) -> u64 {
+            0
+        }
+
         fn resident(&self, _: usize, _: usize) -> usize {
             0
         }
@@ -109,6 +113,8 @@ mod mapping {
         }
 
         fn advise_huge(&self, _at: usize, _bytes: usize) {}
+
+        fn refuse_huge(&self, _at: usize, _bytes: usize, _refuse: bool) {}
 
         fn grow(&self, _at: usize, _old: usize, _new: usize, _may_move: bool) -> Option<usize> {
             None

@@ -18,7 +18,7 @@ use crate::thread::{nested, tls};
 use background::{Chore, Errands, FROM, Helper, Mode, Tended};
 use core::ffi::c_void;
 use core::sync::atomic::{Ordering, Ordering::Relaxed, fence};
-use craton_base::{HUGEPAGE_SIZE, HugePages, Pages};
+use craton_base::{CollapseError, HUGEPAGE_SIZE, HugePageId, HugePages, Pages};
 use craton_heap::gate::Gate;
 use craton_heap::size_class::CLASSES;
 use craton_heap::thread_cache::ThreadCache;
@@ -57,15 +57,26 @@ impl Tended for Here {
         };
         let place = id.map(|id| HEAP.address(id.first_page()) as usize).or_else(mapping);
         let Some(at) = place else { return (false, false) };
-        // Real time: the cost of collapses bounds their number.
-        let now = || (if thp::may_ask() { processor_ns() } else { precise_ns() }, precise_ns());
-        let start = now();
-        // Without the lock: it can take milliseconds.
-        let result = thp::collapse(at, HugePages(1).bytes().0);
-        let end = now();
-        let took = Took { processor_ns: end.0.saturating_sub(start.0), wall_ns: end.1.saturating_sub(start.1) };
+        let (result, took) = collapse(at);
         let more = id.map_or_else(|| HEAP.count_collapse(result, took), |id| HEAP.end_collapse(id, result, took));
         (result.is_ok(), more)
+    }
+
+    fn refill(&self) -> bool {
+        let at = |id: HugePageId| HEAP.address(id.first_page()) as usize;
+        if let Some(id) = HEAP.begin_refill() {
+            let (result, took) = collapse(at(id));
+            HEAP.end_collapse(id, result, took);
+            return result.is_ok();
+        }
+        let Some(id) = HEAP.begin_clear() else { return false };
+        let (result, took) = timed(|| thp::populate(at(id), HugePages(1).bytes().0));
+        HEAP.end_clear(id, result, took);
+        result.is_ok()
+    }
+
+    fn set_helped(&self, helped: bool) {
+        HEAP.set_helped(helped);
     }
 
     fn keep_limits(&self, deep: bool) -> u64 {
@@ -83,6 +94,20 @@ impl Tended for Here {
     fn release_now(&self) {
         telemetry::released(HEAP.release_now());
     }
+}
+
+/// Collapses a hugepage without the heap's lock: it can take milliseconds.
+fn collapse(at: usize) -> (Result<(), CollapseError>, Took) {
+    timed(|| thp::collapse(at, HugePages(1).bytes().0))
+}
+
+/// In real time: the cost of such acts bounds their number.
+fn timed<T>(act: impl FnOnce() -> T) -> (T, Took) {
+    let now = || (if thp::may_ask() { processor_ns() } else { precise_ns() }, precise_ns());
+    let start = now();
+    let result = act();
+    let end = now();
+    (result, Took { processor_ns: end.0.saturating_sub(start.0), wall_ns: end.1.saturating_sub(start.1) })
 }
 
 impl Limited for Here {
@@ -232,7 +257,7 @@ fn work(may_start: bool, may_call: bool) {
         }
         match chore {
             Chore::Later => errands().into_iter().for_each(|errands| (errands.free_later)()),
-            Chore::Wake => BACKGROUND.thread.nudge(),
+            Chore::Wake | Chore::Refill => BACKGROUND.thread.nudge(),
             Chore::Limits => LIMITS.act(&Here),
             Chore::Thread => BACKGROUND.start(run, &Here),
             Chore::Release => nested::within(|| Here.release_now()),
@@ -398,6 +423,17 @@ pub(crate) unsafe fn begin_cache(cache: *mut ThreadCache, home: usize, bytes: us
 #[cold]
 pub(crate) fn make_room() -> bool {
     LIMITS.make_room(&Here)
+}
+
+/// The same after a refusal by the system, when the objects in own caches may be all that keeps
+/// `bytes` from lying in one piece.
+pub(crate) fn make_room_for(bytes: usize) -> bool {
+    let may_lie_in_pieces = bytes <= HEAP.granted().bytes().0;
+    make_room()
+        || may_lie_in_pieces && {
+            Here.shrink(Whose::Own);
+            true
+        }
 }
 
 #[cold]

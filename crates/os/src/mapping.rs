@@ -76,6 +76,12 @@ pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
     moved != libc::MAP_FAILED
 }
 
+/// Writes a zero to memory that reads as zeros: its first touch.
+pub fn touch(at: usize) {
+    // SAFETY: the memory is the caller's, and keeps its contents.
+    unsafe { (at as *mut u8).write_volatile(0) };
+}
+
 /// Asks that the range be backed by hugepages where it can.
 pub fn advise_huge(at: usize, bytes: usize) {
     // SAFETY: advice on a range of ours changes no contents.

@@ -1,6 +1,6 @@
 //! Linux as one type: the region's floor, mappings apart from it, and the machine.
 
-use crate::{Region, mapping, process, thp};
+use crate::{Region, mapping, process, processor_ns, thp};
 use craton_base::{Machine, Mappings, Platform};
 
 /// The system that the process runs on. Stateless.
@@ -18,6 +18,14 @@ impl Mappings for Linux {
 
     fn advise_huge(&self, at: usize, bytes: usize) {
         mapping::advise_huge(at, bytes);
+    }
+
+    fn refuse_huge(&self, at: usize, bytes: usize, refuse: bool) {
+        match refuse {
+            _ if !thp::gives_unasked() => {}
+            true => mapping::advise_small(at, bytes),
+            false => mapping::advise_huge(at, bytes),
+        }
     }
 
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize> {
@@ -46,16 +54,21 @@ impl Machine for Linux {
         process::page_size()
     }
 
+    fn touch(&self, at: usize) -> u64 {
+        if !thp::may_ask() {
+            return 0;
+        }
+        let start = processor_ns();
+        mapping::touch(at);
+        processor_ns().saturating_sub(start)
+    }
+
     fn resident(&self, at: usize, bytes: usize) -> usize {
         thp::resident_bytes(at, bytes)
     }
 
     fn huge(&self, at: usize, bytes: usize) -> Option<usize> {
         if thp::may_ask() { thp::huge_bytes(at, bytes) } else { None }
-    }
-
-    fn backs_unasked(&self) -> bool {
-        thp::is_always()
     }
 }
 

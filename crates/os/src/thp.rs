@@ -2,24 +2,25 @@
 //!
 //! **Failure.** Unknown facts (a container may hide `/sys` and `/proc`) count as the better case,
 //! or are `None`. **Cost.** Three system calls a question. **State.** The last answer to [`is_on`],
-//! final after [`keep_answer`]; the first to [`is_always`].
-//! **Unsafe.** Calls `open`, `read`, `ioctl` and `prctl`; no allocation.
+//! final after [`keep_answer`].
+//! **Unsafe.** Calls `prctl`, `madvise` and `mincore`.
 
+use crate::pagemap::Pagemap;
 use crate::process;
-use core::ffi::CStr;
+use crate::small_file::{PathText, read_start};
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use craton_base::CollapseError;
+use craton_base::{CollapseError, NoMemory};
 
-const MODE: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
-const PAGEMAP: &CStr = c"/proc/self/pagemap";
+const MODE: &[u8] = b"/sys/kernel/mm/transparent_hugepage/enabled";
 
-static LAST: AtomicBool = AtomicBool::new(true);
-static KEPT: AtomicBool = AtomicBool::new(false);
-
+/// The answers to [`is_on`] and [`gives_unasked`], or [`UNKNOWN`].
+static LAST: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
-const NO: u8 = 1;
-const YES: u8 = 2;
-static ALWAYS: AtomicU8 = AtomicU8::new(UNKNOWN);
+const NEVER: u8 = 1;
+const ON_ADVICE: u8 = 2;
+const UNASKED: u8 = 3;
+
+static KEPT: AtomicBool = AtomicBool::new(false);
 
 /// Freezes the answers: no system call from now on, which could kill the process.
 pub fn keep_answer() {
@@ -36,37 +37,31 @@ pub fn is_on() -> bool {
     if may_ask() {
         LAST.store(ask(), Relaxed);
     }
-    LAST.load(Relaxed)
+    LAST.load(Relaxed) != NEVER
 }
 
-fn ask() -> bool {
+/// Whether the system gives hugepages to memory without advice, by the last answer.
+pub fn gives_unasked() -> bool {
+    if LAST.load(Relaxed) == UNKNOWN {
+        is_on();
+    }
+    LAST.load(Relaxed) == UNASKED
+}
+
+fn ask() -> u8 {
     // SAFETY: a query without side effects.
     if unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1 {
-        return false;
+        return NEVER;
     }
-    !is_mode(b"[never]").unwrap_or(false)
-}
-
-/// Whether the system's mode is the bracketed word; `None` if hidden.
-fn is_mode(mode: &[u8]) -> Option<bool> {
     let mut text = [0u8; 64];
-    let file = File::open(MODE)?;
-    // SAFETY: the buffer is live and has the stated length.
-    let read = unsafe { libc::read(file.0, text.as_mut_ptr().cast(), text.len()) };
-    Some(text[..read.max(0) as usize].windows(mode.len()).any(|w| w == mode))
-}
-
-/// Whether new memory may get hugepages without advice, when this was first asked.
-pub fn is_always() -> bool {
-    match ALWAYS.load(Relaxed) {
-        UNKNOWN if may_ask() => {
-            let saved = process::errno();
-            let always = is_mode(b"[always]").unwrap_or(true);
-            process::set_errno(saved);
-            ALWAYS.store(if always { YES } else { NO }, Relaxed);
-            always
-        }
-        known => known != NO,
+    let saved = process::errno();
+    let mode = PathText::new(MODE).and_then(|path| read_start(&path, &mut text).ok());
+    let has = |word: &[u8]| mode.is_some_and(|mode| mode.windows(word.len()).any(|w| w == word));
+    process::set_errno(saved);
+    match () {
+        () if has(b"[never]") => NEVER,
+        () if has(b"[always]") => UNASKED,
+        () => ON_ADVICE,
     }
 }
 
@@ -86,57 +81,16 @@ pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     }
 }
 
+/// Backs a range of the caller's whole pages now, from Linux 5.14 on. *Refused:* a part may be.
+pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
+    let saved = process::errno();
+    // SAFETY: contents survive, whatever the memory's owner; unmapped ranges are refused.
+    let refused = unsafe { libc::madvise(at as *mut _, len, libc::MADV_POPULATE_WRITE) } != 0;
+    process::set_errno(saved);
+    if refused { Err(NoMemory) } else { Ok(()) }
+}
+
 const MADV_COLLAPSE: i32 = 25;
-
-/// A readable file, without the standard library.
-struct File(i32);
-
-impl File {
-    fn open(path: &CStr) -> Option<Self> {
-        // SAFETY: the path is a C string.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        (fd >= 0).then_some(Self(fd))
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        // SAFETY: this owns the descriptor.
-        unsafe { libc::close(self.0) };
-    }
-}
-
-/// `struct pm_scan_arg` of Linux 6.7 on.
-#[repr(C)]
-struct Scan {
-    size: u64,
-    flags: u64,
-    start: u64,
-    end: u64,
-    walk_end: u64,
-    vec: u64,
-    vec_len: u64,
-    max_pages: u64,
-    category_inverted: u64,
-    category_mask: u64,
-    category_anyof_mask: u64,
-    return_mask: u64,
-}
-
-/// `struct page_region`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Found {
-    start: u64,
-    end: u64,
-    categories: u64,
-}
-
-const PAGE_IS_PRESENT: u64 = 1 << 3;
-const PAGE_IS_HUGE: u64 = 1 << 6;
-/// `_IOWR('f', 16, struct pm_scan_arg)`
-const PAGEMAP_SCAN: libc::c_ulong =
-    0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
 
 /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
 pub fn resident_bytes(at: usize, len: usize) -> usize {
@@ -159,55 +113,11 @@ pub fn resident_bytes(at: usize, len: usize) -> usize {
 
 /// Bytes of a range of whole pages on hugepages; `None` if unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
-    scan(at, len, PAGE_IS_PRESENT | PAGE_IS_HUGE).map(|(_, huge)| huge)
+    Pagemap::open()?.huge_bytes(at..at + len)
 }
 
-/// Bytes of a range of whole pages that are mapped to memory, and of these on hugepages, by a
-/// walk over the page tables; `None` if unknown, as before Linux 6.7.
+/// Bytes of a range of whole pages that are mapped to memory, and of these on hugepages; `None` if
+/// unknown, as before Linux 6.7.
 pub fn mapped_bytes(at: usize, len: usize) -> Option<(usize, usize)> {
-    if !may_ask() {
-        return None;
-    }
-    let saved = process::errno();
-    let mapped = scan(at, len, PAGE_IS_PRESENT);
-    process::set_errno(saved);
-    mapped
-}
-
-/// Bytes of the pages that have all `categories`, and of these on hugepages.
-fn scan(at: usize, len: usize, categories: u64) -> Option<(usize, usize)> {
-    let file = File::open(PAGEMAP)?;
-    let (mut all, mut huge) = (0, 0);
-    let mut found = [Found { start: 0, end: 0, categories: 0 }; 16];
-    let mut start = at as u64;
-    let end = (at + len) as u64;
-    while start < end {
-        let mut scan = Scan {
-            size: size_of::<Scan>() as u64,
-            flags: 0,
-            start,
-            end,
-            walk_end: 0,
-            vec: found.as_mut_ptr() as u64,
-            vec_len: found.len() as u64,
-            max_pages: 0,
-            category_inverted: 0,
-            category_mask: categories,
-            category_anyof_mask: 0,
-            return_mask: PAGE_IS_HUGE,
-        };
-        // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
-        let n = unsafe { libc::ioctl(file.0, PAGEMAP_SCAN, &mut scan) };
-        let n = usize::try_from(n).ok()?;
-        for range in &found[..n] {
-            let bytes = (range.end - range.start) as usize;
-            all += bytes;
-            huge += if range.categories & PAGE_IS_HUGE != 0 { bytes } else { 0 };
-        }
-        if scan.walk_end <= start {
-            return None;
-        }
-        start = scan.walk_end;
-    }
-    Some((all, huge))
+    Pagemap::open()?.mapped_bytes(at..at + len)
 }

@@ -13,7 +13,7 @@
 //! minute, since its mode can change.
 
 use crate::huge_allocator::LONG;
-use crate::tracker::{Tracker, Trackers};
+use crate::tracker::{Place, Tracker, Trackers};
 use crate::trust::{Choice, Seen, Trust};
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -45,6 +45,9 @@ const LOOK_UPS: u32 = 8;
 /// Ticks between two queries of a system that gave no hugepages.
 const ASK_AGAIN: u32 = 64;
 
+/// Unused hugepages left on small pages with those before them.
+const MOST_UNUSED: u32 = 7;
+
 /// Most ranges of hugepages left on small pages: each splits a kernel mapping.
 const MOST_SMALL_RANGES: u32 = 4096;
 
@@ -54,6 +57,8 @@ pub(crate) struct Use {
     pub(crate) pages: Pages,
     /// Of a slab of many small objects, which fills up.
     pub(crate) fills_up: bool,
+    /// It begins on small pages, for a collapse later.
+    pub(crate) later: bool,
 }
 
 /// The requests for hugepages, and their results.
@@ -208,6 +213,11 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
+    /// Whether hugepages of such spans are expected to fill.
+    pub(crate) fn trusts(&self, span: Use) -> bool {
+        span.fills_up || self.trust.is_dense(span.pages)
+    }
+
     /// Asks for hugepages where a span begins to use memory, or leaves it on small pages.
     pub(crate) fn ask(
         &mut self,
@@ -221,22 +231,27 @@ impl<G: Geometry> Backing<G> {
             return;
         }
         let ids = first.0..first.0 + len.0;
-        let huge = span.fills_up || self.wanted == HugeBacking::ALWAYS || {
+        let always = self.wanted == HugeBacking::ALWAYS;
+        let choice = if always || span.fills_up {
+            Choice::Huge
+        } else {
             self.review(trackers, floor, span.pages);
-            self.trust.decide(span.pages) == Choice::Huge
+            self.trust.decide(span.pages)
         };
+        let huge = choice == Choice::Huge && (always || !span.later);
         if huge && first < self.wanted.from {
             let long = G::hugepages_up(span.pages) >= LONG;
             self.ask_in_front(trackers, floor, (first, len), long, demand);
         }
         let mut at = ids.start.max(self.wanted.from.0);
         while at < ids.end {
-            // One call for all that lie together.
-            let run = (at..ids.end).take_while(|i| trackers[*i as usize].backed_pages() == 0).count() as u32;
-            self.set_small(trackers, floor, at..at + run, !huge);
+            // One call for all that lie together. A collapse keeps its advice until its end.
+            let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
+            let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
+            self.set_small(trackers, floor, at..at + run, !huge, choice == Choice::Small);
             at += run.max(1);
         }
-        if !huge {
+        if choice != Choice::Huge {
             let middle = ids.start + len.0 / 2;
             let samples = if len.0 > 1 { ids.start..middle + 1 } else { ids };
             for i in samples.step_by((len.0 / 2).max(1) as usize) {
@@ -252,15 +267,30 @@ impl<G: Geometry> Backing<G> {
         self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
     }
 
-    /// Leaves hugepages without memory on small pages, or no longer.
-    fn set_small(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, run: Range<u32>, small: bool) {
+    /// Leaves hugepages without memory on small pages, or no longer; with `more` a few behind too.
+    fn set_small(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        run: Range<u32>,
+        small: bool,
+        more: bool,
+    ) {
         let is_full = small && self.small_ranges >= MOST_SMALL_RANGES;
         if is_full || run.clone().all(|i| trackers[i as usize].small == small) {
             return;
         }
+        let run = if more { run.start..self.end_of_unused(trackers, run.end) } else { run };
         let advice = if small { Advice::Small } else { Advice::Huge };
         floor.advise(G::run(HugePageId(run.start), HugePages(run.end - run.start)), advice);
         run.for_each(|i| self.note_small(trackers, i, small));
+    }
+
+    /// The end of the unused hugepages from `at`, a few at most: one call leaves them small too.
+    fn end_of_unused(&self, trackers: &Trackers<G>, at: u32) -> u32 {
+        let is_unused = |t: &Tracker<G>| t.place == Place::Unbacked && !(t.small || t.collapsing || t.guarded);
+        let end = self.granted.min(at + MOST_UNUSED);
+        (at..end).find(|i| !is_unused(&trackers[*i as usize])).unwrap_or(end.max(at))
     }
 
     /// Sets a hugepage's mark, and counts the ranges of marked ones.

@@ -32,6 +32,8 @@ const FAMILIES: usize = 5;
 /// any free page makes it so: another partly used hugepage would weigh more.
 const HOLLOW_PART: u32 = 8;
 const SMALL_FAMILY: u32 = 32;
+/// Hugepages of a family looked at for one that is mostly unbacked.
+const MOST_LOOKS: usize = 64;
 
 impl Family {
     pub(crate) const ALL: [Self; FAMILIES] =
@@ -207,6 +209,21 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
             }
         }
         done
+    }
+
+    /// A broken hugepage at least half of which has no memory.
+    pub(crate) fn mostly_unbacked(&self, trackers: &Trackers<G>) -> Option<HugePageId> {
+        let is_empty = |id: &HugePageId| {
+            let t = &trackers[id.0 as usize];
+            !t.collapsing && t.backed_pages() <= G::PAGES / 2
+        };
+        [Family::SparseBroken, Family::DenseBroken].iter().find_map(|family| {
+            let lists = self.lists(*family);
+            // The emptiest are in the last lists.
+            let mut to = LISTS;
+            let lasts = core::iter::from_fn(|| lists.last_before(to).inspect(|at| to = *at));
+            lasts.flat_map(|at| lists.walk(trackers, at)).take(MOST_LOOKS).find(is_empty)
+        })
     }
 
     fn break_up(

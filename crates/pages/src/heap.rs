@@ -29,6 +29,7 @@ use crate::donation::{Donation, Large, leave_tail, occupy_whole};
 use crate::filler::Filler;
 use crate::fit::{Fit, Found, LongestFreeFirst};
 use crate::frames::ByFrames;
+use crate::growth::Growth;
 use crate::huge_cache::HugeCache;
 use crate::placement::{ByLists, Placement, Wanted};
 use crate::region::Regions;
@@ -53,6 +54,7 @@ pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge
     backing: Backing<G>,
     collapse: Collapse,
     demand: Demand,
+    growth: Growth,
     release: Release,
     in_use: u32,
 }
@@ -78,6 +80,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             backing: Backing::new(backing),
             collapse: Collapse::new(),
             demand: Demand::NONE,
+            growth: Growth::NONE,
             release: Release::STILL,
             in_use: 0,
         }
@@ -166,7 +169,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if let Some(found) = self.find_in_hollow(span) {
             return Ok(self.place(found, pages));
         }
-        let kind = Use { pages: Pages(pages), fills_up: span.density == Density::Dense };
+        let kind = Use { pages: Pages(pages), fills_up: span.density == Density::Dense, later: false };
         match self.take(HugePages(1), HugePages(1), kind) {
             Ok(id) => {
                 let t = &mut self.trackers[id.0 as usize];
@@ -211,7 +214,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     /// Allocates whole hugepages; donates the slack of the last.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = G::hugepages_up(Pages(pages));
-        let kind = Use { pages: Pages(pages), fills_up: false };
+        let kind = Use { pages: Pages(pages), fills_up: false, later: false };
         let first = self.take(len, HugePages(align.div_ceil(G::PAGES).max(1)), kind)?;
         let range = PageRange::new(G::page(first, 0), Pages(pages));
         let large = Large::of::<G>(range);
@@ -295,9 +298,20 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     fn take(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
-        self.back_new(granted, (taken.first, len), span);
+        let mut kind = span;
+        kind.later = self.begins_small(len, span);
+        self.back_new(granted, (taken.first, len), kind);
         self.note_taken(taken.missing);
         Ok(taken.first)
+    }
+
+    /// Whether hugepages without memory begin on small pages. Growth by several at once is fast.
+    fn begins_small(&mut self, len: HugePages, span: Use) -> bool {
+        if len.0 > 1 || !self.backing.trusts(span) {
+            return self.growth.is_paused();
+        }
+        let (now, demand) = (self.clock.now_ns(), self.in_demand());
+        self.growth.begins_small(demand, now)
     }
 
     /// Advises hugepages taken for a span; `granted` was the grant before.
@@ -360,7 +374,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     fn occupy_in_region(&mut self, range: PageRange, begins: bool) -> bool {
         let first = G::hugepage(range.first);
         let len = HugePages(range.end().0.div_ceil(G::PAGES) - first.0);
-        let (kind, demand) = (Use { pages: range.len, fills_up: false }, self.in_demand());
+        let (kind, demand) =
+            (Use { pages: range.len, fills_up: false, later: self.growth.is_paused() }, self.in_demand());
         self.backing.ask(&mut self.trackers, &mut self.floor, (first, len), kind, demand);
         let huge = |id: HugePageId, t: &Tracker<G>| self.backing.will_be_huge(id, t);
         let occupied = self.regions.occupy(&mut self.trackers, range, begins, huge);
@@ -448,6 +463,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.in_use = self.in_use - old + new;
         self.donation.count(old, new);
         self.demand.note(self.in_use);
+        self.growth.note(self.in_use);
     }
 }
 

@@ -12,6 +12,7 @@
 //! §4.5  region          spans across hugepages
 //! §4.6  release         how much goes back, when   demand       how much may not
 //! later backing         hugepages of the machine   collapse     and those made afterwards
+//! later growth          those made ahead of need
 //! all   tracker         the record of a hugepage
 //! ```
 //! Differences: boundary tags and size bins instead of a treap, since the trackers exist anyway;
@@ -60,6 +61,7 @@ mod donation;
 mod filler;
 mod fit;
 mod frames;
+mod growth;
 mod heap;
 mod huge_allocator;
 mod huge_cache;
@@ -81,6 +83,7 @@ pub use collapse::{CollapseStats, Took};
 pub use demand::DEMAND_S;
 pub use fit::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 pub use frames::ByFrames;
+pub use growth::SLOW_NS;
 pub use heap::{Broken, Census, Component, Components, FrameHeap, PageHeapStats, Temeraire};
 pub use large_cache::LargeCache;
 pub use page_heap::{Act, Answer, Figures, PageHeap, PageHeapExt};

@@ -10,7 +10,7 @@ use crate::backing::HugeBacking;
 use crate::collapse::{CollapseStats, Took};
 use crate::release::{Breaking, Tick, TooMuch};
 use craton_base::{
-    Advice, CollapseError, Density, HugePageId, HugePages, PageRange, Pages, Span, SpanError, SpanSource,
+    Advice, CollapseError, Density, HugePageId, HugePages, NoMemory, PageRange, Pages, Span, SpanError, SpanSource,
 };
 
 /// A heap of pages.
@@ -50,6 +50,10 @@ pub struct Figures {
     pub released_total: u64,
     /// Collapse counts.
     pub collapses: CollapseStats,
+    /// Pages that refills of broken hugepages should back now, for a rise.
+    pub refill_due: Pages,
+    /// Whether growth wants a hugepage cleared ahead.
+    pub clear_due: bool,
 }
 
 /// An operation other than handing out spans.
@@ -91,6 +95,16 @@ pub enum Act {
     BeginCollapse,
     /// [`PageHeapExt::end_collapse`].
     EndCollapse(HugePageId, Result<(), CollapseError>, Took),
+    /// [`PageHeapExt::begin_refill`].
+    BeginRefill,
+    /// [`PageHeapExt::begin_clear`].
+    BeginClear,
+    /// [`PageHeapExt::end_clear`].
+    EndClear(HugePageId, Result<(), NoMemory>, Took),
+    /// [`PageHeapExt::set_helped`].
+    SetHelped(bool),
+    /// [`PageHeapExt::note_slow`].
+    NoteSlow,
     /// [`PageHeapExt::count_collapse`].
     CountCollapse(Result<(), CollapseError>, Took),
 }
@@ -272,6 +286,47 @@ pub trait PageHeapExt: PageHeap {
     /// Records a collapse's result and time, if begun; whether the round may go on.
     fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::EndCollapse(id, result, took)) == Answer::Yes
+    }
+
+    /// Whether a thread should refill or clear hugepages now.
+    #[inline(always)]
+    fn is_growing(&self) -> bool {
+        let figures = self.figures();
+        figures.refill_due > Pages(0) || figures.clear_due
+    }
+
+    /// [`Figures::refill_due`].
+    #[inline(always)]
+    fn refill_due(&self) -> Pages {
+        self.figures().refill_due
+    }
+
+    /// A mostly unbacked hugepage that a rise will refill; collapse it, as [`Self::begin_collapse`]
+    /// says.
+    fn begin_refill(&mut self) -> Option<HugePageId> {
+        if let Answer::At(id) = self.act(Act::BeginRefill) { Some(id) } else { None }
+    }
+
+    /// A hugepage to clear ahead of growth, which waits in the cache from now on; [`Self::end_clear`]
+    /// must follow. The caller may release the heap's lock meanwhile, and may clear it last of all:
+    /// until it has, the first touch does.
+    fn begin_clear(&mut self) -> Option<HugePageId> {
+        if let Answer::At(id) = self.act(Act::BeginClear) { Some(id) } else { None }
+    }
+
+    /// Records a clear's result and time.
+    fn end_clear(&mut self, id: HugePageId, result: Result<(), NoMemory>, took: Took) {
+        self.act(Act::EndClear(id, result, took));
+    }
+
+    /// Whether a thread collapses hugepages from now on.
+    fn set_helped(&mut self, helped: bool) {
+        self.act(Act::SetHelped(helped));
+    }
+
+    /// The first touch of a hugepage took long: no more are asked for, for a while.
+    fn note_slow(&mut self) {
+        self.act(Act::NoteSlow);
     }
 
     /// Counts a collapse outside of the region; whether the round may go on.

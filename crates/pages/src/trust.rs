@@ -89,11 +89,7 @@ impl Trust {
     };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
-        &mut self.lengths[Self::index(pages)]
-    }
-
-    fn index(pages: Pages) -> usize {
-        (pages.0.max(1).ilog2() as usize).min(LENGTHS - 1)
+        &mut self.lengths[place(pages)]
     }
 
     /// Looks at the pending hugepages of a length.
@@ -130,23 +126,22 @@ impl Trust {
         }
     }
 
-    /// Whether spans of a length were seen to be sparse, and none dense since.
-    pub fn is_sparse(&self, pages: Pages) -> bool {
-        self.lengths[Self::index(pages)].sparse >= SPARSE
+    /// Whether memory of a length is expected to fill.
+    pub fn is_dense(&self, pages: Pages) -> bool {
+        self.lengths[place(pages)].is_trusted()
     }
 
-    /// Whether spans of a length were seen to be dense, and none sparse since.
-    pub fn is_dense(&self, pages: Pages) -> bool {
-        let length = &self.lengths[Self::index(pages)];
-        length.dense >= length.needed.max(NEEDED)
+    /// Whether spans of a length were seen to be sparse, and none dense since.
+    pub fn is_sparse(&self, pages: Pages) -> bool {
+        self.lengths[place(pages)].sparse >= SPARSE
     }
 
     /// Chooses for the next memory of a length; now and then it is a probe.
     pub fn decide(&mut self, pages: Pages) -> Choice {
-        if !self.is_dense(pages) {
+        let length = self.of(pages);
+        if !length.is_trusted() {
             return Choice::Small;
         }
-        let length = self.of(pages);
         length.until_probe = length.until_probe.saturating_sub(1);
         if length.until_probe == 0 {
             length.until_probe = PROBES.saturating_mul(length.dense).min(MOST_PROBES);
@@ -161,6 +156,17 @@ impl Trust {
         pending.rotate_right(1);
         pending[0] = Pending { id: id.0 + 1, looks: 0 };
     }
+}
+
+impl Length {
+    fn is_trusted(&self) -> bool {
+        self.dense >= self.needed.max(NEEDED)
+    }
+}
+
+/// A length's place in the table.
+fn place(pages: Pages) -> usize {
+    (pages.0.max(1).ilog2() as usize).min(LENGTHS - 1)
 }
 
 impl Seen {

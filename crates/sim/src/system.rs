@@ -9,7 +9,7 @@ use crate::real::RealFloor;
 use craton_base::{Machine, Mappings, Platform};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const PAGE: usize = 4096;
@@ -27,6 +27,7 @@ struct State {
     /// By the end of the usable part.
     blocks: Mutex<BTreeMap<usize, Block>>,
     cpu: AtomicUsize,
+    touch_ns: AtomicU64,
 }
 
 /// A simulated system. Clones are handles to the same one.
@@ -45,6 +46,11 @@ impl SimSystem {
     /// Moves every thread to a CPU.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
+    }
+
+    /// Makes each first touch take so long.
+    pub fn set_touch_ns(&self, ns: u64) {
+        self.state.touch_ns.store(ns, Ordering::Relaxed);
     }
 
     /// Bytes that are mapped now.
@@ -97,6 +103,8 @@ impl Mappings for SimSystem {
 
     fn advise_huge(&self, _at: usize, _bytes: usize) {}
 
+    fn refuse_huge(&self, _at: usize, _bytes: usize, _refuse: bool) {}
+
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize> {
         if !may_move || self.faults.refuses(Call::Grow) {
             return None;
@@ -138,6 +146,10 @@ impl Machine for SimSystem {
 
     fn page_size(&self) -> usize {
         PAGE
+    }
+
+    fn touch(&self, _at: usize) -> u64 {
+        self.state.touch_ns.load(Ordering::Relaxed)
     }
 
     /// Touches are unseen: all of it.

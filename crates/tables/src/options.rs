@@ -142,8 +142,9 @@ options! {
     Background background {
         form: Words(&["0", "inline", "1"]), default: "1", when: Live,
         refusal: "bad value (there are 0, inline and 1); ignored",
-        text: "who looks after a heap of more than 16 MiB: releases memory, and moves dense memory onto hugepages",
-        more: "`0`: nothing does. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
+        text: "who looks after a heap of more than 16 MiB: releases memory, and prepares hugepages",
+        more: "Dense memory is moved onto hugepages, and in slow growth the thread clears hugepages ahead of requests. \
+               `0`: nothing does. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
                that have threads, much free memory, or a large heap and a child made by fork."
     }
     Caches caches {
@@ -206,7 +207,7 @@ options! {
         refusal: "bad value (auto, or bytes, such as 512K); ignored",
         text: "how much memory the background work releases in a second; 0 for none",
         more: "Free hugepages beyond 16 MiB go at once, unless demand swings within 5 s. Free pages between objects go \
-               once the highest demand of the last 5 s, and a sixteenth of it, does not want them. `auto`: a quarter of \
+               once the highest demand of the last 5 s, and a 32nd of it, does not want them. `auto`: a quarter of \
                them a second, at least 64 MiB, so that all are gone 10 s after they were freed."
     }
     SoftLimit soft_limit {
@@ -232,8 +233,9 @@ options! {
         text: "where the heap asks for transparent hugepages",
         more: "`auto`: in a heap of more than 16 MiB, under small objects before their first touch, and under larger \
                ones once earlier ones of their order of size were seen to be written nearly everywhere; what fills later \
-               is moved by the background work. `always`: everywhere, so that one byte written can cost 2 MiB. `never`: \
-               nowhere. A system whose mode is `always` gives them to objects of 32 MiB and more whatever is set here."
+               is moved by the background work. When clearing one took 10 ms none are asked for during the next second, then \
+               two, up to 64. `always`: everywhere, so that one byte written can cost 2 MiB. `never`: \
+               nowhere. The same holds on a system that gives hugepages unasked."
     }
     ThreadCache thread_cache {
         form: Bytes(u64::MAX), default: "2097152", when: Live,

@@ -1,5 +1,5 @@
-/* A program of many sizes on a system that refuses an advice or a question about memory, or lies. Arguments:
-   part, and for `refused` the call and its error. The program's own mincore comes before the C library's. */
+/* A program of many sizes on a system that refuses an advice or a question about memory, lies, or is slow. Arguments:
+   part, and for `refused` the call and its error. The program's own mincore and madvise come before the C library's. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <linux/filter.h>
@@ -19,6 +19,24 @@ int mincore(void *at, size_t length, unsigned char *pages) {
         return (int)syscall(SYS_mincore, at, length, pages);
     memset(pages, lie, (length + 4095) / 4096);
     return 0;
+}
+
+static volatile int is_slow, prepared;
+
+static long long processor_ns(void) {
+    struct timespec t;
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* Counts what prepares memory for growth. A system whose memory is fragmented moves pages for a hugepage. */
+int madvise(void *at, size_t length, int advice) {
+    int populates = advice == 23, collapses = advice == 25;
+    prepared += populates;
+    if (is_slow && (populates || collapses))
+        for (long long end = processor_ns() + 12 * 1000 * 1000; processor_ns() < end;)
+            ;
+    return (int)syscall(SYS_madvise, at, length, advice);
 }
 
 static unsigned named(const char *name) {
@@ -177,6 +195,39 @@ static void nothing_resident(void) {
     work();
 }
 
+static void *sleep_on(void *unused) {
+    for (;;)
+        pause();
+    return unused;
+}
+
+/* A program with threads grows by `mib` MiB in objects of 1000 bytes, with a pause every 2 MiB. */
+static void grow(int mib, int pause_ms) {
+    for (int i = 0; i < mib; i += 2) {
+        for (int j = 0; j < 2097; j++) {
+            char *object = malloc(1000);
+            CHECK(object);
+            mark(object, 1000, (unsigned)j);
+        }
+        usleep((unsigned)pause_ms * 1000);
+    }
+}
+
+static void grow_slowly(void) {
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, sleep_on, NULL) == 0);
+    grow(80, 0);
+    grow(150, 20);
+    printf("%d\n", prepared);
+}
+
+static void quick(void) { grow_slowly(); }
+
+static void slow(void) {
+    is_slow = 1;
+    grow_slowly();
+}
+
 int main(int argc, char **argv) {
     if (argc > 3) {
         what = argv[2];
@@ -186,6 +237,8 @@ int main(int argc, char **argv) {
                                         {"refused_later", refused_later},
                                         {"all_resident", all_resident},
                                         {"nothing_resident", nothing_resident},
+                                        {"quick", quick},
+                                        {"slow", slow},
                                         {NULL, NULL}};
     return run_part(argc, argv, parts);
 }

@@ -6,7 +6,7 @@ use crate::census::InFront;
 use crate::hooks::SpanEvent;
 use crate::size_class;
 use craton_base::{CollapseError, HugePageId, HugePages, PageRange, Pages};
-use craton_pages::{Components, HugeBacking, PageHeapExt, Took};
+use craton_pages::{Components, HugeBacking, PageHeapExt, SLOW_NS, Took};
 use craton_sim::{Call, FaultRule, ThpMode};
 use std::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
@@ -58,10 +58,10 @@ fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
 }
 
 #[test]
-fn a_release_without_regard_to_demand_keeps_a_sixteenth_and_breaks_so_much_at_a_time() {
+fn a_release_without_regard_to_demand_keeps_a_32nd_and_breaks_so_much_at_a_time() {
     let w = thinned();
     let free = |w: &World| w.heap.pages().backed_pages().0 - w.heap.in_use().0;
-    let kept = w.heap.in_use().0 / 16;
+    let kept = w.heap.in_use().0 / 32;
     let mut last = free(&w);
     assert!(last > 3000, "{last} free pages");
     w.heap.release_now();
@@ -124,7 +124,7 @@ fn a_release_that_the_system_refuses_says_so_and_loses_nothing() {
 fn collapsible() -> World {
     let w = world(16, 0);
     w.floor.sim().set_thp(ThpMode::Madvise);
-    w.floor.sim().set_no_huge_frames(true);
+    w.floor.sim().set_free_frames(Some(0));
     w.heap.pages().set_backing(HugeBacking::ALWAYS);
     let class = size_class::class_of(1024);
     w.take_all(class, 6 * 2048);
@@ -132,7 +132,7 @@ fn collapsible() -> World {
     w.floor
         .sim()
         .touch(PageRange::new(HugePageId(0).run(HugePages(5)).first, HugePages(5).pages().min(granted.pages())));
-    w.floor.sim().set_no_huge_frames(false);
+    w.floor.sim().set_free_frames(None);
     // The heap knows which ones came in parts.
     let _ = w.heap.tick();
     w
@@ -282,9 +282,33 @@ fn a_tick_gives_all_long_spans_in_front_back() {
     let objects: Vec<_> = (0..100).map(|i| w.large((40 + i) * 8192)).collect();
     w.give_all(objects);
     let (kept, _) = (w.heap.large.pages(), spans());
-    assert!(kept > Pages(1000), "{kept:?}");
+    assert!(kept > Pages(200), "{kept:?}");
     let _ = w.heap.tick();
     let freed: u32 =
         spans().iter().map(|event| if let SpanEvent::Free { range, .. } = event { range.len.0 } else { 0 }).sum();
     assert_eq!((freed, w.heap.large.pages(), w.heap.in_use()), (kept.0, Pages(0), Pages(0)));
+}
+
+#[test]
+fn a_slow_first_touch_of_a_hugepage_stops_requests_for_more() {
+    let w = world(64, 0);
+    w.floor.sim().set_thp(ThpMode::Madvise);
+    w.heap.pages().set_backing(HugeBacking::ALWAYS);
+    let class = size_class::class_of(256);
+    let hugepages = |n: usize| _ = w.take_all(class, n * 8192);
+    let paused = || w.heap.pages.lock().is_paused();
+    hugepages(2);
+    assert!(!paused());
+    w.system.set_touch_ns(SLOW_NS - 1);
+    hugepages(2);
+    assert!(!paused(), "it takes that long where the host has to find the memory");
+    w.system.set_touch_ns(SLOW_NS);
+    w.take_all(size_class::class_of(64), 1);
+    assert!(!paused(), "a span within a hugepage is no first touch");
+    hugepages(2);
+    assert!(paused());
+    w.system.set_touch_ns(0);
+    w.clock.advance(2_000_000_000);
+    w.heap.tick();
+    assert!(!paused());
 }

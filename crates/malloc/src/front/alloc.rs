@@ -146,7 +146,7 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     let allocate = || nested::within(|| HEAP.allocate_large(size, align, zero));
     let mut object = if possible { allocate() } else { null_mut() };
     if object.is_null() && possible {
-        if nested::within(govern::make_room) {
+        if nested::within(|| govern::make_room_for(size)) {
             object = allocate();
         }
         if object.is_null() {

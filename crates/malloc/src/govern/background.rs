@@ -5,7 +5,8 @@
 //! more thread as soon as its heap grows, since a free may not start one; it also works while the
 //! program sleeps. A program without threads runs rounds in its slow paths: a second thread would
 //! slow the C library down, endanger `fork` and break `unshare`. It gets the thread only while
-//! [much](is_much) memory is free, which would stay if it slept.
+//! [much](is_much) memory is free, which would stay if it slept. Between its rounds the thread
+//! refills broken hugepages and clears new ones ahead of growth, which wakes it.
 //!
 //! **Bound.** With the thread, memory that was not wanted for [`DEMAND_S`] is back with the system
 //! 10 s after its last use. In a program whose threads began after its heap had grown, a free that
@@ -14,7 +15,7 @@
 //!
 //! **State.**
 //! ```text
-//! request ─ note ──► wanted: LOOK · THREAD · RELEASE · LIMITS · WAKE · LATER ──► take, in a slow request without locks
+//! request ─ note ──► wanted: LOOK · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER ──► take, in a slow request without locks
 //! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
 //!
@@ -81,6 +82,8 @@ pub(crate) enum Chore {
     Later = 16,
     /// Wake the thread, which sleeps until the heap is used.
     Wake = 8,
+    /// Wake the thread to refill or clear hugepages.
+    Refill = 64,
     /// Check the limits: usage left the watermark band.
     Limits = 4,
     Thread = 2,
@@ -91,7 +94,8 @@ pub(crate) enum Chore {
 }
 
 impl Chore {
-    pub(crate) const ALL: [Self; 6] = [Self::Later, Self::Wake, Self::Limits, Self::Thread, Self::Release, Self::Look];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Look];
 }
 
 /// Chores that higher files implement.
@@ -107,6 +111,10 @@ pub(crate) trait Tended {
     fn tick(&self) -> (bool, Pages);
     /// Collapses a hugepage, a round's first if `is_first`: whether it succeeded, may go on.
     fn collapse(&self, is_first: bool) -> (bool, bool);
+    /// Refills a broken hugepage for a rise, or clears one ahead of growth; whether to try another.
+    fn refill(&self) -> bool;
+    /// Whether the thread collapses hugepages from now on. Takes the page heap's lock.
+    fn set_helped(&self, helped: bool);
     /// Enforces the limits; returns the pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
     /// Whether rounds do nothing until the heap is used. Takes the page heap's lock.
@@ -152,6 +160,8 @@ pub(crate) struct Background<C, T> {
     /// Rounds in requests, in a row, that had no collapse left.
     full_rounds: AtomicU32,
     asleep: AtomicBool,
+    /// The thread was woken to refill or clear hugepages, and is not done.
+    refills: AtomicBool,
     /// The process was not alone before the thread's last start: it stays.
     stays: AtomicBool,
     at_work: AtomicBool,
@@ -182,6 +192,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
             threads: AtomicUsize::new(0),
             full_rounds: AtomicU32::new(0),
             asleep: AtomicBool::new(false),
+            refills: AtomicBool::new(false),
             stays: AtomicBool::new(false),
             at_work: AtomicBool::new(false),
         }
@@ -226,6 +237,15 @@ impl<C: Clock, T: Helper> Background<C, T> {
     fn wake(&self) {
         if self.asleep.load(Relaxed) {
             self.want(Chore::Wake);
+        }
+    }
+
+    /// Growth wants hugepages refilled or cleared; under the page heap's lock.
+    #[inline]
+    pub(crate) fn want_refill(&self) {
+        if !self.refills.load(Relaxed) && self.life.is_running() {
+            self.refills.store(true, Relaxed);
+            self.want(Chore::Refill);
         }
     }
 
@@ -361,7 +381,10 @@ impl<C: Clock, T: Helper> Background<C, T> {
                 || {
                     self.pace(heap);
                     self.stays.store(self.thread.has_company(), Relaxed);
-                    self.thread.start(run)
+                    self.refills.store(false, Relaxed);
+                    let starts = self.thread.start(run);
+                    heap.set_helped(starts);
+                    starts
                 },
             )
         });
@@ -375,6 +398,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
             || {
                 self.thread.ring();
                 let was_ours = self.thread.join();
+                heap.set_helped(false);
                 // Only the thread would unmap these in time.
                 heap.drop_kept();
                 self.next_thread_ns.store(self.clock.now_ns() + SECOND_NS, Relaxed);
@@ -387,6 +411,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     pub(crate) fn forked(&self) {
         self.at_work.store(false, Relaxed);
         self.asleep.store(false, Relaxed);
+        self.refills.store(false, Relaxed);
         self.life.forked();
         self.wanted.fetch_and(Chore::Later as u8, Relaxed);
     }
@@ -398,10 +423,40 @@ impl<C: Clock, T: Helper> Background<C, T> {
     /// In the thread: rests until the next round; `false` to end.
     pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if rounds.quiet_s <= QUIET_S {
-            return !self.thread.sleep(Some(BUSY_S * SECOND_NS));
+            return self.rest_and_refill(heap);
         }
         let most = if heap.is_settled() { None } else { Some(IDLE_S * SECOND_NS) };
-        !self.sleep_on(rounds.used, most, heap)
+        let ended = self.sleep_on(rounds.used, most, heap);
+        // Growth may have woken it.
+        self.refill(heap);
+        !ended
+    }
+
+    /// Rests a second, and refills or clears hugepages for growth meanwhile; `false` to end.
+    fn rest_and_refill(&self, heap: &impl Tended) -> bool {
+        self.refill(heap);
+        let end_ns = self.clock.now_ns() + BUSY_S * SECOND_NS;
+        let mut left_ns = BUSY_S * SECOND_NS;
+        let mut asked = true;
+        while asked && left_ns > 0 {
+            if self.thread.sleep(Some(left_ns)) {
+                return false;
+            }
+            asked = self.refill(heap);
+            left_ns = end_ns.saturating_sub(self.clock.now_ns());
+        }
+        true
+    }
+
+    /// Refills or clears what growth asks for; whether it asked.
+    fn refill(&self, heap: &impl Tended) -> bool {
+        let asked = self.refills.load(Relaxed);
+        if asked {
+            while !self.thread.is_rung() && heap.refill() {}
+            // A request that still saw `true` is followed by others while growth goes on.
+            self.refills.store(false, Relaxed);
+        }
+        asked
     }
 
     /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to end.
@@ -420,6 +475,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     pub(crate) fn turn(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if self.mode() != Mode::Thread && self.life.end_by_itself() {
             heap.drop_kept();
+            heap.set_helped(false);
             return false;
         }
         let rested_s = if rounds.quiet_s > QUIET_S { IDLE_S } else { BUSY_S };
@@ -431,7 +487,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
         rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };
         rounds.in_use = in_use;
         let alone = self.threads.load(Relaxed) <= 1 && !self.stays.load(Relaxed);
-        !(rounds.quiet_s > QUIET_S && alone && self.life.end_by_itself())
+        let ends = rounds.quiet_s > QUIET_S && alone && self.life.end_by_itself();
+        if ends {
+            heap.set_helped(false);
+        }
+        !ends
     }
 
     /// Runs a round in a request, if due.

@@ -46,6 +46,7 @@ impl Hooks for Reports {
         match event {
             Event::LimitPassed => p.background.want(Chore::Limits),
             Event::MappingKept => p.background.want_thread(),
+            Event::Grows => p.background.want_refill(),
             _ => {}
         }
         0
@@ -160,6 +161,7 @@ pub(crate) struct Process {
     pub(crate) background: Background<VirtualClock, &'static Thread>,
     pub(crate) limits: Limits<VirtualClock, &'static Machine>,
     pub(crate) trace: Tracer,
+    pub(crate) floor: RealFloor,
     cache: *mut ThreadCache,
     /// How often the calling thread's caches were emptied.
     pub(crate) shrunk: Cell<u32>,
@@ -171,7 +173,7 @@ pub(crate) struct Process {
 
 /// A process whose heap can have so many hugepages, and whose clock stands at 1,000 s. The test's thread plays it from now on.
 pub(crate) fn process(hugepages: u32) -> &'static Process {
-    let Ground { heap, clock, .. } = ground::<Reports>(hugepages, 1000 * SECOND_NS);
+    let Ground { heap, clock, floor, .. } = ground::<Reports>(hugepages, 1000 * SECOND_NS);
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
     // SAFETY: memory for one cache, ours.
     unsafe { ThreadCache::begin(cache, heap.view(), &heap.flush_requests, 0, 256 << 10) };
@@ -197,6 +199,7 @@ pub(crate) fn process(hugepages: u32) -> &'static Process {
         limits: Limits::new(clock.clone(), machine, segment),
         trace: Tracer::new(),
         clock,
+        floor,
         cache,
         shrunk: Cell::new(0),
         collapses: Cell::new(0),
@@ -222,6 +225,18 @@ impl Tended for Process {
         let Some(id) = self.heap.begin_collapse() else { return (false, false) };
         self.collapses.set(self.collapses.get() + 1);
         (true, self.heap.end_collapse(id, Ok(()), Took::busy(1_000_000)))
+    }
+    fn refill(&self) -> bool {
+        let Some(id) = self.heap.begin_refill() else {
+            let cleared = self.heap.begin_clear();
+            cleared.into_iter().for_each(|id| self.heap.end_clear(id, Ok(()), Took::default()));
+            return cleared.is_some();
+        };
+        self.collapses.set(self.collapses.get() + 1);
+        self.heap.end_collapse(id, Ok(()), Took::busy(200_000))
+    }
+    fn set_helped(&self, helped: bool) {
+        self.heap.set_helped(helped);
     }
     fn keep_limits(&self, deep: bool) -> u64 {
         self.limits.round(deep, self)
@@ -277,7 +292,7 @@ impl Process {
                     Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
                     Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
                     Chore::Release => _ = self.heap.release_now(),
-                    Chore::Wake => self.thread.nudge(),
+                    Chore::Wake | Chore::Refill => self.thread.nudge(),
                     Chore::Later => {}
                 }
             }

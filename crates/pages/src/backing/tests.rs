@@ -27,7 +27,7 @@ impl World {
 
     fn take(&mut self, first: u32, len: u32, fills_up: bool, demand: u32) {
         let taken = (HugePageId(first), HugePages(len));
-        let span = Use { pages: Huge64K::pages(HugePages(len)), fills_up };
+        let span = Use { pages: Huge64K::pages(HugePages(len)), fills_up, later: false };
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, HugePages(demand));
     }
 
@@ -115,6 +115,24 @@ fn ranges_of_hugepages_on_small_pages_are_counted() {
 }
 
 #[test]
+fn one_call_leaves_unused_hugepages_behind_small_too() {
+    let mut w = World::new(1);
+    (0..16).for_each(|i| w.trackers[i].place = Place::Unbacked);
+    w.trackers[14].guarded = true;
+    let small = |w: &World| (0..16).filter(|i| w.trackers[*i].small).collect::<Vec<_>>();
+    w.take_unsure(2);
+    assert_eq!(w.floor.advised.pop(), Some((Huge64K::run(HugePageId(2), HugePages(8)), Advice::Small)));
+    let before = w.floor.advised.len();
+    (3..10).for_each(|id| w.take_unsure(id));
+    assert_eq!((w.floor.advised.len(), small(&w)), (before, (2..10).collect()), "no more calls");
+    w.take_unsure(10);
+    assert_eq!(w.floor.advised.pop(), Some((Huge64K::run(HugePageId(10), HugePages(4)), Advice::Small)));
+    w.expect(12, 1, 1);
+    assert_eq!(w.floor.advised.pop(), Some((Huge64K::range(HugePageId(12)), Advice::Huge)));
+    assert_eq!((w.trackers[12].intact, w.backing.small), (true, 11));
+}
+
+#[test]
 fn a_collapse_ends_the_stay_on_small_pages() {
     let mut w = World::new(0);
     w.backing.wanted.from = HugePageId(1);
@@ -129,6 +147,17 @@ fn a_collapse_ends_the_stay_on_small_pages() {
     (w.trackers[3].collapsing, w.trackers[3].intact) = (false, true);
     w.backing.end_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
     assert_eq!((w.trackers[3].small, w.backing.small_ranges), (false, 0));
+}
+
+#[test]
+fn a_span_that_takes_a_hugepage_during_a_collapse_leaves_its_advice_alone() {
+    let mut w = World::new(0);
+    w.backing.wanted.from = HugePageId(1);
+    w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
+    let before = w.floor.advised.len();
+    w.take(2, 3, false, 1);
+    assert_eq!(w.floor.advised[before..], [2, 4].map(|id| (Huge64K::range(HugePageId(id)), Advice::Small)));
+    assert!(!w.trackers[3].small && w.backing.asks_for(HugePageId(3), &w.trackers[3]));
 }
 
 #[test]

@@ -21,6 +21,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             cache_limit: self.cache_limit(),
             released_total: self.release.total(),
             collapses: self.collapse.stats(),
+            refill_due: self.growth.refill_due(self.in_use),
+            clear_due: self.growth.clears(),
         }
     }
 
@@ -69,6 +71,20 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             Act::CollapseIsDue => Answer::of(self.collapse.is_due()),
             Act::BeginCollapse => self.begin_collapse().map_or(Answer::Nothing, Answer::At),
             Act::EndCollapse(id, result, took) => Answer::of(self.end_collapse(id, result, took)),
+            Act::BeginRefill => self.begin_refill().map_or(Answer::Nothing, Answer::At),
+            Act::BeginClear => self.begin_clear().map_or(Answer::Nothing, Answer::At),
+            Act::EndClear(id, result, took) => {
+                self.end_clear(id, result, took);
+                Answer::Nothing
+            }
+            Act::SetHelped(helped) => {
+                self.growth.set_helped(helped);
+                Answer::Nothing
+            }
+            Act::NoteSlow => {
+                self.growth.pause(self.clock.now_ns());
+                Answer::Nothing
+            }
             Act::CountCollapse(result, took) => Answer::of(self.collapse.record(result, took)),
         }
     }

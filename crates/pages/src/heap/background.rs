@@ -3,16 +3,17 @@
 //! collapse.
 
 use super::Temeraire;
-use crate::backing::HugeBacking;
+use crate::backing::{HugeBacking, Use};
 use crate::collapse::{Candidate, Search, Took};
 use crate::filler::Filler;
 use crate::fit::Fit;
+use crate::growth::SLOW_NS;
 use crate::huge_cache::HugeCache;
 use crate::placement::Placement;
 use crate::region::Regions;
 use crate::release::{Breaking, Release, STEP, Tick, TooMuch};
 use crate::tracker::{Place, Tracker, Trackers};
-use craton_base::{Advice, Clock, CollapseError, Floor, Geometry, HugePageId, HugePages, PageRange, Pages};
+use craton_base::{Advice, Clock, CollapseError, Floor, Geometry, HugePageId, HugePages, NoMemory, PageRange, Pages};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
     pub(super) fn tick(&mut self) -> Tick {
@@ -30,6 +31,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let now = self.clock.now_ns();
         self.demand.fold(self.in_use, now);
         self.note_demand();
+        self.growth.tick(self.in_use, now);
         let unseen = self.look_up_backing();
         let mut released = self.shrink_to_limit();
         let surplus = self.releasable(Breaking::Surplus);
@@ -212,12 +214,84 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
+    /// Whether no hugepages are asked for since the system was slow to give some.
+    pub fn is_paused(&self) -> bool {
+        self.growth.is_paused()
+    }
+
+    /// Broken hugepages that are at least half unbacked. In any order: the filler prefers refilled
+    /// ones.
+    pub(super) fn begin_refill(&mut self) -> Option<HugePageId> {
+        let due = self.growth.refill_due(self.in_use);
+        if due == Pages(0) {
+            return None;
+        }
+        let may = !self.growth.is_paused() && !self.backing.is_in_vain() && !self.collapse.is_hopeless();
+        let found = may.then(|| self.filler.mostly_unbacked(&self.trackers)).flatten();
+        let Some(id) = found else {
+            self.growth.end_refills();
+            return None;
+        };
+        let missing = G::PAGES - self.trackers[id.0 as usize].backed_pages();
+        self.growth.refilled(Pages(missing));
+        self.backing.begin_collapse(&mut self.trackers, &mut self.floor, id);
+        Some(id)
+    }
+
+    /// Puts a hugepage that is about to be cleared into the cache, unless one waits there.
+    pub(super) fn begin_clear(&mut self) -> Option<HugePageId> {
+        let due = self.growth.clears() && self.free_backed_hugepages() == HugePages(0);
+        self.growth.end_clears();
+        if !due || self.growth.is_paused() || self.cache_limit() == HugePages(0) {
+            return None;
+        }
+        let (granted, one) = (self.granted(), HugePages(1));
+        let taken = self.cache.take_unbacked(&mut self.trackers, &mut self.floor, one, one);
+        self.follow_grant(granted);
+        let (id, demand) = (taken.ok()?, self.in_demand());
+        let slabs = Use { pages: Pages(1), fills_up: true, later: false };
+        self.backing.ask(&mut self.trackers, &mut self.floor, (id, one), slabs, demand);
+        let t = &mut self.trackers[id.0 as usize];
+        if t.collapsing || !self.backing.will_be_huge(id, t) {
+            self.cache.put_unbacked(&mut self.trackers, id, one);
+            return None;
+        }
+        t.reset();
+        t.intact = true;
+        self.cache.put(&mut self.trackers, id, one);
+        Some(id)
+    }
+
+    pub(super) fn end_clear(&mut self, id: HugePageId, result: Result<(), NoMemory>, took: Took) {
+        if took.processor_ns >= SLOW_NS {
+            self.growth.pause(self.clock.now_ns());
+        }
+        let one = HugePages(1);
+        match self.trackers[id.0 as usize].place {
+            Place::Cached if result.is_err() => {
+                self.cache.take_at(&mut self.trackers, id, one);
+                let _ = self.floor.unback(G::range(id));
+                self.trackers[id.0 as usize].unbacked();
+                self.cache.put_unbacked(&mut self.trackers, id, one);
+            }
+            // It was released meanwhile.
+            Place::Unbacked => _ = self.floor.unback(G::range(id)),
+            _ => {}
+        }
+    }
+
     pub(super) fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         if id >= HugePageId(self.granted().0) || !self.trackers[id.0 as usize].collapsing {
             return false;
         }
         let well = self.collapse.record(result, took);
         let done = result.is_ok();
+        if !done {
+            self.growth.end_refills();
+        }
+        if result == Err(CollapseError::NoMemory) || took.processor_ns >= SLOW_NS {
+            self.growth.pause(self.clock.now_ns());
+        }
         let t = &mut self.trackers[id.0 as usize];
         t.collapsing = false;
         let lost_memory = t.place == Place::Unbacked;

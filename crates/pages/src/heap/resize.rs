@@ -68,7 +68,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             (t.donated, t.broken, t.dense) = (false, false, false);
         }
         self.cache.take_at(&mut self.trackers, end, more);
-        self.back_new(granted, (end, more), Use { pages, fills_up: false });
+        self.back_new(granted, (end, more), Use { pages, fills_up: false, later: self.growth.is_paused() });
         self.note_demand();
         zeroed &= occupy_whole(&mut self.trackers, end, HugePages(new.last().0 - end.0), false);
         if new.tail > 0 {

@@ -1,10 +1,12 @@
 extern crate std;
 use super::*;
 use crate::cache_limit::{CACHE_MIN_HUGEPAGES, WINDOW_NS};
+use crate::growth::SLOW_NS;
 use crate::release::Breaking;
 use crate::testing::{Counting, trackers};
+use crate::{PageHeapExt, Took};
 use core::cell::Cell;
-use craton_base::{Advice, HugePageId, PageId};
+use craton_base::{Advice, CollapseError, Huge2M, HugePageId, NoMemory, PageId};
 use std::rc::Rc;
 use std::vec::Vec;
 
@@ -268,4 +270,179 @@ fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
     assert_eq!(take(&mut heap, 100).first.hugepage(), HugePageId(1), "a quarter is left");
     give(&mut heap, small[192]);
     assert_eq!(take(&mut heap, 190).first.hugepage(), HugePageId(0));
+}
+
+/// A heap past its small front, whose thread collapses hugepages.
+fn helped() -> (Heap, Rc<Cell<u64>>) {
+    let (mut heap, now) = heap(512);
+    heap.set_helped(true);
+    (0..HugeBacking::AUTO.from.0).for_each(|_| _ = take(&mut heap, 256));
+    (heap, now)
+}
+
+/// Takes a hugepage of slabs; whether it is backed whole.
+fn grow(heap: &mut Heap) -> bool {
+    let first = dense(heap, 1)[0];
+    heap.trackers[first.first.hugepage().0 as usize].intact
+}
+
+#[test]
+fn slabs_that_come_slowly_begin_on_small_pages_and_are_collapsed() {
+    let (mut heap, now) = helped();
+    let wholes: Vec<_> = [1_000, 1, 1, 1, 500, 1]
+        .map(|ms| {
+            now.set(now.get() + ms * 1_000_000);
+            grow(&mut heap)
+        })
+        .into();
+    assert_eq!(wholes, [false, true, true, true, false, true]);
+    assert_eq!(heap.backing.left_small(), HugePages(2));
+    let mut collapsed = 0;
+    while let Some(id) = heap.begin_collapse() {
+        heap.end_collapse(id, Ok(()), Took::busy(0));
+        collapsed += 1;
+    }
+    assert_eq!((collapsed, heap.backing.left_small()), (2, HugePages(0)));
+    heap.set_backing(HugeBacking::ALWAYS);
+    now.set(now.get() + WINDOW_NS);
+    assert!(grow(&mut heap), "as the option wants");
+}
+
+#[test]
+fn after_a_slow_fault_or_collapse_no_hugepage_is_asked_for_until_the_pause_ends() {
+    for slow in 0..3 {
+        let (mut heap, now) = helped();
+        now.set(now.get() + 1_000_000_000);
+        assert!(!grow(&mut heap) && grow(&mut heap));
+        match slow {
+            0 => heap.note_slow(),
+            1 => {
+                let id = heap.begin_collapse().expect("the first");
+                heap.end_collapse(id, Ok(()), Took::busy(SLOW_NS));
+            }
+            _ => {
+                let id = heap.begin_collapse().expect("the first");
+                heap.end_collapse(id, Err(CollapseError::NoMemory), Took::busy(0));
+            }
+        }
+        assert!((0..20).all(|_| !grow(&mut heap)), "{slow}");
+        let long = take(&mut heap, 1024);
+        assert!(!heap.trackers[long.first.hugepage().0 as usize].intact);
+        now.set(now.get() + 1_000_000_000);
+        heap.tick_step();
+        grow(&mut heap);
+        assert!(grow(&mut heap), "{slow}: the pause is over");
+    }
+}
+
+fn broken(heap: &Heap) -> usize {
+    (0..512).filter(|i| heap.trackers[*i].broken).count()
+}
+
+#[test]
+fn a_rise_after_a_release_refills_broken_hugepages_no_faster_than_it_grows() {
+    let (mut heap, now) = helped();
+    let spans: Vec<_> = (0..64 * 8).map(|_| take(&mut heap, 32)).collect();
+    let (kept, gone): (Vec<_>, Vec<_>) = spans.into_iter().enumerate().partition(|(i, _)| i % 8 == 0);
+    gone.into_iter().for_each(|(_, span)| give(&mut heap, span));
+    heap.release_all(Breaking::Always);
+    now.set(now.get() + 1_000_000_000);
+    heap.tick_step();
+    assert_eq!((heap.refill_due(), heap.begin_refill(), broken(&heap)), (Pages(0), None, 64));
+    let mut refilled = 0;
+    let mut risen = Vec::new();
+    while risen.len() < 64 * 7 {
+        risen.extend((0..16).map(|_| take(&mut heap, 32)));
+        while let Some(id) = heap.begin_refill() {
+            heap.end_collapse(id, Ok(()), Took::busy(200_000));
+            heap.check().unwrap();
+            refilled += 1;
+        }
+        let grown = (risen.len() * 32) as u32;
+        assert!(refilled * 224 <= grown + 224, "{refilled} {grown}");
+    }
+    assert!(refilled > 30, "half of the rise at least: {refilled}");
+    let whole = |span: &PageRange| heap.trackers[span.first.hugepage().0 as usize].intact;
+    assert_eq!(kept.iter().filter(|(_, span)| whole(span)).count(), refilled as usize);
+}
+
+#[test]
+fn a_failed_refill_ends_those_of_the_tick() {
+    let (mut heap, now) = helped();
+    let spans: Vec<_> = (0..64 * 8).map(|_| take(&mut heap, 32)).collect();
+    spans.into_iter().enumerate().filter(|(i, _)| i % 8 > 0).for_each(|(_, span)| give(&mut heap, span));
+    heap.release_all(Breaking::Always);
+    now.set(now.get() + 1_000_000_000);
+    heap.tick_step();
+    (0..64).for_each(|_| _ = take(&mut heap, 32));
+    let id = heap.begin_refill().expect("2,048 pages more than at the tick");
+    heap.end_collapse(id, Err(CollapseError::Busy), Took::busy(0));
+    heap.check().unwrap();
+    assert_eq!((heap.refill_due(), heap.begin_refill()), (Pages(0), None));
+    heap.tick_step();
+    (0..64).for_each(|_| _ = take(&mut heap, 32));
+    assert!(heap.begin_refill().is_some());
+}
+
+/// A large heap that grows by a hugepage of slabs each 50 ms.
+fn growing() -> (Heap, Rc<Cell<u64>>) {
+    let (mut heap, now) = helped();
+    for _ in 0..32 {
+        now.set(now.get() + 50_000_000);
+        grow(&mut heap);
+    }
+    assert!(heap.growth.clears());
+    (heap, now)
+}
+
+#[test]
+fn a_hugepage_cleared_ahead_serves_the_next_slabs_whole_and_zeroed() {
+    let (mut heap, now) = growing();
+    let before = heap.backed();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.check().unwrap();
+    assert_eq!((heap.begin_clear(), heap.growth.clears(), heap.backed()), (None, false, HugePages(before.0 + 1)));
+    heap.end_clear(id, Ok(()), Took::default());
+    now.set(now.get() + 50_000_000);
+    let span = heap.alloc(Pages(8), Pages(1), Density::Dense).expect("room");
+    assert_eq!((span.range.first.hugepage(), span.zeroed), (id, true));
+    assert!(heap.trackers[id.0 as usize].intact && heap.growth.clears());
+    let next = heap.begin_clear().expect("the next");
+    heap.end_clear(next, Ok(()), Took::default());
+    heap.growth.begins_small(HugePages(64), now.get() + 50_000_000);
+    assert_eq!((heap.growth.clears(), heap.begin_clear()), (true, None), "one waits");
+}
+
+#[test]
+fn a_failed_or_useless_clear_leaves_no_memory() {
+    let (mut heap, _) = growing();
+    let before = heap.backed();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.floor.unbacked.clear();
+    heap.end_clear(id, Err(NoMemory), Took::default());
+    heap.check().unwrap();
+    assert_eq!((heap.backed(), heap.floor.unbacked.as_slice()), (before, &[Huge2M::range(id)][..]));
+    let (mut heap, _) = growing();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.release_all(Breaking::Never);
+    heap.floor.unbacked.clear();
+    heap.end_clear(id, Ok(()), Took::default());
+    heap.check().unwrap();
+    assert_eq!(heap.floor.unbacked, [Huge2M::range(id)], "it was released before it was cleared");
+}
+
+#[test]
+fn a_slow_clear_pauses_and_nothing_is_cleared_where_hugepages_are_not_wanted() {
+    let (mut heap, now) = growing();
+    let id = heap.begin_clear().expect("growth wants one");
+    heap.end_clear(id, Ok(()), Took::busy(SLOW_NS));
+    assert!(heap.is_paused());
+    (0..2).for_each(|_| _ = grow(&mut heap));
+    now.set(now.get() + 50_000_000);
+    grow(&mut heap);
+    assert_eq!((heap.growth.clears(), heap.begin_clear()), (true, None));
+    let (mut heap, _) = growing();
+    heap.set_backing(HugeBacking::NEVER);
+    assert_eq!(heap.begin_clear(), None);
+    heap.check().unwrap();
 }

@@ -17,7 +17,8 @@ struct Script {
 }
 
 /// What the background does, with requests in between.
-const BACKGROUND: [Op; 9] = [
+const BACKGROUND: [Op; 15] = [
+    Op::Helped(true),
     Op::Wait { ns: 1 << 31 },
     Op::Tick,
     Op::BeginCollapse,
@@ -26,6 +27,11 @@ const BACKGROUND: [Op; 9] = [
     Op::Free { nth: 7 },
     Op::EndCollapse { error: None, took_ns: 0 },
     Op::EndCollapse { error: Some(CollapseError::Busy), took_ns: 0 },
+    Op::alloc(2048, 1),
+    Op::Clear { fails: false },
+    Op::Clear { fails: true },
+    Op::BeginRefill,
+    Op::EndCollapse { error: None, took_ns: 0 },
     Op::Tick,
 ];
 

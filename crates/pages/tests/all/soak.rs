@@ -52,7 +52,11 @@ fn background(rng: &mut Rng, world: &World) -> Option<Op> {
         6..15 => Op::Tick,
         15..20 => Op::BeginCollapse,
         20..30 => Op::EndCollapse { error: *rng.pick(&ERRORS), took_ns: rng.below(60_000_000) },
-        30..100 => Op::Wait { ns: rng.below(20_000_000) },
+        30..34 => Op::BeginRefill,
+        34 => Op::Clear { fails: rng.one_in(8) },
+        35 => Op::Helped(!rng.one_in(4)),
+        36 if rng.one_in(8) => Op::NoteSlow,
+        36..100 => Op::Wait { ns: rng.below(20_000_000) },
         _ => return None,
     })
 }

@@ -105,6 +105,8 @@ impl<F: Floor> PageHeap for FirstFit<F> {
             cache_limit: HugePages(0),
             released_total: 0,
             collapses: CollapseStats::default(),
+            refill_due: Pages(0),
+            clear_due: false,
         }
     }
 

@@ -24,6 +24,10 @@ impl Machine for Memory {
         4096
     }
 
+    fn touch(&self, _at: usize) -> u64 {
+        0
+    }
+
     fn resident(&self, at: usize, _bytes: usize) -> usize {
         self.resident.get(&at).copied().unwrap_or(0)
     }
@@ -47,7 +51,7 @@ fn found(table: &mut HugeTable, memory: &Memory) -> Vec<usize> {
     let (mut found, mut vain) = (Vec::new(), 0);
     while vain < 4 {
         match table.next_dense(memory) {
-            Some(at) => {
+            Some((_, at)) => {
                 memory.whole.borrow_mut().insert(at);
                 found.push(at);
                 vain = 0;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, SECOND_NS, process};
 use core::cell::{Cell, RefCell};
+use craton_sim::ThpMode;
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -235,6 +236,57 @@ fn an_idle_thread_sleeps_until_the_heap_is_used() {
     assert!(p.thread.nudges.get() > nudges, "a request wakes it");
 }
 
+/// A process with a thread, half of whose heap lies in broken hugepages.
+fn broken() -> (&'static Process, Vec<*mut u8>) {
+    let p = process(96);
+    p.floor.sim().set_thp(ThpMode::Madvise);
+    p.background.count_threads(2);
+    let objects = p.fill(MUCH_FREE);
+    let left = p.leave_holes(objects);
+    p.sleep(30);
+    assert!(p.background.life.is_running() && p.heap.surplus() == Pages(0));
+    p.thread.sleeps_on.set(false);
+    (p, left)
+}
+
+#[test]
+fn a_rise_wakes_the_resting_thread_which_refills_hugepages_and_rests_on() {
+    let (p, left) = broken();
+    let (collapses, nudges) = (p.collapses.get(), p.thread.nudges.get());
+    *p.thread.meanwhile.borrow_mut() = Some(Box::new(move || {
+        p.fill(MUCH_FREE / 4);
+        p.go_on();
+    }));
+    let start = p.clock.now_ns();
+    let mut rounds = p.background.rounds();
+    assert!(p.background.rest(&mut rounds, p));
+    assert!(p.collapses.get() > collapses && p.thread.nudges.get() > nudges);
+    assert!(!p.background.refills.load(Relaxed), "the next rise wakes it again");
+    assert!(p.clock.now_ns() >= start + SECOND_NS, "a second in all");
+    left.into_iter().for_each(|object| p.free(object));
+}
+
+#[test]
+fn nothing_is_refilled_without_a_thread_or_near_a_limit() {
+    let (p, left) = broken();
+    let used = p.heap.used();
+    p.heap.gate.set(Some(used + (1 << 20)), None);
+    let collapses = p.collapses.get();
+    *p.thread.meanwhile.borrow_mut() = Some(Box::new(move || {
+        p.heap.gate.set(Some(used + MUCH_FREE / 4 + (6 << 20)), None);
+        p.fill(MUCH_FREE / 4);
+        p.go_on();
+    }));
+    let mut rounds = p.background.rounds();
+    assert!(p.background.rest(&mut rounds, p) && p.collapses.get() == collapses);
+    p.heap.gate.set(None, None);
+    p.background.stop(p);
+    p.fill(MUCH_FREE / 4);
+    p.go_on();
+    assert!(p.collapses.get() == collapses && p.heap.begin_refill().is_none());
+    left.into_iter().for_each(|object| p.free(object));
+}
+
 #[test]
 fn a_heap_used_just_before_the_sleep_without_end_keeps_the_thread_awake() {
     let p = process(96);
@@ -358,6 +410,10 @@ impl Tended for Collapsing {
         self.firsts.set(self.firsts.get() + u32::from(is_first));
         self.outcomes.borrow_mut().pop().expect("no more than these are tried")
     }
+    fn refill(&self) -> bool {
+        false
+    }
+    fn set_helped(&self, _helped: bool) {}
     fn keep_limits(&self, _deep: bool) -> u64 {
         0
     }

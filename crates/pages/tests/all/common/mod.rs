@@ -13,7 +13,7 @@ pub mod frames;
 pub mod program;
 
 use craton_base::{
-    Advice, CollapseError, Density, Floor, Geometry, Huge2M, HugePageId, HugePages, PageId, PageRange, Pages,
+    Advice, CollapseError, Density, Floor, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages,
     SpanError, SpanSource, Table,
 };
 use craton_pages::{
@@ -60,6 +60,16 @@ pub enum Op {
         error: Option<CollapseError>,
         took_ns: u64,
     },
+    /// The background begins to refill a broken hugepage, which ends like a collapse.
+    BeginRefill,
+    /// The background clears a hugepage ahead of growth, or fails.
+    Clear {
+        fails: bool,
+    },
+    /// A thread collapses hugepages from now on, or none does.
+    Helped(bool),
+    /// The first touch of a hugepage took long.
+    NoteSlow,
     /// A range that need not be a span is given back and resized: refused for the right reason.
     Misuse {
         page: u32,
@@ -247,6 +257,20 @@ impl<G: Geometry> World<G> {
             Op::Rate { bytes_per_s } => self.heap.inner_mut().set_release_rate(bytes_per_s),
             Op::Regions(allowed) => self.heap.inner_mut().set_regions(allowed),
             Op::BeginCollapse => self.collapsing.extend(self.heap.inner_mut().begin_collapse()),
+            Op::BeginRefill => {
+                let id = self.heap.inner_mut().begin_refill();
+                assert!(id.is_none_or(|id| !self.collapsing.contains(&id)), "nothing else uses it");
+                self.collapsing.extend(id);
+            }
+            Op::Clear { fails } => {
+                if let Some(id) = self.heap.inner_mut().begin_clear() {
+                    assert_eq!(self.sim.written(G::range(id)), Pages(0), "a hugepage that nobody uses");
+                    let result = if fails { Err(NoMemory) } else { self.sim.back(G::range(id)) };
+                    self.heap.inner_mut().end_clear(id, result, Took::default());
+                }
+            }
+            Op::Helped(helped) => self.heap.inner_mut().set_helped(helped),
+            Op::NoteSlow => self.heap.inner_mut().note_slow(),
             Op::EndCollapse { error, took_ns } if !self.collapsing.is_empty() => {
                 let id = self.collapsing.remove(0);
                 let result = error.map_or_else(|| self.sim.collapse(G::range(id)), Err);

@@ -63,6 +63,10 @@ pub enum Instruction {
     Regions(bool),
     BeginCollapse,
     EndCollapse { error: u8, ms: u8 },
+    BeginRefill,
+    Clear { fails: bool },
+    Helped(bool),
+    NoteSlow,
     Misuse { page: u32, len: u16 },
     MisuseOf { nth: u16, first: i8, len: i8 },
     Refuse { which: Which, rule: Rule },
@@ -164,6 +168,10 @@ impl<G: Geometry> World<G> {
                 };
                 Op::EndCollapse { error, took_ns: u64::from(ms) * 1_000_000 }
             }
+            Instruction::BeginRefill => Op::BeginRefill,
+            Instruction::Clear { fails } => Op::Clear { fails },
+            Instruction::Helped(helped) => Op::Helped(helped),
+            Instruction::NoteSlow => Op::NoteSlow,
             Instruction::Misuse { page, len } => Op::Misuse { page, len: len.into() },
             Instruction::MisuseOf { nth, first, len } => {
                 let Some(span) = self.out.get(usize::from(nth) % self.out.len().max(1)) else { return };

@@ -1,0 +1,125 @@
+//! What growth asks of hugepages: to begin on small pages, to be cleared ahead, or to be refilled.
+//!
+//! **What.** The first touch of a hugepage clears 2 MiB in one request: 170 µs, or seconds where the
+//! system compacts memory for it. Three rules bound that, for heaps whose library thread collapses
+//! hugepages later:
+//! ```text
+//! first of a rise   the hugepage begins on small pages, for a collapse by the thread
+//! slow growth       the thread clears one hugepage ahead, which waits in the cache
+//! fast growth       whole hugepages: small pages cost four times the processor time
+//! slow faults       a pause: none are asked for
+//! ```
+//! In a rise after a release the filler grows into broken hugepages. The thread collapses these
+//! ahead: 170 µs each while mostly empty, as much as their small faults cost the program. It backs
+//! no more than the rise itself has taken.
+//!
+//! **State.** A rise is the pages in use beyond their least since the last tick.
+//!
+//! **Failure.** A failed refill ends those of this tick.
+
+use craton_base::{HugePages, Pages};
+
+/// Growth of which a hugepage lasts so long begins on small pages, if none waits.
+const SLOW_GROWTH_NS: u64 = 20_000_000;
+/// One is cleared ahead while a hugepage lasts between these: waking the thread costs 5 µs.
+const CLEAR_NS: core::ops::Range<u64> = 4_000_000..1_000_000_000;
+/// Hugepages in use from which one is cleared ahead: 3 %.
+const CLEAR_FROM: HugePages = HugePages(32);
+/// Processor time of a fault or collapse that had to wait for frames.
+pub const SLOW_NS: u64 = 10_000_000;
+/// The first pause after such a one, doubled by the next, up to [`MOST_PAUSE_NS`].
+const PAUSE_NS: u64 = 1_000_000_000;
+const MOST_PAUSE_NS: u64 = 64_000_000_000;
+/// The least rise that refills broken hugepages, 8 MiB.
+const RISE: u32 = 1024;
+
+pub(crate) struct Growth {
+    /// A thread collapses hugepages.
+    helped: bool,
+    /// When spans that will fill one last took a hugepage.
+    last_ns: u64,
+    /// 0 outside pauses.
+    pause_end_ns: u64,
+    last_pause_ns: u64,
+    /// Least pages in use since the last tick.
+    low: u32,
+    /// Pages that refills backed since then.
+    refilled: u32,
+    /// A hugepage should be cleared ahead.
+    clears: bool,
+}
+
+impl Growth {
+    /// None yet; all zeros.
+    pub(crate) const NONE: Self =
+        Self { helped: false, last_ns: 0, pause_end_ns: 0, last_pause_ns: 0, low: 0, refilled: 0, clears: false };
+
+    pub(crate) fn set_helped(&mut self, helped: bool) {
+        self.helped = helped;
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.pause_end_ns > 0
+    }
+
+    /// Notes that a hugepage was taken for spans that will fill it; whether it begins on small pages
+    /// if it has no memory. `demand` hugepages are in use.
+    pub(crate) fn begins_small(&mut self, demand: HugePages, now_ns: u64) -> bool {
+        let lasted_ns = now_ns - core::mem::replace(&mut self.last_ns, now_ns);
+        self.clears |= self.helped && demand >= CLEAR_FROM && CLEAR_NS.contains(&lasted_ns);
+        self.is_paused() || self.helped && lasted_ns >= SLOW_GROWTH_NS
+    }
+
+    /// Whether a hugepage should be cleared ahead.
+    #[inline(always)]
+    pub(crate) fn clears(&self) -> bool {
+        self.clears
+    }
+
+    /// The thread has seen to it.
+    pub(crate) fn end_clears(&mut self) {
+        self.clears = false;
+    }
+
+    /// The system had no hugepage, or took long.
+    pub(crate) fn pause(&mut self, now_ns: u64) {
+        if !self.is_paused() {
+            self.last_pause_ns = (2 * self.last_pause_ns).clamp(PAUSE_NS, MOST_PAUSE_NS);
+            self.pause_end_ns = now_ns + self.last_pause_ns;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn note(&mut self, in_use: u32) {
+        self.low = self.low.min(in_use);
+    }
+
+    /// Each tick.
+    pub(crate) fn tick(&mut self, in_use: u32, now_ns: u64) {
+        (self.low, self.refilled) = (in_use, 0);
+        if !self.is_paused() {
+            self.last_pause_ns -= self.last_pause_ns / 8;
+        } else if now_ns >= self.pause_end_ns {
+            self.pause_end_ns = 0;
+        }
+    }
+
+    /// Pages that refills of broken hugepages may back now.
+    #[inline(always)]
+    pub(crate) fn refill_due(&self, in_use: u32) -> Pages {
+        let risen = in_use - self.low;
+        Pages(if self.helped && risen >= RISE { risen.saturating_sub(self.refilled) } else { 0 })
+    }
+
+    pub(crate) fn refilled(&mut self, pages: Pages) {
+        self.refilled = self.refilled.saturating_add(pages.0);
+    }
+
+    /// No refill until the next tick.
+    pub(crate) fn end_refills(&mut self) {
+        self.refilled = u32::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests;
