@@ -53,7 +53,7 @@ const WAYS: [(&str, Way); 6] = [
     ("no release", Way { release: false, ..TEMERAIRE }),
     ("scarce", Way { system: System { frames_percent: Some(50), ..System::PLENTY }, ..TEMERAIRE }),
     ("forks", Way { system: System { fork_every_s: 300, ..System::PLENTY }, ..TEMERAIRE }),
-    ("frames", Way { heap: HeapName::Frames, ..TEMERAIRE }),
+    ("on frames", Way { heap: HeapName::Frames, ..TEMERAIRE }),
 ];
 
 const COLUMNS: [Column; 15] = [
@@ -109,7 +109,8 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
 fn line(name: &str, samples: &[Sample]) -> Line {
     let point = |part: &[Sample]| Point::new(part[part.len() - 1].time_s, worst(part));
     let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(point).collect();
-    Line { name: name.to_owned(), points }
+    // A colour of its own, not that of an allocator of that name.
+    Line { name: format!("profile {name}"), points }
 }
 
 fn worst(samples: &[Sample]) -> f64 {
@@ -154,7 +155,7 @@ fn play(
         "sparse_free": of(top.sparse_free_bytes),
         "cached": of(top.cached_bytes),
         "region_free": of(top.region_free_bytes),
-        // The part of backed bytes on intact hugepages, and on those that the heap broke.
+        // The part of backed bytes on intact hugepages; hugepages that the heap broke, each whole.
         "coverage_worst": summary.worst_coverage,
         "coverage": mean(last.iter().map(Sample::coverage)),
         "broken": mean(last.iter().map(|s| part(s.broken_bytes, s.backed_bytes))),
