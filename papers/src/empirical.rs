@@ -19,6 +19,7 @@ pub(crate) mod schedule;
 pub mod sim;
 mod slabs;
 pub(crate) mod spans;
+pub mod system;
 
 use crate::work::Load;
 use profile::Profile;

@@ -14,6 +14,10 @@ pub trait Mappings {
     /// Asks for hugepages under a range. *Contents:* survive.
     fn advise_huge(&self, at: usize, bytes: usize);
 
+    /// Where the system gives hugepages unasked: refuses them under a range, or takes that back.
+    /// *Contents:* survive.
+    fn refuse_huge(&self, at: usize, bytes: usize, refuse: bool);
+
     /// Grows a whole mapping, moving it only if allowed; returns its address. *Contents:* survive.
     /// *Refused:* unchanged.
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize>;

@@ -1,7 +1,8 @@
 //! Requests beyond the size classes, and objects resized in place.
 //!
 //! **What.** Up to 256 KiB a size class; then whole pages of the page heap; from 32 MiB, or when
-//! the region is full, a separate mapping.
+//! the region is full, a separate mapping; from 4 MiB where a program touches little of such
+//! objects.
 //!
 //! **From.** TEMERAIRE §3.
 //!
@@ -14,6 +15,9 @@ use crate::huge::HUGE_MIN;
 use crate::size_class::{self, MAX_CLASSED};
 use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, Pages, Platform};
+
+/// Objects of which a program touches little are separate mappings from this size on.
+const SPARSE_MIN: usize = 4 << 20;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// An object beyond [`MAX_CLASSED`] bytes, or of an alignment (a power of two) that no class
@@ -30,6 +34,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         if self.is_lonely(size, align) {
             let object = self.allocate_huge(size, align, zero);
+            if !object.is_null() {
+                return object;
+            }
+        }
+        if size >= SPARSE_MIN && self.is_better_apart(size) {
+            let object = self.allocate_sparse(size, align);
             if !object.is_null() {
                 return object;
             }

@@ -64,11 +64,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let address = pointer as usize;
         let Some(page) = self.page_of(address) else {
             let table = self.huge.lock();
-            return match (table.find(address), table.around(address)) {
-                (Some(entry), _) => Found::Huge(entry),
-                (None, Some(e)) => Found::Bad(Misuse::InsideLarge { start: e.at, size: e.bytes }),
-                (None, None) => Found::Bad(table.misuse(address)),
-            };
+            if let Some(entry) = table.find(address) {
+                return Found::Huge(entry);
+            }
+            return Found::Bad(match table.around(address) {
+                Some(e) => Misuse::InsideLarge { start: e.at, size: e.bytes },
+                None => table.misuse(address),
+            });
         };
         match self.mark(page) {
             LARGE if address.is_multiple_of(PAGE_SIZE) => Found::Large { first: page, pages: self.large_pages(page) },

@@ -12,6 +12,7 @@
 use crate::gate::Gate;
 use crate::hooks::{Damage, Hooks};
 use crate::huge::HugeTable;
+use crate::length::SpanLength;
 use crate::misuse::Misuse;
 use crate::page_heap::{Frames, PageHeap};
 use crate::page_map::PageMap;
@@ -34,6 +35,7 @@ pub struct Layout {
     pub base: usize,
     pub map: PageMap,
     pub records: Table<PageRecord>,
+    pub lengths: Table<SpanLength>,
     metadata_at_start: usize,
     metadata_per_hugepage: usize,
     /// Key of free objects' marks.
@@ -48,6 +50,7 @@ pub struct Parts {
     pub base: usize,
     pub map: PageMap,
     pub records: Table<PageRecord>,
+    pub lengths: Table<SpanLength>,
     pub trackers: Table<Tracker>,
     /// Hugepages that the floor can grant.
     pub capacity: HugePages,
@@ -100,16 +103,17 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     ///
     /// # Safety
     /// Called once, before any other use, with no other thread in the heap. `parts` describe
-    /// `floor`'s region: map entries, records and trackers are granted, zeroed, with its pages.
+    /// `floor`'s region: map entries, records, lengths and trackers are granted, zeroed, with its pages.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
-        let Parts { base, map, records, trackers, capacity, metadata_at_start, metadata_per_hugepage, frames, key } =
-            parts;
+        let Parts { base, map, records, lengths, trackers, capacity, frames, key, .. } = parts;
+        let Parts { metadata_at_start, metadata_per_hugepage, .. } = parts;
         // SAFETY: no other thread is in the heap yet, by the contract.
         unsafe {
             *self.layout.get() = Layout {
                 base,
                 map,
                 records,
+                lengths,
                 metadata_at_start,
                 metadata_per_hugepage,
                 key,
@@ -132,6 +136,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 base: 0,
                 map: PageMap::EMPTY,
                 records: Table::EMPTY,
+                lengths: Table::EMPTY,
                 metadata_at_start: 0,
                 metadata_per_hugepage: 0,
                 key: 0,
@@ -157,6 +162,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     pub fn record(&self, page: PageId) -> &PageRecord {
         &self.layout().records[page.0 as usize]
+    }
+
+    /// The length of the span that begins at a page.
+    pub fn length(&self, page: PageId) -> &SpanLength {
+        &self.layout().lengths[page.0 as usize]
     }
 
     /// Bytes of usable metadata for a page heap of `granted` hugepages.
@@ -235,7 +245,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn span_around(&self, page: PageId) -> Option<(PageRange, u8)> {
         // SAFETY: as in `mark`.
         let (first, mark) = unsafe { self.layout().map.marked_before(page)? };
-        let span = PageRange::new(first, self.layout().records[first.0 as usize].pages());
+        let span = PageRange::new(first, self.length(first).pages());
         span.contains(page).then_some((span, mark))
     }
 

@@ -39,8 +39,8 @@ pub struct Usage {
 pub enum Event {
     /// Chains handed to caches. The hook returns the number of earlier chains.
     Refills { chains: u32, objects: u64 },
-    /// A large object was allocated.
-    LargeAlloc,
+    /// Large objects were allocated. The hook returns the number of all so far.
+    LargeAllocs(u32),
     /// A huge object was mapped.
     HugeAlloc,
     /// Live bytes of huge objects changed.

@@ -60,10 +60,12 @@ pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen
 /// How densely a mapping is touched, by its first hugepage and the one in its middle.
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
-    let [first, middle] = [0, middle].map(|offset| see_at(system, entry, offset));
-    match (first, middle) {
-        (Seen::Sparse, _) | (_, Seen::Dense) => first,
-        _ => middle,
+    match see_at(system, entry, 0) {
+        Seen::Sparse => Seen::Sparse,
+        first => match see_at(system, entry, middle) {
+            Seen::Dense => first,
+            middle => middle,
+        },
     }
 }
 
@@ -151,6 +153,11 @@ impl HugeTable {
             Choice::Probe => Some(entry.at + HUGEPAGE_SIZE),
             Choice::Huge => Some(entry.at),
         }
+    }
+
+    /// Whether mappings of a length were seen to be dense.
+    pub(crate) fn is_dense(&self, pages: Pages) -> bool {
+        self.trust.is_dense(pages)
     }
 
     /// Looks at mappings of that length that were left on small pages, and at this one.

@@ -22,7 +22,9 @@ use crate::huge::{Entry, HUGE_MIN, see, see_at};
 use crate::misuse::Misuse;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
+use craton_base::{
+    Bytes, Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform,
+};
 use craton_pages::{HugeBacking, PageHeapExt, Seen};
 
 /// Whole hugepages from which a large object moves instead of being copied. One hugepage: copy 40
@@ -32,6 +34,8 @@ const MOVE_MIN: HugePages = HugePages(2);
 const SHRINK_MIN: usize = 4 << 20;
 /// Bound on optional huge objects: a process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
+/// Bound on sparse objects, which the kernel may join.
+const MOST_SPARSE: usize = 16 << 10;
 /// Bounds on kept bytes: absolute, and as a fraction of the memory in use.
 const MOST_KEPT: usize = 64 << 20;
 const MOST_KEPT_PART: usize = 8;
@@ -44,8 +48,33 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Maps an object, zeroed if `zero`; null without memory.
     pub fn allocate_huge(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         let Some(bytes) = self.whole_pages(size.max(1)) else { return null_mut() };
+        self.map_object(bytes, align, zero)
+    }
+
+    /// Whether an object is better a mapping: the heap would grow for memory that the program will
+    /// hardly touch, and the metadata in the region would weigh more than that.
+    pub fn is_better_apart(&self, size: usize) -> bool {
+        let Some(pages) = Bytes(size).pages_up() else { return false };
+        let sparse = self.pages.lock().is_better_apart(pages);
+        sparse && {
+            let table = self.huge.lock();
+            table.len() < MOST_SPARSE && !table.is_dense(pages)
+        }
+    }
+
+    /// Maps an object of which little will be touched. Whole hugepages lie without gaps, so that
+    /// neighbours are one mapping to the kernel.
+    pub fn allocate_sparse(&self, size: usize, align: usize) -> *mut u8 {
+        match size.checked_next_multiple_of(HUGEPAGE_SIZE) {
+            Some(bytes) => self.map_object(bytes, align, true),
+            None => null_mut(),
+        }
+    }
+
+    fn map_object(&self, bytes: usize, align: usize, zero: bool) -> *mut u8 {
         // Aligned to hugepages, the whole object can be huge.
-        let wish = if bytes >= HUGE_MIN { align.max(HUGEPAGE_SIZE) } else { align };
+        let is_whole = bytes >= HUGE_MIN || bytes.is_multiple_of(HUGEPAGE_SIZE);
+        let wish = if is_whole { align.max(HUGEPAGE_SIZE) } else { align };
         let (kept, had) = if bytes >= HUGE_MIN { self.take_kept(bytes, wish, zero) } else { (None, 0) };
         let counted = kept.map_or(bytes, |entry| entry.bytes);
         if !self.admit_huge(0, counted) {
@@ -131,15 +160,20 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
 
-    /// Asks for hugepages under a new mapping if such mappings were used densely.
+    /// Asks for hugepages under a new mapping if such mappings were used densely, else refuses them.
     fn back_new(&self, entry: Entry) {
         let from = match self.pages.lock().backing() {
             HugeBacking::NEVER => None,
             HugeBacking::ALWAYS => Some(entry.at),
             _ => self.huge.lock().worth(&self.system, entry),
         };
-        if let Some(from) = from.filter(|from| *from < entry.at + entry.bytes) {
-            self.system.advise_huge(from, entry.at + entry.bytes - from);
+        let end = entry.at + entry.bytes;
+        let from = from.unwrap_or(end).min(end);
+        if from > entry.at {
+            self.system.refuse_huge(entry.at, from - entry.at, true);
+        }
+        if from < end {
+            self.system.advise_huge(from, end - from);
         }
     }
 

@@ -18,36 +18,46 @@ use craton_pages::{LargeCache, PageHeapExt};
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Allocates a span for a large object; `Span::zeroed` tells whether it reads as zeros.
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        if let Some(range) = self.take_large_kept(pages, align) {
+        let cpu = self.system.cpu();
+        if let Some(range) = self.large.take_anywhere(cpu, pages, align) {
+            self.begin_large(range, cpu);
             return Ok(Span { range, zeroed: false });
         }
         let span = Kept { heap: self }.alloc(pages, align, Density::Sparse)?;
-        self.begin_large(span.range);
+        self.large.count(cpu);
+        self.begin_large(span.range, cpu);
         Ok(span)
     }
 
     /// A freed large object's span with its old contents; takes no lock.
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
-        let range = self.large.take(self.system.cpu(), pages, align)?;
-        self.begin_large(range);
+        let cpu = self.system.cpu();
+        let range = self.large.take(cpu, pages, align)?;
+        self.begin_large(range, cpu);
         Some(range)
     }
 
-    fn begin_large(&self, span: PageRange) {
-        self.layout().records[span.first.0 as usize].set_pages(span.len);
+    #[inline]
+    fn begin_large(&self, span: PageRange, cpu: usize) {
+        self.length(span.first).set_pages(span.len);
         self.set_marks(span, LARGE, false);
-        H::event(Event::LargeAlloc);
+        self.large.report(cpu, |objects| H::event(Event::LargeAllocs(objects)));
     }
 
-    /// Bound on kept pages: 512 KiB and 1/256 of the use. They go back before the heap grows.
+    /// Bound on kept pages: 2 MiB and 1/8 of the use; none above a hard limit. They go back before
+    /// the heap grows.
     fn most_large_kept(&self) -> Pages {
-        Pages(64 + self.in_use().0 / 256)
+        let in_use = self.in_use();
+        match self.gate.hard() {
+            Some(hard) if in_use.bytes().0 as u64 > hard => Pages(0),
+            _ => Pages(256 + in_use.0 / 8),
+        }
     }
 
     /// Length of the large object at a page marked so.
     pub fn large_pages(&self, first: PageId) -> Pages {
-        self.layout().records[first.0 as usize].pages()
+        self.length(first).pages()
     }
 
     /// The first page of the large object that begins at an address.
@@ -60,14 +70,21 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Frees a large object without a lock. Returns a span that the cache has no room for: the
     /// caller passes it to [`Heap::give_span`].
     pub fn give_large(&self, first: PageId) -> Option<PageRange> {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
+        let length = self.length(first);
+        let span = PageRange::new(first, length.pages());
         if span.len == Pages(0) {
             self.given_twice(first);
         }
-        record.set_gone(span.len);
+        length.set_gone(span.len);
         self.set_marks(span, 0, false);
-        self.large.put(self.system.cpu(), span, self.most_large_kept())
+        self.keep_span(span)
+    }
+
+    /// Keeps a freed span in front of the page heap. Returns one that must go there.
+    pub(crate) fn keep_span(&self, span: PageRange) -> Option<PageRange> {
+        let cpu = self.system.cpu();
+        let old = self.large.put(cpu, span);
+        if old.is_none() && self.large.is_over(cpu, self.most_large_kept()) { self.large.evict(cpu) } else { old }
     }
 
     /// Reports a concurrent double free.
@@ -79,13 +96,24 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The misuse of a pointer to a freed large object.
     pub fn freed_large(&self, page: PageId) -> Option<Misuse> {
-        self.record(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
+        self.length(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
     }
 
     /// Frees a large object's span to the page heap.
     #[cold]
     pub fn give_span(&self, span: PageRange) {
-        let freed = self.lock_pages().free(span, Density::Sparse);
+        let mut pages = self.lock_pages();
+        let freed = pages.free(span, Density::Sparse);
+        // More at a time take the lock less often.
+        let (cpu, most) = (self.system.cpu(), self.most_large_kept());
+        let most = Pages(most.0 - most.0 / 8);
+        while self.large.is_over(cpu, most)
+            && let Some(span) = self.large.evict(cpu)
+        {
+            let freed = pages.free(span, Density::Sparse);
+            debug_assert_eq!(freed, Ok(()), "a cached span is out");
+        }
+        drop(pages);
         self.expect_given(span, freed);
     }
 
@@ -96,9 +124,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Frees a large object's span whose whole hugepages were moved away.
     pub fn give_moved_large(&self, first: PageId) {
-        let record = &self.layout().records[first.0 as usize];
-        let span = PageRange::new(first, record.pages());
-        record.set_gone(span.len);
+        let length = self.length(first);
+        let span = PageRange::new(first, length.pages());
+        length.set_gone(span.len);
         self.set_marks(span, 0, false);
         let given = self.lock_pages().free_moved(span);
         self.expect_given(span, given);
@@ -106,9 +134,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Resizes a large object in place.
     pub fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
-        let record = &self.layout().records[first.0 as usize];
-        self.lock_pages().resize(PageRange::new(first, record.pages()), pages)?;
-        record.set_pages(pages);
+        let length = self.length(first);
+        self.lock_pages().resize(PageRange::new(first, length.pages()), pages)?;
+        length.set_pages(pages);
         Ok(())
     }
 

@@ -42,6 +42,7 @@ pub mod huge;
 pub mod huge_object;
 mod kept;
 pub mod large;
+pub mod length;
 mod limits;
 pub mod maintain;
 pub mod mark;

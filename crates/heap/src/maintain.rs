@@ -7,10 +7,10 @@
 //! **Unsafe.** Returns transfer batches, and releases locks that a fork took.
 
 use crate::heap::Heap;
-use crate::hooks::Hooks;
+use crate::hooks::{Event, Hooks};
 use crate::size_class::{self, CLASSES};
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{Clock, CollapseError, HugePageId, NoMemory, PAGE_SHIFT, Pages, Platform};
+use craton_base::{Clock, CollapseError, HugePageId, Mappings, NoMemory, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 
 /// Pages released in one call from hugepages in use: a system call each, 2 ms.
@@ -24,10 +24,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The page heap's background work without collapses; also returns the pages in use.
     pub fn tick(&self) -> (Tick, Pages) {
-        self.report_refills();
+        self.report_counts();
         self.drain_transfers();
         self.drop_idle();
         self.search.tick();
+        while self.lock_pages().drain_some() {}
         self.lock_pages().drain();
         let mut all = Tick::default();
         loop {
@@ -41,7 +42,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Releases free memory that exceeds a sixteenth of the use: all whole hugepages of it, and of
+    /// Releases free memory that exceeds a 32nd of the use: all whole hugepages of it, and of
     /// others [`BROKEN_NOW`]. For a process that may sleep after this call. Returns the pages.
     pub fn release_now(&self) -> u64 {
         let (mut broken, mut all) = (Pages(0), 0);
@@ -110,7 +111,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The next hugepage of a huge object that is worth a collapse: its address.
     pub fn next_dense_mapping(&self) -> Option<usize> {
-        if self.backs_huge() { self.huge.lock().next_dense(&self.system) } else { None }
+        if !self.backs_huge() {
+            return None;
+        }
+        let mut table = self.huge.lock();
+        let (entry, at) = table.next_dense(&self.system)?;
+        self.system.refuse_huge(entry.at, entry.bytes, false);
+        Some(at)
     }
 
     /// Counts a collapse of a huge object's hugepage; whether to try another in this round.
@@ -165,9 +172,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Reports all refills to the hooks.
-    pub fn report_refills(&self) {
+    /// Reports all refills and large objects to the hooks.
+    pub fn report_counts(&self) {
         self.shards().iter().for_each(|shard| shard.counts.flush::<H>());
+        self.large.report_all(|objects| H::event(Event::LargeAllocs(objects)));
     }
 
     /// A class's partial and complete slabs.

@@ -192,7 +192,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let record = &records[(range.first.0 + i) as usize];
             record.set_owner(home);
             // No span begins at the second part any more.
-            record.set_pages(if i == 0 { range.len } else { Pages(0) });
+            self.length(PageId(range.first.0 + i)).set_pages(if i == 0 { range.len } else { Pages(0) });
         }
         self.search.shrank(donors[0]);
         if is_pair {

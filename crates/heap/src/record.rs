@@ -2,7 +2,6 @@
 //!
 //! **State.** A slab's record, with these words of the front end:
 //! ```text
-//! word (4): pages of the span that begins here; top bit: of the freed large object
 //! byte (1): shard of the slab
 //! tag:      number (16 bits) and class (8 bits) of the private heap that owns the page
 //! ```
@@ -11,8 +10,8 @@
 //! **Unsafe.** Declares that zeros are a valid record.
 
 use core::mem::offset_of;
+use craton_base::Zeroed;
 use craton_base::atomic::Ordering;
-use craton_base::{Pages, Zeroed};
 use craton_slab::SlabRecord;
 
 #[derive(Default, Debug)]
@@ -30,17 +29,11 @@ impl AsRef<SlabRecord> for PageRecord {
 }
 
 const CLASS_SHIFT: u32 = 16;
-/// Set if the large object was freed.
-const GONE: u32 = 1 << 31;
 
 impl PageRecord {
     /// Offsets and word layouts, for readers of another process's memory.
-    pub const SHAPE: [(&'static str, usize); 4] = [
-        ("record.pages", offset_of!(SlabRecord, front_word)),
-        ("record.owner", offset_of!(SlabRecord, front_byte)),
-        ("record.owned_class_shift", CLASS_SHIFT as usize),
-        ("record.gone_bit", GONE as usize),
-    ];
+    pub const SHAPE: [(&'static str, usize); 2] =
+        [("record.owner", offset_of!(SlabRecord, front_byte)), ("record.owned_class_shift", CLASS_SHIFT as usize)];
 
     /// The slab's shard.
     #[inline]
@@ -54,31 +47,6 @@ impl PageRecord {
     pub fn set_owner(&self, owner: usize) {
         // ORDERING: Release pairs with the Acquire in `owner`.
         self.0.front_byte.store(owner as u8, Ordering::Release);
-    }
-
-    /// Length of the span; 0 when no span begins here.
-    #[inline]
-    pub fn pages(&self) -> Pages {
-        let pages = self.0.front_word.load(Ordering::Relaxed);
-        Pages(if pages & GONE == 0 { pages } else { 0 })
-    }
-
-    /// Sets the length of the span that begins here; 0 for none.
-    #[inline]
-    pub fn set_pages(&self, pages: Pages) {
-        self.0.front_word.store(pages.0, Ordering::Relaxed);
-    }
-
-    /// Length of the freed large object that began here, if nothing has begun here since.
-    pub fn gone(&self) -> Option<Pages> {
-        let pages = self.0.front_word.load(Ordering::Relaxed);
-        (pages & GONE != 0).then_some(Pages(pages & !GONE))
-    }
-
-    /// Records that a large object of `pages` was freed.
-    #[inline]
-    pub fn set_gone(&self, pages: Pages) {
-        self.0.front_word.store(pages.0 | GONE, Ordering::Relaxed);
     }
 
     /// Sets the private heap and class of this page, which the page map marks as owned.
@@ -107,7 +75,7 @@ impl PageRecord {
     #[cfg(loom)]
     pub fn touch(&self) {
         self.0.touch();
-        let _ = (self.owner(), self.pages());
+        let _ = self.owner();
     }
 }
 

@@ -30,6 +30,9 @@ use craton_os::Guard;
 use craton_pages::{Breaking, PageHeapExt, SLOW_NS, STEP};
 use craton_slab::SlabCache;
 
+/// Long spans that go back under one hold of the page heap's lock: some 10 µs.
+const DRAINED_AT_ONCE: u32 = 64;
+
 /// A source without spans, for slabs that must use what they have.
 pub struct NoSpans;
 
@@ -57,7 +60,10 @@ pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
 impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
     /// A short span that slabs freed a moment ago; takes no lock.
     pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
-        let range = self.heap.spans.take(self.heap.system.cpu(), pages, align, density)?;
+        let cpu = self.heap.system.cpu();
+        let range = self.heap.spans.take(cpu, pages, align, density).or_else(|| {
+            if density == Density::Sparse { self.heap.large.take_exactly(cpu, pages, align) } else { None }
+        })?;
         self.adopt(range);
         Some(Span { range, zeroed: false })
     }
@@ -66,7 +72,7 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
         let record = self.heap.record(range.first);
         self.heap.search.grew(self.class);
         record.set_owner(self.home);
-        record.set_pages(range.len);
+        self.heap.length(range.first).set_pages(range.len);
         self.mark(range, self.class as u8);
     }
 
@@ -83,11 +89,15 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Marked<'_, F, C, H> {
     }
 
     fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
-        self.heap.record(span.first).set_pages(Pages(0));
+        self.heap.length(span.first).set_pages(Pages(0));
         self.heap.search.shrank(self.class);
         self.mark(span, 0);
         // The page heap knows the hugepage's density, even of a morphed slab.
         if self.heap.spans.put(self.heap.system.cpu(), span, density) {
+            return Ok(());
+        }
+        if density == Density::Sparse {
+            self.heap.keep_span(span).inspect(|span| self.heap.give_span(*span));
             return Ok(());
         }
         let freed = self.heap.lock_pages().free(span, density);
@@ -109,16 +119,17 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
     /// Allocates a span, if need be from the caches in front.
     pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
-        let keeps = heap.complete_pages() > Pages(0) || heap.large.pages() > Pages(0);
         let mut locked = heap.lock_pages();
-        let span = if keeps && !locked.has_memory_for(pages, align, density) {
-            drop(locked);
-            self.alloc_kept(pages, align, density)
-        } else {
-            let span = locked.alloc(pages, align, density);
-            drop(locked);
-            span
-        };
+        let mut span = locked.alloc_backed(pages, align, density);
+        let grows = span.is_err();
+        let keeps = grows && (heap.complete_pages() > Pages(0) || heap.large.pages() > Pages(0));
+        if grows && !keeps {
+            span = locked.alloc(pages, align, density);
+        }
+        drop(locked);
+        if keeps {
+            span = self.alloc_kept(pages, align, density);
+        }
         if density == Density::Dense
             && let Ok(Span { range, zeroed: true }) = span
         {
@@ -175,13 +186,28 @@ impl<F: Platform, C: Clock, H: Hooks> Drop for Locked<'_, F, C, H> {
 impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     /// Allocates a span within the hard limit.
     pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        self.alloc_from(|heap| heap.alloc(pages, align, density), (pages, align, density))
+    }
+
+    /// Allocates a span of memory that the page heap has, within the hard limit.
+    fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
+        let backed = |heap: &mut PageHeap<F, C>| heap.alloc_backed(pages, align, density).ok_or(SpanError::NoMemory);
+        self.alloc_from(backed, (pages, align, density))
+    }
+
+    #[inline]
+    fn alloc_from(
+        &mut self,
+        from: impl FnOnce(&mut PageHeap<F, C>) -> Result<Span, SpanError>,
+        (pages, align, density): (Pages, Pages, Density),
+    ) -> Result<Span, SpanError> {
         let hard = self.heap.gate.hard();
         let before = match hard {
             Some(hard) if !self.could_hold(hard, pages) => return Err(SpanError::NoMemory),
             Some(_) => self.used(),
             None => 0,
         };
-        let span = self.pages.alloc(pages, align, density)?;
+        let span = from(&mut self.pages)?;
         H::span(SpanEvent::Alloc { range: span.range, align, density });
         if hard.is_none_or(|hard| self.keep_below(hard)) || self.used() <= before {
             return Ok(span);
@@ -256,6 +282,14 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
             let freed = self.free(span, Density::Sparse);
             debug_assert_eq!(freed, Ok(()), "a cached span is out");
         });
+    }
+
+    /// Returns a few of the long spans in front to the page heap; whether there may be more.
+    pub(crate) fn drain_some(&mut self) -> bool {
+        (0..DRAINED_AT_ONCE).all(|_| {
+            let span = self.heap.large.evict_any();
+            span.is_some_and(|span| self.free(span, Density::Sparse).is_ok())
+        })
     }
 
     /// Bytes in use, or free and backed: heap, metadata and huge objects.

@@ -114,6 +114,8 @@ mod mapping {
 
         fn advise_huge(&self, _at: usize, _bytes: usize) {}
 
+        fn refuse_huge(&self, _at: usize, _bytes: usize, _refuse: bool) {}
+
         fn grow(&self, _at: usize, _old: usize, _new: usize, _may_move: bool) -> Option<usize> {
             None
         }

@@ -74,7 +74,7 @@ pub enum Span {
 pub(crate) struct RecordShape {
     bytes: usize,
     /// Of [`RecordShape::FIELDS`].
-    at: [usize; 7],
+    at: [usize; 6],
     /// What [`Record::last`] counts in.
     pub unit: u64,
     entry_mask: u32,
@@ -84,11 +84,11 @@ pub(crate) struct RecordShape {
 }
 
 impl RecordShape {
-    const FIELDS: [&str; 7] = ["free", "pages", "morph", "used", "carved", "last", "owner"];
+    const FIELDS: [&str; 6] = ["free", "morph", "used", "carved", "last", "owner"];
 
     fn of(table: &Table) -> Result<Self, String> {
         let get = |name: &str| table.get(&format!("record.{name}"));
-        let mut at = [0; 7];
+        let mut at = [0; 6];
         for (at, name) in at.iter_mut().zip(Self::FIELDS) {
             *at = get(name)? as usize;
         }
@@ -99,13 +99,12 @@ impl RecordShape {
             entry_mask: (1 << get("entry_bits")?) - 1,
             owned: get("owned_bit")? as u32,
             class_shift: get("owned_class_shift")? as u32,
-            gone: get("gone_bit")? as u32,
+            gone: table.get("length.gone_bit")? as u32,
         })
     }
 
-    fn record(&self, record: &[u8]) -> Record {
-        let [free, pages, morph, used, carved, last, owner] = self.at;
-        let pages = u32_in(record, pages);
+    fn record(&self, record: &[u8], pages: u32) -> Record {
+        let [free, morph, used, carved, last, owner] = self.at;
         Record {
             free: word_in(record, free),
             pages: u64::from(pages & !self.gone),
@@ -148,6 +147,7 @@ pub struct Heap<'m> {
     pub(crate) shards: u64,
     pub(crate) marks: Vec<u8>,
     records: Vec<u8>,
+    lengths: Vec<u8>,
     pub(crate) shape: RecordShape,
     /// What has content, by address.
     pub spans: Vec<Span>,
@@ -194,6 +194,7 @@ impl<'m> Heap<'m> {
         let map = reader.bytes(map_at, granted as usize * 4)?;
         let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) / unit) as u8).collect();
         let records = reader.bytes(records_at, granted as usize * shape.bytes)?;
+        let lengths = reader.bytes(at("layout.lengths")?, granted as usize * 4)?;
         let page = get("page.bytes")?;
         let caches = Caches::read(&reader, &table, table.get("caches")?, page)?;
         let kit = Kit::read(&reader, &table)?;
@@ -213,6 +214,7 @@ impl<'m> Heap<'m> {
             shards,
             marks,
             records,
+            lengths,
             shape,
             spans: Vec::new(),
             huge: Vec::new(),
@@ -250,7 +252,8 @@ impl<'m> Heap<'m> {
     }
 
     pub(crate) fn record(&self, page: u64) -> Record {
-        self.shape.record(&self.records[page as usize * self.shape.bytes..][..self.shape.bytes])
+        let pages = u32_in(&self.lengths, page as usize * 4);
+        self.shape.record(&self.records[page as usize * self.shape.bytes..][..self.shape.bytes], pages)
     }
 
     fn held_locks(&self) -> Result<Vec<String>, String> {

@@ -28,6 +28,7 @@ use craton_os::process;
 use crate::errno::no_memory;
 pub(crate) use crate::errno::with_errno;
 pub use crate::fork::{after_clone, before_clone};
+pub(crate) use alloc::MAX_SLABBED;
 use alloc::{malloc_beyond_quick, malloc_large, malloc_quick, malloc_sized};
 pub(crate) use apart::free_what_waits;
 pub use free::free;

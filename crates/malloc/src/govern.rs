@@ -425,6 +425,17 @@ pub(crate) fn make_room() -> bool {
     LIMITS.make_room(&Here)
 }
 
+/// The same after a refusal by the system, when the objects in own caches may be all that keeps
+/// `bytes` from lying in one piece.
+pub(crate) fn make_room_for(bytes: usize) -> bool {
+    let may_lie_in_pieces = bytes <= HEAP.granted().bytes().0;
+    make_room()
+        || may_lie_in_pieces && {
+            Here.shrink(Whose::Own);
+            true
+        }
+}
+
 #[cold]
 pub(crate) fn count_refusal(bytes: usize) {
     if HEAP.is_refused(bytes) {

@@ -35,10 +35,13 @@ impl Hooks for Here {
                 return segment::add(&SEGMENT.refills, chains.into()) + u64::from(chains);
             }
             // Large objects served from kept spans bypass the page heap and its periodic work.
-            Event::LargeAlloc => {
-                if segment::add(&SEGMENT.large_allocs, 1).is_multiple_of(LARGE_ALLOCS) {
+            Event::LargeAllocs(objects) => {
+                let before = segment::add(&SEGMENT.large_allocs, objects.into());
+                let now = before + u64::from(objects);
+                if before == 0 || before / LARGE_ALLOCS != now / LARGE_ALLOCS {
                     govern::note_time();
                 }
+                return now;
             }
             Event::SlabsReused => govern::note_time(),
             Event::HugeAlloc => _ = segment::add(&SEGMENT.huge_allocs, 1),

@@ -22,7 +22,7 @@ const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;
 /// Usable bytes of `size` bytes at a multiple of `align` (a power of two); 0 if impossible.
 pub fn good_size(size: usize, align: usize) -> usize {
     let class = if align <= 16 {
-        (size <= size_class::MAX_CLASSED).then(|| size_class::class_of(size))
+        (size <= front::MAX_SLABBED).then(|| size_class::class_of(size))
     } else {
         size_class::class_of_aligned(size, align)
     };

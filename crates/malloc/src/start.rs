@@ -14,6 +14,7 @@ use crate::thread::nested;
 use core::sync::atomic::Ordering;
 use craton_base::{HUGEPAGE_SIZE, HugePages, PAGES_PER_HUGEPAGE, Table};
 use craton_heap::heap::Parts;
+use craton_heap::length::SpanLength;
 use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_os::thread::Key;
@@ -51,11 +52,15 @@ fn set_up_alone() -> Option<bool> {
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<u32>() },
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<PageRecord>() },
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
+        PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SpanLength>() },
     ];
     let on_frames = PAGE_HEAP.wants_frames(in_environment);
-    let wanted = wanted_capacity();
-    let wanted = if on_frames { page_heap::capacity(wanted) } else { wanted };
-    let region = Region::new(wanted, HugePages(1), &parts)?;
+    let fit = |wanted| if on_frames { page_heap::capacity(wanted) } else { wanted };
+    let region = match process::address_space_limit().map(whole) {
+        Some(limit) => Region::unreserved(fit(limit), &parts)
+            .or_else(|| Region::new(fit(HugePages(limit.0 / 2)), HugePages(1), &parts)),
+        None => Region::new(fit(usual_capacity()), HugePages(1), &parts),
+    }?;
     let capacity = region.capacity();
     let frames = if on_frames { page_heap::frames(capacity) } else { None };
     PAGE_HEAP.note(frames.is_some());
@@ -71,6 +76,8 @@ fn set_up_alone() -> Option<bool> {
         map: unsafe { PageMap::new(region.part(0) as *const _) },
         // SAFETY: likewise a zero record for each page; parts are aligned to machine pages.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
+        // SAFETY: likewise a zero length for each page.
+        lengths: unsafe { Table::new(region.part(3) as *mut _, capacity.pages().0 as usize) },
         // SAFETY: likewise a zero tracker for each hugepage.
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
@@ -96,12 +103,12 @@ fn in_environment(each: &dyn Fn(&[u8])) {
     }
 }
 
-/// The region's size: four times the machine's memory, between 64 GiB and 16 TiB (huge objects lie
-/// elsewhere, and reserving costs nothing), but at most half of what an address-space limit leaves.
-fn wanted_capacity() -> HugePages {
-    let bytes = match process::address_space_limit() {
-        Some(limit) => limit / 2,
-        None => process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40),
-    };
-    HugePages((bytes / HUGEPAGE_SIZE).max(1) as u32)
+/// The region's size without a limit on address space: four times the machine's memory, between 64
+/// GiB and 16 TiB. Huge objects lie elsewhere, and reserving costs nothing.
+fn usual_capacity() -> HugePages {
+    whole(process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40))
+}
+
+fn whole(bytes: usize) -> HugePages {
+    HugePages((bytes / HUGEPAGE_SIZE).clamp(1, 8 << 20) as u32)
 }

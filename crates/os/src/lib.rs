@@ -31,6 +31,7 @@ pub mod mapping;
 pub mod maps;
 mod mutex;
 pub mod names;
+mod pagemap;
 mod persist;
 mod platform;
 pub mod process;
@@ -42,6 +43,7 @@ pub mod symbol;
 pub mod task;
 pub mod thp;
 pub mod thread;
+pub mod touched;
 pub mod unwind;
 
 pub use bell::Bell;

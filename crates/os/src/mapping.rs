@@ -4,20 +4,22 @@
 
 use crate::process;
 use core::ptr::null_mut;
+use craton_base::HUGEPAGE_SIZE;
 
 /// Maps `bytes` (whole machine pages) of zeroed memory at a multiple of `align` (a power of two).
 pub fn map(bytes: usize, align: usize) -> Option<usize> {
-    let page = process::page_size();
-    let slack = if align > page { align } else { 0 };
-    let want = bytes.checked_add(slack)?;
-    // SAFETY: a new private mapping at an address of the kernel's choice touches nothing of ours.
-    let at = unsafe {
-        libc::mmap(null_mut(), want, libc::PROT_READ | libc::PROT_WRITE, PRIVATE | libc::MAP_NORESERVE, -1, 0)
-    };
-    if at == libc::MAP_FAILED {
-        return None;
+    // From Linux 6.7 on whole hugepages are mapped aligned; then neighbours are one kernel mapping.
+    if align == HUGEPAGE_SIZE && bytes.is_multiple_of(align) {
+        let at = map_anywhere(bytes)?;
+        if at.is_multiple_of(align) {
+            return Some(at);
+        }
+        unmap(at, bytes);
     }
-    let (at, end) = (at as usize, at as usize + want);
+    let slack = if align > process::page_size() { align } else { 0 };
+    let want = bytes.checked_add(slack)?;
+    let at = map_anywhere(want)?;
+    let end = at + want;
     let start = at.next_multiple_of(align.max(1));
     if start > at {
         unmap(at, start - at);
@@ -26,6 +28,13 @@ pub fn map(bytes: usize, align: usize) -> Option<usize> {
         unmap(start + bytes, end - start - bytes);
     }
     Some(start)
+}
+
+fn map_anywhere(bytes: usize) -> Option<usize> {
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, PRIVATE | libc::MAP_NORESERVE);
+    // SAFETY: a new private mapping at an address of the kernel's choice touches nothing of ours.
+    let at = unsafe { libc::mmap(null_mut(), bytes, access, flags, -1, 0) };
+    if at == libc::MAP_FAILED { None } else { Some(at as usize) }
 }
 
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

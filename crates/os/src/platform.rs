@@ -20,6 +20,14 @@ impl Mappings for Linux {
         mapping::advise_huge(at, bytes);
     }
 
+    fn refuse_huge(&self, at: usize, bytes: usize, refuse: bool) {
+        match refuse {
+            _ if !thp::gives_unasked() => {}
+            true => mapping::advise_small(at, bytes),
+            false => mapping::advise_huge(at, bytes),
+        }
+    }
+
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize> {
         if may_move {
             return mapping::remap(at, old_bytes, new_bytes);

@@ -7,6 +7,8 @@
 //! | part 0 ... | part 1 ... | ... | (up to 2 MiB) | heap: hugepage 0 | 1 | ... | capacity - 1 |
 //!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
 //! ```
+//! Where a limit on address space counts what is reserved, nothing is: the region lies where the
+//! system puts no mappings by itself, and what becomes usable is mapped then.
 //! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, the region's for ever.
 
@@ -15,6 +17,8 @@ use core::ptr::null_mut;
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
 const MAX_PARTS: usize = 4;
+/// Places that are tried for a region that reserves nothing.
+const PLACES: usize = 8;
 
 /// A metadata array: how many bytes of it belong to one hugepage of the heap.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +27,20 @@ pub struct PartSpec {
     pub bytes_per_hugepage: usize,
 }
 
-/// A reservation and how much of it is usable.
+impl PartSpec {
+    fn bytes(&self, capacity: HugePages) -> usize {
+        (self.bytes_per_hugepage * capacity.0 as usize).next_multiple_of(process::page_size())
+    }
+}
+
+/// A range of address space and how much of it is usable.
 #[derive(Debug)]
 pub struct Region {
     base: usize,
     capacity: HugePages,
     granted: HugePages,
+    /// Nothing is reserved: what becomes usable is mapped then.
+    is_mapped_late: bool,
     parts: [Part; MAX_PARTS],
     metadata_bytes: usize,
 }
@@ -44,6 +56,7 @@ impl Region {
         base: 0,
         capacity: HugePages(0),
         granted: HugePages(0),
+        is_mapped_late: false,
         parts: [Part { at: 0, bytes_per_hugepage: 0 }; MAX_PARTS],
         metadata_bytes: 0,
     };
@@ -63,12 +76,7 @@ impl Region {
     }
 
     fn exactly(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
-        assert!(specs.len() <= MAX_PARTS);
-        let page = process::page_size();
-        let huge = HugePages(1).bytes().0;
-        let part_len = |s: &PartSpec| (s.bytes_per_hugepage * capacity.0 as usize).next_multiple_of(page);
-        let metadata: usize = specs.iter().map(part_len).sum();
-        let total = metadata.checked_add(capacity.bytes().0)?.checked_add(huge)?;
+        let total = Self::total(capacity, specs)?;
         // SAFETY: a new mapping without access, at an address of the kernel's choice.
         let start = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -84,13 +92,47 @@ impl Region {
         // Keeps unused memory out of core files written from outside.
         // SAFETY: as above.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_DONTDUMP) };
-        let mut region = Self { base: (start + metadata).next_multiple_of(huge), capacity, ..Self::EMPTY };
+        Some(Self::laid_out(start, capacity, specs))
+    }
+
+    /// A region of `capacity` hugepages and metadata that reserves nothing. `None` if no free place
+    /// is found. Mappings that the program puts into it by itself end its growth. ≤ 4 parts.
+    pub fn unreserved(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
+        let total = Self::total(capacity, specs)?;
+        let probe = map_apart(0, process::page_size())?;
+        unmap(probe, process::page_size());
+        // The system's own places are a little above or below the probe, programs and their heaps
+        // at two thirds of the whole.
+        let huge = HugePages(1).bytes().0;
+        let start = (13..13 + PLACES).map(|i| (probe - probe / 64 * i) & !(huge - 1)).find(|at| is_free(*at, total))?;
+        Some(Self { is_mapped_late: true, ..Self::laid_out(start, capacity, specs) })
+    }
+
+    /// Bytes of a region: parts, heap, and what aligns the heap.
+    fn total(capacity: HugePages, specs: &[PartSpec]) -> Option<usize> {
+        assert!(specs.len() <= MAX_PARTS);
+        let metadata: usize = specs.iter().map(|s| s.bytes(capacity)).sum();
+        metadata.checked_add(capacity.bytes().0)?.checked_add(HugePages(1).bytes().0)
+    }
+
+    fn laid_out(start: usize, capacity: HugePages, specs: &[PartSpec]) -> Self {
+        let mut region = Self { capacity, ..Self::EMPTY };
         let mut at = start;
         for (part, spec) in region.parts.iter_mut().zip(specs) {
             *part = Part { at, bytes_per_hugepage: spec.bytes_per_hugepage };
-            at += part_len(spec);
+            at += spec.bytes(capacity);
         }
-        Some(region)
+        region.base = at.next_multiple_of(HugePages(1).bytes().0);
+        region
+    }
+
+    /// Makes part of the region usable.
+    fn open(&self, at: usize, bytes: usize) -> bool {
+        if self.is_mapped_late {
+            return map_apart(at, bytes).is_some();
+        }
+        // SAFETY: whole machine pages of the region's own reservation.
+        unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
     }
 
     /// Address of the heap's first byte, a multiple of 2 MiB.
@@ -132,6 +174,41 @@ impl Region {
     }
 }
 
+/// Maps memory on small pages at an address where nothing is mapped; 0: anywhere.
+pub(crate) fn map_apart(at: usize, bytes: usize) -> Option<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let flags = if at == 0 { flags } else { flags | libc::MAP_FIXED_NOREPLACE };
+    // SAFETY: replaces no mapping.
+    let got = unsafe { libc::mmap(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if got == libc::MAP_FAILED {
+        return None;
+    }
+    // Before Linux 4.17 the address is a wish.
+    if at != 0 && got as usize != at {
+        unmap(got as usize, bytes);
+        return None;
+    }
+    // SAFETY: advice on a mapping of ours.
+    unsafe { libc::madvise(got, bytes, libc::MADV_NOHUGEPAGE) };
+    Some(got as usize)
+}
+
+pub(crate) fn unmap(at: usize, bytes: usize) {
+    // SAFETY: mapped by `map_apart`, and given to nobody.
+    unsafe { libc::munmap(at as *mut _, bytes) };
+}
+
+/// Whether nothing is mapped in a range, which may be longer than a limit allows.
+fn is_free(at: usize, bytes: usize) -> bool {
+    let saved = process::errno();
+    process::set_errno(0);
+    let is_mapped = map_apart(at, bytes).map(|at| unmap(at, bytes)).is_some();
+    // The system looks at the place before the limit.
+    let is_free = is_mapped || process::errno() == libc::ENOMEM;
+    process::set_errno(saved);
+    is_free
+}
+
 impl Floor for Region {
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory> {
         if total > self.capacity {
@@ -146,15 +223,17 @@ impl Floor for Region {
             (part.at + used(self.granted), part.at + used(total))
         });
         let region = (self.base + self.granted.bytes().0, self.base + total.bytes().0);
-        for (from, to) in parts.chain([region]).filter(|(from, to)| from < to) {
-            let (at, bytes) = (from as *mut libc::c_void, to - from);
-            // SAFETY: whole machine pages of the region's own reservation.
-            if unsafe { libc::mprotect(at, bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+        let mut opened = [(0, 0); MAX_PARTS + 1];
+        for (i, (from, to)) in parts.chain([region]).filter(|(from, to)| from < to).enumerate() {
+            if !self.open(from, to - from) {
+                let undone = opened[..i].iter().filter(|_| self.is_mapped_late);
+                undone.for_each(|&(at, bytes)| unmap(at, bytes));
                 return Err(NoMemory);
             }
+            opened[i] = (from, to - from);
             let saved = process::errno();
-            // SAFETY: as above; a refusal leaves the range out of core files.
-            unsafe { libc::madvise(at, bytes, libc::MADV_DODUMP) };
+            // SAFETY: the region's own; a refusal leaves the range out of core files.
+            unsafe { libc::madvise(from as *mut _, to - from, libc::MADV_DODUMP) };
             process::set_errno(saved);
         }
         self.granted = total;

@@ -65,6 +65,36 @@ fn a_region_is_usable_where_granted_and_reads_as_zeros() {
 }
 
 #[test]
+fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
+    let mut region = Region::unreserved(HugePages(1 << 20), &[PartSpec { bytes_per_hugepage: 80 }]).unwrap();
+    let other = Region::unreserved(HugePages(1 << 20), &[PartSpec { bytes_per_hugepage: 80 }]).unwrap();
+    assert_eq!(other.base(), region.base(), "nothing is taken yet");
+    let huge = HugePages(1).bytes().0;
+    for granted in [1, 2, 50] {
+        region.reserve(HugePages(granted)).unwrap();
+        // SAFETY: granted, the last byte and the last entry of the table.
+        unsafe {
+            let last = (region.base() + granted as usize * huge - 1) as *mut u8;
+            assert_eq!(*last, 0);
+            *last = 1;
+            *(region.part(0) as *mut u8).add(granted as usize * 80 - 1) = 1;
+        }
+    }
+    // A mapping in the way ends the growth, and what was had before stays.
+    let way = region.base() + 60 * huge;
+    let in_the_way = crate::region::map_apart(way, process::page_size()).unwrap();
+    assert_eq!(in_the_way, way);
+    assert_eq!(region.reserve(HugePages(61)), Err(NoMemory));
+    region.reserve(HugePages(60)).unwrap();
+    assert_eq!(region.granted(), HugePages(60));
+    crate::region::unmap(in_the_way, process::page_size());
+    region.reserve(HugePages(61)).unwrap();
+    // Another region finds another place now.
+    let third = Region::unreserved(HugePages(1 << 20), &[PartSpec { bytes_per_hugepage: 80 }]).unwrap();
+    assert_ne!(third.base(), region.base());
+}
+
+#[test]
 fn a_mapping_is_aligned_and_keeps_its_contents_when_it_moves() {
     let page = process::page_size();
     let at = mapping::map(16 * page, 1 << 22).unwrap();

@@ -103,6 +103,11 @@ impl<G: Geometry> Backing<G> {
         self.wanted
     }
 
+    /// Whether spans of a length were seen to be sparse.
+    pub(crate) fn is_sparse(&self, pages: Pages) -> bool {
+        self.trust.is_sparse(pages)
+    }
+
     pub(crate) fn is_in_vain(&self) -> bool {
         self.in_vain
     }
@@ -210,7 +215,7 @@ impl<G: Geometry> Backing<G> {
 
     /// Whether hugepages of such spans are expected to fill.
     pub(crate) fn trusts(&self, span: Use) -> bool {
-        span.fills_up || self.trust.has(span.pages)
+        span.fills_up || self.trust.is_dense(span.pages)
     }
 
     /// Asks for hugepages where a span begins to use memory, or leaves it on small pages.

@@ -109,13 +109,18 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
 
-    fn has_memory_for(&self, pages: Pages, align: Pages, density: Density) -> bool {
-        let (pages, align) = (pages.0, align.0);
-        if self.cache.total() >= G::hugepages_up(Pages(pages)) {
-            return true;
+    /// A span of memory that the heap has.
+    fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
+        if self.unfit(pages, align).is_some() {
+            return None;
         }
+        let has_whole = self.cache.total() >= G::hugepages_up(pages);
+        if has_whole || !self.placement.is_by_lists() {
+            return if has_whole { self.alloc(pages, align, density).ok() } else { None };
+        }
+        let (pages, align) = (pages.0, align.0);
         if pages >= G::PAGES || align >= G::PAGES {
-            return false;
+            return None;
         }
         let is_small = pages <= Self::HALF;
         let packing = if is_small { Filler::<P, G>::packing(pages, align, density) } else { Density::Sparse };
@@ -123,7 +128,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             .filler
             .find(&self.trackers, pages, align, packing)
             .or_else(|| if is_small { self.find_in_hollow(Wanted { pages, align, density: packing }) } else { None });
-        found.is_some_and(|(id, at)| self.trackers[id.0 as usize].has_memory(at, pages))
+        let (id, at) = found.filter(|(id, at)| self.trackers[id.0 as usize].has_memory(*at, pages))?;
+        let span = self.place((id, at), pages);
+        self.count(0, pages);
+        Some(span)
     }
 
     pub(crate) fn in_demand(&self) -> HugePages {

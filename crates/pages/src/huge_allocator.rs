@@ -12,8 +12,9 @@ use crate::tracker::{Place, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
-/// Least step of address space: 32 MiB.
+/// Least step of address space: 32 MiB; and the part of the whole that is the greatest step.
 const GROW_MIN: HugePages = HugePages(16);
+const GROW_MAX_PART: u32 = 64;
 /// Spans from 8 MiB are huge in small heaps too: the last one's rest averages 1/8.
 pub(crate) const LONG: HugePages = HugePages(4);
 
@@ -98,7 +99,7 @@ impl<G: Geometry> HugeAllocator<G> {
         if need > self.capacity {
             return Err(NoMemory);
         }
-        let step = (self.granted.0 / 4).max(GROW_MIN.0);
+        let step = (self.granted.0 / 4).min(self.capacity.0 / GROW_MAX_PART).max(GROW_MIN.0);
         let generous = HugePages(need.0.max(self.granted.0 + step).min(self.capacity.0));
         let granted = match floor.reserve(generous) {
             Ok(()) => generous,

@@ -1,36 +1,58 @@
 //! The large cache: long free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each CPU holds a few spans of up to [`LargeCache::LONGEST`] pages, for
-//! requests of exactly that length. To the page heap they are in use. The heap's owner drains it
-//! ([`LargeCache::drain`]) before a release and once a second.
+//! **What.** A shard for each CPU holds freed spans of up to [`LargeCache::LONGEST`] pages for the
+//! next requests of about that length: one gets a span up to an eighth too long, since to cut it
+//! would take the lock. To the page heap they are in use. The heap's owner drains it
+//! ([`LargeCache::drain`]) before the heap grows, before a release and once a second.
 //!
-//! **State.** A shard has eight sets by length modulo 8, each a cache line of eight slots. A slot
-//! is 0, or a span's length with its first page plus 1 above it.
+//! **State.** A shard has a set for each eighth of a power of two, a cache line of eight slots, and
+//! one for all lengths up to 8. A slot is 0, or a span's length with its first page plus 1 above it.
 //!
 //! **Invariants.** P10: a span is in at most one slot: slots change by exchange as a whole.
 //!
 //! **Threads.** Any thread may use any shard; a migrated one loses only locality.
 //!
-//! **Cost.** Eight loads from one line and two atomic exchanges. Holds back at most the caller's
-//! bound ([`LargeCache::put`]), plus one span for each thread inside.
+//! **Cost.** 8 to 16 loads from one or two lines, and two atomic exchanges on lines of the CPU.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
 
 /// Shards; further CPUs share them.
 const SHARDS: usize = 64;
-const SETS: usize = 8;
+/// A set for short spans; eight sets in each doubling up to [`LargeCache::LONGEST`].
+const SETS: usize = 2 + 8 * 5;
 const SLOTS: usize = 8;
+/// One object served, among a shard's counts.
+const SERVED: u64 = 1 << 32;
+/// Objects in a report; the first [`FIRST`] are reported singly, since a small program has no more.
+const DOZEN: u32 = 12;
+const FIRST: u64 = 1024;
+/// Shards searched before the page heap.
+const LOOKS: usize = 4;
+/// A span may be longer than the request by this part of it.
+const EXCESS_PART: u32 = 8;
 
 #[repr(align(64))]
 struct Set([AtomicU64; SLOTS]);
 
+#[repr(align(64))]
+struct Shard {
+    /// Pages in its slots, counted before a span comes and after it left; above them, from
+    /// [`SERVED`] on, objects served that are still to be reported.
+    counts: AtomicU64,
+    /// The set from which the next eviction starts.
+    hand: AtomicU32,
+    sets: [Set; SETS],
+}
+
 /// All CPUs' long spans. All zeros: empty.
 pub struct LargeCache {
-    shards: [[Set; SETS]; SHARDS],
-    held: AtomicU32,
-    /// A bit for each shard that ever held a span.
+    shards: [Shard; SHARDS],
+    /// A bit for each shard that ever held a span, and their number.
     used: AtomicU64,
+    shards_used: AtomicU32,
+    /// Whether more than [`FIRST`] objects were reported.
+    is_late: AtomicBool,
 }
 
 fn pack(span: PageRange) -> u64 {
@@ -42,123 +64,224 @@ fn unpack(slot: u64) -> Option<PageRange> {
     Some(PageRange::new(PageId(first as u32), Pages(slot as u32)))
 }
 
+/// The set of a length.
+#[inline]
+fn set_of(len: u32) -> usize {
+    match len {
+        0..8 => 0,
+        _ => {
+            let log = len.ilog2() - 3;
+            (8 * log + (len >> log) - 7) as usize
+        }
+    }
+}
+
+impl Shard {
+    /// Removes the shortest span of at least `pages` and at most `most` at a multiple of `align`.
+    /// Counts `served`.
+    #[inline]
+    fn take(&self, (pages, most): (u32, u32), align: u32, served: u64) -> Option<PageRange> {
+        if most < pages {
+            return None;
+        }
+        for set in &self.sets[set_of(pages)..=set_of(most)] {
+            // An empty slot's length is 0, and wraps.
+            let (mut least, mut best) = (most - pages + 1, None);
+            for slot in &set.0 {
+                let seen = slot.load(Ordering::Relaxed);
+                let excess = (seen as u32).wrapping_sub(pages);
+                if excess < least && ((seen >> 32) as u32 - 1) & (align - 1) == 0 {
+                    (least, best) = (excess, Some((slot, seen)));
+                }
+            }
+            // ORDERING: Acquire pairs with the Release in `place`: the last user's writes to the
+            // span's pages and metadata precede the next one's.
+            if let Some((slot, seen)) = best
+                && slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                self.counts.fetch_add(served.wrapping_sub((seen as u32).into()), Ordering::Relaxed);
+                return unpack(seen);
+            }
+        }
+        None
+    }
+
+    /// Puts a span into an empty slot of its set, or in place of another one.
+    #[inline]
+    fn place(&self, span: PageRange) -> Option<PageRange> {
+        let slots = &self.sets[set_of(span.len.0)].0;
+        for slot in slots {
+            // ORDERING: Release pairs with the Acquire in `take`, in `drain` and below.
+            if slot.load(Ordering::Relaxed) == 0
+                && slot.compare_exchange(0, pack(span), Ordering::Release, Ordering::Relaxed).is_ok()
+            {
+                return None;
+            }
+        }
+        // ORDERING: Acquire and Release as above: the old span leaves, the new one comes.
+        unpack(slots[span.first.0 as usize % SLOTS].swap(pack(span), Ordering::AcqRel))
+    }
+
+    fn held(&self) -> u32 {
+        self.counts.load(Ordering::Relaxed) as u32
+    }
+
+    /// Removes one span, from the sets in turn.
+    fn evict(&self) -> Option<PageRange> {
+        let hand = self.hand.load(Ordering::Relaxed) as usize;
+        for set in (hand..hand + SETS).map(|set| set % SETS) {
+            for slot in &self.sets[set].0 {
+                if slot.load(Ordering::Relaxed) == 0 {
+                    continue;
+                }
+                // ORDERING: Acquire pairs with the Release in `place`.
+                if let Some(span) = unpack(slot.swap(0, Ordering::Acquire)) {
+                    self.counts.fetch_sub(span.len.0.into(), Ordering::Relaxed);
+                    self.hand.store((set + 1) as u32 % SETS as u32, Ordering::Relaxed);
+                    return Some(span);
+                }
+            }
+        }
+        None
+    }
+}
+
 impl LargeCache {
     /// Without spans.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new cache.
     pub const EMPTY: Self = Self {
-        shards: [const { [const { Set([const { AtomicU64::new(0) }; SLOTS]) }; SETS] }; SHARDS],
-        held: AtomicU32::new(0),
+        shards: [const {
+            Shard {
+                counts: AtomicU64::new(0),
+                hand: AtomicU32::new(0),
+                sets: [const { Set([const { AtomicU64::new(0) }; SLOTS]) }; SETS],
+            }
+        }; SHARDS],
         used: AtomicU64::new(0),
+        shards_used: AtomicU32::new(0),
+        is_late: AtomicBool::new(false),
     };
 
     /// Longest kept span, 2 MiB: a longer one is used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
-    fn slots(&self, cpu: usize, len: Pages) -> &[AtomicU64; SLOTS] {
-        &self.shards[cpu % SHARDS][len.0 as usize % SETS].0
+    fn shard(&self, cpu: usize) -> &Shard {
+        &self.shards[cpu % SHARDS]
     }
 
-    /// Removes a span of `pages` at a multiple of `align`, with its old contents.
+    /// Serves an object from a span of `pages`, or a little more, at a multiple of `align`, with its
+    /// old contents.
+    #[inline]
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        self.slots(cpu, pages).iter().find_map(|slot| {
-            let seen = slot.load(Ordering::Relaxed);
-            let span = unpack(seen).filter(|s| s.len == pages && s.first.0.is_multiple_of(align.0))?;
-            // ORDERING: Acquire pairs with the Release in `place`: the last user's writes to the
-            // span's pages and metadata precede the next one's.
-            slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
-            self.held.fetch_sub(span.len.0, Ordering::Relaxed);
-            Some(span)
+        let most = (pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0);
+        self.shard(cpu).take((pages.0, most), align.0, SERVED)
+    }
+
+    /// [`LargeCache::take`] from any of a few shards, the CPU's own first: a thread may have moved,
+    /// and the page heap costs more than another CPU's lines.
+    pub fn take_anywhere(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+        let mut used = self.used.load(Ordering::Relaxed).rotate_right((cpu % SHARDS) as u32);
+        (0..LOOKS).find_map(|_| {
+            let next = used.trailing_zeros() as usize;
+            used &= used.wrapping_sub(1);
+            if next < SHARDS { self.take(cpu + next, pages, align) } else { None }
         })
     }
 
-    /// Removes the shortest span longer than `pages` at a multiple of `align`.
+    /// Removes a span longer than `pages`, about the shortest.
     pub fn take_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        let fits = |s: &PageRange| s.len > pages && s.first.0.is_multiple_of(align.0);
-        let slots = self.shards[cpu % SHARDS].iter().flat_map(|set| &set.0);
-        let seen = slots.filter_map(|slot| {
-            let seen = slot.load(Ordering::Relaxed);
-            unpack(seen).filter(fits).map(|span| (span.len, slot, seen))
-        });
-        let (len, slot, seen) = seen.min_by_key(|(len, ..)| *len)?;
-        // ORDERING: as in `take`.
-        slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        self.held.fetch_sub(len.0, Ordering::Relaxed);
-        unpack(seen)
+        self.shard(cpu).take((pages.0 + 1, Self::LONGEST.0), align.0, 0)
     }
 
-    /// Keeps a freed span if at most `most` pages are then kept, perhaps in place of another.
-    /// Returns the span that must go to the page heap.
+    /// Removes a span of exactly `pages`.
+    pub fn take_exactly(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+        self.shard(cpu).take((pages.0, pages.0), align.0, 0)
+    }
+
+    /// Keeps a freed span. The caller frees what [`LargeCache::evict`] then gives, and the span that
+    /// comes back, to the page heap.
     #[must_use]
-    pub fn put(&self, cpu: usize, span: PageRange, most: Pages) -> Option<PageRange> {
+    pub fn put(&self, cpu: usize, span: PageRange) -> Option<PageRange> {
         if span.len > Self::LONGEST {
             return Some(span);
         }
+        let shard = self.shard(cpu);
         // Count first: the slots never hold more than the count.
-        let held = self.held.fetch_add(span.len.0, Ordering::Relaxed) + span.len.0;
-        let given = self.place(cpu, span, held.saturating_sub(most.0));
-        if let Some(given) = given {
-            self.held.fetch_sub(given.len.0, Ordering::Relaxed);
+        shard.counts.fetch_add(span.len.0.into(), Ordering::Relaxed);
+        let old = shard.place(span);
+        if let Some(old) = old {
+            shard.counts.fetch_sub(old.len.0.into(), Ordering::Relaxed);
         }
-        given
+        self.note_used(cpu);
+        old
     }
 
-    /// Puts a span into a slot; evicts one if none is empty or `over` pages are too many.
-    fn place(&self, cpu: usize, span: PageRange, over: u32) -> Option<PageRange> {
-        let slots = self.slots(cpu, span.len);
-        if over == 0 {
-            for slot in slots {
-                // ORDERING: Release pairs with the Acquire in `take`, in `drain` and below.
-                if slot.load(Ordering::Relaxed) == 0
-                    && slot.compare_exchange(0, pack(span), Ordering::Release, Ordering::Relaxed).is_ok()
-                {
-                    self.note_used(cpu);
-                    return None;
-                }
-            }
+    /// Whether a CPU's shard holds more than its part of `most` pages.
+    #[inline]
+    pub fn is_over(&self, cpu: usize, most: Pages) -> bool {
+        let shards = self.shards_used.load(Ordering::Relaxed).max(1);
+        self.shard(cpu).held() > most.0 / shards
+    }
+
+    /// Removes a span from a CPU's shard.
+    pub fn evict(&self, cpu: usize) -> Option<PageRange> {
+        self.shard(cpu).evict()
+    }
+
+    /// Counts an object that the page heap served.
+    pub fn count(&self, cpu: usize) {
+        self.shard(cpu).counts.fetch_add(SERVED, Ordering::Relaxed);
+        self.note_used(cpu);
+    }
+
+    /// Reports the objects served on a CPU if there are enough: `report` returns all so far.
+    #[inline]
+    pub fn report(&self, cpu: usize, report: impl FnOnce(u32) -> u64) {
+        let served = (self.shard(cpu).counts.load(Ordering::Relaxed) / SERVED) as u32;
+        if served >= DOZEN || !self.is_late.load(Ordering::Relaxed) {
+            self.report_of(self.shard(cpu), report);
         }
-        // The span freed last is the likeliest to be requested next.
-        let slot = &slots[span.first.0 as usize / 8 % SLOTS];
-        let seen = slot.load(Ordering::Relaxed);
-        // ORDERING: Acquire and Release as above: the old span leaves, the new one comes.
-        let swap = || slot.compare_exchange(seen, pack(span), Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        match unpack(seen) {
-            Some(old) if old.len.0 >= over && swap() => Some(old),
-            _ => Some(span),
+    }
+
+    /// Reports all objects served.
+    pub fn report_all(&self, mut report: impl FnMut(u32) -> u64) {
+        self.used().for_each(|shard| self.report_of(shard, &mut report));
+    }
+
+    fn report_of(&self, shard: &Shard, report: impl FnOnce(u32) -> u64) {
+        let served = (shard.counts.fetch_and(SERVED - 1, Ordering::Relaxed) / SERVED) as u32;
+        if served > 0 && report(served) >= FIRST {
+            self.is_late.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Removes a span from any shard.
+    pub fn evict_any(&self) -> Option<PageRange> {
+        self.used().filter(|shard| shard.held() > 0).find_map(Shard::evict)
     }
 
     fn note_used(&self, cpu: usize) {
         let bit = 1 << (cpu % SHARDS);
-        if self.used.load(Ordering::Relaxed) & bit == 0 {
-            self.used.fetch_or(bit, Ordering::Relaxed);
+        if self.used.load(Ordering::Relaxed) & bit == 0 && self.used.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            self.shards_used.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Shard> {
+        let used = self.used.load(Ordering::Relaxed);
+        self.shards.iter().enumerate().filter(move |(i, _)| used >> i & 1 == 1).map(|(_, shard)| shard)
     }
 
     /// Removes every span and calls `give` with it.
     pub fn drain(&self, mut give: impl FnMut(PageRange)) {
-        let mut used = self.used.load(Ordering::Relaxed);
-        while used != 0 {
-            self.drain_shard(used.trailing_zeros() as usize, &mut give);
-            used &= used - 1;
-        }
-    }
-
-    fn drain_shard(&self, shard: usize, give: &mut impl FnMut(PageRange)) {
-        for slot in self.shards[shard].iter().flat_map(|set| &set.0) {
-            if slot.load(Ordering::Relaxed) == 0 {
-                continue;
-            }
-            // ORDERING: Acquire pairs with the Release in `place`.
-            if let Some(span) = unpack(slot.swap(0, Ordering::Acquire)) {
-                self.held.fetch_sub(span.len.0, Ordering::Relaxed);
-                give(span);
-            }
+        while let Some(span) = self.evict_any() {
+            give(span);
         }
     }
 
     /// Pages held; approximate while threads use it.
     pub fn pages(&self) -> Pages {
-        Pages(self.held.load(Ordering::Relaxed))
+        Pages(self.used().map(Shard::held).sum())
     }
 }
 

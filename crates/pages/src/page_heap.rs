@@ -10,7 +10,7 @@ use crate::backing::HugeBacking;
 use crate::collapse::{CollapseStats, Took};
 use crate::release::{Breaking, Tick, TooMuch};
 use craton_base::{
-    Advice, CollapseError, Density, HugePageId, HugePages, NoMemory, PageRange, Pages, SpanError, SpanSource,
+    Advice, CollapseError, Density, HugePageId, HugePages, NoMemory, PageRange, Pages, Span, SpanError, SpanSource,
 };
 
 /// A heap of pages.
@@ -59,8 +59,10 @@ pub struct Figures {
 /// An operation other than handing out spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// [`PageHeapExt::has_memory_for`].
-    HasMemory(Pages, Pages, Density),
+    /// [`PageHeapExt::alloc_backed`].
+    AllocBacked(Pages, Pages, Density),
+    /// [`PageHeapExt::is_better_apart`].
+    IsBetterApart(Pages),
     /// [`PageHeapExt::join`].
     Join(PageRange, PageRange),
     /// [`PageHeapExt::movable`].
@@ -120,6 +122,8 @@ pub enum Answer {
     HugePages(HugePages),
     /// This hugepage.
     At(HugePageId),
+    /// This span.
+    Span(Span),
     /// The work of a tick.
     Tick(Tick),
     /// The span is not in use with these bounds. Nothing has changed.
@@ -184,9 +188,15 @@ pub trait PageHeapExt: PageHeap {
         self.figures().backing
     }
 
-    /// Whether the heap's own memory can serve a span, without new memory.
-    fn has_memory_for(&mut self, pages: Pages, align: Pages, density: Density) -> bool {
-        self.act(Act::HasMemory(pages, align, density)) == Answer::Yes
+    /// Hands out a span of memory that the heap has; `None` if it would need new memory.
+    fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
+        if let Answer::Span(span) = self.act(Act::AllocBacked(pages, align, density)) { Some(span) } else { None }
+    }
+
+    /// Whether a span of that length would take new memory, of which a program touches little: its
+    /// trackers and records would weigh more than that.
+    fn is_better_apart(&mut self, pages: Pages) -> bool {
+        self.act(Act::IsBetterApart(pages)) == Answer::Yes
     }
 
     /// Joins two adjacent spans of one hugepage, each at most a quarter of it.

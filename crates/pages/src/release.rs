@@ -14,7 +14,7 @@ use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 pub enum Breaking {
     /// Whole free hugepages only.
     Never,
-    /// Breaks hugepages for memory that recent demand does not want back, less 1/16.
+    /// Breaks hugepages for memory that recent demand does not want back, less 1/32.
     Surplus,
     /// All free pages.
     Always,
@@ -49,8 +49,10 @@ pub struct Tick {
 /// Pages of one step: at one system call each, 0.5 ms, while other threads wait.
 pub const STEP: Pages = Pages(512);
 
-/// Kept besides the wanted pages, 1/16: the last free pages cost many used ones their hugepage.
-pub const MARGIN_PART: u32 = 16;
+/// Kept besides the wanted pages, 1/32: the last free pages cost many used ones their hugepage.
+/// On fleet profiles 1/16 holds up to 8.4 % beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the
+/// hugepages.
+pub const MARGIN_PART: u32 = 32;
 
 /// The rate that follows the surplus.
 pub const AUTO_RATE: u64 = u64::MAX;

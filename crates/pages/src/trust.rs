@@ -17,10 +17,14 @@ const PENDING: usize = 4;
 /// Hugepages seen dense that earn trust; doubles when a sparse one follows, up to [`MOST_NEEDED`].
 const NEEDED: u8 = 2;
 const MOST_NEEDED: u8 = 32;
+/// Hugepages seen sparse after which a length counts as sparse.
+const SPARSE: u8 = 3;
 /// Looks at a hugepage that is not touched yet.
 const MOST_LOOKS: u8 = 3;
-/// Most reviews skipped between two of a length that the program does not touch densely.
+/// Most reviews skipped between two of a length that the program does not touch densely, and of one
+/// of which many hugepages were seen sparse.
 const MOST_RESTS: u8 = 15;
+const MOST_RESTS_SPARSE: u8 = 63;
 /// One hugepage in 8 is a probe, and one in 16 once many probes were dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 16;
@@ -60,6 +64,8 @@ struct Pending {
 struct Length {
     pending: [Pending; PENDING],
     dense: u8,
+    /// Sparse ones seen since.
+    sparse: u8,
     needed: u8,
     /// Hugepages until the next probe.
     until_probe: u8,
@@ -77,7 +83,9 @@ impl Trust {
     /// None yet; all zeros.
     pub const NONE: Self = {
         let pending = [Pending { id: 0, looks: 0 }; PENDING];
-        Self { lengths: [Length { pending, dense: 0, needed: 0, until_probe: 0, rest: 0, rests: 0 }; LENGTHS] }
+        Self {
+            lengths: [Length { pending, dense: 0, sparse: 0, needed: 0, until_probe: 0, rest: 0, rests: 0 }; LENGTHS],
+        }
     };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
@@ -100,23 +108,32 @@ impl Trust {
                 pending.id = 0;
             }
             match seen {
-                Seen::Dense => length.dense = (length.dense + 1).min(MOST_NEEDED),
-                Seen::Sparse if length.dense > 0 => {
-                    length.dense = 0;
-                    length.needed = (2 * length.needed.max(NEEDED)).min(MOST_NEEDED);
+                Seen::Dense => (length.dense, length.sparse) = ((length.dense + 1).min(MOST_NEEDED), 0),
+                Seen::Sparse => {
+                    length.sparse = length.sparse.saturating_add(1);
+                    if length.dense > 0 {
+                        length.dense = 0;
+                        length.needed = (2 * length.needed.max(NEEDED)).min(MOST_NEEDED);
+                    }
                 }
-                Seen::Sparse | Seen::Nothing | Seen::Gone => {}
+                Seen::Nothing | Seen::Gone => {}
             }
         }
         if looked {
-            length.rests = if length.dense > before { 0 } else { (2 * length.rests + 1).min(MOST_RESTS) };
+            let most = if length.sparse > MOST_RESTS { MOST_RESTS_SPARSE } else { MOST_RESTS };
+            length.rests = if length.dense > before { 0 } else { (2 * length.rests + 1).min(most) };
             length.rest = length.rests;
         }
     }
 
     /// Whether memory of a length is expected to fill.
-    pub(crate) fn has(&self, pages: Pages) -> bool {
+    pub fn is_dense(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].is_trusted()
+    }
+
+    /// Whether spans of a length were seen to be sparse, and none dense since.
+    pub fn is_sparse(&self, pages: Pages) -> bool {
+        self.lengths[place(pages)].sparse >= SPARSE
     }
 
     /// Chooses for the next memory of a length; now and then it is a probe.

@@ -22,7 +22,7 @@ struct craton_segment {
     /* objects in those batches; a cache serves the same object again and again, so that a
        program allocates more, since the start */
     uint64_t objects_out;
-    /* objects above 256 KiB that came from the page heap, since the start */
+    /* objects above 128 KiB that came from the page heap, since the start */
     uint64_t large_allocs;
     /* objects with their own mapping: 32 MiB and more, or grown by moving pages, since the start */
     uint64_t huge_allocs;
@@ -104,7 +104,7 @@ struct craton_segment {
     uint64_t complete_slab_bytes;
     /* short spans that slabs freed, kept in front of the page heap likewise */
     uint64_t front_span_bytes;
-    /* freed objects above 256 KiB, kept in front of the page heap likewise */
+    /* freed objects above 128 KiB, kept in front of the page heap likewise */
     uint64_t front_large_bytes;
     /* freed huge objects' mappings, kept for the next huge object; not part of the heap's bytes */
     uint64_t kept_mapping_bytes;

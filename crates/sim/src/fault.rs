@@ -11,6 +11,9 @@ pub enum Call {
     Back,
     Unback,
     Collapse,
+    /// Refused by [`FaultPlan::set_only`] alone, like the next: refused advice is no failure.
+    AdviseHuge,
+    AdviseSmall,
     Alloc,
     Resize,
     Map,
@@ -82,7 +85,8 @@ impl FaultPlan {
     #[must_use]
     pub fn refuses(&self, call: Call) -> bool {
         let mut plan = self.lock();
-        if plan.only.is_some_and(|only| only != call) {
+        let is_advice = matches!(call, Call::AdviseHuge | Call::AdviseSmall);
+        if plan.only.map_or(is_advice, |only| only != call) {
             return false;
         }
         plan.calls += 1;

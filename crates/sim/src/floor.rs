@@ -1,8 +1,10 @@
-//! Simulated memory: the state of a region's pages (invariants M1 to M4 of the crate), no bytes.
+//! Simulated memory: the state of a region's pages (invariants M1 to M5 of the crate), no bytes.
 //!
-//! **Cost.** Four sets of 32 bytes for a hugepage; a call takes time in the hugepages it covers.
+//! **Cost.** Six sets of 32 bytes for a hugepage; a call takes time in the hugepages it covers.
 
+use crate::clock::VirtualClock;
 use crate::fault::{Call, FaultPlan};
+use crate::frames::HugeFrames;
 use craton_base::{
     Advice, Ask, Bytes, CollapseError, Floor, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PageBits, PageRange,
     Pages, Residency,
@@ -38,8 +40,12 @@ pub struct FloorCalls {
     pub pages_unbacked: u64,
     /// Pages that `collapse` gave memory to.
     pub pages_collapsed: u64,
-    /// Physical hugepages that a partial `unback` split.
+    /// Physical hugepages that a partial `unback`, or a write after a fork, split.
     pub splits: u64,
+    /// First touches of a page that may be huge which found no frame, and took small pages.
+    pub fallbacks: u64,
+    /// Pages that a write after a fork copied.
+    pub copies: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -48,7 +54,31 @@ struct Hugepage<G> {
     written: PageBits<G>,
     advised_huge: PageBits<G>,
     advised_small: PageBits<G>,
+    /// Backed pages that lie in one physical frame of a hugepage's size; all of a huge one.
+    framed: PageBits<G>,
+    /// Pages whose memory a forked child has too.
+    shared: PageBits<G>,
+    /// The child has the frame too.
+    inherited: bool,
     huge: bool,
+}
+
+impl<G: Geometry> Hugepage<G> {
+    /// Takes pages out of the frame, which is left with the last of them.
+    fn leave_frame(&mut self, frames: &mut HugeFrames, first: u32, len: u32) {
+        if !self.framed.is_empty() {
+            self.framed.remove(first, len);
+            if self.framed.is_empty() {
+                frames.leave(core::mem::take(&mut self.inherited));
+            }
+        }
+    }
+
+    /// Moves all pages into a new frame.
+    fn enter_frame(&mut self, frames: &mut HugeFrames) {
+        self.leave_frame(frames, 0, G::PAGES);
+        (self.backed, self.framed, self.huge) = (PageBits::ALL, PageBits::ALL, true);
+    }
 }
 
 struct State<G> {
@@ -60,8 +90,10 @@ struct State<G> {
     huge: u64,
     faults: FaultPlan,
     collapse_error: CollapseError,
-    /// Refuses a hugepage at every touch: the system has no free frames of that size.
-    no_huge_frames: bool,
+    frames: HugeFrames,
+    forked: bool,
+    /// The clock that a collapse advances, and by how much.
+    collapse_cost: Option<(VirtualClock, u64)>,
 }
 
 /// A floor that keeps only the state of memory. Clones are handles to the same memory.
@@ -95,25 +127,58 @@ impl<G: Geometry> State<G> {
         }
     }
 
+    /// Why the range cannot be collapsed. As Linux: the mode does not matter.
+    fn may_collapse(&self, range: PageRange) -> Result<(), CollapseError> {
+        if self.faults.refuses(Call::Collapse) {
+            return Err(self.collapse_error);
+        }
+        let mut pages = G::parts(range).map(|(id, ..)| &self.hugepages[id.0 as usize]);
+        pages.try_for_each(|page| match () {
+            () if page.backed.is_empty() || !page.advised_small.is_empty() => Err(CollapseError::Unsupported),
+            () if !page.huge && !page.shared.is_empty() => Err(CollapseError::Busy),
+            () => Ok(()),
+        })
+    }
+
     fn fault_in(&mut self, range: PageRange, write: bool) {
         for (id, first, len) in G::parts(range) {
             let mut page = self.hugepages[id.0 as usize];
-            if page.backed.is_empty() && self.may_be_huge(&page) && !self.no_huge_frames {
-                page.backed = PageBits::ALL;
-                page.huge = true;
+            let may_be_huge = page.backed.is_empty() && self.may_be_huge(&page);
+            if may_be_huge && self.frames.take(1) {
+                page.enter_frame(&mut self.frames);
                 self.huge += 1;
                 self.calls.huge_faults += 1;
                 self.backed_pages += u64::from(G::PAGES);
             } else {
                 let new = u64::from(len - page.backed.count(first, len));
                 page.backed.insert(first, len);
+                self.calls.fallbacks += u64::from(may_be_huge);
                 self.calls.small_faults += new;
                 self.backed_pages += new;
             }
             if write {
+                if self.forked {
+                    self.copy_shared(&mut page, first, len);
+                }
                 page.written.insert(first, len);
             }
             self.hugepages[id.0 as usize] = page;
+        }
+    }
+
+    /// A write to pages that a child shares: each gets a copy, outside of the frame.
+    fn copy_shared(&mut self, page: &mut Hugepage<G>, first: u32, len: u32) {
+        for i in first..first + len {
+            if !page.shared.contains(i) {
+                continue;
+            }
+            page.shared.remove(i, 1);
+            page.leave_frame(&mut self.frames, i, 1);
+            self.calls.copies += 1;
+            if core::mem::take(&mut page.huge) {
+                self.huge -= 1;
+                self.calls.splits += 1;
+            }
         }
     }
 
@@ -123,6 +188,8 @@ impl<G: Geometry> State<G> {
             let gone = u64::from(page.backed.count(first, len));
             page.backed.remove(first, len);
             page.written.remove(first, len);
+            page.shared.remove(first, len);
+            page.leave_frame(&mut self.frames, first, len);
             if page.huge {
                 page.huge = false;
                 self.huge -= 1;
@@ -153,7 +220,9 @@ impl<G: Geometry> SimFloor<G> {
             huge: 0,
             faults,
             collapse_error: CollapseError::NoMemory,
-            no_huge_frames: false,
+            frames: HugeFrames::ENDLESS,
+            forked: false,
+            collapse_cost: None,
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -225,12 +294,63 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().collapse_error = error;
     }
 
-    /// Whether first touches find no hugepage frames from now on, and take small pages.
-    pub fn set_no_huge_frames(&self, none: bool) {
-        self.lock().no_huge_frames = none;
+    /// Hugepage frames that are free from now on; `None`, as at first, for a supply without end.
+    pub fn set_free_frames(&self, free: Option<u32>) {
+        self.lock().frames.set_free(free);
     }
 
-    /// Walks M1 to M4 and the sums; the first that fails is named, with its hugepage.
+    /// Free hugepage frames; `None` without end.
+    pub fn free_frames(&self) -> Option<u32> {
+        self.lock().frames.free()
+    }
+
+    /// Makes that part of all requests for hugepage frames fail, chosen by the seed.
+    pub fn set_failing_frames(&self, percent: u32, seed: u64) {
+        self.lock().frames.set_failing(percent, seed);
+    }
+
+    /// Makes every collapse advance this clock.
+    pub fn set_collapse_cost(&self, clock: VirtualClock, ns: u64) {
+        self.lock().collapse_cost = Some((clock, ns));
+    }
+
+    /// Forks a child that shares all memory until [`Self::end_child`]; at most one at a time.
+    pub fn fork(&self) {
+        let mut s = self.lock();
+        assert!(!s.forked, "fork: a child is running");
+        s.forked = true;
+        for page in &mut s.hugepages {
+            (page.shared, page.inherited) = (page.backed, !page.framed.is_empty());
+        }
+    }
+
+    /// The child ends: the process has its memory alone.
+    pub fn end_child(&self) {
+        let mut s = self.lock();
+        assert!(s.forked, "end_child: no child is running");
+        s.forked = false;
+        s.frames.end_child();
+        for page in &mut s.hugepages {
+            (page.shared, page.inherited) = (PageBits::EMPTY, false);
+        }
+    }
+
+    /// Whether a forked child is running.
+    pub fn is_forked(&self) -> bool {
+        self.lock().forked
+    }
+
+    /// Backed pages outside of those in `used`, the set of each hugepage from the first on.
+    pub fn backed_beyond(&self, used: &[PageBits<G>]) -> Pages {
+        let s = self.lock();
+        let of = |(i, page): (usize, &Hugepage<G>)| match used.get(i) {
+            Some(used) => page.backed.minus(used).len(),
+            None => page.backed.len(),
+        };
+        Pages(s.hugepages[..s.granted as usize].iter().enumerate().map(of).sum())
+    }
+
+    /// Walks M1 to M5 and the sums; the first that fails is named, with its hugepage.
     pub fn check(&self) -> Result<(), (&'static str, HugePageId)> {
         let s = self.lock();
         let (mut backed, mut huge) = (0, 0);
@@ -247,6 +367,11 @@ impl<G: Geometry> SimFloor<G> {
             }
             if page.advised_huge.minus(&page.advised_small) != page.advised_huge {
                 return fail("M4");
+            }
+            let has_frame = !page.huge || page.framed == PageBits::ALL;
+            if !has_frame || !page.framed.minus(&page.backed).is_empty() || !page.shared.minus(&page.backed).is_empty()
+            {
+                return fail("M5");
             }
             backed += u64::from(page.backed.len());
             huge += u64::from(page.huge);
@@ -300,27 +425,29 @@ impl<G: Geometry> Floor for SimFloor<G> {
             range.first.0
         );
         s.calls.collapse += 1;
-        // As Linux: nothing resident or advised against refuses; the mode does not matter.
-        let unfit = |page: &Hugepage<G>| page.backed.is_empty() || !page.advised_small.is_empty();
-        let error = match () {
-            () if s.faults.refuses(Call::Collapse) => Some(s.collapse_error),
-            () if G::parts(range).any(|(id, ..)| unfit(&s.hugepages[id.0 as usize])) => {
-                Some(CollapseError::Unsupported)
-            }
-            () => None,
+        if let Some((clock, ns)) = &s.collapse_cost {
+            clock.advance(*ns);
+        }
+        let small = |page: &Hugepage<G>| u32::from(!page.huge);
+        let frames = G::parts(range).map(|(id, ..)| small(&s.hugepages[id.0 as usize])).sum();
+        let refused = match s.may_collapse(range) {
+            Ok(()) if frames > 0 && !s.frames.take(frames) => Err(CollapseError::NoMemory),
+            other => other,
         };
-        if let Some(error) = error {
+        if refused.is_err() {
             s.calls.refused += 1;
-            return Err(error);
+            return refused;
         }
         for (id, ..) in G::parts(range) {
-            let page = &mut s.hugepages[id.0 as usize];
-            let new = u64::from(G::PAGES - page.backed.len());
-            let was_huge = core::mem::replace(&mut page.huge, true);
-            page.backed = PageBits::ALL;
-            s.calls.pages_collapsed += new;
-            s.backed_pages += new;
-            s.huge += u64::from(!was_huge);
+            let State { hugepages, frames, .. } = &mut *s;
+            let page = &mut hugepages[id.0 as usize];
+            if !page.huge {
+                let new = u64::from(G::PAGES - page.backed.len());
+                page.enter_frame(frames);
+                s.calls.pages_collapsed += new;
+                s.backed_pages += new;
+                s.huge += 1;
+            }
         }
         Ok(())
     }
@@ -329,6 +456,11 @@ impl<G: Geometry> Floor for SimFloor<G> {
         let mut s = self.lock();
         s.assert_granted("advise", range);
         s.calls.advise += 1;
+        let call = if advice == Advice::Huge { Call::AdviseHuge } else { Call::AdviseSmall };
+        if s.faults.refuses(call) {
+            s.calls.refused += 1;
+            return false;
+        }
         for (id, first, len) in G::parts(range) {
             let page = &mut s.hugepages[id.0 as usize];
             let (on, off) = match advice {

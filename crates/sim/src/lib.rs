@@ -17,17 +17,22 @@
 //! written  256 bits   the program wrote to the page since it last lost its memory
 //! huge       1 bit    the memory is one physical hugepage
 //! advice   2 × 256    Huge, Small, or neither (as the system decides)
+//! framed   256 bits   the page lies in the hugepage's own physical frame
+//! shared   256 bits   a forked child has the page's memory too
 //! ```
 //! **Invariants** (walked by [`SimFloor::check`]): M1 a written page is backed; M2 a huge hugepage
 //! is wholly backed; M3 beyond the grant nothing is backed, written or huge; M4 no page has two
-//! pieces of advice.
+//! pieces of advice; M5 framed and shared pages are backed, and all of a huge hugepage is framed.
 //!
 //! **How memory behaves** (after Linux's transparent hugepages):
 //! ```text
-//! touch     a hugepage without memory, all of it allowed to be huge → all 256 pages backed, huge
-//!           otherwise → just the touched pages
+//! touch     a hugepage without memory, all of it allowed to be huge, and a free frame → all 256
+//!           pages backed, huge;   otherwise → just the touched pages
 //! unback    part of a huge one → split: no longer huge, the rest stays backed (Linux frees later)
-//! collapse  at least one page backed → wholly backed and huge;   none backed → refused
+//! collapse  at least one page backed, and a free frame → wholly backed and huge
+//!           none backed, no frame, shared with a child → refused
+//! fork      all backed pages shared;   write to a shared one → a copy outside of the frame, split
+//! frame     free again with the last page that lies in it, and the child
 //! allowed   Always: but where advised Small   Madvise: only where advised Huge   Never: nowhere
 //! ```
 //! **Threads.** Handles ([`SimFloor`], [`RealFloor`], [`FaultPlan`], [`VirtualClock`]) are `Clone`
@@ -40,6 +45,7 @@ mod clock;
 mod fault;
 mod faulty;
 mod floor;
+mod frames;
 mod lines;
 mod real;
 mod rng;

@@ -103,6 +103,8 @@ impl Mappings for SimSystem {
 
     fn advise_huge(&self, _at: usize, _bytes: usize) {}
 
+    fn refuse_huge(&self, _at: usize, _bytes: usize, _refuse: bool) {}
+
     fn grow(&self, at: usize, old_bytes: usize, new_bytes: usize, may_move: bool) -> Option<usize> {
         if !may_move || self.faults.refuses(Call::Grow) {
             return None;

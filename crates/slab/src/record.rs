@@ -87,13 +87,11 @@ pub struct SlabRecord {
     free: AtomicUsize,
     next: AtomicU32,
     prev: AtomicU32,
-    /// The front end's own, at which the slab layer never looks.
-    pub front_word: AtomicU32,
     morph: AtomicU32,
     used: AtomicU16,
     carved: AtomicU16,
     last: AtomicU16,
-    /// The front end's own as well.
+    /// The front end's own, at which the slab layer never looks.
     pub front_byte: AtomicU8,
     alone: AtomicU8,
 }

@@ -50,7 +50,7 @@ macro_rules! counters {
         refills: Since, "batches of objects that caches received, from slabs or from threads that had too many";
         objects_out: Since, "objects in those batches; a cache serves the same object again and again, so that a program \
             allocates more";
-        large_allocs: Since, "objects above 256 KiB that came from the page heap";
+        large_allocs: Since, "objects above 128 KiB that came from the page heap";
         huge_allocs: Since, "objects with their own mapping: 32 MiB and more, or grown by moving pages";
         heap_in_use_bytes: Bytes, "in slabs and large objects: what the program has, what caches keep, and what is free \
             in slabs";
@@ -100,7 +100,7 @@ macro_rules! counters {
         collapses_failed: Since, "collapses that failed for another reason";
         complete_slab_bytes: Bytes, "slabs without an object, kept in front of the page heap, to which they are in use";
         front_span_bytes: Bytes, "short spans that slabs freed, kept in front of the page heap likewise";
-        front_large_bytes: Bytes, "freed objects above 256 KiB, kept in front of the page heap likewise";
+        front_large_bytes: Bytes, "freed objects above 128 KiB, kept in front of the page heap likewise";
         kept_mapping_bytes: Bytes, "freed huge objects' mappings, kept for the next huge object; not part of the heap's \
             bytes";
         resident_bytes: Bytes, "of the heap that have memory, by the system's page tables; 0 where it does not say, as \

@@ -207,7 +207,7 @@ options! {
         refusal: "bad value (auto, or bytes, such as 512K); ignored",
         text: "how much memory the background work releases in a second; 0 for none",
         more: "Free hugepages beyond 16 MiB go at once, unless demand swings within 5 s. Free pages between objects go \
-               once the highest demand of the last 5 s, and a sixteenth of it, does not want them. `auto`: a quarter of \
+               once the highest demand of the last 5 s, and a 32nd of it, does not want them. `auto`: a quarter of \
                them a second, at least 64 MiB, so that all are gone 10 s after they were freed."
     }
     SoftLimit soft_limit {
@@ -235,7 +235,7 @@ options! {
                ones once earlier ones of their order of size were seen to be written nearly everywhere; what fills later \
                is moved by the background work. When clearing one took 10 ms none are asked for during the next second, then \
                two, up to 64. `always`: everywhere, so that one byte written can cost 2 MiB. `never`: \
-               nowhere. A system whose mode is `always` gives them to objects of 32 MiB and more whatever is set here."
+               nowhere. The same holds on a system that gives hugepages unasked."
     }
     ThreadCache thread_cache {
         form: Bytes(u64::MAX), default: "2097152", when: Live,

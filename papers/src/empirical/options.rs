@@ -4,8 +4,11 @@
 
 use super::profile::Profile;
 use super::schedule::Schedule;
+use super::system::System;
 use super::{EVENTS, HEAP_BYTES, REMOTE_PERCENT, real, sim};
 use crate::work::arguments::Given;
+use craton_lab::replay::{HEAPS, HeapName};
+use craton_pages::AUTO_RATE;
 use craton_sim::ThpMode;
 use std::path::Path;
 
@@ -16,7 +19,8 @@ craton-work empirical: births and deaths after a distribution of sizes.
 Usage: craton-work empirical [--profile FILE] [--heap MIB] [--events N] [--schedule NAME] [--seed N]
                              [--threads N] [--remote PERCENT] [--expect CHECKSUM]
        craton-work empirical --simulated [--profile FILE] [--heap MIB] [--events N] [--schedule NAME] [--seed N]
-                             [--seconds N] [--samples N] [--release MIB]
+                             [--seconds N] [--samples N] [--release MIB] [--more-runs N] [--page-heap NAME]
+                             [--thp MODE] [--hugepages PERCENT] [--failing PERCENT] [--fork-every SECONDS]
 
   --profile FILE     rows of size in bytes, allocation rate, live objects (default: one that is built in)
   --heap MIB         live bytes over all threads (default 64)
@@ -30,7 +34,13 @@ Usage: craton-work empirical [--profile FILE] [--heap MIB] [--events N] [--sched
   --simulated        on the page heap alone, in simulated memory; prints its samples as lines of CSV
   --seconds N        simulated time of the run (default: what the rates and the events make)
   --samples N        samples over the run (default 100)
-  --release MIB      memory given back to the system each simulated second (default 0)
+  --release MIB      memory given back to the system each simulated second, or auto (default 0)
+  --more-runs N      how often the run goes on for as long again until it is steady (default 0)
+  --page-heap NAME   what places short spans: temeraire or frames (default temeraire)
+  --thp MODE         hugepages always, where advised (madvise) or never (default always)
+  --hugepages P      hugepages of the system, in percent of the heap (default: without end)
+  --failing P        requests for a hugepage that fail, of a hundred (default 0)
+  --fork-every N     seconds from one fork to the next, whose child runs 10 s (default: no forks)
 
 Example: craton-work empirical --simulated --heap 16384 --schedule diurnal > samples.csv
 ";
@@ -47,11 +57,22 @@ pub enum Request {
 }
 
 /// Options that `craton-work` does not know of other workloads.
-const OWN: [&str; 9] =
-    ["--profile", "--heap", "--events", "--schedule", "--remote", "--simulated", "--seconds", "--samples", "--release"];
+const OWN: [&str; 6] = ["--profile", "--heap", "--events", "--schedule", "--remote", "--simulated"];
 /// Options that only one of the two kinds of run has.
 const REAL_ONLY: [&str; 3] = ["--threads", "--remote", "--expect"];
-const SIMULATED_ONLY: [&str; 3] = ["--seconds", "--samples", "--release"];
+const SIMULATED_ONLY: [&str; 9] = [
+    "--seconds",
+    "--samples",
+    "--release",
+    "--more-runs",
+    "--page-heap",
+    "--thp",
+    "--hugepages",
+    "--failing",
+    "--fork-every",
+];
+const THP: [(&str, ThpMode); 3] =
+    [("always", ThpMode::Always), ("madvise", ThpMode::Madvise), ("never", ThpMode::Never)];
 /// The largest heap: 16 TiB.
 const MAX_HEAP_MIB: u64 = 16 << 20;
 
@@ -61,18 +82,19 @@ fn name_of(argument: &str) -> &str {
 
 /// Whether these arguments, those after the workload's name, are for [`parse`].
 pub fn wanted(arguments: &[String]) -> bool {
-    arguments.iter().any(|argument| OWN.contains(&name_of(argument)) || argument == "--help" || argument == "-h")
+    let own = |name| OWN.contains(&name) || SIMULATED_ONLY.contains(&name);
+    arguments.iter().any(|argument| own(name_of(argument)) || argument == "--help" || argument == "-h")
 }
 
 /// Reads the arguments that follow the workload's name.
 pub fn parse(arguments: &[String]) -> Result<Request, String> {
-    let known = [&OWN[..], &REAL_ONLY, &["--seed"]].concat();
+    let known = [&OWN[..], &REAL_ONLY, &SIMULATED_ONLY, &["--seed"]].concat();
     if arguments.iter().any(|argument| name_of(argument) == "--percent") {
         return Err("--percent cannot be given with these options; give --events".to_owned());
     }
     let Some(given) = Given::read(arguments, &known, &["--simulated"])? else { return Ok(Request::Help) };
     let simulated = given.find("--simulated").is_some();
-    let (others, only) = if simulated { (REAL_ONLY, "without") } else { (SIMULATED_ONLY, "with") };
+    let (others, only) = if simulated { (&REAL_ONLY[..], "without") } else { (&SIMULATED_ONLY[..], "with") };
     if let Some(name) = others.iter().find(|name| given.find(name).is_some()) {
         return Err(format!("{name} can be given only {only} --simulated"));
     }
@@ -88,9 +110,7 @@ impl Options<'_> {
     }
 
     fn schedule(&self) -> Result<Schedule, String> {
-        let Some(value) = self.0.find("--schedule") else { return Ok(Schedule::Steady) };
-        let names = Schedule::ALL.map(|(name, _)| name).join(", ");
-        Schedule::find(value).ok_or_else(|| format!("--schedule {value:?}: give one of {names}"))
+        self.name("--schedule", &Schedule::ALL, Schedule::Steady)
     }
 
     fn heap_bytes(&self) -> Result<u64, String> {
@@ -129,9 +149,36 @@ impl Options<'_> {
             seed: self.0.number("--seed", crate::work::SEED, 0, u64::MAX)?,
             seconds: (seconds > 0).then_some(seconds as f64),
             samples: self.0.number("--samples", 100, 1, 1_000_000)? as u32,
-            release_bytes_per_s: self.0.number("--release", 0, 0, MAX_HEAP_MIB)? << 20,
-            thp: ThpMode::Always,
+            release_bytes_per_s: self.release()?,
+            system: self.system()?,
+            heap: self.name("--page-heap", &HEAPS, HeapName::Temeraire)?,
+            more_runs: self.0.number("--more-runs", 0, 0, 1000)? as u32,
         })
+    }
+
+    fn release(&self) -> Result<u64, String> {
+        match self.0.find("--release") {
+            Some("auto") => Ok(AUTO_RATE),
+            _ => Ok(self.0.number("--release", 0, 0, MAX_HEAP_MIB)? << 20),
+        }
+    }
+
+    fn system(&self) -> Result<System, String> {
+        let percent = self.0.number("--hugepages", 0, 0, 10_000)? as u32;
+        Ok(System {
+            thp: self.name("--thp", &THP, ThpMode::Always)?,
+            frames_percent: self.0.find("--hugepages").map(|_| percent),
+            failing_percent: self.0.number("--failing", 0, 0, 100)? as u32,
+            fork_every_s: self.0.number("--fork-every", 0, 0, 1_000_000)? as u32,
+        })
+    }
+
+    /// One of these, by its name.
+    fn name<T: Copy>(&self, option: &str, all: &[(&str, T)], usual: T) -> Result<T, String> {
+        let Some(value) = self.0.find(option) else { return Ok(usual) };
+        let found = all.iter().find(|(name, _)| *name == value);
+        let names = all.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        found.map(|(_, of)| *of).ok_or_else(|| format!("{option} {value:?}: give one of {names}"))
     }
 }
 

@@ -45,6 +45,13 @@ pub enum Event {
     },
 }
 
+impl Event {
+    pub fn slot(self) -> u32 {
+        let (Self::Alloc { slot, .. } | Self::Free { slot, .. }) = self;
+        slot
+    }
+}
+
 /// What makes a process what it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Config<'a> {
@@ -281,6 +288,11 @@ impl Process {
         }
     }
 
+    /// Lets a run that is over go on for as long as another one.
+    pub fn go_on(&mut self, run_s: f64) {
+        self.duration_s += run_s;
+    }
+
     /// One step of simulated time: a birth, a death, or a death that thinning drops.
     fn step(&mut self) -> Option<Event> {
         let all = self.birth + self.death_bound;
@@ -349,8 +361,6 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    /// The live bytes that the schedule asks for now.
-    /// Sizes that are too large for the heap.
     /// Slots that a table of objects should have room for at the start, so that it seldom has to grow.
     pub fn slots_expected(&self) -> usize {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024

@@ -37,10 +37,6 @@ impl Schedule {
         ("drop", Self::Drop),
     ];
 
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, schedule)| *schedule)
-    }
-
     /// The size when the part `over` of the run has passed.
     pub fn at(self, over: f64) -> f64 {
         let over = over.clamp(0.0, 1.0);

@@ -3,17 +3,25 @@
 //! **What.** One [`Process`] on slabs and spans of craton-pages' heap over a simulated floor and
 //! clock. No object has memory, so a heap of many GiB takes a few bytes a page, and hours take
 //! minutes (TEMERAIRE §6.2). Without metadata, and caches of threads and processors.
+//!
+//! **Steady.** A run that is not flat in its last quarter goes on for as long again, up to
+//! [`Config::more_runs`] times.
 
 use super::process::{self, Event, Process};
 use super::profile::Profile;
 use super::schedule::Schedule;
 use super::slabs::Slabs;
-use craton_base::{HugePages, PageId, Table};
-use craton_pages::{HugeBacking, PageHeapExt, Temeraire, Tracker};
-use craton_sim::{SimFloor, ThpMode, VirtualClock};
+use super::system::System;
+use craton_base::{Clock, HugePages, PageId, Pages, Table};
+use craton_frames::{Init, Pages as Frames, Seat, Sizes, Zone};
+use craton_lab::arrays::Arrays;
+use craton_lab::replay::HeapName;
+use craton_pages::{FrameHeap, HugeBacking, PageHeapExt, Tracker};
+use craton_sim::{SimFloor, VirtualClock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt;
+use std::hint::black_box;
 
 /// What to simulate.
 #[derive(Clone, Debug)]
@@ -34,10 +42,14 @@ pub struct Config {
     /// Samples over the run, at least 1, at equal distances of simulated time; one of the filled heap comes before them.
     pub samples: u32,
     /// Free memory that is given back to the system each second, breaking hugepages where it must (TEMERAIRE §4.6);
-    /// 0 leaves releasing to the heap's own limits.
+    /// 0 leaves releasing to the heap's own limits, [`craton_pages::AUTO_RATE`] follows the surplus.
     pub release_bytes_per_s: u64,
-    /// When the simulated system gives hugepages.
-    pub thp: ThpMode,
+    /// What is below the heap.
+    pub system: System,
+    /// What places short spans.
+    pub heap: HeapName,
+    /// How often a run goes on until it is flat.
+    pub more_runs: u32,
 }
 
 impl Config {
@@ -53,7 +65,9 @@ impl Config {
             seconds: None,
             samples: 120,
             release_bytes_per_s: 0,
-            thp: ThpMode::Madvise,
+            system: System::PLENTY,
+            heap: HeapName::Temeraire,
+            more_runs: 0,
         }
     }
 }
@@ -77,6 +91,30 @@ pub struct Sample {
     pub free_backed_bytes: u64,
     /// Bytes given back to the system since the start.
     pub released_bytes: u64,
+    /// Bytes with memory outside of spans: what the page heap holds beyond them.
+    pub beyond_bytes: u64,
+    /// Of those, as far as the heap knows: on hugepages of slabs of many small objects.
+    pub dense_free_bytes: u64,
+    /// On hugepages of other short spans, and behind the tails of long ones.
+    pub sparse_free_bytes: u64,
+    /// On whole free hugepages.
+    pub cached_bytes: u64,
+    /// In regions.
+    pub region_free_bytes: u64,
+    /// Bytes of hugepages that the heap broke.
+    pub broken_bytes: u64,
+}
+
+impl Sample {
+    /// What the page heap holds beyond its spans, by their bytes.
+    pub fn overhead(&self) -> f64 {
+        self.beyond_bytes as f64 / self.span_bytes.max(1) as f64
+    }
+
+    /// The part of the memory on intact hugepages.
+    pub fn coverage(&self) -> f64 {
+        self.huge_bytes as f64 / self.backed_bytes.max(1) as f64
+    }
 }
 
 /// What the samples say as a whole.
@@ -92,6 +130,10 @@ pub struct Summary {
     pub steady_overhead: f64,
     /// Backed bytes by bytes in spans, on average over the second half.
     pub steady_per_span: f64,
+    /// The most that the page heap held beyond its spans in the last quarter, by their bytes.
+    pub worst_overhead: f64,
+    /// The least part of the backed bytes on intact hugepages in the last quarter.
+    pub worst_coverage: f64,
     /// The part of backed bytes that lies on intact hugepages, on average over the second half.
     pub steady_coverage: f64,
     /// Bytes given back to the system.
@@ -102,13 +144,16 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(
             f,
-            "peak {} MiB live, {} MiB backed, {:.3} of it; steady {:.3}, {:.1}% on hugepages; {} MiB released",
+            "peak {} MiB live, {} MiB backed, {:.3} of it; steady {:.3}, {:.1}% on hugepages; {} MiB released; \
+             last quarter at worst {:.2}% beyond spans, {:.1}% on hugepages",
             self.peak_live_bytes >> 20,
             self.peak_backed_bytes >> 20,
             self.peak_overhead,
             self.steady_overhead,
             self.steady_coverage * 100.0,
-            self.released_bytes >> 20
+            self.released_bytes >> 20,
+            self.worst_overhead * 100.0,
+            self.worst_coverage * 100.0
         )
     }
 }
@@ -120,16 +165,23 @@ const REGION_MORE_BYTES: u64 = 1 << 30;
 const REGION_MAX_HUGEPAGES: u64 = (1 << 24) - 1;
 /// Simulated time that may pass before the clock is set: far below the 250 ms in which the heap measures demand.
 const CLOCK_STEP_S: f64 = 1e-3;
+/// Events played together.
+const BATCH: usize = 64;
+
+/// Overhead's mean in the halves of a flat quarter differs by no more.
+const FLAT: f64 = 0.005;
 
 struct World {
     process: Process,
-    heap: Temeraire<SimFloor, VirtualClock>,
+    heap: FrameHeap<SimFloor, VirtualClock, Seat<'static, 'static, Frames>>,
+    system: System,
     floor: SimFloor,
     clock: VirtualClock,
     /// Simulated seconds for one of the process's.
     stretch: f64,
-    /// The time that the clock shows.
+    /// The simulated time at which the clock was set last, and the next tick's.
     clock_s: f64,
+    next_tick_s: f64,
     slabs: Slabs,
     /// The first page of what holds the object of each slot.
     places: Vec<PageId>,
@@ -137,30 +189,28 @@ struct World {
 
 /// Plays the process, and returns the heap's samples, the first of them when it has been filled.
 ///
-/// The trackers of the simulated heap, 64 bytes for each hugepage of its region, are never given back.
+/// Tables of the simulated heap are never given back: 128 bytes for each hugepage of its region.
 pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     let mut world = World::new(config)?;
-    let samples = config.samples.max(1);
-    let distance_s = world.process.duration_s * world.stretch / f64::from(samples);
-    let mut taken = Vec::with_capacity(config.samples as usize + 1);
-    let (mut next_sample, mut next_tick_s) = (0u32, 1.0);
+    let (run_s, samples) = (world.process.duration_s, config.samples.max(1));
+    let distance_s = run_s * world.stretch / f64::from(samples);
+    let mut taken = Vec::with_capacity(samples as usize + 1);
     world.heap.set_release_rate(config.release_bytes_per_s);
-    while let Some(event) = world.process.next_event() {
-        let now_s = world.now_s();
-        // The last one is that of the end, after the last event.
-        if now_s > 0.0 && now_s >= distance_s * f64::from(next_sample) && next_sample < samples {
-            taken.push(world.sample());
-            next_sample += 1;
+    for run in 0..=config.more_runs {
+        world.run(&mut taken, distance_s, (run + 1) * samples)?;
+        if is_flat(&taken) {
+            break;
         }
-        world.tick(now_s);
-        while now_s >= next_tick_s {
-            world.heap.tick();
-            next_tick_s += 1.0;
-        }
-        world.play(event)?;
+        world.process.go_on(run_s);
     }
-    taken.push(world.sample());
     Ok(taken)
+}
+
+/// Whether the overhead stays the same in the last quarter.
+pub fn is_flat(samples: &[Sample]) -> bool {
+    let mean = |part: &[Sample]| part.iter().map(Sample::overhead).sum::<f64>() / part.len().max(1) as f64;
+    let (from, middle) = (samples.len() * 6 / 8, samples.len() * 7 / 8);
+    (mean(&samples[from..middle]) - mean(&samples[middle..])).abs() <= FLAT
 }
 
 impl World {
@@ -178,23 +228,66 @@ impl World {
         let region = largest.saturating_mul(REGION_FACTOR).saturating_add(REGION_MORE_BYTES);
         let hugepages = region.div_ceil(HugePages(1).bytes().0 as u64).min(REGION_MAX_HUGEPAGES);
         let capacity = HugePages(hugepages as u32);
-        let (floor, clock) = (SimFloor::new(capacity, config.thp), VirtualClock::new(0));
+        let (floor, clock) = (SimFloor::new(capacity, config.system.thp), VirtualClock::new(0));
+        config.system.prepare(&floor, &clock, largest, config.seed);
         let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
         let table = Table::from_slice(trackers.leak());
-        let heap = Temeraire::new(floor.clone(), clock.clone(), table, capacity, HugeBacking::AUTO);
+        let mut heap = FrameHeap::new(floor.clone(), clock.clone(), table, capacity, HugeBacking::AUTO);
+        if config.heap == HeapName::Frames {
+            heap.set_frames(seat(capacity.pages())?);
+        }
         let places = Vec::with_capacity(process.slots_expected());
         let stretch = config.seconds.map_or(1.0, |seconds| seconds / process.duration_s);
-        Ok(Self { slabs: Slabs::new(floor.clone()), process, heap, floor, clock, stretch, clock_s: 0.0, places })
+        let (slabs, system) = (Slabs::new(floor.clone()), config.system);
+        Ok(Self { slabs, process, heap, system, floor, clock, stretch, clock_s: 0.0, next_tick_s: 1.0, places })
+    }
+
+    /// Plays until the process's end, with samples up to the `last`-th, which is that of the end.
+    fn run(&mut self, taken: &mut Vec<Sample>, distance_s: f64, last: u32) -> Result<(), String> {
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let now_s = self.now_s();
+            if now_s > 0.0 && now_s >= distance_s * taken.len() as f64 && taken.len() < last as usize {
+                taken.push(self.sample());
+            }
+            self.tick(now_s);
+            while batch.len() < BATCH
+                && self.now_s() <= now_s + CLOCK_STEP_S
+                && let Some(event) = self.process.next_event()
+            {
+                batch.push(event);
+            }
+            if batch.is_empty() {
+                taken.push(self.sample());
+                return Ok(());
+            }
+            self.fetch(&batch);
+            batch.drain(..).try_for_each(|event| self.play(event))?;
+        }
+    }
+
+    /// Reads what the deaths need, all at once: the misses of the processor's caches overlap.
+    fn fetch(&self, batch: &[Event]) {
+        let slots = batch.iter().map(|event| event.slot() as usize);
+        let places = slots.filter_map(|slot| self.places.get(slot));
+        black_box(places.fold(0, |sum, place| sum ^ self.slabs.used(*place)));
     }
 
     fn now_s(&self) -> f64 {
         self.process.now_s * self.stretch
     }
 
+    /// Sets the clock, which collapses may have advanced already; ticks at each full second.
     fn tick(&mut self, now_s: f64) {
-        if now_s - self.clock_s >= CLOCK_STEP_S {
-            self.clock.advance(((now_s - self.clock_s) * 1e9) as u64);
-            self.clock_s = now_s;
+        if now_s - self.clock_s < CLOCK_STEP_S {
+            return;
+        }
+        self.clock_s = now_s;
+        self.clock.advance(((now_s * 1e9) as u64).saturating_sub(self.clock.now_ns()));
+        while now_s >= self.next_tick_s {
+            self.slabs.forked = self.system.fork(&self.floor, self.next_tick_s);
+            self.heap.tick();
+            self.next_tick_s += 1.0;
         }
     }
 
@@ -220,20 +313,34 @@ impl World {
     }
 
     fn sample(&self) -> Sample {
-        let stats = self.heap.stats();
-        let bytes = |pages: u64| pages << craton_base::PAGE_SHIFT;
+        let (parts, stats) = (self.heap.components(), self.heap.stats());
+        let bytes = |pages: Pages| pages.bytes().0 as u64;
         Sample {
             // The last event lies a little behind the end.
             time_s: self.now_s().min(self.process.duration_s * self.stretch),
             target_bytes: self.process.target_bytes,
             live_bytes: self.process.live_bytes,
-            span_bytes: stats.in_use.bytes().0 as u64,
+            span_bytes: bytes(stats.in_use),
             backed_bytes: self.floor.backed_bytes().0 as u64,
             huge_bytes: self.floor.huge_bytes().0 as u64,
-            free_backed_bytes: bytes(u64::from(stats.cached.0) + u64::from(stats.free_backed.0)),
-            released_bytes: bytes(stats.released_total),
+            free_backed_bytes: bytes(stats.cached) + bytes(stats.free_backed),
+            released_bytes: stats.released_total << craton_base::PAGE_SHIFT,
+            beyond_bytes: bytes(self.slabs.backed_beyond()),
+            dense_free_bytes: bytes(parts.dense.free),
+            sparse_free_bytes: bytes(parts.sparse.free),
+            cached_bytes: bytes(parts.cached),
+            region_free_bytes: bytes(parts.region_free),
+            broken_bytes: bytes(stats.broken.pages()),
         }
     }
+}
+
+/// Frames that are the heap's pages, never given back.
+fn seat(pages: Pages) -> Result<Seat<'static, 'static, Frames>, String> {
+    let arrays = Box::leak(Box::new(Arrays::new(&Sizes::of::<Frames>(pages.0 as usize, 1), 0)));
+    let config = craton_frames::Config { claims: false, ..craton_frames::Config::new(1) };
+    let zone = Zone::new(pages.0 as usize, arrays.metadata(), Init::Offline, config).map_err(|e| e.to_string())?;
+    Seat::new(Box::leak(Box::new(zone)), 0).map_err(|e| e.to_string())
 }
 
 /// Peaks and means of samples; all zeros of none.
@@ -242,6 +349,7 @@ pub fn summary(samples: &[Sample]) -> Summary {
     let second_half = &samples[samples.len() / 2..];
     let mean = |of: &dyn Fn(&Sample) -> f64| second_half.iter().map(of).sum::<f64>() / second_half.len().max(1) as f64;
     let peak = |of: &dyn Fn(&Sample) -> u64| samples.iter().map(of).max().unwrap_or(0);
+    let last = &samples[samples.len() * 3 / 4..];
     let (peak_live_bytes, peak_backed_bytes) = (peak(&|s| s.live_bytes), peak(&|s| s.backed_bytes));
     Summary {
         peak_live_bytes,
@@ -249,6 +357,8 @@ pub fn summary(samples: &[Sample]) -> Summary {
         peak_overhead: ratio(peak_backed_bytes, peak_live_bytes),
         steady_overhead: mean(&|s| ratio(s.backed_bytes, s.live_bytes)),
         steady_per_span: mean(&|s| ratio(s.backed_bytes, s.span_bytes)),
+        worst_overhead: last.iter().map(Sample::overhead).fold(0.0, f64::max),
+        worst_coverage: last.iter().map(Sample::coverage).reduce(f64::min).unwrap_or(0.0),
         steady_coverage: mean(&|s| ratio(s.huge_bytes, s.backed_bytes)),
         released_bytes: peak(&|s| s.released_bytes),
     }

@@ -5,10 +5,13 @@
 //! **From.** Bonwick94 §3.2: partial slabs first, the latest on the list before others; an empty
 //! slab goes back at once. Classes and slabs are those of malloc; larger objects are spans.
 //! **State.** Objects of a slab are alike, so counts will do: an object is named by its slab's
-//! first page. It takes a place cut before, else the next one, whose pages are then touched.
+//! first page. It takes a place cut before, else the next one, whose pages are then touched. While
+//! a forked child runs, a place cut before is written to as well: one chosen at random.
 
-use craton_base::{Bytes, Density, PAGE_SIZE, PageId, PageRange, Pages, SpanError, SpanSource};
-use craton_sim::SimFloor;
+use craton_base::{
+    Bytes, Density, Geometry, Huge2M, PAGE_SIZE, PageBits, PageId, PageRange, Pages, SpanError, SpanSource,
+};
+use craton_sim::{Rng, SimFloor};
 use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
 /// A slab, at its first page.
@@ -27,6 +30,11 @@ pub(crate) struct Slabs {
     /// The first partial slab of each class, plus 1.
     heads: [u32; CLASSES + 1],
     floor: SimFloor,
+    /// Pages in spans, by hugepage.
+    used: Vec<PageBits>,
+    /// A forked child shares the memory.
+    pub forked: bool,
+    rng: Rng,
 }
 
 /// The span of an object too large for a class.
@@ -36,22 +44,61 @@ fn pages_of(size: u64) -> Result<Pages, SpanError> {
 
 impl Slabs {
     pub fn new(floor: SimFloor) -> Self {
-        Self { slabs: Vec::new(), heads: [0; CLASSES + 1], floor }
+        let (slabs, used, rng) = (Vec::new(), Vec::new(), Rng::new(1));
+        Self { slabs, heads: [0; CLASSES + 1], floor, used, forked: false, rng }
+    }
+
+    /// Objects on the slab at this page, if it is one's first.
+    pub fn used(&self, first: PageId) -> u16 {
+        self.slabs.get(first.0 as usize).map_or(0, |slab| slab.used)
+    }
+
+    /// Backed pages outside of spans.
+    pub fn backed_beyond(&self) -> Pages {
+        self.floor.backed_beyond(&self.used)
+    }
+
+    fn alloc_span(
+        &mut self,
+        pages: &mut impl SpanSource,
+        len: Pages,
+        align: Pages,
+        density: Density,
+    ) -> Result<PageRange, SpanError> {
+        let range = pages.alloc(len, align, density)?.range;
+        for (id, first, len) in Huge2M::parts(range) {
+            let needed = self.used.len().max(id.0 as usize + 1);
+            self.used.resize(needed, PageBits::EMPTY);
+            self.used[id.0 as usize].insert(first, len);
+        }
+        Ok(range)
+    }
+
+    fn free_span(&mut self, pages: &mut impl SpanSource, span: PageRange, density: Density) {
+        Huge2M::parts(span).for_each(|(id, first, len)| self.used[id.0 as usize].remove(first, len));
+        pages.free(span, density).expect("the span was allocated");
+    }
+
+    /// The program writes to the `place`-th object of a slab.
+    fn write(&self, first: u32, place: u16, object: usize) {
+        let start = usize::from(place) * object;
+        let (from, to) = ((start / PAGE_SIZE) as u32, (start + object).div_ceil(PAGE_SIZE) as u32);
+        self.floor.touch(PageRange::new(PageId(first + from), Pages(to - from)));
     }
 
     /// An object of `size` bytes: the first page of what holds it.
     pub fn alloc(&mut self, size: u64, pages: &mut impl SpanSource) -> Result<PageId, SpanError> {
         if size > MAX_CLASSED as u64 {
-            let span = pages.alloc(pages_of(size)?, Pages(1), Density::Sparse)?;
-            self.floor.touch(span.range);
-            return Ok(span.range.first);
+            let range = self.alloc_span(pages, pages_of(size)?, Pages(1), Density::Sparse)?;
+            self.floor.touch(range);
+            return Ok(range.first);
         }
         let class = class_of(size as usize);
         let geometry = geometry(class);
         let first = match self.heads[class].checked_sub(1) {
             Some(first) => first,
             None => {
-                let first = pages.alloc(geometry.pages, geometry.align(), geometry.density())?.range.first.0;
+                let first = self.alloc_span(pages, geometry.pages, geometry.align(), geometry.density())?.first.0;
                 let len = self.slabs.len().max(first as usize + 1);
                 self.slabs.resize(len, Slab::default());
                 self.slabs[first as usize] = Slab::default();
@@ -59,14 +106,15 @@ impl Slabs {
                 first
             }
         };
-        let slab = &mut self.slabs[first as usize];
-        if slab.used == slab.carved {
-            let start = usize::from(slab.carved) * geometry.object as usize;
-            let end = start + geometry.object as usize;
-            let (from, to) = ((start / PAGE_SIZE) as u32, end.div_ceil(PAGE_SIZE) as u32);
-            self.floor.touch(PageRange::new(PageId(first + from), Pages(to - from)));
-            slab.carved += 1;
+        let Slab { used, carved, .. } = self.slabs[first as usize];
+        if used == carved {
+            self.write(first, carved, geometry.object as usize);
+            self.slabs[first as usize].carved += 1;
+        } else if self.forked {
+            let place = self.rng.below(carved.into()) as u16;
+            self.write(first, place, geometry.object as usize);
         }
+        let slab = &mut self.slabs[first as usize];
         slab.used += 1;
         if slab.used == geometry.capacity {
             self.unlink(class, first);
@@ -78,7 +126,7 @@ impl Slabs {
     pub fn free(&mut self, first: PageId, size: u64, pages: &mut impl SpanSource) {
         if size > MAX_CLASSED as u64 {
             let len = pages_of(size).expect("the span was allocated");
-            pages.free(PageRange::new(first, len), Density::Sparse).expect("the span was allocated");
+            self.free_span(pages, PageRange::new(first, len), Density::Sparse);
             return;
         }
         let class = class_of(size as usize);
@@ -90,7 +138,7 @@ impl Slabs {
         slab.used -= 1;
         if slab.used == 0 {
             self.unlink(class, first.0);
-            pages.free(PageRange::new(first, geometry.pages), geometry.density()).expect("the slab was allocated");
+            self.free_span(pages, PageRange::new(first, geometry.pages), geometry.density());
         }
     }
 

@@ -8,11 +8,10 @@ use super::{Ask, simulation};
 use crate::empirical::profile::Profile;
 use crate::empirical::schedule::Schedule;
 use crate::empirical::sim::{self, Sample, Summary};
+use craton_pages::AUTO_RATE;
 
 /// Without and with a rate of release, by the name in tables and pictures.
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
-/// Releases the heap in this time: for 4 GiB the background thread's default, 64 MiB a second.
-const RELEASE_SECONDS: u64 = 64;
 const SAMPLES: u32 = 240;
 
 pub struct Course {
@@ -38,8 +37,9 @@ impl Course {
     }
 }
 
-pub fn rate(heap_bytes: u64, release: bool) -> u64 {
-    if release { heap_bytes / RELEASE_SECONDS } else { 0 }
+/// With release: as the library does by default.
+pub fn rate(release: bool) -> u64 {
+    if release { AUTO_RATE } else { 0 }
 }
 
 pub fn rate_name(bytes_per_s: u64) -> &'static str {
@@ -56,7 +56,7 @@ pub fn play(
 ) -> Result<Vec<Course>, String> {
     let mut courses = Vec::new();
     for ((name, schedule), (_, release)) in simulation::asked(ask, &Schedule::ALL, ways)? {
-        let release_bytes_per_s = rate(heap_bytes, *release);
+        let release_bytes_per_s = rate(*release);
         let samples = sim::simulate(&sim::Config {
             schedule: *schedule,
             seconds: Some(seconds),

@@ -84,6 +84,25 @@ static void grows_sparse(void) {
     free(p);
 }
 
+/* Many objects that double in turn, so that none grows in place: what was not touched is not copied. */
+static void grow_sparse_in_turn(void) {
+    size_t before = rss_kib(), now = 4 * KIB;
+    for (size_t i = 0; i < count; i++)
+        objects[i] = get(now);
+    for (; now < size; now *= 2)
+        for (size_t i = 0; i < count; i++) {
+            objects[i][now - 1] = (char)i;
+            CHECK((objects[i] = realloc(objects[i], now * 2)));
+            for (size_t half = 4 * KIB; half <= now; half *= 2)
+                CHECK(objects[i][half - 1] == (char)i);
+        }
+    size_t grown = rss_kib() - before;
+    fprintf(stderr, "%zu KiB for %zu KiB asked\n", grown, count * size / KIB);
+    CHECK(grown <= count * size / KIB / 32);
+    for (size_t i = 0; i < count; i++)
+        free(objects[i]);
+}
+
 /* Whether the system gives hugepages to who asks: not in all modes, nor when its memory lies in pieces. */
 static int gives_hugepages(void) {
     size_t before = huge_kib();
@@ -156,6 +175,7 @@ int main(int argc, char **argv) {
     CHECK(count <= MOST && step > 0);
     static const struct part parts[] = {{"sparse", sparse},
                                         {"grows_sparse", grows_sparse},
+                                        {"grow_sparse_in_turn", grow_sparse_in_turn},
                                         {"dense", dense},
                                         {"dense_in_turn", dense_in_turn},
                                         {"grows_dense", grows_dense},

@@ -50,28 +50,28 @@ fn too_little_address_space_is_null_and_never_a_crash() {
 
 #[test]
 fn sixty_mebibytes_of_address_space_are_enough_to_run_and_to_end_well() {
-    within(60, "small_to_null", 24);
+    within(60, "small_to_null", 44);
     within(60, "large_to_null", 30);
     within(60, "mixed_to_null", 30);
 }
 
 #[test]
 fn two_hundred_mebibytes_of_address_space_are_used_to_the_end() {
-    within(200, "small_to_null", 80);
+    within(200, "small_to_null", 160);
     within(200, "large_to_null", 150);
     within(200, "mixed_to_null", 150);
 }
 
 #[test]
 fn a_gibibyte_of_address_space_is_used_to_the_end() {
-    within(1024, "small_to_null", 400);
-    within(1024, "large_to_null", 850);
+    within(1024, "small_to_null", 870);
+    within(1024, "large_to_null", 800);
     within(1024, "mixed_to_null", 850);
 }
 
 #[test]
 fn two_gibibytes_of_address_space_are_used_to_the_end() {
-    within(2048, "large_to_null", 1700);
+    within(2048, "large_to_null", 1600);
 }
 
 #[test]

@@ -200,3 +200,32 @@ fn what_every_program_needs_lies_in_mappings_of_its_own() {
     let unwinding = segments("R");
     assert_eq!(unwinding.len(), 2, "what only unwinding reads is apart: {unwinding:x?}");
 }
+
+/// KiB in memory of each of the library's mappings with the given access, in a program that only reads.
+fn in_memory(access: &str) -> Vec<u32> {
+    let preload = format!("LD_PRELOAD={}", text(library()));
+    let output = Program::new("env").args(["-u", "CRATON_OPTIONS", &preload, "cat", "/proc/self/smaps"]).run();
+    output.assert_success();
+    let mut found = Vec::new();
+    let mut is_ours = false;
+    for line in output.stdout.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match words[..] {
+            [range, has, .., path] if range.contains('-') => {
+                is_ours = has.starts_with(access) && path.ends_with("libcraton.so");
+            }
+            ["Rss:", kib, _] if is_ours => found.push(kib.parse().expect("smaps counts in KiB")),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn a_small_program_pays_only_for_what_every_program_needs() {
+    let code = in_memory("r-x");
+    assert_eq!(code.len(), 2, "KiB of code: {code:?}");
+    assert_eq!(code[1], 0, "KiB of what few programs need: a function is missing in crates/preload/layout.ld");
+    // The heap is all zeros at first: no page of it comes from the file.
+    assert!(in_memory("rw-").iter().sum::<u32>() <= 32, "KiB of data: {:?}", in_memory("rw-"));
+}

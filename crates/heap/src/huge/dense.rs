@@ -3,7 +3,7 @@
 //! **What.** A new mapping gets hugepages in advance only where earlier ones were dense. Others are
 //! looked at in turn, a few hugepages in each search, for the collapses of a round.
 
-use super::{HugeTable, see_at};
+use super::{Entry, HugeTable, see_at};
 use craton_base::{HUGEPAGE_SIZE, Machine};
 use craton_pages::Seen;
 
@@ -22,8 +22,8 @@ impl Cursor {
 }
 
 impl HugeTable {
-    /// The next hugepage worth a collapse. Its mapping may be gone when that is tried.
-    pub(crate) fn next_dense(&mut self, system: &impl Machine) -> Option<usize> {
+    /// The next hugepage worth a collapse, and its mapping, which may be gone when that is tried.
+    pub(crate) fn next_dense(&mut self, system: &impl Machine) -> Option<(Entry, usize)> {
         let (mut looks, mut slots) = (LOOKS, self.capacity);
         while looks > 0 && slots > 0 {
             let Cursor { slot, offset } = self.cursor;
@@ -43,7 +43,7 @@ impl HugeTable {
             self.cursor.offset += HUGEPAGE_SIZE;
             looks -= 1;
             if see_at(system, entry, offset) == Seen::Dense && system.huge(at, HUGEPAGE_SIZE) == Some(0) {
-                return Some(at);
+                return Some((entry, at));
             }
         }
         None

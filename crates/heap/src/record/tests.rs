@@ -6,11 +6,7 @@ fn what_is_noted_of_a_page_comes_back_and_leaves_the_rest_alone() {
     for (heap, class) in [(0, 1), (1, 15), (7, 16), (u16::MAX, u8::MAX)] {
         record.set_heap(heap, class);
         record.set_owner(13);
-        record.set_pages(Pages(500));
         assert_eq!((record.heap(), record.owner()), ((heap, class), 13));
-        assert_eq!((record.pages(), record.gone()), (Pages(500), None));
-        record.set_gone(Pages(500));
-        assert_eq!((record.pages(), record.gone()), (Pages(0), Some(Pages(500))));
         record.set_neighbours(3, 4);
         assert_eq!((record.heap(), record.owner(), record.neighbours()), ((heap, class), 13, (3, 4)));
     }

@@ -96,7 +96,7 @@ fn objects_of_heaps_of_their_own_name_the_heap() {
     let w = world(4, 0);
     let span = w.heap.take_own(Pages(4), Pages(1), Density::Sparse).unwrap().range;
     let start = w.heap.address(span.first);
-    w.heap.record(span.first).set_pages(span.len);
+    w.heap.length(span.first).set_pages(span.len);
     w.heap.mark_own(span, false, 7, LARGE);
     let owned = Owned { heap: 7, class: LARGE.into(), first: span.first, bytes: 4 * 8192 };
     assert_eq!((w.heap.find(start), w.usable(start)), (Found::Owned(owned), Ok(4 * 8192)));
@@ -106,7 +106,7 @@ fn objects_of_heaps_of_their_own_name_the_heap() {
     w.heap.mark_own(span, true, 9, CACHE_CLASS);
     expect(&w, start.wrapping_add(3 * 8192), Misuse::OfCache { cache: 9 });
     w.heap.unmark_own(span, true);
-    w.heap.record(span.first).set_pages(Pages(0));
+    w.heap.length(span.first).set_pages(Pages(0));
     expect(&w, start, Misuse::Unallocated);
     w.heap.give_own(span);
     assert_eq!(w.heap.in_use(), Pages(0));

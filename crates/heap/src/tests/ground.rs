@@ -6,6 +6,7 @@
 use core::sync::atomic::AtomicU32;
 use craton_base::{HugePages, Table};
 use craton_heap::hooks::Hooks;
+use craton_heap::length::SpanLength;
 use craton_heap::page_map::PageMap;
 use craton_heap::record::PageRecord;
 use craton_heap::{Heap, Parts};
@@ -35,6 +36,7 @@ pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usiz
     let pages = capacity.pages().0;
     let marks: Vec<AtomicU32> = (0..pages).map(|_| AtomicU32::new(0)).collect();
     let records: Vec<PageRecord> = (0..pages).map(|_| PageRecord::default()).collect();
+    let lengths: Vec<SpanLength> = (0..pages).map(|_| SpanLength::default()).collect();
     let trackers: Vec<Tracker> = (0..hugepages).map(|_| Tracker::default()).collect();
     let (clock, system) = (VirtualClock::new(now_ns), SimSystem::new(faults.clone()));
     let empty = RealFloor::new(HugePages(1));
@@ -44,6 +46,7 @@ pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usiz
         // SAFETY: there is a zero entry for each page, for ever.
         map: unsafe { PageMap::new(marks.leak().as_ptr()) },
         records: Table::from_slice(records.leak()),
+        lengths: Table::from_slice(lengths.leak()),
         trackers: Table::from_slice(trackers.leak()),
         capacity,
         metadata_at_start: metadata.0,

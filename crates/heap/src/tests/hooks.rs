@@ -54,7 +54,7 @@ fn a_resize_is_reported_with_the_new_length_and_a_refused_one_is_not() {
     w.heap.gate.set(None, Some(2 * MIB as u64));
     assert_eq!(w.heap.resize(object, w.heap.find(object), 3 * MIB), None);
     assert!(w.large(3 * MIB).is_null() && w.large(40 * MIB).is_null());
-    assert_eq!((spans(), events()), (Vec::new(), std::vec![Event::LargeAlloc]), "of the first object");
+    assert_eq!((spans(), events()), (Vec::new(), std::vec![Event::LargeAllocs(1)]), "of the first object");
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn large_and_huge_objects_are_counted_where_they_begin_change_and_end() {
     let w = watched(16);
     let huge = 40 * MIB as u64;
     let (a, b) = (w.large(MIB), w.large(40 * MIB));
-    assert_eq!(events(), [Event::LargeAlloc, Event::HugeBytes { more: huge, less: 0 }, Event::HugeAlloc]);
+    assert_eq!(events(), [Event::LargeAllocs(1), Event::HugeBytes { more: huge, less: 0 }, Event::HugeAlloc]);
     let b = w.heap.resize(b, w.heap.find(b), 50 * MIB).unwrap();
     assert_eq!(events(), [Event::HugeBytes { more: 50 * MIB as u64, less: huge }]);
     w.give(b).unwrap();
     assert_eq!(events(), [Event::HugeBytes { more: 0, less: 50 * MIB as u64 }]);
     w.give(a).unwrap();
-    assert!(w.large(MIB) == a && events() == [Event::LargeAlloc], "also of one that lay at hand");
+    assert!(w.large(MIB) == a && events() == [Event::LargeAllocs(1)], "also of one that lay at hand");
 }
 
 #[test]

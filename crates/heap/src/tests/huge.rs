@@ -5,9 +5,9 @@ use super::world::{World, for_each_refusal, holds, stamp, world};
 use crate::hooks::Hooks;
 use crate::huge::HUGE_MIN;
 use crate::{Found, Misuse};
-use craton_base::{HUGEPAGE_SIZE, Pages};
+use craton_base::{HUGEPAGE_SIZE, PageRange, Pages};
 use craton_pages::{HugeBacking, PageHeapExt};
-use craton_sim::{Call, FaultRule};
+use craton_sim::{Call, FaultRule, ThpMode};
 use std::sync::atomic::Ordering::Relaxed;
 use std::vec::Vec;
 
@@ -275,4 +275,52 @@ fn two_threads_that_free_one_huge_object_are_told_apart() {
     assert_eq!(w.heap.free_huge(object as usize), Err(Misuse::Freed { size: 40 * MIB }));
     assert_eq!(w.heap.free_huge(object as usize + MIB), Err(Misuse::Unallocated));
     assert_eq!(w.heap.gate.huge(), 0);
+}
+
+fn sparse_world() -> World {
+    let w = world(512, 0);
+    w.floor.sim().set_thp(ThpMode::Madvise);
+    w
+}
+
+/// Objects of 6 MiB of which the first pages are touched, until one is no part of the region.
+fn until_apart(w: &World, touched: Pages) -> Option<*mut u8> {
+    (0..60).map(|_| w.large(6 * MIB)).find(|object| {
+        let page = w.heap.page_of(*object as usize);
+        page.inspect(|page| w.floor.sim().touch(PageRange::new(*page, touched)));
+        page.is_none()
+    })
+}
+
+#[test]
+fn objects_that_are_hardly_touched_become_mappings_where_the_heap_would_grow() {
+    let w = sparse_world();
+    let in_region = w.large(6 * MIB);
+    let object = until_apart(&w, Pages(1)).expect("they are sparse");
+    let is_whole = |object: *mut u8| (object as usize).is_multiple_of(HUGEPAGE_SIZE);
+    assert!(is_whole(object) && w.usable(object) == Ok(6 * MIB));
+    let granted = w.heap.pages.lock().granted();
+    let other = w.large(5 * MIB);
+    assert!(is_whole(other) && w.usable(other) == Ok(6 * MIB), "whole hugepages");
+    assert_eq!(w.heap.pages.lock().granted(), granted);
+    check_books(&w);
+    assert!(w.heap.page_of(w.large(3 * MIB) as usize).is_some(), "too short");
+    assert!(w.heap.page_of(w.large(9 * MIB) as usize).is_some(), "of that length nothing is known");
+    w.give(in_region).unwrap();
+    assert_eq!(w.large(6 * MIB), in_region, "memory that the heap has serves first");
+    // Here mappings look dense: such objects return to the region.
+    let back = (0..60).map(|_| w.large(6 * MIB)).find(|object| w.heap.page_of(*object as usize).is_some());
+    assert!(back.is_some());
+    w.give(object).unwrap();
+    assert_eq!(w.heap.find(object), Found::Bad(Misuse::Freed { size: 6 * MIB }));
+    check_books(&w);
+}
+
+#[test]
+fn objects_that_are_touched_densely_stay_in_the_region_and_so_do_all_when_a_mapping_is_refused() {
+    let w = sparse_world();
+    assert_eq!(until_apart(&w, Pages(6 << 7)), None);
+    let w = sparse_world();
+    w.faults.set_only(Call::Map, FaultRule::From(1));
+    assert_eq!(until_apart(&w, Pages(1)), None);
 }

@@ -1,7 +1,9 @@
 //! Ticks, releases, collapses and forks of the heap, under virtual time.
 
+use super::recorder::{spans, watched};
 use super::world::{World, world};
 use crate::census::InFront;
+use crate::hooks::SpanEvent;
 use crate::size_class;
 use craton_base::{CollapseError, HugePageId, HugePages, PageRange, Pages};
 use craton_pages::{Components, HugeBacking, PageHeapExt, SLOW_NS, Took};
@@ -56,10 +58,10 @@ fn memory_goes_back_at_the_rate_that_was_set_and_not_without_one() {
 }
 
 #[test]
-fn a_release_without_regard_to_demand_keeps_a_sixteenth_and_breaks_so_much_at_a_time() {
+fn a_release_without_regard_to_demand_keeps_a_32nd_and_breaks_so_much_at_a_time() {
     let w = thinned();
     let free = |w: &World| w.heap.pages().backed_pages().0 - w.heap.in_use().0;
-    let kept = w.heap.in_use().0 / 16;
+    let kept = w.heap.in_use().0 / 32;
     let mut last = free(&w);
     assert!(last > 3000, "{last} free pages");
     w.heap.release_now();
@@ -122,7 +124,7 @@ fn a_release_that_the_system_refuses_says_so_and_loses_nothing() {
 fn collapsible() -> World {
     let w = world(16, 0);
     w.floor.sim().set_thp(ThpMode::Madvise);
-    w.floor.sim().set_no_huge_frames(true);
+    w.floor.sim().set_free_frames(Some(0));
     w.heap.pages().set_backing(HugeBacking::ALWAYS);
     let class = size_class::class_of(1024);
     w.take_all(class, 6 * 2048);
@@ -130,7 +132,7 @@ fn collapsible() -> World {
     w.floor
         .sim()
         .touch(PageRange::new(HugePageId(0).run(HugePages(5)).first, HugePages(5).pages().min(granted.pages())));
-    w.floor.sim().set_no_huge_frames(false);
+    w.floor.sim().set_free_frames(None);
     // The heap knows which ones came in parts.
     let _ = w.heap.tick();
     w
@@ -272,6 +274,19 @@ fn statistics_show_where_spans_lie_what_is_kept_in_front_and_what_went_back() {
     assert_eq!((after.in_use, parts, census.large), (Pages(0), Components::default(), HugePages(0)));
     assert!(after.released_total >= before.released_total + 12 * 38 + 9 * 128);
     assert_eq!(w.heap.in_front(), InFront::default());
+}
+
+#[test]
+fn a_tick_gives_all_long_spans_in_front_back() {
+    let w = watched(512);
+    let objects: Vec<_> = (0..100).map(|i| w.large((40 + i) * 8192)).collect();
+    w.give_all(objects);
+    let (kept, _) = (w.heap.large.pages(), spans());
+    assert!(kept > Pages(200), "{kept:?}");
+    let _ = w.heap.tick();
+    let freed: u32 =
+        spans().iter().map(|event| if let SpanEvent::Free { range, .. } = event { range.len.0 } else { 0 }).sum();
+    assert_eq!((freed, w.heap.large.pages(), w.heap.in_use()), (kept.0, Pages(0), Pages(0)));
 }
 
 #[test]

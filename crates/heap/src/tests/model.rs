@@ -9,6 +9,7 @@
 
 use crate::heap::{Heap, Parts};
 use crate::hooks::NoHooks;
+use crate::length::SpanLength;
 use crate::page_map::PageMap;
 use crate::record::PageRecord;
 use crate::size_class;
@@ -34,6 +35,7 @@ pub struct World<F: Platform, C: Clock> {
     classes: Vec<usize>,
     _marks: Box<[AtomicU32]>,
     records: (*mut PageRecord, usize),
+    lengths: (*mut SpanLength, usize),
     trackers: (*mut Tracker, usize),
 }
 
@@ -50,7 +52,9 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         let marks: Box<[AtomicU32]> = (0..pages).map(|_| AtomicU32::new(0)).collect();
         let records: &'static mut [PageRecord] = (0..pages).map(|_| PageRecord::default()).collect::<Vec<_>>().leak();
         let trackers: &'static mut [Tracker] = (0..hugepages).map(|_| Tracker::default()).collect::<Vec<_>>().leak();
+        let lengths: &'static mut [SpanLength] = (0..pages).map(|_| SpanLength::default()).collect::<Vec<_>>().leak();
         records[..KNOWN as usize].iter().for_each(PageRecord::touch);
+        lengths[..KNOWN as usize].iter().for_each(|length| _ = length.pages());
         // The stack of a model's thread is too small for a heap.
         let heap = std::thread::scope(|s| {
             s.spawn(|| Box::new(Heap::new(empty, F::System::default(), clock.clone(), clock))).join()
@@ -58,11 +62,13 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         .expect("there is memory");
         let (at_records, at_trackers) =
             ((records.as_mut_ptr(), records.len()), (trackers.as_mut_ptr(), trackers.len()));
+        let at_lengths = (lengths.as_mut_ptr(), lengths.len());
         let parts = Parts {
             base: base as usize,
             // SAFETY: there is a zero entry for each page, for the heap's lifetime.
             map: unsafe { PageMap::new(marks.as_ptr()) },
             records: Table::from_slice(records),
+            lengths: Table::from_slice(lengths),
             trackers: Table::from_slice(trackers),
             capacity: HugePages(hugepages),
             metadata_at_start: 0,
@@ -79,6 +85,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             classes: classes.to_vec(),
             _marks: marks,
             records: at_records,
+            lengths: at_lengths,
             trackers: at_trackers,
         };
         // Touches what threads may race on, for loom.
@@ -176,10 +183,11 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
 
 impl<F: Platform, C: Clock> Drop for World<F, C> {
     fn drop(&mut self) {
-        let (records, trackers) = (self.records, self.trackers);
+        let (records, lengths, trackers) = (self.records, self.lengths, self.trackers);
         // SAFETY: made as slices of these lengths, and the heap is no longer used.
         unsafe {
             drop(Box::from_raw(core::ptr::slice_from_raw_parts_mut(records.0, records.1)));
+            drop(Box::from_raw(core::ptr::slice_from_raw_parts_mut(lengths.0, lengths.1)));
             drop(Box::from_raw(core::ptr::slice_from_raw_parts_mut(trackers.0, trackers.1)));
         }
     }

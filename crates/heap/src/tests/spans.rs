@@ -34,6 +34,26 @@ fn a_kept_longer_span_is_cut_for_a_request_that_the_page_heap_has_no_memory_for(
 }
 
 #[test]
+fn a_kept_span_serves_large_objects_a_little_shorter_and_slabs_of_one_object_of_its_length() {
+    let w = watched(8);
+    let class = size_class::class_of(26 * PAGE);
+    assert!(size_class::geometry(class).is_single());
+    let first = w.large(60 * PAGE);
+    let object = w.take(class);
+    w.give_all([first, object]);
+    // SAFETY: the cache is ours.
+    unsafe { w.heap.empty_cache(w.cache) };
+    w.heap.drop_complete();
+    spans();
+    assert_eq!(w.heap.large.pages(), Pages(86));
+    assert_eq!((w.large(54 * PAGE), w.usable(first)), (first, Ok(60 * PAGE)));
+    assert_eq!(w.take(class), object);
+    assert_eq!((spans(), w.heap.large.pages()), (Vec::new(), Pages(0)));
+    w.give_all([first, object]);
+    w.empty();
+}
+
+#[test]
 fn kept_spans_go_back_and_join_for_a_request_that_is_longer_than_each() {
     let w = world(1, 0);
     let all = nearly_full(&w);
@@ -61,7 +81,7 @@ fn freed_slabs_wait_in_front_and_serve_another_class_of_the_same_length() {
     let before = w.heap.pages().stats();
     assert_eq!(w.page(w.take(other)), page);
     assert_eq!(w.heap.pages().stats(), before, "without the page heap's lock");
-    assert_eq!((usize::from(w.heap.mark(page)), w.heap.record(page).pages()), (other, Pages(1)));
+    assert_eq!((usize::from(w.heap.mark(page)), w.heap.length(page).pages()), (other, Pages(1)));
 }
 
 #[test]
@@ -75,7 +95,7 @@ fn the_page_map_names_a_span_while_a_classs_slabs_hold_it() {
         let mut expected = std::vec![if g.is_single() { 0 } else { class }; marks.len()];
         expected[0] = class;
         assert_eq!(marks, expected, "class {class}");
-        assert_eq!((w.heap.record(page).pages(), w.heap.record(page).owner()), (g.pages, 0));
+        assert_eq!((w.heap.length(page).pages(), w.heap.record(page).owner()), (g.pages, 0));
     }
 }
 

@@ -15,10 +15,14 @@ use crate::{debug, govern};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
-use craton_heap::size_class::{self, MAX_CLASSED};
+use craton_heap::size_class;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
+
+/// Larger objects are large, though they have a class: a slab's record would take as much memory as
+/// a page that a program touches, and spans that lie at hand serve all lengths.
+pub(crate) const MAX_SLABBED: usize = 128 << 10;
 
 #[cold]
 #[inline(never)]
@@ -31,7 +35,7 @@ pub(super) fn malloc_quick(size: usize) -> *mut u8 {
 
 #[inline(never)]
 pub(super) fn malloc_beyond_quick(size: usize) -> *mut u8 {
-    if size > MAX_CLASSED {
+    if size > MAX_SLABBED {
         return malloc_large(size, 1, false);
     }
     let class = size_class::class_of(size);
@@ -119,7 +123,9 @@ fn count_failure(class: usize) {
 
 #[inline(never)]
 pub(super) fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
-    let at_hand = if zero || align > PAGE_SIZE { null_mut() } else { HEAP.large_at_hand(size) };
+    // The kit, where it is in use, must see the request first.
+    let may_take = !zero && align <= PAGE_SIZE && !debug::in_use();
+    let at_hand = if may_take { HEAP.large_at_hand(size) } else { null_mut() };
     if at_hand.is_null() { malloc_large_anew(size, align, zero) } else { at_hand }
 }
 
@@ -140,7 +146,7 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
     let allocate = || nested::within(|| HEAP.allocate_large(size, align, zero));
     let mut object = if possible { allocate() } else { null_mut() };
     if object.is_null() && possible {
-        if nested::within(govern::make_room) {
+        if nested::within(|| govern::make_room_for(size)) {
             object = allocate();
         }
         if object.is_null() {

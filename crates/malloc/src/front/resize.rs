@@ -10,6 +10,10 @@ use crate::{debug, govern, size_class};
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse, beyond::small_stays};
 use craton_os::process::{errno, set_errno};
+use craton_os::touched;
+
+/// From this size on only what was touched is copied: to ask costs as much as copying 20 KiB.
+const PARTS_MIN: usize = 256 << 10;
 
 /// Resizes an object, keeping its contents; null makes a new one. Unchanged on failure.
 ///
@@ -65,8 +69,17 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         Found::Owned(object) => with_errno(HEAPS.over(&HEAP).alloc_beside(object, size), saved),
         _ => malloc(size),
     };
-    // SAFETY: by the contract; both objects have at least that many bytes.
-    unsafe { move_to(new, pointer, old.min(size)) }
+    let bytes = old.min(size);
+    if bytes >= PARTS_MIN && !new.is_null() {
+        // SAFETY: by the contract; both objects have at least that many bytes.
+        unsafe {
+            touched::copy(pointer, new, bytes);
+            free(pointer)?;
+        }
+        return Ok(new);
+    }
+    // SAFETY: as above.
+    unsafe { move_to(new, pointer, bytes) }
 }
 
 /// Resizes an object of a class. Takes no lock itself, so a signal handler may call it.

@@ -31,6 +31,7 @@ use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
 use craton_heap::cpu_cache::ProcessorCaches;
 use craton_heap::huge::HugeTable;
 use craton_heap::huge::Kept;
+use craton_heap::length::SpanLength;
 use craton_heap::record::PageRecord;
 use craton_heap::shard::SHARDS;
 use craton_heap::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
@@ -140,11 +141,12 @@ const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 const NAMED: usize = 12;
 
 /// The structures' layouts, grouped by module.
-const SHAPES: [&[(&str, usize)]; 16] = [
+const SHAPES: [&[(&str, usize)]; 17] = [
     &NUMBERS,
     &TheHeap::SHAPE,
     &SlabRecord::SHAPE,
     &PageRecord::SHAPE,
+    &SpanLength::SHAPE,
     &SlabCache::SHAPE,
     &Morphs::SHAPE,
     &Morph::SHAPE,

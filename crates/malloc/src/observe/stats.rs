@@ -14,7 +14,7 @@ use craton_os::{Line, file_map, process};
 
 /// The process's numbers, with every refill counted and the page heap's collected.
 pub fn counted() -> &'static Segment {
-    HEAP.report_refills();
+    HEAP.report_counts();
     telemetry::collect();
     &SEGMENT
 }

@@ -119,7 +119,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
         let span = self.alloc_pages(own, pages, align, Density::Sparse)?;
         let (first, record) = (span.range.first.0, self.heap.record(span.range.first));
-        record.set_pages(pages);
+        self.heap.length(span.range.first).set_pages(pages);
         record.set_neighbours(own.larges, 0);
         if let Some(next) = own.larges.checked_sub(1) {
             let next = self.heap.record(PageId(next));
@@ -135,7 +135,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
 
     pub(super) fn free_span(&self, own: &mut OwnPages, first: PageId) {
         let record = self.heap.record(first);
-        let (range, (next, prev)) = (PageRange::new(first, record.pages()), record.neighbours());
+        let (range, (next, prev)) = (PageRange::new(first, self.heap.length(first).pages()), record.neighbours());
         match prev.checked_sub(1) {
             Some(prev) => {
                 let prev = self.heap.record(PageId(prev));
@@ -147,7 +147,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
             let next = self.heap.record(PageId(next));
             next.set_neighbours(next.neighbours().0, prev);
         }
-        record.set_gone(range.len);
+        self.heap.length(first).set_gone(range.len);
         self.heap.unmark_own(range, false);
         own.large_objects -= 1;
         own.large_pages.0 -= range.len.0;
@@ -157,7 +157,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
 
     /// Makes a large object longer or shorter where it stands.
     pub(super) fn resize_span(&self, own: &mut OwnPages, first: PageId, pages: Pages) -> Result<(), SpanError> {
-        let old = self.heap.record(first).pages();
+        let old = self.heap.length(first).pages();
         // Whole hugepages, and the advice for them, are for one length.
         if own.place != Place::Shared || !own.allows(Pages(pages.0.saturating_sub(old.0))) {
             return Err(SpanError::NoMemory);
@@ -225,13 +225,13 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for ClassPages<'_, F, C, H> {
         };
         self.pages.used.0 += pages.0;
         self.over.heaps.change_spare(Pages(0), pages);
-        self.over.heap.record(range.first).set_pages(range.len);
+        self.over.heap.length(range.first).set_pages(range.len);
         self.over.heap.mark_own(range, self.marks_all(), self.pages.id, self.class as u8);
         Ok(Span { range, zeroed: false })
     }
 
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
-        self.over.heap.record(span.first).set_pages(Pages(0));
+        self.over.heap.length(span.first).set_pages(Pages(0));
         self.over.heap.unmark_own(span, self.marks_all());
         self.pages.used.0 -= span.len.0;
         self.over.heaps.change_spare(span.len, Pages(0));

@@ -34,7 +34,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
     #[inline(always)]
     fn act(&mut self, act: Act) -> Answer {
         match act {
-            Act::HasMemory(pages, align, density) => Answer::of(self.has_memory_for(pages, align, density)),
+            Act::AllocBacked(pages, align, density) => {
+                self.alloc_backed(pages, align, density).map_or(Answer::Nothing, Answer::Span)
+            }
+            Act::IsBetterApart(pages) => {
+                Answer::of(self.backing.is_sparse(pages) && self.cache.total() < G::hugepages_up(pages))
+            }
             Act::Join(first, second) => self.join(first, second).into(),
             Act::Movable(span) => Answer::HugePages(self.movable(span)),
             Act::FreeMoved(span) => self.free_moved(span).into(),

@@ -49,10 +49,10 @@ fn a_new_rate_keeps_the_total() {
 }
 
 #[test]
-fn surplus_is_what_demand_and_a_sixteenth_of_it_leave() {
+fn surplus_is_what_demand_and_a_32nd_of_it_leave() {
     let surplus = |in_use, free, wanted| Release::surplus(Pages(in_use), Pages(free), Pages(wanted)).0;
     assert_eq!(surplus(1000, 500, 1600), 0);
-    assert_eq!(surplus(1000, 500, 1280), 140);
+    assert_eq!(surplus(1000, 500, 1280), 180);
     assert_eq!(surplus(1000, 500, 0), 500, "no more than is free");
     assert_eq!(surplus(1000, 500, u32::MAX), 0, "no overflow");
 }

@@ -43,6 +43,21 @@ fn what_is_untouched_stays_pending_and_lengths_are_apart() {
 }
 
 #[test]
+fn a_length_is_sparse_after_three_sparse_hugepages_until_a_dense_one() {
+    let mut trust = Trust::NONE;
+    let mut see = |seen, reviews| {
+        for _ in 0..reviews {
+            trust.left_small(Pages(600), HugePageId(1));
+            trust.review(Pages(600), |_| seen);
+        }
+        (trust.is_sparse(Pages(1000)), trust.is_dense(Pages(1000)), trust.is_sparse(Pages(500)))
+    };
+    assert_eq!(see(Seen::Nothing, 100), (false, false, false), "nothing tells nothing");
+    assert_eq!(see(Seen::Sparse, 100), (true, false, false));
+    assert_eq!(see(Seen::Dense, 100), (false, true, false));
+}
+
+#[test]
 fn what_stays_untouched_is_given_up() {
     let mut trust = Trust::NONE;
     trust.left_small(Pages(16), HugePageId(3));

@@ -136,9 +136,9 @@ fn no_more_hugepages_are_guarded_than_mappings_can_be_afforded() {
 #[test]
 fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
     let mut world = World::new(256, ThpMode::Madvise, HugeBacking::ALWAYS);
-    world.sim.set_no_huge_frames(true);
+    world.sim.set_free_frames(Some(0));
     fill(&mut world, 100);
-    world.sim.set_no_huge_frames(false);
+    world.sim.set_free_frames(None);
     assert_eq!(
         (world.sim.huge_bytes().0, world.heap.inner().stats().intact),
         (0, Pages(100 * 256)),
@@ -271,9 +271,9 @@ fn the_end_of_a_collapse_that_was_never_begun_changes_nothing() {
 #[test]
 fn hugepages_that_are_not_wanted_any_more_during_a_collapse_are_asked_for_until_its_end() {
     let mut world = World::new(64, ThpMode::Madvise, HugeBacking::ALWAYS);
-    world.sim.set_no_huge_frames(true);
+    world.sim.set_free_frames(Some(0));
     world.step(Op::alloc(8 * 256, 1)).unwrap();
-    world.sim.set_no_huge_frames(false);
+    world.sim.set_free_frames(None);
     world.heap.inner_mut().tick_step();
     world.step(Op::BeginCollapse).unwrap();
     world.step(Op::Back(HugeBacking::NEVER)).unwrap();

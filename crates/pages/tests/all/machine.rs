@@ -27,6 +27,8 @@ mod oom;
 mod region;
 #[path = "release.rs"]
 mod release;
+#[path = "scarce.rs"]
+mod scarce;
 #[path = "small.rs"]
 mod small;
 #[path = "soak.rs"]

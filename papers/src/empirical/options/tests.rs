@@ -30,6 +30,13 @@ fn options_are_read() {
     };
     assert_eq!((config.samples, config.release_bytes_per_s, config.heap_bytes), (7, 2 << 20, 16 << 30));
     assert_eq!(config.seconds, Some(90.0));
+    assert_eq!(config.system, System { thp: ThpMode::Always, ..System::PLENTY });
+    let line = "--simulated --thp never --hugepages 0 --failing 5 --fork-every 60 --page-heap frames --release auto \
+                --more-runs 2";
+    let Ok(Request::Simulated(config)) = of(line) else { panic!("{line} is right") };
+    let poor = System { thp: ThpMode::Never, frames_percent: Some(0), failing_percent: 5, fork_every_s: 60 };
+    assert_eq!((config.system, config.heap, config.release_bytes_per_s), (poor, HeapName::Frames, AUTO_RATE));
+    assert_eq!(config.more_runs, 2);
     assert!(matches!(of("--heap 1 -h"), Ok(Request::Help)));
     // The default share of remote frees is no reason to refuse a single thread.
     assert!(matches!(of("--heap 1 --threads 1"), Ok(Request::Real(..))));
@@ -56,6 +63,11 @@ fn wrong_usage_names_option_and_value() {
         ("--simulated --expect 00", ["--expect", "only without --simulated"]),
         ("--simulated --samples 0", ["--samples", "\"0\""]),
         ("--simulated --seconds 0", ["--seconds", "\"0\""]),
+        ("--simulated --release half", ["--release", "\"half\""]),
+        ("--simulated --thp sometimes", ["--thp \"sometimes\"", "always, madvise, never"]),
+        ("--simulated --page-heap mine", ["--page-heap \"mine\"", "temeraire, frames"]),
+        ("--simulated --failing 101", ["--failing", "\"101\""]),
+        ("--fork-every 5", ["--fork-every", "only with --simulated"]),
         ("--simulated=yes", ["--simulated=yes", "no value"]),
         ("--heap 1 fast", ["\"fast\"", "--help"]),
         ("--profile /no/such.csv", ["/no/such.csv", "cannot read"]),

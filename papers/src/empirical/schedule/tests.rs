@@ -18,6 +18,4 @@ fn courses_have_the_ends_that_their_names_promise() {
     assert_eq!([Schedule::Ramp.at(0.0), Schedule::Ramp.at(0.5)], [0.1, 1.0]);
     assert!((Schedule::Ramp.at(1.0) - 0.3).abs() < 1e-12);
     assert_eq!([Schedule::Drop.at(0.4), Schedule::Drop.at(0.6)], [1.0, 0.5]);
-    assert_eq!(Schedule::find("spikes"), Some(Schedule::Spikes));
-    assert_eq!(Schedule::find("weekly"), None);
 }

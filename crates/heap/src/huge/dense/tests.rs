@@ -51,7 +51,7 @@ fn found(table: &mut HugeTable, memory: &Memory) -> Vec<usize> {
     let (mut found, mut vain) = (Vec::new(), 0);
     while vain < 4 {
         match table.next_dense(memory) {
-            Some(at) => {
+            Some((_, at)) => {
                 memory.whole.borrow_mut().insert(at);
                 found.push(at);
                 vain = 0;

@@ -1,0 +1,53 @@
+//! The length of the span that begins at a page.
+//!
+//! **State.** A word for each page of the region, apart from the records: a large object has no
+//! other, and its program may touch little of it. Pages of the span; top bit: of the freed large
+//! object that began there.
+//!
+//! **Unsafe.** Declares that zeros are a valid length.
+
+use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
+use craton_base::{Pages, Zeroed};
+
+#[derive(Default, Debug)]
+#[repr(transparent)]
+pub struct SpanLength(AtomicU32);
+
+// SAFETY: an atomic of zero is valid.
+unsafe impl Zeroed for SpanLength {}
+
+/// Set if the large object was freed.
+const GONE: u32 = 1 << 31;
+
+impl SpanLength {
+    /// The word's layout, for readers of another process's memory.
+    pub const SHAPE: [(&'static str, usize); 1] = [("length.gone_bit", GONE as usize)];
+
+    /// Length of the span; 0 when no span begins here.
+    #[inline]
+    pub fn pages(&self) -> Pages {
+        let pages = self.0.load(Relaxed);
+        Pages(if pages & GONE == 0 { pages } else { 0 })
+    }
+
+    /// Sets the length of the span that begins here; 0 for none.
+    #[inline]
+    pub fn set_pages(&self, pages: Pages) {
+        self.0.store(pages.0, Relaxed);
+    }
+
+    /// Length of the freed large object that began here, if nothing has begun here since.
+    pub fn gone(&self) -> Option<Pages> {
+        let pages = self.0.load(Relaxed);
+        (pages & GONE != 0).then_some(Pages(pages & !GONE))
+    }
+
+    /// Records that a large object of `pages` was freed.
+    #[inline]
+    pub fn set_gone(&self, pages: Pages) {
+        self.0.store(pages.0 | GONE, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

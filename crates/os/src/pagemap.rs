@@ -1,0 +1,121 @@
+//! The state of pages, by a walk over the process's page tables (`PAGEMAP_SCAN`, Linux 6.7 on).
+//!
+//! **Cost.** Three system calls a question, and one more for each 32 ranges found. **Failure.**
+//! `None` where the system has no such question, or `/proc` is hidden; changes no `errno`.
+//! **Unsafe.** Calls `ioctl`.
+
+use crate::small_file::{File, PathText};
+use crate::{process, thp};
+use core::ops::Range;
+
+const PRESENT: u64 = 1 << 3;
+const SWAPPED: u64 = 1 << 4;
+const HUGE: u64 = 1 << 6;
+/// `_IOWR('f', 16, struct pm_scan_arg)`
+const PAGEMAP_SCAN: libc::c_ulong =
+    0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
+
+/// `struct pm_scan_arg`.
+#[repr(C)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// `struct page_region`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Found {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// The process's page tables.
+pub(crate) struct Pagemap(File);
+
+impl Pagemap {
+    /// `None` if unreadable, or if the system may no longer be asked ([`thp::may_ask`]).
+    pub(crate) fn open() -> Option<Self> {
+        if !thp::may_ask() {
+            return None;
+        }
+        let saved = process::errno();
+        let file = PathText::new(b"/proc/self/pagemap").and_then(|path| File::open(&path).ok());
+        process::set_errno(saved);
+        file.map(Self)
+    }
+
+    /// Bytes of a range of whole pages that are mapped to memory, and of these on hugepages.
+    pub(crate) fn mapped_bytes(&self, range: Range<usize>) -> Option<(usize, usize)> {
+        let (mut all, mut huge) = (0, 0);
+        self.walk(range, (PRESENT, 0), |found, categories| {
+            all += found.len();
+            huge += if categories & HUGE != 0 { found.len() } else { 0 };
+        })?;
+        Some((all, huge))
+    }
+
+    /// Bytes of a range of whole pages that are on hugepages.
+    pub(crate) fn huge_bytes(&self, range: Range<usize>) -> Option<usize> {
+        let mut huge = 0;
+        self.walk(range, (PRESENT | HUGE, 0), |found, _| huge += found.len())?;
+        Some(huge)
+    }
+
+    /// Calls `f` with each part of a range of whole pages that has contents, in memory or swapped
+    /// out, in order. The rest of private memory reads as zeros.
+    pub(crate) fn touched(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
+        self.walk(range, (0, PRESENT | SWAPPED), |found, _| f(found))
+    }
+
+    /// Finds pages with all categories of the first mask, and with one of the second unless it is 0.
+    fn walk(&self, range: Range<usize>, masks: (u64, u64), mut f: impl FnMut(Range<usize>, u64)) -> Option<()> {
+        let saved = process::errno();
+        let mut found = [Found { start: 0, end: 0, categories: 0 }; 32];
+        let mut start = range.start as u64;
+        while start < range.end as u64 {
+            let mut scan = Scan {
+                size: size_of::<Scan>() as u64,
+                flags: 0,
+                start,
+                end: range.end as u64,
+                walk_end: 0,
+                vec: found.as_mut_ptr() as u64,
+                vec_len: found.len() as u64,
+                max_pages: 0,
+                category_inverted: 0,
+                category_mask: masks.0,
+                category_anyof_mask: masks.1,
+                return_mask: HUGE,
+            };
+            // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
+            let answer = unsafe { self.0.ask(PAGEMAP_SCAN, (&raw mut scan) as usize) };
+            let Ok(n) = usize::try_from(answer) else {
+                process::set_errno(saved);
+                return None;
+            };
+            for range in &found[..n] {
+                f(range.start as usize..range.end as usize, range.categories);
+            }
+            if scan.walk_end <= start {
+                return None;
+            }
+            start = scan.walk_end;
+        }
+        Some(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

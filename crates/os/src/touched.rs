@@ -1,0 +1,90 @@
+//! Copies of memory that follow what was touched: pages that never were stay so.
+//!
+//! **What.** A copy of a large object that a program has hardly touched would touch all of it,
+//! twice. The page tables tell which pages have contents. **Cost.** Four system calls, 3 µs, and one
+//! for each part that is left out where the target has contents.
+//! **Unsafe.** Copies what the caller owns.
+
+use crate::pagemap::Pagemap;
+use crate::process;
+use core::ops::Range;
+use core::ptr::{copy_nonoverlapping, write_bytes};
+
+/// Copies `bytes` from private memory to other private memory, leaving out pages without contents.
+///
+/// Where the system does not tell, all are copied. Keeps `errno`.
+///
+/// # Safety
+/// Both are live and do not overlap; nobody else uses the target, nor writes to the source.
+pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    let mut done = 0;
+    if let Some(pagemap) = Pagemap::open() {
+        let fresh = is_fresh(&pagemap, to, bytes);
+        let mut known = true;
+        let walked = pagemap.touched(whole_pages(from, bytes), |part| {
+            for page in part.step_by(process::page_size()) {
+                let page = clip(page..page + process::page_size(), from, bytes);
+                // SAFETY: both are parts of the contract's memory.
+                unsafe {
+                    if is_zero(from.add(page.start), page.len()) {
+                        continue;
+                    }
+                    known = known && (fresh || done == page.start || clear(&pagemap, to.add(done), page.start - done));
+                    if known {
+                        copy_nonoverlapping(from.add(page.start), to.add(page.start), page.len());
+                        done = page.end;
+                    }
+                }
+            }
+        });
+        // SAFETY: the rest, which has no contents if the walk came to its end.
+        if walked.is_some() && known && (fresh || unsafe { clear(&pagemap, to.add(done), bytes - done) }) {
+            return;
+        }
+    }
+    // SAFETY: by the contract.
+    unsafe { copy_nonoverlapping(from.add(done), to.add(done), bytes - done) };
+}
+
+/// Whether memory is all zeros: such pages come from targets that had contents before.
+///
+/// # Safety
+/// The memory is live.
+unsafe fn is_zero(at: *const u8, bytes: usize) -> bool {
+    // SAFETY: by the contract.
+    let (start, words, end) = unsafe { core::slice::from_raw_parts(at, bytes).align_to::<u64>() };
+    start.iter().chain(end).all(|b| *b == 0) && words.chunks(8).all(|line| line.iter().fold(0, |all, w| all | w) == 0)
+}
+
+fn is_fresh(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
+    let mut fresh = true;
+    pagemap.touched(whole_pages(at, bytes), |_| fresh = false).is_some() && fresh
+}
+
+/// Makes memory read as zeros; `false` if the system does not tell what to do.
+///
+/// # Safety
+/// The memory is the caller's.
+unsafe fn clear(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
+    let touched = pagemap.touched(whole_pages(at, bytes), |part| {
+        let part = clip(part, at, bytes);
+        // SAFETY: a part of the caller's memory.
+        unsafe { write_bytes(at.add(part.start), 0, part.len()) };
+    });
+    touched.is_some()
+}
+
+/// The pages in which memory lies.
+fn whole_pages(at: *const u8, bytes: usize) -> Range<usize> {
+    let page = process::page_size();
+    at as usize / page * page..(at as usize + bytes).next_multiple_of(page)
+}
+
+/// The part of the memory that lies in a range of addresses, relative to its start.
+fn clip(part: Range<usize>, at: *const u8, bytes: usize) -> Range<usize> {
+    let at = at as usize;
+    part.start.max(at) - at..part.end.min(at + bytes) - at
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
