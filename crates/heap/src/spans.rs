@@ -133,7 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         if density == Density::Dense
             && let Ok(Span { range, zeroed: true }) = span
         {
-            heap.touch(range.first);
+            heap.touch_first(range.first);
         }
         if span == Err(SpanError::NoMemory) && heap.drop_all_kept() {
             return heap.lock_pages().alloc_drained(pages, align, density);
@@ -400,7 +400,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Touches a hugepage that begins with a new span of small objects, outside of the lock: a slow
     /// fault asks for no more of them.
-    fn touch(&self, first: PageId) {
+    fn touch_first(&self, first: PageId) {
         if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
         {
             self.pages.lock().note_slow();

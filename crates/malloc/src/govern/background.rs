@@ -162,6 +162,8 @@ pub(crate) struct Background<C, T> {
     asleep: AtomicBool,
     /// The thread was woken to refill or clear hugepages, and is not done.
     refills: AtomicBool,
+    /// What wakes it is that only: it rests on.
+    rests_on: AtomicBool,
     /// The process was not alone before the thread's last start: it stays.
     stays: AtomicBool,
     at_work: AtomicBool,
@@ -193,6 +195,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
             full_rounds: AtomicU32::new(0),
             asleep: AtomicBool::new(false),
             refills: AtomicBool::new(false),
+            rests_on: AtomicBool::new(false),
             stays: AtomicBool::new(false),
             at_work: AtomicBool::new(false),
         }
@@ -320,6 +323,10 @@ impl<C: Clock, T: Helper> Background<C, T> {
                 self.forget(chore);
                 return !may_start && self.life.may_start() && self.clock.now_ns() >= self.next_thread_ns.load(Relaxed);
             }
+            Chore::Refill => {
+                self.forget(chore);
+                self.rests_on.store(true, Relaxed);
+            }
             // The thread begins with a round.
             Chore::Thread => _ = self.wanted.fetch_and(Chore::Limits as u8 | Chore::Later as u8, Relaxed),
             _ => self.forget(chore),
@@ -437,26 +444,25 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.refill(heap);
         let end_ns = self.clock.now_ns() + BUSY_S * SECOND_NS;
         let mut left_ns = BUSY_S * SECOND_NS;
-        let mut asked = true;
-        while asked && left_ns > 0 {
+        let mut rests_on = true;
+        while rests_on && left_ns > 0 {
             if self.thread.sleep(Some(left_ns)) {
                 return false;
             }
-            asked = self.refill(heap);
+            rests_on = self.rests_on.swap(false, Relaxed);
+            self.refill(heap);
             left_ns = end_ns.saturating_sub(self.clock.now_ns());
         }
         true
     }
 
-    /// Refills or clears what growth asks for; whether it asked.
-    fn refill(&self, heap: &impl Tended) -> bool {
-        let asked = self.refills.load(Relaxed);
-        if asked {
+    /// Refills or clears what growth asks for.
+    fn refill(&self, heap: &impl Tended) {
+        if self.refills.load(Relaxed) {
             while !self.thread.is_rung() && heap.refill() {}
             // A request that still saw `true` is followed by others while growth goes on.
             self.refills.store(false, Relaxed);
         }
-        asked
     }
 
     /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to end.

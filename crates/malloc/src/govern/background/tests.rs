@@ -262,7 +262,7 @@ fn a_rise_wakes_the_resting_thread_which_refills_hugepages_and_rests_on() {
     assert!(p.background.rest(&mut rounds, p));
     assert!(p.collapses.get() > collapses && p.thread.nudges.get() > nudges);
     assert!(!p.background.refills.load(Relaxed), "the next rise wakes it again");
-    assert!(p.clock.now_ns() >= start + SECOND_NS, "a second in all");
+    assert_eq!(p.clock.now_ns(), start + SECOND_NS, "a second in all");
     left.into_iter().for_each(|object| p.free(object));
 }
 
