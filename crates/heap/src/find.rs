@@ -8,7 +8,7 @@
 //!
 //! **Unsafe.** Reads the marks of objects.
 
-use crate::heap::{Heap, Layout};
+use crate::heap::Heap;
 use crate::hooks::Hooks;
 use crate::huge::Entry;
 use crate::mark::is_marked;
@@ -164,13 +164,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// The class of a live object of a morphed slab's new class: nearly all frees on such slabs.
+    /// Takes no lock.
     #[inline]
     pub fn recognise_morphed(&self, pointer: *mut u8) -> Option<usize> {
         let page = self.page_of(pointer as usize).filter(|page| self.mark(*page) == MORPHED)?;
-        let morphs = self.morphs.lock();
-        let Layout { base, records, .. } = self.layout();
-        let class = morphs.new_at(records[page.0 as usize].as_ref(), pointer as usize - base)?;
-        (!self.is_marked(pointer)).then_some(class.into())
+        let class = self.new_at(pointer, page)?;
+        (!self.is_marked(pointer)).then_some(class)
     }
 
     /// Whether [`Heap::find`] needs no lock for a pointer, or only an uncontended one.

@@ -7,7 +7,8 @@
 //! ```
 //! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (20
 //! bits) and the new size / 16 (11 bits); with the highest bit set, a tag of the front end.
-//! `alone`: no old object of a slab of two sizes is out any more. `last free` is its distance from
+//! `alone`: no old object of a slab of two sizes is out any more; of an ordinary slab, the smallest
+//! size, by its name, that found no room on it since an object was freed, or 0. `last free` is its distance from
 //! the slab's start / 16, without meaning when the list is empty.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
@@ -169,6 +170,7 @@ impl SlabRecord {
     }
 
     pub(crate) fn begin(&self) {
+        self.refuse(0);
         self.set_free(0);
         self.set_used(0);
         self.set_carved(0);
@@ -196,6 +198,14 @@ impl SlabRecord {
         entry_of(self.morph.load(Ordering::Relaxed))
     }
 
+    /// The entry of a page of a slab of two sizes, and the new size; `None` for others.
+    #[inline]
+    pub(crate) fn entry_and_size(&self) -> Option<(usize, usize)> {
+        let morph = self.morph.load(Ordering::Relaxed);
+        let entry = entry_of(morph);
+        (entry != 0).then_some((entry as usize, (morph >> ENTRY_BITS) as usize * UNIT))
+    }
+
     /// Whether the slab holds two sizes, the new one `object`.
     pub(crate) fn is_morph_to(&self, object: u32) -> bool {
         let morph = self.morph.load(Ordering::Relaxed);
@@ -219,12 +229,22 @@ impl SlabRecord {
 
     pub(crate) fn settle(&self) {
         self.morph.store(0, Ordering::Relaxed);
+        self.set_alone(false);
     }
 
     /// Whether a slab of two sizes has no live old object.
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         self.alone.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a size, or a smaller one, found no room on an ordinary slab.
+    pub(crate) fn refuses(&self, name: u8) -> bool {
+        (1..=name).contains(&self.alone.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn refuse(&self, name: u8) {
+        self.alone.store(name, Ordering::Relaxed);
     }
 
     pub(crate) fn set_alone(&self, alone: bool) {

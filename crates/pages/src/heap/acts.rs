@@ -33,7 +33,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
     fn act(&mut self, act: Act) -> Answer {
         match act {
             Act::HasMemory(pages, align, density) => Answer::of(self.has_memory_for(pages, align, density)),
-            Act::Join(first, second) => self.join(first, second).into(),
+            Act::Recut(range, each) => self.recut(range, each).into(),
+            Act::TakeAt(range) => Answer::of(self.take_at(range)),
             Act::Movable(span) => Answer::HugePages(self.movable(span)),
             Act::FreeMoved(span) => self.free_moved(span).into(),
             Act::Advise(span, advice) => {
