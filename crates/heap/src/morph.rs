@@ -31,16 +31,22 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{
     Clock, Density, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError, SpanSource, Table,
 };
-use craton_slab::{Left, Morph, Morphs, Part, Place, SlabCache, Starts, Wish};
+use craton_slab::{Left, Morph, Morphs, Part, Place, SlabCache, Wish};
 
 /// Pages of slabs of two classes at most; entries take memory only once used.
-const MOST: usize = if cfg!(loom) { 32 } else { 1 << 18 };
+const MOST: usize = if cfg!(loom) { 32 } else { Morphs::MOST };
 /// Classes asked in one search.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
-/// Slabs of a cache looked at in one search.
-const SLABS: usize = 64;
+/// Slabs looked at in one search.
+const SLABS: usize = 128;
 /// Slabs tried in one search.
 const TRIES: usize = 10;
+
+/// What is left of a search.
+struct Patience {
+    slabs: usize,
+    tries: usize,
+}
 
 /// Spans for a class, from other classes' nearly empty slabs before the heap grows.
 pub(crate) struct Recut<'a, F: Platform, C: Clock, H: Hooks> {
@@ -119,10 +125,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         // Also asks one shard of another home, whose threads may have left a slab.
         let shards = self.homes();
         let other = self.search.shard.load(Relaxed) as usize % shards;
-        let (mut looks, mut tries) = (LOOKS, TRIES);
+        let (mut looks, mut patience) = (LOOKS, Patience { slabs: SLABS, tries: TRIES });
         for n in 0..CLASSES {
             let donor = (last.max(1) - 1 + n) % CLASSES + 1;
-            if looks == 0 || tries == 0 {
+            if looks == 0 || patience.tries == 0 {
                 self.search.donor.store(donor as u32, Relaxed);
                 break;
             }
@@ -131,7 +137,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             }
             looks -= 1;
             for shard in [to.0, other].into_iter().take(shards) {
-                if let Some(range) = self.take_of((shard, donor), to, &mut tries) {
+                if let Some(range) = self.take_of((shard, donor), to, &mut patience) {
                     self.search.donor.store(donor as u32, Relaxed);
                     return Some(range);
                 }
@@ -141,14 +147,20 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Makes slabs of `to`, whose lock the caller holds, of one of `from` and its neighbours.
-    fn take_of(&self, from: (usize, usize), to: (usize, usize), tries: &mut usize) -> Option<PageRange> {
+    fn take_of(&self, from: (usize, usize), to: (usize, usize), patience: &mut Patience) -> Option<PageRange> {
         let mut gathered = Gathered::new(self, from)?;
-        let (records, mut looks) = (&self.layout().records, SLABS);
+        let records = &self.layout().records;
         let wish = Wish { geometry: size_class::geometry(to.1), to: to.1 as u8 };
-        while *tries > 0 {
-            let slab = gathered.front().candidate(wish, &mut looks, records)?;
+        let mut first = None;
+        while patience.tries > 0 {
+            let slab = gathered.front().candidate(wish, &mut patience.slabs, records)?;
+            if first == Some(slab) {
+                // Each has had its turn.
+                return None;
+            }
+            first = first.or(Some(slab));
             if gathered.gather(slab, from.1, to.1) {
-                *tries -= 1;
+                patience.tries -= 1;
                 if let Some(range) = self.divide(&mut gathered, to.0, wish) {
                     return Some(range);
                 }
@@ -201,11 +213,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// A new table.
     fn table(&self) -> Option<Morphs> {
-        // Address space may be short: there are no more slabs than pages.
-        let most = MOST.min(self.layout().records.len());
-        let table = self.system.map((most * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
+        let table = self.system.map((MOST * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
         // SAFETY: the mapping is new, zeroed, aligned and permanent.
-        Some(Morphs::new(unsafe { Table::new(table as *mut Morph, most) }))
+        Some(Morphs::new(unsafe { Table::new(table as *mut Morph, MOST) }))
     }
 
     /// Takes the free pages among some parts; if some are not free, none.
@@ -233,17 +243,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub(crate) fn look(&self, morphs: &Morphs, pointer: *mut u8, page: PageId) -> Option<Place> {
         let Layout { base, records, .. } = self.layout();
         if self.mark(page) == MORPHED { morphs.look(pointer as usize - base, records) } else { None }
-    }
-
-    /// The class of the new place that begins at a pointer into a page marked [`MORPHED`].
-    #[inline]
-    pub(crate) fn new_at(&self, pointer: *mut u8, page: PageId) -> Option<usize> {
-        let Layout { base, records, .. } = self.layout();
-        // Relaxed: who has an object of such a page got it after the table was set.
-        let starts = Starts(self.starts.load(Relaxed));
-        // SAFETY: the entries are this heap's; a page was marked so after the table was set.
-        let size = unsafe { starts.new_at(records[page.0 as usize].as_ref(), pointer as usize - base)? };
-        Some(size_class::class_of(size))
     }
 
     /// Frees an object of a morphed slab; whether it was live. `None` if the slab has settled.

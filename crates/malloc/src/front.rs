@@ -30,7 +30,8 @@ pub(crate) use crate::errno::with_errno;
 pub use crate::fork::{after_clone, before_clone};
 use alloc::{malloc_beyond_quick, malloc_large, malloc_quick, malloc_sized};
 pub(crate) use apart::free_what_waits;
-pub use free::free;
+pub(crate) use free::free_on_morphed_if;
+pub use free::{free, free_on_morphed, free_otherwise};
 pub use resize::realloc;
 
 /// Largest possible object (C11 6.5.6: pointer differences must fit).

@@ -100,10 +100,10 @@ impl Morph {
     }
 
     /// Whether a new place begins at a byte of the region, on this page.
-    #[inline]
+    #[inline(always)]
     fn starts_at(&self, offset: usize) -> bool {
         let unit = offset % PAGE_SIZE / UNIT as usize;
-        offset.is_multiple_of(UNIT as usize) && self.starts[unit / 64].load(Relaxed) >> (unit % 64) & 1 == 1
+        offset.is_multiple_of(UNIT as usize) && self.starts[unit / 64].load(Relaxed) & 1 << (unit % 64) != 0
     }
 }
 
@@ -132,6 +132,9 @@ pub(crate) struct Mixed<'a, R> {
 
 impl<R: Records> Mixed<'_, R> {
     fn page(&self, page: u32) -> &Morph {
+        if page == 0 {
+            return self.head;
+        }
         &self.entries[self.records.of(PageId(self.first.0 + page)).morph_entry() as usize]
     }
 
@@ -318,9 +321,15 @@ impl<R: Records> Mixed<'_, R> {
 
     /// Cuts the grid places in `from..to` that overlap no other place; no old object lives.
     pub(crate) fn cut_grid(&self, from: u32, to: u32, mut each: impl FnMut(u32)) {
-        for at in (from / self.new * self.new..to.min(self.grid_bytes())).step_by(self.new as usize) {
-            // Places are of one size: an overlapping one contains an end of it.
-            if [at, at + self.new - 1].iter().all(|end| self.new_around(*end).is_none()) {
+        let grid = from / self.new * self.new;
+        let mut end = self.last_before(Of::Starts, grid).map_or(0, |start| start + self.new);
+        let mut next = self.next(Of::Starts, grid);
+        for at in (grid..to.min(self.grid_bytes())).step_by(self.new as usize) {
+            while let Some(start) = next.filter(|start| *start < at + self.new) {
+                (end, next) = (start + self.new, self.next(Of::Starts, start + UNIT));
+            }
+            // Places do not overlap: only the last one that begins before its end may overlap it.
+            if end <= at {
                 self.open(at);
                 each(at);
             }
@@ -423,6 +432,9 @@ pub struct Morphs {
 }
 
 impl Morphs {
+    /// Most entries.
+    pub const MOST: usize = SlabRecord::MORPHS;
+
     /// Without room for any; all zeros.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, begun: 0, free: 0, used: 0, slabs: 0, old_bytes: 0 };
 
@@ -537,15 +549,16 @@ impl Morphs {
 pub struct Starts(pub *const Morph);
 
 impl Starts {
-    /// The size of the new place that begins at a byte of the region, by its page's record. Right
-    /// for live objects; others may get either answer.
+    /// The size, in units of 16 bytes, of the new place that begins at a byte of the region, by its
+    /// page's record. Right for live objects; others may get either answer.
     /// # Safety
-    /// These are the entries that the region's records name.
-    #[inline]
+    /// These are [`Morphs::MOST`] entries, or all that the region's records ever name.
+    #[inline(always)]
     pub unsafe fn new_at(self, record: &SlabRecord, offset: usize) -> Option<usize> {
-        let (at, size) = record.entry_and_size()?;
-        // SAFETY: by the contract the entry exists, and all its fields are atomic.
-        unsafe { &*self.0.add(at) }.starts_at(offset).then_some(size)
+        let (at, units) = record.entry_and_units();
+        // SAFETY: by the contract the entry exists, and all its fields are atomic. Of the first one,
+        // which other slabs name, no bit is set.
+        unsafe { &*self.0.add(at) }.starts_at(offset).then_some(units)
     }
 }
 

@@ -92,8 +92,12 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether the slab probably has a gap for the new size, by its number of live objects.
+    /// Whether the slab probably has a gap for the new size, by its number of live objects. Of an
+    /// object that is longer than the slab, its neighbours decide.
     fn promises(&self, record: &SlabRecord, Wish { geometry: new, .. }: Wish) -> bool {
+        if new.object as usize > self.geometry.pages.bytes().0 {
+            return true;
+        }
         let (all, free) = (u64::from(self.geometry.capacity), u64::from(record.free_objects()));
         let together = new.object.div_ceil(self.geometry.object);
         let gaps = (0..together.min(PROMISED)).fold(all << POINT, |gaps, _| gaps * free / all);
@@ -220,7 +224,9 @@ pub unsafe fn donate(
     morphs: &mut Morphs,
     cut: impl Fn(*mut u8),
 ) -> bool {
-    let (Wish { geometry: new, to }, Some(front), Some(last)) = (wish, parts.first(), parts.last()) else { return false };
+    let (Wish { geometry: new, to }, Some(front), Some(last)) = (wish, parts.first(), parts.last()) else {
+        return false;
+    };
     let (first, end) = (front.range.first, last.range.end());
     let pages = Pages(end.0 - first.0);
     if !pages.0.is_multiple_of(new.pages.0) || !SlabRecord::can_morph_to(new.object) || !morphs.has_room(pages) {
@@ -240,9 +246,10 @@ pub unsafe fn donate(
     }
     let mut places = 0;
     // SAFETY: the slabs are the caches'.
-    let is_noted = parts.iter().filter(|part| part.donor.is_some()).all(|part| unsafe {
-        note_live(part.range, new.pages, first, base, records, morphs)
-    });
+    let is_noted = parts
+        .iter()
+        .filter(|part| part.donor.is_some())
+        .all(|part| unsafe { note_live(part.range, new.pages, first, base, records, morphs) });
     if is_noted {
         places = slabs().map(|slab| morphs.slab(slab, records).cut_gaps()).sum();
     }
@@ -292,12 +299,7 @@ fn opener(record: &SlabRecord, start: *mut u8, cut: &impl Fn(*mut u8)) -> impl F
 /// Keeps only the free places on the grid, once no old object lives, and passes them to `open`.
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
-unsafe fn regrid(
-    slab: &Mixed<'_, impl Records>,
-    record: &SlabRecord,
-    start: *mut u8,
-    open: impl FnMut(u32),
-) {
+unsafe fn regrid(slab: &Mixed<'_, impl Records>, record: &SlabRecord, start: *mut u8, open: impl FnMut(u32)) {
     let mut at = record.free() as *mut u8;
     while !at.is_null() {
         slab.close((at as usize - start as usize) as u32);

@@ -6,7 +6,7 @@ use craton_base::Table;
 
 impl Morph {
     /// Offsets in bytes, and constants of the layout.
-    pub const SHAPE: [(&'static str, usize); 11] = [
+    pub const SHAPE: [(&'static str, usize); 12] = [
         ("morph.bytes", size_of::<Self>()),
         ("morph.starts", offset_of!(Self, starts)),
         ("morph.live", offset_of!(Self, live)),
@@ -17,6 +17,7 @@ impl Morph {
         ("morph.count", offset_of!(Self, count)),
         ("morph.from", offset_of!(Self, from)),
         ("morph.to", offset_of!(Self, to)),
+        ("morph.pages", offset_of!(Self, pages)),
         ("morph.unit", UNIT as usize),
     ];
 }

@@ -53,7 +53,8 @@ impl World {
             let place = around.filter(|around| !live.contains(around)).map(|(start, _)| *start);
             assert_eq!(slab.new_around(at), place);
             assert_eq!(slab.starts_at(at), place == Some(at));
-            let is_old = matches!(slab.look(at), Place::Old { class: 3, offset } if offset as u32 == at - around.unwrap().0);
+            let is_old =
+                matches!(slab.look(at), Place::Old { class: 3, offset } if offset as u32 == at - around.unwrap().0);
             assert_eq!(is_old, around.is_some() && place.is_none());
         }
         // What a place's start is rounded to may be lost.
