@@ -47,6 +47,15 @@ impl<T: Zeroed> Table<T> {
         self.len
     }
 
+    /// An entry, by an index that the caller knows to be below the length.
+    /// # Safety
+    /// `i` is below the length.
+    #[inline(always)]
+    pub const unsafe fn get_unchecked(&self, i: usize) -> &T {
+        // SAFETY: by the contract, and by that of `new`.
+        unsafe { &*self.first.add(i) }
+    }
+
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

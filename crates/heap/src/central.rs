@@ -51,12 +51,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         if chain.is_empty() {
             let Layout { base, key, records, .. } = self.layout();
-            let mut source = Recut(Marked { heap: self, home, class });
+            let mut source = Recut::new(Marked { heap: self, home, class });
+            let mut slabs = self.lock_slabs(home, class);
             // SAFETY: base, records and source are this heap's; the locked slabs cut the object.
-            chain = unsafe {
-                let mut slabs = self.lock_slabs(home, class);
-                slabs.alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o))
-            };
+            chain = unsafe { slabs.alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o)) };
+            source.pass_rest(&mut slabs);
         }
         self.shards[home].counts.count::<H>(chain.len());
         chain

@@ -3,7 +3,8 @@
 //! **What.** The page map tells what a page belongs to before any memory behind the pointer is
 //! read. Then the slab's or span's record, or the table of huge objects, decides.
 //!
-//! **Threads.** A page marked as morphed needs the table of morphs under its lock. A slab that
+//! **Threads.** A page marked as morphed needs the table of morphs under its lock, but for objects
+//! of its new class that are freed ([`Heap::recognise_morphed`]). A slab that
 //! looks wrong but may be about to change its class is looked up again under that lock.
 //!
 //! **Unsafe.** Reads the marks of objects.
@@ -11,13 +12,15 @@
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
 use crate::huge::Entry;
-use crate::mark::is_marked;
+use crate::mark::{is_marked, mark};
 use crate::misuse::Misuse;
 use crate::owned::{CACHE_CLASS, Owned};
+use crate::page_map::LIST_BYTES;
 use crate::size_class::{self, LARGE, MORPHED, OWNED};
 use crate::thread_cache::{FRESH_LISTS, List};
-use craton_base::{Clock, PAGE_SIZE, PageId, Pages, Platform};
-use craton_slab::Place;
+use core::sync::atomic::Ordering::Relaxed;
+use craton_base::{Clock, PAGE_SHIFT, PAGE_SIZE, PageId, Pages, Platform};
+use craton_slab::{Place, Starts};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
@@ -165,14 +168,27 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// The class of a live object of a morphed slab's new class: nearly all frees on such slabs.
-    #[inline]
-    pub fn recognise_morphed(&self, pointer: *mut u8) -> Option<usize> {
-        let page = self.page_of(pointer as usize).filter(|page| self.mark(*page) == MORPHED)?;
-        let morphs = self.morphs.lock();
-        let Layout { base, records, .. } = self.layout();
-        let class = morphs.new_at(records[page.0 as usize].as_ref(), pointer as usize - base)?;
-        (!self.is_marked(pointer)).then_some(class.into())
+    /// The class of a live object of a morphed slab's new class, nearly all that are freed on such
+    /// slabs, and its mark, by a count of granted pages. Takes no lock.
+    #[inline(always)]
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
+    pub fn recognise_morphed(&self, pointer: *mut u8, pages: usize) -> Option<(usize, usize)> {
+        let Layout { base, map, records, key, .. } = self.layout();
+        let offset = (pointer as usize).wrapping_sub(*base);
+        let page = offset >> PAGE_SHIFT;
+        // SAFETY: granted pages have a mark.
+        if page >= pages || unsafe { map.list(page) } != usize::from(MORPHED) * LIST_BYTES {
+            return None;
+        }
+        // Relaxed: who has an object of such a page got it after the table was set.
+        let starts = Starts(self.starts.load(Relaxed));
+        // SAFETY: granted pages have a record; the table is whole, and was set before a page was
+        // marked so.
+        let units = unsafe { starts.new_at(records.get_unchecked(page).as_ref(), offset)? };
+        let mark = mark(*key, pointer);
+        // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
+        let is_free = unsafe { pointer.cast::<usize>().add(1).read() } == mark;
+        (!is_free).then(|| (size_class::class_of_units(units), mark))
     }
 
     /// Whether [`Heap::find`] needs no lock for a pointer, or only an uncontended one.

@@ -22,11 +22,13 @@ use crate::shard::{SHARDS, Shard, fresh};
 use crate::thread_cache::HeapView;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
+// Not the models' kind: who reads it was handed an object of a slab that morphed after it was set.
+use core::sync::atomic::AtomicPtr as SetOnce;
 use craton_base::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use craton_base::{Clock, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Platform, SpanError, Table};
 use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
-use craton_slab::{Morphs, SlabCache, SlabStats};
+use craton_slab::{Morph, Morphs, SlabCache, SlabStats};
 
 /// Set once, by `install`, on cache lines that no thread writes later.
 #[repr(align(128))]
@@ -85,6 +87,8 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     pub gate: Gate,
     /// Slabs with objects of two classes.
     pub(crate) morphs: Mutex<Morphs>,
+    /// Their entries, for readers without the lock; set once.
+    pub(crate) starts: SetOnce<Morph>,
     pub(crate) search: Search,
     /// The hugepage being collapsed, plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
@@ -151,6 +155,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             huge_bytes: AtomicU64::new(0),
             gate: Gate::open(),
             morphs: Mutex::ranked(Rank::Morphs, Morphs::EMPTY),
+            starts: SetOnce::new(core::ptr::null_mut()),
             search: Search::NEW,
             collapsing: AtomicU32::new(0),
             flush_requests: AtomicU32::new(0),

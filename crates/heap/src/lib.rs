@@ -15,7 +15,7 @@
 //! shard huge morph(search) thread_cache                    state of the parts
 //! heap                                                     the parts together, and their locks
 //! spans limits                                             span sources as decorators
-//! morph central                                            size classes
+//! gather morph central                                     size classes
 //! large huge(route) owned                                  spans and mappings as objects
 //! find refill beyond cpu_cache maintain census             what the process calls
 //! ```
@@ -36,6 +36,7 @@ pub mod central;
 pub mod cpu_cache;
 pub mod find;
 pub mod gate;
+mod gather;
 pub mod heap;
 pub mod hooks;
 pub mod huge;

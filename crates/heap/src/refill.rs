@@ -112,7 +112,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             if (*cache).is_full(class) {
                 self.make_room(cache, class);
             }
-            if !(*cache).push_checked(class, object) {
+            if !ThreadCache::push_checked(cache, class, object) {
                 self.give_one(class, object);
             }
         }

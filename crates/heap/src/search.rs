@@ -18,58 +18,12 @@ const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u
 /// Longest back-off, in requests of a class.
 const LONGEST_PAUSE: u8 = 16;
 
-/// A class is at rest if it took none of the last slabs, one for each 32 pages in use. Others would
-/// refill their slabs' gaps: when all sizes come and go together morphing gains nothing, and each
+/// A class is at rest if it took none of the last pages, one for each 32 in use. Others would refill their slabs' gaps: when all sizes come and go together morphing gains nothing, and each
 /// free on a morphed slab is slow.
 const REST_PART: u32 = 32;
 
 /// Part of a class's peak that is forgotten in a second.
 const FORGET_PART: u32 = 64;
-
-/// Log2 of the longest slab of several objects, in pages.
-const LONGEST_LOG: usize = 5;
-
-/// The next class with slabs of the same length; the class itself if none.
-pub(crate) static NEXT: [u8; CLASSES + 1] = {
-    let mut next = [0; CLASSES + 1];
-    let mut last = [0; LONGEST_LOG + 1];
-    // Twice around, so that each class meets the ones before it.
-    let mut i = 2 * CLASSES;
-    while i > 0 {
-        let class = (i - 1) % CLASSES + 1;
-        let g = size_class::geometry(class);
-        // A slab's start is found from within by its length, which must be a power of two.
-        if g.is_single() || !g.pages.0.is_power_of_two() {
-            next[class] = class as u8;
-        } else {
-            let last = &mut last[g.pages.0.trailing_zeros() as usize];
-            next[class] = *last;
-            *last = class as u8;
-        }
-        i -= 1;
-    }
-    next
-};
-
-/// By log2 of pages: a class with slabs of several objects of that length, or 0.
-pub(crate) static FIRST: [u8; LONGEST_LOG + 1] = {
-    let mut first = [0; LONGEST_LOG + 1];
-    let mut class = CLASSES;
-    while class > 0 {
-        let g = size_class::geometry(class);
-        if !g.is_single() && g.pages.0.is_power_of_two() {
-            first[g.pages.0.trailing_zeros() as usize] = class as u8;
-        }
-        class -= 1;
-    }
-    first
-};
-
-/// Whether a class has slabs of several objects on spans of `pages`.
-pub(crate) fn has_span(class: usize, pages: Pages) -> bool {
-    let g = size_class::geometry(class);
-    g.pages == pages && !g.is_single()
-}
 
 /// The back-off of one class.
 struct Luck {
@@ -84,10 +38,9 @@ pub struct Search {
     pages: AtomicU32,
     /// The class that last gave a slab, or was last asked; 0 at first.
     pub(crate) donor: AtomicU32,
-    /// The same for halves of slabs.
-    pub(crate) half_donor: AtomicU32,
     /// The shard to ask besides the home.
     pub(crate) shard: AtomicU32,
+    /// Pages of slabs that classes asked for.
     taken: AtomicU32,
     /// `taken` at each class's last slab.
     taken_at: [AtomicU32; CLASSES + 1],
@@ -102,7 +55,6 @@ impl Search {
     pub const NEW: Self = Self {
         pages: AtomicU32::new(0),
         donor: AtomicU32::new(0),
-        half_donor: AtomicU32::new(0),
         shard: AtomicU32::new(0),
         taken: AtomicU32::new(0),
         taken_at: [const { AtomicU32::new(0) }; CLASSES + 1],
@@ -115,7 +67,6 @@ impl Search {
     #[cfg(loom)]
     pub fn look_at(&self, shard: usize, class: usize) {
         self.donor.store(class as u32, Relaxed);
-        self.half_donor.store(class as u32, Relaxed);
         self.shard.store(shard as u32, Relaxed);
     }
 
@@ -124,7 +75,8 @@ impl Search {
     }
 
     pub(crate) fn note_taken(&self, class: usize) {
-        let taken = self.taken.fetch_add(1, Relaxed) + 1;
+        let pages = size_class::geometry(class).pages.0;
+        let taken = self.taken.fetch_add(pages, Relaxed).wrapping_add(pages);
         self.taken_at[class].store(taken, Relaxed);
     }
 
@@ -154,8 +106,15 @@ impl Search {
         }
     }
 
+    /// Whether a class has slabs of several objects, and takes none while others do.
+    pub(crate) fn gives(&self, class: usize) -> bool {
+        // The models do not see the hint, and would miss orders of steps.
+        let has_slabs = cfg!(loom) || self.slabs[class].load(Relaxed) > 0;
+        has_slabs && self.is_at_rest(class) && !size_class::geometry(class).is_single()
+    }
+
     /// Whether a class takes no slabs while others do.
-    pub(crate) fn is_at_rest(&self, class: usize) -> bool {
+    fn is_at_rest(&self, class: usize) -> bool {
         self.taken.load(Relaxed).wrapping_sub(self.taken_at[class].load(Relaxed))
             >= self.pages.load(Relaxed) / REST_PART
     }

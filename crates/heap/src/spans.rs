@@ -238,11 +238,34 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    pub(crate) fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
-        self.pages.join(first, second)?;
-        H::span(SpanEvent::Free { range: second, density: Density::Sparse });
-        H::span(SpanEvent::Resize { range: PageRange::new(first.first, Pages(first.len.0 + second.len.0)) });
+    /// Makes spans of `each` pages of the adjacent spans `parts` that are a range.
+    pub(crate) fn recut(
+        &mut self,
+        range: PageRange,
+        each: Pages,
+        mut parts: impl Iterator<Item = PageRange>,
+    ) -> Result<(), SpanError> {
+        self.pages.recut(range, each)?;
+        let whole = parts.next().is_some_and(|first| first.len == each);
+        parts.for_each(|range| H::span(SpanEvent::Free { range, density: Density::Sparse }));
+        let mut pieces = (range.first.0..range.end().0).step_by(each.0 as usize);
+        if let Some(first) = pieces.next().filter(|_| !whole) {
+            H::span(SpanEvent::Resize { range: PageRange::new(PageId(first), each) });
+        }
+        for first in pieces {
+            let range = PageRange::new(PageId(first), each);
+            H::span(SpanEvent::Alloc { range, align: Pages(1), density: Density::Sparse });
+        }
         Ok(())
+    }
+
+    /// Takes free, backed pages between other spans.
+    pub(crate) fn take_at(&mut self, range: PageRange) -> bool {
+        let taken = self.pages.take_at(range);
+        if taken {
+            H::span(SpanEvent::Alloc { range, align: Pages(1), density: Density::Sparse });
+        }
+        taken
     }
 
     /// Resizes a span in place, within the hard limit.

@@ -377,23 +377,44 @@ impl ThreadCache {
         }
     }
 
+    /// Granted pages, by which the cache knows the heap's pointers; 0 if it must look again.
+    ///
+    /// # Safety
+    /// `this` as in [`ThreadCache::pop`].
+    #[inline(always)]
+    pub unsafe fn pages(this: *mut Self) -> usize {
+        // SAFETY: by the contract.
+        unsafe { (*this).pages }
+    }
+
     /// Pushes a checked object if its list has room; returns whether it did.
     ///
     /// # Safety
-    /// The object is a live one of `class`, and the caller gives it up.
-    pub unsafe fn push_checked(&mut self, class: usize, object: *mut u8) -> bool {
-        let list = &mut self.lists[class];
-        if list.room <= 0 {
-            return false;
-        }
+    /// `this` as in [`ThreadCache::pop`]. The object is a live one of `class`, and given up.
+    pub unsafe fn push_checked(this: *mut Self, class: usize, object: *mut u8) -> bool {
+        // SAFETY: by the contract.
+        unsafe { Self::push_marked(this, class, object, mark((*this).key, object)) }
+    }
+
+    /// As [`ThreadCache::push_checked`], with the object's mark.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn push_marked(this: *mut Self, class: usize, object: *mut u8, mark: usize) -> bool {
         let words = object.cast::<usize>();
-        // SAFETY: an object has at least 16 bytes, and the cache owns it now.
+        // SAFETY: by the contract. `NoCaches` are full, so never written. An object has at least
+        // 16 bytes, and the cache owns it now.
         unsafe {
-            words.write(list.head as usize);
-            words.add(1).write(mark(self.key, object));
+            let list = this.byte_add(class * LIST_BYTES).cast::<List>();
+            if (*list).room <= 0 {
+                return false;
+            }
+            words.write((*list).head as usize);
+            words.add(1).write(mark);
+            (*list).head = object;
+            (*list).room -= 1;
         }
-        list.head = object;
-        list.room -= 1;
         true
     }
 

@@ -33,7 +33,7 @@ fn long() -> usize {
 fn empty_world() -> World {
     let floor = RealFloor::new(HugePages(1));
     let base = floor.base();
-    World::new(floor, base, RealFloor::new(HugePages(1)), VirtualClock::new(1), &[from(), to(), long()])
+    World::new(floor, base, RealFloor::new(HugePages(1)), VirtualClock::new(1), &[from(), to(), long(), longer()])
 }
 
 /// A heap with one slab of the old class in shard 0, on which two objects live, far apart.
@@ -240,4 +240,33 @@ fn two_slabs_become_one_while_threads_free_their_objects() {
         world.check_empty();
     });
     assert!(morphed.load(Relaxed) > 0, "in some orders the slabs are taken over");
+}
+
+/// A class with slabs of four pages.
+fn longer() -> usize {
+    size_class::class_of(6544)
+}
+
+#[test]
+fn a_slab_becomes_several_while_threads_free_an_object_across_their_border() {
+    let morphed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&morphed);
+    check(2, move || {
+        let world = empty_world();
+        let mut olds = world.take_batch(0, longer(), size_class::geometry(longer()).capacity.into());
+        olds.sort_unstable();
+        // Of five the third lies on the second and the third page, and the fourth on the last two.
+        let live = [olds.remove(2), olds.remove(2)];
+        world.give_batch(longer(), &olds);
+        world.look_at(0, longer());
+        let world = Arc::new(world);
+        let new = beside(&world, |world| take(world, 1));
+        give(&world, 0, live[0]);
+        give(&world, 1, live[1]);
+        let new = new.join().unwrap();
+        count.fetch_add(world.morphed(to()).0, Relaxed);
+        give(&world, 0, new);
+        world.check_empty();
+    });
+    assert!(morphed.load(Relaxed) > 0, "in some orders the slab is taken over");
 }

@@ -367,13 +367,26 @@ impl<'m> Heap<'m> {
         g.pages
     }
 
+    /// The entry that a page's record names, if the page is of a slab of two sizes.
+    pub(crate) fn morph_entry(&self, page: u64) -> Option<u32> {
+        let morph = self.record(page).morph;
+        Some(morph & self.shape.entry_mask).filter(|entry| morph & self.shape.owned == 0 && *entry != 0)
+    }
+
+    /// The old object that lies across the start of a slab of two sizes: where, and its bytes.
+    pub(crate) fn old_across(&self, mut first: u64) -> Option<(u64, u64)> {
+        loop {
+            let Span::Morphed { first: before, entry, .. } = self.span_of(first.checked_sub(1)?)? else { return None };
+            if let Some((at, len, _)) = entry.old_objects().last() {
+                return Some((self.address(*before) + at, len));
+            }
+            first = *before;
+        }
+    }
+
     fn add_morphed(&mut self, first: u64) -> Result<u64, String> {
-        let record = self.record(first);
-        let entry = record.morph & self.shape.entry_mask;
-        let morph = if record.morph & self.shape.owned == 0 { Morph::read(self, entry)? } else { None };
-        let is_its = |morph: &Morph| morph.slab == first && first + morph.bytes / self.page <= self.granted;
-        let Some(morph) = morph.filter(is_its) else {
-            let what = format!("the page is marked as one of a slab of two classes, and entry {entry} is not its");
+        let Some(morph) = Morph::read(self, first)? else {
+            let what = "the page is marked as one of a slab of two classes, and its entry is not its".to_owned();
             self.note(self.address(first), "S6", what);
             return Ok(1);
         };

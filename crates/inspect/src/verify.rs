@@ -45,7 +45,7 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
             Span::Morphed { entry, .. } => {
                 let start = heap.address(span.first());
                 free += entry.old_objects().filter(|(at, _, _)| !heap.is_out(start + at)).count() as u64;
-                let live = entry.old_objects().count() as u64;
+                let live = entry.old_objects().count() as u64 + u64::from(entry.head > 0);
                 if live != entry.count {
                     let what = format!("a slab of two classes has {live} old objects, and {} are counted", entry.count);
                     verdict.broken.push(Broken { address: heap.address(span.first()), rule: "S6", what });

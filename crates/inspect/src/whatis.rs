@@ -156,12 +156,15 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
             let name = own_name(heap, *own)?;
             Ok(What { heap: name, ..What::of(at, "class", state, object, g.object) })
         }
-        Span::Morphed { entry, .. } => {
+        Span::Morphed { first, entry, .. } => {
             let offset = at - start;
-            let old = entry.old_objects().find(|(from, len, _)| (*from..from + len).contains(&offset));
+            let here = entry.old_objects().map(|(from, len, _)| (start + from, len));
+            let across = (offset < entry.head).then(|| heap.old_across(*first)).flatten();
             let state = |object| if heap.is_out(object) { "live" } else { "free" };
-            if let Some((from, len, _)) = old {
-                return Ok(What::of(at, "class", state(start + from), start + from, len));
+            if let Some((from, len)) =
+                across.into_iter().chain(here).find(|(from, len)| (*from..from + len).contains(&at))
+            {
+                return Ok(What::of(at, "class", state(from), from, len));
             }
             let size = heap.class(entry.to).map_or(0, |c| c.object);
             let place = entry.places().find(|from| (*from..from + size).contains(&offset));

@@ -31,7 +31,8 @@ pub use crate::fork::{after_clone, before_clone};
 pub(crate) use alloc::MAX_SLABBED;
 use alloc::{malloc_beyond_quick, malloc_large, malloc_quick, malloc_sized};
 pub(crate) use apart::free_what_waits;
-pub use free::free;
+pub(crate) use free::free_on_morphed_if;
+pub use free::{free, free_on_morphed, free_otherwise};
 pub use resize::realloc;
 
 /// Largest possible object (C11 6.5.6: pointer differences must fit).

@@ -63,8 +63,10 @@ pub enum Act {
     AllocBacked(Pages, Pages, Density),
     /// [`PageHeapExt::is_better_apart`].
     IsBetterApart(Pages),
-    /// [`PageHeapExt::join`].
-    Join(PageRange, PageRange),
+    /// [`PageHeapExt::recut`].
+    Recut(PageRange, Pages),
+    /// [`PageHeapExt::take_at`].
+    TakeAt(PageRange),
     /// [`PageHeapExt::movable`].
     Movable(PageRange),
     /// [`PageHeapExt::free_moved`].
@@ -199,9 +201,15 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::IsBetterApart(pages)) == Answer::Yes
     }
 
-    /// Joins two adjacent spans of one hugepage, each at most a quarter of it.
-    fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
-        self.act(Act::Join(first, second)).faultless()
+    /// Makes spans of `each` pages of the adjacent spans that are a range, up to a quarter of one
+    /// hugepage.
+    fn recut(&mut self, range: PageRange, each: Pages) -> Result<(), SpanError> {
+        self.act(Act::Recut(range, each)).faultless()
+    }
+
+    /// Takes a range as a span if it is free, backed, and beside other short spans.
+    fn take_at(&mut self, range: PageRange) -> bool {
+        self.act(Act::TakeAt(range)) == Answer::Yes
     }
 
     /// Whole hugepages at the front of a span whose memory can be moved away.

@@ -237,10 +237,14 @@ impl<G: Geometry> Tracker<G> {
         self.longest_free = self.longest_free.max(run as u16);
     }
 
-    /// Joins the span at `second` to the one before it.
-    pub(crate) fn join(&mut self, second: u32) {
-        self.starts.remove(second, 1);
-        self.allocs -= 1;
+    /// Makes spans of `each` pages of the spans in a range.
+    pub(crate) fn recut(&mut self, first: u32, pages: u32, each: u32) {
+        self.allocs -= self.starts.count(first, pages) as u16;
+        self.starts.remove(first, pages);
+        for at in (first..first + pages).step_by(each as usize) {
+            self.starts.insert(at, 1);
+            self.allocs += 1;
+        }
     }
 
     /// End, in this hugepage, of the span over page `at`: the next start, free page, or its end.

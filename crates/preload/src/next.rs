@@ -23,7 +23,19 @@ fn other(name: &CStr, ours: usize) -> Option<usize> {
 pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
     // SAFETY: by the contract.
     unsafe {
-        if let Err(misuse) = front::free(pointer.cast()) {
+        if !front::free_on_morphed(pointer.cast()) {
+            free_otherwise(pointer, call);
+        }
+    }
+}
+
+/// # Safety
+/// As [`free_slowly`].
+#[inline(never)]
+unsafe fn free_otherwise(pointer: *mut c_void, call: &'static str) {
+    // SAFETY: by the contract.
+    unsafe {
+        if let Err(misuse) = front::free_otherwise(pointer.cast()) {
             free_refused(call, pointer, misuse);
         }
     }
@@ -36,6 +48,18 @@ pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_sized_slowly(pointer: *mut c_void, call: &'static str, claim: Claim) {
+    // SAFETY: by the contract.
+    unsafe {
+        if !sizes::free_on_morphed(pointer.cast(), claim) {
+            free_sized_otherwise(pointer, call, claim);
+        }
+    }
+}
+
+/// # Safety
+/// As [`free_sized_slowly`].
+#[inline(never)]
+unsafe fn free_sized_otherwise(pointer: *mut c_void, call: &'static str, claim: Claim) {
     // SAFETY: by the contract.
     unsafe {
         if let Err(misuse) = sizes::free(pointer.cast(), claim) {

@@ -182,11 +182,14 @@ impl SlabCache {
         let slab_bytes = self.geometry.pages.bytes().0;
         let mut left = n;
         while left > 0 && !first.is_null() {
-            let slab = self.slab_of(first as usize - base as usize);
+            let offset = first as usize - base as usize;
+            let slab = self.slab_of(offset);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
             // Tested first: a slab that is seen to have left is seen below as one of two sizes.
             let owned = is_ours(slab);
-            let (morphed, moved) = record.sizes(self.geometry.object);
+            // By the object's page: of a slab that has become several, the first may be ordinary by now.
+            let page = PageId((offset >> PAGE_SHIFT) as u32);
+            let (morphed, moved) = records.of(page).sizes(self.geometry.object);
             // A slab without old objects is freed place by place: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
             let is_on_grid = || ((first as usize - start as usize) as u32).is_multiple_of(self.geometry.object);
@@ -233,6 +236,9 @@ impl SlabCache {
                 // Cut anew, its objects come in order, without links to follow.
                 record.begin();
             }
+            if !morphed {
+                record.refuse(0);
+            }
             let (before, after) =
                 if morphed { (self.mixed(used, record), self.mixed(now, record)) } else { (used, now) };
             self.slabs.relist(SlabId::of(slab), before, after, records);
@@ -272,7 +278,7 @@ impl SlabCache {
     }
 
     #[cold]
-    fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
+    pub(crate) fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
             // Another cache has donated the slab; see `donate`.

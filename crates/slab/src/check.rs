@@ -25,7 +25,7 @@ impl Broken {
     }
 }
 
-impl<S: Copy> Slabs<S> {
+impl<S: Copy + PartialEq> Slabs<S> {
     /// Checks S2 to S4 over the lists and `full`, the unlisted slabs. `look` checks a slab and
     /// returns its level and objects in use; `at` its start.
     pub(crate) fn check(
@@ -107,22 +107,24 @@ impl Morphs {
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &impl Records) -> Result<(), Broken> {
         let (mut slabs, mut old_bytes) = (0, 0);
-        for (at, entry) in self.live_entries() {
-            let slab = entry.range().first;
-            let record = records.of(slab);
-            let fail = |broken| if broken { Err(Broken { invariant: "S6", slab: slab.offset().0 }) } else { Ok(()) };
-            let mut pages = entry.pages().map(|page| records.of(page));
-            fail(pages.any(|page| page.morph_entry() != at || !page.is_morph_to(entry.new)))?;
-            let (live, bytes) = entry.count_live();
-            fail(live != usize::from(entry.count) || record.is_alone() != (live == 0))?;
-            fail(live == 0 && (record.used() == 0 || entry.is_regular()))?;
-            fail(entry.starts().count() != usize::from(record.carved()) || entry.has_overlap())?;
-            fail(!entry.is_count_right())?;
-            let start = base.wrapping_add(slab.offset().0);
+        for first in self.firsts(records) {
+            let record = records.of(first);
+            let fail = |broken| if broken { Err(Broken { invariant: "S6", slab: first.offset().0 }) } else { Ok(()) };
+            let slab = self.slab(first, records);
+            let mut pages = (first.0..slab.range().end().0).map(|page| records.of(PageId(page)));
+            fail(pages.any(|page| self.range_of(page) != Some(slab.range()) || !page.is_morph_to(slab.new)))?;
+            let ((live, bytes), head) = (slab.count_live(), slab.head());
+            fail(live + usize::from(head > 0) != usize::from(slab.count()))?;
+            fail(head > 0 && slab.across().is_none_or(|(_, size, before)| size != before + head))?;
+            fail(record.is_alone() != (slab.count() == 0))?;
+            fail(slab.count() == 0 && (record.used() == 0 || slab.is_regular()))?;
+            fail(slab.starts().count() != usize::from(record.carved()) || slab.has_overlap())?;
+            fail(!slab.is_count_right())?;
+            let start = base.wrapping_add(first.offset().0);
             let mut object = record.free() as *mut u8;
             for _ in 0..record.free_objects() {
                 let bytes = (object as usize).wrapping_sub(start as usize);
-                fail(!entry.starts_at(bytes))?;
+                fail(u32::try_from(bytes).is_ok_and(|bytes| !slab.starts_at(bytes)))?;
                 // SAFETY: objects on a slab's free list are linked.
                 object = unsafe { chain::next(object) };
             }

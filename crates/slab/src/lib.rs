@@ -21,9 +21,10 @@
 //! - S4 the cache's counts are the sums over its slabs;
 //! - S5 the record knows the last object of its free list, whose link is null;
 //! - S6 in a slab of two sizes, `carved` counts the places of the new size, which overlap neither
-//!   each other nor a live old object; its free objects lie on them, and the records of its parts
-//!   name its entry. Without a live old object it has an object in use and a place off the grid. S1
-//!   to S5 hold with `carved` for the capacity.
+//!   each other nor a live old object; its free objects lie on them, and the records of its pages
+//!   name their entries. What an old object of the slab before covers is known. Without a live old
+//!   object it has an object in use and a place off the grid. S1 to S5 hold with `carved` for the
+//!   capacity.
 //!
 //! **Threads.** Under the cache's lock. Records are relaxed atomics because caches share a table.
 //! **Failure.** When the source refuses: a shorter or empty chain, or no object. **Not here.**
@@ -48,8 +49,8 @@ pub use cache::{Freed, SlabCache};
 pub use chain::Chain;
 pub use check::Broken;
 pub use geometry::Geometry;
-pub use morph::donate::{Left, NO_OFFER, Offer, Wish, donate};
-pub use morph::{Morph, Morphs, Place};
+pub use morph::donate::{Donors, Left, Part, Wish, donate};
+pub use morph::{Morph, Morphs, Place, Starts};
 pub use record::{Records, SlabRecord};
 pub use slab::SlabStats;
 

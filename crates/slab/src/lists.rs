@@ -3,7 +3,7 @@
 //! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. Ours go by fullness
 //! (TEMERAIRE §3), the fullest first, so that nearly empty slabs drain. Eighths of the capacity,
 //! since the count's bit width does not separate nearly full slabs.
-//! **State.** Doubly linked through the records; a bit for each list that is not empty. **Cost.**
+//! **State.** Doubly linked through the records, the first to the last; a bit for each list that is not empty. **Cost.**
 //! O(1), at most three records.
 
 /// How the slabs of one kind are linked: where their neighbours in a list are noted.
@@ -15,10 +15,11 @@ pub(crate) trait Links {
     fn set_prev(&self, slab: Self::Slab, to: Option<Self::Slab>);
 }
 
+/// A list; the first slab's previous one is the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List<S>(Option<S>);
 
-impl<S: Copy> List<S> {
+impl<S: Copy + PartialEq> List<S> {
     pub(crate) const EMPTY: Self = Self(None);
 
     #[inline]
@@ -26,13 +27,22 @@ impl<S: Copy> List<S> {
         self.0
     }
 
+    pub(crate) fn last(&self, links: &impl Links<Slab = S>) -> Option<S> {
+        links.prev(self.0?)
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, slab: S, links: &impl Links<Slab = S>) {
-        links.set_prev(slab, None);
         links.set_next(slab, self.0);
-        if let Some(first) = self.0 {
-            links.set_prev(first, Some(slab));
-        }
+        let last = match self.0 {
+            Some(first) => {
+                let last = links.prev(first);
+                links.set_prev(first, Some(slab));
+                last
+            }
+            None => Some(slab),
+        };
+        links.set_prev(slab, last);
         self.0 = Some(slab);
     }
 
@@ -41,13 +51,25 @@ impl<S: Copy> List<S> {
     pub(crate) fn unlink(&mut self, slab: S, links: &impl Links<Slab = S>) -> bool {
         let (next, prev) = (links.next(slab), links.prev(slab));
         match prev {
-            Some(prev) => links.set_next(prev, next),
-            None => self.0 = next,
+            Some(prev) if self.0 != Some(slab) => links.set_next(prev, next),
+            _ => self.0 = next,
         }
-        if let Some(next) = next {
-            links.set_prev(next, prev);
+        // Behind the last one follows the first.
+        if let Some(behind) = next.or(self.0) {
+            links.set_prev(behind, prev);
         }
-        prev.is_none() && next.is_none()
+        self.0.is_none()
+    }
+
+    /// Makes the first slab the last.
+    fn rotate(&mut self, links: &impl Links<Slab = S>) {
+        if let Some(first) = self.0
+            && let (Some(next), Some(last)) = (links.next(first), links.prev(first))
+        {
+            links.set_next(last, Some(first));
+            links.set_next(first, None);
+            self.0 = Some(next);
+        }
     }
 
     pub(crate) fn iter<'a, L: Links<Slab = S>>(&self, links: &'a L) -> impl Iterator<Item = S> + use<'a, S, L> {
@@ -74,7 +96,7 @@ pub(crate) struct Lists<S> {
     scale: u32,
 }
 
-impl<S: Copy> Lists<S> {
+impl<S: Copy + PartialEq> Lists<S> {
     /// For slabs of `capacity` objects; zeros when that is 0.
     pub(crate) const fn new(capacity: u16) -> Self {
         assert!(capacity <= MOST);
@@ -124,15 +146,23 @@ impl<S: Copy> Lists<S> {
         let next = links.next(slab);
         self.lists[from] = List(next);
         match next {
-            Some(next) => links.set_prev(next, None),
+            Some(next) => links.set_prev(next, links.prev(slab)),
             None => self.filled &= !(1 << from),
         }
         if to < FULL {
-            debug_assert!(self.lists[to].0.is_none() && links.prev(slab).is_none());
+            debug_assert!(self.lists[to].0.is_none());
             self.lists[to] = List(Some(slab));
             links.set_next(slab, None);
+            links.set_prev(slab, Some(slab));
             self.filled |= 1 << to;
         }
+    }
+
+    /// The first slab of a list, which becomes its last.
+    pub(crate) fn pass(&mut self, list: usize, links: &impl Links<Slab = S>) -> Option<S> {
+        let first = self.lists[list].first();
+        self.lists[list].rotate(links);
+        first
     }
 
     pub(crate) fn is_filled(&self, list: usize) -> bool {

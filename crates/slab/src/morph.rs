@@ -1,261 +1,255 @@
 //! Entries of slabs that hold objects of two sizes.
 //!
-//! **What.** A slab with few live objects may change its size class, and two neighbours may merge
-//! into one slab. New places fill the gaps between live old objects. Until the last old object is
-//! freed, a [`Morphs`] entry lists the live old objects and the new places.
+//! **What.** Slabs with few live objects may become slabs of any other size: several neighbours
+//! one, or one several. New places fill the gaps between live old objects. Until the last old
+//! object is freed, a [`Morph`] for each page lists the live old objects and the new places.
 //! **From.** NVAlloc §5.2 keeps new places on the new size's grid. Ours begin anywhere in a gap:
 //! twice the room where half of the old objects live. In return the slab must *settle* after the
 //! last old object: a freed place off the grid is closed, places on the grid open instead, and the
 //! last one makes the slab ordinary.
-//! **Units.** Bytes from the slab's start. Old places are numbered; those of a second part start at
-//! [`HALF`]. A new place is one bit for the 512th part of the slab in which it begins: at the grid
-//! place there, if any, or else at the part.
+//! **Units.** Bytes from the slab's start. In a page's entry a bit stands for 16 bytes.
 //! ```text
 //! old objects |  a  |     |     |  b  |     |     |     |     |     a and b live
 //! new places        |       |         |       |       |       |     fill each gap
 //! ```
-//! **Threads.** Under its lock, taken after the slab's cache lock. **Cost.** 144 bytes per entry; a
-//! lookup is a few divisions and a search in eight words.
+//! An old object may lie across the border of two new slabs: each counts it as live, the second as
+//! its *head*.
+//! **Threads.** Written under its lock, taken after the slab's cache lock. Where new places begin
+//! may be read without a lock: for a live object of either size the answer stays.
+//! **Cost.** 160 bytes for each page. To know a new object takes a load and a shift.
 //! **Unsafe.** Declares that zeros are a valid entry.
 
-use crate::geometry::Geometry;
 use crate::record::{Records, SlabRecord};
-use craton_base::{PAGE_SIZE, PageId, PageRange, Pages, Table, Zeroed};
+// Not the models' kind: the lock orders all but the starts of live objects, which stay.
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use craton_base::{PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Table, Zeroed};
 
-/// Most objects of a morphing slab, or of two that merge.
-pub(crate) const MAX_OLD: usize = 256;
-/// Most objects of one of two slabs, and the second one's first place.
-const HALF: usize = MAX_OLD / 2;
-/// Parts of a slab in each of which a new place may begin.
-pub(crate) const STARTS: usize = 512;
+/// Bytes for which a bit stands.
+const UNIT: u32 = 16;
+/// Bits for a page.
+const UNITS: u32 = PAGE_SIZE as u32 / UNIT;
+const WORDS: usize = UNITS as usize / 64;
 
-#[derive(Clone, Copy, Debug)]
-struct Bits<const WORDS: usize>([u64; WORDS]);
+type Bits = [AtomicU64; WORDS];
 
-impl<const WORDS: usize> Bits<WORDS> {
-    const NONE: Self = Self([0; WORDS]);
-
-    fn has(&self, bit: usize) -> bool {
-        bit < WORDS * 64 && self.0[bit / 64] >> (bit % 64) & 1 == 1
-    }
-
-    fn set(&mut self, bit: usize) {
-        self.0[bit / 64] |= 1 << (bit % 64);
-    }
-
-    fn clear(&mut self, bit: usize) {
-        self.0[bit / 64] &= !(1 << (bit % 64));
-    }
-
-    fn next(&self, bit: usize) -> Option<usize> {
-        let mut word = bit / 64;
-        let mut seen = self.0.get(word)? & (u64::MAX << (bit % 64));
-        while seen == 0 {
-            word += 1;
-            seen = *self.0.get(word)?;
-        }
-        Some(word * 64 + seen.trailing_zeros() as usize)
-    }
-
-    fn last_below(&self, bit: usize) -> Option<usize> {
-        let bit = bit.checked_sub(1)?;
-        let mut word = bit / 64;
-        let mut seen = self.0[word] & (u64::MAX >> (63 - bit % 64));
-        while seen == 0 {
-            word = word.checked_sub(1)?;
-            seen = self.0[word];
-        }
-        Some(word * 64 + 63 - seen.leading_zeros() as usize)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        let mut from = 0;
-        core::iter::from_fn(move || {
-            let bit = self.next(from)?;
-            from = bit + 1;
-            Some(bit)
-        })
-    }
-}
-
-/// A former slab: the whole of a slab of two sizes, or half.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    old: u32,
-    places: u16,
-    /// The front end's name for that size.
-    from: u8,
-}
-
-/// A slab of two sizes.
-#[derive(Clone, Copy, Debug)]
+/// A page of a slab of two sizes.
+#[derive(Debug)]
+#[repr(C)]
 pub struct Morph {
-    /// A bit for each old place, set while its object is out.
-    live: Bits<{ MAX_OLD / 64 }>,
-    /// A bit for each part of the slab in which a new place begins.
-    starts: Bits<{ STARTS / 64 }>,
-    /// The former slabs; a missing second one has no places.
-    parts: [Part; 2],
-    slab: PageId,
-    next: u32,
+    /// New places that begin here.
+    starts: Bits,
+    /// Old objects that begin here and are out.
+    live: Bits,
+    /// First page of the slab; of a free entry, the next free one.
+    slab: AtomicU32,
     /// Size of new objects; 0 in a free entry.
-    pub(crate) new: u32,
-    bytes: u32,
-    part_bytes: u32,
-    pub(crate) count: u16,
-    off_grid: u16,
-    /// The front end's name for the new size.
-    to: u8,
+    new: AtomicU32,
+    /// Size of old objects; 0 if the page was free.
+    old: AtomicU32,
+    /// First page of the old slab.
+    origin: AtomicU32,
+    /// Of a slab's first page: bytes at its start that belong to an object of the slab before.
+    head: AtomicU32,
+    /// Places of the old slab.
+    places: AtomicU16,
+    /// Of a slab's first page: its old objects that are out, with the head.
+    count: AtomicU16,
+    /// Of a slab's first page: places off the grid.
+    off_grid: AtomicU16,
+    /// The front end's names of the old and the new size.
+    from: AtomicU8,
+    to: AtomicU8,
+    /// The slab's pages.
+    pages: AtomicU8,
 }
 
-// SAFETY: numbers only.
+// SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for Morph {}
 
+const _: () = assert!(size_of::<Morph>() == 160);
+
+/// What a page held before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Old {
+    pub(crate) object: u32,
+    pub(crate) places: u16,
+    pub(crate) origin: PageId,
+    pub(crate) from: u8,
+}
+
+impl Old {
+    pub(crate) const NONE: Self = Self { object: 0, places: 0, origin: PageId(0), from: 0 };
+}
+
 impl Morph {
-    /// One slab of `old`, or two of half the length, to become one of `new`; nothing lives yet.
-    pub(crate) fn new(slab: PageId, old: [(Geometry, u8); 2], new: (Geometry, u8)) -> Self {
-        let (bytes, part_bytes) = (new.0.pages.bytes().0 as u32, old[0].0.pages.bytes().0 as u32);
-        let part = |(g, from): (Geometry, u8)| Part { old: g.object, places: g.capacity, from };
-        let mut parts = old.map(part);
-        if part_bytes == bytes {
-            parts[1].places = 0;
+    fn begin(&self, slab: PageRange, new: u32, to: u8, old: Old) {
+        for bits in [&self.starts, &self.live] {
+            bits.iter().for_each(|word| word.store(0, Relaxed));
         }
-        Self {
-            live: Bits::NONE,
-            starts: Bits::NONE,
-            parts,
-            slab,
-            next: 0,
-            new: new.0.object,
-            bytes,
-            part_bytes,
-            count: 0,
-            off_grid: 0,
-            to: new.1,
-        }
+        self.slab.store(slab.first.0, Relaxed);
+        self.pages.store(slab.len.0 as u8, Relaxed);
+        self.old.store(old.object, Relaxed);
+        self.origin.store(old.origin.0, Relaxed);
+        self.head.store(0, Relaxed);
+        self.places.store(old.places, Relaxed);
+        self.count.store(0, Relaxed);
+        self.off_grid.store(0, Relaxed);
+        self.from.store(old.from, Relaxed);
+        self.to.store(to, Relaxed);
+        self.new.store(new, Relaxed);
     }
 
-    pub(crate) fn fits(old: Geometry, new: Geometry) -> bool {
-        let most = if old.pages == new.pages { MAX_OLD } else { HALF };
-        !old.is_single()
-            && !new.is_single()
-            && new.pages.0.is_power_of_two()
-            && (usize::from(old.capacity) < most || usize::from(old.capacity) == most && old.tail_waste() == 0)
-            && new.object as usize >= new.pages.bytes().0 / STARTS
-            && SlabRecord::can_morph_to(new.object)
+    /// Whether a new place begins at a byte of the region, on this page.
+    #[inline(always)]
+    fn starts_at(&self, offset: usize) -> bool {
+        let unit = offset % PAGE_SIZE / UNIT as usize;
+        offset.is_multiple_of(UNIT as usize) && self.starts[unit / 64].load(Relaxed) & 1 << (unit % 64) != 0
+    }
+}
+
+/// Changes a number by a signed difference.
+fn change(number: &AtomicU16, by: i16) {
+    number.store(number.load(Relaxed).wrapping_add_signed(by), Relaxed);
+}
+
+/// Which bits of an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Starts,
+    Live,
+}
+
+/// A slab of two sizes, by the entries of its pages.
+pub(crate) struct Mixed<'a, R> {
+    entries: &'a Table<Morph>,
+    records: &'a R,
+    /// The first page's.
+    head: &'a Morph,
+    pub(crate) first: PageId,
+    pub(crate) new: u32,
+    pub(crate) bytes: u32,
+}
+
+impl<R: Records> Mixed<'_, R> {
+    fn page(&self, page: u32) -> &Morph {
+        if page == 0 {
+            return self.head;
+        }
+        &self.entries[self.records.of(PageId(self.first.0 + page)).morph_entry() as usize]
+    }
+
+    fn word(&self, of: Of, unit: u32) -> &AtomicU64 {
+        let page = self.page(unit / UNITS);
+        let bits = if of == Of::Starts { &page.starts } else { &page.live };
+        &bits[(unit % UNITS / 64) as usize]
+    }
+
+    fn has(&self, of: Of, unit: u32) -> bool {
+        self.word(of, unit).load(Relaxed) >> (unit % 64) & 1 == 1
+    }
+
+    fn flip(&self, of: Of, unit: u32) {
+        let word = self.word(of, unit);
+        word.store(word.load(Relaxed) ^ 1 << (unit % 64), Relaxed);
+    }
+
+    /// The first of them that begins at or behind a multiple of a unit.
+    fn next(&self, of: Of, bytes: u32) -> Option<u32> {
+        let mut unit = bytes / UNIT;
+        while unit < self.bytes / UNIT {
+            let seen = self.word(of, unit).load(Relaxed) & (u64::MAX << (unit % 64));
+            if seen != 0 {
+                return Some(((unit & !63) + seen.trailing_zeros()) * UNIT);
+            }
+            unit = (unit & !63) + 64;
+        }
+        None
+    }
+
+    /// The last of them that begins before a byte.
+    fn last_before(&self, of: Of, bytes: u32) -> Option<u32> {
+        let mut end = bytes.div_ceil(UNIT);
+        while end > 0 {
+            let unit = (end - 1) & !63;
+            let seen = self.word(of, unit).load(Relaxed) & (u64::MAX >> (63 - (end - 1) % 64));
+            if seen != 0 {
+                return Some((unit + 63 - seen.leading_zeros()) * UNIT);
+            }
+            end = unit;
+        }
+        None
+    }
+
+    fn iter(&self, of: Of) -> impl Iterator<Item = u32> {
+        core::iter::successors(self.next(of, 0), move |at| self.next(of, at + UNIT))
+    }
+
+    /// Where the old object that begins at a byte ends, even behind the slab.
+    pub(crate) fn old_end(&self, bytes: u32) -> u32 {
+        bytes + self.page(bytes >> PAGE_SHIFT).old.load(Relaxed)
     }
 
     pub(crate) fn range(&self) -> PageRange {
-        PageRange::new(self.slab, Pages((self.bytes as usize / PAGE_SIZE) as u32))
+        PageRange::new(self.first, Pages(self.bytes >> PAGE_SHIFT))
     }
 
-    /// The slab's pages; the record of each names the entry.
-    pub(crate) fn pages(&self) -> impl Iterator<Item = PageId> {
-        let PageRange { first, len } = self.range();
-        (0..len.0).map(move |page| PageId(first.0 + page))
+    /// Old objects that are out, with the head.
+    pub(crate) fn count(&self) -> u16 {
+        self.head.count.load(Relaxed)
     }
 
-    /// The old place around `bytes` (even past the last): its number, the offset in it, its name.
-    fn old_at(&self, bytes: u32) -> (usize, u32, u8) {
-        let part = bytes / self.part_bytes;
-        let (Part { old, from, .. }, bytes) = (self.parts[part as usize], bytes % self.part_bytes);
-        (part as usize * HALF + (bytes / old) as usize, bytes % old, from)
+    /// Bytes at the start that belong to an object of the slab before.
+    pub(crate) fn head(&self) -> u32 {
+        self.head.head.load(Relaxed)
     }
 
-    fn old_bytes(&self, place: usize) -> (u32, u32) {
-        let part = if self.bytes == self.part_bytes { 0 } else { place / HALF };
-        let old = self.parts[part].old;
-        let start = part as u32 * self.part_bytes + (place - part * HALF) as u32 * old;
-        (start, start + old)
+    /// Records, or with 0 removes, what an object of the slab before covers.
+    pub(crate) fn set_head(&self, bytes: u32) {
+        self.head.head.store(bytes, Relaxed);
+        change(&self.head.count, if bytes > 0 { 1 } else { -1 });
     }
 
-    fn is_place(&self, place: usize) -> bool {
-        let part = if self.bytes == self.part_bytes { 0 } else { place / HALF };
-        part < 2 && place - part * HALF < self.parts[part].places.into()
+    /// Marks the old object that begins at a byte live, or not any more.
+    pub(crate) fn flip_live(&self, bytes: u32, by: i16) {
+        self.flip(Of::Live, bytes / UNIT);
+        change(&self.head.count, by);
     }
 
-    /// Marks the old object that begins at `bytes` live; returns whether it was not.
-    pub(crate) fn set(&mut self, bytes: usize) -> bool {
-        let (place, offset, _) = self.old_at(bytes as u32);
-        let news = offset == 0 && self.is_place(place) && !self.live.has(place);
-        if news {
-            self.live.set(place);
-            self.count += 1;
-        }
-        news
+    /// Whether a live old object begins at a byte of the slab.
+    pub(crate) fn is_live(&self, bytes: u32) -> bool {
+        bytes < self.bytes && bytes.is_multiple_of(UNIT) && self.has(Of::Live, bytes / UNIT)
     }
 
-    /// Marks the old object that begins at `bytes` free; returns its size if it was live.
-    pub(crate) fn clear(&mut self, bytes: usize) -> Option<u32> {
-        if bytes >= self.bytes as usize {
-            return None;
-        }
-        let (place, offset, _) = self.old_at(bytes as u32);
-        if offset != 0 || !self.live.has(place) {
-            return None;
-        }
-        self.live.clear(place);
-        self.count -= 1;
-        let (start, end) = self.old_bytes(place);
-        Some(end - start)
-    }
-
-    /// Live old objects, counted anew, and their bytes.
-    pub(crate) fn count_live(&self) -> (usize, u64) {
-        self.live.iter().fold((0, 0), |(n, sum), place| {
-            let (start, end) = self.old_bytes(place);
-            (n + 1, sum + u64::from(end - start))
+    /// Marks the old object that begins at a byte free; returns where it ends if it was live.
+    pub(crate) fn clear(&self, bytes: u32) -> Option<u32> {
+        self.is_live(bytes).then(|| {
+            self.flip_live(bytes, -1);
+            self.old_end(bytes)
         })
     }
 
-    /// Bytes of a part in which one new place may begin, a power of two.
-    fn unit(&self) -> u32 {
-        self.bytes / STARTS as u32
+    /// Live old objects that begin here, counted anew, and their bytes.
+    pub(crate) fn count_live(&self) -> (usize, u64) {
+        self.iter(Of::Live).fold((0, 0), |(n, sum), at| (n + 1, sum + u64::from(self.old_end(at) - at)))
     }
 
-    fn unit_of(&self, bytes: u32) -> u32 {
-        bytes >> self.unit().trailing_zeros()
+    pub(crate) fn starts_at(&self, bytes: u32) -> bool {
+        bytes < self.bytes && bytes.is_multiple_of(UNIT) && self.has(Of::Starts, bytes / UNIT)
     }
 
-    fn start_of(&self, bit: usize) -> u32 {
-        let start = bit as u32 * self.unit();
-        let grid = start.next_multiple_of(self.new);
-        if grid < start + self.unit() { grid } else { start }
-    }
-
-    /// The first allowed start from `bytes` on: on the grid, or aligned.
-    fn allowed_from(&self, bytes: u32) -> u32 {
-        let step = (1 << self.new.trailing_zeros()).max(self.unit());
-        let (mut free, grid) = (bytes.next_multiple_of(step), bytes.next_multiple_of(self.new));
-        // Each part records one start, and the grid comes first.
-        while free < grid && self.start_of(self.unit_of(free) as usize) != free {
-            free += step;
-        }
-        free.min(grid)
-    }
-
-    #[inline]
-    pub(crate) fn starts_at(&self, bytes: usize) -> bool {
-        let bit = self.unit_of(bytes as u32) as usize;
-        self.starts.has(bit) && self.start_of(bit) as usize == bytes
-    }
-
-    pub(crate) fn starts(&self) -> impl Iterator<Item = usize> {
-        self.starts.iter().map(|bit| self.start_of(bit) as usize)
+    pub(crate) fn starts(&self) -> impl Iterator<Item = u32> {
+        self.iter(Of::Starts)
     }
 
     /// Whether a new place overlaps another, a live old object, or the slab's end.
     pub(crate) fn has_overlap(&self) -> bool {
-        let mut end = 0;
+        let mut end = self.head();
         let news = self.starts().any(|start| {
-            let overlaps = start < core::mem::replace(&mut end, start + self.new as usize);
-            overlaps || end > self.bytes as usize
+            let overlaps = start < core::mem::replace(&mut end, start + self.new);
+            overlaps || end > self.bytes
         });
-        let under = |place| {
-            let (start, end) = self.old_bytes(place);
-            self.starts().any(|new| new < end as usize && new + self.new as usize > start as usize)
-        };
-        news || self.live.iter().any(under)
+        let under = |start: u32| self.starts().any(|new| new < self.old_end(start) && new + self.new > start);
+        news || self.iter(Of::Live).any(under)
     }
 
     fn is_on_grid(&self, bytes: u32) -> bool {
@@ -263,100 +257,136 @@ impl Morph {
     }
 
     pub(crate) fn is_count_right(&self) -> bool {
-        self.starts().filter(|start| !self.is_on_grid(*start as u32)).count() == self.off_grid.into()
+        let off_grid = self.starts().filter(|start| !self.is_on_grid(*start)).count();
+        off_grid == usize::from(self.head.off_grid.load(Relaxed))
     }
 
     pub(crate) fn is_regular(&self) -> bool {
-        (self.count, self.off_grid) == (0, 0)
+        (self.count(), self.head.off_grid.load(Relaxed)) == (0, 0)
     }
 
     /// The start of the new place around a byte.
     fn new_around(&self, bytes: u32) -> Option<u32> {
-        let mut bit = self.unit_of(bytes) as usize + 1;
-        // The place of the byte's part may begin after the byte.
-        loop {
-            bit = self.starts.last_below(bit)?;
-            let start = self.start_of(bit);
-            if start <= bytes {
-                return (bytes - start < self.new).then_some(start);
-            }
-        }
+        self.last_before(Of::Starts, bytes + 1).filter(|start| bytes - start < self.new)
     }
 
     /// The free bytes around the empty `from..to`.
     fn gap(&self, from: u32, to: u32) -> (u32, u32) {
-        // No place is shorter than a unit: one that ends before `from` begins in an earlier unit.
-        let before = self.starts.last_below(self.unit_of(from) as usize).map(|bit| self.start_of(bit));
-        let behind = self.starts.next(self.unit_of(to) as usize).map(|bit| self.start_of(bit));
-        let old_before = self.live.last_below(self.old_at(from).0).map(|place| self.old_bytes(place).1);
-        let old_behind = (to < self.bytes).then(|| self.live.next(self.old_at(to).0)).flatten();
-        let old_behind = old_behind.map(|place| self.old_bytes(place).0);
-        let start = before.map_or(0, |start| start + self.new).max(old_before.unwrap_or(0));
-        (start, behind.unwrap_or(self.bytes).min(old_behind.unwrap_or(self.bytes)))
+        let before = self.last_before(Of::Starts, from).map_or(0, |start| start + self.new);
+        let old_before = self.last_before(Of::Live, from).map_or(0, |start| self.old_end(start));
+        let behind = self.next(Of::Starts, to).unwrap_or(self.bytes);
+        let old_behind = self.next(Of::Live, to).unwrap_or(self.bytes);
+        (before.max(old_before).max(self.head()), behind.min(old_behind))
     }
 
-    /// Cuts new places from a gap, on the grid if about as many fit; `each` gets them.
-    fn fill(&mut self, (from, to): (u32, u32), mut each: impl FnMut(usize)) {
-        let new = self.new;
-        let grid = from.next_multiple_of(new);
-        let on_grid = to.saturating_sub(grid) / new;
-        let packed = {
-            let next = |at: u32| Some(self.allowed_from(at + new));
-            let places = core::iter::successors(Some(self.allowed_from(from)), |at| next(*at));
-            places.take_while(|at| at + new <= to).count() as u32
-        };
+    /// Cuts new places from a gap, on the grid if as many fit; `each` gets them.
+    fn fill(&self, (from, to): (u32, u32), mut each: impl FnMut(u32)) {
+        let fit = |at: u32| to.saturating_sub(at) / self.new;
+        let (grid, packed) = (from.next_multiple_of(self.new), from.next_multiple_of(1 << self.new.trailing_zeros()));
         // Places on the grid stay when the old objects are gone.
-        let is_near = on_grid >= packed;
-        let mut at = if is_near { grid } else { self.allowed_from(from) };
-        while at + new <= to {
+        let first = if fit(grid) >= fit(packed) { grid } else { packed };
+        for place in 0..fit(first) {
+            let at = first + place * self.new;
             self.open(at);
-            each(at as usize);
-            at = if is_near { at + new } else { self.allowed_from(at + new) };
+            each(at);
         }
     }
 
     /// Cuts new places wherever no old object lives; returns how many.
-    pub(crate) fn cut_gaps(&mut self) -> usize {
-        let (mut from, mut cut) = (0, 0);
-        let mut place = self.live.next(0);
+    pub(crate) fn cut_gaps(&self) -> usize {
+        let (mut from, mut cut) = (self.head().min(self.bytes), 0);
         loop {
-            let (start, end) = place.map_or((self.bytes, self.bytes), |place| self.old_bytes(place));
-            self.fill((from, start), |_| cut += 1);
-            let Some(last) = place else { return cut };
-            (from, place) = (end, self.live.next(last + 1));
+            let next = self.next(Of::Live, from);
+            self.fill((from, next.unwrap_or(self.bytes)), |_| cut += 1);
+            let Some(old) = next else { return cut };
+            from = self.old_end(old).min(self.bytes);
         }
     }
 
-    /// Cuts new places around a freed old object; `each` gets them.
-    pub(crate) fn cut_around(&mut self, bytes: usize, len: u32, each: impl FnMut(usize)) {
-        self.fill(self.gap(bytes as u32, bytes as u32 + len), each);
+    /// Cuts new places around the bytes of a freed old object; `each` gets them.
+    pub(crate) fn cut_around(&self, from: u32, to: u32, each: impl FnMut(u32)) {
+        self.fill(self.gap(from, to.min(self.bytes)), each);
     }
 
-    fn open(&mut self, bytes: u32) {
-        self.starts.set(self.unit_of(bytes) as usize);
-        self.off_grid += u16::from(!self.is_on_grid(bytes));
+    fn open(&self, bytes: u32) {
+        self.flip(Of::Starts, bytes / UNIT);
+        change(&self.head.off_grid, i16::from(!self.is_on_grid(bytes)));
     }
 
     /// Removes a free place.
-    pub(crate) fn close(&mut self, bytes: usize) {
-        self.starts.clear(self.unit_of(bytes as u32) as usize);
-        self.off_grid -= u16::from(!self.is_on_grid(bytes as u32));
+    pub(crate) fn close(&self, bytes: u32) {
+        self.flip(Of::Starts, bytes / UNIT);
+        change(&self.head.off_grid, -i16::from(!self.is_on_grid(bytes)));
     }
 
     /// Cuts the grid places in `from..to` that overlap no other place; no old object lives.
-    pub(crate) fn cut_grid(&mut self, from: usize, to: usize, mut each: impl FnMut(usize)) {
-        let new = self.new as usize;
-        for at in (from / new * new..to.min(self.grid_bytes())).step_by(new) {
-            // Places are of one size: an overlapping one contains an end of it.
-            if [at, at + new - 1].iter().all(|end| self.new_around(*end as u32).is_none()) {
-                self.open(at as u32);
+    pub(crate) fn cut_grid(&self, from: u32, to: u32, mut each: impl FnMut(u32)) {
+        let grid = from / self.new * self.new;
+        let mut end = self.last_before(Of::Starts, grid).map_or(0, |start| start + self.new);
+        let mut next = self.next(Of::Starts, grid);
+        for at in (grid..to.min(self.grid_bytes())).step_by(self.new as usize) {
+            while let Some(start) = next.filter(|start| *start < at + self.new) {
+                (end, next) = (start + self.new, self.next(Of::Starts, start + UNIT));
+            }
+            // Places do not overlap: only the last one that begins before its end may overlap it.
+            if end <= at {
+                self.open(at);
                 each(at);
             }
         }
     }
 
-    pub(crate) fn grid_bytes(&self) -> usize {
-        (self.bytes / self.new * self.new) as usize
+    pub(crate) fn grid_bytes(&self) -> u32 {
+        self.bytes / self.new * self.new
+    }
+
+    /// The old object across the slab's start: its name, its size, and its bytes before the slab.
+    pub(crate) fn across(&self) -> Option<(u8, u32, u32)> {
+        let mut before = 0;
+        for page in (0..self.first.0).rev() {
+            let entry = self.records.of(PageId(page)).morph_entry();
+            if entry == 0 {
+                return None;
+            }
+            let entry = &self.entries[entry as usize];
+            let last = entry.live.iter().enumerate().rev().find(|(_, word)| word.load(Relaxed) != 0);
+            let Some((word, bits)) = last else {
+                before += PAGE_SIZE as u32;
+                continue;
+            };
+            let unit = word as u32 * 64 + 63 - bits.load(Relaxed).leading_zeros();
+            return Some((entry.from.load(Relaxed), entry.old.load(Relaxed), before + (UNITS - unit) * UNIT));
+        }
+        None
+    }
+
+    /// What lies at a byte of the slab.
+    fn look(&self, bytes: u32) -> Place {
+        let offset = |start: u32| (bytes - start) as usize;
+        if bytes < self.head()
+            && let Some((class, _, before)) = self.across()
+        {
+            return Place::Old { class, offset: (before + bytes) as usize };
+        }
+        if let Some(start) = self.last_before(Of::Live, bytes + 1)
+            && bytes < self.old_end(start)
+        {
+            let class = self.page(start >> PAGE_SHIFT).from.load(Relaxed);
+            return Place::Old { class, offset: offset(start) };
+        }
+        let (new, to) = (self.new_around(bytes), self.head.to.load(Relaxed));
+        if new == Some(bytes) {
+            return Place::New { class: to, offset: 0, was_old: None };
+        }
+        let page = self.page(bytes >> PAGE_SHIFT);
+        let (old, origin) = (page.old.load(Relaxed) as usize, PageId(page.origin.load(Relaxed)));
+        let is_start = |at: usize| at.is_multiple_of(old) && at / old < page.places.load(Relaxed).into();
+        let was_old = old > 0 && is_start(self.first.offset().0 + bytes as usize - origin.offset().0);
+        let was_old = was_old.then(|| page.from.load(Relaxed));
+        match new {
+            Some(start) => Place::New { class: to, offset: offset(start), was_old },
+            None => Place::Nothing { was_old },
+        }
     }
 }
 
@@ -393,19 +423,24 @@ pub struct Morphs {
     begun: u32,
     /// First free entry that was used before, or 0.
     free: u32,
+    /// Entries in use.
+    used: u32,
     /// Slabs of two sizes, now.
     slabs: u32,
     /// Bytes of old objects that are out.
-    old_bytes: u64,
+    pub(crate) old_bytes: u64,
 }
 
 impl Morphs {
+    /// Most entries.
+    pub const MOST: usize = SlabRecord::MORPHS;
+
     /// Without room for any; all zeros.
-    pub const EMPTY: Self = Self { entries: Table::EMPTY, begun: 0, free: 0, slabs: 0, old_bytes: 0 };
+    pub const EMPTY: Self = Self { entries: Table::EMPTY, begun: 0, free: 0, used: 0, slabs: 0, old_bytes: 0 };
 
     /// With a table of entries, of which one stays empty.
     pub fn new(entries: Table<Morph>) -> Self {
-        Self { entries, begun: 1, free: 0, slabs: 0, old_bytes: 0 }
+        Self { entries, begun: 1, free: 0, used: 0, slabs: 0, old_bytes: 0 }
     }
 
     /// Whether there is no table yet.
@@ -423,96 +458,107 @@ impl Morphs {
         self.old_bytes
     }
 
-    pub(crate) fn has_room(&self) -> bool {
-        self.free != 0 || (self.begun as usize) < self.entries.len().min(SlabRecord::MORPHS)
+    /// Whether slabs of so many pages may become ones of two sizes.
+    pub(crate) fn has_room(&self, pages: Pages) -> bool {
+        ((self.used + pages.0) as usize) < self.entries.len().min(SlabRecord::MORPHS)
     }
 
-    pub(crate) fn live_entries(&self) -> impl Iterator<Item = (u32, &Morph)> {
-        (1..self.begun).map(|at| (at, &self.entries[at as usize])).filter(|(_, entry)| entry.new != 0)
+    /// Each slab's first page.
+    pub(crate) fn firsts(&self, records: &impl Records) -> impl Iterator<Item = PageId> {
+        let all = (1..self.begun).map(|at| (at, &self.entries[at as usize]));
+        let used = all.filter(|(_, entry)| entry.new.load(Relaxed) != 0);
+        let firsts = used.map(|(at, entry)| (at, PageId(entry.slab.load(Relaxed))));
+        firsts.filter(|(at, first)| records.of(*first).morph_entry() == *at).map(|(_, first)| first)
     }
 
-    /// Stores an entry; there is room.
-    pub(crate) fn insert(&mut self, entry: Morph) -> u32 {
+    /// Gives a page of a new slab an entry; there is room.
+    pub(crate) fn add_page(
+        &mut self,
+        page: PageId,
+        slab: PageRange,
+        (new, to): (u32, u8),
+        old: Old,
+        records: &impl Records,
+    ) {
         let at = if self.free != 0 { self.free } else { self.begun };
+        let entry = &self.entries[at as usize];
         if at == self.begun {
             self.begun += 1;
         } else {
-            self.free = self.entries[at as usize].next;
+            self.free = entry.slab.load(Relaxed);
         }
-        self.slabs += 1;
-        self.old_bytes += entry.count_live().1;
-        self.entries[at as usize] = entry;
-        at
+        self.used += 1;
+        self.slabs += u32::from(page == slab.first);
+        entry.begin(slab, new, to, old);
+        records.of(page).set_morph(at, new);
     }
 
-    /// Removes the entry of a slab without live old objects: its records become ordinary.
-    pub(crate) fn remove(&mut self, record: &SlabRecord, records: &impl Records) {
-        let at = record.morph_entry();
-        let entry = &mut self.entries[at as usize];
-        debug_assert_eq!(entry.count, 0, "old objects live");
-        entry.pages().for_each(|page| records.of(page).settle());
-        (entry.new, entry.next) = (0, self.free);
-        self.free = at;
+    /// Removes the entries of a slab without live old objects: its records become ordinary.
+    pub(crate) fn remove(&mut self, range: PageRange, records: &impl Records) {
+        for page in range.first.0..range.first.0 + range.len.0 {
+            let record = records.of(PageId(page));
+            let at = record.morph_entry();
+            let entry = &self.entries[at as usize];
+            entry.new.store(0, Relaxed);
+            entry.slab.store(self.free, Relaxed);
+            record.settle();
+            self.free = at;
+            self.used -= 1;
+        }
         self.slabs -= 1;
     }
 
     #[inline]
-    pub(crate) fn of(&self, record: &SlabRecord) -> Option<&Morph> {
+    fn entry(&self, record: &SlabRecord) -> Option<&Morph> {
         let at = record.morph_entry();
         (at != 0 && at < self.begun).then(|| &self.entries[at as usize])
     }
 
-    pub(crate) fn of_mut(&mut self, record: &SlabRecord) -> Option<&mut Morph> {
-        let at = record.morph_entry();
-        (at != 0 && at < self.begun).then(|| &mut self.entries[at as usize])
-    }
-
-    /// Frees the old object at `bytes` and returns its size; `None` if it was not out.
-    pub(crate) fn take_old(&mut self, record: &SlabRecord, bytes: usize) -> Option<(&mut Morph, u32)> {
-        let at = record.morph_entry();
-        if at == 0 || at >= self.begun {
-            return None;
-        }
-        let entry = &mut self.entries[at as usize];
-        let len = entry.clear(bytes)?;
-        self.old_bytes -= u64::from(len);
-        Some((entry, len))
+    /// The slab of two sizes that begins at a page.
+    pub(crate) fn slab<'a, R: Records>(&'a self, first: PageId, records: &'a R) -> Mixed<'a, R> {
+        let head = &self.entries[records.of(first).morph_entry() as usize];
+        let (new, bytes) = (head.new.load(Relaxed), u32::from(head.pages.load(Relaxed)) << PAGE_SHIFT);
+        Mixed { entries: &self.entries, records, head, first, new, bytes }
     }
 
     /// The name of the size that a slab's new objects have; `None` if it is no slab of two sizes.
     pub fn class_of(&self, record: &SlabRecord) -> Option<u8> {
-        self.of(record).map(|entry| entry.to)
+        self.entry(record).map(|entry| entry.to.load(Relaxed))
     }
 
     /// The slab of two sizes around the page of a record; `None` if there is none.
     pub fn range_of(&self, record: &SlabRecord) -> Option<PageRange> {
-        self.of(record).map(Morph::range)
+        let range = |entry: &Morph| (PageId(entry.slab.load(Relaxed)), Pages(entry.pages.load(Relaxed).into()));
+        self.entry(record).map(range).map(|(first, pages)| PageRange::new(first, pages))
     }
 
-    /// The name of the size of the new place that begins there in the region, by any page's record.
-    #[inline]
-    pub fn new_at(&self, record: &SlabRecord, offset: usize) -> Option<u8> {
-        self.of(record).filter(|e| e.starts_at(offset - e.slab.offset().0)).map(|entry| entry.to)
+    /// What lies at a byte of the region; `None` if on no slab of two sizes.
+    pub fn look(&self, offset: usize, records: &impl Records) -> Option<Place> {
+        let first = self.range_of(records.of(PageId((offset >> PAGE_SHIFT) as u32)))?.first;
+        Some(self.slab(first, records).look((offset - first.offset().0) as u32))
     }
 
-    /// The place `bytes` behind a slab's start; `None` if it is not of two sizes, or shorter.
-    pub fn look(&self, record: &SlabRecord, bytes: usize) -> Option<Place> {
-        let entry = self.of(record)?;
-        // 32 bits: a 64-bit division takes twice as long.
-        let bytes = u32::try_from(bytes).ok().filter(|bytes| *bytes < entry.bytes)?;
-        let (place, offset, from) = entry.old_at(bytes);
-        if entry.live.has(place) {
-            return Some(Place::Old { class: from, offset: offset as usize });
-        }
-        let new = entry.new_around(bytes);
-        if new == Some(bytes) {
-            return Some(Place::New { class: entry.to, offset: 0, was_old: None });
-        }
-        let was_old = (offset == 0 && entry.is_place(place)).then_some(from);
-        Some(match new {
-            Some(start) => Place::New { class: entry.to, offset: (bytes - start) as usize, was_old },
-            None => Place::Nothing { was_old },
-        })
+    /// The entries, for [`Starts`].
+    pub fn starts(&self) -> Starts {
+        Starts(&raw const self.entries[0])
+    }
+}
+
+/// Where new places begin, for readers without the lock.
+#[derive(Clone, Copy)]
+pub struct Starts(pub *const Morph);
+
+impl Starts {
+    /// The size, in units of 16 bytes, of the new place that begins at a byte of the region, by its
+    /// page's record. Right for live objects; others may get either answer.
+    /// # Safety
+    /// These are [`Morphs::MOST`] entries, or all that the region's records ever name.
+    #[inline(always)]
+    pub unsafe fn new_at(self, record: &SlabRecord, offset: usize) -> Option<usize> {
+        let (at, units) = record.entry_and_units();
+        // SAFETY: by the contract the entry exists, and all its fields are atomic. Of the first one,
+        // which other slabs name, no bit is set.
+        unsafe { &*self.0.add(at) }.starts_at(offset).then_some(units)
     }
 }
 

@@ -5,10 +5,11 @@
 //! first free (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2)
 //! · last free (2) · front end's byte (1) · alone (1)
 //! ```
-//! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (20
-//! bits) and the new size / 16 (11 bits); with the highest bit set, a tag of the front end.
-//! `alone`: no old object of a slab of two sizes is out any more. `last free` is its distance from
-//! the slab's start / 16, without meaning when the list is empty.
+//! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (18
+//! bits) and the new size / 16 (13 bits); with the highest bit set, a tag of the front end.
+//! `alone`: no old object of a slab of two sizes is out any more; of an ordinary slab, the smallest
+//! size, by its name, that found no room on it since an object was freed, or 0. `last free` is its
+//! distance from the slab's start / 16, without meaning when the list is empty.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain};
@@ -100,10 +101,10 @@ const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
 
 /// The unit of sizes and distances.
 const UNIT: usize = 16;
-const ENTRY_BITS: u32 = 20;
-const SIZE_BITS: u32 = 11;
+const ENTRY_BITS: u32 = 18;
+const SIZE_BITS: u32 = 13;
 /// Marks a `morph` as the front end's tag.
-const TAG: u32 = 1 << (ENTRY_BITS + SIZE_BITS);
+const TAG: u32 = 1 << 31;
 
 /// The entry of a slab of two sizes; 0 for others.
 #[inline]
@@ -167,12 +168,13 @@ impl SlabRecord {
     }
 
     pub(crate) fn begin(&self) {
+        self.refuse(0);
         self.set_free(0);
         self.set_used(0);
         self.set_carved(0);
     }
 
-    /// Most slabs of two sizes.
+    /// Most pages of slabs of two sizes.
     pub(crate) const MORPHS: usize = 1 << ENTRY_BITS;
 
     pub(crate) const fn can_morph_to(object: u32) -> bool {
@@ -192,6 +194,14 @@ impl SlabRecord {
     #[inline]
     pub(crate) fn morph_entry(&self) -> u32 {
         entry_of(self.morph.load(Ordering::Relaxed))
+    }
+
+    /// The entry of a page of a slab of two sizes, below [`Self::MORPHS`], and the new size in
+    /// units of 16 bytes. The entry is 0 for other slabs; for a tagged page, anything.
+    #[inline(always)]
+    pub(crate) fn entry_and_units(&self) -> (usize, usize) {
+        let morph = self.morph.load(Ordering::Relaxed);
+        ((morph & (Self::MORPHS as u32 - 1)) as usize, (morph >> ENTRY_BITS) as usize)
     }
 
     /// Whether the slab holds two sizes, the new one `object`.
@@ -217,12 +227,22 @@ impl SlabRecord {
 
     pub(crate) fn settle(&self) {
         self.morph.store(0, Ordering::Relaxed);
+        self.set_alone(false);
     }
 
     /// Whether a slab of two sizes has no live old object.
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         self.alone.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a size, or a smaller one, found no room on an ordinary slab.
+    pub(crate) fn refuses(&self, name: u8) -> bool {
+        (1..=name).contains(&self.alone.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn refuse(&self, name: u8) {
+        self.alone.store(name, Ordering::Relaxed);
     }
 
     pub(crate) fn set_alone(&self, alone: bool) {

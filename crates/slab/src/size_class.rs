@@ -127,6 +127,28 @@ pub const fn class_of_tabled(size: usize) -> usize {
     TABLE[size.div_ceil(16)] as usize
 }
 
+/// Sizes below this are looked up by [`class_of_units`], in units of 16 bytes.
+const MAX_UNITS: usize = 1 << 12;
+
+static BY_UNITS: [u8; MAX_UNITS] = {
+    let mut table = [1; MAX_UNITS];
+    let (mut i, mut class) = (1, 1);
+    while i < table.len() {
+        if (layout(class).object as usize) < i * 16 {
+            class += 1;
+        }
+        table[i] = class as u8;
+        i += 1;
+    }
+    table
+};
+
+/// The class of so many times 16 bytes, below 64 KiB.
+#[inline(always)]
+pub fn class_of_units(units: usize) -> usize {
+    BY_UNITS[units % MAX_UNITS] as usize
+}
+
 /// The class of a size up to [`MAX_CLASSED`].
 #[inline]
 pub fn class_of(size: usize) -> usize {

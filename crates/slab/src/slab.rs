@@ -60,14 +60,17 @@ pub(crate) struct Slabs<S> {
     pub(crate) stats: SlabStats,
 }
 
-impl<S: Copy> Slabs<S> {
+impl<S: Copy + PartialEq> Slabs<S> {
     /// No slabs, of `capacity` objects; up to `most` complete ones are kept. Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }
 
     pub(crate) fn begin(&mut self, slab: S, level: u16, links: &impl Links<Slab = S>) {
-        self.put_on(slab, self.lists.list_of(level), links);
+        match self.lists.list_of(level) {
+            FULL => {}
+            list => self.put_on(slab, list, links),
+        }
         self.stats.slabs += 1;
         self.stats.slabs_made = self.stats.slabs_made.wrapping_add(1);
     }

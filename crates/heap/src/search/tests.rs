@@ -2,7 +2,6 @@
 
 use super::*;
 use std::boxed::Box;
-use std::vec::Vec;
 
 fn search(pages: u32) -> Box<Search> {
     let search = Box::new(Search::NEW);
@@ -39,7 +38,7 @@ fn pauses_double_while_nothing_is_found_and_end_with_a_find() {
 }
 
 #[test]
-fn a_class_rests_when_others_have_taken_slabs_for_a_part_of_the_heap() {
+fn a_class_rests_when_others_have_taken_pages_for_a_part_of_the_heap() {
     let search = search(10 * REST_PART);
     assert!(!search.is_at_rest(3), "nobody has taken any yet");
     (0..9).for_each(|_| search.note_taken(5));
@@ -53,23 +52,16 @@ fn a_class_rests_when_others_have_taken_slabs_for_a_part_of_the_heap() {
 }
 
 #[test]
-fn classes_of_one_length_form_one_ring_and_others_none() {
-    for class in 1..=CLASSES {
-        let g = size_class::geometry(class);
-        let next = |class: usize| usize::from(NEXT[class]);
-        let ring: Vec<usize> = core::iter::successors(Some(next(class)), |at| Some(next(*at)))
-            .take(CLASSES)
-            .take_while(|at| *at != class)
-            .collect();
-        if g.is_single() || !g.pages.0.is_power_of_two() {
-            assert!(ring.is_empty() && next(class) == class, "class {class} has no ring");
-            continue;
-        }
-        let others = (1..=CLASSES).filter(|other| *other != class && has_span(*other, g.pages)).count();
-        assert!(ring.iter().all(|other| has_span(*other, g.pages)), "class {class}");
-        assert_eq!(ring.len(), others, "the ring of class {class} misses some");
-        assert!(has_span(FIRST[g.pages.0.trailing_zeros() as usize].into(), g.pages));
-    }
+fn classes_give_that_have_slabs_of_several_objects_and_rest() {
+    let search = search(10 * REST_PART);
+    let single = size_class::class_of(16 << 10);
+    assert!(size_class::geometry(single).is_single());
+    [3, 4, single].into_iter().for_each(|class| search.grew(class));
+    assert!(!search.gives(3), "none has taken any slab since");
+    (0..10).for_each(|_| search.note_taken(4));
+    assert!(search.gives(3) && !search.gives(4) && !search.gives(single) && !search.gives(7));
+    search.shrank(3);
+    assert!(!search.gives(3));
 }
 
 #[test]

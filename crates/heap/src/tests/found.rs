@@ -135,7 +135,7 @@ fn a_page_of_two_classes_is_looked_up_under_the_lock_of_the_morphs() {
     let w = world(4, 0);
     let object = w.take(1);
     let page = w.page(object);
-    assert_eq!(w.heap.recognise_morphed(object), None, "an ordinary slab");
+    assert_eq!(w.heap.recognise_morphed(object, w.heap.view().pages), None, "an ordinary slab");
     let held = w.heap.morphs.lock();
     assert!(w.heap.is_found_at_once(object), "no lock is needed");
     w.heap.set_marks(PageRange::new(page, Pages(1)), MORPHED, true);

@@ -58,20 +58,27 @@ fn a_resize_is_reported_with_the_new_length_and_a_refused_one_is_not() {
 }
 
 #[test]
-fn two_spans_that_are_joined_are_reported_as_one_freed_and_one_longer() {
+fn spans_that_are_cut_anew_are_reported_as_freed_longer_shorter_and_new_ones() {
     let w = watched(4);
     let mut pages = w.heap.lock_pages();
     let both: Vec<_> = (0..2).map(|_| pages.alloc(Pages(1), Pages(1), Density::Dense).unwrap().range).collect();
     spans();
     let (first, second) = (both[0], both[1]);
     assert_eq!(first.end(), second.first);
-    pages.join(first, second).unwrap();
     let joined = PageRange::new(first.first, Pages(2));
+    pages.recut(joined, Pages(2), both.iter().copied()).unwrap();
     assert_eq!(
         spans(),
         [SpanEvent::Free { range: second, density: Density::Sparse }, SpanEvent::Resize { range: joined }]
     );
-    pages.free(joined, Density::Dense).unwrap();
+    pages.recut(joined, Pages(1), core::iter::once(joined)).unwrap();
+    let new = SpanEvent::Alloc { range: second, align: Pages(1), density: Density::Sparse };
+    assert_eq!(spans(), [SpanEvent::Resize { range: first }, new]);
+    pages.free(second, Density::Dense).unwrap();
+    spans();
+    assert!(pages.take_at(second) && !pages.take_at(second));
+    assert_eq!(spans(), [new], "only what was taken");
+    both.into_iter().for_each(|range| pages.free(range, Density::Dense).unwrap());
 }
 
 /// The spans that are out by the reports.

@@ -227,10 +227,13 @@ impl Hand {
         world.note_back(object);
         // SAFETY: the cache is ours, and the object is given up.
         let given = unsafe {
-            if ThreadCache::push(self.cache, object as *mut u8) {
+            let object = object as *mut u8;
+            let found = world.heap.recognise_morphed(object, ThreadCache::pages(self.cache));
+            let on_morphed = |(class, mark)| ThreadCache::push_marked(self.cache, class, object, mark);
+            if ThreadCache::push(self.cache, object) || found.is_some_and(on_morphed) {
                 Ok(())
             } else {
-                world.heap.take_back(Some(self.cache), object as *mut u8).map(|_| ())
+                world.heap.take_back(Some(self.cache), object).map(|_| ())
             }
         };
         assert_eq!(given, Ok(()), "an object that is out");

@@ -94,6 +94,88 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
 }
 
 #[test]
+fn slabs_of_any_class_become_slabs_of_any_other() {
+    // Objects of A, of which one in so many is left, by chance, and of B.
+    for (a, left, b) in [
+        (32, 10, 304),
+        (112, 20, 2512),
+        (512, 10, 6544),
+        (1632, 10, 13_104),
+        (304, 9, 48),
+        (2512, 6, 32),
+        (6544, 4, 3264),
+        (13_104, 4, 112),
+        (14_336, 3, 512),
+        (28_672, 2, 144),
+        (1632, 20, 28_672),
+        (1024, 30, 36_864),
+    ] {
+        let (from, to) = (size_class::class_of(a), size_class::class_of(b));
+        let (w, mut rng) = (world(8, 0), Rng::new(b as u64));
+        let all: Vec<Object> = (0..(8 << 20) / size_class::size_of_class(from)).map(|_| take(&w, from, 1)).collect();
+        let (mut kept, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|_| rng.below(left) == 0);
+        gone.into_iter().for_each(|o| give(&w, o));
+        let others: Vec<Object> = (0..(1 << 20) / 208).map(|_| take(&w, size_class::class_of(208), 4)).collect();
+        others.into_iter().for_each(|o| give(&w, o));
+        let mut news: Vec<Object> = (0..(4 << 20) / b).map(|_| take(&w, to, 2)).collect();
+        assert!(morphed(&w, to).0 > 0, "{a} to {b}");
+        // Old and new ones come back in turns.
+        while !kept.is_empty() || !news.is_empty() {
+            let all = if rng.below(2) == 0 && !kept.is_empty() || news.is_empty() { &mut kept } else { &mut news };
+            let object = all.swap_remove(rng.below(all.len() as u64) as usize);
+            give(&w, object);
+            if rng.below(1000) == 0 {
+                // SAFETY: no other thread is in the heap.
+                unsafe { w.heap.morphs.lock().check(w.heap.layout().base as *mut u8, &w.heap.layout().records) }
+                    .unwrap();
+                w.heap.pages.lock().check().unwrap();
+            }
+        }
+        check_empty(&w);
+    }
+}
+
+#[test]
+fn free_pages_between_slabs_become_part_of_a_longer_one() {
+    let (from, to) = (size_class::class_of(1632), size_class::class_of(6544));
+    let w = world(8, 0);
+    let all: Vec<Object> = (0..(8 << 20) / 1632).map(|_| take(&w, from, 1)).collect();
+    // Of each four pages one keeps an object, and three are free.
+    let (kept, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|o| o.0 >> 13 & 3 == 1 && o.0 % 8192 < 1632);
+    gone.into_iter().for_each(|o| give(&w, o));
+    // SAFETY: the cache is ours.
+    unsafe { w.heap.empty_cache(w.cache) };
+    w.heap.drop_complete();
+    w.heap.lock_pages().drain();
+    let others: Vec<Object> = (0..(1 << 20) / 208).map(|_| take(&w, size_class::class_of(208), 4)).collect();
+    let before = w.heap.pages.lock().in_use();
+    let news: Vec<Object> = (0..500).map(|_| take(&w, to, 2)).collect();
+    assert!(morphed(&w, to).0 > 50);
+    assert!(news.iter().filter(|o| mark(&w, o.0) == MORPHED).count() > 200);
+    assert!(w.heap.pages.lock().in_use() > before, "the free pages are in use now");
+    kept.into_iter().chain(others).chain(news).for_each(|o| give(&w, o));
+    check_empty(&w);
+}
+
+#[test]
+fn a_free_of_a_new_object_takes_no_lock() {
+    let (w, rest, old, new) = mixed();
+    let locked = w.heap.morphs.lock();
+    let pages = w.heap.view().pages;
+    let found = w.heap.recognise_morphed(new.0 as *mut u8, pages);
+    assert_eq!(found.map(|(class, _)| class), Some(new.1));
+    let none = [old.0, new.0 + 8, new.0 + 16, old.0 + 16, 0];
+    assert!(none.iter().all(|at| w.heap.recognise_morphed(*at as *mut u8, pages).is_none()));
+    assert_eq!(w.heap.recognise_morphed(new.0 as *mut u8, 0), None, "it must look again");
+    drop(locked);
+    give(&w, new);
+    assert_eq!(w.heap.recognise_morphed(new.0 as *mut u8, pages), None, "it is free");
+    give(&w, old);
+    rest.into_iter().for_each(|o| give(&w, o));
+    check_empty(&w);
+}
+
+#[test]
 fn a_class_that_has_just_taken_slabs_gives_none_away() {
     let (from, to) = (size_class::class_of(112), size_class::class_of(144));
     let (w, kept) = just_thinned(from, 10);
@@ -222,7 +304,7 @@ fn threads_that_change_their_sizes_and_free_each_others_objects_find_every_byte_
         })
         .collect();
     threads.into_iter().for_each(|t| t.join().unwrap());
-    let classes = 1..=size_class::class_of(512);
+    let classes = 1..=size_class::class_of(3000);
     assert!(classes.map(|c| morphed(&w, c).0).sum::<u32>() > 10);
     shared.lock().unwrap().drain(..).for_each(|o| give(&w, o));
     check_empty(&w);
@@ -240,7 +322,9 @@ fn run(w: &World, number: u64, shared: &Mutex<Vec<Object>>) {
     for phase in 0..6u64 {
         let mut bytes = 0;
         while bytes < 3 << 20 {
-            let size = 100 + 60 * ((phase + number) % 4) as usize + rng.below(50) as usize;
+            // Slabs of one, two and four pages, in turns.
+            let least = [100, 290, 1600, 40, 2400, 520][((phase + 2 * number) % 6) as usize];
+            let size = least + rng.below(least as u64 / 4) as usize;
             own.push(take(w, size_class::class_of(size), rng.below(256) as u8));
             bytes += size;
         }

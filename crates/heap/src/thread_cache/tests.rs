@@ -140,7 +140,7 @@ fn a_closed_list_keeps_nothing_and_stays_closed() {
     let (mut cache, class) = (fresh(), of_size(64));
     cache.close(class);
     // SAFETY: the object is the test's.
-    assert!(cache.is_full(class) && unsafe { !cache.push_checked(class, object()) });
+    assert!(cache.is_full(class) && unsafe { !ThreadCache::push_checked(&mut *cache, class, object()) });
     (0..u32::from(LONG_SWING) + 10).for_each(|_| assert_eq!(cache.overflow(class), 0));
     assert_eq!((cache.lists[class].max, cache.lists[class].room), (0, 0));
 }
@@ -214,7 +214,7 @@ fn what_is_freed_while_a_refill_fetches_stays_in_the_list() {
     let (early, mut chain) = (object(), Chain::EMPTY);
     // SAFETY: the objects are the test's.
     unsafe {
-        assert!(cache.push_checked(class, early));
+        assert!(ThreadCache::push_checked(&mut *cache, class, early));
         (0..3).for_each(|_| chain.push(object()));
     }
     cache.fill(class, chain);
@@ -229,7 +229,7 @@ fn part_of_a_list_can_be_taken_off_its_front() {
     let (mut cache, class) = (fresh(), of_size(64));
     let objects: Vec<_> = (0..10).map(|_| object()).collect();
     // SAFETY: the objects are the test's.
-    objects.iter().for_each(|o| assert!(unsafe { cache.push_checked(class, *o) }));
+    objects.iter().for_each(|o| assert!(unsafe { ThreadCache::push_checked(&mut *cache, class, *o) }));
     let mut chain = cache.drain::<crate::hooks::NoHooks>(class, 4);
     let first: Vec<_> = core::iter::from_fn(|| chain.pop()).collect();
     assert!(first.iter().eq(objects.iter().rev().take(4)));

@@ -40,7 +40,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             Act::IsBetterApart(pages) => {
                 Answer::of(self.backing.is_sparse(pages) && self.cache.total() < G::hugepages_up(pages))
             }
-            Act::Join(first, second) => self.join(first, second).into(),
+            Act::Recut(range, each) => self.recut(range, each).into(),
+            Act::TakeAt(range) => Answer::of(self.take_at(range)),
             Act::Movable(span) => Answer::HugePages(self.movable(span)),
             Act::FreeMoved(span) => self.free_moved(span).into(),
             Act::Advise(span, advice) => {

@@ -115,21 +115,43 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    pub(super) fn join(&mut self, first: PageRange, second: PageRange) -> Result<(), SpanError> {
-        if let Some(fault) = self.fault(first).or_else(|| self.fault(second)) {
-            return Err(fault);
+    /// Makes spans of `each` pages of the spans of a range in one hugepage.
+    pub(super) fn recut(&mut self, range: PageRange, each: Pages) -> Result<(), SpanError> {
+        let wrong = SpanError::WrongLength(range.first);
+        let (id, at, len) = (G::hugepage(range.first), G::in_hugepage(range.first), range.len.0);
+        if range.end().0 > G::pages(self.granted()).0 || len > G::PAGES / 4 || at + len > G::PAGES {
+            return Err(wrong);
         }
-        let (id, at) = (G::hugepage(second.first), G::in_hugepage(second.first));
-        let is_small = first.len.0.max(second.len.0) <= G::PAGES / 4;
-        if first.end() != second.first || G::hugepage(first.first) != id || !is_small {
-            return Err(SpanError::WrongLength(first.first));
+        let t = &self.trackers[id.0 as usize];
+        let goes_on = if at + len < G::PAGES {
+            t.used().contains(at + len) && !t.starts().contains(at + len)
+        } else {
+            id.0 + 1 < self.granted().0 && self.trackers[id.0 as usize + 1].continues()
+        };
+        if !t.used().all(at, len) || !t.starts().contains(at) || goes_on || !len.is_multiple_of(each.0) {
+            return Err(wrong);
         }
-        match self.trackers[id.0 as usize].place {
-            Place::Filler => self.filler.update(&mut self.trackers, id, |t| t.join(at)),
+        match t.place {
+            Place::Filler => self.filler.update(&mut self.trackers, id, |t| t.recut(at, len, each.0)),
             // A region counts no spans.
-            _ => self.trackers[id.0 as usize].join(at),
+            _ => self.trackers[id.0 as usize].recut(at, len, each.0),
         }
         Ok(())
+    }
+
+    /// Takes a free range of a filler's hugepage as a span; whether it was free.
+    pub(super) fn take_at(&mut self, range: PageRange) -> bool {
+        let (id, at, len) = (G::hugepage(range.first), G::in_hugepage(range.first), range.len.0);
+        if range.end().0 > G::pages(self.granted()).0 || at + len > G::PAGES {
+            return false;
+        }
+        let t = &self.trackers[id.0 as usize];
+        if t.place != Place::Filler || t.used().any(at, len) || !t.has_memory(at, len) {
+            return false;
+        }
+        self.change(id, |t| t.occupy(at, len));
+        self.count(0, len);
+        true
     }
 
     /// None if the first hugepage is shared, one is being collapsed, or hugepages are requested for

@@ -128,20 +128,32 @@ fn a_span_grows_and_shrinks_where_it_stands() {
 }
 
 #[test]
-fn two_neighbours_become_one_span() {
+fn neighbours_become_one_span_and_one_becomes_several() {
     let (mut heap, _) = heap(64);
     let span = |first, len| PageRange::new(PageId(first), Pages(len));
     for first in 0..4 {
         assert_eq!(heap.alloc(Pages(1), Pages(1), Density::Dense).unwrap().range, span(first, 1));
     }
-    assert_eq!(heap.join(span(0, 1), span(2, 1)), Err(SpanError::WrongLength(PageId(0))), "they are none");
-    assert_eq!(heap.join(span(0, 2), span(2, 1)), Err(SpanError::WrongLength(PageId(0))));
-    assert_eq!(heap.join(span(2, 1), span(3, 1)), Ok(()));
+    assert_eq!(heap.alloc(Pages(4), Pages(1), Density::Dense).unwrap().range, span(4, 4));
+    let wrong = |page| Err(SpanError::WrongLength(PageId(page)));
+    assert_eq!(heap.recut(span(5, 2), Pages(1)), wrong(5), "no span begins there");
+    assert_eq!(heap.recut(span(3, 2), Pages(2)), wrong(3), "one goes on behind it");
+    assert_eq!(heap.recut(span(6, 4), Pages(4)), wrong(6), "some are free");
+    assert_eq!(heap.recut(span(0, 3), Pages(2)), wrong(0), "one page is left");
+    assert_eq!(heap.recut(span(2, 2), Pages(2)), Ok(()));
+    assert_eq!(heap.recut(span(4, 4), Pages(1)), Ok(()));
     heap.check().unwrap();
     assert_eq!(heap.free(span(3, 1), Density::Dense), Err(SpanError::NeverGiven(PageId(3))));
-    assert_eq!(heap.free(span(2, 1), Density::Dense), Err(SpanError::WrongLength(PageId(2))));
-    for range in [span(0, 1), span(2, 2), span(1, 1)] {
-        assert_eq!(heap.free(range, Density::Dense), Ok(()));
+    assert_eq!(heap.free(span(2, 1), Density::Dense), wrong(2));
+    // Free pages between spans are taken to become a part of one.
+    assert_eq!(heap.free(span(5, 1), Density::Dense), Ok(()));
+    assert!(!heap.take_at(span(4, 2)) && !heap.take_at(span(300, 1)) && !heap.take_at(span(20, 1)));
+    assert!(heap.take_at(span(5, 1)) && !heap.take_at(span(5, 1)));
+    assert_eq!(heap.recut(span(0, 8), Pages(8)), Ok(()));
+    heap.check().unwrap();
+    assert_eq!(heap.recut(span(0, 8), Pages(2)), Ok(()));
+    for first in [0, 4, 2, 6] {
+        assert_eq!(heap.free(span(first, 2), Density::Dense), Ok(()));
         heap.check().unwrap();
     }
     assert_eq!(heap.in_use(), Pages(0));

@@ -56,11 +56,14 @@ fn of_a_hugepage_that_came_in_parts_only_the_sum_may_be_known() {
 }
 
 #[test]
-fn two_spans_become_one() {
+fn spans_are_cut_anew() {
     let mut t = empty();
     t.carry(0, 2);
     t.occupy(2, 2);
-    assert_eq!((t.continues(), t.end_of_span(0), t.allocs()), (true, 2, 2));
-    t.join(2);
-    assert_eq!((t.end_of_span(0), t.allocs()), (4, 1));
+    t.occupy(4, 4);
+    assert_eq!((t.continues(), t.end_of_span(0), t.allocs()), (true, 2, 3));
+    t.recut(2, 6, 6);
+    assert_eq!((t.end_of_span(0), t.end_of_span(2), t.allocs()), (2, 8, 2));
+    t.recut(2, 6, 2);
+    assert_eq!((t.end_of_span(2), t.end_of_span(4), t.end_of_span(6), t.allocs()), (4, 6, 8, 4));
 }

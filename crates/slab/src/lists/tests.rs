@@ -50,3 +50,20 @@ fn the_last_on_a_list_is_its_first_and_any_can_leave() {
         assert_eq!((lists.fullest(), lists.is_filled(3)), (Some(7), false));
     }
 }
+
+#[test]
+fn each_on_a_list_comes_first_in_turn() {
+    let links = Numbers(core::array::from_fn(|_| Cell::new((None, None))));
+    let mut lists = Lists::new(16);
+    assert_eq!(lists.pass(3, &links), None);
+    lists.push(0, 3, &links);
+    assert_eq!((lists.pass(3, &links), lists.pass(3, &links)), (Some(0), Some(0)));
+    (1..4).for_each(|slab| lists.push(slab, 3, &links));
+    let turns: Vec<_> = (0..6).filter_map(|_| lists.pass(3, &links)).collect();
+    assert_eq!(turns, [3, 2, 1, 0, 3, 2]);
+    for gone in [3, 2] {
+        lists.unlink(gone, 3, &links);
+    }
+    assert_eq!(lists.list(3).iter(&links).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!((lists.pass(3, &links), lists.fullest()), (Some(1), Some(0)));
+}

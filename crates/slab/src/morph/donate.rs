@@ -1,7 +1,7 @@
-//! Moves a slab from one cache to another while objects live on it (NVAlloc §5.2).
+//! Moves slabs from caches to another one while objects live on them (NVAlloc §5.2).
 //!
-//! [`donate`] turns a slab with few live objects into one of another size, or two neighbours into
-//! one of twice the length; the span source passes it to the cache of that size.
+//! [`donate`] divides a range of slabs with few live objects, and of free pages, anew: into slabs
+//! of another size, which the span source passes to the cache of that size.
 //! [`SlabCache::free_mixed`] then frees old objects one by one, behind all thread caches, and new
 //! ones, until the slab is ordinary. **Invariants.** S6 in `lib.rs`.
 //! **Unsafe.** Turns places on a slab into objects, and follows the links of free ones.
@@ -10,37 +10,41 @@ use crate::cache::SlabCache;
 use crate::chain::{self, Chain};
 use crate::geometry::Geometry;
 use crate::lists::LISTS;
-use crate::morph::{Morph, Morphs};
+use crate::morph::{Mixed, Morphs, Old};
 use crate::record::{Records, SlabId, SlabRecord};
-use craton_base::{PAGE_SIZE, PageId, PageRange, SpanSource};
+use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
 /// A slab morphs when less than 90 % of its objects live.
 const MOST_LIVE: u32 = 90;
-/// Slabs of a cache examined in one search.
-const LOOKS: usize = 8;
 /// Cap on the number of adjacent objects that must be free together.
 const PROMISED: u32 = 12;
 const POINT: u32 = 16;
 /// The new size must get 1/40 of its places at once.
 const LEAST_SHARE: usize = 40;
 
-/// What a slab is to become.
+/// What a range is to become.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
-    /// The layout of the new size, on a span of the same length or twice that.
+    /// The layout of the new size.
     pub geometry: Geometry,
     /// The front end's name for the new size.
     pub to: u8,
 }
 
-/// A slab that its cache would give up.
-pub struct Offer<'a> {
-    /// The cache; none where it is that of the other slab too.
-    pub cache: Option<&'a mut SlabCache>,
-    /// The slab's first page.
-    pub slab: PageId,
+/// A part of a range: a slab that its cache would give up, or free pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    pub range: PageRange,
+    /// The slab's cache, as [`Donors`] knows it; none of free pages.
+    pub donor: Option<u8>,
     /// The front end's name for its size.
     pub from: u8,
+}
+
+/// The locked caches of a range's slabs.
+pub trait Donors {
+    /// The cache of a number.
+    fn cache(&mut self, donor: u8) -> &mut SlabCache;
 }
 
 /// What became of a slab when an object came back.
@@ -55,17 +59,32 @@ pub enum Left {
 }
 
 impl SlabCache {
-    /// Slabs that were in full use once and have few live objects now; some of the emptiest ones.
-    pub fn candidates(&self, new: Geometry, records: &impl Records) -> impl Iterator<Item = PageId> {
-        let capacity = self.geometry.capacity;
-        // Complete slabs, the first list, are not donated here.
-        let lists = &self.slabs.lists;
-        let emptiest = 1..=lists.list_of(self.most_live().min(capacity - 1)).min(LISTS - 1);
-        let slabs = emptiest.flat_map(|list| lists.list(list).iter(records)).map(SlabId::page);
-        slabs.take(LOOKS).filter(move |slab| {
-            let record = records.of(*slab);
-            self.is_candidate(record) && self.promises(record, new)
-        })
+    /// A slab that was in full use once and has few live objects now, one of the emptiest. Each
+    /// call names the next; none if there is none, or when `looks` are spent.
+    pub fn candidate(&mut self, wish: Wish, looks: &mut usize, records: &impl Records) -> Option<PageId> {
+        // Complete slabs, the first list, only help others.
+        let fullest = self.slabs.lists.list_of(self.most_live().min(self.geometry.capacity - 1)).min(LISTS - 1);
+        for list in 1..=fullest {
+            let last = self.slabs.lists.list(list).last(records);
+            while *looks > 0 {
+                *looks -= 1;
+                let Some(slab) = self.slabs.lists.pass(list, records) else { break };
+                let record = records.of(slab.page());
+                let is_willing = record.used() > 0 && !record.refuses(wish.to);
+                if is_willing && self.is_candidate(record) && self.promises(record, wish) {
+                    return Some(slab.page());
+                }
+                if Some(slab) == last {
+                    break;
+                }
+            }
+        }
+        None
+    }
+
+    /// Notes that a slab has no room for a size.
+    pub fn refuse(&self, slab: PageId, wish: Wish, records: &impl Records) {
+        records.of(slab).refuse(wish.to);
     }
 
     /// Fewer objects than this live on a slab that may morph.
@@ -73,26 +92,31 @@ impl SlabCache {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether the slab probably has a gap for the new size, by its number of live objects.
-    fn promises(&self, record: &SlabRecord, new: Geometry) -> bool {
+    /// Whether the slab probably has a gap for the new size, by its number of live objects. Of an
+    /// object that is longer than the slab, its neighbours decide.
+    fn promises(&self, record: &SlabRecord, Wish { geometry: new, .. }: Wish) -> bool {
+        if new.object as usize > self.geometry.pages.bytes().0 {
+            return true;
+        }
         let (all, free) = (u64::from(self.geometry.capacity), u64::from(record.free_objects()));
         let together = new.object.div_ceil(self.geometry.object);
         let gaps = (0..together.min(PROMISED)).fold(all << POINT, |gaps, _| gaps * free / all);
         gaps >> (POINT - 1) > 0
     }
 
-    /// Whether a slab of this cache may morph.
+    /// Whether a slab of this cache may morph: complete, or in full use once and not nearly so now.
     pub fn is_candidate(&self, record: &SlabRecord) -> bool {
-        // A slab still being cut serves next, and a complete one is kept.
-        record.morph_entry() == 0
-            && record.carved() == self.geometry.capacity
-            && (1..self.most_live()).contains(&record.used())
+        // A slab still being cut serves next.
+        let is_cut = record.carved() == self.geometry.capacity && record.used() < self.most_live();
+        record.morph_entry() == 0 && (is_cut || record.used() == 0)
     }
 
     /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. `cut`
-    /// gets the places that open up. Error: no such object is out.
+    /// gets the places that open up, and `each` what became of each slab on which the object lay.
+    /// Error: no such object is out.
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
+    #[allow(clippy::too_many_arguments)] // What all calls of a cache take, and the table.
     pub unsafe fn free_mixed(
         &mut self,
         object: *mut u8,
@@ -101,167 +125,241 @@ impl SlabCache {
         morphs: &mut Morphs,
         source: &mut impl SpanSource,
         cut: impl Fn(*mut u8),
-    ) -> Result<Left, *mut u8> {
-        let offset = object as usize - base as usize;
-        let slab = self.slab_of(offset);
-        let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-        let bytes = offset - slab.offset().0;
+        mut each: impl FnMut(Left),
+    ) -> Result<(), *mut u8> {
+        let (offset, pages) = (object as usize - base as usize, self.geometry.pages);
+        let mut first = self.slab_of(offset);
+        let (record, bytes) = (records.of(first), (offset - first.offset().0) as u32);
         if !record.is_morph_to(self.geometry.object) {
             return Err(object);
         }
-        let before = self.level(record);
-        let open = |bytes: usize| {
-            let fresh = start.wrapping_add(bytes);
-            // SAFETY: nothing alive lies there: the caller gives up the last object that did.
-            unsafe { record.put_free(start, fresh, fresh) };
-            cut(fresh);
-            record.set_carved(record.carved() + 1);
-        };
-        let entry = match morphs.take_old(record, bytes) {
-            Some((entry, len)) => {
-                entry.cut_around(bytes, len, open);
-                if entry.count == 0 {
-                    // SAFETY: the slab's free objects are ours.
-                    unsafe { regrid(entry, record, start, open) };
-                }
-                entry
+        let slab = morphs.slab(first, records);
+        let (length, before) = (slab.bytes, self.level(record));
+        let Some(end) = slab.clear(bytes) else {
+            if slab.count() > 0 || !slab.starts_at(bytes) || record.used() == 0 {
+                return Err(object);
             }
-            None => {
-                let entry = morphs.of_mut(record).filter(|e| e.count == 0 && e.starts_at(bytes)).ok_or(object)?;
-                if record.used() == 0 {
-                    return Err(object);
-                }
-                record.set_used(record.used() - 1);
-                record.set_carved(record.carved() - 1);
-                self.slabs.stats.objects_out -= 1;
-                entry.close(bytes);
-                entry.cut_grid(bytes, bytes + entry.new as usize, open);
-                entry
-            }
+            record.set_used(record.used() - 1);
+            record.set_carved(record.carved() - 1);
+            self.slabs.stats.objects_out -= 1;
+            slab.close(bytes);
+            let open = opener(record, base.wrapping_add(first.offset().0), &cut);
+            slab.cut_grid(bytes, bytes + slab.new, open);
+            each(self.leave(first, before, morphs, records, source));
+            return Ok(());
         };
-        let (others, is_regular) = (entry.count, entry.is_regular());
+        morphs.old_bytes -= u64::from(end - bytes);
+        let (mut from, mut to) = (bytes, end);
+        loop {
+            let (slab, record) = (morphs.slab(first, records), records.of(first));
+            let (start, before) = (base.wrapping_add(first.offset().0), self.level(record));
+            slab.cut_around(from, to, opener(record, start, &cut));
+            if slab.count() == 0 {
+                // SAFETY: the slab's free objects are ours.
+                unsafe { regrid(&slab, record, start, opener(record, start, &cut)) };
+            }
+            each(self.leave(first, before, morphs, records, source));
+            if to <= length {
+                return Ok(());
+            }
+            // It lay across the border. The next slab has counted it, and so is still one of two sizes.
+            (first, from, to) = (PageId(first.0 + pages.0), 0, to - length);
+            morphs.slab(first, records).set_head(0);
+        }
+    }
+
+    /// Lists a slab of two sizes anew, or ends its time as one.
+    fn leave(
+        &mut self,
+        first: PageId,
+        before: u16,
+        morphs: &mut Morphs,
+        records: &impl Records,
+        source: &mut impl SpanSource,
+    ) -> Left {
+        let record = records.of(first);
+        let slab = morphs.slab(first, records);
+        let (range, others, is_regular) = (slab.range(), slab.count(), slab.is_regular());
         let now = self.level(record);
-        self.slabs.relist(SlabId::of(slab), before, now, records);
+        self.slabs.relist(SlabId::of(first), before, now, records);
         if others > 0 || !is_regular && record.used() > 0 {
             record.set_alone(others == 0);
-            return Ok(Left::Morphed);
+            return Left::Morphed;
         }
-        morphs.remove(record, records);
+        morphs.remove(range, records);
         if record.used() == 0 {
-            self.retire(slab, now, records, source);
-            return Ok(Left::Gone);
+            self.retire(first, now, records, source);
+            return Left::Gone;
         }
         debug_assert_eq!(record.carved(), self.geometry.capacity, "without old objects all places are possible");
         self.slabs.stats.settled += 1;
-        Ok(Left::Ordinary(PageRange::new(slab, self.geometry.pages)))
+        Left::Ordinary(range)
     }
-}
 
-/// No second slab.
-pub const NO_OFFER: Offer<'static> = Offer { cache: None, slab: PageId(0), from: 0 };
-
-/// Makes a slab of the wanted size from one of the same length, or from two neighbours of half the
-/// length, in either order. All places that fit between live objects are free; `cut` receives each.
-/// The source then passes the span to a cache of the new size. The first offer names its cache.
-/// # Safety
-/// As [`SlabCache::alloc`], for both caches; `morphs` are those of all caches of the region.
-pub unsafe fn donate(
-    wish: Wish,
-    offers: [Offer<'_>; 2],
-    base: *mut u8,
-    records: &impl Records,
-    morphs: &mut Morphs,
-    cut: impl Fn(*mut u8),
-) -> Option<PageRange> {
-    let [first, second] = offers;
-    let (new, a) = (wish.geometry, first.cache?);
-    let is_pair = a.geometry.pages != new.pages;
-    let other = second.cache.as_ref().map_or(a.geometry, |b| b.geometry);
-    let fits = Morph::fits(a.geometry, new) && (!is_pair || Morph::fits(other, new));
-    if !fits || a.geometry.object == new.object || !morphs.has_room() {
-        return None;
-    }
-    let mut old = [((a.geometry, first.from), first.slab), ((other, second.from), second.slab)];
-    if is_pair && second.slab < first.slab {
-        old.swap(0, 1);
-    }
-    let slab = old[0].1;
-    let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
-    let mut entry = Morph::new(slab, old.map(|(size, _)| size), (new, wish.to));
-    for ((geometry, _), part) in old.into_iter().take(1 + usize::from(is_pair)) {
-        // SAFETY: the slabs are the caches'.
-        unsafe { note_live(&mut entry, geometry, part, records.of(part), base)? };
-    }
-    if entry.cut_gaps() * LEAST_SHARE < usize::from(new.capacity) {
-        return None;
-    }
-    a.give_up(first.slab, records);
-    if is_pair {
-        second.cache.unwrap_or(a).give_up(second.slab, records);
-    }
-    let mut places = Chain::EMPTY;
-    for place in entry.starts() {
-        let object = start.wrapping_add(place);
-        // SAFETY: nothing alive lies there, and the slab is ours.
-        unsafe { places.push(object) };
-        cut(object);
-    }
-    let (range, pages) = (entry.range(), entry.pages());
-    let at = morphs.insert(entry);
-    pages.for_each(|page| records.of(page).set_morph(at, new.object));
-    record.begin_morph(start, places);
-    Some(range)
-}
-
-impl SlabCache {
     /// Drops a slab that moves to another cache.
     fn give_up(&mut self, slab: PageId, records: &impl Records) {
         let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);
         self.slabs.stats.objects_out -= u64::from(record.used());
     }
+
+    /// Takes a slab that [`donate`] made for this cache, besides the one that its source returned.
+    pub fn take_over(&mut self, first: PageId, records: &impl Records) {
+        self.begin_slab(first, records);
+    }
+}
+
+/// Divides a range into slabs of the wanted size. All places that fit between live objects are
+/// free; `cut` receives each. The source then passes the slabs to a cache of the new size. Whether
+/// it did: otherwise nothing has changed.
+/// # Safety
+/// As [`SlabCache::alloc`], for all caches. `parts` are the range, in order; free pages are the
+/// caller's, and `morphs` are those of all caches of the region.
+pub unsafe fn donate(
+    wish: Wish,
+    parts: &[Part],
+    donors: &mut impl Donors,
+    base: *mut u8,
+    records: &impl Records,
+    morphs: &mut Morphs,
+    cut: impl Fn(*mut u8),
+) -> bool {
+    let (Wish { geometry: new, to }, Some(front), Some(last)) = (wish, parts.first(), parts.last()) else {
+        return false;
+    };
+    let (first, end) = (front.range.first, last.range.end());
+    let pages = Pages(end.0 - first.0);
+    if !pages.0.is_multiple_of(new.pages.0) || !SlabRecord::can_morph_to(new.object) || !morphs.has_room(pages) {
+        return false;
+    }
+    let slabs = || (first.0..end.0).step_by(new.pages.0 as usize).map(PageId);
+    for part in parts {
+        let PageRange { first: origin, len } = part.range;
+        let old = part.donor.map_or(Old::NONE, |donor| {
+            let Geometry { object, capacity, .. } = donors.cache(donor).geometry();
+            Old { object, places: capacity, origin, from: part.from }
+        });
+        for page in origin.0..origin.0 + len.0 {
+            let slab = PageId(first.0 + (page - first.0) / new.pages.0 * new.pages.0);
+            morphs.add_page(PageId(page), PageRange::new(slab, new.pages), (new.object, to), old, records);
+        }
+    }
+    let mut places = 0;
+    // SAFETY: the slabs are the caches'.
+    let is_noted = parts
+        .iter()
+        .filter(|part| part.donor.is_some())
+        .all(|part| unsafe { note_live(part.range, new.pages, first, base, records, morphs) });
+    if is_noted {
+        places = slabs().map(|slab| morphs.slab(slab, records).cut_gaps()).sum();
+    }
+    let all = slabs().count() * usize::from(new.capacity);
+    if places == 0 || places * LEAST_SHARE < all {
+        slabs().for_each(|slab| morphs.remove(PageRange::new(slab, new.pages), records));
+        return false;
+    }
+    for part in parts {
+        if let Some(donor) = part.donor {
+            donors.cache(donor).give_up(part.range.first, records);
+        }
+    }
+    for first in slabs() {
+        let (record, start) = (records.of(first), base.wrapping_add(first.offset().0));
+        let slab = morphs.slab(first, records);
+        if slab.count() == 0 {
+            // An ordinary slab, to be cut as one.
+            morphs.remove(slab.range(), records);
+            continue;
+        }
+        morphs.old_bytes += slab.count_live().1;
+        let slab = morphs.slab(first, records);
+        let mut places = Chain::EMPTY;
+        for place in slab.starts() {
+            let object = start.wrapping_add(place as usize);
+            // SAFETY: nothing alive lies there, and the slab is ours.
+            unsafe { places.push(object) };
+            cut(object);
+        }
+        record.begin_morph(start, places);
+    }
+    true
+}
+
+/// Adds free places to a slab's free objects.
+fn opener(record: &SlabRecord, start: *mut u8, cut: &impl Fn(*mut u8)) -> impl FnMut(u32) {
+    move |bytes| {
+        let fresh = start.wrapping_add(bytes as usize);
+        // SAFETY: nothing alive lies there: the caller gives up the last object that did.
+        unsafe { record.put_free(start, fresh, fresh) };
+        cut(fresh);
+        record.set_carved(record.carved() + 1);
+    }
 }
 
 /// Keeps only the free places on the grid, once no old object lives, and passes them to `open`.
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
-unsafe fn regrid(entry: &mut Morph, record: &SlabRecord, start: *mut u8, open: impl FnMut(usize)) {
+unsafe fn regrid(slab: &Mixed<'_, impl Records>, record: &SlabRecord, start: *mut u8, open: impl FnMut(u32)) {
     let mut at = record.free() as *mut u8;
     while !at.is_null() {
-        entry.close(at as usize - start as usize);
+        slab.close((at as usize - start as usize) as u32);
         // SAFETY: free objects of the slab are linked.
         at = unsafe { chain::next(at) };
     }
     record.set_free(0);
     record.set_carved(record.used());
-    entry.cut_grid(0, entry.grid_bytes(), open);
+    slab.cut_grid(0, slab.grid_bytes(), open);
 }
 
-/// Records an ordinary slab's live objects: cut and not free. `None` if its free list is damaged.
+/// Records an ordinary slab's live objects, cut and not free, in the entries of the slabs that
+/// begin every `step` pages from `first` on. `false` if its free list is damaged.
 /// # Safety
 /// The slab and its free objects are the caller's.
 unsafe fn note_live(
-    entry: &mut Morph,
-    geometry: Geometry,
-    slab: PageId,
-    record: &SlabRecord,
+    old: PageRange,
+    step: Pages,
+    first: PageId,
     base: *mut u8,
-) -> Option<()> {
-    let from = (slab.0 - entry.range().first.0) as usize * PAGE_SIZE;
-    let start = base.wrapping_add(slab.offset().0);
-    let (old, before) = (geometry.object as usize, entry.count);
-    for place in 0..usize::from(record.carved()) {
-        entry.set(from + place * old);
+    records: &impl Records,
+    morphs: &Morphs,
+) -> bool {
+    let record = records.of(old.first);
+    let start = base.wrapping_add(old.first.offset().0);
+    let slab_of = |bytes: u32| {
+        let page = old.first.0 + (bytes >> PAGE_SHIFT) - first.0;
+        let slab = PageId(first.0 + page / step.0 * step.0);
+        let at = old.first.offset().0 + bytes as usize - slab.offset().0;
+        (morphs.slab(slab, records), at as u32)
+    };
+    let (front, at) = slab_of(0);
+    let size = front.old_end(at) - at;
+    for place in 0..u32::from(record.carved()) {
+        let (slab, at) = slab_of(place * size);
+        slab.flip_live(at, 1);
     }
     let mut at = record.free() as *mut u8;
+    let mut free = 0;
     while !at.is_null() {
         let bytes = (at as usize).wrapping_sub(start as usize);
-        if bytes >= geometry.pages.bytes().0 {
-            return None;
+        if bytes >= old.len.bytes().0 {
+            return false;
         }
-        entry.clear(from + bytes)?;
+        let (slab, at_slab) = slab_of(bytes as u32);
+        if slab.clear(at_slab).is_none() {
+            return false;
+        }
+        free += 1;
         // SAFETY: free objects of the slab are linked.
         at = unsafe { chain::next(at) };
     }
-    (entry.count - before == record.used()).then_some(())
+    // Those that are left may lie across a border.
+    for page in (1..old.len.0).filter(|page| (old.first.0 + page - first.0).is_multiple_of(step.0)) {
+        let border = page << PAGE_SHIFT;
+        let last = (border - 1) / size * size;
+        let (slab, at) = slab_of(last);
+        if last + size > border && slab.is_live(at) {
+            slab_of(border).0.set_head(last + size - border);
+        }
+    }
+    free == record.free_objects()
 }

@@ -29,7 +29,8 @@ proptest! {
     fn objects_of_all_sizes_keep_their_bytes_and_all_slabs_come_back(
         sizes in prop::sample::select(vec![
             vec![112, 144], vec![16, 448], vec![448, 16], vec![64, 96, 208, 240], vec![1152, 1536, 2048], vec![4096, 5120],
-            vec![112, 144, 1488, 208], vec![32, 1088, 240]
+            vec![112, 144, 1488, 208], vec![32, 1088, 240], vec![16, 6544, 304, 112], vec![2512, 32, 13_104],
+            vec![9360, 144, 3264, 512]
         ]),
         steps in prop::collection::vec((0usize..8, 0u32..100, any::<u32>()), 1..60),
     ) {
@@ -117,7 +118,7 @@ fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
     let taken = world.take(2, 8);
     assert_eq!((taken, world.pages().0, world.morphed(2)), (8, 2, (1, 0)));
     let across = world.out.iter().find(|o| o.at < slab + 8192 && o.at + 1488 > slab + 8192);
-    assert_eq!(across.map(|o| o.at - slab), Some(7616), "over the border of the pages");
+    assert_eq!(across.map(|o| o.at - slab), Some(7568), "over the border of the pages");
     assert_eq!(world.look(kept[2] + 16), Some(Place::Old { class: 1, offset: 16 }));
     assert_eq!(world.look(kept[1]), Some(Place::Old { class: 0, offset: 0 }));
     for (i, at) in kept.into_iter().enumerate() {
@@ -128,6 +129,42 @@ fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
         world.give(i, false);
     }
     assert_eq!((world.pages().0, world.look(slab)), (2, None), "it has settled");
+    world.drain();
+}
+
+#[test]
+fn s6_a_long_slab_becomes_several_and_an_object_across_a_border_opens_both_sides() {
+    // Five objects of 6544 bytes on four pages, of which the third lies from 13088 to 19632.
+    let mut world = with_live(&[6544, 144], &[2]);
+    let slab = world.out[0].at - 13088;
+    // On a page without it 56 fit; in front of it on its own page 34, behind it on the next one 34.
+    assert_eq!(world.take(LARGE, 200), 200);
+    assert_eq!((world.pages().0, world.morphed(LARGE)), (5, (2, 0)));
+    let on = |world: &Caches, page: usize| {
+        let range = slab + page * 8192..slab + (page + 1) * 8192;
+        world.out.iter().filter(|o| o.class == LARGE && range.contains(&o.at)).count()
+    };
+    assert_eq!([0, 1, 2, 3].map(|page| on(&world, page)), [56, 34, 34, 56]);
+    assert_eq!(world.look(slab + 13088), Some(Place::Old { class: 0, offset: 0 }));
+    assert_eq!(world.look(slab + 16384 + 16), Some(Place::Old { class: 0, offset: 16384 + 16 - 13088 }));
+    assert_eq!(world.look(slab), None, "a slab without live objects is an ordinary one");
+    let old = world.out.iter().position(|o| o.class == SMALL).unwrap();
+    assert!(matches!(world.give(old, true), Some(Left::Ordinary(_))), "on its first page all are on the grid");
+    assert!(world.look(slab + 16384).is_some());
+    assert_eq!((world.take(LARGE, 22 + 21), world.pages().0), (43, 5));
+    world.drain();
+}
+
+#[test]
+fn s6_the_last_old_object_may_end_the_time_of_two_slabs() {
+    let mut world = with_live(&[6544, 144], &[2]);
+    world.take(LARGE, 200);
+    while let Some(new) = world.out.iter().position(|o| o.class == LARGE) {
+        world.give(new, false);
+    }
+    assert_eq!(world.morphs.borrow().slabs(), 2);
+    assert_eq!(world.give(0, true), Some(Left::Gone));
+    assert_eq!(world.morphs.borrow().slabs(), 0);
     world.drain();
 }
 
@@ -176,8 +213,10 @@ fn only_slabs_with_gaps_for_the_new_size_morph() {
         ([112, 1024], &[0], 1),
         // Under a third of the objects, but never five free ones side by side.
         ([112, 480], &every_third[..], 0),
-        // More objects than can be noted.
-        ([16, 144], &[0], 0),
+        ([16, 144], &[0], 1),
+        // Slabs four times as long, each of which becomes four.
+        ([2512, 144], &[0, 5, 9], 4),
+        ([2512, 144], &[0], 1),
     ] {
         let mut world = with_live(&sizes, live);
         world.take(LARGE, 1);

@@ -3,9 +3,9 @@
 
 use craton_base::{Density, HugePages, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table};
 use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
-use craton_slab::{Chain, Geometry, Left, Morph, Morphs, NO_OFFER, Offer, Place, SlabCache, SlabRecord, Wish, donate};
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use craton_slab::{Chain, Donors, Geometry, Left, Morph, Morphs, Part, Place, SlabCache, SlabRecord, Wish, donate};
+use std::cell::{Cell, RefCell, RefMut};
+use std::collections::BTreeMap;
 
 /// An object that is out: where it is, of which cache, and what all its bytes hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,60 +25,54 @@ pub struct Caches {
     source: RefCell<Checked<Faulty<BumpSpans>>>,
     /// The slabs and whose they are.
     slabs: RefCell<BTreeMap<PageId, usize>>,
-    /// Those that were two once, which the source does not know.
-    joined: RefCell<BTreeSet<PageId>>,
-    /// What the source was told of its spans.
-    densities: RefCell<BTreeMap<PageId, Density>>,
+    /// By first page, what the source gave: how, and the pages of it that are in use.
+    spans: RefCell<BTreeMap<PageId, (PageRange, Density, u32)>>,
     pub out: Vec<Object>,
     stamp: Cell<u8>,
 }
 
-/// The source of one cache: slabs of the others, then new spans.
-struct Source<'a>(&'a Caches, usize);
+/// The source of one cache: slabs of the others, then new spans. With slabs that are made and not
+/// yet taken.
+struct Source<'a>(&'a Caches, usize, Vec<PageId>);
+
+/// The caches of slabs that become others, by number.
+struct Asked<'a>(BTreeMap<u8, RefMut<'a, SlabCache>>);
+
+impl Donors for Asked<'_> {
+    fn cache(&mut self, donor: u8) -> &mut SlabCache {
+        self.0.get_mut(&donor).expect("it was asked")
+    }
+}
 
 impl SpanSource for Source<'_> {
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
-        let Self(world, to) = *self;
-        let geometry = Geometry::of(world.sizes()[to]);
-        for (from, cache) in world.caches.iter().enumerate().filter(|(from, _)| *from != to) {
-            // A cache that is at work is passed over, as one whose lock is held.
-            let Ok(mut cache) = cache.try_borrow_mut() else { continue };
-            let wish = Wish { geometry, to: to as u8 };
-            let (base, mut morphs) = (world.memory.base(), world.morphs.borrow_mut());
-            let is_as_long = cache.geometry().pages == geometry.pages;
-            let slab = cache.candidates(geometry, &world.records).next().filter(|_| is_as_long);
-            let morphed = slab.and_then(|slab| {
-                let offers = [Offer { cache: Some(&mut cache), slab, from: from as u8 }, NO_OFFER];
-                // SAFETY: base, records and table belong together.
-                unsafe { donate(wish, offers, base, &world.records, &mut morphs, |_| ()) }
-            });
-            if let Some(range) = morphed {
-                assert_eq!(world.slabs.borrow_mut().insert(range.first, to), Some(from));
-                return Ok(Span { range, zeroed: false });
-            }
-            if 2 * cache.geometry().pages.0 == geometry.pages.0
-                && let Some(range) = world.join(wish, from, &mut cache, &mut morphs)
-            {
-                return Ok(Span { range, zeroed: false });
-            }
+        let Self(world, to, ref mut spare) = *self;
+        if spare.is_empty() {
+            *spare = world.recut(to);
+        }
+        if let Some(first) = spare.pop() {
+            return Ok(Span { range: PageRange::new(first, pages), zeroed: false });
         }
         let span = world.source.borrow_mut().alloc(pages, align, density)?;
         assert_eq!(world.slabs.borrow_mut().insert(span.range.first, to), None);
-        world.densities.borrow_mut().insert(span.range.first, density);
+        world.spans.borrow_mut().insert(span.range.first, (span.range, density, pages.0));
         Ok(span)
     }
 
-    fn free(&mut self, span: PageRange, density: Density) -> Result<(), SpanError> {
+    fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
         assert_eq!(self.0.slabs.borrow_mut().remove(&span.first), Some(self.1));
         // The source wants its spans back as it gave them, whatever has become of them.
-        let _ = density;
-        let parts = if self.0.joined.borrow_mut().remove(&span.first) { 2 } else { 1 };
-        let len = Pages(span.len.0 / parts);
-        (0..parts).try_for_each(|part| {
-            let range = PageRange::new(PageId(span.first.0 + part * len.0), len);
-            let density = self.0.densities.borrow_mut().remove(&range.first).expect("the source gave it");
-            self.0.source.borrow_mut().free(range, density)
-        })
+        for page in span.first.0..span.end().0 {
+            let mut spans = self.0.spans.borrow_mut();
+            let (first, of) = spans.range_mut(..=PageId(page)).next_back().expect("the source gave it");
+            of.2 -= 1;
+            let (first, (range, density, left)) = (*first, *of);
+            if left == 0 {
+                spans.remove(&first);
+                self.0.source.borrow_mut().free(range, density)?;
+            }
+        }
+        Ok(())
     }
 
     fn resize(&mut self, _: PageRange, _: Pages) -> Result<bool, SpanError> {
@@ -87,29 +81,59 @@ impl SpanSource for Source<'_> {
 }
 
 impl Caches {
-    /// Makes one slab of two neighbours, of which one is of cache `from`, at hand as `cache`.
-    fn join(&self, wish: Wish, from: usize, cache: &mut SlabCache, morphs: &mut Morphs) -> Option<PageRange> {
-        let (half, slabs) = (cache.geometry().pages, &self.slabs);
-        let all: Vec<PageId> = cache.candidates(wish.geometry, &self.records).collect();
-        all.into_iter().find_map(|slab| {
-            let beside = PageId(slab.0 ^ half.0);
-            let other = *slabs.borrow().get(&beside)?;
-            let mut theirs = if other == from { None } else { Some(self.caches[other].try_borrow_mut().ok()?) };
-            let theirs_or_ours = theirs.as_deref().unwrap_or(cache);
-            let is_candidate = theirs_or_ours.is_candidate(&self.records[beside.0 as usize]);
-            if theirs_or_ours.geometry().pages != half || !is_candidate {
+    /// Slabs for a cache, made of others', whose caches must not be at work.
+    fn recut(&self, to: usize) -> Vec<PageId> {
+        let wish = Wish { geometry: Geometry::of(self.sizes()[to]), to: to as u8 };
+        for from in (0..self.caches.len()).filter(|from| *from != to) {
+            let mut looks = 64;
+            while let Some(slab) =
+                self.caches[from].try_borrow_mut().ok().and_then(|mut c| c.candidate(wish, &mut looks, &self.records))
+            {
+                if let Some((parts, mut asked)) = self.parts(slab, from, wish.geometry)
+                    && let Some(slabs) = self.divide(wish, &parts, &mut asked)
+                {
+                    return slabs;
+                }
+                self.caches[from].borrow().refuse(slab, wish, &self.records);
+            }
+        }
+        Vec::new()
+    }
+
+    /// A slab, or the slabs around it, that would become some of the wanted layout.
+    fn parts(&self, slab: PageId, from: usize, new: Geometry) -> Option<(Vec<Part>, Asked<'_>)> {
+        let old = Geometry::of(self.sizes()[from]);
+        let (mut parts, mut asked) = (Vec::new(), BTreeMap::new());
+        let range = if old.pages >= new.pages { (slab, old.pages) } else { (new.slab_of(slab), new.pages) };
+        let (mut at, end) = (range.0, PageId(range.0.0 + range.1.0));
+        while at < end {
+            let class = *self.slabs.borrow().get(&at)?;
+            let pages = Geometry::of(self.sizes()[class]).pages;
+            if let std::collections::btree_map::Entry::Vacant(entry) = asked.entry(class as u8) {
+                entry.insert(self.caches[class].try_borrow_mut().ok()?);
+            }
+            if at.0 + pages.0 > end.0 || !asked[&(class as u8)].is_candidate(&self.records[at.0 as usize]) {
                 return None;
             }
-            let second = Offer { cache: theirs.as_deref_mut(), slab: beside, from: other as u8 };
-            let offers = [Offer { cache: Some(cache), slab, from: from as u8 }, second];
-            // SAFETY: base, records and table belong together.
-            let range = unsafe { donate(wish, offers, self.memory.base(), &self.records, morphs, |_| ()) }?;
-            let mut slabs = slabs.borrow_mut();
-            assert!(slabs.remove(&slab).is_some() && slabs.remove(&beside).is_some());
-            slabs.insert(range.first, wish.to.into());
-            self.joined.borrow_mut().insert(range.first);
-            Some(range)
-        })
+            parts.push(Part { range: PageRange::new(at, pages), donor: Some(class as u8), from: class as u8 });
+            at = PageId(at.0 + pages.0);
+        }
+        Some((parts, Asked(asked)))
+    }
+
+    fn divide(&self, wish: Wish, parts: &[Part], asked: &mut Asked<'_>) -> Option<Vec<PageId>> {
+        let (base, mut morphs) = (self.memory.base(), self.morphs.borrow_mut());
+        // SAFETY: base, records and table belong together.
+        let done = unsafe { donate(wish, parts, asked, base, &self.records, &mut morphs, |_| ()) };
+        if !done {
+            return None;
+        }
+        let mut slabs = self.slabs.borrow_mut();
+        parts.iter().for_each(|part| assert!(slabs.remove(&part.range.first).is_some()));
+        let (first, end) = (parts[0].range.first, parts[parts.len() - 1].range.end());
+        let all: Vec<PageId> = (first.0..end.0).step_by(wish.geometry.pages.0 as usize).map(PageId).collect();
+        all.iter().for_each(|slab| assert_eq!(slabs.insert(*slab, wish.to.into()), None));
+        Some(all.into_iter().rev().collect())
     }
 }
 
@@ -130,8 +154,7 @@ impl Caches {
             source: RefCell::new(Checked::new(Faulty::new(BumpSpans::new(pages), faults.clone()))),
             faults,
             slabs: RefCell::default(),
-            joined: RefCell::default(),
-            densities: RefCell::default(),
+            spans: RefCell::default(),
             out: Vec::new(),
             stamp: Cell::new(0),
         }
@@ -145,11 +168,12 @@ impl Caches {
 
     /// Takes up to `want` objects and fills them. Says how many there were.
     pub fn take(&mut self, class: usize, want: u32) -> usize {
-        let mut source = Source(self, class);
+        let mut source = Source(self, class, Vec::new());
         let mut cache = self.caches[class].borrow_mut();
         let size = cache.geometry().object as usize;
         // SAFETY: base, records and source belong together.
         let mut chain = unsafe { cache.alloc(want, self.memory.base(), &self.records, &mut source, |_| ()) };
+        source.2.into_iter().for_each(|slab| cache.take_over(slab, &self.records));
         drop(cache);
         let mut got = 0;
         while let Some(object) = chain.pop() {
@@ -167,10 +191,10 @@ impl Caches {
     /// What lies at an address of a slab of two sizes.
     pub fn look(&self, at: usize) -> Option<Place> {
         let (slab, _) = self.slab_around(at);
-        let bytes = at - self.memory.base() as usize - slab.offset().0;
-        let mixed = self.morphs.borrow().range_of(&self.records[slab.0 as usize]);
+        let offset = at - self.memory.base() as usize;
+        let mixed = self.morphs.borrow().range_of(&self.records[offset >> 13]);
         assert!(mixed.is_none_or(|range| range.first == slab), "an entry of another slab");
-        self.morphs.borrow().look(&self.records[slab.0 as usize], bytes)
+        self.morphs.borrow().look(offset, &self.records)
     }
 
     fn slab_around(&self, at: usize) -> (PageId, usize) {
@@ -204,7 +228,7 @@ impl Caches {
             // SAFETY: the object was out and is given up; base, records and source belong together.
             unsafe {
                 chain.push(object.at as *mut u8);
-                let ((first, n), mut source) = (chain.into_raw(), Source(self, object.class));
+                let ((first, n), mut source) = (chain.into_raw(), Source(self, object.class, Vec::new()));
                 cache.free_first(first, n, |_| true, self.memory.base(), &self.records, &mut source).unwrap()
             }
         };
@@ -216,12 +240,15 @@ impl Caches {
     pub fn give_mixed(&self, at: usize) -> Result<Left, *mut u8> {
         let (slab, owner) = self.slab_around(at);
         assert!(self.morphs.borrow().class_of(&self.records[slab.0 as usize]).is_none_or(|c| usize::from(c) == owner));
-        let (base, mut source) = (self.memory.base(), Source(self, owner));
-        let mut cache = self.caches[owner].borrow_mut();
+        let (base, mut source) = (self.memory.base(), Source(self, owner, Vec::new()));
+        let (mut cache, mut morphs) = (self.caches[owner].borrow_mut(), self.morphs.borrow_mut());
+        let mut left = Vec::new();
         // SAFETY: base, records, table and source belong together.
         unsafe {
-            cache.free_mixed(at as *mut u8, base, &self.records, &mut self.morphs.borrow_mut(), &mut source, |_| ())
-        }
+            let each = |of| left.push(of);
+            cache.free_mixed(at as *mut u8, base, &self.records, &mut morphs, &mut source, |_| (), each)
+        }?;
+        Ok(left[0])
     }
 
     /// S1 to S6, and that the caches know what is out.
@@ -282,6 +309,9 @@ impl Caches {
     pub fn drain(&mut self) {
         while !self.out.is_empty() {
             self.give(self.out.len() - 1, false);
+        }
+        for (class, cache) in self.caches.iter().enumerate() {
+            cache.borrow_mut().give_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));
         }
         assert_eq!((self.pages(), self.morphs.borrow().slabs()), (Pages(0), 0));
     }
