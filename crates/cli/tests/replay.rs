@@ -93,6 +93,9 @@ impl Recorded {
     }
 }
 
+/// Events of a thousand objects that are taken and given back: few spans wait for the next object.
+const LEAST: u64 = 1900;
+
 fn number(row: &serde_json::Value, key: &str) -> u64 {
     row[key].as_u64().unwrap_or_else(|| panic!("no number {key}: {row}"))
 }
@@ -105,7 +108,7 @@ fn a_program_is_recorded_and_replayed() {
         assert_eq!((ran.status, ran.out.as_str()), (0, "done\n"), "{}", ran.err);
         assert_eq!(ran.err.contains("processes served"), !options.is_empty(), "{}", ran.err);
         let row = recorded.row();
-        assert!((2000..2500).contains(&number(&row, "events")), "{row}");
+        assert!((LEAST..2500).contains(&number(&row, "events")), "{row}");
         assert_eq!((number(&row, "unchecked_events"), number(&row, "dropped_events")), (0, 0));
         assert!(number(&row, "peak_demand_bytes") > 1 << 20, "{row}");
         assert_eq!(row["heap"], "temeraire");
@@ -140,7 +143,7 @@ fn what_a_killed_program_did_is_there_to_its_last_call() {
         let ran = recorded.run(&[], &["kill", n]);
         assert_eq!(ran.status, 128 + 9, "{}", ran.err);
         let row = recorded.row();
-        assert!((events..events + 500).contains(&number(&row, "events")), "{row}");
+        assert!((events * LEAST / 2000..events + 500).contains(&number(&row, "events")), "{row}");
         assert!((1..=255).contains(&number(&row, "unchecked_events")), "{row}");
         let text = recorded.replay(&[]).out;
         assert!(text.contains("the recording was not ended") && text.contains("no checksum covers the last"), "{text}");
@@ -156,7 +159,7 @@ fn the_bound_is_kept_and_what_was_dropped_is_counted() {
         let row = recorded.row();
         assert_eq!(number(&row, "events"), bound);
         let dropped = number(&row, "dropped_events");
-        assert!((2000 - bound..2500).contains(&dropped), "{row}");
+        assert!((LEAST - bound..2500).contains(&dropped), "{row}");
         assert!(recorded.replay(&[]).out.contains("events behind these were dropped"));
         assert!(fs::metadata(&recorded.file).unwrap().len() <= 4096 * (1 + bound.div_ceil(255)));
     }
@@ -182,7 +185,7 @@ fn a_forked_child_leaves_its_parents_file_alone() {
     let recorded = Recorded::new("fork");
     assert_eq!(recorded.run(&[], &["fork", "500"]).status, 0);
     let row = recorded.row();
-    assert!((2000..2500).contains(&number(&row, "events")), "twice 500 spans of the parent: {row}");
+    assert!((LEAST..2500).contains(&number(&row, "events")), "twice 500 spans of the parent: {row}");
     assert_eq!(number(&row, "unchecked_events"), 0);
 }
 
@@ -195,13 +198,13 @@ fn the_programs_that_a_program_starts_need_files_of_their_own() {
         assert_eq!((said.status, said.out.as_str(), said.err.as_str()), (3, "done\ndone\n", ""));
     };
     run(&recorded.file);
-    assert!(number(&recorded.row(), "events") < 2000, "the file is the shell's, which was there first");
+    assert!(number(&recorded.row(), "events") < LEAST, "the file is the shell's, which was there first");
     run(&recorded.place.path("each.%p"));
     let files = fs::read_dir(&recorded.place.0).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("each.")).collect();
     assert_eq!(files.len(), 3, "{files:?}");
     let events = |path: &std::path::PathBuf| Trace::read(&fs::read(path).unwrap()).unwrap().len();
-    assert_eq!(files.iter().filter(|path| events(path) >= 2000).count(), 2, "{files:?}");
+    assert_eq!(files.iter().filter(|path| events(path) as u64 >= LEAST).count(), 2, "{files:?}");
 }
 
 #[test]
