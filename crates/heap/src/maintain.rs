@@ -9,6 +9,7 @@
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks};
 use crate::size_class::{self, CLASSES};
+use crate::spans::Locked;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, CollapseError, HugePageId, Mappings, NoMemory, PAGE_SHIFT, Pages, Platform};
 use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
@@ -186,11 +187,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// In a fork's child: ends a collapse that another thread of the parent ran.
+    /// In a fork's child: ends a collapse that another thread of the parent ran. Does nothing where
+    /// a handler that interrupted the lock's holder has forked: that child goes on apart from the heap.
     pub fn forked(&self) {
-        self.set_helped(false);
-        if let Some(id) = self.collapsing.load(Relaxed).checked_sub(1) {
-            self.end_collapse(HugePageId(id), Err(CollapseError::Again), Took::default());
+        let Some(pages) = self.pages.try_lock() else { return };
+        let mut pages = Locked { heap: self, pages };
+        pages.set_helped(false);
+        if let Some(id) = self.collapsing.swap(0, Relaxed).checked_sub(1) {
+            pages.end_collapse(HugePageId(id), Err(CollapseError::Again), Took::default());
         }
     }
 }
