@@ -42,7 +42,7 @@ const SLABS: usize = 128;
 /// Slabs tried in one search.
 const TRIES: usize = 10;
 
-/// What is left of a search.
+/// The rest of a search.
 struct Patience {
     slabs: usize,
     tries: usize,
@@ -239,7 +239,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.expect_given(range, freed);
     }
 
-    /// What lies at a pointer into a page marked [`MORPHED`]; `None` if the mark has changed.
+    /// The object at a pointer into a page marked [`MORPHED`]; `None` if the mark has changed.
     pub(crate) fn look(&self, morphs: &Morphs, pointer: *mut u8, page: PageId) -> Option<Place> {
         let Layout { base, records, .. } = self.layout();
         if self.mark(page) == MORPHED { morphs.look(pointer as usize - base, records) } else { None }

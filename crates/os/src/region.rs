@@ -194,7 +194,7 @@ pub(crate) fn map_apart(at: usize, bytes: usize) -> Option<usize> {
 }
 
 pub(crate) fn unmap(at: usize, bytes: usize) {
-    // SAFETY: mapped by `map_apart`, and given to nobody.
+    // SAFETY: mapped by `map_apart`, and not handed out.
     unsafe { libc::munmap(at as *mut _, bytes) };
 }
 

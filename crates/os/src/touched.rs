@@ -15,7 +15,7 @@ use core::ptr::{copy_nonoverlapping, write_bytes};
 /// Where the system does not tell, all are copied. Keeps `errno`.
 ///
 /// # Safety
-/// Both are live and do not overlap; nobody else uses the target, nor writes to the source.
+/// Both are live and do not overlap; no other thread uses the target, nor writes to the source.
 pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     let mut done = 0;
     if let Some(pagemap) = Pagemap::open() {

@@ -3,8 +3,8 @@
 //! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. Ours go by fullness
 //! (TEMERAIRE §3), the fullest first, so that nearly empty slabs drain. Eighths of the capacity,
 //! since the count's bit width does not separate nearly full slabs.
-//! **State.** Doubly linked through the records, the first to the last; a bit for each list that is not empty. **Cost.**
-//! O(1), at most three records.
+//! **State.** Doubly linked through the records, the first to the last; a bit for each list that is
+//! not empty. **Cost.** O(1), at most three records.
 
 /// How the slabs of one kind are linked: where their neighbours in a list are noted.
 pub(crate) trait Links {

@@ -68,7 +68,7 @@ unsafe impl Zeroed for Morph {}
 
 const _: () = assert!(size_of::<Morph>() == 160);
 
-/// What a page held before.
+/// The earlier contents of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Old {
     pub(crate) object: u32,
@@ -360,7 +360,7 @@ impl<R: Records> Mixed<'_, R> {
         None
     }
 
-    /// What lies at a byte of the slab.
+    /// The object at a byte of the slab.
     fn look(&self, bytes: u32) -> Place {
         let offset = |start: u32| (bytes - start) as usize;
         if bytes < self.head()
@@ -458,7 +458,7 @@ impl Morphs {
         self.old_bytes
     }
 
-    /// Whether slabs of so many pages may become ones of two sizes.
+    /// Whether slabs of a number of pages may become ones of two sizes.
     pub(crate) fn has_room(&self, pages: Pages) -> bool {
         ((self.used + pages.0) as usize) < self.entries.len().min(SlabRecord::MORPHS)
     }
@@ -532,7 +532,7 @@ impl Morphs {
         self.entry(record).map(range).map(|(first, pages)| PageRange::new(first, pages))
     }
 
-    /// What lies at a byte of the region; `None` if on no slab of two sizes.
+    /// The object at a byte of the region; `None` if on no slab of two sizes.
     pub fn look(&self, offset: usize, records: &impl Records) -> Option<Place> {
         let first = self.range_of(records.of(PageId((offset >> PAGE_SHIFT) as u32)))?.first;
         Some(self.slab(first, records).look((offset - first.offset().0) as u32))

@@ -143,7 +143,7 @@ static BY_UNITS: [u8; MAX_UNITS] = {
     table
 };
 
-/// The class of so many times 16 bytes, below 64 KiB.
+/// The class of a multiple of 16 bytes, below 64 KiB.
 #[inline(always)]
 pub fn class_of_units(units: usize) -> usize {
     BY_UNITS[units % MAX_UNITS] as usize

@@ -44,7 +44,7 @@ pub struct Config {
     /// Free memory that is given back to the system each second, breaking hugepages where it must (TEMERAIRE §4.6);
     /// 0 leaves releasing to the heap's own limits, [`craton_pages::AUTO_RATE`] follows the surplus.
     pub release_bytes_per_s: u64,
-    /// What is below the heap.
+    /// The system below the heap.
     pub system: System,
     /// What places short spans.
     pub heap: HeapName,
@@ -106,7 +106,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What the page heap holds beyond its spans, by their bytes.
+    /// Memory that the page heap holds beyond its spans, in bytes.
     pub fn overhead(&self) -> f64 {
         self.beyond_bytes as f64 / self.span_bytes.max(1) as f64
     }

@@ -5,7 +5,7 @@
 
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
-/// What the system gives, and how the program forks.
+/// The hugepages that the system gives, and how the program forks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct System {
     /// When hugepages are given.

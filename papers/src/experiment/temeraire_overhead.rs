@@ -109,7 +109,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
 fn line(name: &str, samples: &[Sample]) -> Line {
     let point = |part: &[Sample]| Point::new(part[part.len() - 1].time_s, worst(part));
     let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(point).collect();
-    // A colour of its own, not that of an allocator of that name.
+    // Not the colour of the allocator of that name.
     Line { name: format!("profile {name}"), points }
 }
 

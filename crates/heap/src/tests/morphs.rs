@@ -95,7 +95,7 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
 
 #[test]
 fn slabs_of_any_class_become_slabs_of_any_other() {
-    // Objects of A, of which one in so many is left, by chance, and of B.
+    // Objects of A, a random part of which is left, and of B.
     for (a, left, b) in [
         (32, 10, 304),
         (112, 20, 2512),

@@ -79,7 +79,7 @@ fn pages_that_were_never_touched_stay_so_on_both_sides() {
         eprintln!("skipped: this system does not tell which pages have contents");
         return;
     }
-    // SAFETY: two mappings of the test, of so many bytes.
+    // SAFETY: two mappings of the test, of that length.
     unsafe { copy(from.at as *const u8, to.at as *mut u8, from.bytes) };
     assert_eq!((from.resident(), to.resident()), (2, 2));
 }
@@ -88,7 +88,7 @@ fn pages_that_were_never_touched_stay_so_on_both_sides() {
 fn a_copy_keeps_errno() {
     let (from, to) = (Pages::new(), Pages::new());
     process::set_errno(77);
-    // SAFETY: two mappings of the test, of so many bytes.
+    // SAFETY: two mappings of the test, of that length.
     unsafe { copy(from.at as *const u8, to.at as *mut u8, from.bytes) };
     assert_eq!(process::errno(), 77);
 }

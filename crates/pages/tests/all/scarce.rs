@@ -8,7 +8,7 @@ use craton_sim::{Call, FaultRule, Rng, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A heap of dense spans of one page on so many hugepages.
+/// A heap of dense spans of one page on a number of hugepages.
 fn filled(hugepages: u32, mode: ThpMode) -> World {
     let mut world = World::new(4 * hugepages, mode, HugeBacking::ALWAYS);
     fill(&mut world, hugepages);

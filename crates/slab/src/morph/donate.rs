@@ -22,7 +22,7 @@ const POINT: u32 = 16;
 /// The new size must get 1/40 of its places at once.
 const LEAST_SHARE: usize = 40;
 
-/// What a range is to become.
+/// The slabs that a range is to become.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     /// The layout of the new size.
@@ -60,7 +60,7 @@ pub enum Left {
 
 impl SlabCache {
     /// A slab that was in full use once and has few live objects now, one of the emptiest. Each
-    /// call names the next; none if there is none, or when `looks` are spent.
+    /// call names the next; `None` at the end, or when `looks` are spent.
     pub fn candidate(&mut self, wish: Wish, looks: &mut usize, records: &impl Records) -> Option<PageId> {
         // Complete slabs, the first list, only help others.
         let fullest = self.slabs.lists.list_of(self.most_live().min(self.geometry.capacity - 1)).min(LISTS - 1);
@@ -352,7 +352,7 @@ unsafe fn note_live(
         // SAFETY: free objects of the slab are linked.
         at = unsafe { chain::next(at) };
     }
-    // Those that are left may lie across a border.
+    // The remaining objects may lie across a border.
     for page in (1..old.len.0).filter(|page| (old.first.0 + page - first.0).is_multiple_of(step.0)) {
         let border = page << PAGE_SHIFT;
         let last = (border - 1) / size * size;

@@ -57,7 +57,7 @@ impl World {
                 matches!(slab.look(at), Place::Old { class: 3, offset } if offset as u32 == at - around.unwrap().0);
             assert_eq!(is_old, around.is_some() && place.is_none());
         }
-        // What a place's start is rounded to may be lost.
+        // The gap that rounds a place's start up may be lost.
         taken.push((slab.bytes, 0));
         let mut end = 0;
         let gaps = taken.iter().map(|(start, len)| start - core::mem::replace(&mut end, start + len));
