@@ -204,7 +204,7 @@ fn the_programs_that_a_program_starts_need_files_of_their_own() {
     let files: Vec<_> = files.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("each.")).collect();
     assert_eq!(files.len(), 3, "{files:?}");
     let events = |path: &std::path::PathBuf| Trace::read(&fs::read(path).unwrap()).unwrap().len();
-    assert_eq!(files.iter().filter(|path| events(path) as u64 >= LEAST).count(), 2, "{files:?}");
+    assert_eq!(files.iter().filter(|path| events(path) >= LEAST).count(), 2, "{files:?}");
 }
 
 #[test]
