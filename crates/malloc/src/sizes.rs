@@ -10,11 +10,12 @@
 use crate::debug;
 use crate::front;
 use crate::thread::tls;
-use craton_base::{HUGEPAGE_SIZE, PAGE_SIZE};
+use craton_base::{Bytes, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
 use craton_heap::owned::Owned;
 use craton_heap::size_class::{self, LARGE};
 use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse};
+use craton_pages::LargeCache;
 
 /// Most address space of a process: 128 TiB.
 const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;
@@ -63,7 +64,9 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     }
     let (Some(given), true) = (claim.size, !pointer.is_null() && front::is_ready()) else { return Ok(()) };
     // The slack above the requested size is below a page, or a hugepage in a separate heap.
-    let (class, bytes, unit) = match front::find(pointer).unwrap_or(Found::Bad(Misuse::Foreign)) {
+    let found = front::find(pointer).unwrap_or(Found::Bad(Misuse::Foreign));
+    let is_large = matches!(found, Found::Large { .. });
+    let (class, bytes, unit) = match found {
         Found::Small { class } | Found::Old { class } => (Some(class), size_class::size_of_class(class), 0),
         Found::Owned(Owned { class, bytes, .. }) if class != usize::from(LARGE) => (Some(class), bytes, 0),
         Found::Owned(Owned { bytes, .. }) if bytes.is_multiple_of(HUGEPAGE_SIZE) => (None, bytes, HUGEPAGE_SIZE),
@@ -78,6 +81,12 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
             return Err(Misuse::WrongAlign { given: claim.align });
         }
         Some(_) => good_size(given, claim.align) == bytes || claim.resized && given <= bytes && given > bytes / 2,
+        // A span that was longer by a little can have served the object.
+        None if is_large => {
+            let least = Bytes(given.max(1)).pages_up();
+            let has = Pages((bytes / PAGE_SIZE) as u32);
+            least.is_some_and(|least| (least..=LargeCache::most_for(least).max(least)).contains(&has))
+        }
         // `calloc` or an alignment can give small sizes whole pages.
         None => given <= bytes && bytes - given.max(1) < unit,
     };

@@ -165,6 +165,11 @@ impl LargeCache {
     /// Longest kept span, 2 MiB: a longer one is used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
+    /// The longest span that serves an object of a number of pages; shorter than that if none waits.
+    pub fn most_for(pages: Pages) -> Pages {
+        Pages((pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0))
+    }
+
     fn shard(&self, cpu: usize) -> &Shard {
         &self.shards[cpu % SHARDS]
     }
@@ -173,8 +178,7 @@ impl LargeCache {
     /// old contents.
     #[inline]
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        let most = (pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0);
-        self.shard(cpu).take((pages.0, most), align.0, SERVED)
+        self.shard(cpu).take((pages.0, Self::most_for(pages).0), align.0, SERVED)
     }
 
     /// [`LargeCache::take`] from any of a few shards, the CPU's own first: a thread may have moved,

@@ -285,6 +285,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         if backed < FORK_FROM {
             return false;
         }
+        // The thread's end a moment ago was the fork's: without another request it would stay away.
+        self.next_thread_ns.store(0, Relaxed);
         self.want_thread();
         self.take(Chore::Thread, true, false)
     }

@@ -48,6 +48,20 @@ fn a_size_is_right_if_such_a_request_can_have_got_the_object() {
 }
 
 #[test]
+fn a_size_is_right_when_a_longer_span_served_it() {
+    let claim = |size| Claim { size: Some(size), align: 1, resized: false };
+    for (long, short) in [(180_000, 163_841), (300_000, 270_400), (1 << 20, (1 << 20) - 40_000)] {
+        // SAFETY: the object is ours.
+        unsafe { free(front::malloc(long), claim(long)).unwrap() };
+        let object = front::malloc(short);
+        assert_eq!(check(object, claim(short)), Ok(()), "{short} after {long}");
+        assert!(check(object, claim(short / 2)).is_err() && check(object, claim(long * 2)).is_err());
+        // SAFETY: likewise.
+        unsafe { free(object, claim(short)).unwrap() };
+    }
+}
+
+#[test]
 fn zeroed_and_large_objects_have_whole_pages() {
     let claim = |size| Claim { size: Some(size), align: 1, resized: false };
     for size in [33_000, 41_000, 300_000, 1 << 20, 33 << 20] {
