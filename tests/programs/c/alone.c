@@ -214,7 +214,8 @@ static void with_sleeping_helper(int late) {
     }
     if (late)
         CHECK(pthread_create(&thread, NULL, sleep_on, NULL) == 0);
-    CHECK(threads() == (late ? 2 : 3));
+    /* Slow growth, as on a busy machine, can have earned the library's thread before the helper came. */
+    CHECK(threads() == 3 || (late && threads() == 2));
     size_t live = 0;
     unsigned seed = 1;
     for (int i = 0; i < N; i++) {
