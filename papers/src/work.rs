@@ -123,7 +123,7 @@ workloads! {
         glibc_thread::run => [0xaf89_721b_b0af_ba7f, 0x2fcd_c960_6e66_9364];
     "interpreter" by "Zorn and Grunwald 1992 (perl, gawk), Detlefs et al. 1994" on 1:
         "scripts with counted strings, lists and tables: split, count, sort, join, replace",
-        interpreter::run => [0xed07_0931_f1ba_c59e, 0x8f04_64e7_1dff_efe8];
+        interpreter::run => [0xed07_0931_f1ba_c59e, 0x8f04_64e7_1ffd_efe8];
     "json-dom" by "services with a document model" on 1:
         "JSON documents of 8 to 8000 nodes are made, written, parsed, edited and kept",
         json_dom::run => [0x4308_4199_f22d_2194, 0x05ab_f05d_b877_edc7];
