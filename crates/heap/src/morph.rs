@@ -213,9 +213,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// A new table.
     fn table(&self) -> Option<Morphs> {
-        let table = self.system.map((MOST * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
+        // Address space may be short: there are no more entries than pages.
+        let most = MOST.min(self.layout().records.len());
+        let table = self.system.map((most * size_of::<Morph>()).next_multiple_of(PAGE_SIZE), PAGE_SIZE)?;
         // SAFETY: the mapping is new, zeroed, aligned and permanent.
-        Some(Morphs::new(unsafe { Table::new(table as *mut Morph, MOST) }))
+        Some(Morphs::new(unsafe { Table::new(table as *mut Morph, most) }))
     }
 
     /// Takes the free pages among some parts; if some are not free, none.

@@ -12,6 +12,7 @@
 //! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
 //! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, the region's for ever.
 
+use crate::mapping::{self, unmap};
 use crate::{process, thp};
 use core::ptr::null_mut;
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
@@ -99,7 +100,7 @@ impl Region {
     /// is found. Mappings that the program puts into it by itself end its growth. ≤ 4 parts.
     pub fn unreserved(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
         let total = Self::total(capacity, specs)?;
-        let probe = map_apart(0, process::page_size())?;
+        let probe = mapping::map(process::page_size(), process::page_size())?;
         unmap(probe, process::page_size());
         // The system's own places are a little above or below the probe, programs and their heaps
         // at two thirds of the whole.
@@ -129,7 +130,7 @@ impl Region {
     /// Makes part of the region usable.
     fn open(&self, at: usize, bytes: usize) -> bool {
         if self.is_mapped_late {
-            return map_apart(at, bytes).is_some();
+            return map_at(at, bytes).is_some();
         }
         // SAFETY: whole machine pages of the region's own reservation.
         unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
@@ -174,35 +175,28 @@ impl Region {
     }
 }
 
-/// Maps memory on small pages at an address where nothing is mapped; 0: anywhere.
-pub(crate) fn map_apart(at: usize, bytes: usize) -> Option<usize> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let flags = if at == 0 { flags } else { flags | libc::MAP_FIXED_NOREPLACE };
+/// Maps memory on small pages at an address where nothing is mapped.
+pub(crate) fn map_at(at: usize, bytes: usize) -> Option<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: replaces no mapping.
     let got = unsafe { libc::mmap(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     if got == libc::MAP_FAILED {
         return None;
     }
     // Before Linux 4.17 the address is a wish.
-    if at != 0 && got as usize != at {
+    if got as usize != at {
         unmap(got as usize, bytes);
         return None;
     }
-    // SAFETY: advice on a mapping of ours.
-    unsafe { libc::madvise(got, bytes, libc::MADV_NOHUGEPAGE) };
+    mapping::advise_small(got as usize, bytes);
     Some(got as usize)
-}
-
-pub(crate) fn unmap(at: usize, bytes: usize) {
-    // SAFETY: mapped by `map_apart`, and not handed out.
-    unsafe { libc::munmap(at as *mut _, bytes) };
 }
 
 /// Whether nothing is mapped in a range, which may be longer than a limit allows.
 fn is_free(at: usize, bytes: usize) -> bool {
     let saved = process::errno();
     process::set_errno(0);
-    let is_mapped = map_apart(at, bytes).map(|at| unmap(at, bytes)).is_some();
+    let is_mapped = map_at(at, bytes).map(|at| unmap(at, bytes)).is_some();
     // The system looks at the place before the limit.
     let is_free = is_mapped || process::errno() == libc::ENOMEM;
     process::set_errno(saved);
@@ -242,7 +236,8 @@ impl Floor for Region {
     }
 
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory> {
-        self.advise_with(range, libc::MADV_POPULATE_WRITE)
+        let (at, len) = self.span(range);
+        thp::populate(at as usize, len)
     }
 
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {

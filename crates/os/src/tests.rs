@@ -82,12 +82,12 @@ fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
     }
     // A mapping in the way ends the growth, and what was had before stays.
     let way = region.base() + 60 * huge;
-    let in_the_way = crate::region::map_apart(way, process::page_size()).unwrap();
+    let in_the_way = crate::region::map_at(way, process::page_size()).unwrap();
     assert_eq!(in_the_way, way);
     assert_eq!(region.reserve(HugePages(61)), Err(NoMemory));
     region.reserve(HugePages(60)).unwrap();
     assert_eq!(region.granted(), HugePages(60));
-    crate::region::unmap(in_the_way, process::page_size());
+    crate::mapping::unmap(in_the_way, process::page_size());
     region.reserve(HugePages(61)).unwrap();
     // Another region finds another place now.
     let third = Region::unreserved(HugePages(1 << 20), &[PartSpec { bytes_per_hugepage: 80 }]).unwrap();

@@ -1,7 +1,7 @@
 //! What growth asks of hugepages: to begin on small pages, to be cleared ahead, or to be refilled.
 //!
 //! **What.** The first touch of a hugepage clears 2 MiB in one request: 170 µs, or seconds where the
-//! system compacts memory for it. Three rules bound that, for heaps whose library thread collapses
+//! system compacts memory for it. Four rules bound that, for heaps whose library thread collapses
 //! hugepages later:
 //! ```text
 //! first of a rise   the hugepage begins on small pages, for a collapse by the thread

@@ -298,8 +298,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     fn take(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
-        let mut kind = span;
-        kind.later = self.begins_small(len, span);
+        let kind = Use { later: self.begins_small(len, span), ..span };
         self.back_new(granted, (taken.first, len), kind);
         self.note_taken(taken.missing);
         Ok(taken.first)

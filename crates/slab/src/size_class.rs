@@ -82,10 +82,11 @@ const fn smallest(size: usize) -> u8 {
     class as u8
 }
 
-static TABLE: [u8; MAX_TABLED / 16 + 1] = {
-    let mut table = [1; MAX_TABLED / 16 + 1];
+/// The classes of the first `N` multiples of 16 bytes.
+const fn by_units<const N: usize>() -> [u8; N] {
+    let mut table = [1; N];
     let (mut i, mut class) = (1, 1);
-    while i < table.len() {
+    while i < N {
         if (layout(class).object as usize) < i * 16 {
             class += 1;
         }
@@ -93,7 +94,9 @@ static TABLE: [u8; MAX_TABLED / 16 + 1] = {
         i += 1;
     }
     table
-};
+}
+
+static TABLE: [u8; MAX_TABLED / 16 + 1] = by_units();
 
 const GRAIN: usize = 512;
 
@@ -130,18 +133,7 @@ pub const fn class_of_tabled(size: usize) -> usize {
 /// Sizes below this are looked up by [`class_of_units`], in units of 16 bytes.
 const MAX_UNITS: usize = 1 << 12;
 
-static BY_UNITS: [u8; MAX_UNITS] = {
-    let mut table = [1; MAX_UNITS];
-    let (mut i, mut class) = (1, 1);
-    while i < table.len() {
-        if (layout(class).object as usize) < i * 16 {
-            class += 1;
-        }
-        table[i] = class as u8;
-        i += 1;
-    }
-    table
-};
+static BY_UNITS: [u8; MAX_UNITS] = by_units();
 
 /// The class of a multiple of 16 bytes, below 64 KiB.
 #[inline(always)]

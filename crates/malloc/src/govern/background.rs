@@ -15,7 +15,8 @@
 //!
 //! **State.**
 //! ```text
-//! request ─ note ──► wanted: LOOK · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER ──► take, in a slow request without locks
+//! request ─ note ──► wanted: LOOK · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER
+//! wanted ──► take, in a slow request without locks
 //! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
 //!
