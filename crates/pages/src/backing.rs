@@ -13,7 +13,7 @@
 //! minute, since its mode can change.
 
 use crate::huge_allocator::LONG;
-use crate::tracker::{Place, Tracker, Trackers};
+use crate::tracker::{Left, Place, Tracker, Trackers};
 use crate::trust::{Choice, Seen, Trust};
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -128,7 +128,7 @@ impl<G: Geometry> Backing<G> {
     /// Whether hugepages are requested: past the threshold, or by growth or a collapse; not if
     /// guarded, or left on small pages.
     pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
-        t.collapsing || (id >= self.wanted.from || t.asked) && !t.guarded && !t.small
+        t.collapsing || !t.guarded && if id >= self.wanted.from { !t.is_small() } else { t.asked }
     }
 
     /// Whether an unbacked hugepage will become huge at its first touch.
@@ -138,7 +138,7 @@ impl<G: Geometry> Backing<G> {
 
     /// The advice for a hugepage without an owner's own.
     pub(crate) fn usual(&self, id: HugePageId, t: &Tracker<G>) -> Advice {
-        if id >= self.wanted.from && !t.small { Advice::Huge } else { Advice::Small }
+        if id >= self.wanted.from && !t.is_small() { Advice::Huge } else { Advice::Small }
     }
 
     /// Sets the threshold, and advises granted memory anew.
@@ -157,8 +157,8 @@ impl<G: Geometry> Backing<G> {
         }
         // That overwrote the advice of guards, and of hugepages requested for a collapse.
         for id in (0..granted.0).map(HugePageId) {
-            if trackers[id.0 as usize].small {
-                self.note_small(trackers, id.0, false);
+            if trackers[id.0 as usize].is_small() {
+                self.note_left(trackers, id.0, Left::Not);
                 if id >= backing.from {
                     floor.advise(G::range(id), Advice::Huge);
                 }
@@ -227,9 +227,6 @@ impl<G: Geometry> Backing<G> {
         span: Use,
         demand: HugePages,
     ) {
-        if self.in_vain || self.wanted == HugeBacking::NEVER {
-            return;
-        }
         let ids = first.0..first.0 + len.0;
         let always = self.wanted == HugeBacking::ALWAYS;
         let choice = if always || span.fills_up {
@@ -238,17 +235,26 @@ impl<G: Geometry> Backing<G> {
             self.review(trackers, floor, span.pages);
             self.trust.decide(span.pages)
         };
-        let huge = choice == Choice::Huge && (always || !span.later);
-        if huge && first < self.wanted.from {
-            let long = G::hugepages_up(span.pages) >= LONG;
-            self.ask_in_front(trackers, floor, (first, len), long, demand);
+        let left = match choice {
+            Choice::Huge if always || !span.later => Left::Not,
+            Choice::Huge => Left::Later,
+            Choice::Small | Choice::Probe => Left::Unsure,
+        };
+        if first < self.wanted.from {
+            let demand = match left {
+                Left::Not if G::hugepages_up(span.pages) >= LONG => HugePages(u32::MAX),
+                Left::Not | Left::Later => demand,
+                Left::Unsure => HugePages(0),
+            };
+            self.ask_in_front(trackers, floor, (first, len), demand);
         }
-        let mut at = ids.start.max(self.wanted.from.0);
+        // In front all begin small.
+        let mut at = if left == Left::Later { ids.start.max(self.wanted.from.0) } else { ids.start };
         while at < ids.end {
             // One call for all that lie together. A collapse keeps its advice until its end.
             let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
             let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
-            self.set_small(trackers, floor, at..at + run, !huge, choice == Choice::Small);
+            self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
             at += run.max(1);
         }
         if choice != Choice::Huge {
@@ -268,57 +274,56 @@ impl<G: Geometry> Backing<G> {
     }
 
     /// Leaves hugepages without memory on small pages, or no longer; with `more` a few behind too.
-    fn set_small(
-        &mut self,
-        trackers: &mut Trackers<G>,
-        floor: &mut impl Floor,
-        run: Range<u32>,
-        small: bool,
-        more: bool,
-    ) {
-        let is_full = small && self.small_ranges >= MOST_SMALL_RANGES;
-        if is_full || run.clone().all(|i| trackers[i as usize].small == small) {
+    fn leave(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, run: Range<u32>, left: Left, more: bool) {
+        let is_full = left != Left::Not && self.small_ranges >= MOST_SMALL_RANGES;
+        if is_full || run.clone().all(|i| trackers[i as usize].left == left) {
             return;
         }
         let run = if more { run.start..self.end_of_unused(trackers, run.end) } else { run };
-        let advice = if small { Advice::Small } else { Advice::Huge };
-        floor.advise(G::run(HugePageId(run.start), HugePages(run.end - run.start)), advice);
-        run.for_each(|i| self.note_small(trackers, i, small));
+        // Those before the threshold are on small pages anyway.
+        let from = run.start.max(self.wanted.from.0);
+        if from < run.end {
+            let advice = if left == Left::Not { Advice::Huge } else { Advice::Small };
+            floor.advise(G::run(HugePageId(from), HugePages(run.end - from)), advice);
+        }
+        run.for_each(|i| self.note_left(trackers, i, left));
     }
 
     /// The end of the unused hugepages from `at`, a few at most: one call leaves them small too.
     fn end_of_unused(&self, trackers: &Trackers<G>, at: u32) -> u32 {
-        let is_unused = |t: &Tracker<G>| t.place == Place::Unbacked && !(t.small || t.collapsing || t.guarded);
+        let is_unused = |t: &Tracker<G>| t.place == Place::Unbacked && !(t.is_small() || t.collapsing || t.guarded);
         let end = self.granted.min(at + MOST_UNUSED);
         (at..end).find(|i| !is_unused(&trackers[*i as usize])).unwrap_or(end.max(at))
     }
 
     /// Sets a hugepage's mark, and counts the ranges of marked ones.
-    fn note_small(&mut self, trackers: &mut Trackers<G>, i: u32, small: bool) {
-        if core::mem::replace(&mut trackers[i as usize].small, small) == small {
+    fn note_left(&mut self, trackers: &mut Trackers<G>, i: u32, left: Left) {
+        let was_small = trackers[i as usize].is_small();
+        trackers[i as usize].left = left;
+        let small = left != Left::Not;
+        if small == was_small {
             return;
         }
-        let is_small = |i: u32| i < self.granted && trackers[i as usize].small;
+        let is_small = |i: u32| i < self.granted && trackers[i as usize].is_small();
         let neighbours = u32::from(is_small(i.wrapping_sub(1))) + u32::from(is_small(i + 1));
         self.small = if small { self.small + 1 } else { self.small - 1 };
         // Marked: 1 more, less one for each neighbour that it joins. Unmarked: the reverse.
         self.small_ranges = if small { self.small_ranges + 1 - neighbours } else { self.small_ranges + neighbours - 1 };
     }
 
-    /// Requests a hugepage at the region's front if the heap is no longer small or the span is
-    /// long; reverts that for later spans when the heap is small again.
+    /// Requests a hugepage at the region's front if the heap is no longer small; reverts that for
+    /// later spans when the heap is small again.
     fn ask_in_front(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
         (first, len): (HugePageId, HugePages),
-        long: bool,
         demand: HugePages,
     ) {
         let from = self.wanted.from;
         for i in first.0..(first.0 + len.0).min(from.0) {
             let t = &mut trackers[i as usize];
-            let ask = long || demand.0 > if t.asked { from.0 / 2 } else { from.0 };
+            let ask = demand.0 > if t.asked { from.0 / 2 } else { from.0 };
             if ask != t.asked && t.backed_pages() == 0 && !t.guarded && !t.collapsing {
                 t.asked = ask;
                 let advice = if ask { Advice::Huge } else { Advice::Small };
@@ -359,7 +364,7 @@ impl<G: Geometry> Backing<G> {
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
-        if guarded || t.small || id < self.wanted.from {
+        if guarded || t.is_small() || id < self.wanted.from {
             self.guards -= u32::from(guarded);
             floor.advise(G::range(id), Advice::Huge);
         }
@@ -369,8 +374,8 @@ impl<G: Geometry> Backing<G> {
     /// After any collapse: guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].intact {
-            self.note_small(trackers, id.0, false);
-        } else if trackers[id.0 as usize].small && id >= self.wanted.from {
+            self.note_left(trackers, id.0, Left::Not);
+        } else if trackers[id.0 as usize].is_small() && id >= self.wanted.from {
             floor.advise(G::range(id), Advice::Small);
         } else if trackers[id.0 as usize].broken {
             self.guard(trackers, floor, id);
@@ -441,6 +446,9 @@ impl<G: Geometry> Backing<G> {
             self.vain_ticks.is_multiple_of(ASK_AGAIN) && last >= self.wanted.from && !trackers[last.0 as usize].guarded;
         if asks {
             self.advise(floor, last, HugePageId(granted.0), Advice::Huge);
+            if trackers[last.0 as usize].is_small() {
+                floor.advise(G::range(last), Advice::Small);
+            }
         }
         asks
     }

@@ -34,7 +34,7 @@ use crate::huge_cache::HugeCache;
 use crate::placement::{ByLists, Placement, Wanted};
 use crate::region::Regions;
 use crate::release::Release;
-use crate::tracker::{Place, Tracker, Trackers};
+use crate::tracker::{Left, Place, Tracker, Trackers};
 use core::cmp::Ordering;
 use craton_base::{
     Clock, Density, Floor, FrameSource, Geometry, Huge2M, HugePageId, HugePages, NoMemory, PAGES_PER_HUGEPAGE,
@@ -327,11 +327,33 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Returns whole hugepages; unbacks those above the limit.
+    /// Returns whole hugepages; unbacks those above the limit, and those whose next spans may not
+    /// touch what earlier ones have touched.
     fn put(&mut self, first: HugePageId, len: HugePages) {
-        self.cache.put(&mut self.trackers, first, len);
+        let (mut at, end) = (first.0, first.0 + len.0);
+        while at < end {
+            let is_unsure = |i: u32| self.trackers[i as usize].left == Left::Unsure;
+            let unsure = is_unsure(at);
+            let part = HugePages((at..end).take_while(|i| is_unsure(*i) == unsure).count() as u32);
+            match unsure {
+                true => self.put_unsure(HugePageId(at), part),
+                false => self.cache.put(&mut self.trackers, HugePageId(at), part),
+            }
+            at += part.0;
+        }
         self.note_demand();
         self.shrink_to_limit();
+    }
+
+    fn put_unsure(&mut self, first: HugePageId, len: HugePages) {
+        if self.floor.unback(G::run(first, len)).is_err() {
+            self.cache.put(&mut self.trackers, first, len);
+            return;
+        }
+        for i in first.0..first.0 + len.0 {
+            self.release.count(self.trackers[i as usize].unbacked().into());
+        }
+        self.cache.put_unbacked(&mut self.trackers, first, len);
     }
 
     fn note_demand(&mut self) {
@@ -384,7 +406,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     /// Frees pages of a region, which ends with its last span.
     fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
-        if let Some(head) = self.regions.vacate(&mut self.trackers, range, whole) {
+        let head = self.regions.vacate(&mut self.trackers, range, whole);
+        let lost = self.regions.unback_unsure(&mut self.trackers, &mut self.floor, range);
+        self.release.count(lost);
+        if let Some(head) = head {
             self.regions.end(&mut self.trackers, head);
             // One by one: the ranges join neighbours of the same kind.
             for id in (head.0..head.0 + G::REGION).map(HugePageId) {
@@ -441,7 +466,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     fn free_span(&mut self, span: PageRange) {
         let id = G::hugepage(span.first);
-        if self.trackers[id.0 as usize].small {
+        if self.trackers[id.0 as usize].is_small() {
             // Its memory may be gone when the next one is taken.
             self.backing.review(&self.trackers, &self.floor, span.len);
         }

@@ -11,7 +11,7 @@
 //!
 //! **Cost.** A request walks one region's 512 trackers: little beside its first touches.
 
-use crate::tracker::{Place, Tracker, Trackers};
+use crate::tracker::{Left, Place, Tracker, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, PageId, PageRange, Pages};
 
@@ -118,6 +118,12 @@ pub(crate) fn longest<G: Geometry>(trackers: &Trackers<G>, head: HugePageId) -> 
     let mut longest = 0;
     free_ranges(trackers, head, |_, len| longest = longest.max(len));
     longest
+}
+
+/// Whether a page is on a hugepage that keeps no free memory, and which no collapse needs.
+fn is_unsure<G: Geometry>(trackers: &Trackers<G>, page: PageId) -> bool {
+    let t = &trackers[G::hugepage(page).0 as usize];
+    t.left == Left::Unsure && !t.collapsing
 }
 
 impl<G: Geometry> Regions<G> {
@@ -298,6 +304,30 @@ impl<G: Geometry> Regions<G> {
         }
         self.link(trackers, head);
         (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
+    }
+
+    /// Unbacks free pages that lie on hugepages of spans that may stay untouched; returns how many.
+    pub(crate) fn unback_unsure(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        range: PageRange,
+    ) -> u64 {
+        let (mut at, mut pages) = (range.first, 0);
+        while at < range.end() {
+            let (mut end, unsure) = (at, is_unsure(trackers, at));
+            while end < range.end() && is_unsure(trackers, end) == unsure {
+                end = G::page(HugePageId(G::hugepage(end).0 + 1), 0).min(range.end());
+            }
+            let run = PageRange::new(at, Pages(end.0 - at.0));
+            if unsure && floor.unback(run).is_ok() {
+                for (id, at, len) in G::parts(run) {
+                    pages += u64::from(self.change(&mut trackers[id.0 as usize], |t| t.unback(at, len)));
+                }
+            }
+            at = end;
+        }
+        pages
     }
 
     /// Whether the pages behind a region's span are free, so that it can grow.

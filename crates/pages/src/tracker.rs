@@ -32,6 +32,18 @@ pub(crate) enum Place {
     Region,
 }
 
+/// Whether a hugepage is left on small pages, where the system would give a whole one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub(crate) enum Left {
+    #[default]
+    Not = 0,
+    /// For a collapse later: it fills up.
+    Later,
+    /// Its spans may stay untouched: it keeps no free memory.
+    Unsure,
+}
+
 /// The record of one hugepage. Tests distinguish states by its hash.
 #[derive(Default, Hash, Debug)]
 #[repr(align(128))]
@@ -69,7 +81,7 @@ pub struct Tracker<G = Huge2M> {
     /// Hugepages are requested here although it precedes the threshold.
     pub(crate) asked: bool,
     /// Advised against hugepages until it is seen to be used densely.
-    pub(crate) small: bool,
+    pub(crate) left: Left,
     /// Being collapsed: it must stay backed.
     pub(crate) collapsing: bool,
     geometry: PhantomData<G>,
@@ -77,8 +89,8 @@ pub struct Tracker<G = Huge2M> {
 
 pub(crate) type Trackers<G> = Table<Tracker<G>>;
 
-// SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Family::Sparse` and
-// `false`s.
+// SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Left::Not`,
+// `Family::Sparse` and `false`s.
 unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
@@ -105,6 +117,9 @@ impl<G: Geometry> Tracker<G> {
         lost
     }
 
+    pub(crate) fn is_small(&self) -> bool {
+        self.left != Left::Not
+    }
     pub(crate) fn used(&self) -> &PageBits<G> {
         &self.used
     }

@@ -1,5 +1,6 @@
 /* Memory that is asked for and hardly touched costs what is touched; memory that is written everywhere gets hugepages.
-   Arguments: part, size of an object, number of objects, bytes from one touch to the next, `malloc` or `calloc`. */
+   Arguments: part, size of an object, number of objects, bytes from one touch to the next (mixed: objects from one
+   that is written everywhere to the next), `malloc` or `calloc`. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <sys/mman.h>
@@ -62,6 +63,29 @@ static void sparse(void) {
     for (size_t i = 0; i < count; i++) {
         check(objects[i], size);
         free(objects[i]);
+    }
+}
+
+/* Rounds of objects of which every `step`-th is written everywhere and the others in a byte, all freed after each round:
+   a later round does not pay for what an earlier one has written. */
+static void mixed(void) {
+    enum { ROUNDS = 8 };
+    size_t before = rss_kib(), asked = 0, pages = 0;
+    for (int round = 1; round <= ROUNDS; round++) {
+        asked = pages = 0;
+        for (size_t i = 0; i < count; i++) {
+            size_t bytes = size + (i % 3 == 1 ? size / 4 : 0);
+            int whole = (i + round) % step == 0;
+            memset(objects[i] = get(bytes), round, whole ? bytes : 1);
+            asked += bytes;
+            pages += whole ? bytes / 4096 + 1 : 1;
+        }
+        if (round == ROUNDS)
+            costs(before, pages, asked);
+        for (size_t i = 0; i < count; i++) {
+            CHECK(objects[i][0] == round);
+            free(objects[i]);
+        }
     }
 }
 
@@ -174,6 +198,7 @@ int main(int argc, char **argv) {
     zeroed = strcmp(argv[5], "calloc") == 0;
     CHECK(count <= MOST && step > 0);
     static const struct part parts[] = {{"sparse", sparse},
+                                        {"mixed", mixed},
                                         {"grows_sparse", grows_sparse},
                                         {"grow_sparse_in_turn", grow_sparse_in_turn},
                                         {"dense", dense},

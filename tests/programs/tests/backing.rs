@@ -41,6 +41,24 @@ fn sparse_loads() -> impl Iterator<Item = Load> {
     SPANS.into_iter().chain(MAPPINGS)
 }
 
+/// One object in a few is written everywhere, and all are freed and asked for again.
+const MIXED: [Load; 4] = [
+    ("mixed", 70_000, 4000, 4, "malloc"),
+    ("mixed", 300_000, 1000, 20, "malloc"),
+    ("mixed", 2 << 20, 200, 4, "malloc"),
+    ("mixed", 3_000_000, 150, 4, "calloc"),
+];
+
+#[test]
+fn objects_of_which_few_are_written_cost_what_is_written_in_every_round() {
+    MIXED.into_iter().for_each(|load| drop(run(load, "")));
+}
+
+#[test]
+fn objects_of_which_few_are_written_cost_what_is_written_without_hugepages() {
+    MIXED.into_iter().for_each(|load| drop(run(load, "thp=never")));
+}
+
 #[test]
 fn hardly_touched_objects_cost_what_is_touched() {
     sparse_loads().for_each(|load| drop(run(load, "")));
@@ -66,7 +84,8 @@ fn a_user_who_wants_hugepages_everywhere_pays_for_what_is_asked_at_most() {
 fn hardly_touched_objects_live_in_a_control_group_of_64_mebibytes() {
     let program = cc("backing.c", &[]);
     // Objects that are copied lie in memory twice.
-    for load in sparse_loads().filter(|load| load.0 != "grow_sparse_in_turn") {
+    let few = [("mixed", 2 << 20, 200, 40, "malloc"), ("mixed", 300_000, 1000, 20, "malloc")];
+    for load in sparse_loads().filter(|load| load.0 != "grow_sparse_in_turn").chain(few) {
         let Some(group) = Group::new(64 << 20) else {
             eprintln!("skipped: this user may not make control groups with limits");
             return;

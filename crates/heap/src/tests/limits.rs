@@ -3,7 +3,7 @@
 use super::world::{World, world};
 use crate::size_class::CLASSES;
 use craton_base::{HugePages, Pages};
-use craton_pages::PageHeapExt;
+use craton_pages::{HugeBacking, PageHeapExt};
 use craton_sim::{Call, FaultRule, Rng};
 use std::vec::Vec;
 
@@ -83,6 +83,7 @@ fn l2_what_is_refused_leaves_what_is_in_use_as_it_was() {
 #[test]
 fn l2_where_the_system_takes_nothing_back_a_request_is_refused_and_undone() {
     let w = world(32, 0);
+    w.heap.pages.lock().set_backing(HugeBacking::ALWAYS);
     let (a, b) = (large(&w, 6 * MIB), large(&w, 2 * MIB));
     w.give(a).unwrap();
     hard(&w, 10 * MIB);
@@ -141,6 +142,7 @@ fn a_hard_limit_below_what_is_in_use_refuses_more_until_enough_is_freed() {
 #[test]
 fn relief_gives_back_what_is_needed_and_not_all() {
     let w = world(64, 0);
+    w.heap.pages.lock().set_backing(HugeBacking::ALWAYS);
     let objects: Vec<_> = (0..40).map(|_| large(&w, MIB)).collect();
     objects.into_iter().for_each(|o| w.give(o).unwrap());
     let used = w.heap.used();

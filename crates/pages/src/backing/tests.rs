@@ -37,6 +37,12 @@ impl World {
         self.trackers[id as usize].occupy(0, 8);
     }
 
+    /// Takes a hugepage for slabs that begins on small pages.
+    fn take_later(&mut self, id: u32) {
+        let slabs = Use { pages: Pages(1), fills_up: true, later: true };
+        self.backing.expect(&mut self.trackers, &mut self.floor, (HugePageId(id), HugePages(1)), slabs, HugePages(1));
+    }
+
     fn intact(&self) -> Vec<u32> {
         (0..16).filter(|i| self.trackers[*i as usize].intact).collect()
     }
@@ -88,9 +94,29 @@ fn a_span_that_may_stay_untouched_gets_hugepages_when_earlier_ones_were_dense() 
     w.floor.residency.resident_bytes = BYTES;
     (5..16).for_each(|id| w.take_unsure(id));
     assert!(!w.trackers[5].intact && w.trackers[15].intact, "{:?}", w.intact());
-    let small = |w: &World| (1..16).filter(|i| w.trackers[*i as usize].small).collect::<Vec<u32>>();
+    let small = |w: &World| (1..16).filter(|i| w.trackers[*i as usize].is_small()).collect::<Vec<u32>>();
     assert_eq!(small(&w).len() + w.intact().len(), 15);
     assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(small(&w).pop().unwrap())), Advice::Small)));
+}
+
+#[test]
+fn hugepages_of_unsure_spans_are_known_in_front_and_where_the_system_gives_none() {
+    let mut w = World::new(8);
+    let kind = |w: &World, id: usize| w.trackers[id].left;
+    w.take_unsure(0);
+    w.expect(1, 1, 1);
+    w.take_later(2);
+    assert_eq!((kind(&w, 0), kind(&w, 1), kind(&w, 2)), (Left::Unsure, Left::Not, Left::Not));
+    w.take_later(8);
+    w.take_unsure(9);
+    assert_eq!((kind(&w, 8), kind(&w, 9)), (Left::Later, Left::Unsure));
+    w.backing.in_vain = true;
+    w.take_unsure(10);
+    let advised = w.floor.advised.len();
+    w.backing.wanted = HugeBacking::NEVER;
+    w.take_unsure(11);
+    assert_eq!((kind(&w, 10), kind(&w, 11)), (Left::Unsure, Left::Unsure));
+    assert_eq!(w.floor.advised.len(), advised);
 }
 
 #[test]
@@ -104,7 +130,7 @@ fn the_users_wish_for_hugepages_goes_before_what_was_seen() {
 fn ranges_of_hugepages_on_small_pages_are_counted() {
     let mut w = World::new(0);
     let mut set = |id: u32, small: bool| {
-        w.backing.note_small(&mut w.trackers, id, small);
+        w.backing.note_left(&mut w.trackers, id, if small { Left::Unsure } else { Left::Not });
         w.backing.small_ranges
     };
     assert_eq!([(3, true), (5, true), (15, true), (4, true)].map(|(id, small)| set(id, small)), [1, 2, 3, 2]);
@@ -119,7 +145,7 @@ fn one_call_leaves_unused_hugepages_behind_small_too() {
     let mut w = World::new(1);
     (0..16).for_each(|i| w.trackers[i].place = Place::Unbacked);
     w.trackers[14].guarded = true;
-    let small = |w: &World| (0..16).filter(|i| w.trackers[*i].small).collect::<Vec<_>>();
+    let small = |w: &World| (0..16).filter(|i| w.trackers[*i].is_small()).collect::<Vec<_>>();
     w.take_unsure(2);
     assert_eq!(w.floor.advised.pop(), Some((Huge64K::run(HugePageId(2), HugePages(8)), Advice::Small)));
     let before = w.floor.advised.len();
@@ -137,7 +163,7 @@ fn a_collapse_ends_the_stay_on_small_pages() {
     let mut w = World::new(0);
     w.backing.wanted.from = HugePageId(1);
     w.take_unsure(3);
-    assert!(w.trackers[3].small);
+    assert!(w.trackers[3].is_small());
     w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
     assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(3)), Advice::Huge)));
     w.trackers[3].collapsing = false;
@@ -146,7 +172,7 @@ fn a_collapse_ends_the_stay_on_small_pages() {
     w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
     (w.trackers[3].collapsing, w.trackers[3].intact) = (false, true);
     w.backing.end_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
-    assert_eq!((w.trackers[3].small, w.backing.small_ranges), (false, 0));
+    assert_eq!((w.trackers[3].is_small(), w.backing.small_ranges), (false, 0));
 }
 
 #[test]
@@ -157,7 +183,7 @@ fn a_span_that_takes_a_hugepage_during_a_collapse_leaves_its_advice_alone() {
     let before = w.floor.advised.len();
     w.take(2, 3, false, 1);
     assert_eq!(w.floor.advised[before..], [2, 4].map(|id| (Huge64K::range(HugePageId(id)), Advice::Small)));
-    assert!(!w.trackers[3].small && w.backing.asks_for(HugePageId(3), &w.trackers[3]));
+    assert!(!w.trackers[3].is_small() && w.backing.asks_for(HugePageId(3), &w.trackers[3]));
 }
 
 #[test]

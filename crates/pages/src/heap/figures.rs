@@ -112,7 +112,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             }
             census.intact.0 += u32::from(t.intact);
             census.broken.0 += u32::from(t.broken && t.used_pages() > 0);
-            census.left_small.0 += u32::from(t.small && t.used_pages() > 0);
+            census.left_small.0 += u32::from(t.is_small() && t.used_pages() > 0);
         }
         census.next = HugePageId(end.max(census.next.0));
         census.next.0 < self.granted().0

@@ -25,6 +25,13 @@ fn heap(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
     (Temeraire::new(floor, ticks, trackers(capacity), HugePages(capacity), HugeBacking::AUTO), now)
 }
 
+/// A heap whose spans are all expected to fill.
+fn sure(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
+    let (mut heap, now) = heap(capacity);
+    heap.set_backing(HugeBacking::ALWAYS);
+    (heap, now)
+}
+
 fn take(heap: &mut Heap, pages: u32) -> PageRange {
     let span = heap.alloc(Pages(pages), Pages(1), Density::Sparse).expect("room");
     heap.check().unwrap();
@@ -62,7 +69,7 @@ fn slack_of_a_large_span_is_donated_and_comes_back_with_it() {
 
 #[test]
 fn a_drop_goes_back_to_the_system_at_once_but_for_the_minimum() {
-    let (mut heap, _) = heap(256);
+    let (mut heap, _) = sure(256);
     let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
     spans.into_iter().for_each(|s| give(&mut heap, s));
     assert_eq!(heap.cache.total(), CACHE_MIN_HUGEPAGES);
@@ -70,8 +77,29 @@ fn a_drop_goes_back_to_the_system_at_once_but_for_the_minimum() {
 }
 
 #[test]
+fn memory_of_spans_that_may_stay_untouched_goes_back_with_the_last_span() {
+    let (mut heap, _) = heap(2048);
+    // In front and behind, short, whole, and over two hugepages.
+    for pages in [40, 256, 600] {
+        let spans: Vec<_> = (0..20).map(|_| take(&mut heap, pages)).collect();
+        spans.into_iter().for_each(|s| give(&mut heap, s));
+        assert_eq!(heap.stats().backed, Pages(0), "spans of {pages} pages");
+    }
+    // Between the spans of a region too.
+    let spans: Vec<_> = (0..40).map(|_| take(&mut heap, 150)).collect();
+    let gone = spans.iter().find(|span| heap.trackers[span.first.hugepage().0 as usize].place == Place::Region);
+    let (gone, unbacked) = (*gone.expect("a region"), heap.floor.unbacked.len());
+    give(&mut heap, gone);
+    assert_eq!(heap.floor.unbacked[unbacked..], [gone]);
+    // What the system does not take back stays.
+    heap.floor.keeps = true;
+    spans.into_iter().filter(|span| *span != gone).for_each(|s| give(&mut heap, s));
+    assert!(heap.stats().backed > Pages(20 * 150));
+}
+
+#[test]
 fn demand_that_returns_is_kept_from_then_on() {
-    let (mut heap, now) = heap(256);
+    let (mut heap, now) = sure(256);
     for round in 0..4 {
         let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
         spans.into_iter().for_each(|s| give(&mut heap, s));
@@ -161,7 +189,7 @@ fn neighbours_become_one_span_and_one_becomes_several() {
 
 #[test]
 fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
-    let (mut heap, _) = heap(64);
+    let (mut heap, _) = sure(64);
     let spans: Vec<_> = (0..8).map(|_| take(&mut heap, 64)).collect();
     let (keep, lose) = (spans[0], spans[1]);
     give(&mut heap, lose);
@@ -301,6 +329,7 @@ fn grow(heap: &mut Heap) -> bool {
 #[test]
 fn slabs_that_come_slowly_begin_on_small_pages_and_are_collapsed() {
     let (mut heap, now) = helped();
+    let front = heap.backing.left_small().0;
     let wholes: Vec<_> = [1_000, 1, 1, 1, 500, 1]
         .map(|ms| {
             now.set(now.get() + ms * 1_000_000);
@@ -308,13 +337,13 @@ fn slabs_that_come_slowly_begin_on_small_pages_and_are_collapsed() {
         })
         .into();
     assert_eq!(wholes, [false, true, true, true, false, true]);
-    assert_eq!(heap.backing.left_small(), HugePages(2));
+    assert_eq!(heap.backing.left_small().0 - front, 2);
     let mut collapsed = 0;
     while let Some(id) = heap.begin_collapse() {
         heap.end_collapse(id, Ok(()), Took::busy(0));
         collapsed += 1;
     }
-    assert_eq!((collapsed, heap.backing.left_small()), (2, HugePages(0)));
+    assert_eq!((collapsed, heap.backing.left_small().0), (2, front));
     heap.set_backing(HugeBacking::ALWAYS);
     now.set(now.get() + WINDOW_NS);
     assert!(grow(&mut heap), "as the option wants");

@@ -239,7 +239,8 @@ fn a_large_span_that_is_freed_during_a_collapse_leaves_nothing_behind() {
     world.sim.clone().back(HugePageId(0).range()).expect("nothing refuses");
     world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
     world.check();
-    assert!(world.sim.is_huge(HugePageId(0)) && world.heap.inner().stats().cached == Pages(256));
+    // Spans of that length may stay untouched: nothing is kept.
+    assert_eq!(world.heap.inner().stats().cached, Pages(0));
     world.step(Op::alloc(3 * 256, 1)).unwrap();
     world.check();
     world.drain();

@@ -271,7 +271,7 @@ fn a_hugepage_of_which_nothing_could_be_released_is_not_guarded() {
 
 #[test]
 fn no_hugepage_is_broken_while_a_free_one_has_memory() {
-    let mut world = World::new(8, ThpMode::Never, HugeBacking::NEVER);
+    let mut world = World::new(8, ThpMode::Never, HugeBacking::ALWAYS);
     // Free hugepages of which few pages have memory, and one that is half used.
     let sizes = [P / 2, P / 2, P / 2 + 1, P / 2 + 1, P / 2 + 1];
     sizes.iter().for_each(|pages| ok(&mut world, Op::alloc(*pages, 1)));

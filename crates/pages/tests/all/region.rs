@@ -42,6 +42,7 @@ fn without_regions_the_same_program_wastes_half_its_memory() {
 #[test]
 fn a_long_span_of_a_region_that_comes_and_goes_costs_no_call() {
     let mut world = world();
+    world.step(Op::Back(HugeBacking::ALWAYS)).unwrap();
     (0..600).for_each(|_| world.step(Op::alloc(ODD, 1)).unwrap());
     let mut after_warm_up = 0;
     for turn in 0..20 {
