@@ -53,10 +53,10 @@ const fn room(class: usize) -> u32 {
     2 * size_class::batch(class)
 }
 
-/// First capacity of a class's array: at least two, so that one object can come and go.
+/// First capacity of a class's array. Of larger objects it is 0 until the first miss: one of each
+/// class on each CPU is more than a small program has.
 const fn first_capacity(class: usize) -> u32 {
     match (FIRST_BYTES / size_class::size_of_class(class)) as u32 {
-        0 | 1 => 2,
         n if n > FIRST_OBJECTS => FIRST_OBJECTS,
         n => n,
     }
@@ -390,7 +390,7 @@ impl Area {
     fn missed(&self, class: usize) -> u32 {
         self.misses[class].fetch_add(1, Relaxed);
         let old = self.counts[class].capacity.load(Relaxed);
-        let new = (2 * old).min(room(class));
+        let new = (2 * old).max(1).min(room(class));
         let bytes = (new - old) as i32 * size_class::size_of_class(class) as i32;
         if bytes == 0 {
             return old;

@@ -24,10 +24,22 @@ use craton_pages::Tracker;
 /// Sets the heap up at the first request; `false` without address space.
 pub(crate) fn set_up() -> bool {
     // ORDERING: Acquire pairs with the Release in `set_up_now`, publishing the layout.
-    READY.load(Ordering::Acquire) || set_up_now()
+    READY.load(Ordering::Acquire) || set_up_and_go_on()
+}
+
+/// Does not lie in the pages that are let go of, like what it calls first (`layout.ld`).
+#[cold]
+#[inline(never)]
+fn set_up_and_go_on() -> bool {
+    let is_set_up = set_up_now();
+    if is_set_up {
+        lifecycle::begun(lifecycle::BY_SET_UP);
+    }
+    is_set_up
 }
 
 #[cold]
+#[inline(never)]
 fn set_up_now() -> bool {
     let Some(is_first) = nested::within(set_up_alone) else { return false };
     if is_first && !process::is_privileged() {

@@ -18,7 +18,7 @@ use crate::thread::admission::Admission;
 use crate::thread::nested::area::Area;
 use crate::thread::registry::Registry;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32};
 use craton_heap::Heap;
 use craton_heap::cpu_cache::ProcessorCaches;
 use craton_heap::size_class::CLASSES;
@@ -51,6 +51,9 @@ pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Which ends of the start were reached (`start/lifecycle.rs`).
+pub(crate) static BEGUN: AtomicU8 = AtomicU8::new(0);
 
 /// What the heap does by itself, and its limits.
 pub(crate) static BACKGROUND: Background<CoarseClock, HelperThread> = Background::new(CoarseClock, HelperThread::new());

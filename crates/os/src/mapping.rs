@@ -2,7 +2,9 @@
 //!
 //! **Unsafe.** Calls `mmap`, `munmap` and `mremap` on ranges that belong to the caller.
 
+use crate::pagemap::Pagemap;
 use crate::process;
+use core::ops::Range;
 use core::ptr::null_mut;
 use craton_base::HUGEPAGE_SIZE;
 
@@ -92,4 +94,23 @@ pub fn advise_huge(at: usize, bytes: usize) {
 pub fn advise_small(at: usize, bytes: usize) {
     // SAFETY: advice on a range of ours changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
+}
+
+/// Lets go of the pages of a mapped part of a file, which come back when they are touched. Does
+/// nothing where a debugger has set a breakpoint, or nobody can tell. Returns whether it did.
+///
+/// # Safety
+/// The process has not written to the part, all pages of which are of one file.
+pub unsafe fn let_go_of_file(part: Range<usize>) -> bool {
+    let page = process::page_size();
+    let whole = part.start & !(page - 1)..part.end.next_multiple_of(page);
+    let is_unchanged = Pagemap::open().and_then(|pagemap| pagemap.is_unchanged(whole.clone()));
+    if is_unchanged != Some(true) {
+        return false;
+    }
+    let saved = process::errno();
+    // SAFETY: by the contract, and as was just seen, the file has the same contents.
+    let refused = unsafe { libc::madvise(whole.start as *mut _, whole.len(), libc::MADV_DONTNEED) } != 0;
+    process::set_errno(saved);
+    !refused
 }

@@ -8,6 +8,7 @@ use crate::small_file::{File, PathText};
 use crate::{process, thp};
 use core::ops::Range;
 
+const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
 const HUGE: u64 = 1 << 6;
@@ -79,6 +80,13 @@ impl Pagemap {
         self.walk(range, (0, PRESENT | SWAPPED), |found, _| f(found))
     }
 
+    /// Whether a range of whole pages of a file is as in the file: no debugger has written into it.
+    pub(crate) fn is_unchanged(&self, range: Range<usize>) -> Option<bool> {
+        let mut is_unchanged = true;
+        self.walk(range, (0, PRESENT | SWAPPED), |_, categories| is_unchanged &= categories & FILE != 0)?;
+        Some(is_unchanged)
+    }
+
     /// Finds pages with all categories of the first mask, and with one of the second unless it is 0.
     fn walk(&self, range: Range<usize>, masks: (u64, u64), mut f: impl FnMut(Range<usize>, u64)) -> Option<()> {
         let saved = process::errno();
@@ -97,7 +105,7 @@ impl Pagemap {
                 category_inverted: 0,
                 category_mask: masks.0,
                 category_anyof_mask: masks.1,
-                return_mask: HUGE,
+                return_mask: HUGE | FILE,
             };
             // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
             let answer = unsafe { self.0.ask(PAGEMAP_SCAN, (&raw mut scan) as usize) };

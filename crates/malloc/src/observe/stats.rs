@@ -129,14 +129,20 @@ pub(crate) fn at_exit() {
     }
     let is_set = STATS_FILE.lock().1 > 0;
     if is_set {
-        // Not under the lock: the page heap's comes first.
-        let (line, len) = json();
-        let file = STATS_FILE.lock();
-        if !process::append_to_file(&file.0[..=file.1], &line[..len]) {
-            let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
-            let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
-            line.text(": ").text(why).write_to(STATS_TO.load(Relaxed));
-        }
+        append_to_file();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn append_to_file() {
+    // Not under the lock: the page heap's comes first.
+    let (line, len) = json();
+    let file = STATS_FILE.lock();
+    if !process::append_to_file(&file.0[..=file.1], &line[..len]) {
+        let why = file_map::reason(process::errno()).unwrap_or("an error of the system");
+        let line = Line::new().text("craton: stats_file: cannot append to ").bytes(&file.0[..file.1]);
+        line.text(": ").text(why).write_to(STATS_TO.load(Relaxed));
     }
 }
 
