@@ -191,7 +191,11 @@ fn places_of_arrays_lie_one_behind_the_other_in_the_area() {
     }
     let last = ProcessorCaches::place(CLASSES);
     assert!((last.slots + room(CLASSES) * 8) as usize <= size_of::<Area>());
-    assert!((1..=CLASSES).all(|class| (2..=FIRST_OBJECTS).contains(&first_capacity(class))));
+    for class in 1..=CLASSES {
+        let (first, size) = (first_capacity(class), size_class::size_of_class(class));
+        assert!(first <= FIRST_OBJECTS && first as usize * size <= FIRST_BYTES, "{first} of {size} bytes");
+        assert!(first > 0 || size > FIRST_BYTES, "none of {size} bytes");
+    }
 }
 
 #[test]
@@ -200,7 +204,7 @@ fn t4_an_array_doubles_with_each_miss_up_to_two_batches() {
         let area = area();
         let mut expected = first_capacity(class);
         for _ in 0..12 {
-            expected = (2 * expected).min(room(class).max(expected));
+            expected = (2 * expected).max(1).min(room(class).max(expected));
             assert_eq!(area.missed(class), expected, "class {class}");
             assert!(capacity(&area, class) == expected && is_within(&area));
         }

@@ -25,3 +25,33 @@ fn many_parts_are_found_in_order_and_clipped_to_the_range() {
     assert_eq!(pagemap.huge_bytes(at..at + 300 * page), Some(0));
     mapping::unmap(at, 300 * page);
 }
+
+#[test]
+fn pages_of_a_file_go_unless_somebody_has_written_there() {
+    let page = process::page_size();
+    let file = std::fs::File::open("/proc/self/exe").unwrap();
+    let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, std::os::fd::AsRawFd::as_raw_fd(&file));
+    // SAFETY: a new private mapping of a file, at an address of the kernel's choice.
+    let at = unsafe { libc::mmap(core::ptr::null_mut(), 4 * page, access, libc::MAP_PRIVATE, fd, 0) } as usize;
+    let word = |i: usize| (at + i * page) as *mut u64;
+    // SAFETY: within the mapping.
+    let before = unsafe { word(1).read_volatile() };
+    let Some(pagemap) = Pagemap::open() else { return };
+    let Some(is_unchanged) = pagemap.is_unchanged(at..at + 4 * page) else {
+        eprintln!("skipped: this system does not tell which pages are of files");
+        return;
+    };
+    assert!(is_unchanged);
+    // SAFETY: nobody has written to the mapping.
+    assert!(unsafe { mapping::let_go_of_file(at + page + 8..at + 2 * page) });
+    let is_there = pagemap.mapped_bytes(at + page..at + 2 * page) != Some((0, 0));
+    assert!(!is_there, "the page is still mapped");
+    // SAFETY: within the mapping.
+    unsafe {
+        assert_eq!(word(1).read_volatile(), before);
+        word(2).write_volatile(!before);
+        assert!(!mapping::let_go_of_file(at..at + 4 * page), "what was written would be lost");
+        assert_eq!(word(2).read_volatile(), !before);
+    }
+    mapping::unmap(at, 4 * page);
+}
