@@ -2,6 +2,7 @@
 //!
 //! **Unsafe.** Gives the heap its region and tables.
 
+mod letting_go;
 mod lifecycle;
 pub(crate) mod page_heap;
 
@@ -33,7 +34,7 @@ pub(crate) fn set_up() -> bool {
 fn set_up_and_go_on() -> bool {
     let is_set_up = set_up_now();
     if is_set_up {
-        lifecycle::begun(lifecycle::BY_SET_UP);
+        letting_go::begun(letting_go::BY_SET_UP);
     }
     is_set_up
 }

@@ -6,12 +6,13 @@ use crate::front::free_what_waits;
 use crate::govern::background::Errands;
 use crate::observe::{recording, stats};
 use crate::options::remote::read_mailbox;
-use crate::statics::{BEGUN, ERRANDS, SEGMENT};
+use crate::start::letting_go;
+use crate::statics::{ERRANDS, SEGMENT};
 use crate::{debug, fork, options};
 use core::ffi::{c_char, c_int};
 use core::ptr;
 use core::sync::atomic::{Ordering, Ordering::Relaxed};
-use craton_os::{mapping, process, thread, weak};
+use craton_os::{process, thread};
 
 /// Chores of files above `govern.rs`.
 const CHORES: &Errands = &Errands { free_later: free_what_waits, read_mailbox };
@@ -36,27 +37,7 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
         // SAFETY: the C library passes main's third argument to constructors.
         unsafe { options::from_environment(environment) };
     }
-    begun(BY_LOAD);
-}
-
-/// The two ends of the start, in either order.
-const BY_LOAD: u8 = 1;
-pub(super) const BY_SET_UP: u8 = 2;
-
-/// Notes one end of the start. After both, lets go of those pages of the library's file that only
-/// the start needs.
-#[inline(never)]
-pub(super) fn begun(by: u8) {
-    let before = BEGUN.fetch_or(by, Relaxed);
-    if before & by != 0 || before | by != BY_LOAD | BY_SET_UP {
-        return;
-    }
-    // Names of `libcraton.so` alone (`layout.ld`).
-    let (start, end) = (weak!("craton_start_begins"), weak!("craton_start_ends"));
-    if start != 0 {
-        // SAFETY: the library's code, to which it never writes.
-        unsafe { mapping::let_go_of_file(start..end) };
-    }
+    letting_go::begun(letting_go::BY_LOAD);
 }
 
 extern "C" fn at_end() {

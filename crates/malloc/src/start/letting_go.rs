@@ -1,0 +1,27 @@
+//! Lets go of those pages of the library's file that only its start needed (`layout.ld`).
+//!
+//! **Unsafe.** Tells the system to forget what it mapped of the library's code.
+
+use crate::statics::BEGUN;
+use core::sync::atomic::Ordering::Relaxed;
+use craton_os::{mapping, weak};
+
+/// The two ends of the start, in either order.
+pub(crate) const BY_LOAD: u8 = 1;
+pub(crate) const BY_SET_UP: u8 = 2;
+
+/// Notes one end of the start. After both, lets go of those pages of the library's file that only
+/// the start needs.
+#[inline(never)]
+pub(crate) fn begun(by: u8) {
+    let before = BEGUN.fetch_or(by, Relaxed);
+    if before & by != 0 || before | by != BY_LOAD | BY_SET_UP {
+        return;
+    }
+    // Names of `libcraton.so` alone (`layout.ld`).
+    let (start, end) = (weak!("craton_start_begins"), weak!("craton_start_ends"));
+    if start != 0 {
+        // SAFETY: the library's code, to which it never writes.
+        unsafe { mapping::let_go_of_file(start..end) };
+    }
+}
