@@ -77,7 +77,11 @@ impl CoreFile {
     /// What is wrong with the file.
     pub fn open(path: &Path, exe: Option<&Path>) -> Result<Self, String> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
+        let file = File::open(path).map_err(|e| {
+            let is_number = name.bytes().all(|b| b.is_ascii_digit());
+            let target = if is_number { format!("--pid {name}") } else { "--pid PID".to_owned() };
+            format!("{name}: cannot be opened: {e}; give a core file, or {target} for a running process")
+        })?;
         let (segments, mut notes) = read(&file).map_err(|what| format!("{name}: {what}"))?;
         if let (Some(exe), Some(at)) = (exe, notes.program) {
             let old = notes.mapped.iter().find(|m| (m.start..m.end).contains(&at)).map(|m| m.path.clone());

@@ -26,7 +26,8 @@ const INFO_BYTES: usize = 136;
 /// # Errors
 /// It cannot be written, or there are too many mappings.
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
-    let fail = |e: io::Error| format!("cannot write {}: {e}", path.display());
+    let fail =
+        |e: io::Error| format!("cannot write {}: {e}; give a path where the core file can be written", path.display());
     // The kernel's own mappings cannot all be read, and hold no pointers of the program's.
     let left_out = memory.left_out();
     let is_in = |m: &&Map| m.readable && !m.path.starts_with("[v") && (m.writable || !left_out.contains(&m.start));
@@ -35,7 +36,11 @@ pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
         let (name, n) = (memory.name(), maps.len());
         return Err(format!("{name} has {n} mappings, more than a core file written here can have"));
     }
-    write(memory, &maps, File::create(path).map_err(fail)?).map_err(fail)
+    let file = File::create(path).map_err(fail)?;
+    if !file.metadata().map_err(fail)?.is_file() {
+        return Err(fail(io::Error::other("not an ordinary file")));
+    }
+    write(memory, &maps, file).map_err(fail)
 }
 
 fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
