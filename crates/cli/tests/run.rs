@@ -57,9 +57,9 @@ fn the_environment_is_kept_and_added_to() {
 }
 
 #[test]
-fn keys_and_values_are_the_librarys_to_judge() {
+fn wrong_options_of_the_environment_do_not_keep_the_program_from_running() {
     for (option, complaint) in [("nonsense=1", "no such key"), ("thp=nonsense", "bad value")] {
-        let said = said(&mut craton(["run", "-o", option, "--", "sh", "-c", "exit 7"]));
+        let said = said(craton(["run", "--", "sh", "-c", "exit 7"]).env("CRATON_OPTIONS", option));
         assert_eq!(said.status, 7, "{option} kept the program from running: {}", said.err);
         assert!(said.err.contains(option) && said.err.contains(complaint), "{}", said.err);
     }
@@ -156,6 +156,10 @@ fn a_program_that_allocates_nothing_was_served_as_well() {
 fn nothing_served_is_said_with_the_reason() {
     let place = Place::new("static");
     let program = place.compile("static", "int main(void) { return 5; }", &["-static"]);
+    let plain = said(&mut craton(["run", "--", &program]));
+    let line =
+        format!("craton: {program} is linked statically: Craton serves it only where libcraton.a is linked into it\n");
+    assert_eq!((plain.status, plain.err), (5, line));
     let said_static = said(&mut craton(["run", "--stats", "--", &program]));
     assert_eq!(said_static.status, 5);
     assert!(said_static.err.contains("nothing was served") && said_static.err.contains("is linked statically"));
