@@ -414,6 +414,10 @@ fn wrong_calls_say_what_to_do() {
     wrong(&["core", "/no/such/core", "stats"], 1, "cannot be opened");
     wrong(&["core", "1234567", "stats"], 1, "give a core file, or --pid 1234567 for a running process");
     wrong(&["core", "/bin/sh", "stats"], 1, "no core");
+    let place = Place::new("wrong");
+    let pipe = place.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    wrong(&["core", &pipe, "stats"], 1, "not a file; give a core file, or --pid PID");
     wrong(&["core", "/etc/passwd", "stats"], 1, "`craton core --pid PID save FILE`");
     wrong(&["core", "--pid", "4194305", "stats"], 1, "there is no process 4194305");
     wrong(&["set", "4194305", "thp=auto"], 1, "there is no process 4194305");
@@ -427,6 +431,7 @@ fn wrong_calls_say_what_to_do() {
     let pid = other.id().to_string();
     wrong(&["core", "--pid", &pid, "stats"], 1, "not running on Craton");
     wrong(&["core", "stats", "--pid", &pid], 1, "not running on Craton");
+    wrong(&["core", "--pid", &pid, "save", &pipe], 1, "not an ordinary file; give a path where");
     wrong(&["set", &pid, "thp=auto"], 1, "not running on Craton");
     other.kill().unwrap();
     other.wait().unwrap();

@@ -171,6 +171,30 @@ fn nothing_served_is_said_with_the_reason() {
 }
 
 #[test]
+fn a_program_of_another_users_rights_is_named_and_the_dynamic_linker_is_not() {
+    let place = Place::new("set-uid");
+    let program = place.compile("raised", "int main(void) { return 5; }", &[]);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    let own = said(&mut craton(["run", "--", &program]));
+    assert_eq!((own.status, own.err.as_str()), (5, ""), "its user is this one");
+    if std::os::unix::fs::chown(&program, Some(1), None).is_ok() {
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+        let other = said(&mut craton(["run", "--", &program]));
+        assert!(
+            other.status == 5 && other.err.starts_with(&format!("craton: {program} runs set-uid")),
+            "{}",
+            other.err
+        );
+    } else {
+        println!("skipped: files cannot be given to another user");
+    }
+    let linker = "/lib64/ld-linux-x86-64.so.2";
+    if fs::exists(linker).unwrap() {
+        assert_eq!(said(&mut craton(["run", "--", linker, "/bin/true"])).err, "");
+    }
+}
+
+#[test]
 fn signals_are_sent_on_to_the_program() {
     use std::io::{BufRead, BufReader};
     for (signal, name) in [(2, "INT"), (15, "TERM"), (1, "HUP")] {

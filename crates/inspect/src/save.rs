@@ -9,7 +9,7 @@ use crate::memory::{MACHINE, Map, Memory};
 use object::elf::{self, FileHeader64, Ident, NoteHeader32, ProgramHeader64};
 use object::pod::bytes_of;
 use object::{LittleEndian as LE, U16, U32, U64};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -36,11 +36,11 @@ pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
         let (name, n) = (memory.name(), maps.len());
         return Err(format!("{name} has {n} mappings, more than a core file written here can have"));
     }
-    let file = File::create(path).map_err(fail)?;
-    if !file.metadata().map_err(fail)?.is_file() {
+    // A pipe would keep the process standing until it has a reader.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Err(fail(io::Error::other("not an ordinary file")));
     }
-    write(memory, &maps, file).map_err(fail)
+    write(memory, &maps, File::create(path).map_err(fail)?).map_err(fail)
 }
 
 fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
