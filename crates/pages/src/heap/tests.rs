@@ -292,14 +292,14 @@ fn a_kind_goes_to_hugepages_of_the_other_only_where_its_own_have_no_room() {
 }
 
 #[test]
-fn no_hugepage_is_taken_for_one_kind_while_the_other_has_room() {
-    let (mut heap, _) = heap(64);
-    let small = dense(&mut heap, 40);
-    small[..16].iter().for_each(|s| give(&mut heap, *s));
-    assert_eq!(take(&mut heap, 8).first.hugepage(), HugePageId(0));
-    let long = take(&mut heap, 120);
-    assert_eq!(long.first.hugepage(), HugePageId(40));
-    assert_eq!(dense(&mut heap, 1)[8].first.hugepage(), HugePageId(40), "after what was left on the first");
+fn a_small_heap_takes_no_hugepage_for_one_kind_while_the_other_has_room() {
+    for (hugepages, shared) in [(8, true), (128, true), (129, false)] {
+        let (mut heap, _) = heap(256);
+        let small = dense(&mut heap, hugepages);
+        small[..16].iter().for_each(|s| give(&mut heap, *s));
+        let first = take(&mut heap, 8).first.hugepage();
+        assert_eq!(first, HugePageId(if shared { 0 } else { hugepages }), "with {hugepages} dense hugepages");
+    }
 }
 
 #[test]
