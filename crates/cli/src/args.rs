@@ -113,7 +113,7 @@ pub struct Compare {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// Set an option of the library for the runs on Craton, as `craton run -o` does
-    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = checked_setting())]
     pub options: Vec<Setting>,
     /// Keep CMD on these processors, such as 0 or 0-1
     #[arg(long, value_name = "CPUS", allow_negative_numbers = true)]
@@ -350,6 +350,10 @@ fn all_options() -> String {
 
 fn setting() -> impl TypedValueParser<Value = Setting> {
     OsStringValueParser::new().try_map(Setting::parse)
+}
+
+fn checked_setting() -> impl TypedValueParser<Value = Setting> {
+    OsStringValueParser::new().try_map(Setting::checked)
 }
 
 /// The program's name, which a shell leaves empty where a variable is not set.

@@ -1,8 +1,9 @@
 //! Options of the library, as `-o` takes them and `CRATON_OPTIONS` carries them.
 //!
-//! **What.** [`check`] refuses unknown keys and bad values by the table of options, before anything runs. What depends on
-//! the process the library itself reports on standard error: a limit above another, a file that cannot be written.
-//! `CRATON_OPTIONS` passes unchecked. Of two settings of one key, the library takes the last.
+//! **What.** [`check`] refuses unknown keys and bad values by the table of options, before anything runs: for `compare`, whose
+//! figures would be of another setting, and `set`. A program that `run` starts goes on; the library reports them, and what
+//! depends on the process: a limit above another, a file that cannot be written. Of two settings of one key, the library
+//! takes the last.
 
 use crate::usage::nearest;
 use craton_tables::options::{Form, LIMIT_LEAST, OPTIONS, PATH_MOST};
@@ -25,17 +26,26 @@ const LONGEST_CHECKS: usize = 256;
 pub struct Setting(OsString);
 
 impl Setting {
-    /// The option in `text`.
+    /// The option in `text`, of which the library judges key and value.
     ///
     /// # Errors
-    /// As [`check`]; also a comma, which would end the value, but for the checks of `debug`, which commas separate.
+    /// Not of the form `KEY=VALUE`, or with a comma, which would end the value, but for the checks of `debug`, which commas
+    /// separate.
     pub fn parse(text: OsString) -> Result<Self, String> {
         let bytes = text.as_bytes();
         let is_list = bytes.strip_prefix(b"debug=").is_some_and(|checks| !checks.contains(&b'='));
         if bytes.contains(&b',') && !is_list {
             return Err("a value cannot contain a comma; give each option its own -o".to_owned());
         }
-        check(&text).map(|()| Self(text))
+        split(bytes).map(|_| Self(text.clone()))
+    }
+
+    /// The option in `text`, with a key and a value that the library takes.
+    ///
+    /// # Errors
+    /// As [`Setting::parse`] and [`check`].
+    pub fn checked(text: OsString) -> Result<Self, String> {
+        Self::parse(text).and_then(|setting| check(&setting.0).map(|()| setting))
     }
 
     /// The trace of the program's page heap, into a file, whose path does not depend on the folder that a process is in.
@@ -72,16 +82,21 @@ impl Setting {
     }
 }
 
+/// The key and the value of a setting.
+fn split(setting: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    match setting.iter().position(|b| *b == b'=') {
+        Some(equals) if equals > 0 => Ok((&setting[..equals], &setting[equals + 1..])),
+        _ => Err("not of the form KEY=VALUE, such as thp=always".to_owned()),
+    }
+}
+
 /// Checks a setting, `key=value`, before any process sees it.
 ///
 /// # Errors
 /// No `=` behind a key, no such option, or a value that it does not take.
 pub fn check(setting: &OsStr) -> Result<(), String> {
-    let bytes = setting.as_bytes();
-    let Some(equals) = bytes.iter().position(|b| *b == b'=').filter(|at| *at > 0) else {
-        return Err("not of the form KEY=VALUE, such as thp=always".to_owned());
-    };
-    let (key, value) = (String::from_utf8_lossy(&bytes[..equals]), &bytes[equals + 1..]);
+    let (key, value) = split(setting.as_bytes())?;
+    let key = String::from_utf8_lossy(key);
     let Some(option) = OPTIONS.iter().find(|option| option.key == key) else {
         let names = OPTIONS.map(|option| option.key);
         let meant = nearest(&key, &names).map_or(String::new(), |name| format!("did you mean `{name}`? "));

@@ -10,12 +10,13 @@ fn document(name: &str) -> String {
     fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Whether the library takes the option; what it says of one that it does not take. `-o` takes the same.
+/// Whether the library takes the option; what it says of one that it does not take. `compare -o` takes the same.
 fn taken(option: &str) -> Result<(), String> {
     let by_library = said(craton(["run", "--", "true"]).env("CRATON_OPTIONS", option));
     assert_eq!(by_library.status, 0, "{option}: {}", by_library.err);
     let is_refused = by_library.err.contains("ignored");
-    let typed = said(&mut craton(["run", "-o", option, "--", "true"]));
+    let typed =
+        said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--warmup", "0", "-o", option, "--", "true"]));
     assert_eq!(typed.status, if is_refused { 2 } else { 0 }, "-o {option}: {}{}", typed.err, by_library.err);
     if is_refused { Err(by_library.err) } else { Ok(()) }
 }
