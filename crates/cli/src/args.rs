@@ -3,7 +3,7 @@
 //! **Failure.** What does not fit ends the program here, with status 2 and the usage.
 
 use crate::failure::Failure;
-use crate::options::Setting;
+use crate::options::{self, Setting};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
 use craton_tables::options::OPTIONS;
@@ -66,7 +66,7 @@ Programs that are linked statically or run set-uid cannot be served. Without --s
 craton waits for CMD and sends signals on to it. docs/statistics.md tells what the numbers mean.
 
 Exit status: that of CMD, with --stats 128 plus the number of the signal that ended it; 1 when it cannot be started,
-2 when CRATON_LIBRARY names no library that could be preloaded.")]
+2 for wrong usage, or when CRATON_LIBRARY names no library that could be preloaded.")]
 pub struct Run {
     /// At the end, print on standard error which processes Craton served, and how much
     #[arg(long)]
@@ -74,7 +74,7 @@ pub struct Run {
     /// Record what the program asks of its page heap into FILE, for `craton replay`; %p stands for the process's number
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting(), help = options())]
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting(), help = all_options())]
     pub options: Vec<Setting>,
     /// The program to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
@@ -104,19 +104,19 @@ pub struct Compare {
     #[arg(long, value_name = "LIST")]
     pub peers: Option<String>,
     /// Rounds that count; CMD runs once on each allocator in a round
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<1>)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<1>, allow_negative_numbers = true)]
     pub runs: usize,
     /// Rounds before them that do not count
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least::<0>, allow_negative_numbers = true)]
     pub warmup: usize,
     /// Kill a run that takes longer, and count it as failed
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// Set an option of the library for the runs on Craton, as `craton run -o` does
-    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = setting())]
+    #[arg(short = 'o', value_name = "KEY=VALUE", value_parser = checked_setting())]
     pub options: Vec<Setting>,
     /// Keep CMD on these processors, such as 0 or 0-1
-    #[arg(long, value_name = "CPUS")]
+    #[arg(long, value_name = "CPUS", allow_negative_numbers = true)]
     pub pin: Option<String>,
     /// Write every run and the ratios to FILE as JSON; `-` for standard output (the table then goes to standard error)
     #[arg(long, value_name = "FILE")]
@@ -176,7 +176,7 @@ pub struct LabRun {
     #[arg(long, value_name = "LIST")]
     pub peers: Option<String>,
     /// Rounds that count, instead of the experiment's own number
-    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>, allow_negative_numbers = true)]
     pub runs: Option<usize>,
     /// Do only these workloads of the experiment
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -228,7 +228,7 @@ pub struct Replay {
     disable_help_subcommand = true,
     after_help = "Examples:
   craton core core.1234 stats
-  craton core --pid 1234 leaks
+  craton core leaks --pid 1234
   craton core core.1234 --exe ./my-server.old whatis 0x7f12a4c01230
   craton core --pid 1234 log --last 100
   craton core --pid 1234 save server.core      then look at that, while the process goes on
@@ -245,13 +245,13 @@ Exit status: 0; 1 when something failed, leaks were found, or verify found the h
 )]
 pub struct Core {
     /// The core file
-    #[arg(value_name = "CORE", required_unless_present = "pid")]
+    #[arg(value_name = "CORE")]
     pub core: Option<PathBuf>,
     /// A running process instead, by its number
-    #[arg(long, value_name = "PID", conflicts_with = "core", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "PID", global = true, value_parser = process, allow_negative_numbers = true)]
     pub pid: Option<u32>,
     /// The program that the core is of, where its file lies elsewhere now
-    #[arg(long, value_name = "FILE", conflicts_with = "pid")]
+    #[arg(long, value_name = "FILE", global = true)]
     pub exe: Option<PathBuf>,
     /// Write what is found to FILE as JSON; `-` for standard output (text then goes to standard error)
     #[arg(long, value_name = "FILE", global = true)]
@@ -275,7 +275,7 @@ pub enum CoreTask {
     /// Say what lies at an address, such as 0x7f12a4c01230
     Whatis {
         /// The addresses, in hexadecimal
-        #[arg(value_name = "ADDR", required = true, value_parser = address)]
+        #[arg(value_name = "ADDR", required = true, value_parser = address, allow_negative_numbers = true)]
         addresses: Vec<u64>,
     },
     /// Walk every invariant that can be seen from outside, and say where the first one is broken
@@ -283,7 +283,7 @@ pub enum CoreTask {
     /// Show what was allocated and freed last, and from where, by the debugging kit's log (option debug=audit)
     Log {
         /// Show so many
-        #[arg(long, value_name = "N", default_value_t = 20)]
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = count, allow_negative_numbers = true)]
         last: u64,
     },
     /// Write a core file of a running process
@@ -312,13 +312,13 @@ Exit status: 0 when all were set, 1 when the process refused one (the others are
 has not looked yet.")]
 pub struct Set {
     /// The process, by its number
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "PID", value_parser = process, allow_negative_numbers = true)]
     pub pid: u32,
     /// The options, as `craton run -o` takes them
     #[arg(value_name = "KEY=VALUE", required = true, value_parser = live_setting)]
     pub settings: Vec<String>,
     /// Wait so long for the answer
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_negative_numbers = true)]
     pub wait: Duration,
 }
 
@@ -328,22 +328,32 @@ fn address(text: &str) -> Result<u64, String> {
     u64::from_str_radix(digits, 16).map_err(|_| "give an address in hexadecimal, such as 0x7f12a4c01230".to_owned())
 }
 
-/// A setting for a running process: its key ends at the first `=`, and its value may hold commas.
+/// A setting for a running process, whose value may hold commas.
 fn live_setting(text: &str) -> Result<String, String> {
-    match text.find('=') {
-        None | Some(0) => Err("not of the form KEY=VALUE, such as thp=always".to_owned()),
-        Some(_) => Ok(text.to_owned()),
-    }
+    options::check(text.as_ref()).map(|()| text.to_owned())
+}
+
+fn process(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "not a process number, such as 1234; `pgrep -a NAME` finds that of a program".to_owned())
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "give a whole number below 2^64, such as 100".to_owned())
 }
 
 /// The help of `-o`.
-fn options() -> String {
+fn all_options() -> String {
     let list: Vec<String> = OPTIONS.iter().map(|option| format!("{}={}", option.key, option.form)).collect();
     format!("Set an option of the library: {}; docs/options.md tells what each does", list.join(", "))
 }
 
 fn setting() -> impl TypedValueParser<Value = Setting> {
     OsStringValueParser::new().try_map(Setting::parse)
+}
+
+fn checked_setting() -> impl TypedValueParser<Value = Setting> {
+    OsStringValueParser::new().try_map(Setting::checked)
 }
 
 /// The program's name, which a shell leaves empty where a variable is not set.

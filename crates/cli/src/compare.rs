@@ -14,6 +14,7 @@ use crate::args;
 use crate::command;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::program;
 use crate::progress::Line;
 use crate::signals;
 use craton_lab::document::{Document, Row};
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 
 pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
-    args::program(&args.command)?;
+    program::check(args::program(&args.command)?)?;
     let allocators = allocators::find(args.peers.as_deref(), &args.options)?;
     let processors = processors(args.pin.as_deref())?;
     let mut json = Output::json(args.json.as_deref())?;

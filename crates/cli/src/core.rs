@@ -17,6 +17,7 @@ use craton_lab::format;
 use craton_lab::ratios::Ratios;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
@@ -30,9 +31,10 @@ const DOUBTS: u32 = 3;
 const BETWEEN: Duration = Duration::from_millis(2);
 
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
+    let (target, exe) = (target(args)?, args.exe.as_deref());
     let mut json = Output::json(args.json.as_deref())?;
     if let CoreTask::Save { file } = &args.task {
-        let memory = open(args)?;
+        let memory = open(target, exe)?;
         let bytes = save(&*memory, file)?;
         let text = format!("{}: {} of memory written to {}\n", memory.name(), format::bytes(bytes), file.display());
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
@@ -40,7 +42,7 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let mut attempt = 0;
     loop {
         attempt += 1;
-        let memory = open(args)?;
+        let memory = open(target, exe)?;
         let heap = Heap::find(&*memory)?;
         // A thread that was changing a running process's heap is done a moment later.
         let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
@@ -96,13 +98,35 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// What is looked into.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    Process(u32),
+    Core(&'a Path),
+}
+
+/// The target. The parser cannot check that there is one: it sees options behind the command too late.
+fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
+    let wrong = match (args.pid, &args.core, &args.exe) {
+        (Some(pid), None, None) => return Ok(Target::Process(pid)),
+        (None, Some(core), _) => return Ok(Target::Core(core)),
+        (None, None, _) => "no heap to look into: give a core file, or --pid PID".to_owned(),
+        (Some(pid), None, Some(exe)) => {
+            format!("--pid {pid} cannot be used with --exe {}, which belongs to a core file", exe.display())
+        }
+        (Some(pid), Some(core), _) => {
+            format!("--pid {pid} cannot be used with the core file {}: give one of them", core.display())
+        }
+    };
+    Err(Failure::Usage(wrong))
+}
+
 /// What is to be read, standing still.
-fn open(args: &args::Core) -> Result<Box<dyn Memory>, String> {
-    match (args.pid, &args.core) {
-        (Some(pid), _) => Ok(Box::new(Live::stop(pid)?)),
-        (None, Some(core)) => Ok(Box::new(CoreFile::open(core, args.exe.as_deref())?)),
-        (None, None) => Err("give a core file, or --pid PID".to_owned()),
-    }
+fn open(target: Target<'_>, exe: Option<&Path>) -> Result<Box<dyn Memory>, String> {
+    Ok(match target {
+        Target::Process(pid) => Box::new(Live::stop(pid)?),
+        Target::Core(core) => Box::new(CoreFile::open(core, exe)?),
+    })
 }
 
 fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {

@@ -1,9 +1,14 @@
 //! Options of the library, as `-o` takes them and `CRATON_OPTIONS` carries them.
 //!
-//! **What.** Only the form is checked here: which keys and values there are, the library knows, and says on standard error
-//! what it does not take. So a newer library needs no newer program. Of two settings of one key, it takes the last.
+//! **What.** [`check`] refuses unknown keys and bad values by the table of options, before anything runs: for `compare`, whose
+//! figures would be of another setting, and `set`. A program that `run` starts goes on; the library reports them, and what
+//! depends on the process: a limit above another, a file that cannot be written. Of two settings of one key, the library
+//! takes the last.
 
+use crate::usage::nearest;
+use craton_tables::options::{Form, LIMIT_LEAST, OPTIONS, PATH_MOST};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -13,32 +18,40 @@ pub const VARIABLE: &str = "CRATON_OPTIONS";
 const STATS_FILE: &[u8] = b"stats_file=";
 /// The longest path that the library takes for a trace.
 const LONGEST_TRACE: usize = 490;
+/// The longest value of `debug`.
+const LONGEST_CHECKS: usize = 256;
 
 /// One option, `key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting(OsString);
 
 impl Setting {
-    /// The option in `text`.
+    /// The option in `text`, of which the library judges key and value.
     ///
     /// # Errors
-    /// No `=`, no key before it, or a comma, which would end the value; but for the checks of `debug`, which commas separate.
+    /// Not of the form `KEY=VALUE`, or with a comma, which would end the value, but for the checks of `debug`, which commas
+    /// separate.
     pub fn parse(text: OsString) -> Result<Self, String> {
         let bytes = text.as_bytes();
-        if bytes.starts_with(b"=") || !bytes.contains(&b'=') {
-            return Err("not of the form KEY=VALUE, such as thp=always".to_owned());
-        }
         let is_list = bytes.strip_prefix(b"debug=").is_some_and(|checks| !checks.contains(&b'='));
         if bytes.contains(&b',') && !is_list {
             return Err("a value cannot contain a comma; give each option its own -o".to_owned());
         }
-        Ok(Self(text))
+        split(bytes).map(|_| Self(text.clone()))
+    }
+
+    /// The option in `text`, with a key and a value that the library takes.
+    ///
+    /// # Errors
+    /// As [`Setting::parse`] and [`check`].
+    pub fn checked(text: OsString) -> Result<Self, String> {
+        Self::parse(text).and_then(|setting| check(&setting.0).map(|()| setting))
     }
 
     /// The trace of the program's page heap, into a file, whose path does not depend on the folder that a process is in.
     ///
     /// # Errors
-    /// An option cannot carry the path.
+    /// An option cannot carry the path, or no file can be there.
     pub fn trace(path: &Path) -> Result<Self, String> {
         if path == Path::new("-") {
             return Err("a trace cannot go to standard output; a file of that name is ./-".to_owned());
@@ -48,9 +61,18 @@ impl Setting {
         if bytes.contains(&b',') {
             return Err("its absolute path has a comma, at which the list of options would be cut".to_owned());
         }
-        match bytes.len() <= LONGEST_TRACE {
-            true => Ok(Self(OsString::from_vec([b"trace=", bytes].concat()))),
-            false => Err(format!("its absolute path is longer than {LONGEST_TRACE} bytes")),
+        if bytes.len() > LONGEST_TRACE {
+            return Err(format!("its absolute path is longer than {LONGEST_TRACE} bytes"));
+        }
+        let folder = path.parent().unwrap_or(&path);
+        match fs::metadata(&path) {
+            Ok(there) if there.is_dir() => Err("it is a folder".to_owned()),
+            Ok(there) if !there.is_file() => Err("not an ordinary file".to_owned()),
+            // In a folder's name `%p` becomes the process's number.
+            Err(_) if !folder.is_dir() && !folder.to_string_lossy().contains("%p") => {
+                Err(format!("there is no folder {}", folder.display()))
+            }
+            _ => Ok(Self(OsString::from_vec([b"trace=", bytes].concat()))),
         }
     }
 
@@ -58,6 +80,98 @@ impl Setting {
     pub fn stats_file(path: &OsStr) -> Self {
         Self(OsString::from_vec([STATS_FILE, path.as_bytes()].concat()))
     }
+}
+
+/// The key and the value of a setting.
+fn split(setting: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    match setting.iter().position(|b| *b == b'=') {
+        Some(equals) if equals > 0 => Ok((&setting[..equals], &setting[equals + 1..])),
+        _ => Err("not of the form KEY=VALUE, such as thp=always".to_owned()),
+    }
+}
+
+/// Checks a setting, `key=value`, before any process sees it.
+///
+/// # Errors
+/// No `=` behind a key, no such option, or a value that it does not take.
+pub fn check(setting: &OsStr) -> Result<(), String> {
+    let (key, value) = split(setting.as_bytes())?;
+    let key = String::from_utf8_lossy(key);
+    let Some(option) = OPTIONS.iter().find(|option| option.key == key) else {
+        let names = OPTIONS.map(|option| option.key);
+        let meant = nearest(&key, &names).map_or(String::new(), |name| format!("did you mean `{name}`? "));
+        return Err(format!("there is no option \"{key}\"; {meant}options: {}", names.join(", ")));
+    };
+    let text = String::from_utf8_lossy(value);
+    match option.form {
+        Form::Path if value.len() <= PATH_MOST => Ok(()),
+        Form::Checks(words) => check_debug(&text, words),
+        form if takes(form, &text) => Ok(()),
+        Form::Amount(..) | Form::Limit(_) if size(&text).is_some_and(|n| (1..LIMIT_LEAST).contains(&n)) => {
+            Err("too little for any program to run (1M is the least)".to_owned())
+        }
+        _ => Err(option.refusal.trim_end_matches("; ignored").to_owned()),
+    }
+}
+
+/// Whether a value is of the form.
+fn takes(form: Form, value: &str) -> bool {
+    let in_bytes = |least, most| size(value).is_some_and(|n| (least..=most).contains(&n));
+    let is_other = match form {
+        Form::Bytes(most) => in_bytes(0, most),
+        Form::Count(_, least, most) => decimal(value).is_some_and(|n| (least..=most).contains(&n)),
+        Form::Percent => in_bytes(0, 100),
+        Form::Amount(_, least) => in_bytes(least, u64::MAX),
+        Form::Limit(_) => match value.strip_suffix('%') {
+            Some(percent) => decimal(percent).is_some_and(|n| (1..=100).contains(&n)),
+            None => in_bytes(LIMIT_LEAST, u64::MAX),
+        },
+        Form::Words(_) | Form::Checks(_) | Form::Path => false,
+    };
+    is_other || form.words().contains(&value)
+}
+
+/// Checks a value of `debug`, but for the names of caches among its targets.
+fn check_debug(value: &str, words: &[&str]) -> Result<(), String> {
+    let (checks, targets) = value.split_once(':').map_or((value, None), |(checks, targets)| (checks, Some(targets)));
+    let is_none = matches!(checks, "" | "0" | "none");
+    let wrong = checks.split(',').find(|check| *check == "none" || !words.contains(check)).filter(|_| !is_none);
+    if let Some(wrong) = wrong {
+        return Err(match wrong {
+            "none" => "\"none\" turns all checks off, and so stands alone".to_owned(),
+            _ => format!("\"{wrong}\" is no check; checks: {}", words.join(", ")),
+        });
+    }
+    let is_target = |target: &str| match target.bytes().all(|b| b.is_ascii_digit()) {
+        true => decimal(target).is_some_and(|bytes| bytes <= isize::MAX as u64),
+        false => size(target).is_none(),
+    };
+    if let Some(wrong) = targets.and_then(|targets| targets.split('+').find(|target| !is_target(target))) {
+        return Err(format!(
+            "\"{wrong}\" is no target; targets stand behind a colon with + between them: sizes in bytes, large, malloc, \
+             names of object caches"
+        ));
+    }
+    match value.len() <= LONGEST_CHECKS {
+        true => Ok(()),
+        false => Err(format!("longer than {LONGEST_CHECKS} bytes")),
+    }
+}
+
+/// A number in digits alone.
+fn decimal(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Bytes as the library reads them: a number with `K`, `KB`, `KiB` and so on behind it, for powers of 1024.
+pub fn size(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = unit.to_ascii_uppercase();
+    let power = match unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(&unit) {
+        "" if unit.is_empty() => 0,
+        letter => 1 + ["K", "M", "G", "T"].iter().position(|known| *known == letter)?,
+    };
+    decimal(digits)?.checked_mul(1 << (10 * power))
 }
 
 /// A value of `CRATON_OPTIONS`: what is there, and `settings` behind it.

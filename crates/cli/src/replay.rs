@@ -8,6 +8,7 @@
 use crate::args;
 use crate::command;
 use crate::failure::Failure;
+use crate::options;
 use crate::output::Output;
 use craton_lab::document::Document;
 use craton_lab::format;
@@ -49,7 +50,8 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
         };
         format!("cannot read {name}: {e}{advice}")
     })?;
-    let trace = Trace::read(&file).map_err(|e| format!("{name}: {e}"))?;
+    let trace =
+        Trace::read(&file).map_err(|e| format!("{name}: {e}; `craton run --trace FILE -- CMD` records a trace"))?;
     let outcome = play(&trace, &policy).map_err(|why| format!("{name}: {why}"))?;
 
     let text = format!("{}{}", notes(&trace), table(&outcome));
@@ -88,7 +90,7 @@ fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
             return Err(Failure::Usage(format!("-o {option}: {what}")));
         }
         let known = match key {
-            "release_rate" => value.parse().map(|bytes| policy.release_rate = bytes).is_ok(),
+            "release_rate" => options::size(value).map(|bytes| policy.release_rate = bytes).is_some(),
             "regions" => set(&mut policy.regions, value, &[("0", false), ("1", true)]),
             "fit" => set(&mut policy.fit, value, &FITS),
             "thp" => set(&mut policy.backing, value, &BACKINGS),

@@ -14,18 +14,18 @@ use crate::args;
 use crate::failure::Failure;
 use crate::library;
 use crate::options::{self, Setting};
-use craton_lab::symbols;
+use crate::program;
+use crate::terminal::say;
 use std::env;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Does what `craton run` was asked for; comes back without `--stats` only if it failed.
 pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
-    let program = args::program(&args.command)?;
+    let name = args::program(&args.command)?;
     let library = library::find()?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(name);
     command.args(&args.command[1..]);
     command.env("LD_PRELOAD", library::preload(&library, env::var_os("LD_PRELOAD").as_deref()));
     let trace = args.trace.as_deref().map(Setting::trace).transpose();
@@ -38,18 +38,6 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     if !settings.is_empty() {
         command.env(options::VARIABLE, options::merge(env::var_os(options::VARIABLE).as_deref(), &settings));
     }
-    Err(cannot_start(args, &command.exec()))
-}
-
-fn cannot_start(args: &args::Run, error: &io::Error) -> Failure {
-    let program = args.command[0].display();
-    let advice = match error.kind() {
-        io::ErrorKind::NotFound if symbols::program(&args.command[0]).is_some_and(|file| file.exists()) => {
-            "; the file is there, but not the interpreter that its first line or its ELF header names: install that"
-        }
-        io::ErrorKind::NotFound => "; check its name, and that it is on PATH",
-        io::ErrorKind::PermissionDenied => "; check that it is an executable file",
-        _ => "",
-    };
-    Failure::Failed(format!("cannot run {program}: {error}{advice}"))
+    program::warning(name).iter().for_each(|line| say(line));
+    Err(program::cannot_start(name, &command.exec()))
 }

@@ -31,7 +31,8 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
         ErrorKind::UnknownArgument => {
             // An option that is meant as a value is no help here.
             error.remove(ContextKind::Suggested);
-            text(&error, ContextKind::InvalidArg).and_then(|wrong| dashes(&words, &wrong))
+            text(&error, ContextKind::InvalidArg)
+                .and_then(|wrong| dashes(&words, &wrong).or_else(|| target(first, &wrong)))
         }
         ErrorKind::MissingRequiredArgument => missing(&words),
         _ => None,
@@ -69,10 +70,14 @@ fn commands(first: &str, wrong: &str) -> Option<String> {
     if wrong == "help" {
         return Some(format!("`{above} --help` tells of all commands"));
     }
-    let distance = |name: &&&str| osa_distance(name, wrong);
-    let nearest = names.iter().min_by_key(distance).filter(|name| osa_distance(name, wrong) <= name.len().div_ceil(2));
-    let nearest = nearest.map_or(String::new(), |name| format!("perhaps `{above} {name}` is meant; "));
+    let nearest = nearest(wrong, &names).map_or(String::new(), |name| format!("perhaps `{above} {name}` is meant; "));
     Some(format!("{nearest}there are: {}", names.join(", ")))
+}
+
+/// The name that `wrong` may stand for.
+pub fn nearest<'a>(wrong: &str, names: &[&'a str]) -> Option<&'a str> {
+    let nearest = names.iter().copied().min_by_key(|name| osa_distance(name, wrong))?;
+    (osa_distance(nearest, wrong) <= nearest.len().div_ceil(2)).then_some(nearest)
 }
 
 /// The line with the program behind `--`, if `wrong` begins one.
@@ -90,6 +95,18 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
 }
 
+/// Where a process or a core file stands, if `wrong` may be one in the wrong place.
+fn target(command: &str, wrong: &str) -> Option<String> {
+    let tip = match (command, wrong) {
+        ("core", wrong) if !wrong.starts_with('-') => {
+            format!("the core file stands before the command, such as: craton core {} stats", quote(wrong))
+        }
+        ("set", "--pid") => "the process's number stands first, by itself: craton set 1234 thp=always".to_owned(),
+        _ => return None,
+    };
+    Some(tip)
+}
+
 /// The part that a command lacks.
 fn missing(words: &[String]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -98,6 +115,7 @@ fn missing(words: &[String]) -> Option<String> {
             Some(format!("name the program to run behind `--`, such as: craton {command} -- ls /"))
         }
         ["lab", "run", ..] => Some("name an experiment; `craton lab list` shows them".to_owned()),
+        ["set", ..] => Some("give a process's number and options, such as: craton set 1234 thp=always".to_owned()),
         ["replay", ..] => Some("name a file that `craton run --trace FILE -- PROGRAM` has recorded".to_owned()),
         _ => None,
     }

@@ -195,11 +195,16 @@ fn options_are_set_in_a_running_process() {
     let set = |settings: &[&str]| said(&mut craton([&["set", &program.pid()], settings].concat()));
     let done = set(&["release_rate=0", &format!("stats_file={file}"), "--wait", "60"]);
     assert_eq!((done.status, done.err.as_str()), (0, ""));
-    let refused = set(&["no_such_key=1", "--wait", "60"]);
-    assert!(refused.status == 1 && refused.err.contains("no such key (there are audit_log"), "{}", refused.err);
+    let refused = set(&["page_heap=frames", "--wait", "60"]);
+    assert!(refused.status == 1 && refused.err.contains("as long as there is no heap"), "{}", refused.err);
     assert!(!refused.err.contains("ignored"), "{}", refused.err);
-    let refused = set(&["thp=sometimes", "--wait", "60"]);
-    assert!(refused.status == 1 && refused.err.contains("there are auto, always and never"), "{}", refused.err);
+    // Known before the process is asked.
+    for (setting, what) in
+        [("no_such_key=1", "there is no option \"no_such_key\""), ("thp=sometimes", "auto, always and never")]
+    {
+        let refused = set(&["quarantine=1M", setting, "--wait", "60"]);
+        assert!(refused.status == 2 && refused.err.contains(what), "{}", refused.err);
+    }
     assert!(program.end());
     assert!(std::fs::read_to_string(&file).unwrap().contains("\"exe\":\"works\""));
 }
@@ -231,10 +236,18 @@ fn a_process_whose_cache_serves_all_that_it_asks_for_is_reached() {
             assert!(since.elapsed().as_secs() < 60, "{caches}: the thread does not follow");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let some = said(&mut craton(["set", &program.pid(), "a=1", "quarantine=2M", "thp=x", "--wait", "60"]));
+        let some = said(&mut craton([
+            "set",
+            &program.pid(),
+            "page_heap=frames",
+            "quarantine=2M",
+            "audit_log=5",
+            "--wait",
+            "60",
+        ]));
         assert!(some.status == 1 && some.err.lines().count() == 2, "{}", some.err);
         assert!(
-            some.err.contains("option \"a=1\": no such key") && some.err.contains("option \"thp=x\": bad"),
+            some.err.contains("option \"page_heap=frames\": bad") && some.err.contains("option \"audit_log=5\": bad"),
             "{}",
             some.err
         );
@@ -315,17 +328,17 @@ fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
         }}\n"
     );
     let program = Program::start(&place, "sleeps", &body);
-    for setting in ["release_rate=4096", "no_such_key=1", "quarantine=8192"] {
+    for setting in ["release_rate=4096", "page_heap=frames", "quarantine=8192"] {
         let said = said(&mut craton(["set", &program.pid(), setting, "--wait", "0.05"]));
         assert!(said.status == 3 && said.err.contains("has not looked in 0.05 s"), "{}", said.err);
         assert!(said.err.contains("The request stays there") && said.err.contains("gdb -p"), "{}", said.err);
     }
-    let long = format!("stats_file={}", "x".repeat(630));
-    let refused = said(&mut craton(["set", &program.pid(), &long, "--wait", "0.05"]));
+    let long = format!("stats_file={}", "x".repeat(511));
+    let refused = said(&mut craton(["set", &program.pid(), &long, &long, "--wait", "0.05"]));
     assert!(refused.status == 1 && refused.err.contains("takes 640 at the most"), "{}", refused.err);
     assert!(program.end(), "what waited was set");
     let told = std::fs::read_to_string(&errors).unwrap();
-    assert!(told.starts_with("craton: option \"no_such_key=1\": no such key") && told.lines().count() == 1, "{told}");
+    assert!(told.starts_with("craton: option \"page_heap=frames\": bad value") && told.lines().count() == 1, "{told}");
 }
 
 #[test]
@@ -362,8 +375,8 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
         assert_eq!(said(&mut asked).status, 0, "the process goes on");
         assert!(gdb.out.contains("$1 = "), "{} {}", gdb.out, gdb.err);
         // Nothing waits any more: behind another request there would be no room for so long a one.
-        let long = format!("stats_file={}", "x".repeat(620));
-        let next = said(&mut craton(["set", &program.pid(), &long, "--wait", "0.05"]));
+        let [long, more] = [format!("stats_file={}", "x".repeat(500)), format!("stats_file={}", "x".repeat(108))];
+        let next = said(&mut craton(["set", &program.pid(), &long, &more, "--wait", "0.05"]));
         assert_eq!(next.status, 3, "{}", next.err);
     }
     assert!(program.end());
@@ -375,20 +388,51 @@ fn wrong_calls_say_what_to_do() {
         let said = said(&mut craton(args));
         assert!(said.status == status && said.err.contains(what), "{args:?}: {} {}", said.status, said.err);
     };
-    wrong(&["core", "stats"], 2, "<CORE>");
-    wrong(&["core", "--pid", "0", "stats"], 2, "--pid");
+    wrong(&["core", "stats"], 2, "give a core file, or --pid PID");
+    for number in ["0", "-1", "abc", "", "4294967296"] {
+        let what = format!("invalid value '{number}' for '--pid <PID>': not a process number");
+        wrong(&["core", "--pid", number, "stats"], 2, &what);
+        wrong(&["core", "stats", "--pid", number], 2, &what);
+        wrong(&["set", number, "thp=auto"], 2, &what.replace("--pid <PID>", "<PID>"));
+    }
+    wrong(
+        &["core", "log", "--pid", "1", "--last", "-1"],
+        2,
+        "invalid value '-1' for '--last <N>': give a whole number",
+    );
+    wrong(
+        &["core", "stats", "core.1"],
+        2,
+        "the core file stands before the command, such as: craton core core.1 stats",
+    );
+    wrong(&["set", "--pid", "1", "thp=auto"], 2, "the process's number stands first");
+    wrong(&["core", "--pid", "1", "whatis", "-1"], 2, "hexadecimal");
     wrong(&["core", "--pid", "1", "whatis", "here"], 2, "hexadecimal");
-    wrong(&["core", "a", "--pid", "1", "stats"], 2, "cannot be used with");
+    wrong(&["core", "a", "--pid", "1", "stats"], 2, "cannot be used with the core file a");
+    wrong(&["core", "a", "stats", "--pid", "1"], 2, "cannot be used with the core file a");
+    wrong(&["core", "--pid", "1", "stats", "--exe", "b"], 2, "cannot be used with --exe b");
     wrong(&["core", "/no/such/core", "stats"], 1, "cannot be opened");
+    wrong(&["core", "1234567", "stats"], 1, "give a core file, or --pid 1234567 for a running process");
     wrong(&["core", "/bin/sh", "stats"], 1, "no core");
+    let place = Place::new("wrong");
+    let pipe = place.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    wrong(&["core", &pipe, "stats"], 1, "not a file; give a core file, or --pid PID");
     wrong(&["core", "/etc/passwd", "stats"], 1, "`craton core --pid PID save FILE`");
     wrong(&["core", "--pid", "4194305", "stats"], 1, "there is no process 4194305");
-    wrong(&["set", "4194305", "a=1"], 1, "there is no process 4194305");
+    wrong(&["set", "4194305", "thp=auto"], 1, "there is no process 4194305");
     wrong(&["set", "1", "a"], 2, "KEY=VALUE");
+    // Processes in the tests' own name space alone may have no thread of the kernel.
+    if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
+        wrong(&["core", "--pid", "2", "stats"], 1, "process 2 ");
+        wrong(&["set", "2", "thp=auto"], 1, "process 2 ");
+    }
     let mut other = Command::new("sleep").arg("60").spawn().unwrap();
     let pid = other.id().to_string();
     wrong(&["core", "--pid", &pid, "stats"], 1, "not running on Craton");
-    wrong(&["set", &pid, "a=1"], 1, "not running on Craton");
+    wrong(&["core", "stats", "--pid", &pid], 1, "not running on Craton");
+    wrong(&["core", "--pid", &pid, "save", &pipe], 1, "not an ordinary file; give a path where");
+    wrong(&["set", &pid, "thp=auto"], 1, "not running on Craton");
     other.kill().unwrap();
     other.wait().unwrap();
 }

@@ -10,14 +10,15 @@ fn document(name: &str) -> String {
     fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Whether the library takes the option; what it says of one that it does not take.
+/// Whether the library takes the option; what it says of one that it does not take. `compare -o` takes the same.
 fn taken(option: &str) -> Result<(), String> {
-    let said = said(&mut craton(["run", "-o", option, "--", "true"]));
-    assert_eq!(said.status, 0, "{option}: {}", said.err);
-    match said.err.contains("ignored") {
-        true => Err(said.err),
-        false => Ok(()),
-    }
+    let by_library = said(craton(["run", "--", "true"]).env("CRATON_OPTIONS", option));
+    assert_eq!(by_library.status, 0, "{option}: {}", by_library.err);
+    let is_refused = by_library.err.contains("ignored");
+    let typed =
+        said(&mut craton(["compare", "--peers", "none", "--runs", "1", "--warmup", "0", "-o", option, "--", "true"]));
+    assert_eq!(typed.status, if is_refused { 2 } else { 0 }, "-o {option}: {}{}", typed.err, by_library.err);
+    if is_refused { Err(by_library.err) } else { Ok(()) }
 }
 
 #[test]
@@ -39,11 +40,44 @@ fn the_library_takes_what_the_table_says_and_the_help_shows_it() {
             let takes = form.words().contains(word) || ["64M", "80%"].contains(word) && form.others().contains(&other);
             assert_eq!(taken(&format!("{key}={word}")).is_ok(), takes, "{key}={word}");
         }
+        for odd in [
+            "",
+            "0",
+            "1",
+            "+1",
+            "-1",
+            "101",
+            "101%",
+            "0%",
+            "4096",
+            "1m",
+            "2KiB",
+            "3 K",
+            "1E",
+            "2T",
+            "18446744073709551616",
+        ] {
+            let _ = taken(&format!("{key}={odd}"));
+        }
         let complaint = taken(&format!("{key}=no-such-word")).unwrap_err();
         assert!(form.words().iter().all(|word| complaint.contains(word)), "{key}: {complaint}");
         assert!(complaint.contains(refusal) || key == "debug", "{key}: {complaint}");
     }
     assert!(taken("no_such_key=1").unwrap_err().contains(NO_SUCH_KEY));
+    let long = "leak".to_owned() + &",leak".repeat(51);
+    for checks in [
+        "audit,redzone:64+large+things",
+        "all:malloc",
+        "0:64",
+        &long,
+        "all,none",
+        "audits",
+        "all:",
+        "all:64+",
+        "all:64k",
+    ] {
+        let _ = taken(&format!("debug={checks}"));
+    }
 }
 
 /// The names of all fields; those below `options` are keys of the table.

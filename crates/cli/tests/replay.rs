@@ -176,7 +176,7 @@ fn a_program_can_record_a_part_of_itself() {
     assert_eq!((ran.status, ran.out.as_str()), (0, "done\n"), "{}", ran.err);
     // What was out before is in it, so that its free can be played.
     let row = recorded.row();
-    assert!((1001..1300).contains(&number(&row, "events")), "{row}");
+    assert!((900..1300).contains(&number(&row, "events")), "{row}");
     assert!(number(&row, "peak_demand_bytes") >= 3 << 20, "{row}");
 }
 
@@ -231,7 +231,7 @@ fn a_limit_on_file_sizes_ends_the_recording_and_not_the_program() {
 }
 
 #[test]
-fn a_path_that_cannot_be_written_is_one_line_and_the_program_goes_on() {
+fn a_path_that_cannot_be_written_is_one_line_and_only_trace_refuses_to_run() {
     let recorded = Recorded::new("unwritable");
     let folder = recorded.place.path("");
     for (file, why) in [
@@ -239,7 +239,12 @@ fn a_path_that_cannot_be_written_is_one_line_and_the_program_goes_on() {
         (folder.trim_end_matches('/').to_owned(), "it is a folder"),
         (recorded.place.path("none/trace"), "no such folder"),
     ] {
-        let ran = said(&mut craton(["run", "--trace", &file, "--", &recorded.program, "work", "10"]));
+        let typed = said(&mut craton(["run", "--trace", &file, "--", &recorded.program, "work", "10"]));
+        assert_eq!((typed.status, typed.out.as_str()), (2, ""), "nothing runs");
+        let why_typed = why.replace("no such", "there is no");
+        assert!(typed.err.starts_with(&format!("craton: --trace {file}: {why_typed}")), "{}", typed.err);
+        let option = format!("trace={file}");
+        let ran = said(&mut craton(["run", "-o", &option, "--", &recorded.program, "work", "10"]));
         assert_eq!((ran.status, ran.out.as_str()), (0, "done\n"));
         assert_eq!(ran.err, format!("craton: trace: cannot write {file}: {why}; nothing is recorded\n"));
     }
@@ -284,6 +289,7 @@ fn a_wrong_heap_or_option_is_wrong_usage() {
     for (args, text) in [
         (["--heap", "slab"], "--heap slab: no such heap; there are: temeraire, frames"),
         (["-o", "fit=worst"], "-o fit=worst: bad value; there are: release_rate=BYTES"),
+        (["-o", "release_rate=1Q"], "-o release_rate=1Q: bad value"),
         (["-o", "thp"], "-o thp: not of the form KEY=VALUE"),
     ] {
         let said = said(&mut craton(["replay", "/dev/null", args[0], args[1]]));

@@ -156,6 +156,10 @@ fn a_program_that_allocates_nothing_was_served_as_well() {
 fn nothing_served_is_said_with_the_reason() {
     let place = Place::new("static");
     let program = place.compile("static", "int main(void) { return 5; }", &["-static"]);
+    let plain = said(&mut craton(["run", "--", &program]));
+    let line =
+        format!("craton: {program} is linked statically: Craton serves it only where libcraton.a is linked into it\n");
+    assert_eq!((plain.status, plain.err), (5, line));
     let said_static = said(&mut craton(["run", "--stats", "--", &program]));
     assert_eq!(said_static.status, 5);
     assert!(said_static.err.contains("nothing was served") && said_static.err.contains("is linked statically"));
@@ -164,6 +168,30 @@ fn nothing_served_is_said_with_the_reason() {
     let source = "#include <unistd.h>\nint main(void) { _exit(0); }";
     let silent = said(&mut craton(["run", "--stats", "--", &place.compile("silent", source, &[])]));
     assert!(silent.err.contains("nothing was served") && silent.err.contains("_exit"), "{}", silent.err);
+}
+
+#[test]
+fn a_program_of_another_users_rights_is_named_and_the_dynamic_linker_is_not() {
+    let place = Place::new("set-uid");
+    let program = place.compile("raised", "int main(void) { return 5; }", &[]);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    let own = said(&mut craton(["run", "--", &program]));
+    assert_eq!((own.status, own.err.as_str()), (5, ""), "its user is this one");
+    if std::os::unix::fs::chown(&program, Some(1), None).is_ok() {
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+        let other = said(&mut craton(["run", "--", &program]));
+        assert!(
+            other.status == 5 && other.err.starts_with(&format!("craton: {program} runs set-uid")),
+            "{}",
+            other.err
+        );
+    } else {
+        println!("skipped: files cannot be given to another user");
+    }
+    let linker = "/lib64/ld-linux-x86-64.so.2";
+    if fs::exists(linker).unwrap() {
+        assert_eq!(said(&mut craton(["run", "--", linker, "/bin/true"])).err, "");
+    }
 }
 
 #[test]

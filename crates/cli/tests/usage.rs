@@ -65,6 +65,9 @@ fn options_have_the_form_of_a_setting() {
     }
     wrong(&["run", "-o", "stats_file=/a,b", "--", "true"], &["comma"]);
     wrong(&["compare", "-o", "thp", "--", "true"], &["KEY=VALUE"]);
+    let unknown = ["invalid value 'trhead_cache=1'", "did you mean `thread_cache`?", "options: audit_log, "];
+    wrong(&["compare", "-o", "trhead_cache=1", "--", "true"], &unknown);
+    wrong(&["compare", "-o", "thp=on", "--", "true"], &["invalid value 'thp=on'", "auto, always and never"]);
     wrong(&["run", "-o"], &["-o"]);
 }
 
@@ -72,10 +75,13 @@ fn options_have_the_form_of_a_setting() {
 fn numbers_have_limits() {
     for runs in ["0", "-1", "x", "", "1.5"] {
         wrong(&["compare", &format!("--runs={runs}"), "--", "true"], &["--runs", "from 1"]);
+        wrong(&["lab", "run", "speed", "--runs", runs], &["--runs", "from 1"]);
     }
-    wrong(&["compare", "--warmup=-1", "--", "true"], &["--warmup", "from 0"]);
+    wrong(&["compare", "--warmup", "-1", "--", "true"], &["--warmup", "from 0"]);
+    wrong(&["compare", "--pin", "-1", "--", "true"], &["--pin -1: give numbers of processors"]);
     for timeout in ["0", "-1", "soon", "inf"] {
         wrong(&["compare", &format!("--timeout={timeout}"), "--", "true"], &["--timeout", "above 0"]);
+        wrong(&["compare", "--timeout", timeout, "--", "true"], &["--timeout", "above 0"]);
     }
 }
 

@@ -16,7 +16,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{LittleEndian as LE, ReadCache};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -77,7 +77,15 @@ impl CoreFile {
     /// What is wrong with the file.
     pub fn open(path: &Path, exe: Option<&Path>) -> Result<Self, String> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|e| format!("{name}: cannot be opened: {e}"))?;
+        // A pipe would be waited for.
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(format!("{name}: not a file; give a core file, or --pid PID for a running process"));
+        }
+        let file = File::open(path).map_err(|e| {
+            let is_number = name.bytes().all(|b| b.is_ascii_digit());
+            let target = if is_number { format!("--pid {name}") } else { "--pid PID".to_owned() };
+            format!("{name}: cannot be opened: {e}; give a core file, or {target} for a running process")
+        })?;
         let (segments, mut notes) = read(&file).map_err(|what| format!("{name}: {what}"))?;
         if let (Some(exe), Some(at)) = (exe, notes.program) {
             let old = notes.mapped.iter().find(|m| (m.start..m.end).contains(&at)).map(|m| m.path.clone());
@@ -123,11 +131,7 @@ impl CoreFile {
 fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
     const DAMAGED: &str = "its head is damaged";
     let cut = |_| "the file ends before its head does; was it cut by `ulimit -c` or a full disk?";
-    let length = file.metadata().map_err(|e| e.to_string())?;
-    if !length.is_file() {
-        return Err("not a file; give a core file, or --pid PID for a running process".to_owned());
-    }
-    let length = length.len();
+    let length = file.metadata().map_err(|e| e.to_string())?.len();
     let mut magic = [0; elf::ELFMAG.len()];
     file.read_at(&mut magic, 0).map_err(|e| format!("cannot be read: {e}"))?;
     if magic != elf::ELFMAG {

@@ -255,9 +255,14 @@ fn refused(pid: u32, error: &io::Error) -> String {
              CAP_SYS_PTRACE"
         ),
         io::ErrorKind::NotFound => format!("process {pid} has ended"),
-        _ if error.raw_os_error() == Some(libc::ESRCH) => format!("process {pid} has ended"),
+        _ if error.raw_os_error() == Some(libc::ESRCH) && is_zombie(pid, pid) => format!("process {pid} has ended"),
+        _ if error.raw_os_error() == Some(libc::ESRCH) => no_memory(pid),
         _ => format!("process {pid} cannot be read: {error}"),
     }
+}
+
+fn no_memory(pid: u32) -> String {
+    format!("process {pid} has no memory: it has ended, or is a thread of the kernel")
 }
 
 /// The mappings. The crate `procfs` fails on a path that is not UTF-8, and this must not.
@@ -266,7 +271,7 @@ fn maps(pid: u32) -> Result<Vec<Map>, String> {
     let text = String::from_utf8_lossy(&text);
     let all: Vec<Map> = text.lines().filter_map(parse).collect();
     if all.is_empty() {
-        return Err(format!("process {pid} has no memory: it has ended, or is a thread of the kernel"));
+        return Err(no_memory(pid));
     }
     Ok(all)
 }

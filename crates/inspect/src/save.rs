@@ -9,7 +9,7 @@ use crate::memory::{MACHINE, Map, Memory};
 use object::elf::{self, FileHeader64, Ident, NoteHeader32, ProgramHeader64};
 use object::pod::bytes_of;
 use object::{LittleEndian as LE, U16, U32, U64};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -26,7 +26,8 @@ const INFO_BYTES: usize = 136;
 /// # Errors
 /// It cannot be written, or there are too many mappings.
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
-    let fail = |e: io::Error| format!("cannot write {}: {e}", path.display());
+    let fail =
+        |e: io::Error| format!("cannot write {}: {e}; give a path where the core file can be written", path.display());
     // The kernel's own mappings cannot all be read, and hold no pointers of the program's.
     let left_out = memory.left_out();
     let is_in = |m: &&Map| m.readable && !m.path.starts_with("[v") && (m.writable || !left_out.contains(&m.start));
@@ -34,6 +35,10 @@ pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
     if maps.len() >= MOST {
         let (name, n) = (memory.name(), maps.len());
         return Err(format!("{name} has {n} mappings, more than a core file written here can have"));
+    }
+    // A pipe would keep the process standing until it has a reader.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Err(fail(io::Error::other("not an ordinary file")));
     }
     write(memory, &maps, File::create(path).map_err(fail)?).map_err(fail)
 }

@@ -127,7 +127,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let found = self
             .filler
             .find(&self.trackers, pages, align, packing)
-            .or_else(|| if is_small { self.find_in_hollow(Wanted { pages, align, density: packing }) } else { None });
+            .or_else(|| if is_small { self.find_in_other(Wanted { pages, align, density: packing }) } else { None });
         let (id, at) = found.filter(|(id, at)| self.trackers[id.0 as usize].has_memory(*at, pages))?;
         let span = self.place((id, at), pages);
         self.count(0, pages);
@@ -166,7 +166,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if let Some(found) = self.placement.choose(&self.filler, &self.trackers, span) {
             return Ok(self.place(found, pages));
         }
-        if let Some(found) = self.find_in_hollow(span) {
+        if let Some(found) = self.find_in_other(span) {
             return Ok(self.place(found, pages));
         }
         let kind = Use { pages: Pages(pages), fills_up: span.density == Density::Dense, later: false };
@@ -183,12 +183,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A place on hollow hugepages of the other kind; frames have searched there already.
-    fn find_in_hollow(&self, span: Wanted) -> Found {
+    /// A place on hugepages of the other kind; frames have searched there already.
+    fn find_in_other(&self, span: Wanted) -> Found {
         if !self.placement.is_by_lists() {
             return None;
         }
-        self.filler.find_in_hollow(&self.trackers, span.pages, span.align, span.density)
+        self.filler.find_in_other(&self.trackers, span.pages, span.align, span.density)
     }
 
     /// Allocates wherever there is room, after a hugepage was refused.
@@ -301,6 +301,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let kind = Use { later: self.begins_small(len, span), ..span };
         self.back_new(granted, (taken.first, len), kind);
         self.note_taken(taken.missing);
+        // The cache could not serve it: what waits there would come on top.
+        self.shrink(taken.missing.min(self.free_backed_hugepages()));
         Ok(taken.first)
     }
 

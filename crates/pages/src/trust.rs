@@ -58,6 +58,12 @@ struct Pending {
     /// Its number plus 1; 0 for none.
     id: u32,
     looks: u8,
+    /// Sparse at the look before.
+    was_sparse: bool,
+}
+
+impl Pending {
+    const NONE: Self = Self { id: 0, looks: 0, was_sparse: false };
 }
 
 #[derive(Clone, Copy)]
@@ -82,9 +88,16 @@ pub struct Trust {
 impl Trust {
     /// None yet; all zeros.
     pub const NONE: Self = {
-        let pending = [Pending { id: 0, looks: 0 }; PENDING];
         Self {
-            lengths: [Length { pending, dense: 0, sparse: 0, needed: 0, until_probe: 0, rest: 0, rests: 0 }; LENGTHS],
+            lengths: [Length {
+                pending: [Pending::NONE; PENDING],
+                dense: 0,
+                sparse: 0,
+                needed: 0,
+                until_probe: 0,
+                rest: 0,
+                rests: 0,
+            }; LENGTHS],
         }
     };
 
@@ -104,8 +117,12 @@ impl Trust {
             let seen = see(HugePageId(pending.id - 1));
             pending.looks += 1;
             looked = true;
-            if seen != Seen::Nothing || pending.looks == MOST_LOOKS {
-                pending.id = 0;
+            // It may be filling up: a second look tells.
+            if seen == Seen::Sparse && !core::mem::replace(&mut pending.was_sparse, true) {
+                continue;
+            }
+            if seen != Seen::Nothing || pending.looks >= MOST_LOOKS {
+                *pending = Pending::NONE;
             }
             match seen {
                 Seen::Dense => (length.dense, length.sparse) = ((length.dense + 1).min(MOST_NEEDED), 0),
@@ -153,8 +170,10 @@ impl Trust {
     /// Notes a hugepage that was left on small pages for a span of that length.
     pub fn left_small(&mut self, pages: Pages, id: HugePageId) {
         let pending = &mut self.of(pages).pending;
-        pending.rotate_right(1);
-        pending[0] = Pending { id: id.0 + 1, looks: 0 };
+        // The oldest leaves, but none that waits for its second look.
+        let Some(last) = pending.iter().rposition(|pending| !pending.was_sparse) else { return };
+        pending[..=last].rotate_right(1);
+        pending[0] = Pending { id: id.0 + 1, ..Pending::NONE };
     }
 }
 

@@ -4,6 +4,8 @@ use core::fmt;
 
 /// Bytes that the path of `stats_file` and `trace` has at most.
 pub const PATH_MOST: usize = 511;
+/// Bytes of the least limit: the heap's tables take a third of it before the first object.
+pub const LIMIT_LEAST: u64 = 1 << 20;
 
 /// What values an option takes, as in the help: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +18,9 @@ pub enum Form {
     Count(&'static [&'static str], u64, u64),
     /// 0 to 100.
     Percent,
-    /// Bytes or one of the words.
-    Amount(&'static [&'static str]),
-    /// Bytes, a percentage with `%` behind it, or one of the words.
+    /// Bytes, from so many, or one of the words.
+    Amount(&'static [&'static str], u64),
+    /// At least [`LIMIT_LEAST`] bytes, a percentage with `%` behind it, or one of the words.
     Limit(&'static [&'static str]),
     /// Words by commas, perhaps targets behind a colon.
     Checks(&'static [&'static str]),
@@ -32,7 +34,7 @@ impl Form {
         match *self {
             Self::Words(words)
             | Self::Count(words, ..)
-            | Self::Amount(words)
+            | Self::Amount(words, _)
             | Self::Limit(words)
             | Self::Checks(words) => words,
             Self::Bytes(_) | Self::Percent | Self::Path => &[],
@@ -43,7 +45,7 @@ impl Form {
     pub const fn others(&self) -> &'static [&'static str] {
         match self {
             Self::Words(_) | Self::Checks(_) => &[],
-            Self::Bytes(_) | Self::Amount(_) => &["BYTES"],
+            Self::Bytes(_) | Self::Amount(..) => &["BYTES"],
             Self::Count(..) => &["N"],
             Self::Percent => &["PERCENT"],
             Self::Limit(_) => &["BYTES", "PERCENT%"],
@@ -177,7 +179,7 @@ options! {
         more: "`auto` is `none`."
     }
     MemoryLimit memory_limit {
-        form: Amount(&["cgroup", "auto", "none"]), default: "cgroup", when: Live,
+        form: Amount(&["cgroup", "auto", "none"], LIMIT_LEAST), default: "cgroup", when: Live,
         refusal: "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",
         text: "what the soft limit follows and percentages refer to",
         more: "`cgroup` and `auto`: the tightest limit of the process's control groups (version 1 or 2), read when \
@@ -203,7 +205,7 @@ options! {
         text: "how much freed memory waits under `debug` before it is reused", more: ""
     }
     ReleaseRate release_rate {
-        form: Amount(&["auto"]), default: "auto", when: Live,
+        form: Amount(&["auto"], 0), default: "auto", when: Live,
         refusal: "bad value (auto, or bytes, such as 512K); ignored",
         text: "how much memory the background work releases in a second; 0 for none",
         more: "Free hugepages beyond 16 MiB go at once, unless demand swings within 5 s. Free pages between objects go \

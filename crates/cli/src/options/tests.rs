@@ -5,15 +5,30 @@ fn setting(text: &str) -> Setting {
 }
 
 #[test]
-fn the_form_is_checked_and_keys_are_the_librarys() {
-    for good in ["stats=1", "stats_file=/x=y", "thp=", "a_key_of_tomorrow=1"] {
-        assert!(Setting::parse(good.into()).is_ok(), "{good}");
+fn form_key_and_value_are_checked() {
+    for good in ["stats=1", "stats_file=/x=y", "trace=", "soft_limit=80%", "release_rate=512kib", "debug="] {
+        assert!(Setting::checked(good.into()).is_ok(), "{good}");
     }
+    for (bad, why) in [
+        ("memory_limi=1G", "there is no option \"memory_limi\"; did you mean `memory_limit`? options: audit_log, "),
+        ("xyzzy=1", "there is no option \"xyzzy\"; options: audit_log, "),
+        ("thp=on", "bad value (there are auto, always and never)"),
+        ("soft_limit=4096", "too little for any program to run (1M is the least)"),
+        ("debug=audit,gard", "\"gard\" is no check; checks: none, audit, "),
+        ("debug=all:64+", "\"\" is no target; targets stand behind a colon"),
+    ] {
+        assert!(Setting::parse(bad.into()).is_ok(), "{bad}: the library judges it");
+        let text = Setting::checked(bad.into()).unwrap_err();
+        assert!(text.starts_with(why) && !text.contains("ignored"), "{bad}: {text}");
+    }
+    let bytes = [b"stats_file=".as_slice(), &[0xff]].concat();
+    assert!(check(OsStr::from_bytes(&bytes)).is_ok(), "a path is no text");
+    assert!(check(OsStr::from_bytes(b"thp=\xff")).is_err());
     for bad in ["", "stats", "=1", "="] {
         let text = Setting::parse(bad.into()).unwrap_err();
         assert!(text.contains("KEY=VALUE"), "{bad}: {text}");
     }
-    assert!(Setting::parse("debug=audit,redzone:64+large".into()).is_ok());
+    assert!(Setting::checked("debug=audit,redzone:64+large".into()).is_ok());
     for bad in ["stats_file=/a,b", "debug=audit,stats=1"] {
         assert!(Setting::parse(bad.into()).unwrap_err().contains("comma"), "{bad}");
     }
@@ -30,12 +45,26 @@ fn settings_go_behind_what_is_there() {
 
 #[test]
 fn a_trace_is_named_from_the_root_on() {
-    assert_eq!(Setting::trace(Path::new("/a/b.%p")), Ok(setting("trace=/a/b.%p")));
+    assert_eq!(Setting::trace(Path::new("/b.%p")), Ok(setting("trace=/b.%p")));
+    assert_eq!(Setting::trace(Path::new("/no/%p/b")), Ok(setting("trace=/no/%p/b")));
+    for (path, why) in
+        [("/no/such/b", "there is no folder /no/such"), ("/", "it is a folder"), ("/dev/null", "not an ordinary file")]
+    {
+        assert_eq!(Setting::trace(Path::new(path)), Err(why.to_owned()));
+    }
     let here = std::env::current_dir().unwrap();
     assert_eq!(Setting::trace(Path::new("b")), Ok(setting(&format!("trace={}/b", here.display()))));
     assert!(Setting::trace(Path::new("/a,b")).unwrap_err().contains("has a comma"));
     assert!(Setting::trace(Path::new("-")).unwrap_err().contains("standard output"));
     assert!(Setting::trace(Path::new(&"/abcdefghi".repeat(50))).unwrap_err().contains("490"));
+}
+
+#[test]
+fn sizes_have_units() {
+    assert_eq!(["0", "7", "2k", "3MB", "1GiB", "1t"].map(size), [0, 7, 2 << 10, 3 << 20, 1 << 30, 1 << 40].map(Some));
+    for bad in ["", "K", "B", "1B", "iB", "1iB", "1Q", "1 K", "+1", "-1", "1KK", "16777216T", "18446744073709551616"] {
+        assert_eq!(size(bad), None, "{bad}");
+    }
 }
 
 #[test]

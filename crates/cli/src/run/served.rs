@@ -6,8 +6,8 @@
 //! **Failure.** A process that ends by `_exit`, by `exec` or by a signal leaves no record. Without
 //! any record a message has the likely reason; the exit status is always the program's.
 
+use super::forward;
 use super::record::{self, Record};
-use super::{cannot_start, forward};
 use crate::args;
 use crate::failure::Failure;
 use crate::options::{self, Setting};
@@ -39,7 +39,7 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
     command.env(options::VARIABLE, options::merge(Some(&asked), [&own]));
 
     forward::start();
-    let mut child = command.spawn().map_err(|e| cannot_start(args, &e))?;
+    let mut child = command.spawn().map_err(|e| program::cannot_start(&args.command[0], &e))?;
     forward::to(&child);
     let status = forward::until_end(&child)
         .and_then(|()| child.wait())

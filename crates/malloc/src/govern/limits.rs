@@ -40,8 +40,6 @@ pub(crate) use setting::{Setting, size};
 const SOFT_PERCENT: u8 = 90;
 /// Bytes in use from which the control group is read: small programs save that.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
-/// Least limit: the heap's tables take a third of it before the first object.
-const LEAST: u64 = 1 << 20;
 const READ_EVERY_NS: u64 = 10_000_000_000;
 /// Interval of reads of the pressure, and free pages from which it is read.
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;

@@ -69,10 +69,10 @@ fn donated_slack_is_used_after_sparse_hugepages_and_before_broken_ones() {
 }
 
 #[test]
-fn the_other_kind_shares_hollow_hugepages_and_in_need_any() {
+fn the_other_kind_shares_hugepages_and_in_need_any() {
     let w = World::new(&[(DENSE, 4)]);
-    let hollow = w.filler.find_in_hollow(&w.trackers, 2, 1, SPARSE);
-    assert_eq!((w.find(2, SPARSE), hollow), (None, Some((HugePageId(0), 4))));
+    let other = w.filler.find_in_other(&w.trackers, 2, 1, SPARSE);
+    assert_eq!((w.find(2, SPARSE), other), (None, Some((HugePageId(0), 4))));
     let mut w = World::new(&[(DENSE, 1)]);
     w.filler.update(&mut w.trackers, HugePageId(0), |t| t.occupy(4, 4));
     assert_eq!(w.find(3, DENSE), None, "pages 1 to 3 are no aligned block");

@@ -107,7 +107,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 
     /// Unbacks up to `want` free hugepages, regions' first; returns the pages.
-    fn shrink(&mut self, want: HugePages) -> u64 {
+    pub(super) fn shrink(&mut self, want: HugePages) -> u64 {
         if want.0 == 0 {
             return 0;
         }

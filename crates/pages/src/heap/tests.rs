@@ -276,12 +276,12 @@ fn dense(heap: &mut Heap, hugepages: u32) -> Vec<PageRange> {
 }
 
 #[test]
-fn kinds_share_hugepages_only_where_one_of_them_left_many_free_pages() {
+fn a_kind_goes_to_hugepages_of_the_other_only_where_its_own_have_no_room() {
     let (mut heap, _) = heap(64);
     let small = dense(&mut heap, 8);
     let sparse = take(&mut heap, 8);
     assert_eq!(sparse.first.hugepage(), HugePageId(8), "the dense hugepages are full");
-    // 16 of 2048 free pages are no reason to mix; every second one of them is.
+    // Its own hugepage serves first.
     small[..16].iter().for_each(|s| give(&mut heap, *s));
     assert_eq!(take(&mut heap, 8).first.hugepage(), HugePageId(8));
     let last = take(&mut heap, 240);
@@ -293,13 +293,30 @@ fn kinds_share_hugepages_only_where_one_of_them_left_many_free_pages() {
 
 #[test]
 fn a_small_heap_takes_no_hugepage_for_one_kind_while_the_other_has_room() {
-    for (hugepages, shared) in [(8, true), (32, true), (33, false)] {
-        let (mut heap, _) = heap(64);
+    for (hugepages, shared) in [(8, true), (128, true), (129, false)] {
+        let (mut heap, _) = heap(256);
         let small = dense(&mut heap, hugepages);
         small[..16].iter().for_each(|s| give(&mut heap, *s));
         let first = take(&mut heap, 8).first.hugepage();
         assert_eq!(first, HugePageId(if shared { 0 } else { hugepages }), "with {hugepages} dense hugepages");
     }
+}
+
+#[test]
+fn what_the_cache_cannot_serve_does_not_come_on_top_of_it() {
+    let (mut heap, now) = sure(64);
+    let spans: Vec<_> = (0..8).map(|_| take(&mut heap, 256)).collect();
+    for _ in 0..2 {
+        // Demand has come back: the cache keeps it.
+        let more: Vec<_> = (0..12).map(|_| take(&mut heap, 256)).collect();
+        more.into_iter().for_each(|s| give(&mut heap, s));
+        now.set(now.get() + WINDOW_NS / 20);
+    }
+    spans.iter().step_by(2).for_each(|s| give(&mut heap, *s));
+    let backed = heap.stats().backed;
+    let longer = take(&mut heap, 20 * 256);
+    assert_eq!(heap.stats().backed.0, backed.0.max(24 * 256), "of {backed:?}");
+    give(&mut heap, longer);
 }
 
 #[test]

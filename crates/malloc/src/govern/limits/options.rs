@@ -4,11 +4,12 @@
 //! hard one. A limit below the bytes in use is accepted and reported on standard error, and so is a
 //! hard limit below the soft one: a program must be able to set it at any time.
 
-use super::{Kept, LEAST, Limited, Limits, Setting, System, Whose, size};
+use super::{Kept, Limited, Limits, Setting, System, Whose, size};
 use crate::observe::text::Text;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Clock;
 use craton_os::{Line, process};
+use craton_tables::options::LIMIT_LEAST;
 
 impl<C: Clock, S: System> Limits<C, S> {
     /// Sets an option; `false`, unchanged, when refused.
@@ -53,7 +54,7 @@ impl<C: Clock, S: System> Limits<C, S> {
     fn why_refused(&self, key: &[u8], setting: Setting, heap: &impl Limited) -> Option<&'static str> {
         let bytes = self.amount(setting)?;
         let hard = heap.gate().hard().filter(|_| key == b"soft_limit");
-        if bytes < LEAST {
+        if bytes < LIMIT_LEAST {
             Some("too little for any program to run (1M is the least); ignored")
         } else if hard.is_some_and(|hard| bytes > hard) {
             Some("more than the hard limit, so that it would never be reached (set it below that); ignored")
