@@ -28,6 +28,19 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|n| n.to_str()).expect("the program has a name")
 }
 
+#[test]
+fn a_thread_that_is_to_be_cancelled_ends_where_it_may_and_not_in_malloc() {
+    let program = cc("cancel.c", &["-pthread"]);
+    for option in CACHES {
+        run(&program, "ends_where_it_may", option);
+    }
+}
+
+#[test]
+fn threads_cancelled_at_random_leave_a_heap_that_serves() {
+    run(&cc("cancel.c", &["-pthread"]), "at_random", "");
+}
+
 fn tasks() -> std::path::PathBuf {
     // A child of vfork that allocates is what gcc warns about, and what is tested.
     cc("tasks.c", &["-Wno-clobbered"])
