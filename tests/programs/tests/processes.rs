@@ -41,6 +41,16 @@ fn threads_cancelled_at_random_leave_a_heap_that_serves() {
     run(&cc("cancel.c", &["-pthread"]), "at_random", "");
 }
 
+#[test]
+fn a_signal_handler_may_fork_in_the_midst_of_a_fork() {
+    let program = cc("fork_in_fork.c", &[]);
+    for option in CACHES {
+        let output = Program::new(&program).options(option).preloaded().run();
+        output.assert_success();
+        assert!(output.stderr.is_empty(), "nothing to be said:\n{output}");
+    }
+}
+
 fn tasks() -> std::path::PathBuf {
     // A child of vfork that allocates is what gcc warns about, and what is tested.
     cc("tasks.c", &["-Wno-clobbered"])
