@@ -12,10 +12,15 @@ use crate::here::Here;
 use crate::statics::{BACKGROUND, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
 use crate::thread::leave::{count_threads, give_cache_up};
 use crate::thread::{nested, tls};
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::id;
 use craton_os::trust_lock_order;
+
+/// Forks under way in the thread that holds the locks: a signal handler may fork in the midst of
+/// one. Changed under all locks.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Before a fork: takes all locks and stops the library's thread.
 ///
@@ -31,6 +36,7 @@ pub(crate) unsafe extern "C" fn before_fork() {
         BACKGROUND.stop(&Here);
     }
     locks::hold_all(nested);
+    FORKS.fetch_add(1, Relaxed);
 }
 
 /// After a fork, in the parent.
@@ -38,6 +44,7 @@ pub(crate) unsafe extern "C" fn before_fork() {
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_parent() {
+    FORKS.fetch_sub(1, Relaxed);
     // SAFETY: `before_fork` took them in this thread.
     unsafe { locks::release_all() };
     BACKGROUND.life.release();
@@ -49,6 +56,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_parent() {
 /// # Safety
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
+    let left = FORKS.fetch_sub(1, Relaxed) - 1;
     // SAFETY: `before_fork` took the locks in the thread that this is a copy of.
     unsafe {
         let caches = REGISTRY.held_for_fork();
@@ -56,11 +64,11 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
         count_threads(caches);
         PROCESSOR_CACHES.forked();
         KIT.forked();
+        TRACE.forked(nested::is_nested());
         locks::release_all();
     }
     tls::forget_number();
-    govern::forked();
-    TRACE.forked();
+    govern::forked(left);
     SEGMENT.pid.store(id().into(), Relaxed);
 }
 

@@ -307,11 +307,12 @@ pub(crate) fn forked_in_parent() {
     }
 }
 
-/// In a fork's child: resets what other threads were doing.
-pub(crate) fn forked() {
+/// In a fork's child: resets what other threads were doing. The thread is in the midst of so many
+/// other `forks`.
+pub(crate) fn forked(forks: u32) {
     thread::note_main();
     HEAP.forked();
-    BACKGROUND.forked();
+    BACKGROUND.forked(forks);
     MAILBOX.forked();
     LIMITS.forked();
 }

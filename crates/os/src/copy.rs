@@ -2,6 +2,8 @@
 //!
 //! **Unsafe.** Calls `clone` past the C library: no fork handler runs, no signal reports the end.
 
+use crate::call;
+
 /// Runs `f` in a copy of the process with the calling thread alone; returns its result, 0 to 255,
 /// or `None` if refused. `f`'s writes vanish. It takes no lock: another thread may have held it.
 pub fn look(f: impl FnOnce() -> u8) -> Option<u8> {
@@ -24,8 +26,7 @@ pub fn look(f: impl FnOnce() -> u8) -> Option<u8> {
 fn wait(child: i32) -> Option<u8> {
     let mut status = 0;
     loop {
-        // SAFETY: waits for the copy that was just made; `__WALL` since it ends without a signal.
-        let ended = unsafe { libc::waitpid(child, &mut status, libc::__WALL) };
+        let ended = call::wait(child, &mut status);
         if ended == child {
             return libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status) as u8);
         }

@@ -8,6 +8,7 @@
 //! use verifies that it is still our file.
 //! **Unsafe.** Maps a file, and stores words there.
 
+use crate::call;
 use crate::process::errno;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -47,11 +48,10 @@ pub fn reason(error: i32) -> Option<&'static str> {
 impl FileMap {
     /// Creates or empties the locked file at `path` (ends by 0, mode 0600); first window: `bytes`.
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
-        debug_assert!(path.last() == Some(&0));
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK;
-        // SAFETY: the path is 0-terminated; the descriptor is new. Low numbers stay the program's.
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK;
+        // SAFETY: the descriptor is new. Low numbers stay the program's.
         let fd = unsafe {
-            let low = libc::open(path.as_ptr().cast(), flags, 0o600);
+            let low = call::open(call::path(path), flags, 0o600);
             if low < 0 {
                 return Err(errno());
             }
@@ -59,7 +59,7 @@ impl FileMap {
             if high < 0 {
                 low
             } else {
-                libc::close(low);
+                call::close(low);
                 high
             }
         };
@@ -99,7 +99,7 @@ impl FileMap {
         }
         // SAFETY: calls on our descriptor; a new mapping at a place of the kernel's choice.
         unsafe {
-            if libc::fallocate(self.fd, 0, offset as i64, bytes as i64) != 0 {
+            if call::allocate(self.fd, offset as i64, bytes as i64) != 0 {
                 match errno() {
                     libc::EOPNOTSUPP | libc::ENOSYS if libc::ftruncate(self.fd, end as i64) == 0 => {}
                     problem => return Err(problem),
@@ -152,7 +152,7 @@ impl FileMap {
     pub fn leave(self) {
         if self.is_ours() {
             // SAFETY: the descriptor is ours, and not used any more.
-            unsafe { libc::close(self.fd) };
+            unsafe { call::close(self.fd) };
         }
         self.unmap();
     }

@@ -15,6 +15,7 @@
 #![no_std]
 
 mod bell;
+mod call;
 pub mod cgroup;
 mod clock;
 pub mod copy;

@@ -5,10 +5,10 @@
 //! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later lines are
 //! dropped at once until there is room. Lines to a broken pipe are dropped. A process that system
 //! calls could kill writes without asking.
-//! **Unsafe.** Calls `poll`, `write` and `abort`.
+//! **Unsafe.** Calls `poll` and `abort`.
 
 use crate::decimal::Decimal;
-use crate::thp;
+use crate::{call, thp};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// How long a line waits for room, in steps of [`STEP_MS`]; a signal may cut one short.
@@ -92,8 +92,8 @@ impl Line {
             return;
         }
         self.text[self.len] = b'\n';
-        // SAFETY: the buffer holds `len + 1` bytes: `push` always leaves room for the newline.
-        unsafe { libc::write(fd, self.text.as_ptr().cast(), self.len + 1) };
+        // `push` always leaves room for the newline.
+        call::write(fd, &self.text[..=self.len]);
     }
 
     /// Writes the line to standard error.

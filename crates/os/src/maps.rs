@@ -5,7 +5,7 @@
 //! **Unsafe.** Opens and reads a file of the system.
 
 use crate::small_file::{File, Lines, PathText};
-use crate::{process, thp};
+use crate::{call, process, thp};
 
 const MAPS: &[u8] = b"/proc/self/maps";
 
@@ -125,8 +125,7 @@ pub struct Touched {
 
 impl Touched {
     pub fn ask() -> Self {
-        // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
-        Self { fd: unsafe { libc::open(c"/proc/self/pagemap".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) } }
+        Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 
     /// Calls `tell` with each run of touched pages in a mapped range, in memory or swapped; other
@@ -140,7 +139,7 @@ impl Touched {
         while at < end {
             let want = ((end - at) / page).clamp(1, BATCH);
             // SAFETY: the buffer is as long as said; a bad descriptor is an error.
-            let read = unsafe { libc::pread(self.fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
+            let read = unsafe { call::read_at(self.fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
             let read = read.max(0) as usize / 8;
             if read == 0 {
                 from = from.or(Some(at));
@@ -167,7 +166,7 @@ impl Touched {
 impl Drop for Touched {
     fn drop(&mut self) {
         // SAFETY: the descriptor is our own; a bad one is an error.
-        unsafe { libc::close(self.fd) };
+        unsafe { call::close(self.fd) };
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! **Unsafe.** Calls the C library's queries, and reads `errno`'s thread-local place.
 
+use crate::call;
+
 pub fn errno() -> i32 {
     // SAFETY: the C library promises a valid place for each thread.
     unsafe { *libc::__errno_location() }
@@ -95,8 +97,7 @@ pub fn id() -> u32 {
 
 /// Waits for a signal.
 pub fn pause() {
-    // SAFETY: no preconditions.
-    unsafe { libc::pause() };
+    call::pause();
 }
 
 /// The calling thread's number, as the system counts threads; 0.2 µs a call.
@@ -116,16 +117,13 @@ pub fn random_seed() -> u64 {
 
 /// The process's name (threads may differ), at most 15 bytes, into `name`; returns its length.
 pub fn name(name: &mut [u8; 16]) -> usize {
-    // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
-    let read = unsafe {
-        let fd = libc::open(c"/proc/self/comm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if fd < 0 {
-            return 0;
-        }
-        let read = libc::read(fd, name.as_mut_ptr().cast(), name.len());
-        libc::close(fd);
-        read.max(0) as usize
-    };
+    let fd = call::open(c"/proc/self/comm", libc::O_RDONLY, 0);
+    if fd < 0 {
+        return 0;
+    }
+    let read = call::read(fd, name).max(0) as usize;
+    // SAFETY: the descriptor is our own.
+    unsafe { call::close(fd) };
     name[..read].iter().position(|b| *b == b'\n').unwrap_or(read)
 }
 
@@ -138,16 +136,12 @@ pub fn keep_stderr() -> i32 {
 
 /// Whether [`append_to_file`] would likely succeed; nothing is made, and `errno` stays.
 pub fn can_append(path: &[u8]) -> bool {
-    debug_assert!(path.last() == Some(&0));
     let saved = errno();
-    // SAFETY: the path is 0-terminated; a descriptor that comes back is our own.
-    let fd = unsafe {
-        // O_NONBLOCK: opening a pipe without a reader would wait.
-        libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK)
-    };
+    // O_NONBLOCK: opening a pipe without a reader would wait.
+    let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_NONBLOCK, 0);
     let can = if fd >= 0 {
-        // SAFETY: as above.
-        unsafe { libc::close(fd) == 0 }
+        // SAFETY: the descriptor is our own.
+        unsafe { call::close(fd) == 0 }
     } else {
         errno() == libc::ENOENT && folder_can_be_written(path)
     };
@@ -171,27 +165,21 @@ fn folder_can_be_written(path: &[u8]) -> bool {
 /// Appends `text` to the file at `path` (0-terminated), creating it with mode 0600. File-size
 /// limits and broken pipes are failures with `errno`: their signals are suppressed.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
-    debug_assert!(path.last() == Some(&0));
-    // SAFETY: the path is 0-terminated, the buffer as long as said, the descriptor our own.
-    unsafe {
-        let fd =
-            libc::open(path.as_ptr().cast(), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC, 0o600);
-        if fd < 0 {
-            return false;
-        }
-        let written = write_without_signals(fd, text);
-        let saved = errno();
-        libc::close(fd);
-        set_errno(saved);
-        written == text.len() as isize
+    let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT, 0o600);
+    if fd < 0 {
+        return false;
     }
+    let written = write_without_signals(fd, text);
+    let saved = errno();
+    // SAFETY: the descriptor is our own.
+    unsafe { call::close(fd) };
+    set_errno(saved);
+    written == text.len() as isize
 }
 
 /// One `write` without its signals; returns its result.
-/// # Safety
-/// The descriptor is open.
-unsafe fn write_without_signals(fd: i32, text: &[u8]) -> isize {
-    // SAFETY: zeros are valid signal sets, filled before use; the buffer has the stated length.
+fn write_without_signals(fd: i32, text: &[u8]) -> isize {
+    // SAFETY: zeros are valid signal sets, filled before use.
     unsafe {
         let (mut ours, mut before, mut pending): (libc::sigset_t, libc::sigset_t, libc::sigset_t) =
             (core::mem::zeroed(), core::mem::zeroed(), core::mem::zeroed());
@@ -204,11 +192,10 @@ unsafe fn write_without_signals(fd: i32, text: &[u8]) -> isize {
             }
         }
         libc::pthread_sigmask(libc::SIG_BLOCK, &ours, &mut before);
-        let written = libc::write(fd, text.as_ptr().cast(), text.len());
+        let written = call::write(fd, text);
         let saved = errno();
         if written < 0 {
-            let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            libc::sigtimedwait(&ours, core::ptr::null_mut(), &now);
+            call::take_signal(&ours);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
         set_errno(saved);

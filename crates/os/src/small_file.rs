@@ -2,11 +2,10 @@
 //!
 //! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]), a file
 //! by lines ([`Lines`]). Lines longer than the buffer are skipped; [`Unread`] reports failures.
-//! **Cost.** Three system calls a file, 1 KiB of stack a path. None is a cancellation point, since
-//! malloc may be on the stack. The caller keeps `errno`.
-//! **Unsafe.** Calls `openat`, `read`, `pread64`, `ioctl` and `close` past the C library.
+//! **Cost.** Three system calls a file, 1 KiB of stack a path. The caller keeps `errno`.
+//! **Unsafe.** Calls `pread64`, `ioctl` and `close`.
 
-use crate::process;
+use crate::{call, process};
 
 #[derive(Clone)]
 pub(crate) struct PathText {
@@ -62,20 +61,17 @@ impl Unread {
     }
 }
 
-pub(crate) struct File(libc::c_long);
+pub(crate) struct File(i32);
 
 impl File {
     pub(crate) fn open(path: &PathText) -> Result<Self, Unread> {
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-        // SAFETY: the path ends with a 0.
-        let fd = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.text.as_ptr(), flags) };
+        let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let fd = call::open(call::path(&path.text), flags, 0);
         if fd >= 0 { Ok(Self(fd)) } else { Err(Unread::now()) }
     }
 
     fn read(&self, into: &mut [u8]) -> Result<usize, Unread> {
-        // SAFETY: the buffer is as long as said.
-        let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
-        usize::try_from(read).map_err(|_| Unread::now())
+        usize::try_from(call::read(self.0, into)).map_err(|_| Unread::now())
     }
 
     /// `ioctl` on the file; below 0 is an error.
@@ -90,7 +86,7 @@ impl File {
     pub(crate) fn read_at(&self, mut at: u64, mut into: &mut [u8]) -> Option<()> {
         while !into.is_empty() {
             // SAFETY: the buffer is as long as said.
-            let read = unsafe { libc::syscall(libc::SYS_pread64, self.0, into.as_mut_ptr(), into.len(), at) };
+            let read = unsafe { call::read_at(self.0, into.as_mut_ptr().cast(), into.len(), at as i64) };
             let read = usize::try_from(read).ok().filter(|n| *n > 0)?;
             (at, into) = (at.checked_add(read as u64)?, &mut into[read..]);
         }
@@ -101,7 +97,7 @@ impl File {
 impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: this owns the descriptor.
-        unsafe { libc::syscall(libc::SYS_close, self.0) };
+        unsafe { call::close(self.0) };
     }
 }
 

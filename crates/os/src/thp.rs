@@ -5,11 +5,12 @@
 //! final after [`keep_answer`].
 //! **Unsafe.** Calls `prctl`, `madvise` and `mincore`.
 
+use crate::CoarseClock;
 use crate::pagemap::Pagemap;
 use crate::process;
 use crate::small_file::{PathText, read_start};
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use craton_base::{CollapseError, NoMemory};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use craton_base::{Clock, CollapseError, NoMemory};
 
 const MODE: &[u8] = b"/sys/kernel/mm/transparent_hugepage/enabled";
 
@@ -19,6 +20,10 @@ const UNKNOWN: u8 = 0;
 const NEVER: u8 = 1;
 const ON_ADVICE: u8 = 2;
 const UNASKED: u8 = 3;
+
+/// When that was asked, and how long it counts.
+static ASKED_NS: AtomicU64 = AtomicU64::new(0);
+const LASTS_NS: u64 = 1_000_000_000;
 
 static KEPT: AtomicBool = AtomicBool::new(false);
 
@@ -32,9 +37,13 @@ pub fn may_ask() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// Whether the process gets hugepages: the mode is not `never`, nor has `prctl` disabled them.
+/// Whether the process gets hugepages: the mode is not `never`, nor has `prctl` disabled them. The
+/// answer is up to a second old.
 pub fn is_on() -> bool {
-    if may_ask() {
+    let now = CoarseClock.now_ns();
+    let is_old = now.wrapping_sub(ASKED_NS.load(Relaxed)) >= LASTS_NS || LAST.load(Relaxed) == UNKNOWN;
+    if is_old && may_ask() {
+        ASKED_NS.store(now, Relaxed);
         LAST.store(ask(), Relaxed);
     }
     LAST.load(Relaxed) != NEVER

@@ -2,6 +2,7 @@
 //!
 //! **Unsafe.** Calls the POSIX thread functions, and reads the thread pointer by assembly.
 
+use crate::call;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
@@ -213,8 +214,7 @@ const HIDDEN_STACK: usize = 64 << 10;
 /// Sleeps for `ns` nanoseconds, or a little less.
 pub fn sleep_ns(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
-    // SAFETY: a valid time; the remaining time is not requested.
-    unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
+    call::sleep(time);
 }
 
 const CANCEL_DISABLE: c_int = 1;

@@ -143,10 +143,12 @@ pub unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, s
     }
     let saved = process::errno();
     let object = front::aligned(align, size);
-    process::set_errno(saved);
     if object.is_null() {
+        // Programs rely on it, although only the result is promised.
+        process::set_errno(process::ENOMEM);
         return process::ENOMEM;
     }
+    process::set_errno(saved);
     // SAFETY: the caller's place.
     unsafe { place.write(object.cast()) };
     0

@@ -60,6 +60,10 @@ pub(crate) unsafe fn free_sized_slowly(pointer: *mut c_void, call: &'static str,
 /// As [`free_sized_slowly`].
 #[inline(never)]
 unsafe fn free_sized_otherwise(pointer: *mut c_void, call: &'static str, claim: Claim) {
+    // Whatever is claimed of it (C23 7.24.3.4).
+    if pointer.is_null() {
+        return;
+    }
     // SAFETY: by the contract.
     unsafe {
         if let Err(misuse) = sizes::free(pointer.cast(), claim) {

@@ -98,7 +98,7 @@ static void too_much(void) {
         fails(valloc(n));
         fails(pvalloc(n));
         void *place = &place;
-        CHECK(posix_memalign(&place, 64, n) == ENOMEM && place == &place && errno == 0);
+        CHECK(posix_memalign(&place, 64, n) == ENOMEM && place == &place && errno == ENOMEM);
     }
     /* The largest size that is none too large finds no room in any address space of today. */
     fails(malloc(too_large - 1));
@@ -280,6 +280,8 @@ static void other_frees(void) {
     cfree(NULL);
     free_sized(NULL, 0);
     free_aligned_sized(NULL, 64, 0);
+    free_aligned_sized(NULL, 0, 0);
+    free_aligned_sized(NULL, 3, 100);
     size_t before = rss_kib();
     for (int round = 0; round < 200; round++) {
         for (size_t i = 0; i < COUNT(SIZES) && SIZES[i] < 4 * MIB; i++) {

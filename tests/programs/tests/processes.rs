@@ -28,6 +28,29 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|n| n.to_str()).expect("the program has a name")
 }
 
+#[test]
+fn a_thread_that_is_to_be_cancelled_ends_where_it_may_and_not_in_malloc() {
+    let program = cc("cancel.c", &["-pthread"]);
+    for option in CACHES {
+        run(&program, "ends_where_it_may", option);
+    }
+}
+
+#[test]
+fn threads_cancelled_at_random_leave_a_heap_that_serves() {
+    run(&cc("cancel.c", &["-pthread"]), "at_random", "");
+}
+
+#[test]
+fn a_signal_handler_may_fork_in_the_midst_of_a_fork() {
+    let program = cc("fork_in_fork.c", &[]);
+    for option in CACHES {
+        let output = Program::new(&program).options(option).preloaded().run();
+        output.assert_success();
+        assert!(output.stderr.is_empty(), "nothing to be said:\n{output}");
+    }
+}
+
 fn tasks() -> std::path::PathBuf {
     // A child of vfork that allocates is what gcc warns about, and what is tested.
     cc("tasks.c", &["-Wno-clobbered"])

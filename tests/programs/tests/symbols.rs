@@ -6,6 +6,56 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Functions of the C library in which a thread that is to be cancelled ends, of those that an allocator could want (pthreads(7)).
+/// `fwrite` is one too: `malloc_info` calls it without a lock, as the C library's does.
+const CANCELLATION_POINTS: [&str; 34] = [
+    "accept",
+    "clock_nanosleep",
+    "close",
+    "connect",
+    "creat",
+    "fallocate",
+    "fdatasync",
+    "fsync",
+    "getline",
+    "msync",
+    "nanosleep",
+    "open",
+    "open64",
+    "openat",
+    "pause",
+    "poll",
+    "ppoll",
+    "pread",
+    "pread64",
+    "preadv",
+    "pwrite",
+    "pwrite64",
+    "read",
+    "readv",
+    "select",
+    "sem_wait",
+    "sigtimedwait",
+    "sigwait",
+    "sleep",
+    "system",
+    "usleep",
+    "wait4",
+    "waitpid",
+    "write",
+];
+
+#[test]
+fn the_library_calls_no_cancellation_point() {
+    let called = asked_for(&library());
+    let bad: Vec<_> = CANCELLATION_POINTS.iter().filter(|name| called.contains(**name)).collect();
+    assert!(
+        bad.is_empty(),
+        "{bad:?}: a thread that ends there keeps the heap's locks; crates/os/src/call.rs has calls that return"
+    );
+    assert!(called.contains("mmap"), "{called:?}");
+}
+
 /// A program that uses Craton's own functions, linked with the library by its header.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let include = format!("-I{}", workspace().join("crates/preload/include").display());

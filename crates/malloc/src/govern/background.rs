@@ -418,11 +418,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     /// In a fork's child: no thread, no round, and only the calling thread's chores.
-    pub(crate) fn forked(&self) {
+    pub(crate) fn forked(&self, forks: u32) {
         self.at_work.store(false, Relaxed);
         self.asleep.store(false, Relaxed);
         self.refills.store(false, Relaxed);
-        self.life.forked();
+        self.life.forked(forks);
         self.wanted.fetch_and(Chore::Later as u8, Relaxed);
     }
 

@@ -103,10 +103,18 @@ impl Tracer {
         }
     }
 
-    /// In a fork's child: the file is the parent's.
-    pub(crate) fn forked(&self) {
+    /// In a fork's child: the file is the parent's. `nested`: a signal handler forked, which may
+    /// have interrupted the recorder; its window stays mapped.
+    ///
+    /// # Safety
+    /// The lock is held for a fork.
+    pub(crate) unsafe fn forked(&self, nested: bool) {
         self.on.store(false, Relaxed);
-        if let Some(recorder) = self.recorder.lock().take() {
+        if nested {
+            return;
+        }
+        // SAFETY: by the contract; nothing that the fork interrupted uses the recorder.
+        if let Some(recorder) = unsafe { self.recorder.held_for_fork() }.take() {
             recorder.map.leave();
         }
     }

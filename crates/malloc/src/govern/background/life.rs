@@ -130,8 +130,8 @@ impl Life {
     }
 
     /// In a fork's child, which has no other thread.
-    pub(crate) fn forked(&self) {
-        self.holds.store(0, Relaxed);
+    pub(crate) fn forked(&self, forks: u32) {
+        self.holds.store(forks, Relaxed);
         if self.state.load(Relaxed) != REFUSED {
             self.state.store(NONE, Relaxed);
         }

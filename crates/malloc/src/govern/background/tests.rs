@@ -488,7 +488,7 @@ fn one_round_at_a_time() {
     assert_eq!(p.background.round(true, 4, p), (true, Pages(0)), "another thread is at it");
     p.background.want(Chore::Look);
     p.background.want(Chore::Later);
-    p.background.forked();
+    p.background.forked(0);
     assert!(!p.background.at_work.load(Relaxed));
     assert!(p.background.wants(Chore::Later) && !p.background.wants(Chore::Look), "its own chores are left to a child");
 }

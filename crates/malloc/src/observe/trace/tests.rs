@@ -130,7 +130,12 @@ fn a_file_that_is_being_written_is_left_to_its_writer() {
 fn a_forked_child_leaves_the_file_to_its_parent() {
     let (p, file) = (process(16), File::new());
     begin(p, &file).unwrap();
-    p.trace.forked();
+    // SAFETY: this thread holds the lock.
+    unsafe {
+        p.trace.recorder.hold_for_fork(false);
+        p.trace.forked(false);
+        p.trace.recorder.release_after_fork();
+    }
     let before = file.read();
     p.trace.span(SpanEvent::Resize { range: PageRange::new(craton_base::PageId(0), Pages(1)) });
     assert!(!p.trace.on.load(Relaxed) && file.read() == before);

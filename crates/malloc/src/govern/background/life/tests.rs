@@ -48,7 +48,7 @@ fn a_refusal_of_the_system_is_for_good() {
     assert!(!life.may_start() && !life.runs());
     assert_eq!(start(&life, true), 0);
     assert!(!stop(&life));
-    life.forked();
+    life.forked(0);
     assert!(!life.may_start(), "a child's system is the same");
 }
 
@@ -86,7 +86,7 @@ fn a_forked_child_has_no_thread_and_no_holds() {
     let life = Life::new();
     start(&life, true);
     life.hold();
-    life.forked();
+    life.forked(0);
     assert!(life.may_start() && !life.runs() && life.is_calm());
     assert_eq!(start(&life, true), 1);
 }

@@ -1,0 +1,80 @@
+//! System calls that are no cancellation points.
+//!
+//! **What.** A thread that is to be cancelled ends in the C library's `open`, `write` and others
+//! (pthreads(7), "Cancellation points"), and unwinds through its caller: a malloc that it was in
+//! would keep its locks for ever. These calls go past the C library and return.
+//!
+//! **Failure.** As the C library's: -1 and `errno`.
+//! **Unsafe.** Each has the preconditions of the call that it names.
+
+use core::ffi::{CStr, c_int, c_void};
+use libc::{sigset_t, syscall, timespec};
+
+/// Opens a file for reading, or as `flags` say, with close-on-exec; `mode` for a new one.
+pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> c_int {
+    // SAFETY: the path ends by 0.
+    unsafe { syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags | libc::O_CLOEXEC, mode) as c_int }
+}
+
+/// A path that ends by 0.
+pub(crate) fn path(text: &[u8]) -> &CStr {
+    debug_assert!(text.contains(&0));
+    CStr::from_bytes_until_nul(text).unwrap_or_default()
+}
+
+/// # Safety
+/// Nothing else uses the descriptor.
+pub(crate) unsafe fn close(fd: c_int) -> c_int {
+    // SAFETY: by contract.
+    unsafe { syscall(libc::SYS_close, fd) as c_int }
+}
+
+/// Reads at the descriptor's place; the bytes read.
+pub(crate) fn read(fd: c_int, into: &mut [u8]) -> isize {
+    // SAFETY: the buffer is as long as said.
+    unsafe { syscall(libc::SYS_read, fd, into.as_mut_ptr(), into.len()) as isize }
+}
+
+/// # Safety
+/// `len` bytes can be written at `into`.
+pub(crate) unsafe fn read_at(fd: c_int, into: *mut c_void, len: usize, at: i64) -> isize {
+    // SAFETY: by contract.
+    unsafe { syscall(libc::SYS_pread64, fd, into, len, at) as isize }
+}
+
+pub(crate) fn write(fd: c_int, text: &[u8]) -> isize {
+    // SAFETY: the buffer is as long as said.
+    unsafe { syscall(libc::SYS_write, fd, text.as_ptr(), text.len()) as isize }
+}
+
+/// Makes room in a file.
+pub(crate) fn allocate(fd: c_int, at: i64, bytes: i64) -> c_int {
+    // SAFETY: touches no memory of the process.
+    unsafe { syscall(libc::SYS_fallocate, fd, 0, at, bytes) as c_int }
+}
+
+/// Waits for a child that ends without a signal, too; its number.
+pub(crate) fn wait(child: c_int, status: &mut c_int) -> c_int {
+    // SAFETY: the status is written; usage is not requested.
+    unsafe { syscall(libc::SYS_wait4, child, &raw mut *status, libc::__WALL, 0) as c_int }
+}
+
+/// Takes a pending one of some signals, without waiting.
+pub(crate) fn take_signal(of: &sigset_t) {
+    let now = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: valid set and time; the kernel's sets have 8 bytes, the first of the C library's.
+    unsafe { syscall(libc::SYS_rt_sigtimedwait, &raw const *of, 0, &raw const now, 8) };
+}
+
+/// Sleeps for a time, or a little less.
+pub(crate) fn sleep(time: timespec) {
+    // SAFETY: a valid time; the remaining time is not requested.
+    unsafe { syscall(libc::SYS_nanosleep, &raw const time, 0) };
+}
+
+/// Waits for a signal.
+pub(crate) fn pause() {
+    // Without descriptors and without an end.
+    // SAFETY: no memory is passed.
+    unsafe { syscall(libc::SYS_ppoll, 0, 0, 0, 0, 8) };
+}
