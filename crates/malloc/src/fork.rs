@@ -9,18 +9,13 @@ mod locks;
 
 use crate::govern;
 use crate::here::Here;
-use crate::statics::{BACKGROUND, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
+use crate::statics::{BACKGROUND, FORKS, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
 use crate::thread::leave::{count_threads, give_cache_up};
 use crate::thread::{nested, tls};
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::id;
 use craton_os::trust_lock_order;
-
-/// Forks under way in the thread that holds the locks: a signal handler may fork in the midst of
-/// one. Changed under all locks.
-static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Before a fork: takes all locks and stops the library's thread.
 ///

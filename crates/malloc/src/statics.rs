@@ -50,6 +50,9 @@ pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0
 /// Whether the heap is set up; the lock of the set-up; the thread-exit key plus 1.
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
+/// Forks under way in the thread that holds the locks: a signal handler may fork in the midst of
+/// one. Changed under all locks.
+pub(crate) static FORKS: AtomicU32 = AtomicU32::new(0);
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Which ends of the start were reached (`start/lifecycle.rs`).

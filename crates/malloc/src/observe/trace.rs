@@ -13,6 +13,8 @@
 //!
 //! **Cost.** Off: one load. On: two stores into mapped memory, a checksum of 12 cycles and the
 //! coarse clock for each event; a page fault every 255 events, a new window every 65,280.
+//!
+//! **Unsafe.** Takes the recorder from the lock that a fork holds.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_base::{Clock, Density, PageRange, Pages, Platform};
