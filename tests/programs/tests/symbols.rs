@@ -47,7 +47,7 @@ const CANCELLATION_POINTS: [&str; 34] = [
 
 #[test]
 fn the_library_calls_no_cancellation_point() {
-    let called = asked_for(&library());
+    let called = asked_for(library());
     let bad: Vec<_> = CANCELLATION_POINTS.iter().filter(|name| called.contains(**name)).collect();
     assert!(
         bad.is_empty(),
