@@ -34,6 +34,9 @@ const MOVE_MIN: HugePages = HugePages(2);
 const SHRINK_MIN: usize = 4 << 20;
 /// Bound on optional huge objects: a process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
+/// Huge objects with mappings of their own; more are whole hugepages, which the kernel joins: a
+/// process may have 65,530 mappings.
+const MOST_APART: usize = 1024;
 /// Bound on sparse objects, which the kernel may join.
 const MOST_SPARSE: usize = 16 << 10;
 /// Bounds on kept bytes: absolute, and as a fraction of the memory in use.
@@ -48,7 +51,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Maps an object, zeroed if `zero`; null without memory.
     pub fn allocate_huge(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         let Some(bytes) = self.whole_pages(size.max(1)) else { return null_mut() };
-        self.map_object(bytes, align, zero)
+        match size.checked_next_multiple_of(HUGEPAGE_SIZE) {
+            Some(whole) if self.huge.lock().len() >= MOST_APART => self.map_object(whole, align, zero),
+            _ => self.map_object(bytes, align, zero),
+        }
     }
 
     /// Whether an object is better a mapping: the heap would grow for memory that the program will

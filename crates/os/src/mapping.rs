@@ -33,9 +33,10 @@ pub fn map(bytes: usize, align: usize) -> Option<usize> {
 }
 
 fn map_anywhere(bytes: usize) -> Option<usize> {
-    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, PRIVATE | libc::MAP_NORESERVE);
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // Not MAP_NORESERVE: the system refuses what it could never hold, as programs expect.
     // SAFETY: a new private mapping at an address of the kernel's choice touches nothing of ours.
-    let at = unsafe { libc::mmap(null_mut(), bytes, access, flags, -1, 0) };
+    let at = unsafe { libc::mmap(null_mut(), bytes, access, PRIVATE, -1, 0) };
     if at == libc::MAP_FAILED { None } else { Some(at as usize) }
 }
 

@@ -264,6 +264,28 @@ static void refusals(void) {
 }
 
 /* An object that grows behind another one's back is moved, not copied, and gives its tail back when it shrinks. */
+/* More huge objects than a process may have mappings. */
+static void many(void) {
+    enum { MANY = 70000 };
+    static char *objects[MANY];
+    const size_t size = 40000000;
+    for (int i = 0; i < MANY; i++) {
+        CHECK((objects[i] = malloc(size)));
+        if (i % 1000 == 0)
+            objects[i][0] = objects[i][size - 1] = 1;
+    }
+    CHECK(mappings() < 2000);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(i % 1000 || (objects[i][0] == 1 && objects[i][size - 1] == 1));
+        free(objects[i]);
+    }
+    CHECK(mappings() < 200);
+    /* More than the machine can ever hold, where the system says so. */
+    char mode[16];
+    read_proc("/proc/sys/vm/overcommit_memory", mode, sizeof mode);
+    CHECK(mode[0] == '1' || malloc((size_t)1 << 46) == NULL);
+}
+
 static void moves(void) {
     size_t before = rss_kib();
     size_t size = 5 * MIB;
@@ -318,7 +340,7 @@ static void churn(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct part parts[] = {{"any_size", any_size}, {"forked", forked},     {"alignments", alignments},
+    static const struct part parts[] = {{"any_size", any_size}, {"forked", forked},     {"many", many}, {"alignments", alignments},
                                         {"refusals", refusals}, {"moves", moves},       {"churn", churn},
                                         {NULL, NULL}};
     return run_part(argc, argv, parts);

@@ -25,6 +25,11 @@ fn every_alignment_up_to_a_gibibyte_is_kept_without_waste_that_stays() {
 }
 
 #[test]
+fn there_may_be_more_huge_objects_than_mappings() {
+    part("many");
+}
+
+#[test]
 fn an_object_whose_change_of_size_is_refused_is_as_it_was() {
     part("refusals");
 }

@@ -277,6 +277,15 @@ fn two_threads_that_free_one_huge_object_are_told_apart() {
     assert_eq!(w.heap.gate.huge(), 0);
 }
 
+#[test]
+fn of_many_huge_objects_the_later_ones_are_whole_hugepages() {
+    let w = world(16, 0);
+    let objects: Vec<_> = (0..1030).map(|_| w.large(33 * MIB + 1)).collect();
+    assert_eq!((w.usable(objects[1000]), w.usable(objects[1029])), (Ok(33 * MIB + 8192), Ok(34 * MIB)));
+    objects.into_iter().for_each(|object| w.give(object).unwrap());
+    assert_eq!(w.heap.gate.huge(), 0);
+}
+
 fn sparse_world() -> World {
     let w = world(512, 0);
     w.floor.sim().set_thp(ThpMode::Madvise);
