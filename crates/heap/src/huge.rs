@@ -16,7 +16,7 @@ pub use kept::Kept;
 use crate::misuse::Misuse;
 use core::mem::offset_of;
 use core::slice;
-use craton_base::{Bytes, HUGEPAGE_SIZE, HugePageId, Machine, Mappings, NoMemory, Pages};
+use craton_base::{Bytes, HUGEPAGE_SIZE, HugePageId, HugePages, Machine, Mappings, NoMemory, Pages};
 use craton_pages::{Choice, Seen, Trust};
 use dense::Cursor;
 
@@ -61,7 +61,7 @@ pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
     match see_at(system, entry, 0) {
-        Seen::Sparse => Seen::Sparse,
+        part @ (Seen::Sparse | Seen::Part) => part,
         first => match see_at(system, entry, middle) {
             Seen::Dense => first,
             middle => middle,
@@ -144,7 +144,7 @@ impl HugeTable {
     pub(crate) fn worth(&mut self, system: &impl Machine, entry: Entry) -> Option<usize> {
         self.review(system, entry);
         let pages = pages_of(entry);
-        let choice = self.trust.decide(pages);
+        let choice = self.trust.decide(pages, HugePages(1));
         if choice != Choice::Huge && entry.at.is_multiple_of(HUGEPAGE_SIZE) {
             self.trust.left_small(pages, HugePageId((entry.at / HUGEPAGE_SIZE) as u32));
         }

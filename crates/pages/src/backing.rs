@@ -227,17 +227,28 @@ impl<G: Geometry> Backing<G> {
         span: Use,
         demand: HugePages,
     ) {
+        if len.0 == 0 {
+            return;
+        }
         let ids = first.0..first.0 + len.0;
         let always = self.wanted == HugeBacking::ALWAYS;
         let choice = if always || span.fills_up {
             Choice::Huge
         } else {
             self.review(trackers, floor, span.pages);
-            self.trust.decide(span.pages)
+            self.trust.decide(span.pages, len)
         };
         let left = match choice {
             Choice::Huge if always || !span.later => Left::Not,
             Choice::Huge => Left::Later,
+            // Of a longer probe only a hugepage is left small.
+            Choice::Probe if len.0 > 1 => {
+                if span.later {
+                    Left::Later
+                } else {
+                    Left::Not
+                }
+            }
             Choice::Small | Choice::Probe => Left::Unsure,
         };
         if first < self.wanted.from {
@@ -257,14 +268,31 @@ impl<G: Geometry> Backing<G> {
             self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
             at += run.max(1);
         }
-        if choice != Choice::Huge {
-            let middle = ids.start + len.0 / 2;
-            let samples = if len.0 > 1 { ids.start..middle + 1 } else { ids };
-            for i in samples.step_by((len.0 / 2).max(1) as usize) {
-                if trackers[i as usize].backed_pages() == 0 {
-                    self.trust.left_small(span.pages, HugePageId(i));
-                }
+        self.look_later(trackers, floor, (first, len), span.pages, choice);
+    }
+
+    /// Notes hugepages of a span that will be looked at: one of a probe, which is left small; and two
+    /// of a span that is left small as a whole.
+    fn look_later(
+        &mut self,
+        trackers: &mut Trackers<G>,
+        floor: &mut impl Floor,
+        (first, len): (HugePageId, HugePages),
+        pages: Pages,
+        choice: Choice,
+    ) {
+        if choice == Choice::Huge {
+            return;
+        }
+        let places = self.trust.places(pages, len);
+        let most = if choice == Choice::Probe || len.0 == 1 { 1 } else { 2 };
+        for i in places[..most].iter().map(|place| first.0 + place) {
+            let t = &trackers[i as usize];
+            if t.backed_pages() > 0 || t.collapsing {
+                continue;
             }
+            self.leave(trackers, floor, i..i + 1, Left::Unsure, false);
+            self.trust.left_small(pages, HugePageId(i));
         }
     }
 

@@ -3,19 +3,22 @@
 //! **What.** Memory that is handed out may never be touched: a buffer of 256 KiB of which one byte
 //! is written must not cost a hugepage. Spans of slabs fill up and always get hugepages. Of other
 //! spans, by length, the first ones stay on small pages. Those are looked at when later ones
-//! are taken: if the program has touched them densely, later ones get hugepages in advance, ten
-//! times cheaper than a collapse. Some go on as *probes* on small pages, so that a change shows.
+//! are taken, in places that change: if the program has touched them densely, later ones get
+//! hugepages in advance, ten times cheaper than a collapse. Some go on as *probes* on small pages,
+//! so that a change shows; until one is dense at most [`MOST_UNPROVEN`] hugepages are given.
 //!
 //! **State.** For each power of two of pages a few hugepages that are still to be looked at.
 
-use craton_base::{HugePageId, Pages};
+use craton_base::{HugePageId, HugePages, Pages};
 
 /// Lengths in powers of two of pages; longer ones count as the last.
 const LENGTHS: usize = 16;
 /// Hugepages of a length that are still to be looked at.
 const PENDING: usize = 4;
-/// Hugepages seen dense that earn trust; doubles when a sparse one follows, up to [`MOST_NEEDED`].
+/// Hugepages seen dense that earn trust: for spans on one, and for longer ones, of which only a part
+/// may be in use. Doubles when a sparse one follows, up to [`MOST_NEEDED`].
 const NEEDED: u8 = 2;
+const NEEDED_LONG: u8 = 4;
 const MOST_NEEDED: u8 = 32;
 /// Hugepages seen sparse after which a length counts as sparse.
 const SPARSE: u8 = 3;
@@ -28,14 +31,20 @@ const MOST_RESTS_SPARSE: u8 = 63;
 /// One hugepage in 8 is a probe, and one in 16 once many probes were dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 16;
+/// Hugepages between places looked at, one after the other.
+const STRIDE: u32 = 7;
+/// Most hugepages given since a probe was dense.
+const MOST_UNPROVEN: u32 = 32;
 
 /// The density of a hugepage on small pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// Hardly touched, or too early to tell.
     Nothing,
-    /// Touched at most by half.
+    /// Touched at most by an eighth.
     Sparse,
+    /// Touched at most by half: in longer memory the end of what is used, else few of several spans.
+    Part,
     /// Touched nearly everywhere.
     Dense,
     /// It has another use by now.
@@ -47,7 +56,7 @@ pub enum Seen {
 pub enum Choice {
     /// Small pages, since nothing dense was seen.
     Small,
-    /// Small pages where it will be looked at: a hugepage of it, or all of a short span.
+    /// Small pages where it will be looked at: a hugepage of it, or all of a span on one.
     Probe,
     /// Hugepages.
     Huge,
@@ -69,12 +78,18 @@ impl Pending {
 #[derive(Clone, Copy)]
 struct Length {
     pending: [Pending; PENDING],
+    /// Dense ones seen, less those that stay untouched or are touched in part.
     dense: u8,
     /// Sparse ones seen since.
     sparse: u8,
     needed: u8,
-    /// Hugepages until the next probe.
+    /// Hugepages until the next probe, and given since one was dense.
     until_probe: u8,
+    unproven: u8,
+    /// On more than one hugepage.
+    is_long: bool,
+    /// Changes the places that are looked at.
+    turn: u8,
     /// Reviews to skip, and to skip after the next one that finds nothing dense.
     rest: u8,
     rests: u8,
@@ -87,19 +102,7 @@ pub struct Trust {
 
 impl Trust {
     /// None yet; all zeros.
-    pub const NONE: Self = {
-        Self {
-            lengths: [Length {
-                pending: [Pending::NONE; PENDING],
-                dense: 0,
-                sparse: 0,
-                needed: 0,
-                until_probe: 0,
-                rest: 0,
-                rests: 0,
-            }; LENGTHS],
-        }
-    };
+    pub const NONE: Self = Self { lengths: [Length::NEW; LENGTHS] };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
         &mut self.lengths[place(pages)]
@@ -108,24 +111,32 @@ impl Trust {
     /// Looks at the pending hugepages of a length.
     pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) {
         let length = self.of(pages);
-        if length.rest > 0 {
+        // Where hugepages are given each probe is looked at.
+        if length.rest > 0 && !length.is_trusted() {
             length.rest -= 1;
             return;
         }
         let (before, mut looked) = (length.dense, false);
         for pending in length.pending.iter_mut().filter(|pending| pending.id > 0) {
-            let seen = see(HugePageId(pending.id - 1));
+            let seen = match see(HugePageId(pending.id - 1)) {
+                Seen::Part if !length.is_long => Seen::Sparse,
+                seen => seen,
+            };
             pending.looks += 1;
             looked = true;
             // It may be filling up: a second look tells.
             if seen == Seen::Sparse && !core::mem::replace(&mut pending.was_sparse, true) {
                 continue;
             }
-            if seen != Seen::Nothing || pending.looks >= MOST_LOOKS {
-                *pending = Pending::NONE;
+            if seen == Seen::Nothing && pending.looks < MOST_LOOKS {
+                continue;
             }
+            *pending = Pending::NONE;
             match seen {
-                Seen::Dense => (length.dense, length.sparse) = ((length.dense + 1).min(MOST_NEEDED), 0),
+                Seen::Dense => {
+                    length.dense = (length.dense + 1).min(MOST_NEEDED);
+                    (length.sparse, length.unproven) = (0, 0);
+                }
                 Seen::Sparse => {
                     length.sparse = length.sparse.saturating_add(1);
                     if length.dense > 0 {
@@ -133,7 +144,8 @@ impl Trust {
                         length.needed = (2 * length.needed.max(NEEDED)).min(MOST_NEEDED);
                     }
                 }
-                Seen::Nothing | Seen::Gone => {}
+                Seen::Nothing | Seen::Part => length.dense = length.dense.saturating_sub(1),
+                Seen::Gone => {}
             }
         }
         if looked {
@@ -153,13 +165,19 @@ impl Trust {
         self.lengths[place(pages)].sparse >= SPARSE
     }
 
-    /// Chooses for the next memory of a length; now and then it is a probe.
-    pub fn decide(&mut self, pages: Pages) -> Choice {
+    /// Chooses for the next memory of a length, on so many hugepages; now and then it is a probe.
+    pub fn decide(&mut self, pages: Pages, on: HugePages) -> Choice {
         let length = self.of(pages);
-        if !length.is_trusted() {
+        length.is_long = on.0 > 1;
+        if length.needed == 0 {
+            length.needed = if length.is_long { NEEDED_LONG } else { NEEDED };
+        }
+        let unproven = u32::from(length.unproven) + on.0;
+        if !length.is_trusted() || length.unproven > 0 && unproven > MOST_UNPROVEN {
             return Choice::Small;
         }
-        length.until_probe = length.until_probe.saturating_sub(1);
+        length.unproven = unproven.min(MOST_UNPROVEN) as u8;
+        length.until_probe = length.until_probe.saturating_sub(on.0.min(MOST_UNPROVEN) as u8);
         if length.until_probe == 0 {
             length.until_probe = PROBES.saturating_mul(length.dense).min(MOST_PROBES);
             return Choice::Probe;
@@ -167,17 +185,42 @@ impl Trust {
         Choice::Huge
     }
 
+    /// The places to look at of memory on so many hugepages: others each time, the second half the
+    /// length behind the first.
+    pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
+        let length = self.of(pages);
+        length.turn = length.turn.wrapping_add(1);
+        let first = u32::from(length.turn).wrapping_mul(STRIDE) % on.0;
+        [first, (first + on.0 / 2) % on.0]
+    }
+
     /// Notes a hugepage that was left on small pages for a span of that length.
     pub fn left_small(&mut self, pages: Pages, id: HugePageId) {
-        let pending = &mut self.of(pages).pending;
+        let length = self.of(pages);
         // The oldest leaves, but none that waits for its second look.
-        let Some(last) = pending.iter().rposition(|pending| !pending.was_sparse) else { return };
-        pending[..=last].rotate_right(1);
-        pending[0] = Pending { id: id.0 + 1, ..Pending::NONE };
+        let Some(last) = length.pending.iter().rposition(|pending| !pending.was_sparse) else { return };
+        if length.pending[last].looks > 0 {
+            length.dense = length.dense.saturating_sub(1);
+        }
+        length.pending[..=last].rotate_right(1);
+        length.pending[0] = Pending { id: id.0 + 1, ..Pending::NONE };
     }
 }
 
 impl Length {
+    const NEW: Self = Self {
+        pending: [Pending::NONE; PENDING],
+        dense: 0,
+        sparse: 0,
+        needed: 0,
+        until_probe: 0,
+        unproven: 0,
+        is_long: false,
+        turn: 0,
+        rest: 0,
+        rests: 0,
+    };
+
     fn is_trusted(&self) -> bool {
         self.dense >= self.needed.max(NEEDED)
     }
@@ -194,7 +237,8 @@ impl Seen {
         match resident {
             0 => Self::Nothing,
             bytes if bytes >= given - given / 8 => Self::Dense,
-            bytes if bytes <= given / 2 => Self::Sparse,
+            bytes if bytes <= given / 8 => Self::Sparse,
+            bytes if bytes <= given / 2 => Self::Part,
             _ => Self::Nothing,
         }
     }

@@ -41,5 +41,7 @@ fn an_object_that_is_twice_in_a_batch_is_refused_once() {
     // SAFETY: the objects are ours; the second time they are no objects.
     unsafe { free(&objects, |p, m| bad.push((p, m))) };
     assert_eq!(bad.len(), 2);
-    assert!(bad.iter().all(|b| matches!(b.1, Misuse::Freed { size: 48 } | Misuse::Unallocated)), "{bad:?}");
+    // Another test's objects may lie there by now.
+    let is_right = |m| matches!(m, Misuse::Freed { size: 48 } | Misuse::Unallocated | Misuse::Inside { .. });
+    assert!(bad.iter().all(|b| is_right(b.1)), "{bad:?}");
 }

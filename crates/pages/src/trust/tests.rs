@@ -3,7 +3,7 @@ use super::*;
 
 fn look(trust: &mut Trust, seen: Seen) -> bool {
     trust.review(Pages(16), |_| seen);
-    trust.decide(Pages(16)) == Choice::Huge
+    trust.decide(Pages(16), HugePages(1)) == Choice::Huge
 }
 
 #[test]
@@ -41,7 +41,10 @@ fn what_is_untouched_stays_pending_and_lengths_are_apart() {
     trust.review(Pages(31), |_| unreachable!("one review is skipped"));
     trust.review(Pages(31), |_| Seen::Dense);
     trust.review(Pages(31), |_| unreachable!("all seen"));
-    assert_eq!([31, 31, 32].map(|n| trust.decide(Pages(n))), [Choice::Probe, Choice::Huge, Choice::Small]);
+    assert_eq!(
+        [31, 31, 32].map(|n| trust.decide(Pages(n), HugePages(1))),
+        [Choice::Probe, Choice::Huge, Choice::Small]
+    );
 }
 
 #[test]
@@ -94,9 +97,59 @@ fn what_stays_untouched_is_given_up() {
 }
 
 #[test]
-fn nearly_all_is_dense_and_half_is_sparse() {
+fn long_memory_of_which_half_is_untouched_earns_no_trust() {
+    let mut trust = Trust::NONE;
+    for turn in 0..200 {
+        assert_eq!(trust.decide(Pages(1024), HugePages(4)), Choice::Small);
+        let places = trust.places(Pages(1024), HugePages(4));
+        assert!(places[0] < 4 && places[1] == (places[0] + 2) % 4);
+        places.iter().for_each(|place| trust.left_small(Pages(1024), HugePageId(4 * turn + place)));
+        trust.review(Pages(1024), |id| if id.0 % 4 < 2 { Seen::Dense } else { Seen::Nothing });
+    }
+    let mut firsts: std::vec::Vec<_> = (0..4).map(|_| trust.places(Pages(1024), HugePages(4))[0]).collect();
+    firsts.sort();
+    assert_eq!(firsts, [0, 1, 2, 3]);
+}
+
+#[test]
+fn the_end_of_what_is_used_takes_less_trust_than_a_sparse_hugepage() {
+    let turns = [Seen::Part, Seen::Sparse].map(|seen| {
+        let mut trust = Trust::NONE;
+        let mut see = |seen| {
+            let choice = trust.decide(Pages(1024), HugePages(4));
+            (0..2).for_each(|_| {
+                trust.left_small(Pages(1024), HugePageId(1));
+                trust.review(Pages(1024), |_| seen);
+            });
+            choice
+        };
+        assert_eq!([Seen::Dense; 3].map(&mut see), [Choice::Small, Choice::Small, Choice::Probe]);
+        while see(seen) != Choice::Small {}
+        (0..).take_while(|_| see(Seen::Dense) == Choice::Small).count()
+    });
+    assert!(0 < turns[0] && turns[0] < turns[1], "{turns:?}");
+}
+
+#[test]
+fn without_a_dense_probe_only_so_much_is_given() {
+    let mut trust = Trust::NONE;
+    let mut given = 0;
+    for turn in 0..100 {
+        let choice = trust.decide(Pages(800), HugePages(4));
+        if choice != Choice::Huge {
+            trust.left_small(Pages(800), HugePageId(turn));
+        }
+        let dense = turn < 20;
+        trust.review(Pages(800), |_| if dense { Seen::Dense } else { Seen::Gone });
+        given += if !dense && choice != Choice::Small { 4 } else { 0 };
+    }
+    assert!((1..=MOST_UNPROVEN).contains(&given), "{given}");
+}
+
+#[test]
+fn nearly_all_is_dense_and_an_eighth_is_sparse() {
     let seen = [0, 4096, 32 << 10, 40 << 10, 56 << 10, 64 << 10].map(|resident| Seen::of(resident, 64 << 10));
-    assert_eq!(seen, [Seen::Nothing, Seen::Sparse, Seen::Sparse, Seen::Nothing, Seen::Dense, Seen::Dense]);
+    assert_eq!(seen, [Seen::Nothing, Seen::Sparse, Seen::Part, Seen::Nothing, Seen::Dense, Seen::Dense]);
 }
 
 #[test]
