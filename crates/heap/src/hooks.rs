@@ -57,8 +57,6 @@ pub enum Event {
     CpuCacheMode(u64),
     /// Number of per-CPU caches.
     CpuCaches(u64),
-    /// A thread cache's list held fewer objects than its count.
-    ObjectsLost { class: usize, objects: u32 },
 }
 
 /// Damage found where no error can be returned.
@@ -68,6 +66,8 @@ pub enum Damage {
     Object { object: *mut u8, misuse: Misuse },
     /// A thread cache's list handed out objects twice.
     GivenTwice { class: usize, objects: u32 },
+    /// A thread cache's list held fewer objects than its count.
+    Lost { class: usize, objects: u32 },
 }
 
 /// The calls to the process.

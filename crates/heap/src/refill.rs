@@ -6,7 +6,7 @@
 
 use crate::find::Found;
 use crate::heap::Heap;
-use crate::hooks::{Damage, Event, Hooks};
+use crate::hooks::{Damage, Hooks};
 use crate::mark;
 use crate::misuse::Misuse;
 use crate::owned::Owned;
@@ -26,7 +26,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         match cache.miscount(class) {
             0 => {}
             twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
-            lost => _ = H::event(Event::ObjectsLost { class, objects: lost.unsigned_abs() }),
+            lost => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
         }
         let mut chain = self.take(cache.home(), class, H::bound(class, cache.want(class)));
         let object = chain.pop().unwrap_or(null_mut());

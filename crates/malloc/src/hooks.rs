@@ -51,7 +51,6 @@ impl Hooks for Here {
             Event::MappingKept => BACKGROUND.want_thread(),
             Event::CpuCacheMode(mode) => SEGMENT.cache_mode.store(mode, Relaxed),
             Event::CpuCaches(caches) => SEGMENT.processor_caches.store(caches, Relaxed),
-            Event::ObjectsLost { class, objects } => report::lost(class, objects),
         }
         0
     }
@@ -71,6 +70,7 @@ impl Hooks for Here {
         match damage {
             Damage::Object { object, misuse } => report::misuse("free", object, misuse),
             Damage::GivenTwice { class, objects } => report::given_twice(class, objects),
+            Damage::Lost { class, objects } => report::lost(class, objects),
         }
     }
 }

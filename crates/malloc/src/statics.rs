@@ -79,8 +79,6 @@ pub(crate) static APART: Area = Area::new();
 /// Settings from another process. Not constant: that process writes it.
 pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
 pub(crate) static TRACE: Tracer = Tracer::new();
-/// A free list that lost objects was reported.
-pub(crate) static LOSS_REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// The debugging kit runs chores, which may allocate.
 pub(crate) static KIT_RUNS_CHORES: AtomicBool = AtomicBool::new(false);

@@ -1,7 +1,6 @@
 //! Reports of bad pointers and of damaged thread caches.
 
-use crate::statics::{LOSS_REPORTED, OBJECT_CACHES};
-use core::sync::atomic::Ordering::Relaxed;
+use crate::statics::OBJECT_CACHES;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 use craton_objects::caches::name_of;
@@ -13,22 +12,23 @@ pub type Call = &'static str;
 /// A free list handed out objects twice. Two owners of an object cannot be undone: aborts.
 #[cold]
 pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
-    about_list(class, objects).text(" given out twice; ").text(HANDLER).abort()
+    about_list(class, objects).text(" given out twice; ").text(CAUSES).abort()
 }
 
-/// A free list lost objects: harmless, reported once.
+/// A free list lost objects, so that some were changed while they were free: aborts.
 #[cold]
-pub(crate) fn lost(class: usize, objects: u32) {
-    if !LOSS_REPORTED.swap(true, Relaxed) {
-        about_list(class, objects).text(" lost; ").text(HANDLER).print();
-    }
+pub(crate) fn lost(class: usize, objects: u32) -> ! {
+    about_list(class, objects).text(" lost; ").text(CAUSES).abort()
 }
 
 fn with_name(line: Line, cache: u16) -> Line {
     line.text("\"").text(name_of(&OBJECT_CACHES.name(cache))).text("\"")
 }
 
-const HANDLER: &str = "a signal handler that allocates has interrupted malloc or free, which signal-safety(7) forbids, or has left it by longjmp";
+/// The likeliest first.
+const CAUSES: &str = "a write to freed memory, or behind the end of an object, has changed their list \
+    (CRATON_OPTIONS=debug=all finds such writes), or a signal handler that allocates has interrupted malloc or free, \
+    which signal-safety(7) forbids, or has left it by longjmp";
 
 fn about_list(class: usize, objects: u32) -> Line {
     let line = Line::new().text("craton: ").number(objects.into()).text(" of this thread's free objects of ");
