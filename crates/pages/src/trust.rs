@@ -165,7 +165,7 @@ impl Trust {
         self.lengths[place(pages)].sparse >= SPARSE
     }
 
-    /// Chooses for the next memory of a length, on so many hugepages; now and then it is a probe.
+    /// Chooses for the next memory of a length, that lies on `on` hugepages; now and then it is a probe.
     pub fn decide(&mut self, pages: Pages, on: HugePages) -> Choice {
         let length = self.of(pages);
         length.is_long = on.0 > 1;
@@ -185,7 +185,7 @@ impl Trust {
         Choice::Huge
     }
 
-    /// The places to look at of memory on so many hugepages: others each time, the second half the
+    /// The places to look at of memory on `on` hugepages: others each time, the second half the
     /// length behind the first.
     pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
         let length = self.of(pages);
