@@ -301,9 +301,14 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let kind = Use { later: self.begins_small(len, span), ..span };
         self.back_new(granted, (taken.first, len), kind);
         self.note_taken(taken.missing);
-        // The cache could not serve it: what waits there would come on top.
-        self.shrink(taken.missing.min(self.free_backed_hugepages()));
+        self.make_up_for(taken.missing);
         Ok(taken.first)
+    }
+
+    /// Unbacks as many hugepages as a request gave memory to, of those that could not serve it: they
+    /// would come on top.
+    fn make_up_for(&mut self, backed: HugePages) {
+        self.shrink(backed.min(self.free_backed_hugepages()));
     }
 
     /// Whether hugepages without memory begin on small pages. Growth by several at once is fast.
@@ -403,6 +408,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let huge = |id: HugePageId, t: &Tracker<G>| self.backing.will_be_huge(id, t);
         let occupied = self.regions.occupy(&mut self.trackers, range, begins, huge);
         self.note_taken(occupied.missing);
+        self.make_up_for(occupied.missing);
         occupied.zeroed
     }
 

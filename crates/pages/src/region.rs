@@ -120,10 +120,10 @@ pub(crate) fn longest<G: Geometry>(trackers: &Trackers<G>, head: HugePageId) -> 
     longest
 }
 
-/// Whether a page is on a hugepage that keeps no free memory, and which no collapse needs.
+/// Whether a page is on a hugepage in parts that keeps no free memory, and which no collapse needs.
 fn is_unsure<G: Geometry>(trackers: &Trackers<G>, page: PageId) -> bool {
     let t = &trackers[G::hugepage(page).0 as usize];
-    t.left == Left::Unsure && !t.collapsing
+    t.left == Left::Unsure && !t.intact && !t.collapsing
 }
 
 impl<G: Geometry> Regions<G> {

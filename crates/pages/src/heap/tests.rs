@@ -320,6 +320,20 @@ fn what_the_cache_cannot_serve_does_not_come_on_top_of_it() {
 }
 
 #[test]
+fn what_a_region_takes_does_not_come_on_top_of_the_cache() {
+    let (mut heap, now) = sure(2048);
+    for _ in 0..3 {
+        let spans: Vec<_> = (0..60).map(|_| take(&mut heap, 256)).collect();
+        spans.into_iter().for_each(|s| give(&mut heap, s));
+        now.set(now.get() + WINDOW_NS / 20);
+    }
+    assert_eq!(heap.cache.total(), HugePages(60), "it will be wanted again");
+    let odd: Vec<_> = (0..60).map(|_| take(&mut heap, 150)).collect();
+    assert!(odd.iter().any(|span| heap.trackers[span.first.hugepage().0 as usize].place == Place::Region));
+    assert!(heap.stats().backed <= Pages(62 * 256), "{:?}", heap.stats());
+}
+
+#[test]
 fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
     let (mut heap, _) = heap(64);
     let small = dense(&mut heap, 1);
