@@ -27,7 +27,7 @@ static void empty(size_t size, size_t bytes, int shuffled) {
 }
 
 /* No more than this stays, beside what the program had before and its table of pointers. */
-static const size_t MAY_STAY_KIB = 64 * 1024;
+static const size_t MAY_STAY_KIB = 80 * 1024;
 
 static size_t size_asked;
 
