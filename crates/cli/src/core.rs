@@ -98,7 +98,7 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What is looked into.
+/// A running process, or a core file.
 #[derive(Clone, Copy)]
 enum Target<'a> {
     Process(u32),

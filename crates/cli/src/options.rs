@@ -1,9 +1,9 @@
 //! Options of the library, as `-o` takes them and `CRATON_OPTIONS` carries them.
 //!
-//! **What.** [`check`] refuses unknown keys and bad values by the table of options, before anything runs: for `compare`, whose
-//! figures would be of another setting, and `set`. A program that `run` starts goes on; the library reports them, and what
-//! depends on the process: a limit above another, a file that cannot be written. Of two settings of one key, the library
-//! takes the last.
+//! **What.** [`check`] refuses unknown keys and bad values by the table of options, before anything
+//! runs. `compare` and `set` use it. `run` does not: its program goes on, and the library reports bad
+//! options. The library also finds errors that depend on the process, such as a limit above another.
+//! Of two settings of one key the library takes the last.
 
 use crate::usage::nearest;
 use craton_tables::options::{Form, LIMIT_LEAST, OPTIONS, PATH_MOST};
@@ -29,8 +29,8 @@ impl Setting {
     /// The option in `text`, of which the library judges key and value.
     ///
     /// # Errors
-    /// Not of the form `KEY=VALUE`, or with a comma, which would end the value, but for the checks of `debug`, which commas
-    /// separate.
+    /// Not of the form `KEY=VALUE`, or with a comma, which would end the value. Only the checks of
+    /// `debug` are separated by commas.
     pub fn parse(text: OsString) -> Result<Self, String> {
         let bytes = text.as_bytes();
         let is_list = bytes.strip_prefix(b"debug=").is_some_and(|checks| !checks.contains(&b'='));

@@ -1,8 +1,9 @@
 //! Why a program does not start, or the dynamic linker does not preload anything into it.
 //!
-//! **What.** [`check`] finds its file before any run. [`why_not_served`] reads the program's file: set-uid and set-gid programs ignore the environment's
-//! libraries, and a program without an interpreter (the dynamic linker) is linked statically. It is
-//! a hint for a message, never a decision.
+//! **What.** [`check`] finds the program's file before any run. [`why_not_served`] reads that file:
+//! set-uid and set-gid programs ignore the environment's libraries, and a program without an
+//! interpreter (the dynamic linker) is linked statically. It is a hint for a message, never a
+//! decision.
 
 use crate::failure::Failure;
 use craton_lab::symbols;
@@ -26,7 +27,7 @@ pub fn why_not_served(command: &OsStr, other: &str) -> String {
     }
 }
 
-/// What the file of `command` says against preloading, as a line to print.
+/// A line that names the obstacle to preloading in the file of `command`, if there is one.
 pub fn warning(command: &OsStr) -> Option<String> {
     let obstacle = symbols::program(command).as_deref().and_then(obstacle)?;
     Some(format!("craton: {} {obstacle}\n", command.display()))

@@ -10,7 +10,7 @@ fn document(name: &str) -> String {
     fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Whether the library takes the option; what it says of one that it does not take. `compare -o` takes the same.
+/// The library's complaint about an option, if it refuses it. `compare -o` refuses the same ones.
 fn taken(option: &str) -> Result<(), String> {
     let by_library = said(craton(["run", "--", "true"]).env("CRATON_OPTIONS", option));
     assert_eq!(by_library.status, 0, "{option}: {}", by_library.err);

@@ -34,8 +34,8 @@ const MOVE_MIN: HugePages = HugePages(2);
 const SHRINK_MIN: usize = 4 << 20;
 /// Bound on optional huge objects: a process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
-/// Huge objects with mappings of their own; more are whole hugepages, which the kernel joins: a
-/// process may have 65,530 mappings.
+/// From this number on huge objects are whole hugepages, whose mappings the kernel joins: a process
+/// may have 65,530 mappings.
 const MOST_APART: usize = 1024;
 /// Bound on sparse objects, which the kernel may join.
 const MOST_SPARSE: usize = 16 << 10;

@@ -307,8 +307,8 @@ pub(crate) fn forked_in_parent() {
     }
 }
 
-/// In a fork's child: resets what other threads were doing. The thread is in the midst of so many
-/// other `forks`.
+/// In a fork's child: resets the work of other threads. `forks`: those that this thread has begun and
+/// not ended.
 pub(crate) fn forked(forks: u32) {
     thread::note_main();
     HEAP.forked();

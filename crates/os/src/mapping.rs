@@ -98,7 +98,8 @@ pub fn advise_small(at: usize, bytes: usize) {
 }
 
 /// Lets go of the pages of a mapped part of a file, which come back when they are touched. Does
-/// nothing where a debugger has set a breakpoint, or nobody can tell. Returns whether it did.
+/// nothing where a debugger has set a breakpoint, or where the system does not tell. Returns whether
+/// it did.
 ///
 /// # Safety
 /// The process has not written to the part, all pages of which are of one file.

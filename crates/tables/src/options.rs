@@ -18,7 +18,7 @@ pub enum Form {
     Count(&'static [&'static str], u64, u64),
     /// 0 to 100.
     Percent,
-    /// Bytes, from so many, or one of the words.
+    /// Bytes, from a least number on, or one of the words.
     Amount(&'static [&'static str], u64),
     /// At least [`LIMIT_LEAST`] bytes, a percentage with `%` behind it, or one of the words.
     Limit(&'static [&'static str]),

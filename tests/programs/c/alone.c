@@ -167,8 +167,10 @@ static void busy(void) {
         }
         double now = now_s();
         /* On a machine that is too busy to run it, the program looks idle. */
-        if (now - last > 0.3)
+        if (now - last > 0.3) {
+            fprintf(stderr, "given up: the program did not run for %.1f s\n", now - last);
             return;
+        }
         CHECK(threads() == 1);
         last = now;
     }

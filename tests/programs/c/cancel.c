@@ -1,4 +1,4 @@
-/* A thread that is to be cancelled ends where the program allows it, and never inside malloc, which would keep its locks.
+/* A cancelled thread ends where the program allows it. It never ends inside malloc, which would keep its locks.
    Arguments: part. */
 #define _GNU_SOURCE
 #include "check.h"

@@ -27,7 +27,9 @@ static void empty(size_t size, size_t bytes, int shuffled) {
 }
 
 /* No more than this stays, beside what the program had before and its table of pointers. */
-static const size_t MAY_STAY_KIB = 80 * 1024;
+static const size_t MAY_STAY_KIB = 64 * 1024;
+/* And after frees in any order: 47 MiB on a machine at rest, up to 68 beside twelve other programs. */
+static const size_t MAY_STAY_SHUFFLED_KIB = 80 * 1024;
 
 static size_t size_asked;
 
@@ -39,7 +41,7 @@ static void goes_back(int shuffled) {
     CHECK(rss_kib() >= before + 390 * 1024);
     empty(size_asked, bytes, shuffled);
     fprintf(stderr, "objects of %zu: %zu KiB before, %zu KiB after\n", size_asked, before, rss_kib());
-    CHECK(rss_kib() < before + MAY_STAY_KIB);
+    CHECK(rss_kib() < before + (shuffled ? MAY_STAY_SHUFFLED_KIB : MAY_STAY_KIB));
 }
 
 static void in_order(void) { goes_back(0); }

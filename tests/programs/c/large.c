@@ -280,7 +280,7 @@ static void many(void) {
         free(objects[i]);
     }
     CHECK(mappings() < 200);
-    /* More than the machine can ever hold, where the system says so. */
+    /* More than the machine can ever hold, unless the system promises everything. */
     char mode[16];
     read_proc("/proc/sys/vm/overcommit_memory", mode, sizeof mode);
     CHECK(mode[0] == '1' || malloc((size_t)1 << 46) == NULL);

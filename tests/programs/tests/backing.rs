@@ -103,8 +103,8 @@ fn hardly_touched_objects_live_in_a_control_group_of_64_mebibytes() {
     }
 }
 
-/// Runs a load that is written everywhere, where the system has hugepages for it. A system that is slow to give them is not
-/// asked for a second: another process may find it fast.
+/// Runs a load that is written everywhere, where the system has hugepages for it. The library stops
+/// asking for a second when the system is slow; then another process tries.
 fn gets_hugepages(load: Load) {
     let mut output = try_to(load, "");
     for _ in 0..2 {

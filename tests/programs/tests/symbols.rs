@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Functions of the C library in which a thread that is to be cancelled ends, of those that an allocator could want (pthreads(7)).
+/// Functions of the C library in which a cancelled thread ends (pthreads(7)), as far as an allocator
+/// could use them.
 /// `fwrite` is one too: `malloc_info` calls it without a lock, as the C library's does.
 const CANCELLATION_POINTS: [&str; 34] = [
     "accept",

@@ -42,7 +42,7 @@ fn pages_of_a_file_go_unless_somebody_has_written_there() {
         return;
     };
     assert!(is_unchanged);
-    // SAFETY: nobody has written to the mapping.
+    // SAFETY: the mapping has not been written to.
     assert!(unsafe { mapping::let_go_of_file(at + page + 8..at + 2 * page) });
     let is_there = pagemap.mapped_bytes(at + page..at + 2 * page) != Some((0, 0));
     assert!(!is_there, "the page is still mapped");

@@ -91,7 +91,7 @@ fn memory_of_spans_that_may_stay_untouched_goes_back_with_the_last_span() {
     let (gone, unbacked) = (*gone.expect("a region"), heap.floor.unbacked.len());
     give(&mut heap, gone);
     assert_eq!(heap.floor.unbacked[unbacked..], [gone]);
-    // What the system does not take back stays.
+    // Memory that the system does not take back stays.
     heap.floor.keeps = true;
     spans.into_iter().filter(|span| *span != gone).for_each(|s| give(&mut heap, s));
     assert!(heap.stats().backed > Pages(20 * 150));
