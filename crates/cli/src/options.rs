@@ -6,6 +6,7 @@
 //! Of two settings of one key the library takes the last.
 
 use crate::usage::nearest;
+use craton_tables::amount::{decimal, size};
 use craton_tables::options::{Form, LIMIT_LEAST, OPTIONS, PATH_MOST};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -107,7 +108,7 @@ pub fn check(setting: &OsStr) -> Result<(), String> {
         Form::Path if value.len() <= PATH_MOST => Ok(()),
         Form::Checks(words) => check_debug(&text, words),
         form if takes(form, &text) => Ok(()),
-        Form::Amount(..) | Form::Limit(_) if size(&text).is_some_and(|n| (1..LIMIT_LEAST).contains(&n)) => {
+        Form::Amount(..) | Form::Limit(_) if size(value).is_some_and(|n| (1..LIMIT_LEAST).contains(&n)) => {
             Err("too little for any program to run (1M is the least)".to_owned())
         }
         _ => Err(option.refusal.trim_end_matches("; ignored").to_owned()),
@@ -116,14 +117,14 @@ pub fn check(setting: &OsStr) -> Result<(), String> {
 
 /// Whether a value is of the form.
 fn takes(form: Form, value: &str) -> bool {
-    let in_bytes = |least, most| size(value).is_some_and(|n| (least..=most).contains(&n));
+    let in_bytes = |least, most| size(value.as_bytes()).is_some_and(|n| (least..=most).contains(&n));
     let is_other = match form {
         Form::Bytes(most) => in_bytes(0, most),
-        Form::Count(_, least, most) => decimal(value).is_some_and(|n| (least..=most).contains(&n)),
+        Form::Count(_, least, most) => decimal(value.as_bytes()).is_some_and(|n| (least..=most).contains(&n)),
         Form::Percent => in_bytes(0, 100),
         Form::Amount(_, least) => in_bytes(least, u64::MAX),
         Form::Limit(_) => match value.strip_suffix('%') {
-            Some(percent) => decimal(percent).is_some_and(|n| (1..=100).contains(&n)),
+            Some(percent) => decimal(percent.as_bytes()).is_some_and(|n| (1..=100).contains(&n)),
             None => in_bytes(LIMIT_LEAST, u64::MAX),
         },
         Form::Words(_) | Form::Checks(_) | Form::Path => false,
@@ -143,8 +144,8 @@ fn check_debug(value: &str, words: &[&str]) -> Result<(), String> {
         });
     }
     let is_target = |target: &str| match target.bytes().all(|b| b.is_ascii_digit()) {
-        true => decimal(target).is_some_and(|bytes| bytes <= isize::MAX as u64),
-        false => size(target).is_none(),
+        true => decimal(target.as_bytes()).is_some_and(|bytes| bytes <= isize::MAX as u64),
+        false => size(target.as_bytes()).is_none(),
     };
     if let Some(wrong) = targets.and_then(|targets| targets.split('+').find(|target| !is_target(target))) {
         return Err(format!(
@@ -156,22 +157,6 @@ fn check_debug(value: &str, words: &[&str]) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("longer than {LONGEST_CHECKS} bytes")),
     }
-}
-
-/// A number in digits alone.
-fn decimal(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Bytes as the library reads them: a number with `K`, `KB`, `KiB` and so on behind it, for powers of 1024.
-pub fn size(text: &str) -> Option<u64> {
-    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let unit = unit.to_ascii_uppercase();
-    let power = match unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(&unit) {
-        "" if unit.is_empty() => 0,
-        letter => 1 + ["K", "M", "G", "T"].iter().position(|known| *known == letter)?,
-    };
-    decimal(digits)?.checked_mul(1 << (10 * power))
 }
 
 /// A value of `CRATON_OPTIONS`: what is there, and `settings` behind it.

@@ -8,12 +8,12 @@
 use crate::args;
 use crate::command;
 use crate::failure::Failure;
-use crate::options;
 use crate::output::Output;
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
 use craton_lab::replay::{FitName, HEAPS, HeapName, HugeBacking, Outcome, Policy, Trace, replay as play};
+use craton_tables::amount::size;
 use serde::Serialize;
 use std::fs;
 use std::io;
@@ -90,7 +90,7 @@ fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
             return Err(Failure::Usage(format!("-o {option}: {what}")));
         }
         let known = match key {
-            "release_rate" => options::size(value).map(|bytes| policy.release_rate = bytes).is_some(),
+            "release_rate" => size(value.as_bytes()).map(|bytes| policy.release_rate = bytes).is_some(),
             "regions" => set(&mut policy.regions, value, &[("0", false), ("1", true)]),
             "fit" => set(&mut policy.fit, value, &FITS),
             "thp" => set(&mut policy.backing, value, &BACKINGS),

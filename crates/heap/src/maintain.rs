@@ -73,7 +73,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// The next hugepage to collapse; it stays backed until [`Heap::end_collapse`].
     pub fn begin_collapse(&self) -> Option<HugePageId> {
         let mut pages = self.pages.lock();
-        let id = pages.begin_collapse();
+        let id = if self.is_near_limit(&pages) { None } else { pages.begin_collapse() };
         self.collapsing.store(id.map_or(0, |id| id.0 + 1), Relaxed);
         id
     }
@@ -107,7 +107,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         let mut pages = self.lock_pages();
         self.collapsing.store(0, Relaxed);
-        pages.end_collapse(id, result, took)
+        let before = self.gate.hard().map(|hard| hard.max(pages.used()));
+        let goes_on = pages.end_collapse(id, result, took);
+        // Others may have reached the limit while it ran.
+        before.is_none_or(|most| pages.keep_below(most)) && goes_on
     }
 
     /// The next hugepage of a huge object that is worth a collapse: its address.

@@ -3,6 +3,7 @@
 //! **Unsafe.** Calls the C library's queries, and reads `errno`'s thread-local place.
 
 use crate::call;
+use crate::small_file::{PathText, read_start};
 
 pub fn errno() -> i32 {
     // SAFETY: the C library promises a valid place for each thread.
@@ -117,14 +118,9 @@ pub fn random_seed() -> u64 {
 
 /// The process's name (threads may differ), at most 15 bytes, into `name`; returns its length.
 pub fn name(name: &mut [u8; 16]) -> usize {
-    let fd = call::open(c"/proc/self/comm", libc::O_RDONLY, 0);
-    if fd < 0 {
-        return 0;
-    }
-    let read = call::read(fd, name).max(0) as usize;
-    // SAFETY: the descriptor is our own.
-    unsafe { call::close(fd) };
-    name[..read].iter().position(|b| *b == b'\n').unwrap_or(read)
+    let path = PathText::new(b"/proc/self/comm");
+    let read = path.and_then(|path| read_start(&path, name).ok()).unwrap_or_default();
+    read.iter().position(|b| *b == b'\n').unwrap_or(read.len())
 }
 
 /// Duplicates standard error to a high, close-on-exec descriptor; standard error itself on failure.

@@ -239,17 +239,11 @@ impl<G: Geometry> Backing<G> {
             self.trust.decide(span.pages, len)
         };
         let left = match choice {
-            Choice::Huge if always || !span.later => Left::Not,
-            Choice::Huge => Left::Later,
-            // Of a longer probe only a hugepage is left small.
-            Choice::Probe if len.0 > 1 => {
-                if span.later {
-                    Left::Later
-                } else {
-                    Left::Not
-                }
-            }
-            Choice::Small | Choice::Probe => Left::Unsure,
+            Choice::Small => Left::Unsure,
+            // Of a longer one only a hugepage is left small.
+            Choice::Probe if len.0 == 1 => Left::Unsure,
+            _ if always || !span.later => Left::Not,
+            _ => Left::Later,
         };
         if first < self.wanted.from {
             let demand = match left {

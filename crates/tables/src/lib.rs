@@ -9,6 +9,7 @@
 //! allocator, whose hooks run at the start and exit of every program that links it.
 #![no_std]
 
+pub mod amount;
 pub mod counters;
 pub mod options;
 

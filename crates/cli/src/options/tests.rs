@@ -60,14 +60,6 @@ fn a_trace_is_named_from_the_root_on() {
 }
 
 #[test]
-fn sizes_have_units() {
-    assert_eq!(["0", "7", "2k", "3MB", "1GiB", "1t"].map(size), [0, 7, 2 << 10, 3 << 20, 1 << 30, 1 << 40].map(Some));
-    for bad in ["", "K", "B", "1B", "iB", "1iB", "1Q", "1 K", "+1", "-1", "1KK", "16777216T", "18446744073709551616"] {
-        assert_eq!(size(bad), None, "{bad}");
-    }
-}
-
-#[test]
 fn the_last_stats_file_counts() {
     assert_eq!(stats_file(OsStr::new("stats_file=/a,stats=1,stats_file=/b")), Some(OsStr::new("/b")));
     assert_eq!(stats_file(OsStr::new("stats_file=/a,stats_file=")), None);

@@ -3,8 +3,8 @@
 use super::world::{World, world};
 use crate::size_class::CLASSES;
 use craton_base::{HugePages, Pages};
-use craton_pages::{HugeBacking, PageHeapExt};
-use craton_sim::{Call, FaultRule, Rng};
+use craton_pages::{HugeBacking, PageHeapExt, Took};
+use craton_sim::{Call, FaultRule, Rng, ThpMode};
 use std::vec::Vec;
 
 const MIB: u64 = 1 << 20;
@@ -47,6 +47,28 @@ fn l1_no_more_is_in_use_than_the_hard_limit_and_what_was_freed_can_be_had_again(
         assert!(!all.is_null());
         w.give(all).unwrap();
     }
+}
+
+#[test]
+fn l1_a_refill_that_ends_at_the_limit_does_not_pass_it() {
+    let w = world(64, 0);
+    w.floor.sim().set_thp(ThpMode::Madvise);
+    w.heap.pages().set_backing(HugeBacking::ALWAYS);
+    w.heap.set_helped(true);
+    let spans: Vec<_> = (0..32 * 8).map(|_| large(&w, 256 << 10)).collect();
+    let (kept, gone): (Vec<_>, Vec<_>) = spans.into_iter().enumerate().partition(|(i, _)| i % 8 == 0);
+    gone.into_iter().for_each(|(_, span)| w.give(span).unwrap());
+    w.heap.relieve(0);
+    w.heap.tick();
+    let more: Vec<_> = (0..40).map(|_| large(&w, 256 << 10)).collect();
+    let id = w.heap.begin_refill().expect("10 MiB more, beside broken hugepages");
+    // Until it ends, other threads use the heap up to its limit.
+    let limit = w.heap.used() + MIB;
+    hard(&w, limit);
+    assert!(w.heap.end_collapse(id, Ok(()), Took::busy(1000)));
+    assert!(w.heap.used() <= limit, "{} of {limit} bytes", w.heap.used());
+    w.heap.pages.lock().check().unwrap();
+    kept.into_iter().map(|(_, span)| span).chain(more).for_each(|span| w.give(span).unwrap());
 }
 
 #[test]

@@ -34,7 +34,7 @@ use setting::{Kept, part};
 
 pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
-pub(crate) use setting::{Setting, size};
+pub(crate) use setting::Setting;
 
 /// Default soft limit, in percent of the control group's: the rest is for code, stacks and the like.
 const SOFT_PERCENT: u8 = 90;

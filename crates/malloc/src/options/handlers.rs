@@ -4,8 +4,8 @@
 //! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
 
 use crate::debug;
+use crate::govern;
 use crate::govern::background::Mode;
-use crate::govern::{self, limits};
 use crate::observe::recording;
 use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
@@ -15,6 +15,7 @@ use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Decimal, Line, process};
 use craton_pages::{AUTO_RATE, HugeBacking, PageHeapExt};
+use craton_tables::amount::size;
 use craton_tables::options::{Form, Key};
 
 enum Handler {
@@ -104,14 +105,14 @@ pub(super) fn show(key: Key, into: &mut Text<'_>) {
 /// The number of a value, if within the form's range.
 fn number(form: &Form, value: &[u8]) -> Option<u64> {
     match *form {
-        Form::Bytes(most) => limits::size(value).filter(|bytes| *bytes <= most),
+        Form::Bytes(most) => size(value).filter(|bytes| *bytes <= most),
         Form::Count(_, least, most) => Decimal::parse(value).filter(|n| (least..=most).contains(n)),
         _ => None,
     }
 }
 
 fn set_rate(value: &[u8]) -> bool {
-    let rate = if value == b"auto" { Some(AUTO_RATE) } else { limits::size(value) };
+    let rate = if value == b"auto" { Some(AUTO_RATE) } else { size(value) };
     rate.map(govern::set_rate).is_some()
 }
 

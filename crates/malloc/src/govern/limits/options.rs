@@ -4,11 +4,12 @@
 //! hard one. A limit below the bytes in use is accepted and reported on standard error, and so is a
 //! hard limit below the soft one: a program must be able to set it at any time.
 
-use super::{Kept, Limited, Limits, Setting, System, Whose, size};
+use super::{Kept, Limited, Limits, Setting, System, Whose};
 use crate::observe::text::Text;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Clock;
 use craton_os::{Line, process};
+use craton_tables::amount::size;
 use craton_tables::options::LIMIT_LEAST;
 
 impl<C: Clock, S: System> Limits<C, S> {

@@ -6,6 +6,7 @@
 use crate::observe::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_os::Decimal;
+use craton_tables::amount::size;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
@@ -86,29 +87,6 @@ impl Setting {
 /// `percent` of a number, at least 1.
 pub(crate) fn part(whole: u64, percent: u8) -> u64 {
     ((u128::from(whole) * u128::from(percent) / 100) as u64).max(1)
-}
-
-/// A number of bytes with an optional unit.
-pub(crate) fn size(text: &[u8]) -> Option<u64> {
-    let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let number = Decimal::parse(digits)?;
-    let shift = match unit {
-        [] => 0,
-        [letter, rest @ ..] => {
-            if !rest.is_empty() && !rest.eq_ignore_ascii_case(b"B") && !rest.eq_ignore_ascii_case(b"iB") {
-                return None;
-            }
-            match letter.to_ascii_uppercase() {
-                b'K' => 10,
-                b'M' => 20,
-                b'G' => 30,
-                b'T' => 40,
-                _ => return None,
-            }
-        }
-    };
-    number.checked_mul(1 << shift)
 }
 
 #[cfg(test)]

@@ -1,27 +1,6 @@
 use super::*;
 
 #[test]
-fn sizes_have_units_or_none() {
-    for (text, bytes) in [
-        ("0", 0),
-        ("123", 123),
-        ("4K", 4096),
-        ("4k", 4096),
-        ("2M", 2 << 20),
-        ("2MiB", 2 << 20),
-        ("2mb", 2 << 20),
-        ("3G", 3 << 30),
-        ("1TiB", 1 << 40),
-        ("18446744073709551615", u64::MAX),
-    ] {
-        assert_eq!(size(text.as_bytes()), Some(bytes), "{text}");
-    }
-    for text in ["", "K", "-1", "1.5G", "1 K", "1KK", "1KiBx", "1B", "1P", "18446744073709551616", "16777216T", "１"] {
-        assert_eq!(size(text.as_bytes()), None, "{text}");
-    }
-}
-
-#[test]
 fn settings_are_kept_as_they_are_said() {
     let kept = Kept::auto();
     assert_eq!(kept.get(), Setting::Auto);
