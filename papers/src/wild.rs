@@ -8,6 +8,7 @@
 //! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
 //! **Unsafe.** Reads the process's use of time.
 
+pub mod fragments;
 pub mod group;
 mod memory;
 mod space;
@@ -179,6 +180,10 @@ programs! {
     "fork-busy" "512 MiB, a child for 4 s while the parent writes, which goes on replacing objects"
         |given| space::fork(given, true);
     "fork-idle" "the same with a parent that idles then" |given| space::fork(given, false);
+    "dense-1000" "1 GiB in objects of 1,000 B, all written, then nothing" |given| space::dense(given, 1000);
+    "dense-40k" "the same in objects of 40,000 B" |given| space::dense(given, 40_000);
+    "dense-256k" "the same in objects of 256 KiB" |given| space::dense(given, 256 << 10);
+    "dense-20m" "the same in objects of 20 MB" |given| space::dense(given, 20_000_000);
     "larson-1" "9,000 objects of 8 to 1000 B, replaced by new and sized delete; new threads inherit them"
         |given| replace::<true>(given, &replaced((1, 9000, 40_000_000), small, false, 500_000));
     "larson-2" "the same, 9,000 objects by each of two threads"

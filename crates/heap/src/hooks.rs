@@ -51,6 +51,9 @@ pub enum Event {
     LimitPassed,
     /// The heap keeps a freed mapping; the background thread must return it in time.
     MappingKept,
+    /// Many dense hugepages lie on small pages; the background thread should collapse them. Under the
+    /// page heap's lock.
+    DenseSmall,
     /// Growth wants hugepages refilled or cleared. Under the page heap's lock.
     Grows,
     /// Per-CPU caches are set up: 0 none, 1 by CPU, 2 by the kernel's compact numbers.

@@ -361,6 +361,9 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         if self.pages.is_growing() {
             H::event(Event::Grows);
         }
+        if self.pages.has_dense_small() {
+            H::event(Event::DenseSmall);
+        }
         let used = backed_bytes + metadata + heap.gate.huge();
         if heap.gate.is_outside(used) {
             heap.left_watermark_band(used);

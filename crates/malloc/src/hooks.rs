@@ -48,7 +48,7 @@ impl Hooks for Here {
             Event::HugeBytes { more, less } => _ = segment::add(&SEGMENT.huge_bytes, more.wrapping_sub(less)),
             Event::LimitPassed => BACKGROUND.want(Chore::Limits),
             Event::Grows => BACKGROUND.want_refill(),
-            Event::MappingKept => BACKGROUND.want_thread(),
+            Event::MappingKept | Event::DenseSmall => BACKGROUND.want_thread(),
             Event::CpuCacheMode(mode) => SEGMENT.cache_mode.store(mode, Relaxed),
             Event::CpuCaches(caches) => SEGMENT.processor_caches.store(caches, Relaxed),
         }

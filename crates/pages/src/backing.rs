@@ -68,6 +68,8 @@ pub(crate) struct Backing<G> {
     /// Hugepages left on small pages, and the ranges that they form.
     small: u32,
     small_ranges: u32,
+    /// Those that turned out dense since the last round of collapses.
+    dense_small: u32,
     granted: u32,
     /// The system ignores advice: its mode is `never`, or it has no hugepages.
     in_vain: bool,
@@ -88,6 +90,7 @@ impl<G: Geometry> Backing<G> {
             trust: Trust::NONE,
             small: 0,
             small_ranges: 0,
+            dense_small: 0,
             granted: 0,
             in_vain: false,
             guards: 0,
@@ -118,6 +121,16 @@ impl<G: Geometry> Backing<G> {
 
     pub(crate) fn left_small(&self) -> HugePages {
         HugePages(self.small)
+    }
+
+    /// Hugepages left on small pages that the program has filled since the last round of collapses.
+    pub(crate) fn dense_small(&self) -> HugePages {
+        HugePages(self.dense_small)
+    }
+
+    /// A round of collapses begins.
+    pub(crate) fn forget_dense_small(&mut self) {
+        self.dense_small = 0;
     }
 
     /// Hugepages at the region's front that long spans avoid, since those stay on small pages.
@@ -292,7 +305,7 @@ impl<G: Geometry> Backing<G> {
 
     /// Looks at hugepages that spans of that length left on small pages.
     pub(crate) fn review(&mut self, trackers: &Trackers<G>, floor: &impl Floor, pages: Pages) {
-        self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
+        self.dense_small += self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
     }
 
     /// Leaves hugepages without memory on small pages, or no longer; with `more` a few behind too.

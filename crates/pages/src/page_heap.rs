@@ -13,6 +13,9 @@ use craton_base::{
     Advice, CollapseError, Density, HugePageId, HugePages, NoMemory, PageRange, Pages, Span, SpanError, SpanSource,
 };
 
+/// Dense hugepages on small pages from which on a thread is worth its start: 16 MiB.
+const MANY_DENSE: HugePages = HugePages(8);
+
 /// A heap of pages.
 pub trait PageHeap: SpanSource {
     /// Counts that need no walk.
@@ -54,6 +57,8 @@ pub struct Figures {
     pub refill_due: Pages,
     /// Whether growth wants a hugepage cleared ahead.
     pub clear_due: bool,
+    /// Hugepages left on small pages that the program has filled since the last round of collapses.
+    pub dense_small: HugePages,
 }
 
 /// An operation other than handing out spans.
@@ -301,6 +306,12 @@ pub trait PageHeapExt: PageHeap {
     fn is_growing(&self) -> bool {
         let figures = self.figures();
         figures.refill_due > Pages(0) || figures.clear_due
+    }
+
+    /// Whether so many dense hugepages lie on small pages that a thread should collapse them.
+    #[inline(always)]
+    fn has_dense_small(&self) -> bool {
+        self.figures().dense_small >= MANY_DENSE
     }
 
     /// [`Figures::refill_due`].

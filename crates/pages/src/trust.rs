@@ -108,13 +108,14 @@ impl Trust {
         &mut self.lengths[place(pages)]
     }
 
-    /// Looks at the pending hugepages of a length.
-    pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) {
+    /// Looks at the pending hugepages of a length; the number of dense ones.
+    pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) -> u32 {
+        let mut found = 0;
         let length = self.of(pages);
         // Where hugepages are given each probe is looked at.
         if length.rest > 0 && !length.is_trusted() {
             length.rest -= 1;
-            return;
+            return found;
         }
         let (before, mut looked) = (length.dense, false);
         for pending in length.pending.iter_mut().filter(|pending| pending.id > 0) {
@@ -134,6 +135,7 @@ impl Trust {
             *pending = Pending::NONE;
             match seen {
                 Seen::Dense => {
+                    found += 1;
                     length.dense = (length.dense + 1).min(MOST_NEEDED);
                     (length.sparse, length.unproven) = (0, 0);
                 }
@@ -153,6 +155,7 @@ impl Trust {
             length.rests = if length.dense > before { 0 } else { (2 * length.rests + 1).min(most) };
             length.rest = length.rests;
         }
+        found
     }
 
     /// Whether memory of a length is expected to fill.

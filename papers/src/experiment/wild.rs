@@ -1,7 +1,7 @@
 //! `wild`: programs as other people write them, on every allocator.
 //!
-//! **What.** The programs of [`crate::wild`], some also in control groups of 64 and 256 MiB: for each its own figures,
-//! compared with glibc and with whichever peer is best; resident set or hugepages over time.
+//! **What.** The programs of [`crate::wild`], some also in control groups of 64 and 256 MiB, or on a system without free
+//! hugepages: for each its own figures, compared with glibc and with whichever peer is best; resident set or hugepages over time.
 //!
 //! **State.** Full: three rounds of programs that work, one of those that wait, unless `--runs` says how many. Quick: a
 //! twentieth of the work, a second of waiting, glibc and Craton alone unless others are asked for.
@@ -28,10 +28,24 @@ const ROUNDS: usize = 3;
 /// Programs that also run in a control group, and its MiB.
 const GROUPS: [(&str, u64); 5] =
     [("sparse-256k", 64), ("sparse-calloc", 64), ("sparse-20m", 64), ("sparse-60m", 64), ("stress", 256)];
+/// Programs that also run on a system without free hugepages, if they are asked for by name: that takes all free memory.
+const FRAGMENTED: [&str; 3] = ["dense-1000", "dense-256k", "pauses"];
+const IN_FRAGMENTS: &str = "@fragmented";
 /// Programs that wait, by how their names begin.
-const WAIT: [&str; 3] = ["idle", "swing", "fork"];
+const WAIT: [&str; 4] = ["idle", "swing", "fork", "dense"];
 /// Programs that the quick form leaves out: others are like them.
-const SLOW: [&str; 7] = ["idle", "idle-worker", "swing-5", "swing-20", "swing-60", "fork-busy", "sparse-malloc"];
+const SLOW: [&str; 10] = [
+    "idle",
+    "idle-worker",
+    "swing-5",
+    "swing-20",
+    "swing-60",
+    "fork-busy",
+    "sparse-malloc",
+    "dense-1000",
+    "dense-40k",
+    "dense-20m",
+];
 
 /// The figures that count, of programs whose names begin so; less is better in all but coverage.
 const FIGURES: &[(&str, &[&str])] = &[
@@ -40,6 +54,7 @@ const FIGURES: &[(&str, &[&str])] = &[
     ("idle", &["ratio_after_10_s", "ratio_at_end"]),
     ("swing", &["trough_ratio", "rise_s", "peak_rss_bytes"]),
     ("fork", &["coverage_before", "coverage_after_fork", "coverage_after_10_s"]),
+    ("dense", &["coverage_at_once", "coverage_later", "time_s", "rss_bytes"]),
     ("larson", &["time_s", "cpu_s", "peak_rss_bytes"]),
     ("strides", &["time_s", "cpu_s", "peak_rss_bytes"]),
     ("blocks", &["time_s", "cpu_s", "peak_rss_bytes"]),
@@ -83,20 +98,29 @@ fn cases(ask: &Ask<'_>) -> Vec<Case> {
             rounds: ask.rounds(1, if waits { 1 } else { ROUNDS }),
         }
     };
-    all.map(case).collect()
+    let fragmented = FRAGMENTED.iter().map(|program| {
+        let mut of = case((*program, None));
+        of.name += IN_FRAGMENTS;
+        of.arguments.push("--fragmented".to_owned());
+        of
+    });
+    all.map(case).chain(fragmented).collect()
 }
 
 pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut cases = cases(ask);
     ask.known("program", &cases.iter().map(|case| case.name.as_str()).collect::<Vec<_>>())?;
-    let leave_out = |case: &Case| ask.quick && ask.only.is_empty() && SLOW.contains(&case.name.as_str());
+    let leave_out = |case: &Case| {
+        ask.only.is_empty() && (case.name.ends_with(IN_FRAGMENTS) || ask.quick && SLOW.contains(&case.name.as_str()))
+    };
     cases.retain(|case| ask.wants(&case.name) && !leave_out(case));
     let mut note = String::new();
-    if cases.iter().any(|case| case.name.contains('@'))
+    let is_grouped = |case: &Case| case.name.contains('@') && !case.name.ends_with(IN_FRAGMENTS);
+    if cases.iter().any(is_grouped)
         && let Err(why) = Group::new(64 << 20)
     {
         note = format!("not measured in control groups: {why}\n");
-        cases.retain(|case| !case.name.contains('@'));
+        cases.retain(|case| !is_grouped(case));
     }
     let few = |of: &&Allocator| !ask.quick || ask.peers_asked || [BASE, OURS].contains(&of.name.as_str());
     let allocators: Vec<Allocator> = ask.allocators.iter().filter(few).cloned().collect();
@@ -277,7 +301,7 @@ fn draw(sheet: &mut Sheet) {
     for program in
         distinct(&rows, |row| row.word("program")).into_iter().filter(|of| WAIT.iter().any(|w| of.starts_with(w)))
     {
-        let huge = program.starts_with("fork");
+        let huge = ["fork", "dense"].iter().any(|of| program.starts_with(of));
         let points: Vec<Row> = rows
             .iter()
             .filter(|row| row.word("program") == program)

@@ -4,7 +4,7 @@
 //! swings, snapshots by fork, sizes that change, large buffers.
 //! **Unsafe.** Calls functions of the malloc family, and `fork`.
 
-use super::memory::{Meter, Object, PAGE};
+use super::memory::{Meter, Object, PAGE, Sample};
 use super::{Figures, Given};
 use craton_lab::rng::Rng;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -181,6 +181,21 @@ pub fn swing(given: &Given, period_s: u64) -> Figures {
     figures.add_median("rise_s", &mut rises);
     figures.add("last_trough_ratio", ratios[ratios.len() - 1]);
     figures.add_median("trough_ratio", &mut ratios);
+    figures
+}
+
+/// 1 GiB of objects, all written; then the hugepages each second, while the program idles.
+pub fn dense(given: &Given, bytes: usize) -> Figures {
+    let mut figures = Figures::start();
+    let objects: Vec<Object> = (0..given.of(1 << 30) / bytes as u64).map(|_| Object::written(bytes)).collect();
+    let live = objects.len() as f64 * bytes as f64;
+    figures.done(live as u64);
+    figures.watch(given.seconds.unwrap_or(5), live, || thread::sleep(Duration::from_secs(1)));
+    let samples = &figures.meter.samples;
+    let part = |sample: Option<&Sample>| sample.map_or(0.0, |s| s.huge_bytes as f64 / s.rss_bytes as f64);
+    let (at_once, later) = (part(samples.iter().find(|s| s.rss_bytes as f64 >= live)), part(samples.last()));
+    figures.add("coverage_at_once", at_once);
+    figures.add("coverage_later", later);
     figures
 }
 

@@ -6,8 +6,8 @@ use crate::Misuse;
 use crate::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
 use crate::size_class;
 use craton_base::{Density, HugePages, PageId, PageRange, Pages};
-use craton_pages::PageHeapExt;
-use craton_sim::Rng;
+use craton_pages::{HugeBacking, PageHeapExt};
+use craton_sim::{Rng, ThpMode};
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
@@ -325,4 +325,22 @@ fn a_large_object_that_another_thread_freed_first_is_damage() {
     freed.into_iter().for_each(|span| w.heap.give_span(span));
     let damage = damage_of(|| w.heap.give_span(PageRange::new(first, Pages(3))));
     assert_eq!(damage, Damage::Object { object, misuse: Misuse::Unallocated });
+}
+
+#[test]
+fn dense_memory_on_small_pages_calls_for_the_thread_until_its_round_begins() {
+    let w = watched(512);
+    w.floor.sim().set_thp(ThpMode::Madvise);
+    w.heap.pages().set_backing(HugeBacking::AUTO);
+    // Two objects on a hugepage, of which one in 16 stays small to be looked at.
+    let take = |touched: u32| {
+        let object = w.large(700 << 10);
+        w.floor.sim().touch(range(&w, object, touched));
+        events().contains(&Event::DenseSmall)
+    };
+    assert!((0..200).all(|_| !take(1)), "sparse memory is worth no thread");
+    let first = (0..500).position(|_| take(87)).expect("16 MiB were dense");
+    assert!(first > 16 && take(87), "{first}: it goes on until a round");
+    while !w.heap.collapse_is_due() {}
+    assert!((0..16).all(|_| !take(87)));
 }

@@ -45,7 +45,7 @@ impl Hooks for Reports {
         let Some(p) = CURRENT.get() else { return 0 };
         match event {
             Event::LimitPassed => p.background.want(Chore::Limits),
-            Event::MappingKept => p.background.want_thread(),
+            Event::MappingKept | Event::DenseSmall => p.background.want_thread(),
             Event::Grows => p.background.want_refill(),
             _ => {}
         }

@@ -23,6 +23,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             collapses: self.collapse.stats(),
             refill_due: self.growth.refill_due(self.in_use),
             clear_due: self.growth.clears(),
+            dense_small: self.backing.dense_small(),
         }
     }
 
@@ -69,7 +70,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
             Act::Releasable(breaking) => Answer::Pages(self.releasable(breaking).0.into()),
             Act::Release(pages, breaking) => self.release(pages, breaking).map_or_else(Answer::TooMuch, Answer::Pages),
             Act::ReleaseAll(breaking) => Answer::Pages(self.release_all(breaking)),
-            Act::CollapseIsDue => Answer::of(self.collapse.is_due()),
+            Act::CollapseIsDue => {
+                let due = self.collapse.is_due();
+                if due {
+                    self.backing.forget_dense_small();
+                }
+                Answer::of(due)
+            }
             Act::BeginCollapse => self.begin_collapse().map_or(Answer::Nothing, Answer::At),
             Act::EndCollapse(id, result, took) => Answer::of(self.end_collapse(id, result, took)),
             Act::BeginRefill => self.begin_refill().map_or(Answer::Nothing, Answer::At),

@@ -88,10 +88,11 @@ fn what_stays_untouched_is_given_up() {
     trust.left_small(Pages(16), HugePageId(3));
     let mut looks = 0;
     (0..40).for_each(|_| {
-        trust.review(Pages(16), |_| {
+        let dense = trust.review(Pages(16), |_| {
             looks += 1;
             Seen::Nothing
-        })
+        });
+        assert_eq!(dense, 0);
     });
     assert_eq!(looks, MOST_LOOKS);
 }
@@ -118,7 +119,7 @@ fn the_end_of_what_is_used_takes_less_trust_than_a_sparse_hugepage() {
         trust.decide(Pages(1024), HugePages(4));
         let mut see = |seen, looks| {
             trust.left_small(Pages(1024), HugePageId(1));
-            (0..looks).for_each(|_| trust.review(Pages(1024), |_| seen));
+            (0..looks).for_each(|_| _ = trust.review(Pages(1024), |_| seen));
         };
         (0..6).for_each(|_| see(Seen::Dense, 1));
         see(seen, 2);

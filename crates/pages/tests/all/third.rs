@@ -107,6 +107,7 @@ impl<F: Floor> PageHeap for FirstFit<F> {
             collapses: CollapseStats::default(),
             refill_due: Pages(0),
             clear_due: false,
+            dense_small: HugePages(0),
         }
     }
 

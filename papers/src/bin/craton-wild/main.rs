@@ -1,11 +1,13 @@
 //! `craton-wild`: programs as other people write them; each measures and prints its memory and time.
 //!
-//! **What.** Runs a program of [`craton_papers::wild`], alone or in a control group, and prints a line of JSON.
-//! **Failure.** Wrong usage is exit status 2; a control group that cannot be made, or a program
+//! **What.** Runs a program of [`craton_papers::wild`], alone, in a control group, or on a system without free hugepages, and prints
+//! a line of JSON.
+//! **Failure.** Wrong usage is exit status 2; a control group that cannot be made, memory that cannot be fragmented, or a program
 //! that fails by itself, is exit status 1. A program that the kernel kills in its group is a
 //! figure: `"alive":false`.
 
 use craton_lab::print::print;
+use craton_papers::wild::fragments::{Fragments, free_hugepages};
 use craton_papers::wild::group::Group;
 use craton_papers::wild::{self, Given, PROGRAMS, Program};
 use craton_papers::work::arguments;
@@ -16,22 +18,33 @@ use std::process::{Command, ExitCode, Stdio};
 const USAGE: &str = "\
 Programs as other people write them, on the C library's malloc or what is preloaded; the result is a line of JSON.
 
-Usage: craton-wild NAME [--percent N] [--seconds N] [--seed N] [--group MIB]
+Usage: craton-wild NAME [--percent N] [--seconds N] [--seed N] [--group MIB | --fragmented]
 
   --percent N    amount of work, 1 to 100000 (default 100)
-  --seconds N    how long idle…, swing… and fork… are watched, 1 to 3600
+  --seconds N    how long idle…, swing…, fork… and dense… are watched, 1 to 3600
   --seed N       where the random numbers start (default 1)
   --group MIB    in a control group with N MiB of memory, 1 to 1048576
+  --fragmented   takes half of the machine's free memory first, page by page, so that the kernel has no free hugepage;
+                 as root, and where nothing else needs that memory
 
-Exit status: 1 when it fails or no control group can be made, 2 for wrong usage.
+Exit status: 1 when it fails, no control group can be made or memory cannot be fragmented, 2 for wrong usage.
 
 Example: LD_PRELOAD=libcraton.so craton-wild sparse-calloc --group 64
 ";
 
+/// Where a program runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Place {
+    Here,
+    /// In a control group with so many MiB.
+    Group(u64),
+    Fragmented,
+}
+
 /// The request in the arguments.
 enum Request {
     Help,
-    Run(&'static Program, Given, Option<u64>),
+    Run(&'static Program, Given, Place),
 }
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
@@ -41,21 +54,34 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     }
     let program = wild::find(name).ok_or_else(|| format!("{name:?} is no program; --help lists them"))?;
     let known = ["--percent", "--seconds", "--seed", "--group"];
-    let Some(of) = arguments::Given::read(arguments, &known, &[])? else { return Ok(Request::Help) };
+    let Some(of) = arguments::Given::read(arguments, &known, &["--fragmented"])? else { return Ok(Request::Help) };
     let optional = |name, most| of.find(name).map(|_| of.number(name, 1, 1, most)).transpose();
     let percent = of.number("--percent", 100, 1, 100_000)?;
     let given = Given { percent, seconds: optional("--seconds", 3600)?, seed: of.number("--seed", 1, 0, u64::MAX)? };
-    Ok(Request::Run(program, given, optional("--group", 1 << 20)?))
+    let place = match (optional("--group", 1 << 20)?, of.find("--fragmented").is_some()) {
+        (Some(_), true) => return Err("--group and --fragmented: choose one".to_owned()),
+        (Some(mib), false) => Place::Group(mib),
+        (None, true) => Place::Fragmented,
+        (None, false) => Place::Here,
+    };
+    Ok(Request::Run(program, given, place))
 }
 
-/// Runs it again as a child in a group of `mib`, and adds to its line what became of it.
-fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String> {
-    let group = Group::new(mib << 20)?;
+/// The same program, for a child.
+fn again(program: &Program, given: &Given) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args([program.name, "--percent", &given.percent.to_string(), "--seed", &given.seed.to_string()]);
     command.args(given.seconds.iter().flat_map(|s| ["--seconds".to_owned(), s.to_string()]));
+    command.stderr(Stdio::inherit());
+    command
+}
+
+/// Runs it as a child in a group of `mib`, and adds to its line what became of it.
+fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String> {
+    let group = Group::new(mib << 20)?;
+    let mut command = again(program, given);
     group.enter(&mut command)?;
-    let output = command.stderr(Stdio::inherit()).output().map_err(|e| format!("cannot start the program: {e}"))?;
+    let output = command.output().map_err(|e| format!("cannot start the program: {e}"))?;
     let killed = output.status.signal() == Some(libc::SIGKILL);
     if !output.status.success() && !killed {
         return Err(format!("{} failed in its control group: {}", program.name, output.status));
@@ -64,6 +90,18 @@ fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String
     line["group_bytes"] = json!(mib << 20);
     line["group_peak_bytes"] = json!(group.peak_bytes());
     line["alive"] = json!(!killed);
+    Ok(line.to_string())
+}
+
+/// Runs it as a child while the system has no free hugepage, and adds to its line how it was done.
+fn in_fragments(program: &Program, given: &Given) -> Result<String, String> {
+    let fragments = Fragments::new(u64::MAX)?;
+    let free = free_hugepages()?;
+    let output = again(program, given).output().map_err(|e| format!("cannot start the program: {e}"))?;
+    let line = serde_json::from_slice::<Value>(&output.stdout).ok().filter(|_| output.status.success());
+    let mut line = line.ok_or_else(|| format!("{} failed in fragmented memory: {}", program.name, output.status))?;
+    line["fragmented_bytes"] = json!(fragments.bytes());
+    line["free_hugepages"] = json!(free);
     Ok(line.to_string())
 }
 
@@ -77,9 +115,13 @@ fn main() -> ExitCode {
     let (text, status) = match parse(&arguments) {
         Err(why) => (Err(why), 2),
         Ok(Request::Help) => (Ok(help()), 1),
-        Ok(Request::Run(program, given, Some(mib))) => (in_group(program, &given, mib).map(|line| line + "\n"), 1),
-        Ok(Request::Run(program, given, None)) => {
-            (wild::run(program, &given).map(|figures| figures.line(program.name) + "\n"), 1)
+        Ok(Request::Run(program, given, place)) => {
+            let line = match place {
+                Place::Here => wild::run(program, &given).map(|figures| figures.line(program.name)),
+                Place::Group(mib) => in_group(program, &given, mib),
+                Place::Fragmented => in_fragments(program, &given),
+            };
+            (line.map(|line| line + "\n"), 1)
         }
     };
     match text {

@@ -8,8 +8,9 @@ fn of(line: &str) -> Result<Request, String> {
 fn arguments_are_read() {
     let Ok(Request::Run(program, given, group)) = of("idle --percent 5 --seconds=3 --group 64") else { panic!() };
     assert_eq!((program.name, given.percent, given.seconds, given.seed), ("idle", 5, Some(3), 1));
-    assert_eq!(group, Some(64));
-    assert!(matches!(of("idle"), Ok(Request::Run(_, Given { percent: 100, seconds: None, .. }, None))));
+    assert_eq!(group, Place::Group(64));
+    assert!(matches!(of("pauses --fragmented"), Ok(Request::Run(_, _, Place::Fragmented))));
+    assert!(matches!(of("idle"), Ok(Request::Run(_, Given { percent: 100, seconds: None, .. }, Place::Here))));
     assert!(matches!(of("pairs -h"), Ok(Request::Help)) && PROGRAMS.iter().all(|of| help().contains(of.name)));
 }
 
@@ -20,6 +21,7 @@ fn wrong_usage_names_the_value() {
         ("no-such", "\"no-such\""),
         ("idle --group 0", "\"0\""),
         ("idle --seconds", "needs a value"),
+        ("idle --group 64 --fragmented", "choose one"),
         ("idle --percent some", "\"some\""),
         ("idle fast", "\"fast\""),
     ] {

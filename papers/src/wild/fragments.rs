@@ -1,0 +1,117 @@
+//! A system without free hugepages.
+//!
+//! **What.** [`Fragments`] fills free memory with the pages of pipes, which the kernel cannot move,
+//! and frees every other one: half of the memory is free then, and nearly none of it in a piece.
+//! All of it is free again when they are dropped.
+//! **Failure.** Where memory cannot be filled the reason is an error: that takes root, and a limit
+//! of open files that fits the memory.
+//! **Unsafe.** Sets the size of a pipe and the limit of open files.
+
+use std::fs;
+use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::os::fd::AsRawFd;
+
+/// The size of a pipe: the most that the kernel allows by default.
+const PIPE: usize = 1 << 20;
+const PAGE: usize = 4096;
+/// Memory that stays free in one piece, for everything else on the machine.
+const LEAVE: u64 = 400 << 20;
+/// The order of a hugepage among the kernel's free blocks.
+const HUGE_ORDER: usize = 9;
+
+/// Free memory without free hugepages, until it is dropped.
+pub struct Fragments {
+    kept: Vec<PipeReader>,
+}
+
+impl Fragments {
+    /// Fills all free memory, or `most` bytes, and frees half of it.
+    pub fn new(most: u64) -> Result<Self, String> {
+        raise_limit();
+        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        while free_bytes()? > LEAVE && ((kept.len() * 2 * PIPE) as u64) < most {
+            let failed = |e| format!("cannot fill memory with pipes, of which {} hold 1 MiB each: {e}", 2 * kept.len());
+            let (stays, goes) = filled_pair().map_err(failed)?;
+            kept.push(stays);
+            gone.push(goes);
+        }
+        Ok(Self { kept })
+    }
+
+    /// Bytes that are taken, in single pages.
+    pub fn bytes(&self) -> u64 {
+        (self.kept.len() * PIPE) as u64
+    }
+}
+
+/// Two pipes whose pages take turns in memory. Their other ends are closed.
+fn filled_pair() -> std::io::Result<(PipeReader, PipeReader)> {
+    let (stays, mut a) = full_sized()?;
+    let (goes, mut b) = full_sized()?;
+    for _ in 0..PIPE / PAGE {
+        a.write_all(&[1; PAGE])?;
+        b.write_all(&[1; PAGE])?;
+    }
+    Ok((stays, goes))
+}
+
+fn full_sized() -> std::io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = pipe()?;
+    // SAFETY: the descriptor is open; a pipe that stays small is an error.
+    let size = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE) };
+    if size < PIPE as i32 { Err(std::io::Error::last_os_error()) } else { Ok((reader, writer)) }
+}
+
+/// As many open files as this process may have.
+fn raise_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls get a structure of ours.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+fn free_bytes() -> Result<u64, String> {
+    let text = fs::read_to_string("/proc/meminfo").map_err(|e| format!("/proc/meminfo: {e}"))?;
+    let kib = text.lines().find_map(|line| line.strip_prefix("MemFree:")?.trim().strip_suffix(" kB")?.parse().ok());
+    kib.map(|kib: u64| kib << 10).ok_or_else(|| "/proc/meminfo does not tell MemFree".to_owned())
+}
+
+/// Free blocks of at least a hugepage, in hugepages. Error: the kernel does not tell.
+pub fn free_hugepages() -> Result<u64, String> {
+    let text = fs::read_to_string("/proc/buddyinfo").map_err(|e| format!("/proc/buddyinfo: {e}"))?;
+    Ok(text.lines().map(hugepages_of_zone).sum())
+}
+
+/// `Node 0, zone Normal 12 3 …`: a number for each order.
+fn hugepages_of_zone(line: &str) -> u64 {
+    let blocks = line.split_whitespace().skip(4).map(|n| n.parse().unwrap_or(0));
+    blocks.enumerate().skip(HUGE_ORDER).map(|(order, blocks): (_, u64)| blocks << (order - HUGE_ORDER)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_page_of_what_was_filled_stays() {
+        match Fragments::new(8 << 20) {
+            Ok(all) => assert_eq!((all.bytes(), all.kept.len()), (4 << 20, 4)),
+            // A user has 16,384 pages for pipes.
+            Err(why) => assert!(why.contains("pipes"), "{why}"),
+        }
+    }
+
+    #[test]
+    fn free_hugepages_are_blocks_of_two_mebibytes_and_more() {
+        assert_eq!(
+            hugepages_of_zone("Node 0, zone   Normal  25698  13482 1 1 1 1 1 1 407  771   1068"),
+            771 + 2 * 1068
+        );
+        assert_eq!(hugepages_of_zone("Node 0, zone   Normal  25698  13482"), 0);
+        assert!(free_hugepages().is_ok());
+    }
+}
