@@ -13,7 +13,10 @@ use crate::owned::Owned;
 use crate::size_class;
 use crate::thread_cache::ThreadCache;
 use core::ptr::null_mut;
-use craton_base::{Clock, Platform};
+use craton_base::{Clock, Pages, Platform};
+
+/// Heaps in which classes lend each other objects: 32 MiB.
+const LENDS_BELOW: Pages = Pages(4096);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Refills an empty list and returns one object; null without memory.
@@ -37,6 +40,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.give_what_lies_idle(cache);
         }
         self.wipe_mark(object)
+    }
+
+    /// An object of a larger class from the cache, with its class, for a class whose list is empty. In
+    /// a small heap slabs of which an object or two are used would be most of the memory.
+    pub fn borrow(&self, cache: &mut ThreadCache, class: usize) -> Option<(*mut u8, usize)> {
+        if self.in_use() < LENDS_BELOW { cache.borrow(class) } else { None }
     }
 
     /// Trims the idle lists of a cache.

@@ -17,12 +17,12 @@
 //! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or
 //! break T1, unless it undoes what it did; an empty list's refill checks it.
 //!
-//! **Cost.** 14 instructions to allocate, 26 to free; half a cache line of the cache, one of the
-//! object, four bytes of the page map.
+//! **Cost.** 14 instructions to allocate, 26 to free; half a cache line here, one of the object.
 //!
 //! **Unsafe.** Links free objects through their memory, which the cache owns.
 
 mod count;
+mod loans;
 mod shape;
 mod view;
 
@@ -61,6 +61,8 @@ struct Pace {
     fetch: u16,
     /// Overflows minus refills, in batches: how far the program swings beyond the list.
     swing: u8,
+    /// Objects that larger classes may still lend.
+    loans: u8,
 }
 
 /// First refill sizes, in bytes and objects.
@@ -136,11 +138,11 @@ impl List {
 }
 
 impl Pace {
-    const NONE: Self = Self { fetch: 0, swing: 0 };
+    const NONE: Self = Self { fetch: 0, swing: 0, loans: 0 };
 
     const fn of_class(class: usize) -> Self {
         let few = (FIRST_FETCH_BYTES / size_class::size_of_class(class)) as u32 + 1;
-        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0 }
+        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0, loans: u8::MAX }
     }
 }
 

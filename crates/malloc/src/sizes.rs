@@ -9,6 +9,7 @@
 
 use crate::debug;
 use crate::front;
+use crate::statics::LENT;
 use crate::thread::tls;
 use craton_base::{Bytes, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
 use craton_heap::owned::Owned;
@@ -20,7 +21,13 @@ use craton_pages::LargeCache;
 /// Most address space of a process: 128 TiB.
 const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;
 
-/// Usable bytes of `size` bytes at a multiple of `align` (a power of two); 0 if impossible.
+/// The program frees by the size that it asked for or by none, and each free looks at the object's
+/// page: larger classes may serve smaller sizes from now on.
+pub fn let_classes_lend() {
+    LENT.begin();
+}
+
+/// Least usable bytes of `size` bytes at a multiple of `align` (a power of two); 0 if impossible.
 pub fn good_size(size: usize, align: usize) -> usize {
     let class = if align <= 16 {
         (size <= front::MAX_SLABBED).then(|| size_class::class_of(size))
@@ -38,9 +45,21 @@ pub fn good_size(size: usize, align: usize) -> usize {
 #[inline]
 pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
     let object = front::aligned(align, size);
-    match debug::size_of("malloc_usable_size", object) {
-        Some(bytes) => (object, bytes),
-        None => (object, if object.is_null() { 0 } else { good_size(size, align) }),
+    // SAFETY: nobody else knows the object yet.
+    (object, unsafe { usable(object, size, align) })
+}
+
+/// Usable bytes of an object that has just been allocated for `size` and `align`; 0 for null.
+///
+/// # Safety
+/// Nobody frees the object meanwhile.
+pub unsafe fn usable(object: *mut u8, size: usize, align: usize) -> usize {
+    // A larger class can have lent the object, and a buffer of the kit has just its size.
+    // SAFETY: by the contract.
+    match unsafe { front::usable_size(object) } {
+        Ok(0) if !object.is_null() => good_size(size, align),
+        Ok(bytes) => bytes,
+        Err(_) => good_size(size, align),
     }
 }
 
@@ -80,7 +99,11 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         Some(_) if good_size(given, 1) == bytes && good_size(given, claim.align) != bytes => {
             return Err(Misuse::WrongAlign { given: claim.align });
         }
-        Some(_) => good_size(given, claim.align) == bytes || claim.resized && given <= bytes && given > bytes / 2,
+        Some(class) => {
+            good_size(given, claim.align) == bytes
+                || claim.resized && given <= bytes && given > bytes / 2
+                || is_lent(class, given, claim.align)
+        }
         // A span that was longer by a little can have served the object.
         None if is_large => {
             let least = Bytes(given.max(1)).pages_up();
@@ -135,6 +158,11 @@ pub unsafe fn free(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     check(pointer, claim)?;
     // SAFETY: by the contract.
     unsafe { front::free(pointer) }
+}
+
+/// Whether an object of `class` can have been lent to a request of `size` bytes.
+fn is_lent(class: usize, size: usize, align: usize) -> bool {
+    align <= 16 && size <= size_class::MAX_CLASSED && LENT.has(size_class::class_of(size), class)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32};
 use craton_heap::Heap;
 use craton_heap::cpu_cache::ProcessorCaches;
+use craton_heap::lent::Lent;
 use craton_heap::size_class::CLASSES;
 use craton_heap::thread_cache::NoCaches;
 use craton_kit::Kit;
@@ -46,6 +47,8 @@ pub(crate) static ADMISSION: Admission = Admission::new();
 pub(crate) static NO_CACHE: NoCaches = NoCaches::new();
 /// Requests of each class that got no memory.
 pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0) }; CLASSES + 1];
+/// Classes that have lent objects to smaller ones.
+pub(crate) static LENT: Lent = Lent::new();
 
 /// Whether the heap is set up; the lock of the set-up; the thread-exit key plus 1.
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);

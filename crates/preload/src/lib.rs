@@ -23,6 +23,15 @@ mod next;
 mod restrict;
 mod sized;
 
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = at_start;
+
+/// At load. Rust programs with the crate trust sizes instead.
+extern "C" fn at_start() {
+    craton_malloc::sizes::let_classes_lend();
+}
+
 /// Our own bug: says where, and aborts, without allocating.
 #[cfg(not(test))]
 #[panic_handler]

@@ -116,7 +116,8 @@ macro_rules! or_failed {
             // SAFETY: the cold path may throw as the last act, through no frame of ours.
             unsafe { sized_new_failed(size, align, sizes::good_size(size, align)) }
         } else {
-            Sized::new(pointer, sizes::good_size(size, align))
+            // SAFETY: the object is new.
+            Sized::new(pointer, unsafe { sizes::usable(pointer.cast(), size, align) })
         }
     }};
 }

@@ -112,6 +112,29 @@ static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
     table
 };
 
+/// Largest size that borrows nothing: programs have many such objects.
+const MAX_OWN: usize = 64;
+/// Most classes between a size and its double.
+pub const MOST_LENDERS: usize = 16;
+
+/// The largest class whose objects are at most twice as large: it, and those between, may lend
+/// objects to a class that has none.
+pub const fn largest_lender(class: usize) -> usize {
+    let mut lender = class;
+    while lender < CLASSES && size_of_class(class) > MAX_OWN && size_of_class(lender + 1) <= 2 * size_of_class(class) {
+        lender += 1;
+    }
+    lender
+}
+
+const _: () = {
+    let mut class = 1;
+    while class <= CLASSES {
+        assert!(largest_lender(class) - class <= MOST_LENDERS);
+        class += 1;
+    }
+};
+
 /// Object size of class `class`, `1..=CLASSES`.
 #[inline(always)]
 pub const fn size_of_class(class: usize) -> usize {

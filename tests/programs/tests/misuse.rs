@@ -74,9 +74,12 @@ fn a_double_free_is_seen_across_threads() {
     c("double_after_thread", "free", &Text(DOUBLE_48));
 }
 
+/// An object of 1,000 bytes: in a small heap a larger class may have lent it.
+const LENT_1000: [&str; 2] = ["double free of a 1024-byte object", "double free of a 1248-byte object"];
+
 #[test]
 fn a_double_free_names_the_call_that_made_it() {
-    c("double_before_exit", "cfree", &Text("double free of a 1024-byte object"));
+    c("double_before_exit", "cfree", &OneOf(&LENT_1000));
     c("free_sized_twice", "free_sized", &Text(DOUBLE_48));
     c("free_aligned_sized_twice", "free_aligned_sized", &Text("double free of a 64-byte object"));
 }

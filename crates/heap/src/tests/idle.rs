@@ -47,3 +47,22 @@ fn a_heap_that_does_not_grow_leaves_caches_alone() {
     assert!(unsafe { (*w.cache).bytes() } >= held, "the cache held {held} bytes");
     w.empty();
 }
+
+#[test]
+fn idle_objects_are_lent_to_sizes_from_half_on_while_the_heap_is_small() {
+    let w = world(64, 1 << 20);
+    let [small, class, lender] = [90, 112, 200].map(size_class::class_of);
+    let lend = |class| w.heap.borrow(w.cache(), class);
+    assert_eq!(lend(class), None, "there is none yet");
+    let object = w.take(lender);
+    w.give(object).unwrap();
+    assert_eq!(lend(small), None, "too large");
+    assert_eq!(lend(class), Some((object, lender)));
+    w.give(object).unwrap();
+    let loans = (0..1000).take_while(|_| lend(class).map(|(object, _)| w.give(object).unwrap()).is_some()).count();
+    assert_eq!(loans, 254, "then the class gets a slab");
+    assert_eq!(lend(size_class::class_of(128)), Some((object, lender)), "each has its own loans");
+    w.give(object).unwrap();
+    assert!(!w.large(20 << 20).is_null() && !w.large(20 << 20).is_null());
+    assert_eq!(lend(size_class::class_of(144)), None, "the heap is not small any more");
+}

@@ -7,7 +7,7 @@
 use super::apart::{malloc_apart, malloc_apart_class};
 use super::{MAX_SIZE, with_errno};
 use crate::start::set_up;
-use crate::statics::{FAILURES, HEAP, PROCESSOR_CACHES};
+use crate::statics::{FAILURES, HEAP, LENT, PROCESSOR_CACHES};
 use crate::thread::life::{cache_for, register_threads, server};
 use crate::thread::mode::Server;
 use crate::thread::{nested, tls};
@@ -29,7 +29,7 @@ pub(crate) const MAX_SLABBED: usize = 128 << 10;
 pub(super) fn malloc_quick(size: usize) -> *mut u8 {
     match debug::alloc(size, 1) {
         Some(buffer) => buffer,
-        None => malloc_class(size_class::class_of_tabled(size)),
+        None => malloc_class(size_class::class_of_tabled(size), 1),
     }
 }
 
@@ -48,12 +48,12 @@ pub(super) fn malloc_beyond_quick(size: usize) -> *mut u8 {
 #[cold]
 #[inline(never)]
 pub(super) fn malloc_sized(class: usize, size: usize, align: usize) -> *mut u8 {
-    debug::alloc(size, align).unwrap_or_else(|| malloc_class(class))
+    debug::alloc(size, align).unwrap_or_else(|| malloc_class(class, align))
 }
 
 #[cold]
 #[inline(never)]
-fn malloc_class(class: usize) -> *mut u8 {
+fn malloc_class(class: usize, align: usize) -> *mut u8 {
     let saved = errno();
     let cache = match server() {
         Server::PerCpu(rseq) => return malloc_per_cpu(rseq, class),
@@ -64,6 +64,9 @@ fn malloc_class(class: usize) -> *mut u8 {
         // SAFETY: it is this thread's cache. Setting it up may have filled the list.
         Some(cache) => unsafe {
             let mut object = ThreadCache::pop(cache, class);
+            if object.is_null() && align <= 16 && LENT.may_lend() {
+                object = borrowed(&mut *cache, class);
+            }
             if object.is_null() {
                 let inside = nested::enter();
                 object = HEAP.refill(cache, class);
@@ -79,6 +82,13 @@ fn malloc_class(class: usize) -> *mut u8 {
     }
     govern::poke();
     with_errno(object, saved)
+}
+
+/// An object of a larger class, where that saves a slab; else null.
+fn borrowed(cache: &mut ThreadCache, class: usize) -> *mut u8 {
+    let Some((object, lender)) = HEAP.borrow(cache, class) else { return null_mut() };
+    LENT.note(class, lender);
+    object
 }
 
 fn malloc_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {

@@ -73,3 +73,16 @@ fn zeroed_and_large_objects_have_whole_pages() {
         }
     }
 }
+
+#[test]
+fn a_size_is_right_if_a_larger_class_lent_the_object_and_wrong_by_more() {
+    let claim = |size| Claim { size: Some(size), align: 1, resized: false };
+    let object = front::malloc(23_000);
+    assert!(check(object, claim(19_000)).is_err());
+    LENT.note(size_class::class_of(19_000), size_class::class_of(23_000));
+    assert_eq!((check(object, claim(19_000)), check(object, claim(23_000))), (Ok(()), Ok(())));
+    assert!([1000, 11_000, 21_000, 30_000].iter().all(|size| check(object, claim(*size)).is_err()));
+    assert!(check(object, Claim { align: 32, ..claim(19_000) }).is_err(), "no aligned object is lent");
+    // SAFETY: the object is ours.
+    unsafe { free(object, claim(19_000)).unwrap() };
+}

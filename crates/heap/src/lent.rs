@@ -1,0 +1,50 @@
+//! Which classes have lent objects to smaller ones.
+//!
+//! **What.** In a small heap an object of a larger class can serve a request; the size that the
+//! program passes to free is then of a smaller class. [`Lent`] knows the pairs of classes of which
+//! that has happened. None lends where frees trust the size ([`crate::thread_cache::ThreadCache::push_trusted`]).
+//!
+//! **Threads.** A pair is noted before its object goes out. Who frees the object got it from there.
+
+use crate::size_class::{CLASSES, MOST_LENDERS};
+use core::sync::atomic::{AtomicBool, AtomicU16, Ordering::Relaxed};
+
+/// The pairs of classes of which the larger one has lent objects.
+pub struct Lent {
+    may_lend: AtomicBool,
+    /// By class, a bit for each larger one that has lent to it.
+    lenders: [AtomicU16; CLASSES + 1],
+}
+
+const _: () = assert!(MOST_LENDERS <= u16::BITS as usize);
+
+impl Lent {
+    /// None lends; all zeros.
+    pub const fn new() -> Self {
+        Self { may_lend: AtomicBool::new(false), lenders: [const { AtomicU16::new(0) }; CLASSES + 1] }
+    }
+
+    /// From now on classes may lend: each free looks at the object's page.
+    pub fn begin(&self) {
+        self.may_lend.store(true, Relaxed);
+    }
+
+    /// Whether classes may lend.
+    pub fn may_lend(&self) -> bool {
+        self.may_lend.load(Relaxed)
+    }
+
+    /// `lender` has served a request of `class`, which is smaller.
+    pub fn note(&self, class: usize, lender: usize) {
+        let bit = 1 << (lender - class - 1);
+        if self.lenders[class].load(Relaxed) & bit == 0 {
+            self.lenders[class].fetch_or(bit, Relaxed);
+        }
+    }
+
+    /// Whether it has.
+    pub fn has(&self, class: usize, lender: usize) -> bool {
+        let apart = lender.wrapping_sub(class + 1);
+        apart < MOST_LENDERS && self.lenders[class].load(Relaxed) & (1 << apart) != 0
+    }
+}
