@@ -7,13 +7,15 @@
 //! **Threads.** A pair is noted before its object goes out. Who frees the object got it from there.
 
 use crate::size_class::{CLASSES, MOST_LENDERS};
-use core::sync::atomic::{AtomicBool, AtomicU16, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::Relaxed};
 
 /// The pairs of classes of which the larger one has lent objects.
 pub struct Lent {
     may_lend: AtomicBool,
     /// By class, a bit for each larger one that has lent to it.
     lenders: [AtomicU16; CLASSES + 1],
+    /// By class, how often one has.
+    loans: [AtomicU8; CLASSES + 1],
 }
 
 const _: () = assert!(MOST_LENDERS <= u16::BITS as usize);
@@ -21,7 +23,11 @@ const _: () = assert!(MOST_LENDERS <= u16::BITS as usize);
 impl Lent {
     /// None lends; all zeros.
     pub const fn new() -> Self {
-        Self { may_lend: AtomicBool::new(false), lenders: [const { AtomicU16::new(0) }; CLASSES + 1] }
+        Self {
+            may_lend: AtomicBool::new(false),
+            lenders: [const { AtomicU16::new(0) }; CLASSES + 1],
+            loans: [const { AtomicU8::new(0) }; CLASSES + 1],
+        }
     }
 
     /// From now on classes may lend: each free looks at the object's page.
@@ -29,13 +35,16 @@ impl Lent {
         self.may_lend.store(true, Relaxed);
     }
 
-    /// Whether classes may lend.
-    pub fn may_lend(&self) -> bool {
-        self.may_lend.load(Relaxed)
+    /// Whether others may lend to a class: 255 times in the process, since each time the next
+    /// request takes the slow path, too, and a free by size.
+    pub fn may_lend_to(&self, class: usize) -> bool {
+        self.may_lend.load(Relaxed) && self.loans[class].load(Relaxed) < u8::MAX
     }
 
     /// `lender` has served a request of `class`, which is smaller.
     pub fn note(&self, class: usize, lender: usize) {
+        // Threads that do it at once may lend a few times more.
+        self.loans[class].store(self.loans[class].load(Relaxed).saturating_add(1), Relaxed);
         let bit = 1 << (lender - class - 1);
         if self.lenders[class].load(Relaxed) & bit == 0 {
             self.lenders[class].fetch_or(bit, Relaxed);
@@ -46,5 +55,21 @@ impl Lent {
     pub fn has(&self, class: usize, lender: usize) -> bool {
         let apart = lender.wrapping_sub(class + 1);
         apart < MOST_LENDERS && self.lenders[class].load(Relaxed) & (1 << apart) != 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_known_and_a_class_borrows_255_times() {
+        let lent = Lent::new();
+        assert!(!lent.may_lend_to(20));
+        lent.begin();
+        lent.note(20, 23);
+        assert!(lent.has(20, 23) && !lent.has(20, 22) && !lent.has(23, 20) && !lent.has(20, 20) && !lent.has(19, 22));
+        let more = (0..1000).take_while(|_| lent.may_lend_to(20)).inspect(|_| lent.note(20, 21)).count();
+        assert!(more == 254 && lent.has(20, 21) && lent.may_lend_to(21), "{more}");
     }
 }

@@ -61,8 +61,6 @@ struct Pace {
     fetch: u16,
     /// Overflows minus refills, in batches: how far the program swings beyond the list.
     swing: u8,
-    /// Objects that larger classes may still lend.
-    loans: u8,
 }
 
 /// First refill sizes, in bytes and objects.
@@ -138,11 +136,11 @@ impl List {
 }
 
 impl Pace {
-    const NONE: Self = Self { fetch: 0, swing: 0, loans: 0 };
+    const NONE: Self = Self { fetch: 0, swing: 0 };
 
     const fn of_class(class: usize) -> Self {
         let few = (FIRST_FETCH_BYTES / size_class::size_of_class(class)) as u32 + 1;
-        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0, loans: u8::MAX }
+        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0 }
     }
 }
 
