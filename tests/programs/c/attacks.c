@@ -85,6 +85,9 @@ static void link_of_16(void) { lead_to(16, target + 64); }
 static void link_to_unaligned(void) { lead_to(48, target + 67); }
 static void link_to_code(void) { lead_to(48, (void *)(uintptr_t)&link_of_8_bytes); }
 
+static void link_to_null(void) { lead_to(48, NULL); }
+static void link_to_nowhere(void) { lead_to(48, (void *)(uintptr_t)0x4141414141414141); }
+
 static void link_of_16_bytes(void) {
     uintptr_t *p = words(freed(48));
     p[0] = (uintptr_t)(target + 64);
@@ -360,6 +363,9 @@ static char *of_thread[64];
 
 static void *frees_and_waits(void *unused) {
     (void)unused;
+    /* A thread that allocates much gets a cache of its own. */
+    for (int i = 0; i < 200000; i++)
+        free(malloc(48));
     for (int i = 0; i < 64; i++)
         of_thread[i] = malloc(48);
     for (int i = 0; i < 64; i++)
@@ -484,6 +490,7 @@ static void object_cache(void) {
 #define PART(name) {#name, name}
 static const struct part PARTS[] = {
     PART(link_of_8_bytes), PART(link_of_1000), PART(link_of_16), PART(link_to_unaligned), PART(link_to_code),
+    PART(link_to_null), PART(link_to_nowhere),
     PART(link_of_16_bytes), PART(link_to_stack), PART(link_to_itself), PART(link_to_live), PART(link_to_smaller),
     PART(link_into_large), PART(link_by_calloc), PART(link_by_aligned_alloc), PART(link_by_realloc), PART(link_by_batch),
     PART(link_by_realloc_of_another), PART(overflow_48), PART(overflow_1000), PART(overflow_20000), PART(low_byte_48),
