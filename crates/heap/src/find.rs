@@ -12,6 +12,7 @@
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
 use crate::huge::Entry;
+use crate::mark::Seal;
 use crate::misuse::Misuse;
 use crate::owned::{CACHE_CLASS, Owned};
 use crate::page_map::LIST_BYTES;
@@ -79,7 +80,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             0 | LARGE => Found::Bad(self.not_a_start(address, page)),
             MORPHED => self.find_morphed(pointer, page),
             OWNED => self.find_owned(address, page),
-            class => match self.find_small(address, page, class as usize) {
+            class => match self.find_small(address, page, class.into(), self.seal(class.into())) {
                 Found::Bad(_) => self.find_again(pointer, page, class),
                 found => found,
             },
@@ -92,7 +93,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return Found::Bad(Misuse::OfCache { cache: heap });
         }
         if class != LARGE {
-            return match self.find_small(address, page, class as usize) {
+            return match self.find_small(address, page, class as usize, self.own_seal(class.into())) {
                 Found::Small { class } => {
                     Found::Owned(Owned { heap, class, first: page, bytes: size_class::size_of_class(class) })
                 }
@@ -106,7 +107,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Classifies a pointer into a slab of a class.
-    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
+    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize, seal: Seal) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
         let start = page.0 & !(g.align().0 - 1);
@@ -119,7 +120,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return Found::Bad(Misuse::Unallocated);
         }
         // SAFETY: the pointer is an object's start, and objects of a class are always readable.
-        if unsafe { self.seal(class).is_on(address as *mut u8) } {
+        if unsafe { seal.is_on(address as *mut u8) } {
             return Found::Bad(Misuse::Freed { size });
         }
         Found::Small { class }
@@ -204,7 +205,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn find_again(&self, pointer: *mut u8, page: PageId, class: u8) -> Found {
         let morphs = self.morphs.lock();
         if self.mark(page) == class {
-            return self.find_small(pointer as usize, page, class.into());
+            return self.find_small(pointer as usize, page, class.into(), self.seal(class.into()));
         }
         drop(morphs);
         self.find(pointer)

@@ -71,6 +71,11 @@ impl Key {
     pub fn seal(&self, class: usize) -> Seal {
         Seal { factor: self.factor, secret: self.secrets[class] }
     }
+
+    /// The seal of a class of heaps with names, whose slabs can go with all their marks.
+    pub fn own_seal(&self, class: usize) -> Seal {
+        Seal { factor: self.factor, secret: self.secrets[class] ^ self.secrets[0] & !1 }
+    }
 }
 
 impl Seal {
@@ -131,6 +136,12 @@ impl Marks for ClassMarks {
     fn is_set(&self, object: *mut u8) -> bool {
         // SAFETY: slabs ask for addresses on slabs, or that `is_here`; the region goes on behind.
         unsafe { self.seal.is_on(object) }
+    }
+
+    #[inline(always)]
+    fn wipe(&self, object: *mut u8) {
+        // SAFETY: as in `set`.
+        unsafe { wipe(object) };
     }
 
     #[inline(always)]

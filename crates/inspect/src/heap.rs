@@ -447,21 +447,22 @@ impl<'m> Heap<'m> {
     pub fn is_marked(&self, at: u64) -> bool {
         let Ok(word) = self.reader.word(at + 8) else { return false };
         match self.page_of(at).and_then(|page| self.span_of(page)) {
-            Some(Span::Slab { class, .. }) => word == self.mark(*class, at),
+            Some(Span::Slab { class, own, .. }) => word == self.mark(*class, *own != 0, at),
             // Of an old or the new class.
-            _ => (1..self.table.classes.len()).any(|class| word == self.mark(class as u8, at)),
+            _ => (1..self.table.classes.len()).any(|class| word == self.mark(class as u8, false, at)),
         }
     }
 
-    /// The mark of a free object of a class.
-    fn mark(&self, class: u8, at: u64) -> u64 {
-        let secret = self.secrets.chunks_exact(8).nth(class.into()).map_or(0, |word| word_in(word, 0));
+    /// The mark of a free object of a class, of malloc or a heap with a name.
+    fn mark(&self, class: u8, own: bool, at: u64) -> u64 {
+        let secret = |class: u8| self.secrets.chunks_exact(8).nth(class.into()).map_or(0, |word| word_in(word, 0));
+        let secret = secret(class) ^ if own { secret(0) & !1 } else { 0 };
         (at ^ secret).wrapping_mul(self.factor)
     }
 
     /// The mark of a free object of an object cache.
     pub(crate) fn mark_in_cache(&self, at: u64) -> u64 {
-        self.mark(self.owned_mark, at)
+        self.mark(self.owned_mark, false, at)
     }
 
     /// Whether the object at a carved place is out.

@@ -25,6 +25,8 @@ pub trait Marks {
     fn set(&self, object: *mut u8);
     /// Whether an object on a slab bears its mark.
     fn is_set(&self, object: *mut u8) -> bool;
+    /// Wipes the mark of an object that is on no list any more.
+    fn wipe(&self, _object: *mut u8) {}
     /// Whether an address lies in pages of slabs, so that what is there can be read.
     fn is_here(&self, _at: *mut u8) -> bool {
         true

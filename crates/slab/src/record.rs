@@ -2,14 +2,16 @@
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros: no slab begins here.
 //! ```text
-//! first free (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2)
-//! · last free (2) · front end's byte (1) · alone (1)
+//! first free (8) · next (4) · prev (4) · morph (4) · used (2) · carved (2) · last free (2)
+//! · front end's byte (1) · alone (1) · marked (2)
 //! ```
 //! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (18
 //! bits) and the new size / 16 (13 bits); with the highest bit set, a tag of the front end.
 //! `alone`: no old object of a slab of two sizes is out any more; of an ordinary slab, the smallest
 //! size, by its name, that found no room on it since an object was freed, or 0. `last free` is its
-//! distance from the slab's start / 16, without meaning when the list is empty.
+//! distance from the slab's start / 16, without meaning when the list is empty. `marked`: so many
+//! first places of an ordinary slab hold an object that is out or one with its mark, also where a
+//! complete slab is cut anew.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain, Marks};
@@ -95,6 +97,7 @@ pub struct SlabRecord {
     /// The front end's own, at which the slab layer never looks.
     pub front_byte: AtomicU8,
     alone: AtomicU8,
+    marked: AtomicU16,
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
@@ -155,11 +158,21 @@ impl SlabRecord {
     field!(used, set_used, used, u16);
     field!(carved, set_carved, carved, u16);
     field!(last, set_last, last, u16);
+    field!(marked, set_marked, marked, u16);
 
     /// Looks at each field, as a model does before its threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
-        let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last(), self.morph_entry());
+        let _ = (
+            self.free(),
+            self.next(),
+            self.prev(),
+            self.used(),
+            self.carved(),
+            self.last(),
+            self.morph_entry(),
+            self.marked(),
+        );
     }
 
     /// How many objects of the slab have ever been handed out: the first so many of its places.

@@ -6,6 +6,7 @@
 #include "check.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #define MOST 4096
 
@@ -15,7 +16,11 @@ static size_t live_size[MOST], lives;
 static _Alignas(64) char target[4096];
 static char *stack_target;
 
+static int in_child;
+
 static void say(const char *what) {
+    if (in_child)
+        _exit(*what == 'h' ? 0 : *what == 'o' ? 3 : 4);
     puts(what);
     fflush(stdout);
     _exit(0);
@@ -296,6 +301,48 @@ static void flushed_live(void) {
     say("harmless");
 }
 
+/* A link to any other object that is free, too: on the thread's list, on its slab, or on a slab that is complete. A child tries
+ * each, so that one of them leads to as many objects as the list should have. */
+static void link_to_freed(size_t size, int n, int left) {
+    char **p = malloc(n * sizeof *p);
+    for (int i = 0; i < n; i++)
+        p[i] = malloc(size);
+    /* The first ones go to slabs, which keep some objects; the last ones are on the list. */
+    for (int i = 0; i < n; i++)
+        if (i % 1000 >= left)
+            free(p[i]);
+    for (int i = 0; i < n; i++)
+        if (i % 1000 < left)
+            enter(p[i], size);
+    for (int other = 0; other < n; other += n / 500) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            CHECK(freopen("/dev/null", "w", stderr));
+            in_child = 1;
+            words(p[n - 1])[0] = (uintptr_t)p[other];
+            take(size), take(size);
+            /* What goes back completes slabs. */
+            while (lives > 2)
+                free(live[0]), live[0] = live[--lives], live_size[0] = live_size[lives];
+            craton_release();
+            take_many(size, 1000);
+            take_many(8000, 500);
+            say("harmless");
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        if (WIFEXITED(status) && WEXITSTATUS(status))
+            say(WEXITSTATUS(status) == 3 ? "overlapping" : "arbitrary");
+    }
+    say("harmless");
+}
+
+static void link_to_freed_48(void) { link_to_freed(48, 5000, 0); }
+static void link_to_freed_1000(void) { link_to_freed(1000, 2000, 0); }
+static void link_to_freed_among_live(void) { link_to_freed(48, 5000, 1); }
+static void link_to_freed_among_many(void) { link_to_freed(200, 5000, 20); }
+
 static void heap_link(size_t size, int word) {
     craton_heap *heap = craton_heap_create(NULL);
     char *p[20];
@@ -497,7 +544,8 @@ static const struct part PARTS[] = {
     PART(low_byte_1000), PART(low_byte_20000), PART(freed_again_48), PART(freed_again_1000), PART(freed_again_20000),
     PART(cleared), PART(filled), PART(never_out), PART(deep_0), PART(deep_100), PART(deep_200), PART(deep_250),
     PART(deep_290), PART(deep_299), PART(deep_mark_0), PART(deep_mark_250), PART(flushed_link), PART(flushed_mark),
-    PART(flushed_live), PART(heap_link_48), PART(heap_link_1000), PART(heap_mark), PART(heap_itself), PART(hinted_link),
+    PART(flushed_live), PART(link_to_freed_48), PART(link_to_freed_1000),
+    PART(link_to_freed_among_live), PART(link_to_freed_among_many), PART(heap_link_48), PART(heap_link_1000), PART(heap_mark), PART(heap_itself), PART(hinted_link),
     PART(forged_copy), PART(forged_by_xor), PART(forged_by_sum), PART(forged_by_factor), PART(forged_by_ratio),
     PART(link_in_other_thread), PART(passed_link), PART(passed_mark), PART(passed_to_itself), PART(free_fake),
     PART(free_interior), PART(free_foreign), PART(free_twice), PART(free_twice_in_thread), PART(large_memory_1m),

@@ -135,6 +135,7 @@ impl SlabCache {
         }
         let slab = morphs.slab(first, records);
         let (length, before) = (slab.bytes, self.level(record));
+        let base_of = |first: PageId| base.wrapping_add(first.offset().0);
         let Some(end) = slab.clear(bytes) else {
             if slab.count() > 0 || !slab.starts_at(bytes) || record.used() == 0 {
                 return Err(object);
@@ -143,22 +144,23 @@ impl SlabCache {
             record.set_carved(record.carved() - 1);
             self.slabs.stats.objects_out -= 1;
             slab.close(bytes);
-            let open = opener(record, base.wrapping_add(first.offset().0), &marks);
-            slab.cut_grid(bytes, bytes + slab.new, open);
-            each(self.leave(first, before, morphs, records, source));
+            marks.wipe(object);
+            slab.cut_grid(bytes, bytes + slab.new, opener(record, base_of(first), &marks));
+            each(self.leave(first, before, base_of(first), morphs, records, source, &marks)?);
             return Ok(());
         };
         morphs.old_bytes -= u64::from(end - bytes);
+        marks.wipe(object);
         let (mut from, mut to) = (bytes, end);
         loop {
             let (slab, record) = (morphs.slab(first, records), records.of(first));
-            let (start, before) = (base.wrapping_add(first.offset().0), self.level(record));
+            let (start, before) = (base_of(first), self.level(record));
             slab.cut_around(from, to, opener(record, start, &marks));
             if slab.count() == 0 {
                 // SAFETY: the slab's free objects are ours.
-                unsafe { regrid(&slab, record, start, opener(record, start, &marks)) }?;
+                unsafe { regrid(&slab, record, start, &marks) }?;
             }
-            each(self.leave(first, before, morphs, records, source));
+            each(self.leave(first, before, start, morphs, records, source, &marks)?);
             if to <= length {
                 return Ok(());
             }
@@ -168,15 +170,18 @@ impl SlabCache {
         }
     }
 
-    /// Lists a slab of two sizes anew, or ends its time as one.
+    /// Lists a slab of two sizes, which begins at `start`, anew, or ends its time as one.
+    #[allow(clippy::too_many_arguments)] // What all calls of a cache take, and the table.
     fn leave(
         &mut self,
         first: PageId,
         before: u16,
+        start: *mut u8,
         morphs: &mut Morphs,
         records: &impl Records,
         source: &mut impl SpanSource,
-    ) -> Left {
+        marks: &impl Marks,
+    ) -> Result<Left, *mut u8> {
         let record = records.of(first);
         let slab = morphs.slab(first, records);
         let (range, others, is_regular) = (slab.range(), slab.count(), slab.is_regular());
@@ -184,16 +189,24 @@ impl SlabCache {
         self.slabs.relist(SlabId::of(first), before, now, records);
         if others > 0 || !is_regular && record.used() > 0 {
             record.set_alone(others == 0);
-            return Left::Morphed;
+            return Ok(Left::Morphed);
+        }
+        if record.used() == 0 {
+            for object in slab.starts().map(|place| start.wrapping_add(place as usize)) {
+                if !marks.is_set(object) {
+                    return Err(object);
+                }
+                marks.wipe(object);
+            }
+            morphs.remove(range, records);
+            self.retire(first, now, records, source);
+            return Ok(Left::Gone);
         }
         morphs.remove(range, records);
-        if record.used() == 0 {
-            self.retire(first, now, records, source);
-            return Left::Gone;
-        }
+        record.set_marked(record.carved());
         debug_assert_eq!(record.carved(), self.geometry.capacity, "without old objects all places are possible");
         self.slabs.stats.settled += 1;
-        Left::Ordinary(range)
+        Ok(Left::Ordinary(range))
     }
 
     /// Drops a slab that moves to another cache.
@@ -260,6 +273,9 @@ pub unsafe fn donate(
     }
     for part in parts {
         if let Some(donor) = part.donor {
+            let (record, start) = (records.of(part.range.first), base.wrapping_add(part.range.first.offset().0));
+            // SAFETY: the slab and its free objects are the caches', and its list was walked before.
+            unsafe { wipe_free(donors.cache(donor), record, start, &marks) };
             donors.cache(donor).give_up(part.range.first, records);
         }
     }
@@ -296,7 +312,23 @@ fn opener(record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> impl FnMut
     }
 }
 
-/// Keeps only the free places on the grid, once no old object lives, and passes them to `open`.
+/// Wipes the marks of a donor's free objects: new ones may begin between them.
+/// # Safety
+/// The slab at `start` and its free objects are the caller's, and each of its links is right.
+unsafe fn wipe_free(donor: &SlabCache, record: &SlabRecord, start: *mut u8, marks: &impl Marks) {
+    if record.used() == 0 {
+        let object = donor.geometry.object as usize;
+        return (0..usize::from(record.marked())).for_each(|place| marks.wipe(start.wrapping_add(place * object)));
+    }
+    let mut at = record.free() as *mut u8;
+    for _ in 0..record.free_objects() {
+        marks.wipe(at);
+        // SAFETY: free objects of the slab are linked.
+        at = unsafe { chain::next(at) };
+    }
+}
+
+/// Keeps only the free places on the grid, once no old object lives.
 /// Error: a link that leads to no free place.
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
@@ -304,7 +336,7 @@ unsafe fn regrid(
     slab: &Mixed<'_, impl Records>,
     record: &SlabRecord,
     start: *mut u8,
-    open: impl FnMut(u32),
+    marks: &impl Marks,
 ) -> Result<(), *mut u8> {
     let mut at = if record.free() == 0 { chain::end() } else { record.free() as *mut u8 };
     for _ in 0..record.free_objects() {
@@ -313,12 +345,13 @@ unsafe fn regrid(
             return Err(at);
         }
         slab.close(bytes as u32);
+        marks.wipe(at);
         // SAFETY: free objects of the slab are linked.
         at = unsafe { chain::next(at) };
     }
     record.set_free(0);
     record.set_carved(record.used());
-    slab.cut_grid(0, slab.grid_bytes(), open);
+    slab.cut_grid(0, slab.grid_bytes(), opener(record, start, marks));
     Ok(())
 }
 

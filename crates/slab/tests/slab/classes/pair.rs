@@ -311,7 +311,9 @@ impl Caches {
             self.give(self.out.len() - 1, false);
         }
         for (class, cache) in self.caches.iter().enumerate() {
-            cache.borrow_mut().give_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));
+            let (mut cache, mut source) = (cache.borrow_mut(), Source(self, class, Vec::new()));
+            // SAFETY: as in `take`.
+            unsafe { cache.give_complete(u32::MAX, self.memory.base(), &self.records, &mut source, |_| ()) }.unwrap();
         }
         assert_eq!((self.pages(), self.morphs.borrow().slabs()), (Pages(0), 0));
     }
