@@ -12,13 +12,11 @@
 
 use crate::heap::{Heap, Layout};
 use crate::hooks::{Damage, Hooks};
-use crate::mark::ClassMarks;
 use crate::misuse::Misuse;
 use crate::morph::Recut;
 use crate::shard::Transfer;
 use crate::size_class::{self, CLASSES};
 use crate::spans::{Marked, NoSpans};
-use core::ptr::null_mut;
 use craton_base::atomic::Ordering;
 use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
 use craton_slab::{Chain, Freed, Marks, SlabCache, end};
@@ -44,8 +42,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
-                let mut slabs = self.lock_slabs(shard, class);
-                chain = self.take_from(&mut slabs, class, want, &mut NoSpans, self.marks(class));
+                chain = self.take_from(&mut self.lock_slabs(shard, class), class, want, &mut NoSpans);
                 if !chain.is_empty() {
                     break;
                 }
@@ -193,31 +190,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Allocates up to `want` objects of slabs that the caller owns or has locked.
-    fn take_from(
-        &self,
-        cache: &mut SlabCache,
-        class: usize,
-        want: u32,
-        source: &mut impl SpanSource,
-        marks: ClassMarks,
-    ) -> Chain {
-        let layout = self.layout();
+    pub fn take_from(&self, cache: &mut SlabCache, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+        let (layout, marks) = (self.layout(), self.marks(class));
         // SAFETY: base, records and source are this heap's; the caller owns the slabs.
         let taken = unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, marks) };
         taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }))
     }
 
-    /// An object of slabs of a heap with a name, which the caller has locked; null without memory.
-    pub fn take_own_object(&self, cache: &mut SlabCache, class: usize, source: &mut impl SpanSource) -> *mut u8 {
-        let marks = self.marks_by(self.own_seal(class));
-        let mut chain = self.take_from(cache, class, 1, source, marks);
-        if !chain.is_empty() && !marks.is_set(chain.head()) {
-            H::corrupt(Damage::NotFree { class, at: chain.head() });
-        }
-        chain.pop().inspect(|object| marks.wipe(*object)).unwrap_or(null_mut())
-    }
-
-    /// Returns objects to slabs of a heap with a name, which the caller owns; the error is a pointer to no object.
+    /// Returns objects to slabs that the caller owns; the error is a pointer to no object.
     ///
     /// # Safety
     /// The objects came from this cache, and the caller gives them up.
@@ -230,9 +210,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     ) -> Result<(), *mut u8> {
         let layout = self.layout();
         // SAFETY: as in `take_from`, and by the contract.
-        unsafe {
-            cache.free(chain, layout.base as *mut u8, &layout.records, source, self.marks_by(self.own_seal(class)))
-        }
+        unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source, self.marks(class)) }
     }
 
     /// Returns objects of a class whose slabs have morphed.

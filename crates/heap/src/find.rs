@@ -58,7 +58,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
         let class = self.mark(self.page_of(pointer as usize)?) as usize;
         // SAFETY: the table has a list for every mark; an object's (possible) start is readable.
-        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !self.seal(class).is_on(pointer) };
+        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !self.marks(class).is_free(pointer) };
         out.then_some(class)
     }
 
@@ -80,7 +80,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             0 | LARGE => Found::Bad(self.not_a_start(address, page)),
             MORPHED => self.find_morphed(pointer, page),
             OWNED => self.find_owned(address, page),
-            class => match self.find_small(address, page, class.into(), self.seal(class.into())) {
+            class => match self.find_small(address, page, class as usize) {
                 Found::Bad(_) => self.find_again(pointer, page, class),
                 found => found,
             },
@@ -93,7 +93,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return Found::Bad(Misuse::OfCache { cache: heap });
         }
         if class != LARGE {
-            return match self.find_small(address, page, class as usize, self.own_seal(class.into())) {
+            return match self.find_small(address, page, class as usize) {
                 Found::Small { class } => {
                     Found::Owned(Owned { heap, class, first: page, bytes: size_class::size_of_class(class) })
                 }
@@ -107,7 +107,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Classifies a pointer into a slab of a class.
-    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize, seal: Seal) -> Found {
+    pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
         let start = page.0 & !(g.align().0 - 1);
@@ -120,7 +120,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return Found::Bad(Misuse::Unallocated);
         }
         // SAFETY: the pointer is an object's start, and objects of a class are always readable.
-        if unsafe { seal.is_on(address as *mut u8) } {
+        if unsafe { self.marks(class).is_free(address as *mut u8) } {
             return Found::Bad(Misuse::Freed { size });
         }
         Found::Small { class }
@@ -190,7 +190,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let class = size_class::class_of_units(units);
         let mark = self.seal(class).of(pointer);
         // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
-        let is_free = unsafe { pointer.cast::<usize>().add(1).read() } == mark;
+        let is_free = unsafe { Seal::may_be_free(pointer, mark) };
         (!is_free).then_some((class, mark))
     }
 
@@ -205,7 +205,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn find_again(&self, pointer: *mut u8, page: PageId, class: u8) -> Found {
         let morphs = self.morphs.lock();
         if self.mark(page) == class {
-            return self.find_small(pointer as usize, page, class.into(), self.seal(class.into()));
+            return self.find_small(pointer as usize, page, class.into());
         }
         drop(morphs);
         self.find(pointer)
@@ -213,6 +213,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     fn is_marked(&self, object: *mut u8, class: u8) -> bool {
         // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
-        unsafe { self.seal(class.into()).is_on(object) }
+        unsafe { self.marks(class.into()).is_free(object) }
     }
 }

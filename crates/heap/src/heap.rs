@@ -238,21 +238,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.layout().key.seal(class)
     }
 
-    /// As [`Heap::seal`], in heaps with names.
-    pub fn own_seal(&self, class: usize) -> Seal {
-        self.layout().key.own_seal(class)
-    }
-
     /// The marks of a class, for its slabs.
     #[inline]
     pub(crate) fn marks(&self, class: usize) -> ClassMarks {
-        self.marks_by(self.seal(class))
-    }
-
-    #[inline]
-    pub(crate) fn marks_by(&self, seal: Seal) -> ClassMarks {
         let bytes = self.granted_pages.load(Ordering::Relaxed) << PAGE_SHIFT;
-        ClassMarks { seal, base: self.layout().base, bytes }
+        let Layout { base, ref key, .. } = *self.layout();
+        ClassMarks { seal: key.seal(class), on_slab: key.on_slab, base, bytes }
     }
 
     pub fn address(&self, page: PageId) -> *mut u8 {

@@ -97,6 +97,15 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
+    /// Whether an object of a class is free.
+    ///
+    /// # Safety
+    /// One begins there.
+    pub unsafe fn is_free(&self, class: usize, object: *mut u8) -> bool {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { self.marks(class).is_free(object) }
+    }
+
     /// Marks an object as free.
     ///
     /// # Safety

@@ -16,9 +16,8 @@
 //! **Invariants.** L1 after a request no more is in use than the hard limit, or than before. L2 a
 //! refused request leaves the heap as it was, except memory that went back.
 
-use crate::heap::{Heap, Layout};
-use crate::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
-use crate::mark::ClassMarks;
+use crate::heap::Heap;
+use crate::hooks::{Event, Hooks, SpanEvent, Usage};
 use crate::page_heap::PageHeap;
 use crate::size_class;
 use core::ops::{Deref, DerefMut};
@@ -461,32 +460,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Returns all complete slabs, except of classes that another thread has locked.
     #[cold]
     pub(crate) fn drop_complete(&self) {
-        let Layout { base, records, .. } = self.layout();
-        // SAFETY: base, records and source are this heap's, and the slabs are locked.
-        self.for_complete(|slabs, source, marks| unsafe {
-            slabs.give_complete(u32::MAX, *base as *mut u8, records, source, marks)
-        });
+        self.for_complete(|slabs, source| slabs.give_complete(u32::MAX, &self.layout().records, source));
     }
 
     /// Returns the complete slabs that no request needed since the last call.
     pub(crate) fn drop_idle(&self) {
-        let Layout { base, records, .. } = self.layout();
-        // SAFETY: as in `drop_complete`.
-        self.for_complete(|slabs, source, marks| unsafe { slabs.give_idle(*base as *mut u8, records, source, marks) });
+        self.for_complete(|slabs, source| slabs.give_idle(&self.layout().records, source));
     }
 
-    fn for_complete(
-        &self,
-        mut act: impl FnMut(&mut SlabCache, &mut Marked<'_, F, C, H>, ClassMarks) -> Result<(), *mut u8>,
-    ) {
+    fn for_complete(&self, mut act: impl FnMut(&mut SlabCache, &mut Marked<'_, F, C, H>)) {
         for (home, shard) in self.shards().iter().enumerate() {
             for class in shard.complete.classes() {
                 if let Some(slabs) = self.try_slabs(home, class) {
-                    let (slabs, source) =
-                        (&mut Counted::new(self, home, class, slabs), &mut Marked { heap: self, home, class });
-                    if let Err(at) = act(slabs, source, self.marks(class)) {
-                        H::corrupt(Damage::NotFree { class, at });
-                    }
+                    act(&mut Counted::new(self, home, class, slabs), &mut Marked { heap: self, home, class });
                 }
             }
         }

@@ -397,7 +397,7 @@ impl ThreadCache {
             }
             let mark = Seal { factor: (*this).factor, secret: (*list).secret }.of(object);
             let words = object.cast::<usize>();
-            if words.add(1).read() == mark {
+            if Seal::may_be_free(object, mark) {
                 return false;
             }
             (*list).room -= 1;
@@ -518,7 +518,7 @@ impl ThreadCache {
             }
             let secret = (*this.byte_add(offset).cast::<List>()).secret;
             let mark = Seal { factor: (*this).factor, secret }.of(object);
-            (object.cast::<usize>().add(1).read() != mark).then_some((offset / LIST_BYTES, mark))
+            (!Seal::may_be_free(object, mark)).then_some((offset / LIST_BYTES, mark))
         }
     }
 

@@ -126,23 +126,14 @@ impl SlabCache {
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
         // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
-        let taken = unsafe { record.take_free(start, self.geometry.pages.bytes().0, want - out.len(), out, marks) }?;
-        let mut used = record.used() + taken;
-        let carved = record.carved();
+        let (object, carved) = (self.geometry.object as usize, record.carved());
+        let cut = if record.morph_entry() == 0 { usize::from(carved) * object } else { self.geometry.pages.bytes().0 };
+        let mut used = record.used() + unsafe { record.take_free(start, cut, want - out.len(), out, marks) }?;
         // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
-            let object = self.geometry.object as usize;
-            // Those of a complete slab that is cut anew must still be free.
-            for place in carved..record.marked().min(carved + fresh) {
-                let place = start.wrapping_add(usize::from(place) * object);
-                if !marks.is_set(place) {
-                    return Err(place);
-                }
-            }
-            record.set_marked(record.marked().max(carved + fresh));
-            // SAFETY: these places of the slab lie behind all that are cut, and are not out.
+            // SAFETY: these places of the slab lie behind all that were cut, and were never out.
             unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, marks) };
             record.set_carved(carved + fresh);
             used += fresh;
@@ -219,7 +210,7 @@ impl SlabCache {
             let most = if alone { 1 } else { left };
             // Objects of one slab stay linked. One test detects the run's end and places never cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
-                if !marks.is_set(at) {
+                if !(if ours { marks.put(at) } else { marks.is_set(at) }) {
                     return Err(at);
                 }
                 last = at;
@@ -251,7 +242,6 @@ impl SlabCache {
             let now = used - run as u16;
             record.set_used(now);
             if now == 0 && !morphed && !self.slabs.kept.wants() {
-                self.wipe_marks(record, start, &marks)?;
                 self.retire(slab, used, records, source);
                 continue;
             }
@@ -269,53 +259,18 @@ impl SlabCache {
         Ok(Freed { rest: first, strays, moved: gone })
     }
 
-    /// Returns up to `most` complete slabs to `source`. Error: an object on one that is not free.
-    /// # Safety
-    /// As [`SlabCache::alloc`].
-    pub unsafe fn give_complete(
-        &mut self,
-        most: u32,
-        base: *mut u8,
-        records: &impl Records,
-        source: &mut impl SpanSource,
-        marks: impl Marks,
-    ) -> Result<(), *mut u8> {
+    /// Returns up to `most` complete slabs to `source`.
+    pub fn give_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };
-            let start = base.wrapping_add(slab.page().offset().0);
-            self.wipe_marks(records.of(slab.page()), start, &marks)?;
             self.retire(slab.page(), 0, records, source);
         }
-        Ok(())
     }
 
-    /// As [`SlabCache::give_complete`], for the complete slabs unused since the last call.
-    /// # Safety
-    /// As there.
-    pub unsafe fn give_idle(
-        &mut self,
-        base: *mut u8,
-        records: &impl Records,
-        source: &mut impl SpanSource,
-        marks: impl Marks,
-    ) -> Result<(), *mut u8> {
+    /// Returns the complete slabs unused since the last call to `source`.
+    pub fn give_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.kept.turn();
-        // SAFETY: by the contract.
-        unsafe { self.give_complete(self.slabs.kept.idle(), base, records, source, marks) }
-    }
-
-    /// Wipes the marks of an ordinary slab whose objects are all free, before others use its
-    /// memory: a mark that stayed would let an overwritten link lead there. Error: an object that
-    /// bears none, which is out or was written to.
-    pub(crate) fn wipe_marks(&self, record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> Result<(), *mut u8> {
-        for place in 0..usize::from(record.marked()) {
-            let object = start.wrapping_add(place * self.geometry.object as usize);
-            if !marks.is_set(object) {
-                return Err(object);
-            }
-            marks.wipe(object);
-        }
-        Ok(())
+        self.give_complete(self.slabs.kept.idle(), records, source);
     }
 
     #[inline]
@@ -343,7 +298,6 @@ impl SlabCache {
             self.slabs.stats.morphed += 1;
         } else {
             record.begin();
-            record.set_marked(0);
         }
         self.slabs.begin(SlabId::of(first), self.level(record), records);
         first

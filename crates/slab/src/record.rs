@@ -2,16 +2,14 @@
 //!
 //! **State.** 32 bytes in a table indexed by the slab's first page; zeros: no slab begins here.
 //! ```text
-//! first free (8) · next (4) · prev (4) · morph (4) · used (2) · carved (2) · last free (2)
-//! · front end's byte (1) · alone (1) · marked (2)
+//! first free (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2)
+//! · last free (2) · front end's byte (1) · alone (1)
 //! ```
 //! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (18
 //! bits) and the new size / 16 (13 bits); with the highest bit set, a tag of the front end.
 //! `alone`: no old object of a slab of two sizes is out any more; of an ordinary slab, the smallest
 //! size, by its name, that found no room on it since an object was freed, or 0. `last free` is its
-//! distance from the slab's start / 16, without meaning when the list is empty. `marked`: so many
-//! first places of an ordinary slab hold an object that is out or one with its mark, also where a
-//! complete slab is cut anew.
+//! distance from the slab's start / 16, without meaning when the list is empty.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain, Marks};
@@ -97,7 +95,6 @@ pub struct SlabRecord {
     /// The front end's own, at which the slab layer never looks.
     pub front_byte: AtomicU8,
     alone: AtomicU8,
-    marked: AtomicU16,
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
@@ -158,21 +155,11 @@ impl SlabRecord {
     field!(used, set_used, used, u16);
     field!(carved, set_carved, carved, u16);
     field!(last, set_last, last, u16);
-    field!(marked, set_marked, marked, u16);
 
     /// Looks at each field, as a model does before its threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
-        let _ = (
-            self.free(),
-            self.next(),
-            self.prev(),
-            self.used(),
-            self.carved(),
-            self.last(),
-            self.morph_entry(),
-            self.marked(),
-        );
+        let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last(), self.morph_entry());
     }
 
     /// How many objects of the slab have ever been handed out: the first so many of its places.
@@ -272,10 +259,11 @@ impl SlabRecord {
     }
 
     /// Moves up to `want` free objects to a chain; returns how many. The caller updates `used`.
-    /// Error: an object whose link leads out of the slab of `bytes`, or that is not free; nothing
-    /// has changed.
+    /// Error: an object that is not free on the slab, or leads to none; those before it are marked
+    /// as on their way.
     /// # Safety
-    /// The slab begins at `start`; its record and its free objects are the caller's.
+    /// The slab begins at `start`, where all its free objects lie in `bytes`; its record and its
+    /// free objects are the caller's.
     #[inline]
     pub(crate) unsafe fn take_free(
         &self,
@@ -285,42 +273,28 @@ impl SlabRecord {
         to: &mut Chain,
         marks: &impl Marks,
     ) -> Result<u16, *mut u8> {
-        let (first, all) = (self.free() as *mut u8, self.free_objects());
-        if first.is_null() || want == 0 {
+        let (first, n) = (self.free() as *mut u8, want.min(self.free_objects().into()));
+        if first.is_null() || n == 0 {
             return Ok(0);
         }
-        // A program may have overwritten links. All reads stay on the slab, and the one object that
-        // is written here is free by its mark; the others are checked when they go out.
+        // A program may have overwritten links: only free objects of the slab are followed, each once.
         let is_here = |at: *mut u8| (at as usize).wrapping_sub(start as usize) < bytes;
-        if u32::from(all) <= want {
-            // SAFETY: all free objects hang from the first, and the last one leads to the end.
-            unsafe { to.append(first, self.last_free(start), all.into()) };
-            self.set_free(0);
-            return Ok(all);
-        }
-        let mut last = first;
-        for _ in 1..want {
-            // SAFETY: there are more than `want` linked objects, and this one lies on the slab.
-            let next = unsafe { chain::next(last) };
-            if !is_here(next) {
-                return Err(last);
+        let (mut last, mut at) = (first, first);
+        for _ in 0..n {
+            if !is_here(at) || !marks.take(at) {
+                return Err(at);
             }
-            last = next;
-        }
-        if !marks.is_set(last) {
-            return Err(last);
+            last = at;
+            // SAFETY: it was a free object of the slab.
+            at = unsafe { chain::next(at) };
         }
         // SAFETY: as above; the part that goes out is cut off behind `last`.
         unsafe {
-            let rest = chain::next(last);
-            if !is_here(rest) {
-                return Err(last);
-            }
-            self.set_free(rest as usize);
+            self.set_free(if n == self.free_objects().into() { 0 } else { at as usize });
             chain::link(last, chain::end());
-            to.append(first, last, want);
+            to.append(first, last, n);
         }
-        Ok(want as u16)
+        Ok(n as u16)
     }
 
     /// Prepends objects linked from `first` to `last`. The caller updates `used`.

@@ -75,7 +75,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
             *cache = SlabCache::new(size_class::geometry(class));
         }
         let mut source = ClassPages { pages: &mut own.pages, over: self, class };
-        let object = self.heap.take_own_object(cache, class, &mut source);
+        let object = self.heap.pop_free(class, &mut self.heap.take_from(cache, class, 1, &mut source));
         if zero && !object.is_null() {
             // SAFETY: the object holds `size` bytes and is ours until we return it.
             unsafe { object.write_bytes(0, size) };
@@ -114,11 +114,11 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
             self.free_span(&mut own.pages, object.first);
             return Ok(());
         }
-        let seal = self.heap.own_seal(object.class);
+        let seal = self.heap.seal(object.class);
         let mut chain = Chain::EMPTY;
         // SAFETY: the page is still of the class, so readable; no free mark: the object is ours.
         unsafe {
-            if seal.is_on(pointer) {
+            if self.heap.is_free(object.class, pointer) {
                 return Err(Misuse::Freed { size: object.bytes });
             }
             seal.set(pointer);

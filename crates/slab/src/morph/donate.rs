@@ -135,7 +135,6 @@ impl SlabCache {
         }
         let slab = morphs.slab(first, records);
         let (length, before) = (slab.bytes, self.level(record));
-        let base_of = |first: PageId| base.wrapping_add(first.offset().0);
         let Some(end) = slab.clear(bytes) else {
             if slab.count() > 0 || !slab.starts_at(bytes) || record.used() == 0 {
                 return Err(object);
@@ -145,8 +144,9 @@ impl SlabCache {
             self.slabs.stats.objects_out -= 1;
             slab.close(bytes);
             marks.wipe(object);
-            slab.cut_grid(bytes, bytes + slab.new, opener(record, base_of(first), &marks));
-            each(self.leave(first, before, base_of(first), morphs, records, source, &marks)?);
+            let open = opener(record, base.wrapping_add(first.offset().0), &marks);
+            slab.cut_grid(bytes, bytes + slab.new, open);
+            each(self.leave(first, before, morphs, records, source));
             return Ok(());
         };
         morphs.old_bytes -= u64::from(end - bytes);
@@ -154,13 +154,13 @@ impl SlabCache {
         let (mut from, mut to) = (bytes, end);
         loop {
             let (slab, record) = (morphs.slab(first, records), records.of(first));
-            let (start, before) = (base_of(first), self.level(record));
+            let (start, before) = (base.wrapping_add(first.offset().0), self.level(record));
             slab.cut_around(from, to, opener(record, start, &marks));
             if slab.count() == 0 {
                 // SAFETY: the slab's free objects are ours.
                 unsafe { regrid(&slab, record, start, &marks) }?;
             }
-            each(self.leave(first, before, start, morphs, records, source, &marks)?);
+            each(self.leave(first, before, morphs, records, source));
             if to <= length {
                 return Ok(());
             }
@@ -170,18 +170,15 @@ impl SlabCache {
         }
     }
 
-    /// Lists a slab of two sizes, which begins at `start`, anew, or ends its time as one.
-    #[allow(clippy::too_many_arguments)] // What all calls of a cache take, and the table.
+    /// Lists a slab of two sizes anew, or ends its time as one.
     fn leave(
         &mut self,
         first: PageId,
         before: u16,
-        start: *mut u8,
         morphs: &mut Morphs,
         records: &impl Records,
         source: &mut impl SpanSource,
-        marks: &impl Marks,
-    ) -> Result<Left, *mut u8> {
+    ) -> Left {
         let record = records.of(first);
         let slab = morphs.slab(first, records);
         let (range, others, is_regular) = (slab.range(), slab.count(), slab.is_regular());
@@ -189,24 +186,16 @@ impl SlabCache {
         self.slabs.relist(SlabId::of(first), before, now, records);
         if others > 0 || !is_regular && record.used() > 0 {
             record.set_alone(others == 0);
-            return Ok(Left::Morphed);
-        }
-        if record.used() == 0 {
-            for object in slab.starts().map(|place| start.wrapping_add(place as usize)) {
-                if !marks.is_set(object) {
-                    return Err(object);
-                }
-                marks.wipe(object);
-            }
-            morphs.remove(range, records);
-            self.retire(first, now, records, source);
-            return Ok(Left::Gone);
+            return Left::Morphed;
         }
         morphs.remove(range, records);
-        record.set_marked(record.carved());
+        if record.used() == 0 {
+            self.retire(first, now, records, source);
+            return Left::Gone;
+        }
         debug_assert_eq!(record.carved(), self.geometry.capacity, "without old objects all places are possible");
         self.slabs.stats.settled += 1;
-        Ok(Left::Ordinary(range))
+        Left::Ordinary(range)
     }
 
     /// Drops a slab that moves to another cache.
@@ -273,9 +262,6 @@ pub unsafe fn donate(
     }
     for part in parts {
         if let Some(donor) = part.donor {
-            let (record, start) = (records.of(part.range.first), base.wrapping_add(part.range.first.offset().0));
-            // SAFETY: the slab and its free objects are the caches', and its list was walked before.
-            unsafe { wipe_free(donors.cache(donor), record, start, &marks) };
             donors.cache(donor).give_up(part.range.first, records);
         }
     }
@@ -294,7 +280,7 @@ pub unsafe fn donate(
             let object = start.wrapping_add(place as usize);
             // SAFETY: nothing alive lies there, and the slab is ours.
             unsafe { places.push(object) };
-            marks.set(object);
+            marks.set_on_slab(object);
         }
         record.begin_morph(start, places);
     }
@@ -307,24 +293,8 @@ fn opener(record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> impl FnMut
         let fresh = start.wrapping_add(bytes as usize);
         // SAFETY: nothing alive lies there: the caller gives up the last object that did.
         unsafe { record.put_free(start, fresh, fresh) };
-        marks.set(fresh);
+        marks.set_on_slab(fresh);
         record.set_carved(record.carved() + 1);
-    }
-}
-
-/// Wipes the marks of a donor's free objects: new ones may begin between them.
-/// # Safety
-/// The slab at `start` and its free objects are the caller's, and each of its links is right.
-unsafe fn wipe_free(donor: &SlabCache, record: &SlabRecord, start: *mut u8, marks: &impl Marks) {
-    if record.used() == 0 {
-        let object = donor.geometry.object as usize;
-        return (0..usize::from(record.marked())).for_each(|place| marks.wipe(start.wrapping_add(place * object)));
-    }
-    let mut at = record.free() as *mut u8;
-    for _ in 0..record.free_objects() {
-        marks.wipe(at);
-        // SAFETY: free objects of the slab are linked.
-        at = unsafe { chain::next(at) };
     }
 }
 

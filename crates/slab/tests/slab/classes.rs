@@ -125,8 +125,7 @@ impl World {
     /// Gives up to `most` complete slabs back; says how many went.
     pub fn give_complete(&mut self, most: u32) -> u32 {
         let before = (self.cache.complete(), self.cache.stats().slabs);
-        // SAFETY: as in `take`.
-        unsafe { self.cache.give_complete(most, self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
+        self.cache.give_complete(most, &self.records, &mut self.source);
         let went = before.0 - self.cache.complete();
         assert_eq!(before.1 - self.cache.stats().slabs, went);
         self.check();
@@ -135,8 +134,7 @@ impl World {
 
     /// Gives those complete slabs back that nobody needed since the last time.
     pub fn give_idle(&mut self) {
-        // SAFETY: as in `take`.
-        unsafe { self.cache.give_idle(self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
+        self.cache.give_idle(&self.records, &mut self.source);
         self.check();
     }
 

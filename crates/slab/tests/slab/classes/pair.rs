@@ -311,9 +311,7 @@ impl Caches {
             self.give(self.out.len() - 1, false);
         }
         for (class, cache) in self.caches.iter().enumerate() {
-            let (mut cache, mut source) = (cache.borrow_mut(), Source(self, class, Vec::new()));
-            // SAFETY: as in `take`.
-            unsafe { cache.give_complete(u32::MAX, self.memory.base(), &self.records, &mut source, |_| ()) }.unwrap();
+            cache.borrow_mut().give_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));
         }
         assert_eq!((self.pages(), self.morphs.borrow().slabs()), (Pages(0), 0));
     }
