@@ -106,6 +106,29 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.marks(class).is_free(object) }
     }
 
+    /// Marks an object whose free waits, so that the list of these can be checked.
+    ///
+    /// # Safety
+    /// The object is a live one of the class, and given up.
+    pub unsafe fn set_waiting(&self, class: usize, object: *mut u8) {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { object.cast::<usize>().add(1).write(!self.seal(class).of(object)) };
+    }
+
+    /// Checks and wipes that mark of a pointer that such a list leads to.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
+    pub fn end_waiting(&self, object: *mut u8) {
+        let class = self.recognise(object);
+        // SAFETY: the start of a possible object is readable.
+        let is_right =
+            class.is_some_and(|class| unsafe { object.cast::<usize>().add(1).read() == !self.seal(class).of(object) });
+        if !is_right {
+            H::corrupt(Damage::NotFree { class: class.unwrap_or(1), at: object });
+        }
+        // SAFETY: it is an object that was given up.
+        unsafe { mark::wipe(object) };
+    }
+
     /// Marks an object as free.
     ///
     /// # Safety

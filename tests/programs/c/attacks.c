@@ -301,47 +301,64 @@ static void flushed_live(void) {
     say("harmless");
 }
 
-/* A link to any other object that is free, too: on the thread's list, on its slab, or on a slab that is complete. A child tries
- * each, so that one of them leads to as many objects as the list should have. */
-static void link_to_freed(size_t size, int n, int left) {
-    char **p = malloc(n * sizeof *p);
+/* Ends with 3 if malloc hands out an object twice after the first word of a free one led to `to`, another free one. */
+static void follow(char *from, char *to, char **kept, int n, size_t size, int release) {
+    in_child = 1;
+    CHECK(freopen("/dev/null", "w", stderr));
+    words(from)[0] = (uintptr_t)to;
+    take(size);
+    if (malloc(size) != to)
+        _exit(0);
+    enter(to, size);
+    for (int i = 0; i < n; i++)
+        enter(kept[i], size);
+    if (release)
+        craton_release();
+    take_many(size, 1200);
+    take_many(8000, 200);
+    say("harmless");
+}
+
+static int child_says(pid_t child) {
+    int status;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+/* A link to any object that is free, too, on slabs that are complete or not: of all that there are and of lists of all lengths, some
+ * have as many objects behind them as the list should have. */
+static void link_to_freed(size_t size, int n, int every, int release) {
+    char **p = malloc(n * sizeof *p), *kept[16];
     for (int i = 0; i < n; i++)
         p[i] = malloc(size);
-    /* The first ones go to slabs, which keep some objects; the last ones are on the list. */
     for (int i = 0; i < n; i++)
-        if (i % 1000 >= left)
+        if (i % every || i < n / 2)
             free(p[i]);
-    for (int i = 0; i < n; i++)
-        if (i % 1000 < left)
+        else
             enter(p[i], size);
-    for (int other = 0; other < n; other += n / 500) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            CHECK(freopen("/dev/null", "w", stderr));
-            in_child = 1;
-            words(p[n - 1])[0] = (uintptr_t)p[other];
-            take(size), take(size);
-            /* What goes back completes slabs. */
-            while (lives > 2)
-                free(live[0]), live[0] = live[--lives], live_size[0] = live_size[lives];
-            craton_release();
-            take_many(size, 1000);
-            take_many(8000, 500);
-            say("harmless");
+    for (int n_kept = 0; n_kept < 6; n_kept++) {
+        for (int i = 0; i < n_kept; i++)
+            kept[i] = malloc(size);
+        char *other = malloc(size), *from = malloc(size);
+        free(other);
+        free(from);
+        for (int to = 0; to < n; to += n / 300) {
+            pid_t child = fork();
+            if (child == 0)
+                follow(from, p[to], kept, n_kept, size, release);
+            int said = child_says(child);
+            if (said)
+                say(said == 3 ? "overlapping" : "arbitrary");
         }
-        int status;
-        CHECK(waitpid(child, &status, 0) == child);
-        if (WIFEXITED(status) && WEXITSTATUS(status))
-            say(WEXITSTATUS(status) == 3 ? "overlapping" : "arbitrary");
+        for (int i = 0; i < n_kept; i++)
+            free(kept[i]);
     }
     say("harmless");
 }
 
-static void link_to_freed_48(void) { link_to_freed(48, 5000, 0); }
-static void link_to_freed_1000(void) { link_to_freed(1000, 2000, 0); }
-static void link_to_freed_among_live(void) { link_to_freed(48, 5000, 1); }
-static void link_to_freed_among_many(void) { link_to_freed(200, 5000, 20); }
+static void link_to_freed_48(void) { link_to_freed(48, 3000, 1 << 30, 0); }
+static void link_to_freed_48_released(void) { link_to_freed(48, 3000, 1 << 30, 1); }
+static void link_to_freed_among_live(void) { link_to_freed(200, 2100, 20, 0); }
 
 static void heap_link(size_t size, int word) {
     craton_heap *heap = craton_heap_create(NULL);
@@ -544,8 +561,8 @@ static const struct part PARTS[] = {
     PART(low_byte_1000), PART(low_byte_20000), PART(freed_again_48), PART(freed_again_1000), PART(freed_again_20000),
     PART(cleared), PART(filled), PART(never_out), PART(deep_0), PART(deep_100), PART(deep_200), PART(deep_250),
     PART(deep_290), PART(deep_299), PART(deep_mark_0), PART(deep_mark_250), PART(flushed_link), PART(flushed_mark),
-    PART(flushed_live), PART(link_to_freed_48), PART(link_to_freed_1000),
-    PART(link_to_freed_among_live), PART(link_to_freed_among_many), PART(heap_link_48), PART(heap_link_1000), PART(heap_mark), PART(heap_itself), PART(hinted_link),
+    PART(flushed_live), PART(link_to_freed_48), PART(link_to_freed_48_released),
+    PART(link_to_freed_among_live), PART(heap_link_48), PART(heap_link_1000), PART(heap_mark), PART(heap_itself), PART(hinted_link),
     PART(forged_copy), PART(forged_by_xor), PART(forged_by_sum), PART(forged_by_factor), PART(forged_by_ratio),
     PART(link_in_other_thread), PART(passed_link), PART(passed_mark), PART(passed_to_itself), PART(free_fake),
     PART(free_interior), PART(free_foreign), PART(free_twice), PART(free_twice_in_thread), PART(large_memory_1m),

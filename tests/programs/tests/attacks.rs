@@ -113,6 +113,14 @@ fn objects_are_checked_on_their_way_back_to_slabs() {
 }
 
 #[test]
+fn a_link_to_another_free_object_makes_no_two_owners() {
+    for part in ["link_to_freed_48", "link_to_freed_48_released", "link_to_freed_among_live"] {
+        let output = run(part, "");
+        assert_eq!((output.status, output.stdout.as_str()), (Some(0), "harmless\n"), "{part}:\n{output}");
+    }
+}
+
+#[test]
 fn objects_of_heaps_with_names_are_checked() {
     stops("heap_link_48", 48);
     stops("heap_link_1000", 1024);
