@@ -27,9 +27,11 @@
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 
-use crate::page_map::LIST_BYTES;
 use crate::size_class::MARKS;
 use craton_slab::Marks;
+
+/// Bytes of the smallest object: its link and its mark.
+const LEAST: usize = 16;
 
 /// The secrets of all classes' marks. All zeros: none.
 #[derive(Clone, Copy, Debug)]
@@ -223,7 +225,7 @@ impl Marks for ClassMarks {
 
     #[inline(always)]
     fn is_here(&self, at: *mut u8) -> bool {
-        (at as usize).wrapping_sub(self.base) < self.bytes.saturating_sub(LIST_BYTES)
+        (at as usize).wrapping_sub(self.base) < self.bytes.saturating_sub(LEAST)
     }
 }
 

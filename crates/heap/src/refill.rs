@@ -64,7 +64,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pop_free(class, &mut self.take(0, class, 1))
     }
 
-    /// The first object of a chain, which goes out; null if there is none.
+    /// The first object of a chain, which goes out; null from an empty one.
     pub fn pop_free(&self, class: usize, chain: &mut Chain) -> *mut u8 {
         // SAFETY: the object bears its mark, has at least 16 bytes, and is ours until we return it.
         self.pop_marked(class, chain).inspect(|object| unsafe { mark::wipe(*object) }).unwrap_or(null_mut())
@@ -87,7 +87,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Checks and wipes the free mark of an object that goes out; null stays null.
-    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory of the region is read, and an object with its mark written.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Reads the region alone, writes objects with their mark.
     pub fn wipe_mark(&self, class: usize, object: *mut u8) -> *mut u8 {
         if !object.is_null() {
             self.expect_free(class, object);

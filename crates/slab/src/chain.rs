@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// What an object would have here if it were free. Marks are odd, or 0 where there is no key.
+/// Not a mark: marks are odd, or 0 without a key.
 const NO_MARK: usize = 2;
 
 #[repr(C, align(16))]
@@ -104,7 +104,7 @@ impl Chain {
         Self { head, tail: core::ptr::null_mut(), len }
     }
 
-    /// The first object; [`end`] when there is none.
+    /// The first object; [`end`] of an empty chain.
     pub fn head(&self) -> *mut u8 {
         self.head
     }

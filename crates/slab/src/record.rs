@@ -249,6 +249,11 @@ impl SlabRecord {
         self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
+    /// The first object of the slab's list, or null.
+    pub fn first_free(&self) -> *mut u8 {
+        self.free() as *mut u8
+    }
+
     pub(crate) fn free_objects(&self) -> u16 {
         self.carved() - self.used()
     }

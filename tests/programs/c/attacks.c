@@ -1,6 +1,9 @@
-/* Attacks on the memory of free objects: each part does one wrong write, or a few, and then allocates as a program would.
- * Status 0 and "arbitrary": malloc returned an address that the attacker chose. "overlapping": it returned memory of an object
- * that is out. "harmless": neither. The library ends the process before that, where it sees the damage. */
+/* Attacks on the memory of free objects. Each part does one wrong write, or a few, and then
+ * allocates as a program would. It ends with status 0 and a word:
+ *   arbitrary    malloc returned an address that the attacker chose
+ *   overlapping  malloc returned memory of an object that is out
+ *   harmless     neither
+ * unless the library ends the process first. */
 #define _GNU_SOURCE
 #include "../../../crates/preload/include/craton.h"
 #include "check.h"
@@ -26,7 +29,7 @@ static void say(const char *what) {
     _exit(0);
 }
 
-/* Enters an object that is out, unless it is none. */
+/* Enters an object that malloc returned. */
 static char *enter(void *object, size_t size) {
     char *p = object;
     CHECK(p && lives < MOST);
@@ -244,7 +247,7 @@ static void never_out(void) {
     say("harmless");
 }
 
-/* So many are freed that most go to their slabs. */
+/* Most of 300 objects go to their slabs. */
 static void deep(size_t size, int which, int word) {
     char *p[300];
     for (int i = 0; i < 300; i++)
@@ -325,8 +328,9 @@ static int child_says(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
-/* A link to any object that is free, too, on slabs that are complete or not: of all that there are and of lists of all lengths, some
- * have as many objects behind them as the list should have. */
+/* A link to another free object, on the thread's list, on a slab in use, or on a complete slab.
+ * Tries many targets behind lists of several lengths: some have as many objects behind them as the
+ * list should have, so that no count shows it. */
 static void link_to_freed(size_t size, int n, int every, int release) {
     char **p = malloc(n * sizeof *p), *kept[16];
     for (int i = 0; i < n; i++)
@@ -400,7 +404,7 @@ static void hinted_link(void) {
     say("harmless");
 }
 
-/* What a read of a freed object tells: its words are two numbers, of which the second may be made of a key and the address. */
+/* A read of a freed object shows its mark, which may be made of a key and the address. */
 static void forged(int how) {
     uintptr_t *p = words(freed(48)), *fake = words(target + 64);
     uintptr_t mark = p[1], from = (uintptr_t)p, to = (uintptr_t)fake;
@@ -427,7 +431,7 @@ static char *of_thread[64];
 
 static void *frees_and_waits(void *unused) {
     (void)unused;
-    /* A thread that allocates much gets a cache of its own. */
+    /* A thread that allocates much gets a thread cache. */
     for (int i = 0; i < 200000; i++)
         free(malloc(48));
     for (int i = 0; i < 64; i++)
