@@ -288,7 +288,8 @@ impl ThreadCache {
         // SAFETY: by the contract. Field by field: a cache is too large for a small thread's stack.
         unsafe {
             (*at).lists = FRESH_LISTS;
-            for (list, secret) in (&mut (*at).lists).iter_mut().zip(&view.key.secrets) {
+            let lists = &mut (*at).lists;
+            for (list, secret) in lists.iter_mut().zip(&view.key.secrets) {
                 (list.head, list.secret) = (end(), *secret);
             }
             (*at).factor = view.key.factor;

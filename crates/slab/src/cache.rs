@@ -125,9 +125,9 @@ impl SlabCache {
         let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
-        // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
         let (object, carved) = (self.geometry.object as usize, record.carved());
         let cut = if record.morph_entry() == 0 { usize::from(carved) * object } else { self.geometry.pages.bytes().0 };
+        // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
         let mut used = record.used() + unsafe { record.take_free(start, cut, want - out.len(), out, marks) }?;
         // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
@@ -171,6 +171,7 @@ impl SlabCache {
     /// # Safety
     /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
     /// up the first `n` objects. A link to [`crate::end`] may end it earlier.
+    #[allow(clippy::too_many_arguments)] // What all calls of a cache take.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
