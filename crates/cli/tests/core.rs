@@ -150,7 +150,7 @@ fn threads_and_heaps_of_their_own_hold_objects_too() {
     let body = "static pthread_barrier_t all;\n\
         static void *thread(void *x) {\n\
             void *volatile mine = malloc(3000); void *volatile gone = malloc(2500); gone = 0;\n\
-            pthread_barrier_wait(&all); pause(); return mine;\n\
+            wipe(); pthread_barrier_wait(&all); pause(); return mine;\n\
         }\n\
         int main(void) {\n\
             void *(*create)(const void *) = dlsym(RTLD_DEFAULT, \"craton_heap_create\");\n\

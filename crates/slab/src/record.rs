@@ -12,7 +12,7 @@
 //! distance from the slab's start / 16, without meaning when the list is empty.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
-use crate::chain::{self, Chain};
+use crate::chain::{self, Chain, Marks};
 use crate::lists::Links;
 use core::mem::offset_of;
 use core::num::NonZeroU32;
@@ -222,7 +222,7 @@ impl SlabRecord {
         self.set_alone(false);
         self.set_carved(places.len() as u16);
         self.set_last(((places.last() as usize).wrapping_sub(start as usize) / UNIT) as u16);
-        self.set_free(places.into_raw().0 as usize);
+        self.set_free(if places.is_empty() { 0 } else { places.into_raw().0 as usize });
     }
 
     pub(crate) fn settle(&self) {
@@ -249,6 +249,11 @@ impl SlabRecord {
         self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
+    /// The first object of the slab's list, or null.
+    pub fn first_free(&self) -> *mut u8 {
+        self.free() as *mut u8
+    }
+
     pub(crate) fn free_objects(&self) -> u16 {
         self.carved() - self.used()
     }
@@ -259,32 +264,42 @@ impl SlabRecord {
     }
 
     /// Moves up to `want` free objects to a chain; returns how many. The caller updates `used`.
+    /// Error: an object that is not free on the slab, or leads to none; those before it are marked
+    /// as on their way.
     /// # Safety
-    /// The slab begins at `start`; its record and its free objects are the caller's.
+    /// The slab begins at `start`, where all its free objects lie in `bytes`; its record and its
+    /// free objects are the caller's.
     #[inline]
-    pub(crate) unsafe fn take_free(&self, start: *mut u8, want: u32, to: &mut Chain) -> u16 {
-        let (first, all) = (self.free() as *mut u8, self.free_objects());
-        if first.is_null() || want == 0 {
-            return 0;
+    pub(crate) unsafe fn take_free(
+        &self,
+        start: *mut u8,
+        bytes: usize,
+        want: u32,
+        to: &mut Chain,
+        marks: &impl Marks,
+    ) -> Result<u16, *mut u8> {
+        let (first, n) = (self.free() as *mut u8, want.min(self.free_objects().into()));
+        if first.is_null() || n == 0 {
+            return Ok(0);
         }
-        if u32::from(all) <= want {
-            // SAFETY: all free objects hang from the first, and the last one's link is null.
-            unsafe { to.append(first, self.last_free(start), all.into()) };
-            self.set_free(0);
-            return all;
-        }
-        let mut last = first;
-        for _ in 1..want {
-            // SAFETY: there are more than `want` linked objects.
-            last = unsafe { chain::next(last) };
+        // A program may have overwritten links: only free objects of the slab are followed, each once.
+        let is_here = |at: *mut u8| (at as usize).wrapping_sub(start as usize) < bytes;
+        let (mut last, mut at) = (first, first);
+        for _ in 0..n {
+            if !is_here(at) || !marks.take(at) {
+                return Err(at);
+            }
+            last = at;
+            // SAFETY: it was a free object of the slab.
+            at = unsafe { chain::next(at) };
         }
         // SAFETY: as above; the part that goes out is cut off behind `last`.
         unsafe {
-            self.set_free(chain::next(last) as usize);
-            chain::link(last, core::ptr::null_mut());
-            to.append(first, last, want);
+            self.set_free(if n == self.free_objects().into() { 0 } else { at as usize });
+            chain::link(last, chain::end());
+            to.append(first, last, n);
         }
-        want as u16
+        Ok(n as u16)
     }
 
     /// Prepends objects linked from `first` to `last`. The caller updates `used`.
@@ -297,7 +312,7 @@ impl SlabRecord {
             self.set_last(((last as usize - start as usize) / UNIT) as u16);
         }
         // SAFETY: the object is the caller's.
-        unsafe { chain::link(last, others) };
+        unsafe { chain::link(last, if others.is_null() { chain::end() } else { others }) };
         self.set_free(first as usize);
     }
 

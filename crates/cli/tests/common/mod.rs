@@ -97,11 +97,17 @@ pub fn cargo_program(package: &str, name: &str) -> PathBuf {
     target.join("debug").join(name)
 }
 
-/// What C programs of these tests begin with.
+/// What C programs of these tests begin with. `wipe` clears the stack and the vectors' registers, in
+/// which earlier calls left addresses.
 pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
     #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
     static void *global;\n\
-    __attribute__((noinline)) static void wipe(void) { volatile char room[32768]; memset((void *)room, 0, sizeof room); }\n\
+    #if defined(__x86_64__)\n\
+    #define WIPE(n) __asm__ volatile(\"pxor %%xmm\" #n \", %%xmm\" #n ::: \"xmm\" #n);\n\
+    #define WIPE_VECTORS WIPE(0) WIPE(1) WIPE(2) WIPE(3) WIPE(4) WIPE(5) WIPE(6) WIPE(7)\n\
+    #else\n#define WIPE_VECTORS\n#endif\n\
+    __attribute__((noinline)) static void wipe(void) {\n\
+        volatile char room[32768]; memset((void *)room, 0, sizeof room); WIPE_VECTORS }\n\
     static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }\n";
 
 /// A program that waits for the end of its input, with the names and addresses that it printed before.
