@@ -27,3 +27,9 @@ pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
     groups &= ALIGNED[order as usize];
     if groups == 0 { None } else { Some(groups.trailing_zeros()) }
 }
+
+/// Whether a row has 2^`order` aligned free frames.
+#[inline]
+pub(crate) const fn has_group(free: u64, order: u32) -> bool {
+    first_group(free, order).is_some()
+}
