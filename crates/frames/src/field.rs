@@ -16,20 +16,20 @@ pub(crate) const fn mask(at: u32, order: u32) -> u64 {
     (u64::MAX >> (64 - (1u32 << order))) << at
 }
 
-/// The first place in a row with 2^`order` aligned free frames.
-pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
+/// The places in a row where 2^`order` aligned free frames begin.
+#[inline(always)]
+pub(crate) const fn groups(free: u64, order: u32) -> u64 {
     let mut groups = free;
     let mut i = 0;
     while i < order {
         groups &= groups >> (1u32 << i);
         i += 1;
     }
-    groups &= ALIGNED[order as usize];
-    if groups == 0 { None } else { Some(groups.trailing_zeros()) }
+    groups & ALIGNED[order as usize]
 }
 
-/// Whether a row has 2^`order` aligned free frames.
-#[inline]
-pub(crate) const fn has_group(free: u64, order: u32) -> bool {
-    first_group(free, order).is_some()
+/// The first of them.
+pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
+    let groups = groups(free, order);
+    if groups == 0 { None } else { Some(groups.trailing_zeros()) }
 }

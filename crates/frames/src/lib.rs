@@ -54,7 +54,7 @@
 //! trees      16 bits for each tree                         4 KiB
 //! index      sets of trees, offline huge frames           11 KiB
 //! locals     a cache line for each processor and kind,
-//!            and eight for each processor's claims       704 B each processor
+//!            and 16 for each processor's claims        1,216 B each processor
 //! ```
 //! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`),
 //! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* the bits of a claimed half are all

@@ -233,8 +233,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let rows = &self.rows[child * ROWS..][..ROWS];
         loop {
             let entry = self.child(child);
-            let has_group = |row: &usize| field::has_group(!rows[*row].read() & G::FULL_ROW, order);
-            let row = Self::open_rows(entry).find(has_group)?;
+            let row = Self::first_row(rows, entry.quarters(), order)?;
             self.update(child, |entry| entry.take(1 << order)).ok()?;
             if let Some(mask) = self.set_bits(child, row, choose) {
                 return Some(child * G::HUGE + (row << G::ROW_ORDER) + mask.trailing_zeros() as usize);
@@ -243,6 +242,25 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             if self.child(child).is_pending() {
                 return None;
             }
+        }
+    }
+
+    /// The first of a huge frame's rows with an aligned group. Refusals read all of them.
+    #[inline]
+    fn first_row(rows: &[AtomicU64], quarters: u16, order: u32) -> Option<usize> {
+        #[inline(always)]
+        fn first<G: Geometry, const ORDER: u32>(rows: &[AtomicU64], quarters: u16) -> Option<usize> {
+            let has_group = |row: &AtomicU64| field::groups(!row.read() & G::FULL_ROW, ORDER) != 0;
+            rows.iter().enumerate().position(|(at, row)| has_group(row) && quarters >> (at / QUARTER_ROWS) & 1 == 0)
+        }
+        match order {
+            0 => first::<G, 0>(rows, quarters),
+            1 => first::<G, 1>(rows, quarters),
+            2 => first::<G, 2>(rows, quarters),
+            3 => first::<G, 3>(rows, quarters),
+            4 => first::<G, 4>(rows, quarters),
+            5 => first::<G, 5>(rows, quarters),
+            _ => first::<G, 6>(rows, quarters),
         }
     }
 
@@ -272,9 +290,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
         let count = QUARTERS >> (G::HUGE_ORDER - order);
         let frames = 1usize << order;
-        (0..QUARTERS).step_by(count).find_map(|first| {
-            let flags = ((1 << count) - 1) << first;
-            self.take_rows(child, flags, frames)
+        let rows = &self.rows[child * ROWS..][..ROWS];
+        let width = count * QUARTER_ROWS;
+        rows.chunks_exact(width).enumerate().find_map(|(at, rows)| {
+            // Most are refused by their first row.
+            let flags = ((1 << count) - 1) << (at * count);
+            if rows[0].read() == 0 { self.take_rows(child, flags, frames) } else { None }
         })
     }
 

@@ -54,23 +54,25 @@ impl Slot {
 #[derive(Clone, Copy)]
 pub(crate) struct Slots<'a> {
     lines: &'a [Local],
-    shift: u32,
+    /// log2 of a tree's halves.
+    tree: u32,
 }
 
 impl<'a> Slots<'a> {
-    pub(crate) fn new(lines: &'a [Local]) -> Self {
-        Self { lines, shift: 64 - lines.len().max(2).trailing_zeros() }
+    pub(crate) fn new(lines: &'a [Local], halves_of_tree: usize) -> Self {
+        Self { lines, tree: halves_of_tree.ilog2() }
     }
 
     pub(crate) fn is_on(&self) -> bool {
         !self.lines.is_empty()
     }
 
-    /// The slot of a half. The halves of a row have two.
+    /// The slot of a half: one of eight for its tree, so that CPUs that work on trees of their own
+    /// share no slots. The halves of a row have two.
     #[inline(always)]
     pub(crate) fn of(&self, half: usize) -> &'a Slot {
-        let row = (half as u64 >> 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
-        &self.lines[row as usize ^ (half & 1)].slot
+        let at = (half >> self.tree) << 3 ^ (half & 7);
+        &self.lines[at & (self.lines.len() - 1)].slot
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a Slot> + use<'a> {

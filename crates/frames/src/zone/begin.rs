@@ -48,7 +48,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let locals = cut("locals", metadata.locals, sizes.locals)?;
         locals.iter().for_each(Local::clear);
         let (locals, slots) = locals.split_at(config.processors * KINDS);
-        let slots = Slots::new(if config.claims { slots } else { &[] });
+        let slots = Slots::new(if config.claims { slots } else { &[] }, G::TREE >> G::CLAIM_ORDER);
         let lower = Lower::new(rows, children, frames, media, slots);
         let (index, offline) = index.split_at(Trees::words(trees.len()));
         let offline = Offline::new(offline).ok_or(Error::TooSmall { array: "index", needed: sizes.index, given: 0 })?;

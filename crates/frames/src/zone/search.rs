@@ -71,7 +71,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             *is_pending |= entry.is_pending();
             if entry.free() >= frames { take(child) } else { None }
         });
-        if found.is_none() || !self.trees.entry(tree).may_have_free() {
+        if !self.trees.entry(tree).may_have_free() || found.is_none() && order >= G::HUGE_ORDER {
             self.mend(tree);
         }
         found
