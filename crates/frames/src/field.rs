@@ -19,6 +19,14 @@ pub(crate) const fn mask(at: u32, order: u32) -> u64 {
 /// The places in a row where 2^`order` aligned free frames begin.
 #[inline(always)]
 pub(crate) const fn groups(free: u64, order: u32) -> u64 {
+    // Of large groups few are in a row.
+    if order == 6 {
+        return (free == u64::MAX) as u64;
+    }
+    if order == 5 {
+        let (low, high) = (free as u32 == u32::MAX, (free >> 32) as u32 == u32::MAX);
+        return low as u64 | (high as u64) << 32;
+    }
     let mut groups = free;
     let mut i = 0;
     while i < order {

@@ -355,7 +355,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
 
     /// The bits of frames in their row.
     #[inline(always)]
-    fn bits(frame: usize, order: u32) -> u64 {
+    pub(crate) fn bits(frame: usize, order: u32) -> u64 {
         field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order)
     }
 

@@ -73,6 +73,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             self.get_huge(local, order, processor)
         } else if order == 0 && self.config.claims {
             self.get_claimed(local, kind)
+        } else if let Some(frame) = self.take_here(local, order) {
+            return Ok(frame);
         } else {
             self.get_some(local, kind, |tree, last| self.take_in(tree, last, order))
                 .or_else(|| self.get_anywhere(order))
@@ -149,6 +151,15 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
         let in_use = order_of().filter(|at| (1 << order..G::HUGE).contains(&free(*at))).find_map(take);
         in_use.or_else(|| order_of().filter(|at| free(*at) == G::HUGE).find_map(take))
+    }
+
+    /// Takes frames from the last used huge frame.
+    #[inline]
+    fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
+        let root = local.root();
+        let child = root.tree()? * G::CHILDREN + root.child();
+        let has_some = root.child() < G::CHILDREN && self.lower.child(child).free() >= 1 << order;
+        if has_some { self.lower.take(child, order) } else { None }
     }
 
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {

@@ -10,7 +10,7 @@ use crate::config::Request;
 use crate::error::Error;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::local::{Last, Local, Root};
-use crate::lower::Refused;
+use crate::lower::{Lower, Refused};
 use crate::media::Media;
 use crate::tree::Trees;
 
@@ -22,6 +22,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if request.order > 0 {
             return if request.order >= G::HUGE_ORDER {
                 self.put_huge(local, frame, request.order)
+            } else if request.order <= G::ROW_ORDER {
+                self.put_row(frame, request.order)
             } else {
                 self.put_group(frame, request.order)
             };
@@ -138,6 +140,23 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
+    /// Frees frames within a row; whatever is rare is for `put_group`.
+    #[inline(never)]
+    fn put_row(&self, frame: usize, order: u32) -> Result<(), Error> {
+        let frames = 1 << order;
+        let is_place = frame & (frames - 1) == 0 && frame < self.frames() && self.frames() - frame >= frames;
+        if !is_place || !self.lower.child(frame / G::HUGE).is_plain() {
+            return self.put_group(frame, order);
+        }
+        match self.lower.put_bits(frame >> G::ROW_ORDER, Lower::<G, M>::bits(frame, order)) {
+            Ok(before) => {
+                self.note(frame / G::HUGE, before, frames);
+                Ok(())
+            }
+            Err(_) => self.put_group(frame, order),
+        }
+    }
+
     /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
@@ -145,15 +164,13 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if self.is_offline(frame, order) {
             return Err(Error::Offline { frame });
         }
-        let before = match self.put_piece(frame, order) {
-            Ok(before) => before,
-            Err(Refused::Pieces) if self.put_pieces(frame, order) => Child::ALLOCATED,
+        match self.put_piece(frame, order) {
+            Ok(before) if order < G::HUGE_ORDER => self.note(frame / G::HUGE, before, 1 << order),
+            Err(Refused::Pieces) if !self.put_pieces(frame, order) => return Err(Error::NotAllocated { frame, order }),
+            Ok(_) | Err(Refused::Pieces) => {
+                Self::children_under(frame, order).for_each(|child| self.note_slowly(child, true));
+            }
             Err(_) => return Err(Error::NotAllocated { frame, order }),
-        };
-        if order > G::ROW_ORDER {
-            Self::children_under(frame, order).for_each(|child| self.note_slowly(child, true));
-        } else {
-            self.note(frame / G::HUGE, before, 1 << order);
         }
         Ok(())
     }
