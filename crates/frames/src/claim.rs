@@ -1,7 +1,7 @@
 //! Frames of half a row that a CPU allocates at once, to hand them out one by one.
 //!
 //! **State.** A word: held 1 · the half's number plus 1 in 31 bits · a bit for each free frame, 32.
-//! Without a half it is none, and the lower bits count the claims before.
+//! Half 0 stands for no claim; the lower bits then count the claims before.
 
 use crate::field;
 use crate::geometry::Geometry;

@@ -12,7 +12,7 @@
 //!   two sizes.
 //! - A CPU claims the free frames of half a row at once and allocates from the claim's word: one
 //!   locked operation each, without splitting the tree's counter (§3.2.2). Frames freed together
-//!   become a claim likewise. CPUs without a tree of their own claim in those of others.
+//!   become a claim likewise. A CPU without a tree claims in other CPUs' trees.
 //! - Requests of every order, and partial frees, are crash-consistent, also with volatile caches
 //!   ([`Media`]).
 //! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one

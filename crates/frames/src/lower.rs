@@ -18,6 +18,7 @@ mod recover;
 mod split;
 
 use crate::child::Child;
+use crate::claim::Claim;
 use crate::config::Init;
 use crate::field;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
@@ -400,10 +401,15 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Frees a frame by its bit; returns the former entry.
     #[inline]
     pub(crate) fn put_bit(&self, frame: usize) -> Result<Child, Refused> {
-        if self.slots.is_on() {
-            return self.put_bits(frame >> G::ROW_ORDER, Self::bits(frame, 0));
-        }
         let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
+        if self.slots.is_on() {
+            let (bits, half) = (word.read(), Claim::bits_of::<G>(frame >> G::CLAIM_ORDER));
+            if bits & bit == 0 || bits & half == half || word.exchange(bits, bits & !bit).is_err() {
+                return self.put_bits(frame >> G::ROW_ORDER, bit);
+            }
+            self.cleared(word, frame);
+            return Ok(self.give(frame / G::HUGE, 1));
+        }
         if word.and(!bit) & bit == 0 {
             return Err(Refused::Free);
         }

@@ -1,7 +1,7 @@
 //! Where claims are.
 //!
 //! **What.** A claim of a half of a row can only lie in one [`Slot`], which the half's number names.
-//! So whoever frees a frame finds the half's claim by one read, and no half has two claims.
+//! So a free finds the half's claim by one read, and no half has two claims.
 //! **State.** A line for each slot: its claim, or none; and how many claims have ended there, which
 //! the word holds while it has none, so that the same word never means none twice.
 //! **Threads.** An open claim changes by compare-and-swap, by any CPU. A held one is changed by its
@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// All slots of a zone, a power of two and at least two; none if nobody claims.
+/// All slots of a zone, a power of two and at least two; none if the zone has no claims.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots<'a> {
     lines: &'a [Local],
@@ -67,8 +67,8 @@ impl<'a> Slots<'a> {
         !self.lines.is_empty()
     }
 
-    /// The slot of a half: one of eight for its tree, so that CPUs that work on trees of their own
-    /// share no slots. The halves of a row have two.
+    /// The slot of a half: one of eight for its tree, so that CPUs that work on different trees
+    /// rarely share slots. The halves of a row have two.
     #[inline(always)]
     pub(crate) fn of(&self, half: usize) -> &'a Slot {
         let at = (half >> self.tree) << 3 ^ (half & 7);

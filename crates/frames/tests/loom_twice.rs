@@ -1,7 +1,8 @@
 //! Two frees of the same frames at once: exactly one succeeds, and the invariants hold at the end.
 //!
-//! **What.** Every state in which allocated frames can be: of a claim that is open, with frames left or without; of a half that is
-//! claimed by nobody; of a half with a free frame; of a whole; and while a third request claims, allocates or returns claims.
+//! **What.** Every state in which allocated frames can be: of an open claim, with frames left or
+//! without; of an unclaimed half; of a half with a free frame; of a whole; and while a third request
+//! claims, allocates or returns claims.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -20,9 +21,9 @@ fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// What is allocated when both begin, and what of that both free, in this order.
+/// The blocks allocated when both begin, and those that both free, in this order.
 type Before = fn(&World) -> (Vec<Block>, Vec<Block>);
-/// What the first hand does besides, at the end of its frees.
+/// The first thread's request after its frees.
 type Besides = fn(&World) -> Vec<Block>;
 
 fn get(zone: &World, processor: usize, order: u32) -> Block {
@@ -54,7 +55,7 @@ fn run(claims: bool, before: Before, besides: Besides, processors: [usize; 2]) {
         zone.check().unwrap();
         let is_free_again = |block: &Block| got.iter().any(|of| of == block);
         for ((block, mine), theirs) in blocks.iter().zip(&mine).zip(&theirs) {
-            // What was allocated again in between, somebody may free.
+            // A block allocated again in between may be freed twice.
             assert!(mine ^ theirs || is_free_again(block), "{block:?}: {mine} and {theirs}");
         }
         let out: usize = all.iter().filter(|of| !blocks.contains(of)).chain(&got).map(|(_, order)| 1 << order).sum();
@@ -107,7 +108,7 @@ fn the_frames_of_an_exhausted_claim() {
 }
 
 #[test]
-fn the_frames_of_halves_that_nobody_claims() {
+fn the_frames_of_unclaimed_halves() {
     run_all(
         |zone| {
             let blocks: Vec<Block> = (0..6).map(|_| get(zone, 0, 0)).collect();

@@ -1,4 +1,5 @@
-//! Two threads free the same frames at the same moment: of each frame one succeeds. Every order of the steps is in `loom_twice.rs`.
+//! Two threads free the same frames at the same moment: of each frame one succeeds. Every order of
+//! the steps is in `loom_twice.rs`.
 
 use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Standard, Zone};

@@ -1,7 +1,7 @@
 //! The CPUs' claims.
 //!
 //! **What.** A CPU names at most two claims, one that it allocates from and one that it frees into.
-//! CPUs without a tree of their own claim in those of others.
+//! A CPU without a tree claims in other CPUs' trees.
 
 use super::Zone;
 use crate::geometry::Geometry;
@@ -100,7 +100,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         });
     }
 
-    /// What the slots hold, as a number, and whether that is any frame.
+    /// A number that changes with the slots' words, and whether some frame is claimed.
     pub(super) fn claims(&self) -> (u64, bool) {
         self.lower.slots.iter().map(Slot::read).fold((0, false), |(sum, any), claim| {
             let sum = (sum.rotate_left(7) ^ claim.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
