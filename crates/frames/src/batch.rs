@@ -2,7 +2,6 @@
 //!
 //! **Cost.** One locked operation allocates frames of half a row; two free neighbours in a row.
 
-use crate::claim::Claim;
 use crate::config::Request;
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -36,13 +35,15 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     /// Takes up to `frames.len()` of the CPU's claimed frames by one change of its word.
     fn take_claimed(&self, local: &Local, frames: &mut [usize]) -> usize {
-        let claim = Claim(local.gets.read());
+        let Some(half) = (local.gets.read() as usize).checked_sub(1) else { return 0 };
+        let slot = self.lower.slots.of(half);
+        let claim = slot.read();
         let (mut rest, mut n) = (claim, 0);
-        while n < frames.len() && rest.mask() != 0 {
+        while claim.is_of(half) && n < frames.len() && rest.mask() != 0 {
             (frames[n], rest) = rest.pop::<G>();
             n += 1;
         }
-        if n > 0 && local.gets.exchange(claim.0, rest.0).is_err() { 0 } else { n }
+        if n > 0 && slot.exchange(claim, rest) { n } else { 0 }
     }
 
     /// Frees single frames. Error: that of the first failure, and how many were freed before.
@@ -76,11 +77,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             n += 1;
         }
         match self.lower.put_bits(first >> G::ROW_ORDER, mask) {
-            Some(before) => {
+            Ok(before) => {
                 self.note(first / G::HUGE, before, n);
                 n
             }
-            None => 0,
+            Err(_) => 0,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The invariants, checked while nothing is under way.
 
+use crate::claim::Claim;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::media::Media;
 use crate::word::Word;
@@ -34,14 +35,14 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         for tree in 0..self.trees.len() {
             self.trees.check(tree, &self.lower).map_err(|invariant| Broken { invariant, at: tree })?;
         }
-        // F6.
-        let claims = || self.claims().filter(|claim| claim.mask() != 0);
-        for (n, claim) in claims().enumerate() {
-            let first = claim.half() << G::CLAIM_ORDER;
-            let of = (0..1usize << G::CLAIM_ORDER).filter(|at| claim.mask() >> at & 1 == 1);
-            fail("F6", first, of.clone().any(|at| !self.lower.has_bit(first + at)))?;
-            let twice = claims().skip(n + 1).any(|other| other.half() == claim.half());
-            fail("F6", first, twice || !self.lower.child(first / G::HUGE).is_claimed())?;
+        for slot in self.lower.slots.iter() {
+            let claim = slot.read();
+            if !claim.is_none() {
+                let (half, of) = (claim.half(), Claim::bits_of::<G>(claim.half()));
+                let is_full = self.lower.rows[half << G::CLAIM_ORDER >> G::ROW_ORDER].read() & of == of;
+                let is_there = core::ptr::eq(self.lower.slots.of(half), slot);
+                fail("F6", half << G::CLAIM_ORDER, !is_full || !is_there || claim.is_held())?;
+            }
         }
         let roots = || self.locals.iter().filter_map(|local| local.root().tree());
         let reserved = (0..self.trees.len()).filter(|tree| self.trees.entry(*tree).is_reserved()).count();

@@ -3,7 +3,8 @@
 //! **From.** LLFree §3.2.1: a free counter and the flag of an allocated huge frame. Here four flags
 //! stand for its quarters, all of them for the whole: one change of one word also allocates orders
 //! 7 and 8, and no crash halves them (the paper gives up there, §4.2.1).
-//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 · `claimed` 1 = 16. Two entries are one
+//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 = 15 of 16; the last marked
+//! claims in zones of earlier versions, and is ignored. Two entries are one
 //! atomic word of 32 bits: order 10 is one change, and no word is accessed by two sizes.
 
 use crate::geometry::Geometry;
@@ -11,7 +12,8 @@ use crate::geometry::Geometry;
 const FREE: u16 = 0x3ff;
 const QUARTERS_AT: u32 = 10;
 const PENDING: u16 = 1 << 14;
-const CLAIMED: u16 = 1 << 15;
+/// A mark of earlier versions.
+const IGNORED: u16 = 1 << 15;
 
 /// What is known of a huge frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,14 +46,9 @@ impl Child {
         self.0 & PENDING != 0
     }
 
-    /// Whether a CPU may hold frames of it that count as allocated.
-    pub(crate) const fn is_claimed(self) -> bool {
-        self.0 & CLAIMED != 0
-    }
-
-    /// Whether a free needs only the bits: no quarter is allocated as a whole, no frame claimed.
+    /// Whether a free needs only the bits: no quarter is allocated as a whole.
     pub(crate) const fn is_plain(self) -> bool {
-        self.0 & !FREE == 0
+        self.0 & !(FREE | IGNORED) == 0
     }
 
     pub(crate) fn is_empty<G: Geometry>(self) -> bool {
@@ -66,12 +63,9 @@ impl Child {
         Self(self.0 + frames as u16)
     }
 
-    pub(crate) const fn claimed(self) -> Self {
-        Self(self.0 | CLAIMED)
-    }
-
-    pub(crate) const fn unclaimed(self) -> Self {
-        Self(self.0 & !CLAIMED)
+    /// Without the mark of earlier versions.
+    pub(crate) const fn known(self) -> Self {
+        Self(self.0 & !IGNORED)
     }
 
     /// Acquires the right to turn rows into quarters or back, unless taken.

@@ -1,58 +1,90 @@
-//! A CPU's claimed frames that are not handed out.
+//! Frames of half a row that a CPU allocates at once, to hand them out one by one.
+//!
+//! **State.** A word: held 1 · the half's number plus 1 in 31 bits · a bit for each free frame, 32.
+//! Half 0 stands for no claim; the lower bits then count the claims before.
 
 use crate::field;
 use crate::geometry::Geometry;
 
-/// At most 32 frames of one half of a row, allocated for a CPU and not handed out: the half's
-/// number plus 1 in the upper 32 bits, a bit for each frame below. 0 is no claim.
+const HELD: u64 = 1 << 63;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(pub(crate) u64);
 
 impl Claim {
+    /// log2 of the most halves of a zone.
+    pub(crate) const HALVES: u32 = 31;
+
     pub(crate) const fn new(half: usize, mask: u32) -> Self {
         Self((half as u64 + 1) << 32 | mask as u64)
     }
 
+    pub(crate) const fn none(ended: u64) -> Self {
+        Self(ended as u32 as u64)
+    }
+
+    /// The same, in its holder's hands.
+    pub(crate) const fn held(self) -> Self {
+        Self(self.0 | HELD)
+    }
+
+    pub(crate) const fn is_held(self) -> bool {
+        self.0 & HELD != 0
+    }
+
+    pub(crate) const fn is_none(self) -> bool {
+        self.0 >> 32 == 0
+    }
+
+    /// Whether it is open, and has no frames.
+    pub(crate) const fn is_empty(self) -> bool {
+        !self.is_none() && !self.is_held() && self.mask() == 0
+    }
+
+    /// The half, of a claim that is not none.
     pub(crate) const fn half(self) -> usize {
-        (self.0 >> 32) as usize - 1
+        ((self.0 & !HELD) >> 32) as usize - 1
     }
 
     pub(crate) const fn mask(self) -> u32 {
         self.0 as u32
     }
 
-    /// Whether it is a claim of this half, also an empty one.
-    #[inline]
+    /// Free frames of it.
+    pub(crate) const fn frames(self) -> usize {
+        if self.is_none() { 0 } else { self.mask().count_ones() as usize }
+    }
+
+    /// Whether it is an open claim of this half, also an empty one.
+    #[inline(always)]
     pub(crate) const fn is_of(self, half: usize) -> bool {
         (self.0 >> 32) as usize == half + 1
     }
 
-    #[inline]
-    pub(crate) const fn among(self, half: usize) -> u32 {
-        if self.is_of(half) { self.mask() } else { 0 }
-    }
-
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn with(self, bit: u32) -> Self {
         Self(self.0 | bit as u64)
     }
 
     /// A frame's half and its bit there.
+    #[inline(always)]
     pub(crate) const fn of<G: Geometry>(frame: usize) -> (usize, u32) {
         (frame >> G::CLAIM_ORDER, 1 << (frame & ((1 << G::CLAIM_ORDER) - 1)))
     }
 
-    /// Whether the claim holds any of 2^`order` frames.
-    pub(crate) const fn has_any<G: Geometry>(self, frame: usize, order: u32) -> bool {
-        let first = self.half() << G::CLAIM_ORDER;
-        if order >= G::CLAIM_ORDER {
-            return self.mask() != 0 && first >> order == frame >> order;
-        }
-        let at = (frame & ((1 << G::CLAIM_ORDER) - 1)) as u32;
-        self.is_of(frame >> G::CLAIM_ORDER) && self.mask() as u64 & field::mask(at, order) != 0
+    /// The bits of a row that a half covers.
+    #[inline(always)]
+    pub(crate) const fn bits_of<G: Geometry>(half: usize) -> u64 {
+        field::mask(Self::at::<G>(half), G::CLAIM_ORDER)
     }
 
-    #[inline]
+    /// Where in its row a half begins.
+    #[inline(always)]
+    pub(crate) const fn at<G: Geometry>(half: usize) -> u32 {
+        ((half << G::CLAIM_ORDER) & ((1 << G::ROW_ORDER) - 1)) as u32
+    }
+
+    #[inline(always)]
     pub(crate) const fn pop<G: Geometry>(self) -> (usize, Self) {
         let frame = (self.half() << G::CLAIM_ORDER) + self.mask().trailing_zeros() as usize;
         (frame, Self(self.0 & (self.0 - 1)))

@@ -98,7 +98,7 @@ impl fmt::Display for Error {
             Self::OtherFrames { found, expected } => {
                 write!(f, "the zone has {found} frames, and {expected} were asked for")
             }
-            Self::Frames { frames } => write!(f, "a zone of {frames} frames: it has at least 1, and less than 2^37"),
+            Self::Frames { frames } => write!(f, "a zone of {frames} frames: it has at least 1, and less than 2^36"),
         }
     }
 }

@@ -16,14 +16,28 @@ pub(crate) const fn mask(at: u32, order: u32) -> u64 {
     (u64::MAX >> (64 - (1u32 << order))) << at
 }
 
-/// The first place in a row with 2^`order` aligned free frames.
-pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
+/// The places in a row where 2^`order` aligned free frames begin.
+#[inline(always)]
+pub(crate) const fn groups(free: u64, order: u32) -> u64 {
+    // Of large groups few are in a row.
+    if order == 6 {
+        return (free == u64::MAX) as u64;
+    }
+    if order == 5 {
+        let (low, high) = (free as u32 == u32::MAX, (free >> 32) as u32 == u32::MAX);
+        return low as u64 | (high as u64) << 32;
+    }
     let mut groups = free;
     let mut i = 0;
     while i < order {
         groups &= groups >> (1u32 << i);
         i += 1;
     }
-    groups &= ALIGNED[order as usize];
+    groups & ALIGNED[order as usize]
+}
+
+/// The first of them.
+pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
+    let groups = groups(free, order);
     if groups == 0 { None } else { Some(groups.trailing_zeros()) }
 }

@@ -23,6 +23,8 @@ pub trait Geometry: Copy + Send + Sync + 'static {
     const MAX_ORDER: u32 = Self::HUGE_ORDER + 1;
     /// log2 of the frames that a CPU claims at once.
     const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
+    /// Slots of claims for each processor, rounded up to a power of two in all.
+    const SLOTS: usize = 16;
     /// All frames of a row.
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
     /// What a child's counter holds for frames that are free, all of them.
@@ -54,4 +56,5 @@ pub struct Tiny;
 impl Geometry for Tiny {
     const ROW_ORDER: u32 = 1;
     const CHILDREN: usize = 2;
+    const SLOTS: usize = 1;
 }

@@ -61,6 +61,18 @@ impl<'a> Set<'a> {
         }
     }
 
+    /// All trees, read word by word, so that none is missed that stays in the set.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<'a> {
+        self.lower.iter().enumerate().flat_map(|(at, word)| {
+            let mut trees = word.read();
+            core::iter::from_fn(move || {
+                let tree = (trees != 0).then(|| at * 64 + trees.trailing_zeros() as usize)?;
+                trees &= trees - 1;
+                Some(tree)
+            })
+        })
+    }
+
     /// The first tree from `from` on, wrapping around.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         self.next_from(from).or_else(|| self.next_from(0).filter(|tree| *tree < from))

@@ -10,9 +10,9 @@
 //!   allocates or frees them (§4.2.1 takes row after row, without crash consistency).
 //! - Two entries share a word of 32 bits, which order 10 changes at once; no word is accessed by
 //!   two sizes.
-//! - A CPU claims the free frames of half a row at once and allocates from its own word: one locked
-//!   operation each, without splitting the tree's counter (§3.2.2). Frames freed together become a
-//!   claim likewise.
+//! - A CPU claims the free frames of half a row at once and allocates from the claim's word: one
+//!   locked operation each, without splitting the tree's counter (§3.2.2). Frames freed together
+//!   become a claim likewise. A CPU without a tree claims in other CPUs' trees.
 //! - Requests of every order, and partial frees, are crash-consistent, also with volatile caches
 //!   ([`Media`]).
 //! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one
@@ -53,20 +53,21 @@
 //! children   16 bits for each huge frame                 128 KiB
 //! trees      16 bits for each tree                         4 KiB
 //! index      sets of trees, offline huge frames           11 KiB
-//! locals     a cache line for each processor and kind    192 B each processor
+//! locals     a cache line for each processor and kind,
+//!            and 16 for each processor's claims        1,216 B each processor
 //! ```
 //! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`),
-//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* a claimed frame not yet handed out
-//! is allocated by its bit, and no half with such frames is claimed twice; *F7* a tree is reserved
+//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* the bits of a claimed half are all
+//! set: its word tells which of its frames are free (`lower/claims.rs`); *F7* a tree is reserved
 //! iff one CPU's root names it. [`Zone::check`] walks them.
 //!
 //! **Threads.** Any thread may call any method at any time; a CPU number is a hint that may be
 //! stale. All accesses are sequentially consistent (`word.rs`). A request waits only while another
-//! one splits the same quarter of a huge frame: three writes.
+//! one splits the same quarter of a huge frame, or moves frames of the same half to or from its
+//! claim: three writes.
 //!
-//! **Failure.** Every request can be refused ([`Error`]), without a change. Two simultaneous frees
-//! of one frame by two CPUs may both succeed: claims detect a double free once the first one is
-//! over. **Not here.** The frames' contents, addresses, and locks.
+//! **Failure.** Every request can be refused ([`Error`]), without a change. Of two simultaneous
+//! frees of one block, one succeeds. **Not here.** The frames' contents, addresses, and locks.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -88,6 +89,7 @@ mod offline;
 mod page;
 mod persistent;
 mod seat;
+mod slot;
 mod tree;
 mod word;
 mod zone;

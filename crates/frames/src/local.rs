@@ -2,33 +2,43 @@
 //!
 //! **From.** LLFree §3.2.2, CPU-local tree roots with a counter of the tree's free frames. Here a
 //! CPU claims the free frames of half a row at once, and the claim's bits are the counter:
-//! allocating one is one locked operation on the CPU's own line, and no tree counter is split.
-//! **State.** One cache line for each CPU and kind: two claims, the first for gets, the second
-//! filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t);
-//! the same for the last huge frames; the last free: half of a row 40 · consecutive frees to its
-//! tree 8; moves of claims: begun 32 · under way 32; freed huge frames.
-//! **Threads.** CPU numbers may be stale or shared: every word changes by compare-and-swap.
+//! allocating one is one locked operation, and no tree counter is split.
+//! **State.** One cache line for each CPU and kind: the halves of two claims, plus 1, the first for
+//! gets, the second filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1
+//! (the paper's t); the same for the last huge frames; the last free: half of a row 40 · consecutive
+//! frees to its tree 8; freed huge frames. Behind these lines, one for each [`Slot`] of claims.
+//! **Threads.** CPU numbers may be stale or shared: every word changes by one locked operation.
 
-use crate::claim::Claim;
+use crate::slot::Slot;
 use crate::word::Word;
 use craton_base::atomic::{AtomicU64, Ordering};
 
-/// One CPU's words for frames of one kind. All zeros at first.
+/// A cache line: one CPU's words for frames of one kind, or a slot. All zeros at first.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Local {
+    pub(crate) slot: Slot,
     pub(crate) gets: AtomicU64,
     pub(crate) puts: AtomicU64,
     root: AtomicU64,
     huge: AtomicU64,
     last: AtomicU64,
-    moves: AtomicU64,
     looks: AtomicU64,
 }
 
 const HALF: u64 = (1 << 40) - 1;
 const PRESENT: u64 = 1 << 48;
 const TAKING: u64 = 1 << 49;
+
+/// Where a CPU's last free was, as seen from this one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Last {
+    /// In the same half of a row.
+    Here,
+    /// In the half before.
+    Before,
+    Elsewhere,
+}
 
 /// The CPU's preferred tree, and its last used huge frame there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +65,8 @@ impl Root {
 
 impl Local {
     pub(crate) fn clear(&self) {
-        [&self.gets, &self.puts, &self.root, &self.huge, &self.last, &self.moves, &self.looks]
+        self.slot.clear();
+        [&self.gets, &self.puts, &self.root, &self.huge, &self.last, &self.looks]
             .into_iter()
             .for_each(|word| word.write(0));
     }
@@ -64,9 +75,9 @@ impl Local {
         Root(self.root.read())
     }
 
-    /// Records the used huge frame of the tree, unless the root has changed.
+    /// Records the used huge frame of the tree, unless the root has changed or is about to.
     pub(crate) fn move_on(&self, before: Root, child: usize) {
-        if before.child() != child && before.tree().is_some() {
+        if before.child() != child && before.tree().is_some() && !before.is_taking() {
             let now = Root(before.0 & !(0xffff << 32) | (child as u64) << 32);
             let _ = self.root.exchange(before.0, now.0);
         }
@@ -108,41 +119,20 @@ impl Local {
         root.tree()
     }
 
-    /// Records a free in a half of a row. Returns whether the last free was of the same half, and
-    /// the number of consecutive frees to its tree of `halves_of_tree`, a power of two.
+    /// Records a free in a half of a row. Returns where the last one was, and the number of
+    /// consecutive frees to its tree of `halves_of_tree`, a power of two.
     #[inline]
-    pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (bool, u32) {
+    pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (Last, u32) {
         let last = self.last.load(Ordering::Relaxed);
         let apart = (last ^ half as u64) & HALF;
         let run = if apart < halves_of_tree as u64 { (last >> 40) as u8 } else { 0 };
         self.last.store(half as u64 | u64::from(run.saturating_add(1)) << 40, Ordering::Relaxed);
-        (apart == 0 && run > 0, u32::from(run) + 1)
-    }
-
-    /// Runs `f`, during which free frames are in no word.
-    #[inline]
-    pub(crate) fn moving<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.moves.add((1 << 32) + 1);
-        let result = f();
-        self.moves.sub(1);
-        result
-    }
-
-    /// Moves begun, and moves under way.
-    pub(crate) fn moves(&self) -> (u32, u32) {
-        let moves = self.moves.read();
-        ((moves >> 32) as u32, moves as u32)
-    }
-
-    /// Replaces an empty claim; returns a claim that found no place.
-    pub(crate) fn install(word: &AtomicU64, claim: Claim) -> Option<Claim> {
-        let old = Claim(word.read());
-        let is_free = old.mask() == 0;
-        (!is_free || word.exchange(old.0, claim.0).is_err()).then_some(claim)
-    }
-
-    pub(crate) fn take_claim(word: &AtomicU64) -> Claim {
-        let claim = Claim(word.read());
-        if claim.0 == 0 { claim } else { Claim(word.replace(0)) }
+        let place = match half as u64 ^ last & HALF {
+            _ if run == 0 => Last::Elsewhere,
+            0 => Last::Here,
+            _ if (last & HALF) + 1 == half as u64 => Last::Before,
+            _ => Last::Elsewhere,
+        };
+        (place, u32::from(run) + 1)
     }
 }

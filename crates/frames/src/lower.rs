@@ -13,18 +13,20 @@
 //! is up. Sequential consistency makes one of the two see the other.
 //! **Cost.** Two cache lines and locked operations for frames within a row, one for a huge frame.
 
+mod claims;
 mod recover;
 mod split;
 
 use crate::child::Child;
 use crate::claim::Claim;
 use crate::config::Init;
-use crate::error::Error;
 use crate::field;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::media::{Media, Volatile};
+use crate::slot::Slots;
 use crate::word::Word;
 use core::marker::PhantomData;
+use craton_base::atomic;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
 /// An entry's count of free frames.
@@ -35,20 +37,34 @@ pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
     /// Two entries a word, the first in the lower half.
     pub(crate) children: &'a [AtomicU32],
+    pub(crate) slots: Slots<'a>,
     frames: usize,
     media: M,
     geometry: PhantomData<G>,
 }
 
-impl<G: Geometry> Lower<'_, G> {
-    pub(crate) fn child_of(claim: Claim) -> usize {
-        claim.half() >> (G::HUGE_ORDER - G::CLAIM_ORDER)
-    }
+/// Why frames were not freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refused {
+    /// Some of them are free.
+    Free,
+    /// A claim in this half's slot is in the way.
+    Blocked(usize),
+    /// They are not allocated as one whole.
+    Pieces,
+    /// Another thread has just split their quarter: again.
+    Again,
 }
 
 impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
-    pub(crate) fn new(rows: &'a [AtomicU64], children: &'a [AtomicU32], frames: usize, media: M) -> Self {
-        Self { rows, children, frames, media, geometry: PhantomData }
+    pub(crate) fn new(
+        rows: &'a [AtomicU64],
+        children: &'a [AtomicU32],
+        frames: usize,
+        media: M,
+        slots: Slots<'a>,
+    ) -> Self {
+        Self { rows, children, slots, frames, media, geometry: PhantomData }
     }
 
     /// Makes a word durable as it is now.
@@ -141,18 +157,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     }
 
     #[inline]
-    pub(crate) fn mark_claimed(&self, child: usize) {
-        if !self.child(child).is_claimed() {
-            let _ = self.update(child, |entry| Some(entry.claimed()));
-        }
-    }
-
-    /// Whether any thread is turning rows into a quarter, or back.
-    pub(crate) fn is_pending(&self) -> bool {
-        (0..self.huge_frames()).any(|child| self.child(child).is_pending())
-    }
-
-    #[inline]
     fn give(&self, child: usize, frames: usize) -> Child {
         let shift = 16 * (child & 1);
         let before = self.word(child).add((frames as u32) << shift);
@@ -164,10 +168,18 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         &self.rows[child * ROWS + row]
     }
 
-    /// Whether bits just set in a row hold: not if the row's quarter is being taken as a whole.
+    /// Whether bits just set in a row hold: not if the row's quarter is taken as a whole. With
+    /// claims, the half may be claimed with these bits meanwhile: so they are given up for a whole
+    /// only, not for an attempt.
     fn holds(&self, child: usize, row: usize) -> bool {
-        let entry = self.child(child);
-        !entry.is_pending() && !entry.has_quarter(row / QUARTER_ROWS)
+        loop {
+            let entry = self.child(child);
+            let is_whole = entry.has_quarter(row / QUARTER_ROWS);
+            if is_whole || !entry.is_pending() || !self.slots.is_on() {
+                return !is_whole && !entry.is_pending();
+            }
+            atomic::spin();
+        }
     }
 
     /// Sets bits that `choose` picks of a row's free ones; `None` if none or the quarter is taken.
@@ -179,18 +191,24 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             match word.exchange(bits, bits | mask) {
                 Ok(_) => {
                     self.media.changed(word);
-                    let holds = self.holds(child, row);
-                    if !holds {
-                        word.and(!mask);
-                        self.media.changed(word);
-                    }
-                    // Also bits that were cleared again: a cache may have made them durable.
-                    self.persist(word);
-                    return holds.then_some(mask);
+                    return self.keep_bits(child, row, mask).then_some(mask);
                 }
                 Err(now) => bits = now,
             }
         }
+    }
+
+    /// Clears bits just set again, if they do not hold; returns whether they do.
+    fn keep_bits(&self, child: usize, row: usize, mask: u64) -> bool {
+        let (word, holds) = (self.row(child, row), self.holds(child, row));
+        if !holds {
+            // No claim is of a quarter that is a whole.
+            word.and(!mask);
+            self.media.changed(word);
+        }
+        // Also bits that were cleared again: a cache may have made them durable.
+        self.persist(word);
+        holds
     }
 
     fn open_rows(entry: Child) -> impl Iterator<Item = usize> {
@@ -213,10 +231,10 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Allocates frames within a row. Searches before it decrements the counter, lest others fail.
     fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
         let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
+        let rows = &self.rows[child * ROWS..][..ROWS];
         loop {
             let entry = self.child(child);
-            let has_group = |row: &usize| choose(!self.row(child, *row).read() & G::FULL_ROW).is_some();
-            let row = Self::open_rows(entry).find(has_group)?;
+            let row = Self::first_row(rows, entry.quarters(), order)?;
             self.update(child, |entry| entry.take(1 << order)).ok()?;
             if let Some(mask) = self.set_bits(child, row, choose) {
                 return Some(child * G::HUGE + (row << G::ROW_ORDER) + mask.trailing_zeros() as usize);
@@ -225,6 +243,25 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             if self.child(child).is_pending() {
                 return None;
             }
+        }
+    }
+
+    /// The first of a huge frame's rows with an aligned group. Refusals read all of them.
+    #[inline]
+    fn first_row(rows: &[AtomicU64], quarters: u16, order: u32) -> Option<usize> {
+        #[inline(always)]
+        fn first<G: Geometry, const ORDER: u32>(rows: &[AtomicU64], quarters: u16) -> Option<usize> {
+            let has_group = |row: &AtomicU64| field::groups(!row.read() & G::FULL_ROW, ORDER) != 0;
+            rows.iter().enumerate().position(|(at, row)| has_group(row) && quarters >> (at / QUARTER_ROWS) & 1 == 0)
+        }
+        match order {
+            0 => first::<G, 0>(rows, quarters),
+            1 => first::<G, 1>(rows, quarters),
+            2 => first::<G, 2>(rows, quarters),
+            3 => first::<G, 3>(rows, quarters),
+            4 => first::<G, 4>(rows, quarters),
+            5 => first::<G, 5>(rows, quarters),
+            _ => first::<G, 6>(rows, quarters),
         }
     }
 
@@ -239,11 +276,10 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
 
     fn take_two(&self, child: usize) -> Option<usize> {
         let free = Child::with_free(G::FULL_CHILD).0;
-        // The claim mark may be up without a claim.
         let (old, new) = (u32::from(free) << 16 | u32::from(free), u32::from(Child::ALLOCATED.0));
         let word = self.word(child);
         let now = word.read();
-        let is_free = [now as u16, (now >> 16) as u16].iter().all(|half| Child(*half).unclaimed().0 == old as u16);
+        let is_free = [now as u16, (now >> 16) as u16].iter().all(|half| Child(*half).known().0 == old as u16);
         let taken = is_free && word.exchange(now, new << 16 | new).is_ok();
         taken.then(|| {
             self.media.changed(word);
@@ -255,9 +291,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
         let count = QUARTERS >> (G::HUGE_ORDER - order);
         let frames = 1usize << order;
-        (0..QUARTERS).step_by(count).find_map(|first| {
-            let flags = ((1 << count) - 1) << first;
-            self.take_rows(child, flags, frames)
+        let rows = &self.rows[child * ROWS..][..ROWS];
+        let width = count * QUARTER_ROWS;
+        rows.chunks_exact(width).enumerate().find_map(|(at, rows)| {
+            // Most are refused by their first row.
+            let flags = ((1 << count) - 1) << (at * count);
+            if rows[0].read() == 0 { self.take_rows(child, flags, frames) } else { None }
         })
     }
 
@@ -285,68 +324,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }
 
-    /// Claims the free frames of half a row: the first with its quarter free, or else the freest.
-    pub(crate) fn claim(&self, child: usize) -> Option<Claim> {
-        let size = 1u32 << G::CLAIM_ORDER;
-        let entry = self.child(child);
-        if entry.free() == 0 {
-            return None;
-        }
-        let halves = 1u32 << (G::ROW_ORDER - G::CLAIM_ORDER);
-        let mut best: Option<(usize, u32, u32)> = None;
-        'rows: for row in Self::open_rows(entry) {
-            let free = !self.row(child, row).read() & G::FULL_ROW;
-            if free == 0 {
-                continue;
-            }
-            for half in 0..halves {
-                let count = (free & field::mask(half * size, G::CLAIM_ORDER)).count_ones();
-                if count > best.map_or(0, |(_, _, most)| most) {
-                    best = Some((row, half, count));
-                    if count >= size / 4 {
-                        break 'rows;
-                    }
-                }
-            }
-        }
-        let (row, half, most) = best?;
-        self.claim_half(child, row, half * size, most as usize)
-    }
-
-    fn claim_half(&self, child: usize, row: usize, at: u32, most: usize) -> Option<Claim> {
-        let entry =
-            self.update(child, |e| (e.free() > 0).then(|| Child(e.0 - most.min(e.free()) as u16).claimed())).ok()?;
-        let counted = most.min(entry.free());
-        let choose = |free: u64| {
-            let mut free = free & field::mask(at, G::CLAIM_ORDER);
-            while free.count_ones() as usize > counted {
-                free &= free - 1;
-            }
-            (free != 0).then_some(free)
-        };
-        let mask = self.set_bits(child, row, choose).unwrap_or(0);
-        let got = mask.count_ones() as usize;
-        if got < counted {
-            self.give(child, counted - got);
-        }
-        let half = ((child * G::HUGE + (row << G::ROW_ORDER)) >> G::CLAIM_ORDER) + (at >> G::CLAIM_ORDER) as usize;
-        (got > 0).then(|| Claim::new(half, (mask >> at) as u32))
-    }
-
-    /// Frees the rest of a claim; returns the former entry.
-    pub(crate) fn unclaim(&self, claim: Claim) -> Option<Child> {
-        if claim.mask() == 0 {
-            return None;
-        }
-        let first = claim.half() << G::CLAIM_ORDER;
-        let at = first & ((1 << G::ROW_ORDER) - 1);
-        let word = &self.rows[first >> G::ROW_ORDER];
-        word.and(!(u64::from(claim.mask()) << at));
-        self.media.changed(word);
-        self.persist(word);
-        Some(self.give(Lower::<G>::child_of(claim), claim.mask().count_ones() as usize))
-    }
-
     #[inline]
     pub(crate) fn has_bit(&self, frame: usize) -> bool {
         self.rows[frame >> G::ROW_ORDER].read() >> (frame & ((1 << G::ROW_ORDER) - 1)) & 1 == 1
@@ -358,30 +335,29 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Frees frames, also parts of a whole; returns the first child's old entry, or: some are free.
-    pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Error> {
-        let wrong = Error::NotAllocated { frame, order };
+    /// Frees frames, also parts of a whole; returns the first child's old entry.
+    pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Refused> {
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {
-            if self.put_two(child) {
-                return Ok(Child::ALLOCATED);
-            }
-            if ![child, child + 1].into_iter().all(|child| self.are_allocated(child, 0..ROWS)) {
-                return Err(wrong);
-            }
-            return [frame + G::HUGE, frame].map(|frame| self.put(frame, G::HUGE_ORDER))[1].map_err(|_| wrong);
-        }
-        if order > G::ROW_ORDER {
-            return self.put_quarters(frame, order).ok_or(wrong);
+            return self.put_two(child).then_some(Child::ALLOCATED).ok_or(Refused::Pieces);
         }
         let row = (frame % G::HUGE) >> G::ROW_ORDER;
-        if self.child(child).has_quarter(row / QUARTER_ROWS) {
-            return self.split(child, row / QUARTER_ROWS, frame, order).ok_or(wrong);
+        if order > G::ROW_ORDER {
+            let (count, frames) = ((1usize << order >> G::ROW_ORDER) / QUARTER_ROWS, 1usize << order);
+            let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
+            let freed = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(frames)));
+            freed.inspect(|_| self.persist(self.word(child))).map_err(|_| Refused::Pieces)
+        } else if self.child(child).has_quarter(row / QUARTER_ROWS) {
+            self.split(child, row / QUARTER_ROWS, frame, order)
+        } else {
+            self.put_bits(frame >> G::ROW_ORDER, Self::bits(frame, order))
         }
-        if !self.clear(frame, order) {
-            return Err(wrong);
-        }
-        Ok(self.give(child, 1 << order))
+    }
+
+    /// The bits of frames in their row.
+    #[inline(always)]
+    pub(crate) fn bits(frame: usize, order: u32) -> u64 {
+        field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order)
     }
 
     /// Frees a huge frame allocated as a whole; returns whether it was.
@@ -414,55 +390,58 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.children[child / 4 * 2..].iter().take(2).all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
     }
 
-    fn are_allocated(&self, child: usize, mut rows: core::ops::Range<usize>) -> bool {
+    /// Whether all frames of rows of a huge frame are allocated. Claimed frames are.
+    pub(crate) fn are_allocated(&self, child: usize, mut rows: core::ops::Range<usize>) -> bool {
         let entry = self.child(child);
         rows.all(|row| {
             entry.has_quarter(row / QUARTER_ROWS) || self.row(child, row).read() & G::FULL_ROW == G::FULL_ROW
         })
     }
 
-    /// Frees a frame by its bit; returns the former entry, `None` if the bit is clear.
+    /// Frees a frame by its bit; returns the former entry.
     #[inline]
-    pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
-        self.clear_bit(frame).then(|| self.give(frame / G::HUGE, 1))
-    }
-
-    /// Frees frames of a row by their bits; returns the old entry, `None` if some were clear.
-    pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Option<Child> {
-        self.clear_bits(row, mask).then(|| self.give(row / ROWS, mask.count_ones() as usize))
-    }
-
-    #[inline]
-    fn clear(&self, frame: usize, order: u32) -> bool {
-        let at = (frame & ((1 << G::ROW_ORDER) - 1)) as u32;
-        if order == 0 { self.clear_bit(frame) } else { self.clear_bits(frame >> G::ROW_ORDER, field::mask(at, order)) }
-    }
-
-    #[inline(always)]
-    fn clear_bit(&self, frame: usize) -> bool {
-        let bit = 1 << (frame & ((1 << G::ROW_ORDER) - 1));
-        let word = &self.rows[frame >> G::ROW_ORDER];
-        let was_set = word.and(!bit) & bit != 0;
-        if was_set {
+    pub(crate) fn put_bit(&self, frame: usize) -> Result<Child, Refused> {
+        let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
+        if self.slots.is_on() {
+            let (bits, half) = (word.read(), Claim::bits_of::<G>(frame >> G::CLAIM_ORDER));
+            if bits & bit == 0 || bits & half == half || word.exchange(bits, bits & !bit).is_err() {
+                return self.put_bits(frame >> G::ROW_ORDER, bit);
+            }
             self.cleared(word, frame);
+            return Ok(self.give(frame / G::HUGE, 1));
         }
-        was_set
+        if word.and(!bit) & bit == 0 {
+            return Err(Refused::Free);
+        }
+        self.cleared(word, frame);
+        Ok(self.give(frame / G::HUGE, 1))
     }
 
-    /// Clears bits of a row, if all are set.
-    fn clear_bits(&self, row: usize, mask: u64) -> bool {
+    /// Frees frames of a row by their bits; returns the old entry.
+    #[inline]
+    pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Result<Child, Refused> {
+        self.clear_bits(row, mask)?;
+        Ok(self.give(row / ROWS, mask.count_ones() as usize))
+    }
+
+    /// Clears bits of a row, if all are set. A half without a free frame may be claimed.
+    #[inline]
+    pub(super) fn clear_bits(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let word = &self.rows[row];
         let mut bits = word.read();
         while bits & mask == mask {
+            if self.slots.is_on() && Self::is_half_full(bits, mask) {
+                return self.clear_full(row, mask);
+            }
             match word.exchange(bits, bits & !mask) {
                 Ok(_) => {
                     self.cleared(word, row << G::ROW_ORDER);
-                    return true;
+                    return Ok(());
                 }
                 Err(now) => bits = now,
             }
         }
-        false
+        Err(Refused::Free)
     }
 
     #[inline(always)]
@@ -474,33 +453,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             self.media.flush(self.word(frame / G::HUGE));
         }
         self.media.fence();
-    }
-
-    fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
-        let (child, rows) = (frame / G::HUGE, (frame % G::HUGE) >> G::ROW_ORDER);
-        let count = (1usize << order >> G::ROW_ORDER) / QUARTER_ROWS;
-        let (first, frames) = (rows / QUARTER_ROWS, 1usize << order);
-        let flags = ((1u16 << count) - 1) << first;
-        if let Ok(was) = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(frames))) {
-            self.persist(self.word(child));
-            return Some(was);
-        }
-        // Some are allocated by bits: free row by row, if all are.
-        let (rows, entry) = (rows..rows + count * QUARTER_ROWS, self.child(child));
-        if !self.are_allocated(child, rows.clone()) {
-            return None;
-        }
-        for quarter in (first..first + count).filter(|q| entry.has_quarter(*q)) {
-            self.update(child, |e| e.without_quarters(1 << quarter).map(|e| e.give(frames / count))).ok()?;
-            self.persist(self.word(child));
-        }
-        for row in rows.filter(|row| !entry.has_quarter(row / QUARTER_ROWS)) {
-            let at = child * G::HUGE + (row << G::ROW_ORDER);
-            if self.clear(at, G::ROW_ORDER) {
-                self.give(child, 1 << G::ROW_ORDER);
-            }
-        }
-        Some(entry)
     }
 
     /// Allocates the frames at a place, if all are free.
@@ -519,7 +471,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
             return self.take_rows(child, flags, frames).map(|_| ());
         }
-        let mask = field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order);
+        let mask = Self::bits(frame, order);
         if self.row(child, row).read() & mask != 0 {
             return None;
         }

@@ -16,6 +16,7 @@ pub struct Sizes {
     pub trees: usize,
     /// Sets of trees, and of huge frames that are offline.
     pub index: usize,
+    /// Cache lines: those of processors, and slots of claims.
     pub locals: usize,
 }
 
@@ -28,8 +29,13 @@ impl Sizes {
             children: trees * G::CHILDREN / 2,
             trees,
             index: Trees::words(trees) + Offline::words(frames.div_ceil(G::HUGE)),
-            locals: processors * KINDS,
+            locals: processors * KINDS + Self::slots::<G>(processors),
         }
+    }
+
+    pub(crate) const fn slots<G: Geometry>(processors: usize) -> usize {
+        let slots = processors * G::SLOTS;
+        if slots < 2 { 2 } else { slots.next_power_of_two() }
     }
 
     pub const fn bytes(&self) -> usize {

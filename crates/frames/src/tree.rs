@@ -18,9 +18,11 @@ use crate::index::{self, Set};
 use crate::lower::Lower;
 use crate::media::Media;
 use crate::word::Word;
-use craton_base::atomic::{AtomicU16, AtomicU64};
+use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 const FREE: u16 = 0x3ff;
+/// The count in a child's entry.
+const COUNTS: u32 = 0x3ff;
 const KIND_AT: u32 = 10;
 const RESERVED: u16 = 1 << 12;
 /// `free` of an entirely free tree.
@@ -66,6 +68,11 @@ impl Entry {
 
     pub(crate) fn is_reserved(self) -> bool {
         self.0 & RESERVED != 0
+    }
+
+    /// Whether the tree may have free frames: who holds it counts them when it lets go.
+    pub(crate) fn may_have_free(self) -> bool {
+        self.is_reserved() || !self.is_full()
     }
 
     pub(crate) fn is_full(self) -> bool {
@@ -143,12 +150,22 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Free frames by the children's entries, in 512ths of a tree, rounded up.
+    /// Free frames by the children's entries, but for claimed ones.
+    pub(crate) fn frames<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> usize {
+        let sums = Self::children(tree, lower).iter().map(|word| word.read() & (COUNTS << 16 | COUNTS)).sum::<u32>();
+        ((sums & 0xffff) + (sums >> 16)) as usize
+    }
+
+    /// The same in 512ths of a tree, rounded up. Frames whose taker may still give up count as one.
     pub(crate) fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
-        let words = G::CHILDREN / 2;
-        let children = &lower.children[tree * words..(tree + 1) * words];
-        let free: u32 = children.iter().map(|word| word.read()).map(|w| (w & 0x3ff) + (w >> 16 & 0x3ff)).sum();
-        (free as usize * usize::from(ALL)).div_ceil(G::TREE) as u16
+        match (Self::frames(tree, lower) * usize::from(ALL)).div_ceil(G::TREE) as u16 {
+            0 => (tree * G::CHILDREN..(tree + 1) * G::CHILDREN).any(|child| lower.child(child).is_pending()).into(),
+            count => count,
+        }
+    }
+
+    fn children<'l, G: Geometry, M: Media>(tree: usize, lower: &Lower<'l, G, M>) -> &'l [AtomicU32] {
+        &lower.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2]
     }
 
     /// Updates a tree's entry if its class has changed.
@@ -176,7 +193,9 @@ impl<'a> Trees<'a> {
     }
 
     fn has_huge<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> bool {
-        (tree * G::CHILDREN..(tree + 1) * G::CHILDREN).any(|child| lower.child(child).is_empty::<G>())
+        (tree * G::CHILDREN..(tree + 1) * G::CHILDREN)
+            .map(|child| lower.child(child))
+            .any(|child| child.is_empty::<G>() || child.is_pending())
     }
 
     fn class(&self, entry: Entry) -> Class {

@@ -6,10 +6,11 @@
 //! after every CPU has returned its claims, as far as no thread frees any meanwhile.
 
 mod begin;
+mod claims;
 mod put;
+mod search;
 
 use crate::child::Child;
-use crate::claim::Claim;
 use crate::config::{Config, Request};
 use crate::error::Error;
 use crate::geometry::{Geometry, Standard};
@@ -18,16 +19,15 @@ use crate::lower::Lower;
 use crate::media::{Media, Volatile};
 use crate::offline::Offline;
 use crate::tree::{Class, KINDS, Kind, Trees};
-use crate::word::{self, Word};
-use craton_base::atomic::{self, AtomicU64};
+use crate::word;
 
 /// Consecutive frees that make a CPU prefer their tree, F (LLFree §3.2.2).
 const RESERVE_ON_FREE: u32 = 4;
 const TRIES: usize = 3;
-/// Full searches while other CPUs move claims.
-const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
 /// A tree's class is checked each time another 1/8 of a huge frame is free.
 const NOTES: usize = 8;
+/// In a tree of any geometry.
+const MOST_CHILDREN: usize = 64;
 
 /// A record of allocated frames; `M` is the persistence of the lower level.
 pub struct Zone<'a, G = Standard, M = Volatile> {
@@ -55,15 +55,11 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     #[inline]
     pub fn get(&self, request: Request) -> Result<usize, Error> {
         let local = self.local(request.processor, request.kind)?;
-        if request.order == 0 && self.config.claims {
-            let mut claim = Claim(local.gets.read());
-            while claim.mask() != 0 {
-                let (frame, rest) = claim.pop::<G>();
-                match local.gets.exchange(claim.0, rest.0) {
-                    Ok(_) => return Ok(frame),
-                    Err(now) => claim = Claim(now),
-                }
-            }
+        if request.order == 0
+            && self.config.claims
+            && let Some(frame) = self.pop(&local.gets)
+        {
+            return Ok(frame);
         }
         self.get_slowly(local, request)
     }
@@ -77,38 +73,13 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             self.get_huge(local, order, processor)
         } else if order == 0 && self.config.claims {
             self.get_claimed(local, kind)
+        } else if let Some(frame) = self.take_here(local, order) {
+            return Ok(frame);
         } else {
             self.get_some(local, kind, |tree, last| self.take_in(tree, last, order))
                 .or_else(|| self.get_anywhere(order))
         };
         found.ok_or(Error::NoMemory)
-    }
-
-    fn get_claimed(&self, local: &Local, kind: Kind) -> Option<usize> {
-        let claimed = local.moving(|| {
-            let freed = Local::take_claim(&local.puts);
-            let claim = if freed.mask() != 0 {
-                freed
-            } else {
-                self.get_some(local, kind, |tree, last| self.claim_in(local, tree, last))?
-            };
-            let (frame, rest) = claim.pop::<G>();
-            // An empty claim stays: its number tells puts what still counts as claimed.
-            if let Some(left) = Local::install(&local.gets, rest) {
-                self.unclaim(left);
-            }
-            // A CPU that saw the mark without a claim may have cleared it.
-            self.lower.mark_claimed(Lower::<G>::child_of(rest));
-            Some(frame)
-        });
-        // Single frames of other CPUs' trees.
-        claimed.or_else(|| self.get_anywhere(0))
-    }
-
-    fn unclaim(&self, claim: Claim) {
-        if let Some(before) = self.lower.unclaim(claim) {
-            self.note(Lower::<G>::child_of(claim), before, claim.mask().count_ones() as usize);
-        }
     }
 
     /// Checks a tree's class after frames of a huge frame were freed, if it may have changed.
@@ -147,39 +118,24 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
-        let mut done = 0u64;
         let mut next = Some(from).filter(|from| *from < G::CHILDREN && free(*from) >= frames);
+        // Read once: what is left to try, as count and number.
+        let mut left: Option<[u32; MOST_CHILDREN]> = None;
         core::iter::from_fn(move || {
-            let child = next.take().or_else(|| {
-                let open = (0..G::CHILDREN).filter(|child| done >> child & 1 == 0 && free(*child) >= frames);
-                open.min_by_key(|child| free(*child))
-            })?;
-            done |= 1 << child;
+            if let Some(child) = next.take() {
+                return Some(first + child);
+            }
+            let left = left.get_or_insert_with(|| {
+                let key = |child: usize| match free(child) {
+                    there if there >= frames && child != from => (there << 8 | child) as u32,
+                    _ => u32::MAX,
+                };
+                core::array::from_fn(|child| if child < G::CHILDREN { key(child) } else { u32::MAX })
+            });
+            let best = left[..G::CHILDREN].iter().copied().min().filter(|key| *key != u32::MAX)?;
+            let child = (best & 0xff) as usize;
+            left[child] = u32::MAX;
             Some(first + child)
-        })
-    }
-
-    /// Claims frames of the CPU's reserved tree, in its last used huge frame if any.
-    fn claim_in(&self, local: &Local, tree: usize, last: Option<usize>) -> Option<(Claim, usize)> {
-        word::visit();
-        self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
-            // The rest of our last claim there excludes others.
-            let own = Claim(local.gets.read());
-            let is_ours = own.0 != 0 && Lower::<G>::child_of(own) == child || !self.lower.child(child).is_claimed();
-            let claim =
-                if is_ours || self.is_unclaimed(child, local) { self.lower.claim(child)? } else { return None };
-            Some((claim, child % G::CHILDREN))
-        })
-    }
-
-    /// Whether no other CPU has a claim in a huge frame; removes empty claims.
-    #[inline(never)]
-    fn is_unclaimed(&self, child: usize, own: &Local) -> bool {
-        let others = self.locals.iter().filter(|local| !core::ptr::eq(*local, own));
-        others.flat_map(|local| [&local.gets, &local.puts]).all(|word| {
-            let claim = Claim(word.read());
-            let is_here = claim.0 != 0 && Lower::<G>::child_of(claim) == child;
-            !is_here || claim.mask() == 0 && word.exchange(claim.0, 0).is_ok()
         })
     }
 
@@ -195,6 +151,15 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
         let in_use = order_of().filter(|at| (1 << order..G::HUGE).contains(&free(*at))).find_map(take);
         in_use.or_else(|| order_of().filter(|at| free(*at) == G::HUGE).find_map(take))
+    }
+
+    /// Takes frames from the last used huge frame.
+    #[inline]
+    fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
+        let root = local.root();
+        let child = root.tree()? * G::CHILDREN + root.child();
+        let has_some = root.child() < G::CHILDREN && self.lower.child(child).free() >= 1 << order;
+        if has_some { self.lower.take(child, order) } else { None }
     }
 
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {
@@ -272,43 +237,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// The last resort: every tree, reserved or not, then again with the CPUs' claims returned.
-    #[cold]
-    fn get_anywhere(&self, order: u32) -> Option<usize> {
-        let take = |tree| {
-            if order < G::HUGE_ORDER { self.take_in(tree, None, order) } else { self.take_huge_in(tree, order) }
-        };
-        let search = || (0..self.trees.len()).find_map(take).map(|(found, _)| found);
-        if let Some(found) = search() {
-            return Some(found);
-        }
-        for _ in 0..PATIENCE {
-            self.locals.iter().for_each(|local| self.give_claims(local));
-            let before = self.moves();
-            if let Some(found) = search() {
-                return Some(found);
-            }
-            let is_claimed = self.claims().any(|claim| claim.mask() != 0);
-            if !is_claimed && !self.lower.is_pending() && before.1 == 0 && self.moves() == before {
-                return None;
-            }
-            atomic::spin();
-        }
-        None
-    }
-
-    fn moves(&self) -> (u32, u32) {
-        self.locals.iter().map(Local::moves).fold((0, 0), |sum, moves| (sum.0.wrapping_add(moves.0), sum.1 + moves.1))
-    }
-
-    fn give_claims(&self, local: &Local) {
-        for word in [&local.gets, &local.puts] {
-            if Claim(word.read()).0 != 0 {
-                local.moving(|| self.unclaim(Local::take_claim(word)));
-            }
-        }
-    }
-
     /// Huge frames: the last found one, the next, another of its tree, or of the next such tree.
     fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
         let last = local.pointer();
@@ -354,17 +282,20 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.lower
             .take_at(frame, order)
             .or_else(|| {
-                self.locals.iter().for_each(|local| self.give_claims(local));
+                self.end_claims();
                 self.lower.take_at(frame, order)
             })
-            .ok_or_else(refused)
+            .ok_or_else(|| {
+                self.mend(frame / G::TREE);
+                refused()
+            })
     }
 
     /// Returns what a CPU holds: its claims, and its reserved trees.
     pub fn drain(&self, processor: usize) -> Result<(), Error> {
         for kind in Kind::Movable.and_others() {
             let local = self.local(processor, kind)?;
-            self.give_claims(local);
+            [&local.gets, &local.puts].into_iter().for_each(|word| self.forget(word));
             if let Some(tree) = local.take_root() {
                 self.trees.unreserve(tree, &self.lower);
             }
@@ -372,18 +303,12 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(())
     }
 
-    pub(crate) fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
-        self.claim_words().map(|word| Claim(word.read()))
-    }
-
-    fn claim_words(&self) -> impl Iterator<Item = &'a AtomicU64> + '_ {
-        self.locals.iter().flat_map(|local| [&local.gets, &local.puts])
-    }
-
     /// Free frames, claimed ones included. Exact when nothing is under way.
     pub fn free_frames(&self) -> usize {
-        let children = (0..self.lower.huge_frames()).map(|child| self.lower.child(child).free()).sum::<usize>();
-        children + self.claims().map(|claim| claim.mask().count_ones() as usize).sum::<usize>()
+        // A tree without any free frame is known as such.
+        let is_open = |tree: &usize| self.trees.entry(*tree).may_have_free();
+        let free: usize = (0..self.trees.len()).filter(is_open).map(|tree| Trees::frames(tree, &self.lower)).sum();
+        free + self.lower.slots.iter().map(|slot| slot.read().frames()).sum::<usize>()
     }
 
     pub fn free_huge_frames(&self) -> usize {

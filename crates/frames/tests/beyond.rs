@@ -263,7 +263,7 @@ fn a_zone_says_which_of_its_arrays_is_too_short() {
     assert_eq!(new(0, all, 2), Some(Error::Frames { frames: 0 }));
     assert_eq!(new(1 << 37, all, 2), Some(Error::Frames { frames: 1 << 37 }));
     assert_eq!(new(100, all, 0), Some(Error::Processor { processor: 0, processors: 0 }));
-    assert_eq!(new(100, all, 3), Some(Error::TooSmall { array: "locals", needed: 9, given: 6 }));
+    assert_eq!(new(100, all, 3), Some(Error::TooSmall { array: "locals", needed: 13, given: 8 }));
     let short = |n: &str| match n {
         "rows" => Metadata { rows: &all.rows[1..], ..all },
         "children" => Metadata { children: &all.children[1..], ..all },

@@ -5,4 +5,5 @@
 mod common;
 mod loom_pairs;
 mod loom_persistent;
+mod loom_twice;
 mod loom_zone;

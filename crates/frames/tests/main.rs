@@ -6,3 +6,4 @@ mod common;
 mod model;
 mod persistent;
 mod small;
+mod twice;

@@ -3,9 +3,8 @@
 //!
 //! **Threads.** *Pending* elects one splitting thread; the others wait for its three writes.
 
-use super::{Lower, QUARTER_ROWS};
+use super::{Lower, QUARTER_ROWS, Refused};
 use crate::child::Child;
-use crate::field;
 use crate::geometry::Geometry;
 use crate::media::Media;
 use crate::word::Word;
@@ -14,20 +13,18 @@ use craton_base::atomic;
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
     /// Frees frames of a quarter allocated as a whole: the rest stays allocated, by bits.
     #[cold]
-    pub(super) fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Option<Child> {
+    pub(super) fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Result<Child, Refused> {
         loop {
             match self.update(child, |entry| entry.without_quarters(1 << quarter).and(entry.begin())) {
                 Ok(_) => break,
                 // Another thread has split it: the frames have bits by now.
-                Err(entry) if !entry.has_quarter(quarter) => {
-                    return self.clear(frame, order).then(|| self.give(child, 1 << order));
-                }
+                Err(entry) if !entry.has_quarter(quarter) => return Err(Refused::Again),
                 Err(_) => atomic::spin(),
             }
         }
         let freed = (frame % G::HUGE) >> G::ROW_ORDER;
         for row in quarter * QUARTER_ROWS..(quarter + 1) * QUARTER_ROWS {
-            let mask = if row == freed { field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order) } else { 0 };
+            let mask = if row == freed { Self::bits(frame, order) } else { 0 };
             // A thread that sets a bit and sees the quarter clears it again.
             while self.row(child, row).exchange(0, G::FULL_ROW & !mask).is_err() {
                 atomic::spin();
@@ -41,13 +38,13 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
             return self.end_split(child, quarter, order);
         }
         let end = |entry: Child| entry.without_quarters(1 << quarter).map(|e| e.end().give(1 << order));
-        self.update(child, end).ok()
+        self.update(child, end).map_err(|_| Refused::Again)
     }
 
     /// Makes durable that the quarter's bits decide, and only then ends *pending*.
-    fn end_split(&self, child: usize, quarter: usize, order: u32) -> Option<Child> {
-        self.update(child, |entry| entry.without_quarters(1 << quarter)).ok()?;
+    fn end_split(&self, child: usize, quarter: usize, order: u32) -> Result<Child, Refused> {
+        self.update(child, |entry| entry.without_quarters(1 << quarter)).map_err(|_| Refused::Again)?;
         self.persist(self.word(child));
-        self.update(child, |entry| Some(entry.end().give(1 << order))).ok()
+        self.update(child, |entry| Some(entry.end().give(1 << order))).map_err(|_| Refused::Again)
     }
 }

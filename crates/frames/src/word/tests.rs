@@ -117,3 +117,25 @@ fn huge_frames_take_one_operation() {
         assert!(gets < 1.2 && puts < 1.5 && pairs <= 2.5, "{gets} {puts} {pairs}");
     }
 }
+
+#[test]
+fn a_refusal_looks_at_few_trees() {
+    with_zone(true, |zone| {
+        let frames: Vec<usize> = std::iter::from_fn(|| zone.get(request(0)).ok()).collect();
+        assert_eq!(frames.len(), zone.frames());
+        let visits = |order: u32| {
+            let before = VISITS.get();
+            assert!(zone.get(request(order)).is_err());
+            VISITS.get() - before
+        };
+        visits(0);
+        assert!(visits(0) <= 2, "{} trees of a full zone", visits(0));
+        frames.iter().filter(|frame| **frame % 2 == 1).for_each(|frame| zone.put(*frame, request(0)).unwrap());
+        visits(9);
+        assert_eq!(visits(9), 0);
+        zone.drain(0).unwrap();
+        visits(1);
+        // The sets' tries, and then each tree once.
+        assert!(visits(1) <= 16 + 12, "{} of 16 trees", visits(1));
+    });
+}

@@ -1,6 +1,7 @@
 //! How a zone begins.
 
 use super::Zone;
+use crate::claim::Claim;
 use crate::config::{Config, Init};
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -9,10 +10,11 @@ use crate::lower::Lower;
 use crate::media::{Media, Volatile};
 use crate::metadata::{Metadata, Sizes};
 use crate::offline::Offline;
-use crate::tree::{ALL, Thresholds, Trees};
+use crate::slot::Slots;
+use crate::tree::{ALL, KINDS, Thresholds, Trees};
 
 impl<'a, G: Geometry> Zone<'a, G> {
-    /// A zone of `frames` frames, less than 2^37. Fails if an array is too short.
+    /// A zone of `frames` frames, less than 2^36. Fails if an array is too short.
     pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
         let zone = Self::over(frames, metadata, config, Volatile)?;
         zone.lower.begin(init);
@@ -25,7 +27,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// A zone over an untouched lower level; [`Zone::begin`] makes the rest.
     pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
-        if frames == 0 || frames >= 1 << (32 + G::CLAIM_ORDER) {
+        if frames == 0 || frames >= 1 << (Claim::HALVES + G::CLAIM_ORDER) {
             return Err(Error::Frames { frames });
         }
         if config.processors == 0 {
@@ -44,7 +46,10 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let trees = cut("trees", metadata.trees, sizes.trees)?;
         let index = cut("index", metadata.index, sizes.index)?;
         let locals = cut("locals", metadata.locals, sizes.locals)?;
-        let lower = Lower::new(rows, children, frames, media);
+        locals.iter().for_each(Local::clear);
+        let (locals, slots) = locals.split_at(config.processors * KINDS);
+        let slots = Slots::new(if config.claims { slots } else { &[] }, G::TREE >> G::CLAIM_ORDER);
+        let lower = Lower::new(rows, children, frames, media, slots);
         let (index, offline) = index.split_at(Trees::words(trees.len()));
         let offline = Offline::new(offline).ok_or(Error::TooSmall { array: "index", needed: sizes.index, given: 0 })?;
         let trees = Trees::new(trees, index, config.thresholds);
@@ -59,7 +64,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
 
     /// Rebuilds the upper level from the lower one; returns the number of free frames.
     pub(crate) fn begin(&self) -> usize {
-        self.locals.iter().for_each(Local::clear);
         self.trees.begin(&self.lower)
     }
 }

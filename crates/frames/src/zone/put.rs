@@ -1,19 +1,18 @@
 //! Frees of frames (LLFree §3.2.2, reserve-on-free; claims in place of counters are ours).
 //!
-//! A single frame joins the CPU's claim of its half of a row, or is freed alone; the second of two
-//! consecutive frees in a half begins a claim. All else goes to the lower level at once.
+//! A single frame joins the claim of its half of a row, or is freed alone. Frees of consecutive
+//! halves, or two in one half, begin a claim. All else goes to the lower level at once.
 
 use super::{RESERVE_ON_FREE, Zone};
+use crate::child::Child;
 use crate::claim::Claim;
 use crate::config::Request;
 use crate::error::Error;
-use crate::geometry::Geometry;
-use crate::local::{Local, Root};
-use crate::lower::Lower;
+use crate::geometry::{Geometry, QUARTERS, ROWS};
+use crate::local::{Last, Local, Root};
+use crate::lower::{Lower, Refused};
 use crate::media::Media;
 use crate::tree::Trees;
-use crate::word::Word;
-use craton_base::atomic::AtomicU64;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
@@ -23,6 +22,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if request.order > 0 {
             return if request.order >= G::HUGE_ORDER {
                 self.put_huge(local, frame, request.order)
+            } else if request.order <= G::ROW_ORDER {
+                self.put_row(frame, request.order)
             } else {
                 self.put_group(frame, request.order)
             };
@@ -32,58 +33,44 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
         if self.config.claims {
             let (half, bit) = Claim::of::<G>(frame);
-            let (gets, puts) = (Claim(local.gets.read()), Claim(local.puts.read()));
-            let (in_gets, in_puts) = (gets.among(half), puts.among(half));
-            if in_gets | in_puts != 0 {
-                if (in_gets | in_puts) & bit == 0 && self.lower.has_bit(frame) {
-                    let (word, claim) = if in_puts != 0 { (&local.puts, puts) } else { (&local.gets, gets) };
-                    if word.exchange(claim.0, claim.with(bit).0).is_ok() {
-                        return Ok(());
-                    }
+            let slot = self.lower.slots.of(half);
+            let claim = slot.read();
+            if claim.is_of(half) {
+                if claim.mask() & bit == 0 && slot.exchange(claim, claim.with(bit)) {
+                    return Ok(());
                 }
                 return self.put_among(local, frame, half, bit);
             }
-            if gets.is_of(half) || puts.is_of(half) {
-                return self.put_back(local, frame, half, bit);
-            }
         }
         self.put_alone(local, frame)
     }
 
-    /// Frees a frame of an exhausted claim: claims it again, unless the half was taken meanwhile.
-    #[inline(never)]
-    fn put_back(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
-        let child = frame / G::HUGE;
-        let is_ours = self.lower.child(child).is_claimed()
-            && self.lower.child(child).quarters() == 0
-            && self.is_unclaimed(child, local)
-            && self.lower.has_bit(frame);
-        let old = Claim::new(half, 0);
-        if is_ours && [&local.gets, &local.puts].iter().any(|word| word.exchange(old.0, old.with(bit).0).is_ok()) {
-            self.lower.mark_claimed(child);
-            return Ok(());
-        }
-        self.put_alone(local, frame)
-    }
-
-    /// Frees a frame of a half that the CPU has claimed: already free, or the claim has changed.
+    /// Frees a frame of a half with a claim: already free, or the claim has changed.
     #[cold]
     #[inline(never)]
     fn put_among(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
-        let is_claimed = |word: &AtomicU64| Claim(word.read()).among(half) & bit != 0;
-        if [&local.gets, &local.puts].into_iter().any(is_claimed) {
-            return Err(Error::NotAllocated { frame, order: 0 });
+        let slot = self.lower.slots.of(half);
+        loop {
+            let claim = slot.read();
+            if !claim.is_of(half) {
+                return self.put_alone(local, frame);
+            }
+            if claim.mask() & bit != 0 {
+                return Err(Error::NotAllocated { frame, order: 0 });
+            }
+            if slot.exchange(claim, claim.with(bit)) {
+                return Ok(());
+            }
         }
-        self.put_group(frame, 0)
     }
 
-    /// Frees a frame of a half without the CPU's claim.
+    /// Frees a frame of a half without a claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize) -> Result<(), Error> {
         if self.config.claims {
-            let (is_again, run) = local.note_put(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
-            if is_again || run == RESERVE_ON_FREE {
-                return self.put_again(local, frame, is_again);
+            let (last, run) = local.note_put(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
+            if last != Last::Elsewhere || run == RESERVE_ON_FREE {
+                return self.put_again(local, frame, last);
             }
         }
         self.put_plain(frame)
@@ -91,13 +78,24 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     /// Frees a frame after neighbours in its half or tree.
     #[inline(never)]
-    fn put_again(&self, local: &Local, frame: usize, is_same_half: bool) -> Result<(), Error> {
-        let (half, bit) = Claim::of::<G>(frame);
-        if is_same_half && self.adopt(local, frame, half, bit)? {
-            return Ok(());
-        }
-        if !is_same_half {
-            self.prefer(local, frame / G::TREE);
+    fn put_again(&self, local: &Local, frame: usize, last: Last) -> Result<(), Error> {
+        let ((half, bit), tree) = (Claim::of::<G>(frame), frame / G::TREE);
+        // Another CPU's tree is left to that one's claims.
+        let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
+        match last {
+            Last::Before if is_ours() && self.lower.open_with(half, bit) => {
+                self.name(&local.puts, half);
+                return Ok(());
+            }
+            Last::Here if is_ours() => {
+                self.put_plain(frame)?;
+                if self.lower.claim_half(half, false).is_some() {
+                    self.name(&local.puts, half);
+                }
+                return Ok(());
+            }
+            Last::Elsewhere => self.prefer(local, tree),
+            _ => {}
         }
         self.put_plain(frame)
     }
@@ -109,7 +107,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if !self.lower.child(child).is_plain() {
             return self.put_group(frame, 0);
         }
-        let Some(before) = self.lower.put_bit(frame) else { return Err(Error::NotAllocated { frame, order: 0 }) };
+        let Ok(before) = self.lower.put_bit(frame) else { return self.put_group(frame, 0) };
         if Self::is_of_note(before, 1) {
             return self.note_put(child, before.free() + 1);
         }
@@ -142,37 +140,21 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Begins a claim with a freed frame. Not in another CPU's tree: it may claim the same half.
+    /// Frees frames within a row; whatever is rare is for `put_group`.
     #[inline(never)]
-    fn adopt(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<bool, Error> {
-        let (child, tree) = (frame / G::HUGE, frame / G::TREE);
-        let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
-        self.check_unclaimed(frame, 0)?;
-        if !is_ours()
-            || !self.lower.has_bit(frame)
-            || self.lower.child(child).is_claimed() && !self.is_unclaimed(child, local)
-        {
-            return Ok(false);
+    fn put_row(&self, frame: usize, order: u32) -> Result<(), Error> {
+        let frames = 1 << order;
+        let is_place = frame & (frames - 1) == 0 && frame < self.frames() && self.frames() - frame >= frames;
+        if !is_place || !self.lower.child(frame / G::HUGE).is_plain() {
+            return self.put_group(frame, order);
         }
-        self.lower.mark_claimed(child);
-        let new = Claim::new(half, bit);
-        let is_adopted = local.moving(|| {
-            let old = Claim(local.puts.read());
-            let is_ours = local.puts.exchange(old.0, new.0).is_ok();
-            if is_ours {
-                self.unclaim(old);
+        match self.lower.put_bits(frame >> G::ROW_ORDER, Lower::<G, M>::bits(frame, order)) {
+            Ok(before) => {
+                self.note(frame / G::HUGE, before, frames);
+                Ok(())
             }
-            is_ours
-        });
-        if !is_adopted {
-            return Ok(false);
+            Err(_) => self.put_group(frame, order),
         }
-        self.lower.mark_claimed(child);
-        // A CPU that reserved the tree meanwhile may not have seen the claim.
-        if !is_ours() {
-            local.moving(|| self.unclaim(Local::take_claim(&local.puts)));
-        }
-        Ok(true)
     }
 
     /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
@@ -182,15 +164,56 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if self.is_offline(frame, order) {
             return Err(Error::Offline { frame });
         }
-        self.check_unclaimed(frame, order)?;
-        let before = self.lower.put(frame, order)?;
-        let child = frame / G::HUGE;
-        if order > G::ROW_ORDER {
-            self.note_slowly(child, true);
-        } else {
-            self.note(child, before, 1 << order);
+        match self.put_piece(frame, order) {
+            Ok(before) if order < G::HUGE_ORDER => self.note(frame / G::HUGE, before, 1 << order),
+            Err(Refused::Pieces) if !self.put_pieces(frame, order) => return Err(Error::NotAllocated { frame, order }),
+            Ok(_) | Err(Refused::Pieces) => {
+                Self::children_under(frame, order).for_each(|child| self.note_slowly(child, true));
+            }
+            Err(_) => return Err(Error::NotAllocated { frame, order }),
         }
         Ok(())
+    }
+
+    /// Frees frames that one change of a word frees.
+    fn put_piece(&self, frame: usize, order: u32) -> Result<Child, Refused> {
+        loop {
+            match self.lower.put(frame, order) {
+                Err(Refused::Blocked(half)) => self.unblock(half),
+                Err(Refused::Again) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Frees more than a row, allocated as several blocks: quarter by quarter, and row by row.
+    /// Returns whether all were allocated. Of two such frees, one frees the first piece.
+    fn put_pieces(&self, frame: usize, order: u32) -> bool {
+        let rows_of = |child: usize| {
+            let first = (frame.max(child * G::HUGE) % G::HUGE) >> G::ROW_ORDER;
+            first..first + (1usize << order.min(G::HUGE_ORDER) >> G::ROW_ORDER)
+        };
+        let mut children = Self::children_under(frame, order);
+        if self.are_claimed(frame, order) || !children.all(|child| self.lower.are_allocated(child, rows_of(child))) {
+            return false;
+        }
+        let quarter_order = G::HUGE_ORDER - QUARTERS.trailing_zeros();
+        let mut is_first = true;
+        for at in (frame..frame + (1 << order)).step_by(1 << quarter_order) {
+            let row_of = |row: usize| self.put_piece(at + (row << G::ROW_ORDER), G::ROW_ORDER).is_ok();
+            let mut is_freed = self.put_piece(at, quarter_order).is_ok();
+            if !is_freed {
+                for row in 0..ROWS / QUARTERS {
+                    is_freed = row_of(row);
+                    if is_first && !is_freed {
+                        return false;
+                    }
+                    is_first = false;
+                }
+            }
+            is_first = false;
+        }
+        true
     }
 
     pub(crate) fn check_place(&self, frame: usize, order: u32) -> Result<(), Error> {
@@ -209,39 +232,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     pub(crate) fn children_under(frame: usize, order: u32) -> core::ops::RangeInclusive<usize> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
-    }
-
-    /// An error if some frame is claimed and not handed out: it is free.
-    #[inline]
-    fn check_unclaimed(&self, frame: usize, order: u32) -> Result<(), Error> {
-        if Self::children_under(frame, order).any(|child| self.lower.child(child).is_claimed()) {
-            self.check_claims(frame, order)?;
-        }
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn check_claims(&self, frame: usize, order: u32) -> Result<(), Error> {
-        let children = Self::children_under(frame, order);
-        let mut is_claimed = false;
-        for claim in self.claims() {
-            if claim.0 == 0 || !children.contains(&Lower::<G>::child_of(claim)) {
-                continue;
-            }
-            is_claimed = true;
-            if claim.has_any::<G>(frame, order) {
-                return Err(Error::NotAllocated { frame, order });
-            }
-        }
-        if !is_claimed && order <= G::HUGE_ORDER {
-            let child = frame / G::HUGE;
-            let _ = self.lower.update(child, |entry| Some(entry.unclaimed()));
-            // A claim made since may have set its mark before we cleared the mark.
-            if self.claims().any(|claim| claim.0 != 0 && Lower::<G>::child_of(claim) == child) {
-                self.lower.mark_claimed(child);
-            }
-        }
-        Ok(())
     }
 
     /// Makes the tree that the CPU frees into its own (LLFree §3.2.2, reserve-on-free), if that is

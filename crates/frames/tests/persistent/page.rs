@@ -183,7 +183,7 @@ fn arrays_that_are_too_short_change_nothing() {
     create::<Tiny>(&world, FRAMES).close();
     let before = world.lines();
     let more = Config::new(3);
-    let short = Error::TooSmall { array: "locals", needed: 9, given: 6 };
+    let short = Error::TooSmall { array: "locals", needed: 13, given: 8 };
     assert_eq!(TinyZone::open(FRAMES, &world.page, world.metadata(), more, Cached).err(), Some(short));
     assert_eq!(TinyZone::create(FRAMES, &world.page, world.metadata(), Init::Free, more, Cached).err(), Some(short));
     let short = Error::TooSmall { array: "page", needed: PAGE_WORDS, given: 8 };

@@ -1,0 +1,185 @@
+//! Claims, and frees beside them.
+//!
+//! **What.** A claim takes all free frames of half a row, and its word hands them out.
+//! **Invariants.** *F6* While a claim is open, all bits of its half are set: its frames are free by
+//! the word, the half's others allocated. So a half with a free bit has no open claim, and a
+//! change of its row frees; of a half without one, a free must know whether it is claimed.
+//! **Threads.** A free in a half without a free bit holds the half's slot, from before it has read
+//! the bits: none can be cleared, and no claim opens, until it has changed the row. Of two frees of
+//! a frame, both by the claim, both by the row, or one each way, the second sees the first. A free
+//! waits only while another CPU holds the same slot: for a few writes.
+
+use super::{Lower, Refused};
+use crate::child::Child;
+use crate::claim::Claim;
+use crate::geometry::{Geometry, ROWS};
+use crate::media::Media;
+use crate::slot::Slot;
+use crate::word::Word;
+
+impl<G: Geometry, M: Media> Lower<'_, G, M> {
+    const HALVES_OF_ROW: usize = 1 << (G::ROW_ORDER - G::CLAIM_ORDER);
+
+    pub(crate) fn child_of(half: usize) -> usize {
+        half >> (G::HUGE_ORDER - G::CLAIM_ORDER)
+    }
+
+    /// Whether a half with bits of `mask` has no free bit.
+    #[inline(always)]
+    pub(super) fn is_half_full(bits: u64, mask: u64) -> bool {
+        (0..Self::HALVES_OF_ROW).any(|half| {
+            let of = Claim::bits_of::<G>(half);
+            mask & of != 0 && bits & of == of
+        })
+    }
+
+    /// Clears bits of which some half may be claimed; the other one has a free bit or is so, too.
+    #[inline(never)]
+    pub(super) fn clear_full(&self, row: usize, mask: u64) -> Result<(), Refused> {
+        let (word, first) = (&self.rows[row], row * Self::HALVES_OF_ROW);
+        let mut held: [Option<&Slot>; 2] = [None; 2];
+        let mut cleared = Ok(());
+        for (at, held) in held.iter_mut().enumerate().take(Self::HALVES_OF_ROW) {
+            match self.hold_full(first + at, mask) {
+                Ok(slot) => *held = slot,
+                Err(refused) => cleared = Err(refused),
+            }
+        }
+        while cleared.is_ok() {
+            let bits = word.read();
+            let is_full = |at: &usize| Self::is_half_full(bits, mask & Claim::bits_of::<G>(first + at));
+            if bits & mask != mask {
+                cleared = Err(Refused::Free);
+            } else if let Some(at) = (0..Self::HALVES_OF_ROW).find(|at| held[*at].is_none() && is_full(at)) {
+                cleared = Err(Refused::Blocked(first + at));
+            } else if word.exchange(bits, bits & !mask).is_ok() {
+                self.cleared(word, row << G::ROW_ORDER);
+                break;
+            }
+        }
+        held.into_iter().flatten().for_each(Slot::release);
+        cleared
+    }
+
+    /// Holds a half's slot without a claim, if bits of `mask` are in the half and it is full.
+    fn hold_full(&self, half: usize, mask: u64) -> Result<Option<&Slot>, Refused> {
+        let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
+        if mask & of == 0 {
+            return Ok(None);
+        }
+        let part = ((mask & of) >> Claim::at::<G>(half)) as u32;
+        let claim = slot.read();
+        // After the slot: a claim that came and went since would have changed the word.
+        let bits = self.rows[half / Self::HALVES_OF_ROW].read();
+        if bits & of != of {
+            return if bits & mask & of == mask & of { Ok(None) } else { Err(Refused::Free) };
+        }
+        if claim.is_of(half) && claim.mask() & part != 0 {
+            return Err(Refused::Free);
+        }
+        let is_held = claim.is_none() && slot.exchange(claim, Claim::new(half, part).held());
+        if is_held { Ok(Some(slot)) } else { Err(Refused::Blocked(half)) }
+    }
+
+    /// Opens a claim with a freed frame of a full half without a claim; returns whether it has.
+    pub(crate) fn open_with(&self, half: usize, bit: u32) -> bool {
+        let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
+        let claim = slot.read();
+        // As above.
+        let bits = self.rows[half / Self::HALVES_OF_ROW].read();
+        claim.is_none() && bits & of == of && slot.exchange(claim, Claim::new(half, bit))
+    }
+
+    /// Claims half a row of a huge frame: the first with its quarter free, or else the freest.
+    /// Returns one frame, and the half.
+    pub(crate) fn claim(&self, child: usize) -> Option<(usize, usize)> {
+        let size = 1u32 << G::CLAIM_ORDER;
+        let entry = self.child(child);
+        if entry.free() == 0 {
+            return None;
+        }
+        let rows = &self.rows[child * ROWS..][..ROWS];
+        let mut best: Option<(usize, u32)> = None;
+        'rows: for row in Self::open_rows(entry) {
+            let free = !rows[row].read() & G::FULL_ROW;
+            if free == 0 {
+                continue;
+            }
+            let first = (child * ROWS + row) * Self::HALVES_OF_ROW;
+            for half in first..first + Self::HALVES_OF_ROW {
+                let count = (free & Claim::bits_of::<G>(half)).count_ones();
+                if count > best.map_or(0, |(_, most)| most) && self.may_claim(half) {
+                    best = Some((half, count));
+                    if count >= size / 4 {
+                        break 'rows;
+                    }
+                }
+            }
+        }
+        let half = best?.0;
+        Some((self.claim_half(half, true)?, half))
+    }
+
+    fn may_claim(&self, half: usize) -> bool {
+        let claim = self.slots.of(half).read();
+        claim.is_none() || claim.is_empty()
+    }
+
+    /// Claims all free frames of a half, if its slot has no claim with frames; returns the first,
+    /// which it hands out or not.
+    pub(crate) fn claim_half(&self, half: usize, hands_out: bool) -> Option<usize> {
+        let slot = self.slots.of(half);
+        let old = slot.read();
+        let is_held = (old.is_none() || old.is_empty()) && slot.exchange(old, Claim::new(half, 0).held());
+        if !is_held {
+            return None;
+        }
+        let Some(mask) = self.take_half(half) else {
+            slot.release();
+            return None;
+        };
+        let claim = Claim::new(half, mask);
+        let (frame, rest) = claim.pop::<G>();
+        slot.publish(if hands_out { rest } else { claim });
+        Some(frame)
+    }
+
+    /// Allocates all free frames of a half, whose slot the caller holds.
+    fn take_half(&self, half: usize) -> Option<u32> {
+        let (child, row) = (Self::child_of(half), half / Self::HALVES_OF_ROW);
+        let (of, word) = (Claim::bits_of::<G>(half), &self.rows[row]);
+        let mut counted = 0;
+        let taken = loop {
+            let bits = word.read();
+            let (free, entry) = (!bits & of, self.child(child));
+            let wanted = free.count_ones() as usize;
+            if free == 0 || entry.has_quarter(row % ROWS / super::QUARTER_ROWS) {
+                break 0;
+            }
+            if wanted > counted {
+                if self.update(child, |entry| entry.take(wanted - counted)).is_err() {
+                    break 0;
+                }
+                counted = wanted;
+            }
+            if word.exchange(bits, bits | free).is_ok() {
+                self.media.changed(word);
+                break if self.keep_bits(child, row % ROWS, free) { free } else { 0 };
+            }
+        };
+        let surplus = counted - taken.count_ones() as usize;
+        if surplus > 0 {
+            self.give(child, surplus);
+        }
+        (taken != 0).then_some((taken >> Claim::at::<G>(half)) as u32)
+    }
+
+    /// Frees the frames of a claim that the caller holds; returns the former entry.
+    pub(crate) fn unclaim(&self, claim: Claim) -> Child {
+        let word = &self.rows[claim.half() / Self::HALVES_OF_ROW];
+        word.and(!(u64::from(claim.mask()) << Claim::at::<G>(claim.half())));
+        self.media.changed(word);
+        self.persist(word);
+        self.give(Self::child_of(claim.half()), claim.frames())
+    }
+}

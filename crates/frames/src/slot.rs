@@ -1,0 +1,81 @@
+//! Where claims are.
+//!
+//! **What.** A claim of a half of a row can only lie in one [`Slot`], which the half's number names.
+//! So a free finds the half's claim by one read, and no half has two claims.
+//! **State.** A line for each slot: its claim, or none; and how many claims have ended there, which
+//! the word holds while it has none, so that the same word never means none twice.
+//! **Threads.** An open claim changes by compare-and-swap, by any CPU. A held one is changed by its
+//! holder alone: it moves frames between the row and the claim, by a few writes.
+
+use crate::claim::Claim;
+use crate::local::Local;
+use crate::word::Word;
+use craton_base::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    word: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Slot {
+    #[inline(always)]
+    pub(crate) fn read(&self) -> Claim {
+        Claim(self.word.read())
+    }
+
+    #[inline(always)]
+    pub(crate) fn exchange(&self, old: Claim, new: Claim) -> bool {
+        self.word.exchange(old.0, new.0).is_ok()
+    }
+
+    /// Ends the holder's claim.
+    #[inline]
+    pub(crate) fn release(&self) {
+        let ended = self.ended.load(Ordering::Relaxed).wrapping_add(1);
+        self.ended.store(ended, Ordering::Relaxed);
+        self.publish(Claim::none(ended));
+    }
+
+    /// Ends the hold with a claim.
+    #[inline]
+    pub(crate) fn publish(&self, claim: Claim) {
+        // ORDERING: pairs with `read`: who sees the hold's end sees what the holder changed.
+        self.word.store(claim.0, Ordering::Release);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.word.begin(0);
+        self.ended.begin(0);
+    }
+}
+
+/// All slots of a zone, a power of two and at least two; none if the zone has no claims.
+#[derive(Clone, Copy)]
+pub(crate) struct Slots<'a> {
+    lines: &'a [Local],
+    /// log2 of a tree's halves.
+    tree: u32,
+}
+
+impl<'a> Slots<'a> {
+    pub(crate) fn new(lines: &'a [Local], halves_of_tree: usize) -> Self {
+        Self { lines, tree: halves_of_tree.ilog2() }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// The slot of a half: one of eight for its tree, so that CPUs that work on different trees
+    /// rarely share slots. The halves of a row have two.
+    #[inline(always)]
+    pub(crate) fn of(&self, half: usize) -> &'a Slot {
+        let at = (half >> self.tree) << 3 ^ (half & 7);
+        &self.lines[at & (self.lines.len() - 1)].slot
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a Slot> + use<'a> {
+        self.lines.iter().map(|line| &line.slot)
+    }
+}

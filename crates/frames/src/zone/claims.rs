@@ -1,0 +1,138 @@
+//! The CPUs' claims.
+//!
+//! **What.** A CPU names at most two claims, one that it allocates from and one that it frees into.
+//! A CPU without a tree claims in other CPUs' trees.
+
+use super::Zone;
+use crate::geometry::Geometry;
+use crate::local::Local;
+use crate::lower::Lower;
+use crate::media::Media;
+use crate::slot::Slot;
+use crate::tree::Kind;
+use crate::word::{self, Word};
+use craton_base::atomic::{self, AtomicU64};
+
+impl<G: Geometry, M: Media> Zone<'_, G, M> {
+    /// Takes a frame of the claim that a word names.
+    #[inline(always)]
+    pub(super) fn pop(&self, word: &AtomicU64) -> Option<usize> {
+        let half = (word.read() as usize).checked_sub(1)?;
+        let slot = self.lower.slots.of(half);
+        loop {
+            let claim = slot.read();
+            if !claim.is_of(half) || claim.mask() == 0 {
+                return None;
+            }
+            let (frame, rest) = claim.pop::<G>();
+            if slot.exchange(claim, rest) {
+                return Some(frame);
+            }
+        }
+    }
+
+    pub(super) fn get_claimed(&self, local: &Local, kind: Kind) -> Option<usize> {
+        let freed = local.puts.read();
+        if freed != 0
+            && let Some(frame) = self.pop(&local.puts)
+        {
+            if local.puts.exchange(freed, 0).is_ok() {
+                self.name(&local.gets, freed as usize - 1);
+            }
+            return Some(frame);
+        }
+        let claimed = self.get_some(local, kind, |tree, last| self.claim_in(tree, last));
+        let (frame, half) = claimed.or_else(|| self.claim_anywhere())?;
+        if let Some(half) = half {
+            self.name(&local.gets, half);
+        }
+        Some(frame)
+    }
+
+    /// Makes a word name a claim, and ends the one that it named.
+    pub(super) fn name(&self, word: &AtomicU64, half: usize) {
+        let before = word.replace(half as u64 + 1) as usize;
+        if before != 0 && before != half + 1 {
+            self.end_claim_of(before - 1);
+        }
+    }
+
+    /// Ends the claim that a word names.
+    pub(super) fn forget(&self, word: &AtomicU64) {
+        if word.read() != 0
+            && let Some(half) = (word.replace(0) as usize).checked_sub(1)
+        {
+            self.end_claim_of(half);
+        }
+    }
+
+    fn end_claim_of(&self, half: usize) {
+        let slot = self.lower.slots.of(half);
+        while slot.read().is_of(half) && !self.end_claim(slot) {}
+    }
+
+    /// Ends what is in a slot: frees its frames. Returns whether it was open, and has not changed.
+    pub(super) fn end_claim(&self, slot: &Slot) -> bool {
+        let claim = slot.read();
+        if claim.is_none() || claim.is_held() || !slot.exchange(claim, claim.held()) {
+            return false;
+        }
+        if claim.mask() != 0 {
+            let before = self.lower.unclaim(claim);
+            self.note(Lower::<G, M>::child_of(claim.half()), before, claim.frames());
+        }
+        slot.release();
+        true
+    }
+
+    /// Makes way for a free: the claim in a half's slot ends.
+    pub(super) fn unblock(&self, half: usize) {
+        let slot = self.lower.slots.of(half);
+        if !self.end_claim(slot) && slot.read().is_held() {
+            atomic::spin();
+        }
+    }
+
+    /// Ends all claims.
+    pub(crate) fn end_claims(&self) {
+        self.lower.slots.iter().filter(|slot| !slot.read().is_none()).for_each(|slot| {
+            self.end_claim(slot);
+        });
+    }
+
+    /// A number that changes with the slots' words, and whether some frame is claimed.
+    pub(super) fn claims(&self) -> (u64, bool) {
+        self.lower.slots.iter().map(Slot::read).fold((0, false), |(sum, any), claim| {
+            let sum = (sum.rotate_left(7) ^ claim.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (sum, any || claim.is_held() || claim.frames() > 0)
+        })
+    }
+
+    /// Claims frames of a tree, in its last used huge frame if any.
+    pub(super) fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<((usize, Option<usize>), usize)> {
+        word::visit();
+        self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
+            let (frame, half) = self.lower.claim(child)?;
+            Some(((frame, Some(half)), child % G::CHILDREN))
+        })
+    }
+
+    /// Whether some of 2^`order` frames, more than a row, are claimed and free. Ends empty claims.
+    pub(super) fn are_claimed(&self, frame: usize, order: u32) -> bool {
+        let halves = frame >> G::CLAIM_ORDER..(frame + (1 << order)) >> G::CLAIM_ORDER;
+        self.lower.slots.iter().any(|slot| {
+            loop {
+                let claim = slot.read();
+                if claim.is_none() || !halves.contains(&claim.half()) {
+                    return false;
+                }
+                if !claim.is_held() && claim.mask() != 0 {
+                    return true;
+                }
+                if !self.end_claim(slot) {
+                    atomic::spin();
+                }
+            }
+        })
+    }
+}
