@@ -129,6 +129,7 @@ static void filter(void) {
     };
     struct sock_fprog program = {sizeof code / sizeof *code, code};
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    /* The kernel counts a thread a little longer than a join waits for it. */
     until_threads(1, 0);
     CHECK(syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
 }
@@ -270,8 +271,7 @@ static void forks(void) {
             CHECK(threads() == 1);
             live_as_child();
         }
-        /* The kernel counts a thread a little longer than a join waits for it. */
-        until_threads(1, 0);
+        /* Here it may be back already: a large heap lost hugepages to the fork. */
         reap(child);
         until_threads(2, 1);
     }
