@@ -4,7 +4,8 @@
 //! program passes to free is then of a smaller class. [`Lent`] knows the pairs of classes of which
 //! that has happened. None lends where frees trust the size ([`crate::thread_cache::ThreadCache::push_trusted`]).
 //!
-//! **Threads.** A pair is noted before its object goes out. Who frees the object got it from there.
+//! **Threads.** A pair is noted before its object goes out, and so before the object can be
+//! freed.
 
 use crate::size_class::{CLASSES, MOST_LENDERS};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::Relaxed};

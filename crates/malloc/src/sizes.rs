@@ -45,14 +45,14 @@ pub fn good_size(size: usize, align: usize) -> usize {
 #[inline]
 pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
     let object = front::aligned(align, size);
-    // SAFETY: nobody else knows the object yet.
+    // SAFETY: the object is new, and no other code has its address.
     (object, unsafe { usable(object, size, align) })
 }
 
 /// Usable bytes of an object that has just been allocated for `size` and `align`; 0 for null.
 ///
 /// # Safety
-/// Nobody frees the object meanwhile.
+/// The object is not freed during the call.
 pub unsafe fn usable(object: *mut u8, size: usize, align: usize) -> usize {
     // A larger class can have lent the object, and a buffer of the kit has just its size.
     // SAFETY: by the contract.

@@ -68,7 +68,7 @@ pub(crate) struct Backing<G> {
     /// Hugepages left on small pages, and the ranges that they form.
     small: u32,
     small_ranges: u32,
-    /// Those that turned out dense since the last round of collapses.
+    /// Of these, hugepages found dense since the last round of collapses.
     dense_small: u32,
     granted: u32,
     /// The system ignores advice: its mode is `never`, or it has no hugepages.

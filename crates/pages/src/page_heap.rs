@@ -308,7 +308,7 @@ pub trait PageHeapExt: PageHeap {
         figures.refill_due > Pages(0) || figures.clear_due
     }
 
-    /// Whether so many dense hugepages lie on small pages that a thread should collapse them.
+    /// Whether enough dense hugepages lie on small pages for a thread to collapse them.
     #[inline(always)]
     fn has_dense_small(&self) -> bool {
         self.figures().dense_small >= MANY_DENSE

@@ -185,8 +185,8 @@ size_t craton_debug_check(void);
 
 /* Sizes, in bytes. */
 
-/* How many bytes an object has at least that is asked for with `size` bytes; never less than `size`. malloc_usable_size can say up
- * to twice as much, where a small heap has no object that fits better.
+/* The least that an object of `size` bytes has, in bytes; never less than `size`. malloc_usable_size
+ * can say up to twice as much, where a small heap has no object that fits better.
  * 0 for a size that no object can have. The second takes an alignment, a power of two; 0 if it is not one. */
 size_t craton_good_size(size_t size);
 size_t craton_good_size_aligned(size_t size, size_t align);

@@ -1,7 +1,8 @@
 //! `wild`: programs as other people write them, on every allocator.
 //!
-//! **What.** The programs of [`crate::wild`], some also in control groups of 64 and 256 MiB, or on a system without free
-//! hugepages: for each its own figures, compared with glibc and with whichever peer is best; resident set or hugepages over time.
+//! **What.** The programs of [`crate::wild`], some also in control groups of 64 and 256 MiB, or on a
+//! system without free hugepages. For each its own figures, compared with glibc and with the best
+//! peer; resident set or hugepages over time.
 //!
 //! **State.** Full: three rounds of programs that work, one of those that wait, unless `--runs` says how many. Quick: a
 //! twentieth of the work, a second of waiting, glibc and Craton alone unless others are asked for.
@@ -28,7 +29,8 @@ const ROUNDS: usize = 3;
 /// Programs that also run in a control group, and its MiB.
 const GROUPS: [(&str, u64); 5] =
     [("sparse-256k", 64), ("sparse-calloc", 64), ("sparse-20m", 64), ("sparse-60m", 64), ("stress", 256)];
-/// Programs that also run on a system without free hugepages, if they are asked for by name: that takes all free memory.
+/// Programs that also run on a system without free hugepages, when asked for by name: that takes
+/// all free memory.
 const FRAGMENTED: [&str; 3] = ["dense-1000", "dense-256k", "pauses"];
 const IN_FRAGMENTS: &str = "@fragmented";
 /// Programs that wait, by how their names begin.

@@ -46,7 +46,7 @@ impl Blocks {
     }
 
     /// Where the block lies of a thread that has ended, whose stack is in a readable range. `None`
-    /// if there is none, or the block of a thread that lives.
+    /// without one, or where its thread lives.
     ///
     /// # Safety
     /// The range can be read.

@@ -1,9 +1,9 @@
 //! `craton-wild`: programs as other people write them; each measures and prints its memory and time.
 //!
-//! **What.** Runs a program of [`craton_papers::wild`], alone, in a control group, or on a system without free hugepages, and prints
-//! a line of JSON.
-//! **Failure.** Wrong usage is exit status 2; a control group that cannot be made, memory that cannot be fragmented, or a program
-//! that fails by itself, is exit status 1. A program that the kernel kills in its group is a
+//! **What.** Runs a program of [`craton_papers::wild`], alone, in a control group, or on a system
+//! without free hugepages, and prints a line of JSON.
+//! **Failure.** Wrong usage is exit status 2. A control group that cannot be made, memory that
+//! cannot be fragmented, or a program that fails by itself, is exit status 1. A program that the kernel kills in its group is a
 //! figure: `"alive":false`.
 
 use craton_lab::print::print;
@@ -36,7 +36,7 @@ Example: LD_PRELOAD=libcraton.so craton-wild sparse-calloc --group 64
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Place {
     Here,
-    /// In a control group with so many MiB.
+    /// In a control group with this many MiB.
     Group(u64),
     Fragmented,
 }
