@@ -52,9 +52,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// An object of a larger class from the cache, with its class, for a class whose list is empty. In
-    /// a small heap slabs of which an object or two are used would be most of the memory.
+    /// a small heap slabs of which an object or two are used would be most of the memory. None where
+    /// the list is not empty: its refill must see why nothing was popped.
     pub fn borrow(&self, cache: &mut ThreadCache, class: usize) -> Option<(*mut u8, usize)> {
-        if self.in_use() < LENDS_BELOW { cache.borrow(class) } else { None }
+        if self.in_use() < LENDS_BELOW && cache.is_empty(class) { cache.borrow(class) } else { None }
     }
 
     /// Trims the idle lists of a cache.

@@ -59,6 +59,9 @@ fn idle_objects_are_lent_to_sizes_from_half_on_while_the_heap_is_small() {
     assert_eq!(lend(small), None, "too large");
     assert_eq!(lend(class), Some((object, lender)));
     w.give(object).unwrap();
+    let own = w.take(class);
+    w.give(own).unwrap();
+    assert_eq!(lend(class), None, "it has its own");
     assert!(!w.large(20 << 20).is_null() && !w.large(20 << 20).is_null());
     assert_eq!(lend(size_class::class_of(144)), None, "the heap is not small any more");
 }
