@@ -18,7 +18,8 @@ use craton_base::Table;
 use craton_heap::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use craton_objects::caches::name;
 use craton_os::fault::{self, Fault};
-use craton_os::{Decimal, Line, Mutex, Rank, mapping};
+use craton_os::{Line, Mutex, Rank, mapping};
+use craton_tables::amount::decimal;
 
 /// The checks, as bits.
 pub(crate) const AUDIT: u16 = 1;
@@ -235,7 +236,7 @@ impl Setting {
 
     /// Sets the option `audit_log`: entries of the log, before it is made.
     pub(crate) fn set_log_entries(&self, value: &[u8]) -> bool {
-        let entries = Decimal::parse(value).filter(|n| (1..=1 << 28).contains(n));
+        let entries = decimal(value).filter(|n| (1..=1 << 28).contains(n));
         match entries {
             Some(n) if !self.log_made.load(Relaxed) => self.log_entries.store(n as u32 ^ LOG_ENTRIES, Relaxed),
             Some(n) => return n == self.log_entries(),
@@ -412,7 +413,7 @@ impl Wanted {
                 }
                 b"malloc" => this.classes = [checks; CLASSES + 1],
                 b"large" => this.classes[0] = checks,
-                size if size.iter().all(u8::is_ascii_digit) => match Decimal::parse(size) {
+                size if size.iter().all(u8::is_ascii_digit) => match decimal(size) {
                     Some(size) if size as usize <= MAX_CLASSED => this.classes[class_of(size as usize)] = checks,
                     Some(size) if size <= isize::MAX as u64 => this.classes[0] = checks,
                     _ => return Err(wrong("is larger than any object; ignored")),

@@ -9,10 +9,10 @@
 
 mod place;
 
-use crate::decimal::Decimal;
 use crate::line::Line;
 use crate::small_file::{PathText, Unread, read_start};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use craton_tables::amount::decimal;
 use place::{Kind, Place};
 
 /// What the control groups of the process allow.
@@ -111,7 +111,7 @@ impl Limits {
         let value = self.read(dir, file, |text| match text {
             b"max" => Some(Value::Unlimited),
             // Version 1's "no limit" is a large number that depends on the page size.
-            number => Some(match Decimal::parse(number)? {
+            number => Some(match decimal(number)? {
                 UNLIMITED_BYTES.. => Value::Unlimited,
                 bytes => Value::Limit(bytes),
             }),
@@ -125,10 +125,10 @@ impl Limits {
     fn take_quota(&mut self, dir: &mut PathText) {
         let value = self.read(dir, b"/cpu.max", |text| {
             let space = text.iter().position(|b| *b == b' ')?;
-            let period = Decimal::parse(&text[space + 1..])?;
+            let period = decimal(&text[space + 1..])?;
             match &text[..space] {
                 b"max" => Some(Value::Unlimited),
-                quota => thousandths(Decimal::parse(quota)?, period).map(Value::Limit),
+                quota => thousandths(decimal(quota)?, period).map(Value::Limit),
             }
         });
         tighten(&mut self.cpu_thousandths, &value);
@@ -137,11 +137,11 @@ impl Limits {
     fn take_quota_and_period(&mut self, dir: &mut PathText) {
         let quota = self.read(dir, b"/cpu.cfs_quota_us", |text| match text {
             b"-1" => Some(Value::Unlimited),
-            number => Decimal::parse(number).filter(|n| *n > 0).map(Value::Limit),
+            number => decimal(number).filter(|n| *n > 0).map(Value::Limit),
         });
         if let Value::Limit(quota) = quota {
             let file = b"/cpu.cfs_period_us";
-            let period = |text: &[u8]| thousandths(quota, Decimal::parse(text)?).map(Value::Limit);
+            let period = |text: &[u8]| thousandths(quota, decimal(text)?).map(Value::Limit);
             let value = self.read(dir, file, period);
             if matches!(value, Value::Missing) {
                 self.note(said(dir.as_bytes()).bytes(file).text(" is missing, but there is a quota"));
@@ -267,7 +267,7 @@ fn parse_avg10(text: &[u8]) -> Option<u32> {
     let text = text.strip_prefix(b"some avg10=")?;
     let end = text.iter().position(|b| *b == b' ')?;
     let point = text[..end].iter().position(|b| *b == b'.')?;
-    let (whole, part) = (Decimal::parse(&text[..point])?, Decimal::parse(&text[point + 1..end])?);
+    let (whole, part) = (decimal(&text[..point])?, decimal(&text[point + 1..end])?);
     (whole <= 100 && end == point + 3).then_some((whole * 100 + part) as u32)
 }
 

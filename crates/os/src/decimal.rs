@@ -1,4 +1,4 @@
-//! Numbers in decimal, read and written without memory.
+//! Numbers in decimal, written without memory.
 
 pub struct Decimal {
     digits: [u8; Decimal::MOST],
@@ -25,18 +25,6 @@ impl Decimal {
     /// The digits, at least one.
     pub fn as_bytes(&self) -> &[u8] {
         &self.digits[self.from..]
-    }
-
-    /// Reads a number that fits, and nothing else.
-    #[inline(never)]
-    pub fn parse(text: &[u8]) -> Option<u64> {
-        if text.is_empty() {
-            return None;
-        }
-        text.iter().try_fold(0u64, |n, b| {
-            let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
-            n.checked_mul(10)?.checked_add(digit)
-        })
     }
 }
 

@@ -121,7 +121,7 @@ pub fn most_mappings() -> usize {
     let mut text = [0; 24];
     let read = PathText::new(b"/proc/sys/vm/max_map_count").and_then(|path| read_start(&path, &mut text).ok());
     // Linux's default.
-    read.and_then(|text| crate::Decimal::parse(text.trim_ascii())).map_or(65_530, |n| n as usize)
+    read.and_then(|text| craton_tables::amount::decimal(text.trim_ascii())).map_or(65_530, |n| n as usize)
 }
 
 #[cfg(all(test, not(loom)))]

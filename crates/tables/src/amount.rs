@@ -1,9 +1,15 @@
 //! Numbers and sizes in the values of options, for the library and `craton` alike.
 
 /// A number in digits alone, below 2^64.
+#[inline(never)]
 pub fn decimal(text: &[u8]) -> Option<u64> {
-    let text = core::str::from_utf8(text).ok()?;
-    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |n, b| {
+        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
+        n.checked_mul(10)?.checked_add(digit)
+    })
 }
 
 /// Bytes: a number, or one with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in any case) behind it for
@@ -54,6 +60,14 @@ mod tests {
             ["", "K", "-1", "1.5G", "1 K", "1KK", "1KiBx", "1B", "1P", "18446744073709551616", "16777216T", "１"]
         {
             assert_eq!(size(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_or_does_not_fit_is_refused() {
+        assert_eq!(decimal(b"0007"), Some(7));
+        for text in ["", " 1", "1 ", "-1", "+1", "1x", "0x1", "1_0", "18446744073709551616", "99999999999999999999"] {
+            assert_eq!(decimal(text.as_bytes()), None, "{text}");
         }
     }
 }

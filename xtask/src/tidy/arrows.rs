@@ -59,7 +59,7 @@ const CRATES: [Crate; 19] = [
     // Options and counters as data, for the library and for the tools alike.
     core("craton-tables", &[]),
     // The one crate that speaks to the system, through the declarations of `libc`.
-    Crate { name: "craton-os", below: &["craton-base"], outside: Some(&["libc"]) },
+    Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
     core("craton-pages", &["craton-base"]),

@@ -13,9 +13,9 @@ use crate::start::set_up;
 use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_os::{Decimal, Line, process};
+use craton_os::{Line, process};
 use craton_pages::{AUTO_RATE, HugeBacking, PageHeapExt};
-use craton_tables::amount::size;
+use craton_tables::amount::{decimal, size};
 use craton_tables::options::{Form, Key};
 
 enum Handler {
@@ -106,7 +106,7 @@ pub(super) fn show(key: Key, into: &mut Text<'_>) {
 fn number(form: &Form, value: &[u8]) -> Option<u64> {
     match *form {
         Form::Bytes(most) => size(value).filter(|bytes| *bytes <= most),
-        Form::Count(_, least, most) => Decimal::parse(value).filter(|n| (least..=most).contains(n)),
+        Form::Count(_, least, most) => decimal(value).filter(|n| (least..=most).contains(n)),
         _ => None,
     }
 }
@@ -131,7 +131,7 @@ fn set_caches(i: usize) -> bool {
 }
 
 fn set_sample(value: &[u8]) -> bool {
-    let every = if value == b"auto" { Some(debug::AUTO) } else { Decimal::parse(value) };
+    let every = if value == b"auto" { Some(debug::AUTO) } else { decimal(value) };
     every.is_some_and(|every| debug::set_sample(every, set_up))
 }
 

@@ -3,8 +3,8 @@
 //! **What.** Runs a program of [`craton_papers::wild`], alone, in a control group, or on a system
 //! without free hugepages, and prints a line of JSON.
 //! **Failure.** Wrong usage is exit status 2. A control group that cannot be made, memory that
-//! cannot be fragmented, or a program that fails by itself, is exit status 1. A program that the kernel kills in its group is a
-//! figure: `"alive":false`.
+//! cannot be fragmented, or a program that fails by itself, is exit status 1. A program that the
+//! kernel kills in its group is a figure: `"alive":false`.
 
 use craton_lab::print::print;
 use craton_papers::wild::fragments::{Fragments, free_hugepages};

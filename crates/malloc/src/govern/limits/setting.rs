@@ -5,8 +5,7 @@
 
 use crate::observe::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use craton_os::Decimal;
-use craton_tables::amount::size;
+use craton_tables::amount::{decimal, size};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
@@ -55,7 +54,7 @@ impl Setting {
         match text {
             b"auto" => Some(Self::Auto),
             b"none" => Some(Self::None),
-            [digits @ .., b'%'] => match Decimal::parse(digits)? {
+            [digits @ .., b'%'] => match decimal(digits)? {
                 percent @ 1..=100 => Some(Self::Percent(percent as u8)),
                 _ => None,
             },
