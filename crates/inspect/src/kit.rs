@@ -7,7 +7,7 @@
 
 use crate::heap::Heap;
 use crate::names::Names;
-use crate::reader::{Reader, u32_in, word_in};
+use crate::reader::{Reader, u16_in, u32_in, word_in};
 use crate::table::Table;
 use crate::whatis::as_hex;
 use serde::Serialize;
@@ -132,7 +132,7 @@ impl Kit {
         let arena = reader.word(guard + get("kit.guard.arena")?)?;
         if arena != 0 && arena != u64::MAX {
             this.page = reader.word(guard + get("kit.guard.page")?)?.max(1);
-            this.own.push((arena, arena + (2 * get("kit.guard.slots")? + 1) * this.page));
+            this.own.push((arena, arena + get("kit.guard.pages")? * this.page));
         }
         if reader.byte(get("kit.log.made")?) != 0 {
             this.log = get("kit.log")?;
@@ -188,7 +188,7 @@ impl Kit {
                 end: 0,
                 is_live: entry[state] == live,
                 is_closed: entry[state] == closed,
-                target: u32_in(entry, target),
+                target: u16_in(entry, target).into(),
                 taken: event(taken),
                 given: event(given),
             };

@@ -6,9 +6,10 @@
 
 use crate::area::{self, Area};
 use crate::audit::{Deed, Transaction};
+use crate::family;
 use crate::pattern;
 use crate::report::{Finding, Mistake};
-use crate::setting::{AUDIT, GUARD, POISON, SAMPLED, UNMAP, VERIFY};
+use crate::setting::{AUDIT, GUARD, MISMATCH, POISON, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Buffer, Event, Kind, State, Then};
 use crate::{Kit, Process};
 use core::ptr::null_mut;
@@ -19,24 +20,25 @@ use craton_os::precise_ns;
 
 /// The owner of a buffer: malloc, or an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target(pub(crate) u32);
+pub struct Target(pub(crate) u16);
 
 impl Target {
     /// Buffers that malloc handed out.
     pub const MALLOC: Self = Self(0);
 
+    /// Those of an object cache, of which there are fewer than 2¹⁶ − 1.
     pub fn cache(id: u16) -> Self {
-        Self(u32::from(id) + 1)
+        Self(id + 1)
     }
 
     pub(crate) fn id(self) -> Option<u16> {
-        u16::try_from(self.0.checked_sub(1)?).ok()
+        self.0.checked_sub(1)
     }
 }
 
 impl<P: Process> Kit<P> {
     /// What the calling thread does now, as far as the checks ask for it.
-    fn event(&self, checks: u8) -> Event {
+    fn event(&self, checks: u16) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
             return Event::default();
         }
@@ -55,7 +57,7 @@ impl<P: Process> Kit<P> {
 
     /// The checks of an object of `size` bytes; 0 for none.
     #[inline]
-    pub fn checks_of(&self, size: usize) -> u8 {
+    pub fn checks_of(&self, size: usize) -> u16 {
         if self.in_use() { self.setting.checks_of_size(size) } else { 0 }
     }
 
@@ -66,7 +68,20 @@ impl<P: Process> Kit<P> {
         size: usize,
         align: usize,
         target: Target,
-        checks: u8,
+        checks: u16,
+    ) -> Result<*mut u8, Finding> {
+        self.alloc_by(heap, size, align, target, checks, family::ANY)
+    }
+
+    /// As [`Kit::alloc`], for a function of a [`family`].
+    pub fn alloc_by<F: Platform, C: Clock, H: Hooks>(
+        &self,
+        heap: &Heap<F, C, H>,
+        size: usize,
+        align: usize,
+        target: Target,
+        checks: u16,
+        family: u8,
     ) -> Result<*mut u8, Finding> {
         let Some(area) = self.alloc_area(heap, size, align, checks)? else { return Ok(null_mut()) };
         self.table.prefetch(area.address);
@@ -79,6 +94,7 @@ impl<P: Process> Kit<P> {
             state: State::Live,
             kind: area.kind,
             align: align.max(1).trailing_zeros() as u8,
+            family: if checks & MISMATCH != 0 { family } else { family::ANY },
             target: target.0,
             taken,
             given: Event::default(),
@@ -137,7 +153,7 @@ impl<P: Process> Kit<P> {
         heap: &Heap<F, C, H>,
         size: usize,
         align: usize,
-        checks: u8,
+        checks: u16,
     ) -> Result<Option<Area>, Finding> {
         if checks & (GUARD | SAMPLED) != 0
             && let Some(taken) = self.guards.alloc(size, align.max(area::UNIT), self.setting.guards())
@@ -294,6 +310,7 @@ impl<P: Process> Kit<P> {
         if buffer.target != Target::MALLOC.0 {
             return Err(Finding { mistake: Mistake::WrongCache { given: Target::MALLOC }, buffer });
         }
+        family::check(&buffer, call, false)?;
         Ok(Some(buffer.size))
     }
 

@@ -23,6 +23,18 @@ pub(crate) enum Cause {
     Pattern(usize, bool),
 }
 
+/// How far from a buffer with pages an access may lie that is taken for one of it; in the arena, where
+/// nothing else lies, there is no bound.
+const FAR: usize = 1 << 20;
+/// A fault so near to the stack pointer is the stack's end.
+const NEAR_STACK: usize = 64 << 10;
+
+/// Bytes between an address and a buffer.
+fn gap(buffer: &Buffer, address: usize) -> usize {
+    let end = buffer.address + buffer.size;
+    if address < buffer.address { buffer.address - address } else { address.saturating_sub(end) }
+}
+
 impl<P: Process> Kit<P> {
     /// Reports a fault that a buffer explains. For the handler that [`Kit::set_option`] installs,
     /// unless the thread is in the kit, whose locks it then holds.
@@ -39,7 +51,10 @@ impl<P: Process> Kit<P> {
 
     /// What explains a fault. `in_heap` says whether an address lies in the heap.
     pub(crate) fn cause_of(&self, fault: &Fault, in_heap: impl Fn(usize) -> bool) -> Option<Cause> {
-        let near = || self.buffer_near(fault.address, in_heap(fault.address)).or_else(|| self.logged(fault.address));
+        let near = || {
+            let buffer = self.buffer_near(fault.address, in_heap(fault.address));
+            buffer.or_else(|| self.logged(fault.address)).or_else(|| self.buffer_far(fault.address, fault.stack))
+        };
         if fault.address != 0
             && let Some(buffer) = near()
         {
@@ -79,11 +94,26 @@ impl<P: Process> Kit<P> {
             let end = (b.address + b.size).next_multiple_of(page).max(b.under + page);
             let beside = b.under - page..end + page;
             if beside.contains(&address) {
-                let distance =
-                    if address < b.address { b.address - address } else { address.saturating_sub(b.address + b.size) };
+                let distance = gap(b, address);
                 if best.is_none_or(|(least, _)| distance < least) {
                     best = Some((distance, *b));
                 }
+            }
+        });
+        best.map(|(_, buffer)| buffer)
+    }
+
+    /// The nearest buffer on pages, where an access went past the closed ones beside it.
+    fn buffer_far(&self, address: usize, stack: usize) -> Option<Buffer> {
+        if address.abs_diff(stack) < NEAR_STACK {
+            return None;
+        }
+        let most = if self.guards.has(address) { usize::MAX } else { FAR };
+        let mut best: Option<(usize, Buffer)> = None;
+        self.table.each(|b| {
+            let distance = gap(b, address);
+            if b.kind != Kind::Heap && distance <= most && best.is_none_or(|(least, _)| distance < least) {
+                best = Some((distance, *b));
             }
         });
         best.map(|(_, buffer)| buffer)

@@ -1,10 +1,11 @@
 //! Pages for single buffers.
 //!
-//! **What.** A small buffer gets a page of the arena, in which every other page stays closed. A
+//! **What.** A small buffer gets a page of the arena, in which three of four pages stay closed. A
 //! larger one gets a mapping with a closed page at each end. Freed pages are reused in FIFO order.
 //!
-//! **State.** The arena: `| closed | slot 0 | closed | slot 1 | … | closed |`, pages of the
-//! machine. Freed slots form a ring, each with the buffer that it had.
+//! **State.** The arena: `| closed × 3 | slot 0 | closed × 3 | slot 1 | … | closed × 3 |`, pages of
+//! the machine. An access that goes past a buffer by up to three pages meets no other one. Freed
+//! slots form a ring, each with the buffer that it had.
 //!
 //! An advice makes each slot one mapping (VMA), distinct from its closed neighbours: opening or
 //! closing changes it without a split and a merge (3.6 µs a pair against 7.9).
@@ -25,6 +26,10 @@ use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
 const SLOTS: usize = 1 << 15;
+/// Pages from one slot to the next: all but one are closed.
+const STRIDE: usize = 4;
+/// Pages of the arena.
+const ARENA: usize = STRIDE * (SLOTS + 1) - 1;
 /// Slots that serve while there are samples alone: 8 MiB.
 const SAMPLES: usize = 2048;
 /// Slots that become part of the arena's one mapping at a time.
@@ -72,7 +77,7 @@ const STATE: usize = Mutex::<Pages>::SHAPE[1];
 pub(crate) const SHAPE: [(&str, usize); 5] = [
     ("kit.guard.arena", STATE + offset_of!(Pages, arena)),
     ("kit.guard.page", STATE + offset_of!(Pages, page)),
-    ("kit.guard.slots", SLOTS),
+    ("kit.guard.pages", ARENA),
     ("kit.guard.ring", STATE + offset_of!(Pages, ring)),
     ("kit.guard.ring.bytes", SLOTS * size_of::<Waiting>()),
 ];
@@ -86,7 +91,7 @@ impl Pages {
             self.unmarked = SLOTS;
             (self.most_slots, self.most_mapped) = ((mappings * 3 / 8).min(SLOTS), mappings / 12);
             let ring = mapping::map(SLOTS * size_of::<Waiting>(), 1);
-            let arena = guarded::reserve((2 * SLOTS + 1) * self.page);
+            let arena = guarded::reserve(ARENA * self.page);
             (self.arena, self.ring) = match (arena, ring) {
                 (Some(arena), Some(ring)) => (arena, ring as *mut _),
                 _ => (usize::MAX, core::ptr::null_mut()),
@@ -96,7 +101,7 @@ impl Pages {
     }
 
     fn slot_at(&self, slot: u32) -> usize {
-        self.arena + (2 * slot as usize + 1) * self.page
+        self.arena + (STRIDE * (slot as usize + 1) - 1) * self.page
     }
 
     fn open(&self, slot: u32) -> bool {
@@ -146,7 +151,7 @@ impl Pages {
             return true;
         }
         let slots = STEP.min(SLOTS - self.ready);
-        let (at, bytes) = (self.slot_at(self.ready as u32), 2 * slots * self.page);
+        let (at, bytes) = (self.slot_at(self.ready as u32), STRIDE * slots * self.page);
         if !guarded::shut(at, bytes) || !guarded::open(at, bytes) {
             return false;
         }
@@ -280,7 +285,7 @@ impl Guards {
     /// Puts the slot of a freed buffer, open or closed, behind all others.
     pub(crate) fn free_slot(&self, buffer: &Buffer, is_open: bool) {
         let mut pages = self.0.lock();
-        let slot = ((buffer.under - pages.arena) / pages.page / 2) as u32;
+        let slot = ((buffer.under - pages.arena) / pages.page / STRIDE) as u32;
         let end = (pages.first + pages.waiting) % SLOTS;
         // SAFETY: there are no more slots than the ring has places.
         unsafe { pages.ring.add(end).write(Waiting { slot, is_open, buffer: buffer.address }) };
@@ -291,6 +296,12 @@ impl Guards {
         let page = process::page_size();
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
         self.0.lock().mapped -= 1;
+    }
+
+    /// Whether an address lies in the arena.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        let pages = self.0.lock();
+        pages.page > 0 && address.wrapping_sub(pages.arena) < ARENA * pages.page
     }
 
     /// Where the ring lies: address and bytes; for the copy of a process.

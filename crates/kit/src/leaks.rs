@@ -1,7 +1,8 @@
 //! The search for leaks at the exit.
 //!
 //! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
-//! the exiting thread's registers and the used part of its stack, all of other threads' stacks.
+//! the exiting thread's registers and the used part of its stack, all of other threads' stacks
+//! unless they have ended.
 //! Leaks from the same place are reported once.
 //!
 //! **Units.** Buffers that were made with the check `leak`.
@@ -17,6 +18,7 @@ use crate::setting::LEAK;
 use crate::table::{Buffer, State};
 use crate::{Kit, Process};
 use core::mem::size_of;
+use craton_os::thread::block::Blocks;
 use craton_os::{Line, copy, mapping, maps, unwind};
 
 /// Leaks that are reported one by one.
@@ -40,14 +42,15 @@ impl<P: Process> Kit<P> {
         // program's: the frames of the exit overwrite those that `main` has left.
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
-        if copy::look(|| u8::from(!self.search_leaks(stack_from))) != Some(0) {
+        let blocks = Blocks::learn();
+        if copy::look(|| u8::from(!self.search_leaks(stack_from, blocks))) != Some(0) {
             Line::new()
                 .text("craton: leaks: no search was possible: the system gave no copy of the process, or no memory")
                 .print();
         }
     }
 
-    fn search_leaks(&self, stack_from: usize) -> bool {
+    fn search_leaks(&self, stack_from: usize, blocks: Option<Blocks>) -> bool {
         let mut count = 0;
         self.table.each_in_copy(|b| count += usize::from(is_suspect(b)));
         let parts = (table_of::<Suspect>(count), table_of::<u32>(count), table_of::<Buffer>(count));
@@ -81,8 +84,12 @@ impl<P: Process> Kit<P> {
         let mut words = |at: usize, bytes: usize, see: &mut dyn FnMut(usize)| read(at, at + bytes, see);
         let touched = maps::Touched::ask();
         for (start, end) in &ranges[..known] {
-            // The unused part of this thread's stack holds what was.
-            let from = if (*start..*end).contains(&stack_from) { stack_from } else { *start };
+            // The unused part of this thread's stack holds what was, as does an ended thread's stack.
+            let from = if (*start..*end).contains(&stack_from) {
+                stack_from
+            } else {
+                blocks.map_or(*start, |blocks| stack_end(blocks, &touched, *start, *end))
+            };
             touched.each(*start, *end, |first, end| {
                 if end > from {
                     roots(&mut search, first.max(from), end, &skips, &mut words);
@@ -122,6 +129,19 @@ impl<P: Process> Kit<P> {
             report_leaks(count, bytes, buffers.len());
         }
     }
+}
+
+/// Where the stack of an ended thread in a mapping ends: behind it lies the thread's block, with
+/// pointers of the C library. The mapping's start if it holds none.
+fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) -> usize {
+    let mut found = start;
+    touched.each(start, end, |first, last| {
+        // SAFETY: the range is readable in this copy of the process.
+        if let Some(at) = unsafe { blocks.ended_in(first, last) } {
+            found = at;
+        }
+    });
+    found
 }
 
 /// Ranges that are no roots: the library's records of buffers.

@@ -12,6 +12,7 @@
 //! | `unmap` | closes those pages when it is freed |
 //! | `verify` | checks every address that is freed |
 //! | `leak` | at the exit, searches for unreachable buffers |
+//! | `mismatch` | compares the function that frees with the one that allocated |
 //!
 //! **From.** Bonwick94 §6. We differ: it can be turned on in a running program, for one class if
 //! need be; redzones stand at both ends of exactly the requested size; a record keeps a buffer's
@@ -42,6 +43,7 @@
 mod area;
 pub mod audit;
 mod buffers;
+pub mod family;
 mod fault;
 #[cfg(all(test, not(loom)))]
 #[allow(dead_code)]

@@ -6,6 +6,7 @@
 
 use crate::audit::Deed;
 use crate::buffers::Target;
+use crate::family;
 use crate::pattern::Wrong;
 use crate::setting::{AUDIT, class_bytes};
 use crate::table::{Buffer, Event, Kind, State};
@@ -35,6 +36,8 @@ pub enum Mistake {
     UsedFree { call: &'static str },
     /// Freed it to another owner than its own.
     WrongCache { given: Target },
+    /// Freed it by a function of another family than the one that allocated it.
+    Mismatch { call: &'static str },
     /// Freed it with a size or an alignment that it does not have.
     Claimed { size: usize, align: usize },
     /// Named it in a call that is not for it.
@@ -129,6 +132,11 @@ fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Targe
             let line = headline("size-mismatch", "gave a buffer back as one of ").size(size);
             if align > 1 { line.text(" aligned to ").number(align as u64) } else { line }
         }
+        Mistake::Mismatch { call } => {
+            let (allocates, frees) = family::names(buffer.family);
+            let line = headline("mismatch", call).text(" of a buffer that ").text(allocates);
+            line.text(" allocated; it goes back by ").text(frees)
+        }
         Mistake::Elsewhere { call } => {
             headline("wrong-cache", call).text(" of a buffer that is another's: no heap has it that the call is for")
         }
@@ -165,7 +173,9 @@ fn place_of(mistake: Mistake, buffer: &Buffer) -> Option<Line> {
         Mistake::WrittenFree { wrong, .. } => expected(place(detail(), wrong.offset as isize, buffer.size), wrong),
         Mistake::Inside { offset, .. } => place(detail(), offset, buffer.size),
         Mistake::Touched { address, offset, .. } => {
-            place(detail().text("touched ").address(address).text(", "), offset, buffer.size)
+            let line = place(detail().text("touched ").address(address).text(", "), offset, buffer.size);
+            let beyond = offset.unsigned_abs().saturating_sub(if offset < 0 { 0 } else { buffer.size });
+            if beyond > process::page_size() { line.text("; of all buffers this is the nearest") } else { line }
         }
         Mistake::Pattern { value, buffers, .. } => {
             let line = detail().text("the address was ").address(value);
@@ -280,6 +290,7 @@ impl<P: Process> Kit<P> {
                         state: State::Closed,
                         kind: Kind::Mapped,
                         align: 0,
+                        family: 0,
                         target: 0,
                         taken: event,
                         given,

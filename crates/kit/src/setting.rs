@@ -13,7 +13,7 @@ use crate::sample::Sample;
 use crate::{Kit, Process};
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, offset_of};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering, Ordering::Relaxed};
 use craton_base::Table;
 use craton_heap::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use craton_objects::caches::name;
@@ -21,17 +21,18 @@ use craton_os::fault::{self, Fault};
 use craton_os::{Decimal, Line, Mutex, Rank, mapping};
 
 /// The checks, as bits.
-pub(crate) const AUDIT: u8 = 1;
-pub(crate) const REDZONE: u8 = 2;
-pub(crate) const POISON: u8 = 4;
-pub(crate) const VERIFY: u8 = 8;
-pub(crate) const GUARD: u8 = 16;
-pub(crate) const UNMAP: u8 = 32;
-pub(crate) const LEAK: u8 = 64;
+pub(crate) const AUDIT: u16 = 1;
+pub(crate) const REDZONE: u16 = 2;
+pub(crate) const POISON: u16 = 4;
+pub(crate) const VERIFY: u16 = 8;
+pub(crate) const GUARD: u16 = 16;
+pub(crate) const UNMAP: u16 = 32;
+pub(crate) const LEAK: u16 = 64;
 /// A buffer of the sampled form: on separate pages, with redzones and stacks.
-pub(crate) const SAMPLED: u8 = 128;
+pub(crate) const SAMPLED: u16 = 128;
+pub(crate) const MISMATCH: u16 = 256;
 
-const NAMES: [(&[u8], u8); 8] = [
+const NAMES: [(&[u8], u16); 9] = [
     (b"audit", AUDIT),
     (b"redzone", REDZONE),
     (b"poison", POISON),
@@ -40,7 +41,8 @@ const NAMES: [(&[u8], u8); 8] = [
     // Only separate pages can be closed under a buffer.
     (b"unmap", UNMAP | GUARD),
     (b"leak", LEAK),
-    (b"all", AUDIT | REDZONE | POISON | VERIFY | GUARD | UNMAP | LEAK),
+    (b"mismatch", MISMATCH),
+    (b"all", AUDIT | REDZONE | POISON | VERIFY | GUARD | UNMAP | LEAK | MISMATCH),
 ];
 
 const TEXT_MAX: usize = 256;
@@ -63,10 +65,10 @@ impl From<&'static str> for Wrong<'_> {
 
 pub(crate) struct Setting {
     /// By class, `0` for objects above all of them.
-    checks: [AtomicU8; CLASSES + 1],
+    checks: [AtomicU16; CLASSES + 1],
     /// All checks of any class or cache that are or were on.
-    ever: AtomicU8,
-    caches: AtomicU8,
+    ever: AtomicU16,
+    caches: AtomicU16,
     /// Objects were freed by size alone, so that objects in thread caches cannot be checked.
     trusts: AtomicBool,
     log_made: AtomicBool,
@@ -87,9 +89,9 @@ impl Setting {
 
     pub(crate) const fn new() -> Self {
         Self {
-            checks: [const { AtomicU8::new(0) }; CLASSES + 1],
-            ever: AtomicU8::new(0),
-            caches: AtomicU8::new(0),
+            checks: [const { AtomicU16::new(0) }; CLASSES + 1],
+            ever: AtomicU16::new(0),
+            caches: AtomicU16::new(0),
             trusts: AtomicBool::new(false),
             log_made: AtomicBool::new(false),
             log_entries: AtomicU32::new(0),
@@ -100,17 +102,17 @@ impl Setting {
     }
 
     #[inline]
-    pub(crate) fn checks_of_class(&self, class: usize) -> u8 {
+    pub(crate) fn checks_of_class(&self, class: usize) -> u16 {
         self.checks[class].load(Relaxed)
     }
 
     #[inline]
-    pub(crate) fn checks_of_size(&self, size: usize) -> u8 {
+    pub(crate) fn checks_of_size(&self, size: usize) -> u16 {
         self.checks_of_class(if size <= MAX_CLASSED { class_of(size) } else { 0 })
     }
 
     /// The checks of a cache of this name, which is made now.
-    pub(crate) fn checks_of_cache(&self, name: &[u8]) -> u8 {
+    pub(crate) fn checks_of_cache(&self, name: &[u8]) -> u16 {
         let all = self.caches.load(Relaxed);
         if all == 0 {
             return 0;
@@ -274,13 +276,13 @@ impl Setting {
 
 impl<P: Process> Kit<P> {
     /// The checks of a cache of this name, which is made now.
-    pub fn checks_of_cache(&self, name: &[u8]) -> u8 {
+    pub fn checks_of_cache(&self, name: &[u8]) -> u16 {
         self.setting.checks_of_cache(name)
     }
 
     /// The checks of a class; 0 is that of large objects.
     #[inline]
-    pub fn checks_of_class(&self, class: usize) -> u8 {
+    pub fn checks_of_class(&self, class: usize) -> u16 {
         self.setting.checks_of_class(class)
     }
 
@@ -361,7 +363,7 @@ fn targets_in(value: &[u8]) -> Option<&[u8]> {
     value.iter().position(|b| *b == b':').map(|i| &value[i + 1..])
 }
 
-fn checks_in(value: &[u8]) -> Result<u8, Wrong<'_>> {
+fn checks_in(value: &[u8]) -> Result<u16, Wrong<'_>> {
     if matches!(value, b"" | b"0" | b"none") {
         return Ok(0);
     }
@@ -381,12 +383,13 @@ pub fn is_check(word: &[u8]) -> bool {
     NAMES.iter().any(|(name, _)| *name == word)
 }
 
-const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
+const NO_PAIRS: &str = "is no size, nor large or malloc, and mismatch checks only what these serve: caches have one function each; ignored";
+const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a colon, and + between them); ignored";
 
 struct Wanted {
-    checks: u8,
-    classes: [u8; CLASSES + 1],
-    caches: u8,
+    checks: u16,
+    classes: [u16; CLASSES + 1],
+    caches: u16,
 }
 
 impl Wanted {
@@ -417,6 +420,7 @@ impl Wanted {
                 number if name::is_number(number) => {
                     return Err(wrong("is no size: give bytes as a plain number; ignored"));
                 }
+                cache if name::is_name(cache) && checks == MISMATCH => return Err(wrong(NO_PAIRS)),
                 cache if name::is_name(cache) => this.caches = checks,
                 _ => return Err(wrong("can be no cache's name, nor is it a size, large or malloc; ignored")),
             }

@@ -25,13 +25,15 @@ pub struct Buffer {
     pub size: usize,
     /// Start of what lies under it: an object of the heap, or pages.
     pub(crate) under: usize,
-    pub(crate) checks: u8,
+    pub(crate) checks: u16,
     pub(crate) state: State,
     pub(crate) kind: Kind,
     /// log2 of its alignment.
     pub(crate) align: u8,
+    /// The functions that allocated it: a [`crate::family`], 0 if they are not checked.
+    pub(crate) family: u8,
     /// Its owner: a [`super::Target`].
-    pub(crate) target: u32,
+    pub(crate) target: u16,
     pub(crate) taken: Event,
     pub(crate) given: Event,
 }

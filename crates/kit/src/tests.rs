@@ -43,10 +43,10 @@ fn world(hugepages: u32) -> World {
     World { heap, kit, faults }
 }
 
-const CHECKS: [u8; 6] = [REDZONE, POISON, REDZONE | POISON | AUDIT, GUARD, GUARD | UNMAP | POISON, SAMPLED | VERIFY];
+const CHECKS: [u16; 6] = [REDZONE, POISON, REDZONE | POISON | AUDIT, GUARD, GUARD | UNMAP | POISON, SAMPLED | VERIFY];
 
 impl World {
-    fn alloc(&self, size: usize, align: usize, checks: u8) -> *mut u8 {
+    fn alloc(&self, size: usize, align: usize, checks: u16) -> *mut u8 {
         self.kit.alloc(self.heap, size, align, Target::MALLOC, checks).unwrap_or_else(|f| panic!("{f:?}"))
     }
 

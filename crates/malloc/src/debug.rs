@@ -54,21 +54,21 @@ pub(crate) fn in_use() -> bool {
 }
 
 #[inline]
-pub(crate) fn checks_of(size: usize) -> u8 {
+pub(crate) fn checks_of(size: usize) -> u16 {
     KIT.checks_of(size)
 }
 
 /// A buffer for a request that the thread cache did not serve; `None` for a plain object.
 #[inline]
-pub(crate) fn alloc(size: usize, align: usize) -> Option<*mut u8> {
+pub(crate) fn alloc(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     if !in_use() || nested::is_nested() {
         return None;
     }
-    alloc_checked(size, align)
+    alloc_checked(size, align, family)
 }
 
 #[cold]
-fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
+fn alloc_checked(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     flush_if_asked();
     let checks = checks_of(size);
     let class = if size <= MAX_CLASSED { class_of(size) } else { 0 };
@@ -79,7 +79,7 @@ fn alloc_checked(size: usize, align: usize) -> Option<*mut u8> {
     let try_alloc = || {
         within(|| match checks {
             0 => KIT.alloc_sample(&HEAP, class, size, align),
-            checks => KIT.alloc(&HEAP, size, align, Target::MALLOC, checks),
+            checks => KIT.alloc_by(&HEAP, size, align, Target::MALLOC, checks, family),
         })
     };
     let mut buffer = try_alloc();
@@ -142,7 +142,7 @@ unsafe fn free_checked(pointer: *mut u8) -> Option<Result<(), Misuse>> {
 }
 
 /// A buffer for an object cache; null without memory.
-pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u8) -> *mut u8 {
+pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u16) -> *mut u8 {
     let saved = process::errno();
     let buffer = within(|| KIT.alloc(&HEAP, size, align, target, checks));
     process::set_errno(saved);
@@ -195,6 +195,14 @@ pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
 /// Whether a pointer is a buffer; does not return if the claimed size or alignment is wrong.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
     in_use() && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
+}
+
+/// Does not return if a call frees a buffer that another family of functions allocated.
+#[inline]
+pub(crate) fn check_pair(pointer: *mut u8, call: &'static str, with_align: bool) {
+    if in_use() && !nested::is_nested() && may_be_buffer(pointer) {
+        within(|| KIT.check_pair(pointer, call, with_align));
+    }
 }
 
 /// Ends the process with the kit's report on a bad pointer, if the kit has one.

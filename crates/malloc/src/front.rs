@@ -29,8 +29,9 @@ use crate::errno::no_memory;
 pub(crate) use crate::errno::with_errno;
 pub use crate::fork::{after_clone, before_clone};
 pub(crate) use alloc::MAX_SLABBED;
-use alloc::{malloc_beyond_quick, malloc_large, malloc_quick, malloc_sized};
+use alloc::{malloc_beyond_quick, malloc_cleared, malloc_large, malloc_quick, malloc_sized};
 pub(crate) use apart::free_what_waits;
+pub use craton_kit::family;
 pub(crate) use free::free_on_morphed_if;
 pub use free::{free, free_on_morphed, free_otherwise};
 pub use resize::realloc;
@@ -44,22 +45,28 @@ const MAX_CLEARED: usize = 32 << 10;
 /// `size` bytes, aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
+    malloc_by::<{ family::C }>(size)
+}
+
+/// As [`malloc`], for a function of a [`family`].
+#[inline(always)]
+pub fn malloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     if size <= MAX_QUICK {
         // SAFETY: the pointer is this thread's cache or one of `NoCaches`; the size was checked.
         let object = unsafe { ThreadCache::pop_quick(tls::get(), size) };
         if !object.is_null() {
             return object;
         }
-        return malloc_quick(size);
+        return malloc_quick::<FAMILY>(size);
     }
-    malloc_beyond_quick(size)
+    malloc_beyond_quick::<FAMILY>(size)
 }
 
 /// `size` bytes that read as zero.
 pub fn calloc(size: usize) -> *mut u8 {
     if size > MAX_CLEARED {
         // The page heap knows which pages are zero: they are neither cleared nor touched.
-        return malloc_large(size, 1, true);
+        return malloc_cleared(size);
     }
     let object = malloc(size);
     if !object.is_null() {
@@ -71,18 +78,24 @@ pub fn calloc(size: usize) -> *mut u8 {
 
 /// `size` bytes at a multiple of `align`, a power of two.
 pub fn aligned(align: usize, size: usize) -> *mut u8 {
+    aligned_by::<{ family::C }>(align, size)
+}
+
+/// As [`aligned`], for a function of a [`family`].
+#[inline(always)]
+pub fn aligned_by<const FAMILY: u8>(align: usize, size: usize) -> *mut u8 {
     debug_assert!(align.is_power_of_two());
     if align <= 16 {
-        return malloc(size);
+        return malloc_by::<FAMILY>(size);
     }
     match size_class::class_of_aligned(size, align) {
         Some(class) => {
             // SAFETY: as in `malloc`.
             let object = unsafe { ThreadCache::pop(tls::get(), class) };
-            if object.is_null() { malloc_sized(class, size, align) } else { object }
+            if object.is_null() { malloc_sized(class, size, align, FAMILY) } else { object }
         }
         None if align > MAX_SIZE => no_memory(),
-        None => malloc_large(size, align, false),
+        None => malloc_large(size, align, false, FAMILY),
     }
 }
 
@@ -190,6 +203,12 @@ pub(crate) fn is_ready() -> bool {
 /// Counts of one size class, `1..=CLASSES`.
 pub fn class_stats(class: usize) -> craton_slab::SlabStats {
     HEAP.class_stats(class)
+}
+
+/// Does not return if a call frees a buffer that another family of functions allocated, and the
+/// kit checks for that.
+pub fn check_pair(pointer: *mut u8, call: Call, with_align: bool) {
+    debug::check_pair(pointer, call, with_align);
 }
 
 /// Reports a bad pointer in one line and ends the process.

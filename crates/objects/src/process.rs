@@ -57,13 +57,13 @@ pub trait Process: 'static {
 /// The watcher of objects: the debugging kit, and reports of corruption.
 pub trait Watch: 'static {
     /// Checks for a new cache of this name; 0 for none. With checks, objects are watcher's buffers.
-    fn checks_of(name: &[u8]) -> u8 {
+    fn checks_of(name: &[u8]) -> u16 {
         let _ = name;
         0
     }
 
     /// A buffer for cache `id`; null without memory.
-    fn alloc(id: u16, size: usize, align: usize, checks: u8) -> *mut u8 {
+    fn alloc(id: u16, size: usize, align: usize, checks: u16) -> *mut u8 {
         let _ = (id, size, align, checks);
         core::ptr::null_mut()
     }

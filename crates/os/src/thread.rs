@@ -2,6 +2,8 @@
 //!
 //! **Unsafe.** Calls the POSIX thread functions, and reads the thread pointer by assembly.
 
+pub mod block;
+
 use crate::call;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};

@@ -142,7 +142,7 @@ size_t craton_stats_json(char *buffer, size_t size);
 
 /* begin: options, by cargo xtask tidy --fix */
 /* Options, which docs/options.md explains: audit_log=N, background=0|inline|1,
-   caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|all,
+   caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|mismatch|all,
    guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, memory_limit=cgroup|auto|none|BYTES,
    page_heap=temeraire|frames, pressure=PERCENT, quarantine=BYTES, release_rate=auto|BYTES,
    soft_limit=none|auto|BYTES|PERCENT%, stats=0|1, stats_file=PATH, thp=auto|always|never,

@@ -8,7 +8,7 @@
 
 use crate::next;
 use core::ffi::c_void;
-use craton_malloc::front;
+use craton_malloc::front::{self, family};
 use craton_malloc::sizes::{self, Claim};
 use craton_os::{symbol, weak};
 
@@ -27,7 +27,8 @@ const DEFAULT_ALIGN: usize = 16;
 
 /// One more attempt, between two calls of the new handler.
 extern "C" fn retry(size: usize, align: usize) -> *mut c_void {
-    front::aligned(align, size).cast()
+    // For an array or not: the runtime's handler does not tell.
+    front::aligned_by::<{ family::ANY }>(align, size).cast()
 }
 
 /// The program's new handler, or null.
@@ -44,10 +45,10 @@ extern "C" fn new_handler() -> usize {
 }
 
 macro_rules! new {
-    ($name:ident($($extra:ty),*)) => {
+    ($name:ident, $family:ident) => {
         #[unsafe(no_mangle)]
-        extern "C" fn $name(size: usize $(, _: $extra)*) -> *mut c_void {
-            let object = front::malloc(size);
+        extern "C" fn $name(size: usize) -> *mut c_void {
+            let object = front::malloc_by::<{ family::$family }>(size);
             // SAFETY: the cold path may throw as the last act, through no frame of ours.
             if object.is_null() { unsafe { new_failed(size, DEFAULT_ALIGN) } } else { object.cast() }
         }
@@ -55,10 +56,10 @@ macro_rules! new {
 }
 
 macro_rules! new_aligned {
-    ($name:ident) => {
+    ($name:ident, $family:ident) => {
         #[unsafe(no_mangle)]
         extern "C" fn $name(size: usize, align: usize) -> *mut c_void {
-            let object = front::aligned(align, size);
+            let object = front::aligned_by::<{ family::$family }>(align, size);
             // SAFETY: as in `new`.
             if object.is_null() { unsafe { new_failed(size, align) } } else { object.cast() }
         }
@@ -128,33 +129,33 @@ macro_rules! delete_aligned {
     };
 }
 
-new!(_Znwm());
-new!(_Znam());
-new_aligned!(_ZnwmSt11align_val_t);
-new_aligned!(_ZnamSt11align_val_t);
+new!(_Znwm, NEW);
+new!(_Znam, NEW_ARRAY);
+new_aligned!(_ZnwmSt11align_val_t, NEW_ALIGNED);
+new_aligned!(_ZnamSt11align_val_t, NEW_ARRAY_ALIGNED);
 
 /// `operator new(size, nothrow)`.
 #[unsafe(no_mangle)]
 extern "C" fn _ZnwmRKSt9nothrow_t(size: usize, _: *const c_void) -> *mut c_void {
-    front::malloc(size).cast()
+    front::malloc_by::<{ family::NEW }>(size).cast()
 }
 
 /// `operator new[](size, nothrow)`.
 #[unsafe(no_mangle)]
 extern "C" fn _ZnamRKSt9nothrow_t(size: usize, _: *const c_void) -> *mut c_void {
-    front::malloc(size).cast()
+    front::malloc_by::<{ family::NEW_ARRAY }>(size).cast()
 }
 
 /// `operator new(size, align, nothrow)`.
 #[unsafe(no_mangle)]
 extern "C" fn _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
-    front::aligned(align, size).cast()
+    front::aligned_by::<{ family::NEW_ALIGNED }>(align, size).cast()
 }
 
 /// `operator new[](size, align, nothrow)`.
 #[unsafe(no_mangle)]
 extern "C" fn _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _: *const c_void) -> *mut c_void {
-    front::aligned(align, size).cast()
+    front::aligned_by::<{ family::NEW_ARRAY_ALIGNED }>(align, size).cast()
 }
 
 delete!(_ZdlPv(), "operator delete");

@@ -33,6 +33,7 @@ pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
 /// As [`free_slowly`].
 #[inline(never)]
 unsafe fn free_otherwise(pointer: *mut c_void, call: &'static str) {
+    front::check_pair(pointer.cast(), call, false);
     // SAFETY: by the contract.
     unsafe {
         if let Err(misuse) = front::free_otherwise(pointer.cast()) {
@@ -64,6 +65,7 @@ unsafe fn free_sized_otherwise(pointer: *mut c_void, call: &'static str, claim: 
     if pointer.is_null() {
         return;
     }
+    front::check_pair(pointer.cast(), call, claim.align > 1);
     // SAFETY: by the contract.
     unsafe {
         if let Err(misuse) = sizes::free(pointer.cast(), claim) {

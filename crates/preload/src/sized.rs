@@ -10,7 +10,8 @@ use crate::cxx::{new_failed, sized_new_failed};
 use crate::next;
 use core::ffi::{c_uint, c_void};
 use core::slice;
-use craton_malloc::{batch, front, hints, sizes};
+use craton_malloc::front::{self, family};
+use craton_malloc::{batch, hints, sizes};
 
 /// A pointer and how many bytes may be used behind it: `struct craton_sized` and `__sized_ptr_t`.
 #[repr(C)]
@@ -99,12 +100,12 @@ pub extern "C" fn craton_alloc_hinted(size: usize, align: usize, hint: c_uint) -
     hints::alloc(size, align, hint).cast()
 }
 
-fn by_temperature(size: usize, align: usize, temperature: u8) -> *mut c_void {
+fn by_temperature<const FAMILY: u8>(size: usize, align: usize, temperature: u8) -> *mut c_void {
     // The region of heaps has no larger alignment than a hugepage's.
     if temperature < COLD_BELOW && align <= craton_base::HUGEPAGE_SIZE {
         hints::alloc(size, align, hints::COLD).cast()
     } else {
-        front::aligned(align, size).cast()
+        front::aligned_by::<FAMILY>(align, size).cast()
     }
 }
 
@@ -124,59 +125,59 @@ macro_rules! or_failed {
 /// `operator new(size)` that returns the size (P0901).
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new(size: usize) -> Sized {
-    or_failed!(front::malloc(size).cast(), size, ALIGN)
+    or_failed!(front::malloc_by::<{ family::NEW }>(size).cast(), size, ALIGN)
 }
 
 /// The same with an alignment.
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new_aligned(size: usize, align: usize) -> Sized {
-    or_failed!(front::aligned(align, size).cast(), size, align)
+    or_failed!(front::aligned_by::<{ family::NEW_ALIGNED }>(align, size).cast(), size, align)
 }
 
 /// The same by temperature.
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new_hot_cold(size: usize, temperature: u8) -> Sized {
-    or_failed!(by_temperature(size, ALIGN, temperature), size, ALIGN)
+    or_failed!(by_temperature::<{ family::NEW }>(size, ALIGN, temperature), size, ALIGN)
 }
 
 /// The same by alignment and temperature.
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new_aligned_hot_cold(size: usize, align: usize, temperature: u8) -> Sized {
-    or_failed!(by_temperature(size, align, temperature), size, align)
+    or_failed!(by_temperature::<{ family::NEW_ALIGNED }>(size, align, temperature), size, align)
 }
 
 macro_rules! new_by_temperature {
-    ($($name:ident, $name_nothrow:ident, $name_aligned:ident, $name_aligned_nothrow:ident;)*) => {$(
+    ($($name:ident, $name_nothrow:ident, $name_aligned:ident, $name_aligned_nothrow:ident, $family:ident;)*) => {$(
         /// `operator new(size, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name(size: usize, temperature: u8) -> *mut c_void {
-            let object = by_temperature(size, ALIGN, temperature);
+            let object = by_temperature::<{ family::$family }>(size, ALIGN, temperature);
             // SAFETY: as in `or_failed`.
             if object.is_null() { unsafe { new_failed(size, ALIGN) } } else { object }
         }
         /// `operator new(size, nothrow, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name_nothrow(size: usize, _: *const c_void, temperature: u8) -> *mut c_void {
-            by_temperature(size, ALIGN, temperature)
+            by_temperature::<{ family::$family }>(size, ALIGN, temperature)
         }
         /// `operator new(size, align, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name_aligned(size: usize, align: usize, temperature: u8) -> *mut c_void {
-            let object = by_temperature(size, align, temperature);
+            let object = by_temperature::<{ family::aligned(family::$family) }>(size, align, temperature);
             // SAFETY: as in `or_failed`.
             if object.is_null() { unsafe { new_failed(size, align) } } else { object }
         }
         /// `operator new(size, align, nothrow, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name_aligned_nothrow(size: usize, align: usize, _: *const c_void, temperature: u8) -> *mut c_void {
-            by_temperature(size, align, temperature)
+            by_temperature::<{ family::aligned(family::$family) }>(size, align, temperature)
         }
     )*};
 }
 
 new_by_temperature! {
     _Znwm12__hot_cold_t, _ZnwmRKSt9nothrow_t12__hot_cold_t,
-    _ZnwmSt11align_val_t12__hot_cold_t, _ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t;
+    _ZnwmSt11align_val_t12__hot_cold_t, _ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t, NEW;
     _Znam12__hot_cold_t, _ZnamRKSt9nothrow_t12__hot_cold_t,
-    _ZnamSt11align_val_t12__hot_cold_t, _ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t;
+    _ZnamSt11align_val_t12__hot_cold_t, _ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t, NEW_ARRAY;
 }

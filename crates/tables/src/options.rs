@@ -159,7 +159,7 @@ options! {
                before 2.35, valgrind) every thread has its own; `cache_mode` in the statistics reports that."
     }
     Debug debug {
-        form: Checks(&["none", "audit", "redzone", "poison", "verify", "guard", "unmap", "leak", "all"]),
+        form: Checks(&["none", "audit", "redzone", "poison", "verify", "guard", "unmap", "leak", "mismatch", "all"]),
         default: "none", when: Live,
         refusal: "cannot be set: there is no memory for the heap or for the log; ignored",
         text: "what the debugging kit checks",

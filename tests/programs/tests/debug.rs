@@ -116,7 +116,7 @@ fn what_is_wrong_with_a_setting_is_named() {
         output.assert_success();
         output.stderr
     };
-    let no_check = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a colon, and + between them); ignored";
+    let no_check = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a colon, and + between them); ignored";
     for (options, option, why) in [
         ("debug=redzone,nonsense", "debug=redzone,nonsense", &format!("\"nonsense\" {no_check}")[..]),
         ("debug=all,none,thp=auto", "debug=all,none", "\"none\" turns all checks off, and so stands alone; ignored"),
@@ -126,6 +126,11 @@ fn what_is_wrong_with_a_setting_is_named() {
             "has a comma too many: there is nothing before or behind it; ignored",
         ),
         ("debug=all:64K", "debug=all:64K", "\"64K\" is no size: give bytes as a plain number; ignored"),
+        (
+            "debug=mismatch:nowhere",
+            "debug=mismatch:nowhere",
+            "\"nowhere\" is no size, nor large or malloc, and mismatch checks only what these serve: caches have one function each; ignored",
+        ),
         ("quarantine=999999T", "quarantine=999999T", "bad value (0 to 1T bytes, such as 64M); ignored"),
     ] {
         assert_eq!(said(options), format!("craton: option \"{option}\": {why}\n"), "{options}");

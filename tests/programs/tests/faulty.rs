@@ -14,6 +14,7 @@ const APART: &str = "debug=all";
 
 const BOTH: &[&str] = &[AMONG, APART];
 const ONLY_APART: &[&str] = &[APART];
+const ONLY_AMONG: &[&str] = &[AMONG];
 /// And whose memory serves again at once.
 const AMONG_NONE_WAITS: &[&str] = &["debug=audit,redzone,verify,quarantine=0"];
 
@@ -49,6 +50,7 @@ const AFTER: &str = "use-after-free";
 const TWICE: &str = "double-free";
 const BAD: &str = "bad-free";
 const MISMATCH: &str = "size-mismatch";
+const PAIR: &str = "mismatch";
 const CACHE: &str = "wrong-cache";
 const FRESH: &str = "uninitialised";
 
@@ -117,6 +119,13 @@ const OVERFLOWS: &[Case] = &[
         ..live("read_before_the_heap", UNDERFLOW, 100, &["read_before_the_heap", "main"])
     },
     Case { options: ONLY_APART, found: &["read_byte", "read_past_end", "main"], ..past("read_past_end", 4096, MADE) },
+    Case { options: ONLY_APART, offset: Some(5100), ..live("far_past_end", OVERFLOW, 100, MADE) },
+    Case {
+        options: ONLY_APART,
+        offset: Some(6000),
+        ..live("in_the_tail_given_up", OVERFLOW, 40, &["in_the_tail_given_up", "main"])
+    },
+    Case { options: ONLY_AMONG, ..live("byte_of_the_redzone_past_end", OVERFLOW, 64, MADE) },
 ];
 
 const FREED: &[Case] = &[
@@ -186,6 +195,29 @@ const CXX: &[Case] = &[
     Case { found: &["give_up_object", "main"], ..live("base_of_object", MISMATCH, 56, &["make_object", "main"]) },
     Case { found: SIZED, ..live("sized_delete", MISMATCH, 40, MAIN) },
     Case { found: &["give_up_sized"], ..live("sized_delete_by_a_thread", MISMATCH, 40, MAIN) },
+];
+
+/// A buffer that goes back by a function of another family.
+const fn pair(part: &'static str, size: u64, found: &'static [&'static str]) -> Case {
+    Case { options: PAIRS, found, ..live(part, PAIR, size, MAIN) }
+}
+
+const PAIRS: &[&str] = &["debug=audit,mismatch", "debug=mismatch,audit:malloc", APART];
+const DELETED: &[&str] = &["give_up_object_of", "main"];
+const DELETED_ARRAY: &[&str] = &["give_up_array_of", "main"];
+const GIVEN_TO_C: &[&str] = &["give_up_to_c", "main"];
+
+const FAMILIES: &[Case] = &[
+    pair("malloc_and_delete", 40, DELETED),
+    pair("large_malloc_and_delete", 300_000, DELETED),
+    pair("new_and_free", 40, GIVEN_TO_C),
+    pair("new_array_and_free", 40, GIVEN_TO_C),
+    pair("new_and_delete_array", 40, DELETED_ARRAY),
+    pair("new_array_and_delete", 40, DELETED),
+    pair("aligned_new_and_delete", 128, DELETED),
+    pair("aligned_new_and_free", 128, GIVEN_TO_C),
+    pair("new_and_aligned_delete", 4096, MAIN),
+    pair("new_and_realloc", 40, MAIN),
 ];
 
 const TAKEN: &[&str] = &["take_object", "main"];
@@ -334,7 +366,30 @@ fn wrong_sizes_and_what_nobody_wrote_are_reported() {
 
 #[test]
 fn mistakes_in_cxx_are_reported() {
-    all_are_reported(&cxx("faulty/cxx.cpp", &["-w", "-fsized-deallocation"]), CXX);
+    all_are_reported(&cxx_program(), CXX);
+}
+
+fn cxx_program() -> PathBuf {
+    cxx("faulty/cxx.cpp", &["-w", "-fsized-deallocation", "-std=c++17"])
+}
+
+#[test]
+fn memory_that_goes_back_by_another_family_of_functions_is_reported() {
+    all_are_reported(&cxx_program(), FAMILIES);
+    // Without the check these go back as ever.
+    for case in FAMILIES.iter().filter(|case| case.part != "new_and_aligned_delete") {
+        let output = Program::new(cxx_program()).arg(case.part).options("debug=audit,redzone").preloaded().run();
+        output.assert_success();
+    }
+}
+
+#[test]
+fn memory_that_goes_back_by_its_own_family_is_not_reported() {
+    for options in PAIRS {
+        let output = Program::new(cxx_program()).arg("right_pairs").options(options).preloaded().run();
+        output.assert_success();
+        assert!(!output.stderr.contains("BUG mismatch"), "{output}");
+    }
 }
 
 /// The program with caches needs the library's own calls, and so is linked with it.
@@ -398,6 +453,7 @@ const LOST: &[(&str, u64, &[&str])] = &[
     ("lost_circle", 24, &["lose_circle", "main"]),
     ("lost_list", 24, &["lose_list", "main"]),
     ("lost_by_a_thread", 100, &["make_buffer", "lose", "loses_elsewhere"]),
+    ("lost_on_an_ended_stack", 100, &["make_buffer", "loses_on_its_stack"]),
     ("overwritten", 100, &["make_buffer", "overwrite", "main"]),
 ];
 

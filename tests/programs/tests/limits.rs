@@ -194,7 +194,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         ("audit_log=0", "bad value (1 to 268435456 entries, until the log is made); ignored"),
         (
             "debug=audits",
-            "\"audits\" is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; targets stand behind a \
+            "\"audits\" is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a \
              colon, and + between them); ignored",
         ),
         ("debug=audit:12K", "\"12K\" is no size: give bytes as a plain number; ignored"),

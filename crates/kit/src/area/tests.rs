@@ -31,7 +31,7 @@ fn sizes_that_no_object_can_have_are_refused() {
 }
 
 /// A buffer in memory of the test.
-fn buffer_in(memory: &mut [u128], size: usize, checks: u8) -> Buffer {
+fn buffer_in(memory: &mut [u128], size: usize, checks: u16) -> Buffer {
     let under = memory.as_mut_ptr() as usize;
     Buffer { address: under + UNIT, size, under, checks, ..Default::default() }
 }

@@ -23,13 +23,18 @@ fn the_first_byte_that_differs_is_named() {
 }
 
 #[test]
-fn redzones_are_of_one_byte() {
+fn redzones_have_bytes_that_differ_and_are_no_text() {
     let mut memory = [0u8; 20];
     // SAFETY: the array's own bytes.
     unsafe {
         fill_redzone(memory.as_mut_ptr(), 19);
         assert_eq!(check_redzone(memory.as_ptr(), 19), None);
         assert_eq!(check_redzone(memory.as_ptr(), 20).map(|w| w.offset), Some(19));
+        for value in 0..=u8::MAX {
+            memory[..19].fill(value);
+            assert!(check_redzone(memory.as_ptr(), 2).is_some(), "{value:#x} is written unseen");
+            assert!(!value.is_ascii() || check_redzone(memory.as_ptr(), 1).is_some(), "{value:#x}");
+        }
     }
 }
 

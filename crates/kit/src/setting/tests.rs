@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn checks_are_known_by_name_and_what_is_none_is_named() {
     assert_eq!(checks_in(b"audit,redzone"), Ok(AUDIT | REDZONE));
-    assert_eq!(checks_in(b"all"), Ok(!SAMPLED));
+    assert_eq!(checks_in(b"all"), Ok((2 * MISMATCH - 1) & !SAMPLED));
     assert_eq!(checks_in(b"none"), Ok(0));
     for (bad, part, why) in [
         (&b"audits"[..], &b"audits"[..], "is no check"),
@@ -20,6 +20,8 @@ fn checks_are_known_by_name_and_what_is_none_is_named() {
         (b"all:64k", b"64k", "no size"),
         (b"all:-5", b"-5", "no size"),
         (b"all:99999999999999999999", b"99999999999999999999", "larger than any object"),
+        (b"mismatch:nowhere", b"nowhere", "is no size, nor large or malloc"),
+        (b"mismatch:64+malloc+nowhere", b"nowhere", "is no size, nor large or malloc"),
         (b"all:64,nonsense", b"64,nonsense", "can be no cache's name"),
     ] {
         let wrong = Setting::new().check(bad).unwrap_err();
@@ -27,6 +29,7 @@ fn checks_are_known_by_name_and_what_is_none_is_named() {
         assert!(wrong.why.contains(why), "{}: {}", bad.escape_ascii(), wrong.why);
     }
     assert_eq!(Setting::new().check(b"all:64+large+my-cache+malloc+300000"), Ok(true));
+    assert_eq!(Setting::new().check(b"mismatch,redzone:jobs"), Ok(true));
     assert!(is_check(b"leak:64") && is_check(b"poison") && !is_check(b"thp"));
     assert_eq!(targets_in(b"audit:48+large"), Some(&b"48+large"[..]));
 }

@@ -45,7 +45,25 @@ fn an_access_beside_a_guarded_buffer_names_it_and_the_distance() {
     let under = w.kit.table.get(buffer).unwrap().under;
     let before = w.cause(&fault(under - 1));
     assert!(matches!(before, Some(Mistake::Touched { offset, .. }) if offset < 0), "{before:?}");
-    assert!(w.cause(&fault(under + 100 * page)).is_none() && w.cause(&fault(0)).is_none());
+    assert!(w.cause(&fault(0)).is_none());
+}
+
+#[test]
+fn an_access_past_the_closed_pages_names_the_nearest_buffer() {
+    let (w, page) = (world(4), process::page_size());
+    let (small, large) = (w.alloc(100, 16, GUARD) as usize, w.alloc(100_000, 16, GUARD) as usize);
+    let far = |address: usize, buffer: usize| {
+        let cause = w.cause(&fault(address));
+        let offset = address as isize - buffer as isize;
+        assert!(matches!(cause, Some(Mistake::Touched { offset: o, .. }) if o == offset), "{offset}: {cause:?}");
+    };
+    far(small + 5100, small);
+    far(small + 1000 * page, small);
+    far(large + 100_000 + 10 * page, large);
+    far(large - 10 * page, large);
+    // Nothing is known of what lies farther away, nor where a stack has its end.
+    assert!(w.cause(&fault(large + (64 << 20))).is_none());
+    assert!(w.cause(&Fault { stack: large + 150_000, ..fault(large + 150_000) }).is_none());
 }
 
 #[test]
@@ -104,9 +122,9 @@ fn of_two_buffers_beside_an_address_the_nearer_is_named() {
     let (w, page) = (world(4), process::page_size());
     let slots: Vec<_> = (0..2).map(|_| w.alloc(64, 16, GUARD) as usize).collect();
     let under = |at| w.kit.table.get(at).unwrap().under;
-    assert_eq!(under(slots[1]) - under(slots[0]), 2 * page, "a closed page lies between them");
+    assert_eq!(under(slots[1]) - under(slots[0]), 4 * page, "closed pages lie between them");
     let between = under(slots[0]) + page;
-    for (address, nearer) in [(between + 1, slots[0]), (between + page - 1, slots[1])] {
+    for (address, nearer) in [(between + 1, slots[0]), (between + 3 * page - 1, slots[1])] {
         let offset = address as isize - nearer as isize;
         assert!(matches!(w.cause(&fault(address)), Some(Mistake::Touched { offset: o, .. }) if o == offset));
     }

@@ -49,11 +49,11 @@ impl Process for Here {
 }
 
 impl Watch for Here {
-    fn checks_of(name: &[u8]) -> u8 {
+    fn checks_of(name: &[u8]) -> u16 {
         KIT.checks_of_cache(name)
     }
 
-    fn alloc(id: u16, size: usize, align: usize, checks: u8) -> *mut u8 {
+    fn alloc(id: u16, size: usize, align: usize, checks: u16) -> *mut u8 {
         debug::alloc_target(size, align, Target::cache(id), checks)
     }
 

@@ -17,6 +17,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::PAGE_SIZE;
 use craton_heap::size_class;
 use craton_heap::thread_cache::ThreadCache;
+use craton_kit::family;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
 
@@ -26,29 +27,29 @@ pub(crate) const MAX_SLABBED: usize = 128 << 10;
 
 #[cold]
 #[inline(never)]
-pub(super) fn malloc_quick(size: usize) -> *mut u8 {
-    match debug::alloc(size, 1) {
+pub(super) fn malloc_quick<const FAMILY: u8>(size: usize) -> *mut u8 {
+    match debug::alloc(size, 1, FAMILY) {
         Some(buffer) => buffer,
         None => malloc_class(size_class::class_of_tabled(size)),
     }
 }
 
 #[inline(never)]
-pub(super) fn malloc_beyond_quick(size: usize) -> *mut u8 {
+pub(super) fn malloc_beyond_quick<const FAMILY: u8>(size: usize) -> *mut u8 {
     if size > MAX_SLABBED {
-        return malloc_large(size, 1, false);
+        return malloc_large(size, 1, false, FAMILY);
     }
     let class = size_class::class_of(size);
     // SAFETY: the pointer is this thread's cache or one on which `pop` fails.
     let object = unsafe { ThreadCache::pop(tls::get(), class) };
-    if object.is_null() { malloc_sized(class, size, 1) } else { object }
+    if object.is_null() { malloc_sized(class, size, 1, FAMILY) } else { object }
 }
 
 /// `size` bytes of a class whose list is empty.
 #[cold]
 #[inline(never)]
-pub(super) fn malloc_sized(class: usize, size: usize, align: usize) -> *mut u8 {
-    debug::alloc(size, align).unwrap_or_else(|| malloc_class(class))
+pub(super) fn malloc_sized(class: usize, size: usize, align: usize, family: u8) -> *mut u8 {
+    debug::alloc(size, align, family).unwrap_or_else(|| malloc_class(class))
 }
 
 #[cold]
@@ -121,20 +122,26 @@ fn count_failure(class: usize) {
     govern::count_refusal(size_class::geometry(class).pages.bytes().0);
 }
 
+/// A large object of zeros, for C.
 #[inline(never)]
-pub(super) fn malloc_large(size: usize, align: usize, zero: bool) -> *mut u8 {
+pub(super) fn malloc_cleared(size: usize) -> *mut u8 {
+    malloc_large(size, 1, true, family::C)
+}
+
+#[inline(never)]
+pub(super) fn malloc_large(size: usize, align: usize, zero: bool, family: u8) -> *mut u8 {
     // The kit, where it is in use, must see the request first.
     let may_take = !zero && align <= PAGE_SIZE && !debug::in_use();
     let at_hand = if may_take { HEAP.large_at_hand(size) } else { null_mut() };
-    if at_hand.is_null() { malloc_large_anew(size, align, zero) } else { at_hand }
+    if at_hand.is_null() { malloc_large_anew(size, align, zero, family) } else { at_hand }
 }
 
 #[cold]
-fn malloc_large_anew(size: usize, align: usize, zero: bool) -> *mut u8 {
+fn malloc_large_anew(size: usize, align: usize, zero: bool, family: u8) -> *mut u8 {
     if nested::is_nested() {
         return malloc_apart(size, align);
     }
-    if let Some(buffer) = debug::alloc(size, align) {
+    if let Some(buffer) = debug::alloc(size, align, family) {
         if zero && !buffer.is_null() {
             // SAFETY: the buffer holds `size` bytes and is ours until we return it.
             unsafe { buffer.write_bytes(0, size) };

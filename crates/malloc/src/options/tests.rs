@@ -88,7 +88,7 @@ fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
         (
             "debug",
             &["audits"],
-            "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, all and none; \
+            "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; \
             targets stand behind a colon, and + between them); ignored",
         ),
     ] {

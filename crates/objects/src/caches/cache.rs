@@ -143,7 +143,7 @@ pub(super) struct Cache {
     /// Each request takes the slow path: by the flag, or since the objects are watched.
     pub(super) closed: bool,
     /// The watcher's checks of the objects, which are then its buffers; 0 if they are not.
-    pub(super) checks: u8,
+    pub(super) checks: u16,
     pub(super) buffers: u64,
     /// Objects that may be live at a time without failure: the promise of `prefill`.
     pub(super) reserved: usize,
@@ -166,7 +166,7 @@ unsafe impl Send for Cache {}
 
 impl Cache {
     /// A cache by options whose name and flags are right, watched by `checks`.
-    pub(super) fn new(options: &Options<'_>, checks: u8) -> Result<Self, BadLayout> {
+    pub(super) fn new(options: &Options<'_>, checks: u16) -> Result<Self, BadLayout> {
         let (layout, mark_at) = layout(options.size, options.align, options.constructor.is_some())?;
         let mut name = [0; NAME_MAX + 1];
         name[..options.name.len()].copy_from_slice(options.name);

@@ -110,7 +110,7 @@ impl Process for Locked {
 impl Watch for Here {}
 
 impl Watch for Locked {
-    fn checks_of(name: &[u8]) -> u8 {
+    fn checks_of(name: &[u8]) -> u16 {
         name.starts_with(b"watched").into()
     }
 

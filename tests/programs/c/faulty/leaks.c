@@ -51,6 +51,14 @@ static void *loses_elsewhere(void *unused) {
     return unused;
 }
 
+/* Ends with the pointer on its stack, which the C library keeps for the next thread. */
+static void *loses_on_its_stack(void *unused) {
+    char *volatile room[64];
+    room[32] = make_buffer(100);
+    STAY;
+    return room[32] ? unused : NULL;
+}
+
 static char *volatile place;
 static __thread char *volatile own_place;
 static pthread_barrier_t both;
@@ -100,6 +108,7 @@ CASE(lost_huge) { lose_huge(); }
 CASE(lost_circle) { lose_circle(); }
 CASE(lost_list) { lose_list(); }
 CASE(lost_by_a_thread) { elsewhere(loses_elsewhere, NULL); }
+CASE(lost_on_an_ended_stack) { elsewhere(loses_on_its_stack, NULL); }
 CASE(overwritten) { overwrite(); }
 CASE(kept_in_global) { keep_in_global(); }
 CASE(kept_by_the_middle) { keep_by_the_middle(); }
@@ -120,6 +129,7 @@ static const struct part parts[] = {
     {"lost_circle", lost_circle},
     {"lost_list", lost_list},
     {"lost_by_a_thread", lost_by_a_thread},
+    {"lost_on_an_ended_stack", lost_on_an_ended_stack},
     {"overwritten", overwritten},
     {"kept_in_global", kept_in_global},
     {"kept_by_the_middle", kept_by_the_middle},

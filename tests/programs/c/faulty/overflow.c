@@ -96,6 +96,21 @@ CASE(read_before_the_heap) {
 
 CASE(read_past_end) { CHECK(read_byte(make_buffer(4096), 4096) != 1); }
 
+CASE(far_past_end) { CHECK(read_byte(make_buffer(100), 5100) != 1); }
+
+CASE(in_the_tail_given_up) {
+    char *p = malloc(64 * KIB);
+    p = show(realloc(p, 40));
+    write_byte(p, 6000);
+}
+
+/* The bytes that other kits fill redzones with. */
+CASE(byte_of_the_redzone_past_end) {
+    char *p = make_buffer(64);
+    memset(p + 64, 0xfd, 2);
+    free(p);
+}
+
 static const struct part parts[] = {
     {"past_end_of_1", past_end_of_1},
     {"past_end_of_13", past_end_of_13},
@@ -124,6 +139,9 @@ static const struct part parts[] = {
     {"past_end_and_exit", past_end_and_exit},
     {"read_past_end", read_past_end},
     {"read_before_the_heap", read_before_the_heap},
+    {"far_past_end", far_past_end},
+    {"in_the_tail_given_up", in_the_tail_given_up},
+    {"byte_of_the_redzone_past_end", byte_of_the_redzone_past_end},
     {NULL, NULL},
 };
 

@@ -1,0 +1,75 @@
+//! The functions that allocate and free: which of them form pairs.
+//!
+//! **What.** A buffer under the check `mismatch` keeps the family of the function that allocated
+//! it; a free by another family is a [`Mistake::Mismatch`].
+//!
+//! **From.** C++17 \[new.delete\]: memory goes back by the form that matches, with the alignment
+//! that it was asked for.
+//!
+//! **State.** A number, so that it can be a constant argument of the functions that allocate.
+
+use crate::report::{Finding, Mistake};
+use crate::table::{Buffer, State};
+use crate::{Kit, Process};
+
+/// Not known, or not checked.
+pub const ANY: u8 = 0;
+/// `malloc` and its kin.
+pub const C: u8 = 1;
+pub const NEW: u8 = 2;
+pub const NEW_ARRAY: u8 = 3;
+pub const NEW_ALIGNED: u8 = 4;
+pub const NEW_ARRAY_ALIGNED: u8 = 5;
+
+/// The family with an alignment.
+pub const fn aligned(family: u8) -> u8 {
+    match family {
+        NEW => NEW_ALIGNED,
+        NEW_ARRAY => NEW_ARRAY_ALIGNED,
+        other => other,
+    }
+}
+
+/// What allocates, and what frees: for reports.
+pub(crate) fn names(family: u8) -> (&'static str, &'static str) {
+    match family {
+        NEW => ("operator new", "operator delete"),
+        NEW_ARRAY => ("operator new[]", "operator delete[]"),
+        NEW_ALIGNED => ("operator new with an alignment", "operator delete with an alignment"),
+        NEW_ARRAY_ALIGNED => ("operator new[] with an alignment", "operator delete[] with an alignment"),
+        _ => ("malloc or one of its kin", "free or realloc"),
+    }
+}
+
+/// The family of a function that frees, by the name in reports.
+fn of_call(call: &str, with_align: bool) -> u8 {
+    let plain = match call {
+        "operator delete" => NEW,
+        "operator delete[]" => NEW_ARRAY,
+        "free" | "cfree" | "free_sized" | "free_aligned_sized" | "realloc" | "reallocarray" => C,
+        _ => ANY,
+    };
+    if with_align { aligned(plain) } else { plain }
+}
+
+impl<P: Process> Kit<P> {
+    /// A finding if a call is not of the family that allocated a live buffer.
+    pub fn check_pair(&self, pointer: *mut u8, call: &'static str, with_align: bool) -> Result<(), Finding> {
+        self.table.get(pointer as usize).map_or(Ok(()), |buffer| check(&buffer, call, with_align))
+    }
+}
+
+pub(crate) fn check(buffer: &Buffer, call: &'static str, with_align: bool) -> Result<(), Finding> {
+    let family = of_call(call, with_align);
+    let is_known = buffer.family != ANY && family != ANY && buffer.state == State::Live;
+    if is_known && buffer.family != family {
+        return Err(Finding {
+            mistake: Mistake::Mismatch { call: if family == C { call } else { names(family).1 } },
+            buffer: *buffer,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
