@@ -12,7 +12,6 @@
 
 use crate::heap::{Heap, Layout};
 use crate::hooks::{Damage, Hooks};
-use crate::mark::mark_free;
 use crate::misuse::Misuse;
 use crate::morph::Recut;
 use crate::shard::Transfer;
@@ -20,7 +19,7 @@ use crate::size_class::{self, CLASSES};
 use crate::spans::{Marked, NoSpans};
 use craton_base::atomic::Ordering;
 use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
-use craton_slab::{Chain, Freed, SlabCache};
+use craton_slab::{Chain, Freed, Marks, SlabCache, end};
 
 /// With this much free memory (1 MiB) a shard takes a slab before another shard's objects.
 const MUCH_FREE: Pages = Pages(128);
@@ -43,18 +42,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
-                chain = self.take_from(&mut self.lock_slabs(shard, class), want, &mut NoSpans);
+                chain = self.take_from(&mut self.lock_slabs(shard, class), class, want, &mut NoSpans);
                 if !chain.is_empty() {
                     break;
                 }
             }
         }
         if chain.is_empty() {
-            let Layout { base, key, records, .. } = self.layout();
+            let Layout { base, records, .. } = self.layout();
             let mut source = Recut::new(Marked { heap: self, home, class });
             let mut slabs = self.lock_slabs(home, class);
             // SAFETY: base, records and source are this heap's; the locked slabs cut the object.
-            chain = unsafe { slabs.alloc(want, *base as *mut u8, records, &mut source, |o| mark_free(*key, o)) };
+            let taken = unsafe { slabs.alloc(want, *base as *mut u8, records, &mut source, self.marks(class)) };
+            chain = taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }));
             source.pass_rest(&mut slabs);
         }
         self.shards[home].counts.count::<H>(chain.len());
@@ -112,7 +112,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// As [`Heap::give`], for the first `n` of a list of at least `n`.
     pub unsafe fn give_first(&self, class: usize, first: *mut u8, n: u32) -> *mut u8 {
         // An allocating signal handler may have left the list shorter than its count.
-        if n == 0 || first.is_null() {
+        if n == 0 || first == end() {
             return first;
         }
         let owner_of = |object: *mut u8| match self.shards().len() {
@@ -120,7 +120,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             _ => {
                 // A program may have overwritten the links.
                 let Some(page) = self.page_of(object as usize) else {
-                    H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated })
+                    H::corrupt(Damage::NotFree { class, at: object })
                 };
                 self.layout().records[size_class::geometry(class).slab_of(page).0 as usize].owner()
             }
@@ -145,7 +145,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let is_ours = |slab: PageId| records[slab.0 as usize].owner() == owner;
         let mut slabs = self.lock_slabs(owner, class);
         // SAFETY: as in `take`, and by the contract.
-        let freed = unsafe { slabs.free_first(first, n, is_ours, *base as *mut u8, records, &mut source) };
+        let freed =
+            unsafe { slabs.free_first(first, n, is_ours, *base as *mut u8, records, &mut source, self.marks(class)) };
         drop(slabs);
         match freed {
             Ok(Freed { rest, strays, moved }) => {
@@ -154,8 +155,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 (rest, strays)
             }
             // The cache in front could not detect it; the program's view of the heap is wrong.
-            Err(object) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
+            Err(at) => self.reject(class, at),
         }
+    }
+
+    /// Reports an address that a list of free objects led to. One that bears the mark was freed.
+    #[cold]
+    fn reject(&self, class: usize, at: *mut u8) -> ! {
+        let marks = self.marks(class);
+        H::corrupt(if marks.is_here(at) && marks.is_set(at) {
+            Damage::Object { object: at, misuse: Misuse::Unallocated }
+        } else {
+            Damage::NotFree { class, at }
+        })
     }
 
     /// Returns the transfer caches' batches to their slabs.
@@ -178,10 +190,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Allocates up to `want` objects of slabs that the caller owns or has locked.
-    pub fn take_from(&self, cache: &mut SlabCache, want: u32, source: &mut impl SpanSource) -> Chain {
-        let layout = self.layout();
+    pub fn take_from(&self, cache: &mut SlabCache, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
+        let (layout, marks) = (self.layout(), self.marks(class));
         // SAFETY: base, records and source are this heap's; the caller owns the slabs.
-        unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, |o| mark_free(layout.key, o)) }
+        let taken = unsafe { cache.alloc(want, layout.base as *mut u8, &layout.records, source, marks) };
+        taken.unwrap_or_else(|at| H::corrupt(Damage::NotFree { class, at }))
     }
 
     /// Returns objects to slabs that the caller owns; the error is a pointer to no object.
@@ -191,12 +204,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn give_back(
         &self,
         cache: &mut SlabCache,
+        class: usize,
         chain: Chain,
         source: &mut impl SpanSource,
     ) -> Result<(), *mut u8> {
         let layout = self.layout();
         // SAFETY: as in `take_from`, and by the contract.
-        unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source) }
+        unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source, self.marks(class)) }
     }
 
     /// Returns objects of a class whose slabs have morphed.

@@ -215,8 +215,8 @@ impl ProcessorCaches {
         let capacity = area.missed(class);
         let want = H::bound(class, (capacity / 2).clamp(1, size_class::batch(class)));
         let mut chain = heap.take(home, class, want);
-        let first = chain.pop().unwrap_or(null_mut());
-        while let Some(object) = chain.pop() {
+        let first = heap.pop_marked(class, &mut chain).unwrap_or(null_mut());
+        while let Some(object) = heap.pop_marked(class, &mut chain) {
             if !self.push(rseq, class, object) {
                 // The thread has moved, or another thread has refilled the array.
                 // SAFETY: the objects are the heap's, of this class, and owned here.

@@ -12,7 +12,6 @@
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
 use crate::huge::Entry;
-use crate::mark::{is_marked, mark};
 use crate::misuse::Misuse;
 use crate::owned::{CACHE_CLASS, Owned};
 use crate::page_map::LIST_BYTES;
@@ -58,7 +57,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
         let class = self.mark(self.page_of(pointer as usize)?) as usize;
         // SAFETY: the table has a list for every mark; an object's (possible) start is readable.
-        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !is_marked(self.layout().key, pointer) };
+        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !self.seal(class).is_on(pointer) };
         out.then_some(class)
     }
 
@@ -120,7 +119,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return Found::Bad(Misuse::Unallocated);
         }
         // SAFETY: the pointer is an object's start, and objects of a class are always readable.
-        if unsafe { is_marked(self.layout().key, address as *mut u8) } {
+        if unsafe { self.seal(class).is_on(address as *mut u8) } {
             return Found::Bad(Misuse::Freed { size });
         }
         Found::Small { class }
@@ -148,7 +147,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             Place::New { class, offset: 0, .. } => Found::Small { class: class.into() },
             Place::New { was_old: Some(old), class, offset } => {
                 let start = pointer.wrapping_sub(offset);
-                return Found::Bad(if self.is_marked(start) {
+                return Found::Bad(if self.is_marked(start, old) || self.is_marked(start, class) {
                     Misuse::Freed { size: size_class::size_of_class(old.into()) }
                 } else {
                     Misuse::Inside { offset, size: size_class::size_of_class(class.into()) }
@@ -162,8 +161,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             }
             Place::Nothing { was_old: None } => return Found::Bad(Misuse::Unallocated),
         };
-        match found.usable() {
-            Ok(size) if self.is_marked(pointer) => Found::Bad(Misuse::Freed { size }),
+        match found {
+            Found::Old { class } | Found::Small { class } if self.is_marked(pointer, class as u8) => {
+                Found::Bad(Misuse::Freed { size: size_class::size_of_class(class) })
+            }
             _ => found,
         }
     }
@@ -173,7 +174,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[inline(always)]
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn recognise_morphed(&self, pointer: *mut u8, pages: usize) -> Option<(usize, usize)> {
-        let Layout { base, map, records, key, .. } = self.layout();
+        let Layout { base, map, records, .. } = self.layout();
         let offset = (pointer as usize).wrapping_sub(*base);
         let page = offset >> PAGE_SHIFT;
         // SAFETY: granted pages have a mark.
@@ -185,10 +186,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         // SAFETY: granted pages have a record; the table is whole, and was set before a page was
         // marked so.
         let units = unsafe { starts.new_at(records.get_unchecked(page).as_ref(), offset)? };
-        let mark = mark(*key, pointer);
+        let class = size_class::class_of_units(units);
+        let mark = self.seal(class).of(pointer);
         // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
         let is_free = unsafe { pointer.cast::<usize>().add(1).read() } == mark;
-        (!is_free).then(|| (size_class::class_of_units(units), mark))
+        (!is_free).then_some((class, mark))
     }
 
     /// Whether [`Heap::find`] needs no lock for a pointer, or only an uncontended one.
@@ -208,8 +210,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.find(pointer)
     }
 
-    fn is_marked(&self, object: *mut u8) -> bool {
+    fn is_marked(&self, object: *mut u8, class: u8) -> bool {
         // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
-        unsafe { is_marked(self.layout().key, object) }
+        unsafe { self.seal(class.into()).is_on(object) }
     }
 }

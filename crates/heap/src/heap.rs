@@ -13,6 +13,7 @@ use crate::gate::Gate;
 use crate::hooks::{Damage, Hooks};
 use crate::huge::HugeTable;
 use crate::length::SpanLength;
+use crate::mark::{ClassMarks, Key, Seal};
 use crate::misuse::Misuse;
 use crate::page_heap::{Frames, PageHeap};
 use crate::page_map::PageMap;
@@ -40,10 +41,10 @@ pub struct Layout {
     pub lengths: Table<SpanLength>,
     metadata_at_start: usize,
     metadata_per_hugepage: usize,
-    /// Key of free objects' marks.
-    pub key: usize,
     /// Shards in use besides the first; never falls. From 0: the static heap is all zeros.
     pub(crate) more_shards: AtomicUsize,
+    /// Secrets of free objects' marks.
+    pub key: Key,
 }
 
 /// Metadata for [`Heap::install`].
@@ -62,8 +63,8 @@ pub struct Parts {
     pub metadata_per_hugepage: usize,
     /// Places short spans, if not the page heap.
     pub frames: Option<Frames>,
-    /// Key of marks: odd, and not a value that programs write by chance.
-    pub key: usize,
+    /// Secrets of marks.
+    pub key: Key,
 }
 
 /// A heap over a floor.
@@ -143,7 +144,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 lengths: Table::EMPTY,
                 metadata_at_start: 0,
                 metadata_per_hugepage: 0,
-                key: 0,
+                key: Key::NONE,
                 more_shards: AtomicUsize::new(0),
             }),
             shards: [const { Shard::EMPTY }; SHARDS],
@@ -225,10 +226,23 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// The fields that caches copy.
-    pub fn view(&self) -> HeapView {
-        let Layout { base, map, key, .. } = *self.layout();
+    pub fn view(&self) -> HeapView<'_> {
+        let Layout { base, map, ref key, .. } = *self.layout();
         // Relaxed: a thread got each object that it frees after the page was granted.
         HeapView { base, pages: self.granted_pages.load(Ordering::Relaxed), map, key }
+    }
+
+    /// What makes the marks of a class's free objects.
+    #[inline(always)]
+    pub fn seal(&self, class: usize) -> Seal {
+        self.layout().key.seal(class)
+    }
+
+    /// The marks of a class, for its slabs.
+    #[inline]
+    pub(crate) fn marks(&self, class: usize) -> ClassMarks {
+        let bytes = self.granted_pages.load(Ordering::Relaxed) << PAGE_SHIFT;
+        ClassMarks { seal: self.seal(class), base: self.layout().base, bytes }
     }
 
     pub fn address(&self, page: PageId) -> *mut u8 {

@@ -64,6 +64,8 @@ pub enum Event {
 pub enum Damage {
     /// A freed pointer is no object.
     Object { object: *mut u8, misuse: Misuse },
+    /// A list of a class's free objects leads to an address that has no free object's mark.
+    NotFree { class: usize, at: *mut u8 },
     /// A thread cache's list handed out objects twice.
     GivenTwice { class: usize, objects: u32 },
     /// A thread cache's list held fewer objects than its count.

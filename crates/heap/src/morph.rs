@@ -24,7 +24,6 @@
 use crate::gather::Gathered;
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
-use crate::mark::mark_free;
 use crate::size_class::{self, CLASSES, MORPHED};
 use crate::spans::{Kept, Marked};
 use core::sync::atomic::Ordering::Relaxed;
@@ -180,13 +179,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if !self.take_free(gathered.parts()) {
             return None;
         }
-        let Layout { base, key, records, .. } = self.layout();
+        let Layout { base, records, .. } = self.layout();
+        let marks = self.marks(wish.to.into());
         let (parts, range) = (gathered.copy(), gathered.range());
         let parts = &parts[..gathered.parts().len()];
         // SAFETY: base, records and table are this heap's; all caches and the table are locked.
-        let done = unsafe {
-            craton_slab::donate(wish, parts, gathered, *base as *mut u8, records, &mut morphs, |o| mark_free(*key, o))
-        };
+        let done = unsafe { craton_slab::donate(wish, parts, gathered, *base as *mut u8, records, &mut morphs, marks) };
         if !done {
             parts.iter().filter(|part| part.donor.is_none()).for_each(|part| self.give_free(part.range));
             return None;
@@ -268,7 +266,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             }
         };
         let mut source = Marked { heap: self, home, class: to.into() };
-        let Layout { base, key, records, .. } = self.layout();
+        let Layout { base, records, .. } = self.layout();
         let settled = |left| {
             if let Left::Ordinary(range) = left {
                 self.set_marks(range, to, true);
@@ -277,7 +275,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         // SAFETY: base, records, table and source are this heap's; cache and table are locked.
         let freed = unsafe {
             let base = *base as *mut u8;
-            slabs.free_mixed(object, base, records, &mut morphs, &mut source, |o| mark_free(*key, o), settled)
+            slabs.free_mixed(object, base, records, &mut morphs, &mut source, self.marks(to.into()), settled)
         };
         Some(freed.is_ok())
     }

@@ -14,6 +14,7 @@ use crate::size_class;
 use crate::thread_cache::ThreadCache;
 use core::ptr::null_mut;
 use craton_base::{Clock, Platform};
+use craton_slab::{Chain, Marks};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Refills an empty list and returns one object; null without memory.
@@ -23,20 +24,28 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn refill(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
         // SAFETY: the cache is this thread's.
         let cache = unsafe { &mut *cache };
+        if !cache.is_empty(class) {
+            // SAFETY: as above. A signal handler may have freed an object since the list was empty.
+            let object = unsafe { ThreadCache::pop(cache, class) };
+            if object.is_null() {
+                H::corrupt(Damage::NotFree { class, at: cache.head(class) });
+            }
+            return object;
+        }
         match cache.miscount(class) {
             0 => {}
             twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
             lost => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
         }
         let mut chain = self.take(cache.home(), class, H::bound(class, cache.want(class)));
-        let object = chain.pop().unwrap_or(null_mut());
+        let object = self.pop_free(class, &mut chain);
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache must know the new pages.
         cache.look_again(self.view(), &self.flush_requests);
         if cache.is_look_due(self.in_use()) {
             self.give_what_lies_idle(cache);
         }
-        self.wipe_mark(object)
+        object
     }
 
     /// Trims the idle lists of a cache.
@@ -52,24 +61,49 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// An object without a cache; null without memory.
     pub fn take_one(&self, class: usize) -> *mut u8 {
-        let object = self.take(0, class, 1).pop().unwrap_or(null_mut());
-        self.wipe_mark(object)
+        self.pop_free(class, &mut self.take(0, class, 1))
     }
 
-    /// Wipes the free mark of an object that goes out.
-    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Callers pass what a cache or a slab has just handed them.
-    pub fn wipe_mark(&self, object: *mut u8) -> *mut u8 {
-        // SAFETY: objects have at least 16 bytes, and this one is ours until we return it.
-        unsafe { mark::wipe(object) }
+    /// The first object of a chain, which goes out; null if there is none.
+    pub fn pop_free(&self, class: usize, chain: &mut Chain) -> *mut u8 {
+        // SAFETY: the object bears its mark, has at least 16 bytes, and is ours until we return it.
+        self.pop_marked(class, chain).inspect(|object| unsafe { mark::wipe(*object) }).unwrap_or(null_mut())
+    }
+
+    /// As [`Heap::pop_free`], for a cache, which gets the object with its mark.
+    pub fn pop_marked(&self, class: usize, chain: &mut Chain) -> Option<*mut u8> {
+        if !chain.is_empty() {
+            // Before its link is read.
+            self.expect_free(class, chain.head());
+        }
+        chain.pop()
+    }
+
+    fn expect_free(&self, class: usize, object: *mut u8) {
+        let marks = self.marks(class);
+        if !marks.is_here(object) || !marks.is_set(object) {
+            H::corrupt(Damage::NotFree { class, at: object });
+        }
+    }
+
+    /// Checks and wipes the free mark of an object that goes out; null stays null.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory of the region is read, and an object with its mark written.
+    pub fn wipe_mark(&self, class: usize, object: *mut u8) -> *mut u8 {
+        if !object.is_null() {
+            self.expect_free(class, object);
+            // SAFETY: a free object, of at least 16 bytes, which is ours until we return it.
+            unsafe { mark::wipe(object) };
+        }
+        object
     }
 
     /// Marks an object as free.
     ///
     /// # Safety
-    /// The object is one of a class, and given up.
-    pub unsafe fn set_mark(&self, object: *mut u8) {
+    /// The object is one of the class, and given up.
+    pub unsafe fn set_mark(&self, class: usize, object: *mut u8) {
         // SAFETY: by the contract; objects have at least 16 bytes.
-        unsafe { mark::mark_free(self.layout().key, object) };
+        unsafe { self.seal(class).set(object) };
     }
 
     /// Frees an object without a cache.
@@ -79,7 +113,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn give_one(&self, class: usize, object: *mut u8) {
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
-            self.set_mark(object);
+            self.set_mark(class, object);
             self.give_marked(class, object);
         }
     }

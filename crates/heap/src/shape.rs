@@ -4,6 +4,7 @@ use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
 use crate::huge::HugeTable;
 use crate::length::SpanLength;
+use crate::mark::Key;
 use crate::page_map::PageMap;
 use crate::record::PageRecord;
 use crate::shard::{Class, Shard, Transfer};
@@ -13,18 +14,19 @@ use craton_os::Mutex;
 use craton_slab::{Morphs, SlabCache};
 
 /// The constant part of the layout.
-const LAYOUT: [(&str, usize); 6] = [
+const LAYOUT: [(&str, usize); 7] = [
     ("layout.base", offset_of!(Layout, base)),
     ("layout.map", offset_of!(Layout, map) + PageMap::MARKS),
     ("layout.records", offset_of!(Layout, records) + Table::<PageRecord>::SHAPE[0]),
     ("layout.lengths", offset_of!(Layout, lengths) + Table::<SpanLength>::SHAPE[0]),
-    ("layout.key", offset_of!(Layout, key)),
+    ("layout.secrets", offset_of!(Layout, key) + Key::SECRETS),
+    ("layout.factor", offset_of!(Layout, key) + Key::FACTOR),
     ("layout.more_shards", offset_of!(Layout, more_shards)),
 ];
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Offsets and sizes in bytes.
-    pub const SHAPE: [(&'static str, usize); 22] = [
+    pub const SHAPE: [(&'static str, usize); 23] = [
         ("heap.bytes", size_of::<Self>()),
         ("heap.granted_pages", offset_of!(Self, granted_pages)),
         ("heap.layout", offset_of!(Self, layout)),
@@ -34,6 +36,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         LAYOUT[3],
         LAYOUT[4],
         LAYOUT[5],
+        LAYOUT[6],
         ("heap.shards", offset_of!(Self, shards)),
         ("shard.bytes", size_of::<Shard>()),
         ("shard.classes", offset_of!(Shard, classes)),

@@ -7,7 +7,8 @@
 //! ```text
 //! | link to the next (8 bytes) | mark (8 bytes) | … untouched … |
 //! ```
-//! The mark ([`crate::mark`]) mixes the object's address with the process's key; `pop` wipes it.
+//! The mark ([`crate::mark`]) shows that the object is free; `pop` checks and wipes it. An empty list
+//! begins with [`craton_slab::end`], which has none, and so needs no test.
 //!
 //! **Invariants.** T1 `room` = `max` − length of the list. T2 the lists of marks that are no class
 //! (0, `LARGE`, `MORPHED`, `OWNED`) have no room and magic 0. No offset is then a multiple of the
@@ -17,24 +18,27 @@
 //! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or
 //! break T1, unless it undoes what it did; an empty list's refill checks it.
 //!
-//! **Cost.** 14 instructions to allocate, 26 to free; half a cache line of the cache, one of the
-//! object, four bytes of the page map.
+//! **Failure.** A head without its mark was written to, or a link that led to it: the refill aborts
+//! ([`Damage::NotFree`]). To read the mark at a wild address can end the process by SIGSEGV.
+//!
+//! **Cost.** 16 instructions to allocate, 26 to free; half a cache line of the cache, one of the
+//! object, four bytes of the page map; the table by size, which is the cache's, saves one.
 //!
 //! **Unsafe.** Links free objects through their memory, which the cache owns.
 
 mod count;
+mod lists;
 mod shape;
 mod view;
 
-use crate::hooks::{Damage, Hooks};
-use crate::mark::mark;
+use crate::mark::{Key, Seal, wipe};
 pub use crate::page_map::LIST_BYTES;
 use crate::page_map::PageMap;
 use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, Pages};
-use craton_slab::Chain;
+use craton_slab::end;
 
 /// A size class's free list: half a cache line.
 #[repr(C, align(32))]
@@ -47,10 +51,8 @@ pub struct List {
     mask: u32,
     /// Objects that fit until `max`; below 0 after a refill larger than `max`.
     room: i32,
-    /// Freed objects that the list may hold.
-    max: i32,
-    /// Low 32 bits of the head at the last idle check, or 0.
-    seen: u32,
+    /// The class's secret of marks.
+    secret: usize,
 }
 
 /// How a list's length adapts to the program.
@@ -61,6 +63,10 @@ struct Pace {
     fetch: u16,
     /// Overflows minus refills, in batches: how far the program swings beyond the list.
     swing: u8,
+    /// Freed objects that the list may hold.
+    max: i32,
+    /// Low 32 bits of the head at the last idle check, or 0.
+    seen: u32,
 }
 
 /// First refill sizes, in bytes and objects.
@@ -95,7 +101,9 @@ const _: () = assert!(size_of::<List>() == LIST_BYTES);
 pub const MAX_QUICK: usize = 1024;
 
 /// By size, up to [`MAX_QUICK`]: offset of the class's list in a cache.
-static OFFSETS: [u16; MAX_QUICK + 1] = {
+type Offsets = [u16; MAX_QUICK + 1];
+
+static OFFSETS: Offsets = {
     let mut offsets = [0; MAX_QUICK + 1];
     let mut size = 0;
     while size <= MAX_QUICK {
@@ -106,7 +114,7 @@ static OFFSETS: [u16; MAX_QUICK + 1] = {
 };
 
 impl List {
-    const NONE: Self = Self { head: null_mut(), magic: 0, mask: 0, room: 0, max: 0, seen: 0 };
+    const NONE: Self = Self { head: end(), magic: 0, mask: 0, room: 0, secret: 0 };
 
     const fn of_class(class: usize) -> Self {
         let size = size_class::size_of_class(class);
@@ -118,8 +126,8 @@ impl List {
             (size, g.align().bytes().0 - 1)
         };
         let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
-        let max = first_max(class);
-        Self { head: null_mut(), magic, mask: mask as u32, room: max, max, seen: 0 }
+        // Its head is set where it lies: a table of addresses would have to be relocated.
+        Self { head: null_mut(), magic, mask: mask as u32, room: first_max(class), secret: 0 }
     }
 }
 
@@ -135,12 +143,43 @@ impl List {
     }
 }
 
+/// As [`List::starts`], for the list at an offset of a cache. Rust would load `magic` to a register.
+///
+/// # Safety
+/// There is a list.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[inline(always)]
+unsafe fn starts_at(this: *const ThreadCache, offset: usize, object: *mut u8) -> bool {
+    // SAFETY: reads two words of the list.
+    unsafe {
+        core::arch::asm!(
+            "mov {x:e}, dword ptr [{this} + {offset} + {mask}]",
+            "and {x:e}, {object:e}",
+            "imul {x}, qword ptr [{this} + {offset} + {magic}]",
+            "cmp {x}, qword ptr [{this} + {offset} + {magic}]",
+            "jae {no}",
+            this = in(reg) this, offset = in(reg) offset, object = in(reg) object, x = out(reg) _,
+            mask = const core::mem::offset_of!(List, mask), magic = const core::mem::offset_of!(List, magic),
+            no = label { return false; },
+            options(readonly, nostack),
+        );
+    }
+    true
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(loom))))]
+#[inline(always)]
+unsafe fn starts_at(this: *const ThreadCache, offset: usize, object: *mut u8) -> bool {
+    // SAFETY: by the contract.
+    unsafe { List::starts(this.byte_add(offset).cast::<List>(), object) }
+}
+
 impl Pace {
-    const NONE: Self = Self { fetch: 0, swing: 0 };
+    const NONE: Self = Self { fetch: 0, swing: 0, max: 0, seen: 0 };
 
     const fn of_class(class: usize) -> Self {
         let few = (FIRST_FETCH_BYTES / size_class::size_of_class(class)) as u32 + 1;
-        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0 }
+        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0, max: first_max(class), seen: 0 }
     }
 }
 
@@ -158,7 +197,8 @@ pub struct ThreadCache {
     /// ([`crate::mailbox`]) store 0 so that the thread's next free takes the slow path.
     pages: usize,
     map: PageMap,
-    key: usize,
+    /// The factor of marks.
+    factor: usize,
     /// Bytes by which the lists may still grow.
     budget: usize,
     /// Pages in use at which the next idle check is due.
@@ -172,18 +212,20 @@ pub struct ThreadCache {
     pub taken: bool,
     /// The last flush request that the thread has followed ([`crate::limits`]).
     pub generation: u32,
+    /// A copy of [`OFFSETS`], whose address would be an instruction of each request.
+    offsets: Offsets,
 }
 
 /// The heap's fields that caches copy.
 #[derive(Clone, Copy)]
-pub struct HeapView {
+pub struct HeapView<'a> {
     /// Address of page 0.
     pub base: usize,
     /// Pages granted.
     pub pages: usize,
     pub map: PageMap,
-    /// Key of free objects' marks.
-    pub key: usize,
+    /// Secrets of free objects' marks, which never change.
+    pub key: &'a Key,
 }
 
 static FRESH_PACES: [Pace; MARKS] = {
@@ -207,23 +249,27 @@ pub static FRESH_LISTS: [List; MARKS] = {
     lists
 };
 
-// SAFETY: the table's only pointers are null.
+// SAFETY: constants point at nothing or at the end of lists, which is never written.
 unsafe impl Sync for List {}
 
-/// Caches of threads without one: each operation fails. All zeros, so that they may overlap.
+/// Caches of threads without one: each operation fails. Empty lists and zeros, so that they may
+/// overlap at distances of whole lists.
 #[repr(C, align(64))]
 pub struct NoCaches {
-    first: [u8; size_of::<ThreadCache>()],
-    rest: [[u8; align_of::<ThreadCache>()]; NO_CACHES - 1],
+    lists: [List; NO_LISTS],
+    rest: [u8; size_of::<ThreadCache>() + (NO_CACHES - 1) * align_of::<ThreadCache>() - NO_LISTS * LIST_BYTES],
 }
+
+/// Lists of all these caches together; the fields behind the paces stay zeros.
+const NO_LISTS: usize = MARKS + (NO_CACHES - 1) * align_of::<ThreadCache>() / LIST_BYTES;
+const _: () = assert!(NO_LISTS * LIST_BYTES <= core::mem::offset_of!(ThreadCache, base));
 
 /// Number of overlapping caches.
 pub const NO_CACHES: usize = 4;
 
 impl NoCaches {
-    /// All zeros.
     pub const fn new() -> Self {
-        Self { first: [0; _], rest: [[0; _]; _] }
+        Self { lists: [List::NONE; _], rest: [0; _] }
     }
 
     /// The `n`-th cache; must not be written.
@@ -238,10 +284,15 @@ impl ThreadCache {
     ///
     /// # Safety
     /// `at` is writable, unshared memory for one cache; `view` is of the heap that it will serve.
-    pub unsafe fn begin(at: *mut ThreadCache, view: HeapView, asked: &AtomicU32, home: usize, budget: usize) {
+    pub unsafe fn begin(at: *mut ThreadCache, view: HeapView<'_>, asked: &AtomicU32, home: usize, budget: usize) {
         // SAFETY: by the contract. Field by field: a cache is too large for a small thread's stack.
         unsafe {
             (*at).lists = FRESH_LISTS;
+            for (list, secret) in (&mut (*at).lists).iter_mut().zip(&view.key.secrets) {
+                (list.head, list.secret) = (end(), *secret);
+            }
+            (*at).factor = view.key.factor;
+            (*at).offsets = OFFSETS;
             (*at).paces = FRESH_PACES;
             (*at).budget = budget;
             (*at).home = home;
@@ -257,17 +308,18 @@ impl ThreadCache {
         self.home
     }
 
-    /// Pops an object for `size` ≤ [`MAX_QUICK`]; null if the list is empty.
+    /// Pops an object for `size` ≤ [`MAX_QUICK`]; null if the list is empty or damaged.
     ///
     /// # Safety
     /// As [`ThreadCache::pop`].
     #[inline(always)]
     pub unsafe fn pop_quick(this: *mut Self, size: usize) -> *mut u8 {
-        // SAFETY: by the contract the table has an entry for the size; it holds lists' offsets.
-        unsafe { Self::pop_at(this, *OFFSETS.get_unchecked(size) as usize) }
+        // SAFETY: by the contract the table has an entry for the size; it holds lists' offsets, or
+        // zeros, the offset of an empty list.
+        unsafe { Self::pop_at(this, *(&raw const (*this).offsets).cast::<u16>().add(size) as usize) }
     }
 
-    /// Pops an object of a class; null if the list is empty.
+    /// Pops an object of a class; null if the list is empty or damaged.
     ///
     /// # Safety
     /// `this` is the calling thread's cache, or one of [`NoCaches`]. `class` is a size class.
@@ -281,15 +333,18 @@ impl ThreadCache {
     /// As [`ThreadCache::pop`]; `offset` is that of a class's list.
     #[inline(always)]
     unsafe fn pop_at(this: *mut Self, offset: usize) -> *mut u8 {
-        // SAFETY: the cache is this thread's; its lists hold free objects of at least 16 bytes.
+        // SAFETY: the cache is this thread's; its lists hold free objects of at least 16 bytes, and
+        // then the end, which has a second word. Where a program overwrote a link, the mark shows
+        // whether this is a free object.
         unsafe {
             let list = this.byte_add(offset).cast::<List>();
             let object = (*list).head;
-            if !object.is_null() {
-                (*list).head = object.cast::<*mut u8>().read();
-                (*list).room += 1;
-                object.cast::<usize>().add(1).write(0);
+            if !(Seal { factor: (*this).factor, secret: (*list).secret }).is_on(object) {
+                return null_mut();
             }
+            (*list).head = object.cast::<*mut u8>().read_unaligned();
+            (*list).room += 1;
+            wipe(object);
             object
         }
     }
@@ -337,10 +392,10 @@ impl ThreadCache {
             }
             let list = this.byte_add(offset).cast::<List>();
             // A shift for sizes that are powers of two costs more in branch misses than it saves.
-            if !List::starts(list, object) {
+            if !starts_at(this, offset, object) {
                 return false;
             }
-            let mark = mark((*this).key, object);
+            let mark = Seal { factor: (*this).factor, secret: (*list).secret }.of(object);
             let words = object.cast::<usize>();
             if words.add(1).read() == mark {
                 return false;
@@ -357,7 +412,7 @@ impl ThreadCache {
     }
 
     /// Pushes an object of a size ≤ [`MAX_QUICK`] if its list has room; returns whether it did.
-    /// Checks nothing and sets no mark, so a double free goes unseen.
+    /// Checks nothing, so a double free is seen only when the object goes out twice.
     ///
     /// # Safety
     /// `this` as in [`ThreadCache::pop`]. The object is live, was allocated with a size of this
@@ -371,6 +426,7 @@ impl ThreadCache {
                 return false;
             }
             (*list).room -= 1;
+            Seal { factor: (*this).factor, secret: (*list).secret }.set(object);
             object.cast::<usize>().write((*list).head as usize);
             (*list).head = object;
             true
@@ -393,7 +449,10 @@ impl ThreadCache {
     /// `this` as in [`ThreadCache::pop`]. The object is a live one of `class`, and given up.
     pub unsafe fn push_checked(this: *mut Self, class: usize, object: *mut u8) -> bool {
         // SAFETY: by the contract.
-        unsafe { Self::push_marked(this, class, object, mark((*this).key, object)) }
+        unsafe {
+            let mark = Seal { factor: (*this).factor, secret: (*this).lists[class].secret }.of(object);
+            Self::push_marked(this, class, object, mark)
+        }
     }
 
     /// As [`ThreadCache::push_checked`], with the object's mark.
@@ -454,10 +513,11 @@ impl ThreadCache {
                 return None;
             }
             let offset = (*this).map.list(page);
-            if !List::starts(this.byte_add(offset).cast::<List>(), object) {
+            if !starts_at(this, offset, object) {
                 return None;
             }
-            let mark = mark((*this).key, object);
+            let secret = (*this.byte_add(offset).cast::<List>()).secret;
+            let mark = Seal { factor: (*this).factor, secret }.of(object);
             (object.cast::<usize>().add(1).read() != mark).then_some((offset / LIST_BYTES, mark))
         }
     }
@@ -475,122 +535,9 @@ impl ThreadCache {
         fetch
     }
 
-    /// Raises a list's `max`, within the budget and the class's bounds.
-    fn grow(&mut self, class: usize, more: i32) {
-        let size = size_class::size_of_class(class);
-        let list = &mut self.lists[class];
-        let (bytes, max) = (more as usize * size, list.max + more);
-        if bytes <= self.budget && max as usize * size <= MAX_BYTES && max <= MAX_OBJECTS {
-            self.budget -= bytes;
-            list.max += more;
-            list.room += more;
-        }
-    }
-
-    /// Puts a chain into an empty list.
-    pub fn fill(&mut self, class: usize, chain: Chain) {
-        let list = &mut self.lists[class];
-        let (head, len) = chain.into_raw();
-        if head.is_null() {
-            return;
-        }
-        if !list.head.is_null() {
-            // A signal handler may have freed an object during the refill.
-            // SAFETY: the chain's objects are linked, and the cache may write the last one's link.
-            unsafe { (1..len).fold(head, |at, _| at.cast::<*mut u8>().read()).cast::<*mut u8>().write(list.head) };
-        }
-        list.head = head;
-        list.room -= len as i32;
-    }
-
-    /// Sets an empty list's room to 0, so that frees leave the fast path.
-    pub fn close(&mut self, class: usize) {
-        let list = &mut self.lists[class];
-        debug_assert!(list.head.is_null());
-        (list.max, list.room) = (0, 0);
-    }
-
-    pub fn is_full(&self, class: usize) -> bool {
-        self.lists[class].room <= 0
-    }
-
-    /// Objects to flush from a full list: a batch, or more if the list shrinks; at most its length.
-    pub fn overflow(&mut self, class: usize) -> u32 {
-        let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
-        let mut less = 0;
-        if pace.swing < LONG_SWING {
-            pace.swing += 1;
-        } else {
-            // A closed list stays closed.
-            less = ((list.max - first_max(class).min(LAST_KEPT) + 1) / 2).max(0);
-            list.max -= less;
-            list.room -= less;
-            self.budget += less as usize * size_class::size_of_class(class);
-        }
-        (size_class::batch(class) + less as u32).min((list.max - list.room) as u32)
-    }
-
-    /// Whether the heap has grown enough for an idle check (`LOOK_PART`).
-    pub fn is_look_due(&self, in_use: Pages) -> bool {
-        in_use.0 >= self.look_at
-    }
-
-    /// Starts an idle check and schedules the next one.
-    pub fn begin_look(&mut self, in_use: Pages) {
-        self.look_at = in_use.0 + (in_use.0 / LOOK_PART).max(LOOK_LEAST.0);
-    }
-
-    /// Idle objects of a class: nearly all, if the head is the one of the last check. Such a list's
-    /// `max` returns to that of a new list.
-    pub fn idle(&mut self, class: usize) -> u32 {
-        let list = &mut self.lists[class];
-        let (held, kept) = (list.max - list.room, first_max(class).min(LAST_KEPT));
-        let first = list.head as u32;
-        if core::mem::replace(&mut list.seen, first) != first || held <= kept {
-            return 0;
-        }
-        let less = list.max - first_max(class);
-        if less > 0 {
-            list.max -= less;
-            list.room -= less;
-            self.budget += less as usize * size_class::size_of_class(class);
-            self.paces[class] = FRESH_PACES[class];
-        }
-        (held - kept) as u32
-    }
-
-    /// Removes the first `n` objects of a list: `rest_of` consumes them and returns the rest.
-    pub fn shorten(&mut self, class: usize, n: u32, rest_of: impl FnOnce(*mut u8) -> *mut u8) {
-        let list = &mut self.lists[class];
-        let first = core::mem::replace(&mut list.head, null_mut());
-        list.head = rest_of(first);
-        list.room += n as i32;
-    }
-
-    /// Removes up to `most` objects of a list.
-    pub fn drain<H: Hooks>(&mut self, class: usize, most: u32) -> Chain {
-        let list = &mut self.lists[class];
-        let first = list.head;
-        let (mut last, mut at, mut n) = (null_mut::<u8>(), first, 0);
-        while !at.is_null() && n < most {
-            if n > LONGEST {
-                H::corrupt(Damage::GivenTwice { class, objects: 1 });
-            }
-            last = at;
-            // SAFETY: `at` is a free object of the list, linked to the next.
-            at = unsafe { at.cast::<*mut u8>().read() };
-            n += 1;
-        }
-        if n == 0 {
-            return Chain::EMPTY;
-        }
-        // SAFETY: `last` is a free object of the list; it ends the chain now.
-        unsafe { last.cast::<*mut u8>().write(null_mut()) };
-        list.head = at;
-        // A signal handler may have left the count below the list's length.
-        list.room = (list.room + n as i32).min(list.max);
-        // SAFETY: `n` objects hang from `first`, and are off the list.
-        unsafe { Chain::from_raw(first, last, n) }
+    /// What makes the marks of a class.
+    fn seal(&self, class: usize) -> Seal {
+        Seal { factor: self.factor, secret: self.lists[class].secret }
     }
 }
 

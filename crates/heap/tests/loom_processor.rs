@@ -269,6 +269,10 @@ mod heap {
 
         /// # Safety
         /// As the real one.
+        pub fn pop_marked(&self, _class: usize, chain: &mut Chain) -> Option<*mut u8> {
+            chain.pop()
+        }
+
         pub unsafe fn give(&self, _class: usize, mut chain: Chain) {
             let mut free = self.free.lock().unwrap();
             while let Some(object) = chain.pop() {

@@ -268,7 +268,7 @@ impl Heap<'_> {
 
     fn is_freed_in_cache(&self, cache: &Cache, at: u64) -> bool {
         if cache.mark_at != self.caches.in_entry {
-            return self.reader.word(at + cache.mark_at).is_ok_and(|word| word == self.key ^ at);
+            return self.reader.word(at + cache.mark_at).is_ok_and(|word| word == self.mark_in_cache(at));
         }
         let Some(page) = self.page_of(at) else { return false };
         let entry = self.caches.entries + page * self.caches.entry_bytes;

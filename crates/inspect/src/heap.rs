@@ -137,8 +137,12 @@ pub struct Heap<'m> {
     /// Address of page 0.
     pub base: u64,
     pub granted: u64,
-    /// What marks free objects.
-    pub key: u64,
+    /// What marks free objects: a secret for each value of the page map, and a factor.
+    secrets: Vec<u8>,
+    factor: u64,
+    owned_mark: u8,
+    /// Where lists of free objects end.
+    pub(crate) end: u64,
     pub(crate) heap: u64,
     pub(crate) page: u64,
     /// Where the page map and the records begin.
@@ -181,7 +185,10 @@ impl<'m> Heap<'m> {
         let layout = heap + get("heap.layout")?;
         let at = |name: &str| reader.word(layout + table.get(name)?);
         let base = at("layout.base")?;
-        let key = at("layout.key")?;
+        let factor = at("layout.factor")?;
+        let owned_mark = get("mark.owned")? as u8;
+        let secrets = reader.bytes(layout + get("layout.secrets")?, (usize::from(owned_mark) + 1) * 8)?;
+        let end = get("lists.end")?;
         let (map_at, records_at) = (at("layout.map")?, at("layout.records")?);
         let shards = at("layout.more_shards")? + 1;
         let granted = reader.word(heap + get("heap.granted_pages")?)?;
@@ -206,7 +213,10 @@ impl<'m> Heap<'m> {
             table,
             base,
             granted,
-            key,
+            secrets,
+            factor,
+            owned_mark,
+            end,
             heap,
             page,
             map_at,
@@ -435,7 +445,23 @@ impl<'m> Heap<'m> {
 
     /// Whether what begins at an address bears the mark of a free object.
     pub fn is_marked(&self, at: u64) -> bool {
-        self.reader.word(at + 8).is_ok_and(|word| word == self.key ^ at)
+        let Ok(word) = self.reader.word(at + 8) else { return false };
+        match self.page_of(at).and_then(|page| self.span_of(page)) {
+            Some(Span::Slab { class, .. }) => word == self.mark(*class, at),
+            // Of an old or the new class.
+            _ => (1..self.table.classes.len()).any(|class| word == self.mark(class as u8, at)),
+        }
+    }
+
+    /// The mark of a free object of a class.
+    fn mark(&self, class: u8, at: u64) -> u64 {
+        let secret = self.secrets.chunks_exact(8).nth(class.into()).map_or(0, |word| word_in(word, 0));
+        (at ^ secret).wrapping_mul(self.factor)
+    }
+
+    /// The mark of a free object of an object cache.
+    pub(crate) fn mark_in_cache(&self, at: u64) -> u64 {
+        self.mark(self.owned_mark, at)
     }
 
     /// Whether the object at a carved place is out.

@@ -158,5 +158,5 @@ fn an_entry_that_is_missing_is_named() {
     let mut bytes = table(1, &entries);
     bytes[0x800] = 1;
     let text = why_not(bytes);
-    assert!(text.contains("no entry \"layout.key\""), "{text}");
+    assert!(text.contains("no entry \"layout.factor\""), "{text}");
 }

@@ -81,9 +81,9 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
             process::set_errno(process::ENOMEM);
             return done;
         }
-        while let Some(object) = chain.pop() {
+        while !chain.is_empty() {
             // SAFETY: as above; the chain has no more than is missing.
-            unsafe { out.add(done).write(HEAP.wipe_mark(object)) };
+            unsafe { out.add(done).write(HEAP.pop_free(class, &mut chain)) };
             done += 1;
         }
     }

@@ -69,6 +69,7 @@ impl Hooks for Here {
     fn corrupt(damage: Damage) -> ! {
         match damage {
             Damage::Object { object, misuse } => report::misuse("free", object, misuse),
+            Damage::NotFree { class, at } => report::not_free(class, at),
             Damage::GivenTwice { class, objects } => report::given_twice(class, objects),
             Damage::Lost { class, objects } => report::lost(class, objects),
         }

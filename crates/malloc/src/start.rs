@@ -84,7 +84,7 @@ fn set_up_alone() -> Option<bool> {
         metadata_at_start: at_once,
         metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum::<usize>() + each,
         frames,
-        key: process::random_seed() as usize | 1,
+        key: craton_heap::mark::Key::new(process::random_words()),
         // SAFETY: the region keeps four zero bytes for each granted page, written only here.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
         // SAFETY: likewise a zero record for each page; parts are aligned to machine pages.

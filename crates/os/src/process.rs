@@ -107,12 +107,23 @@ pub fn thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// A number that another process cannot guess: from the kernel's random bytes at program start.
+/// A number that another process cannot guess.
 pub fn random_seed() -> u64 {
+    let [a, b] = random_words();
+    a ^ b
+}
+
+/// The kernel's random bytes at program start; constants without them. The C library makes the
+/// stack's guard of the first word and the key of its pointers of the second.
+pub fn random_words() -> [u64; 2] {
     // SAFETY: AT_RANDOM, when present, points at 16 bytes that live as long as the process.
     unsafe {
         let bytes = libc::getauxval(libc::AT_RANDOM) as *const u64;
-        if bytes.is_null() { 0x9e37_79b9_7f4a_7c15 } else { bytes.read_unaligned() ^ bytes.add(1).read_unaligned() }
+        if bytes.is_null() {
+            [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03]
+        } else {
+            [bytes.read_unaligned(), bytes.add(1).read_unaligned()]
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! slab. A slab's free objects leave together, untouched.
 //! **Unsafe.** Turns places on a slab into objects, by arithmetic on the heap's base address.
 
-use crate::chain::{self, Chain};
+use crate::chain::{self, Chain, Marks};
 use crate::geometry::Geometry;
 use crate::record::{Records, SlabId, SlabRecord};
 use crate::slab::{SlabStats, Slabs};
@@ -76,8 +76,8 @@ impl SlabCache {
         self.slabs.kept.set_closed(!more);
     }
 
-    /// Allocates up to `want` objects; fewer when `source` refuses a slab. `cut` receives each
-    /// object that was never out, so that the front end can mark it free.
+    /// Allocates up to `want` objects; fewer when `source` refuses a slab. Each object that was
+    /// never out is marked as free. Error: an object whose link was overwritten.
     /// # Safety
     /// `base` is the address of page 0 of `source`'s region; the pages of `source` are readable and
     /// writable; `records` has an entry for each, used by this cache alone while it holds the span.
@@ -87,8 +87,8 @@ impl SlabCache {
         base: *mut u8,
         records: &impl Records,
         source: &mut impl SpanSource,
-        cut: impl Fn(*mut u8),
-    ) -> Chain {
+        marks: impl Marks,
+    ) -> Result<Chain, *mut u8> {
         let mut out = Chain::EMPTY;
         while out.len() < want {
             let slab = match self.slabs.lists.fullest() {
@@ -101,13 +101,13 @@ impl SlabCache {
                 }
             };
             // SAFETY: the slab is this cache's, by the lists.
-            unsafe { self.take_from(slab, want, base, records, &mut out, &cut) };
+            unsafe { self.take_from(slab, want, base, records, &mut out, &marks) }?;
         }
         let stats = &mut self.slabs.stats;
         stats.refills += u64::from(!out.is_empty());
         stats.objects_refilled += u64::from(out.len());
         stats.objects_out += u64::from(out.len());
-        out
+        Ok(out)
     }
 
     /// Allocates from one slab, free objects before new cuts, until `want` objects or a full slab.
@@ -120,13 +120,14 @@ impl SlabCache {
         base: *mut u8,
         records: &impl Records,
         out: &mut Chain,
-        cut: &impl Fn(*mut u8),
-    ) {
+        marks: &impl Marks,
+    ) -> Result<(), *mut u8> {
         let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
         // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
-        let mut used = record.used() + unsafe { record.take_free(start, want - out.len(), out) };
+        let taken = unsafe { record.take_free(start, self.geometry.pages.bytes().0, want - out.len(), out, marks) }?;
+        let mut used = record.used() + taken;
         let carved = record.carved();
         // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
@@ -134,16 +135,17 @@ impl SlabCache {
         if fresh > 0 {
             let object = self.geometry.object as usize;
             // SAFETY: these places of the slab lie behind all that were cut, and were never out.
-            unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, cut) };
+            unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, marks) };
             record.set_carved(carved + fresh);
             used += fresh;
         }
         record.set_used(used);
         self.slabs.rise(SlabId::of(slab), before, self.level(record), records);
+        Ok(())
     }
 
-    /// Frees objects; complete slabs return to `source`. Stops with an error at a place that was
-    /// never an object; the objects before it are freed.
+    /// Frees marked objects; complete slabs return to `source`. Stops with an error at a place that
+    /// was never an object, or bears no mark; the objects before it are freed.
     /// # Safety
     /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is freed once.
     pub unsafe fn free(
@@ -152,13 +154,14 @@ impl SlabCache {
         base: *mut u8,
         records: &impl Records,
         source: &mut impl SpanSource,
+        marks: impl Marks,
     ) -> Result<(), *mut u8> {
         let (first, n) = chain.into_raw();
         if n == 0 {
             return Ok(());
         }
         // SAFETY: by the contract.
-        let freed = unsafe { self.free_first(first, n, |_| true, base, records, source) }?;
+        let freed = unsafe { self.free_first(first, n, |_| true, base, records, source, marks) }?;
         debug_assert!(freed.strays.is_empty() && freed.moved.is_empty(), "all slabs are this cache's");
         let _ = (freed.strays.into_raw(), freed.moved.into_raw());
         Ok(())
@@ -168,7 +171,7 @@ impl SlabCache {
     /// `is_ours` rejects, for their cache; `moved` those on slabs of other sizes.
     /// # Safety
     /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
-    /// up the first `n` objects. A null link may end it earlier.
+    /// up the first `n` objects. A link to [`crate::end`] may end it earlier.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
@@ -177,11 +180,16 @@ impl SlabCache {
         base: *mut u8,
         records: &impl Records,
         source: &mut impl SpanSource,
+        marks: impl Marks,
     ) -> Result<Freed, *mut u8> {
         let (mut strays, mut gone) = (Chain::EMPTY, Chain::EMPTY);
         let slab_bytes = self.geometry.pages.bytes().0;
         let mut left = n;
-        while left > 0 && !first.is_null() {
+        while left > 0 && first != chain::end() {
+            // A program may have overwritten the links.
+            if !marks.is_here(first) {
+                return Err(first);
+            }
             let offset = first as usize - base as usize;
             let slab = self.slab_of(offset);
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
@@ -203,15 +211,21 @@ impl SlabCache {
             let most = if alone { 1 } else { left };
             // Objects of one slab stay linked. One test detects the run's end and places never cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
+                if !marks.is_set(at) {
+                    return Err(at);
+                }
                 last = at;
                 // SAFETY: the list links `left` objects from `first` on.
                 at = unsafe { chain::next(at) };
                 run += 1;
             }
             if !ours {
+                if run == 0 {
+                    return Err(first);
+                }
                 // SAFETY: the run is given up; its end is the chain's until more is put there.
                 unsafe {
-                    chain::link(last, core::ptr::null_mut());
+                    chain::link(last, chain::end());
                     if apart { &mut gone } else { &mut strays }.append(first, last, run);
                 }
                 (first, left) = (at, left - run);

@@ -1,6 +1,48 @@
 //! A list of free objects, linked through their first words.
 //!
+//! **State.** The last link leads to [`end`], which is no object: its second word is no mark. So a
+//! cache that checks the mark of each object that goes out need not test for an empty list.
+//!
 //! **Unsafe.** Reads and writes the first word of free objects.
+
+/// What an object would have here if it were free. Marks are odd, or 0 where there is no key.
+const NO_MARK: usize = 2;
+
+#[repr(C, align(16))]
+struct End([usize; 2]);
+
+static END: End = End([0, NO_MARK]);
+
+/// Where the last link of every list leads; never written.
+#[inline(always)]
+pub const fn end() -> *mut u8 {
+    (&raw const END).cast_mut().cast()
+}
+
+/// The marks of free objects: the front end's.
+pub trait Marks {
+    /// Marks an object as free.
+    fn set(&self, object: *mut u8);
+    /// Whether an object on a slab bears its mark.
+    fn is_set(&self, object: *mut u8) -> bool;
+    /// Whether an address lies in pages of slabs, so that what is there can be read.
+    fn is_here(&self, _at: *mut u8) -> bool {
+        true
+    }
+}
+
+/// For callers without marks: called with each object that is cut.
+impl<F: Fn(*mut u8)> Marks for F {
+    #[inline(always)]
+    fn set(&self, object: *mut u8) {
+        self(object);
+    }
+
+    #[inline(always)]
+    fn is_set(&self, _: *mut u8) -> bool {
+        true
+    }
+}
 
 /// Free objects on their way between a slab and a cache. It owns them; dropped, it leaks them.
 #[derive(Debug)]
@@ -21,29 +63,29 @@ impl Default for Chain {
 }
 
 impl Chain {
-    pub const EMPTY: Self = Self { head: core::ptr::null_mut(), tail: core::ptr::null_mut(), len: 0 };
+    pub const EMPTY: Self = Self { head: end(), tail: core::ptr::null_mut(), len: 0 };
 
     /// Takes over `len` objects linked from `head` to `tail`.
     /// # Safety
-    /// `head` begins a list of exactly `len` objects whose last, `tail`, has a null link; both are
-    /// null for an empty list. The caller gives all of them up.
+    /// `head` begins a list of exactly `len` ≥ 1 objects whose last, `tail`, leads to [`end`]. The
+    /// caller gives all of them up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
         Self { head, tail, len }
     }
 
-    /// Takes over `len` ≥ 1 objects linked from `head` on, the last with a null link.
+    /// Takes over `len` ≥ 1 objects linked from `head` to [`end`].
     /// # Safety
     /// As [`Chain::from_raw`]. The chain does not know its last object: append nothing to it.
     pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
         Self { head, tail: core::ptr::null_mut(), len }
     }
 
-    /// The first object; null when there is none.
+    /// The first object; [`end`] when there is none.
     pub fn head(&self) -> *mut u8 {
         self.head
     }
 
-    /// Releases the list: its first object (null when empty) and its length.
+    /// Releases the list: its first object ([`end`] when empty) and its length.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
     }
@@ -68,7 +110,7 @@ impl Chain {
         debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
         // SAFETY: the object and the last one in the chain are ours by the contract.
         unsafe {
-            link(object, core::ptr::null_mut());
+            link(object, end());
             if self.tail.is_null() {
                 self.head = object;
             } else {
@@ -79,11 +121,11 @@ impl Chain {
         self.len += 1;
     }
 
-    /// Appends `n` ≥ 1 objects, `bytes` apart, and passes each to `each`.
+    /// Appends `n` ≥ 1 objects, `bytes` apart, and marks each.
     /// # Safety
     /// As [`Chain::push`], for each of them.
     #[inline]
-    pub(crate) unsafe fn push_row(&mut self, first: *mut u8, bytes: usize, n: u16, each: &impl Fn(*mut u8)) {
+    pub(crate) unsafe fn push_row(&mut self, first: *mut u8, bytes: usize, n: u16, marks: &impl Marks) {
         // SAFETY: `n` objects lie in the row.
         let last = unsafe { first.add(bytes * usize::from(n - 1)) };
         let mut at = first;
@@ -92,14 +134,14 @@ impl Chain {
             unsafe {
                 let next = at.add(bytes);
                 link(at, next);
-                each(at);
+                marks.set(at);
                 at = next;
             }
         }
-        each(at);
+        marks.set(at);
         // SAFETY: the row is linked from `first` to `at`, which is ours.
         unsafe {
-            link(at, core::ptr::null_mut());
+            link(at, end());
             self.append(first, at, n.into());
         }
     }
@@ -128,8 +170,8 @@ impl Chain {
         let object = self.head;
         // SAFETY: the chain owns `len` > 0 linked objects, of which this is the first.
         self.head = unsafe { next(object) };
-        if self.head.is_null() {
-            self.tail = self.head;
+        if self.head == end() {
+            self.tail = core::ptr::null_mut();
         }
         self.len -= 1;
         Some(object)

@@ -88,7 +88,7 @@ impl SlabCache {
         let capacity = self.geometry.capacity;
         let (mut free, mut last) = (0, core::ptr::null_mut());
         let mut object = record.free() as *mut u8;
-        while !object.is_null() && free <= capacity {
+        while !object.is_null() && object != chain::end() && free <= capacity {
             (free, last) = (free + 1, object);
             // SAFETY: objects on a slab's free list are the cache's own, and linked.
             object = unsafe { chain::next(object) };

@@ -46,7 +46,7 @@ mod slab;
 mod working_set;
 
 pub use cache::{Freed, SlabCache};
-pub use chain::Chain;
+pub use chain::{Chain, Marks, end};
 pub use check::Broken;
 pub use geometry::Geometry;
 pub use morph::donate::{Donors, Left, Part, Wish, donate};

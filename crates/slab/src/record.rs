@@ -12,7 +12,7 @@
 //! distance from the slab's start / 16, without meaning when the list is empty.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
-use crate::chain::{self, Chain};
+use crate::chain::{self, Chain, Marks};
 use crate::lists::Links;
 use core::mem::offset_of;
 use core::num::NonZeroU32;
@@ -222,7 +222,7 @@ impl SlabRecord {
         self.set_alone(false);
         self.set_carved(places.len() as u16);
         self.set_last(((places.last() as usize).wrapping_sub(start as usize) / UNIT) as u16);
-        self.set_free(places.into_raw().0 as usize);
+        self.set_free(if places.is_empty() { 0 } else { places.into_raw().0 as usize });
     }
 
     pub(crate) fn settle(&self) {
@@ -259,32 +259,55 @@ impl SlabRecord {
     }
 
     /// Moves up to `want` free objects to a chain; returns how many. The caller updates `used`.
+    /// Error: an object whose link leads out of the slab of `bytes`, or that is not free; nothing
+    /// has changed.
     /// # Safety
     /// The slab begins at `start`; its record and its free objects are the caller's.
     #[inline]
-    pub(crate) unsafe fn take_free(&self, start: *mut u8, want: u32, to: &mut Chain) -> u16 {
+    pub(crate) unsafe fn take_free(
+        &self,
+        start: *mut u8,
+        bytes: usize,
+        want: u32,
+        to: &mut Chain,
+        marks: &impl Marks,
+    ) -> Result<u16, *mut u8> {
         let (first, all) = (self.free() as *mut u8, self.free_objects());
         if first.is_null() || want == 0 {
-            return 0;
+            return Ok(0);
         }
+        // A program may have overwritten links. All reads stay on the slab, and the one object that
+        // is written here is free by its mark; the others are checked when they go out.
+        let is_here = |at: *mut u8| (at as usize).wrapping_sub(start as usize) < bytes;
         if u32::from(all) <= want {
-            // SAFETY: all free objects hang from the first, and the last one's link is null.
+            // SAFETY: all free objects hang from the first, and the last one leads to the end.
             unsafe { to.append(first, self.last_free(start), all.into()) };
             self.set_free(0);
-            return all;
+            return Ok(all);
         }
         let mut last = first;
         for _ in 1..want {
-            // SAFETY: there are more than `want` linked objects.
-            last = unsafe { chain::next(last) };
+            // SAFETY: there are more than `want` linked objects, and this one lies on the slab.
+            let next = unsafe { chain::next(last) };
+            if !is_here(next) {
+                return Err(last);
+            }
+            last = next;
+        }
+        if !marks.is_set(last) {
+            return Err(last);
         }
         // SAFETY: as above; the part that goes out is cut off behind `last`.
         unsafe {
-            self.set_free(chain::next(last) as usize);
-            chain::link(last, core::ptr::null_mut());
+            let rest = chain::next(last);
+            if !is_here(rest) {
+                return Err(last);
+            }
+            self.set_free(rest as usize);
+            chain::link(last, chain::end());
             to.append(first, last, want);
         }
-        want as u16
+        Ok(want as u16)
     }
 
     /// Prepends objects linked from `first` to `last`. The caller updates `used`.
@@ -297,7 +320,7 @@ impl SlabRecord {
             self.set_last(((last as usize - start as usize) / UNIT) as u16);
         }
         // SAFETY: the object is the caller's.
-        unsafe { chain::link(last, others) };
+        unsafe { chain::link(last, if others.is_null() { chain::end() } else { others }) };
         self.set_free(first as usize);
     }
 

@@ -25,7 +25,7 @@ fn caches(hugepages: u32) -> Option<(World, &'static ProcessorCaches, &'static R
 
 fn take(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, class: usize) -> *mut u8 {
     let object = caches.pop(rseq, class);
-    heap.wipe_mark(if object.is_null() { caches.refill(heap, rseq, class) } else { object })
+    heap.wipe_mark(class, if object.is_null() { caches.refill(heap, rseq, class) } else { object })
 }
 
 fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8) {
@@ -37,7 +37,7 @@ fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8)
     };
     // SAFETY: the object is out, of this class, and given up.
     unsafe {
-        heap.set_mark(object);
+        heap.set_mark(class, object);
         if !caches.push(rseq, class, object) {
             caches.overflow(heap, rseq, class, object);
         }

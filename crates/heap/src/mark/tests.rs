@@ -1,18 +1,47 @@
 //! The mark of free objects.
 
 use super::*;
-use core::ptr::null_mut;
+use std::collections::HashSet;
+use std::vec::Vec;
 
-const KEY: usize = 0x1357_9bdf_0246_8acf;
+const RANDOM: [u64; 2] = [0x1357_9bdf_0246_8acf, 0x0f1e_2d3c_4b5a_6978];
+
+fn seal(class: usize) -> Seal {
+    Key::new(RANDOM).seal(class)
+}
 
 #[test]
-fn a_mark_belongs_to_one_place_and_key_and_is_never_zero() {
-    let mut places = [[0usize; 2]; 4];
-    let objects: [*mut u8; 4] = core::array::from_fn(|n| (&raw mut places[n]).cast());
-    for object in objects {
-        assert!(mark(KEY, object) != 0 && mark(KEY, object) != mark(KEY + 2, object));
-        assert!(objects.iter().filter(|other| mark(KEY, **other) == mark(KEY, object)).count() == 1);
+fn a_mark_belongs_to_one_place_class_and_key_and_is_never_zero() {
+    let places: Vec<*mut u8> = (0..4096usize).map(|n| (0x7f12_3456_0000 + 16 * n) as *mut u8).collect();
+    let mut seen = HashSet::new();
+    for key in [Key::new(RANDOM), Key::new([RANDOM[0] ^ 1, RANDOM[1]]), Key::new([RANDOM[0], RANDOM[1] ^ 1])] {
+        for class in [1, 2, 3, MARKS - 1] {
+            assert!(places.iter().all(|place| {
+                let mark = key.seal(class).of(*place);
+                mark % 2 == 1 && seen.insert((*place, mark))
+            }));
+        }
+        let of_one: HashSet<usize> = places.iter().map(|place| key.seal(1).of(*place)).collect();
+        assert_eq!(of_one.len(), places.len());
     }
+}
+
+#[test]
+fn secrets_of_classes_have_nothing_in_common() {
+    let key = Key::new(RANDOM);
+    let words: Vec<usize> = key.secrets.iter().copied().chain([key.factor]).collect();
+    for (n, a) in words.iter().enumerate() {
+        assert!(a % 2 == 1);
+        assert!(words[..n].iter().all(|b| (12..=52).contains(&(a ^ b).count_ones())), "{a:x}");
+    }
+}
+
+#[test]
+fn one_known_mark_gives_no_other_by_sums_or_exclusive_sums() {
+    let (a, b) = (0x7f12_3456_0040usize, 0x7f12_3456_0080usize);
+    let (one, other) = (seal(3).of(a as *mut u8), seal(3).of(b as *mut u8));
+    assert!(other != one && other != one ^ a ^ b && other != one.wrapping_add(b - a));
+    assert_ne!((one as u128 * b as u128 / a as u128) as usize, other);
 }
 
 #[test]
@@ -21,12 +50,11 @@ fn marking_and_wiping_touch_the_second_word_alone() {
     let object = words.as_mut_ptr().cast::<u8>();
     // SAFETY: three words of the test's own.
     unsafe {
-        assert!(!is_marked(KEY, object));
-        mark_free(KEY, object);
-        assert!(is_marked(KEY, object) && !is_marked(KEY + 2, object));
-        assert_eq!(wipe(object), object);
-        assert!(!is_marked(KEY, object));
-        assert_eq!(wipe(null_mut()), null_mut());
+        assert!(!seal(1).is_on(object));
+        seal(1).set(object);
+        assert!(seal(1).is_on(object) && !seal(2).is_on(object));
+        wipe(object);
+        assert!(!seal(1).is_on(object));
     }
     assert_eq!(words, [1, 0, 3]);
 }
@@ -37,8 +65,15 @@ fn a_copy_of_a_mark_marks_nothing() {
     let (from, to) = ((&raw mut words[0]).cast::<u8>(), (&raw mut words[1]).cast::<u8>());
     // SAFETY: the test's own words.
     unsafe {
-        mark_free(KEY, from);
+        seal(1).set(from);
         to.copy_from_nonoverlapping(from, 16);
-        assert!(is_marked(KEY, from) && !is_marked(KEY, to));
+        assert!(seal(1).is_on(from) && !seal(1).is_on(to));
     }
+}
+
+#[test]
+fn the_end_of_lists_bears_no_mark() {
+    let end = craton_slab::end();
+    // SAFETY: it is a static of two words.
+    assert!((0..MARKS).all(|class| unsafe { !seal(class).is_on(end) && !Key::NONE.seal(class).is_on(end) }));
 }

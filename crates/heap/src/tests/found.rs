@@ -123,9 +123,9 @@ fn objects_of_a_class_in_a_heap_of_its_own_are_found_by_their_class() {
     assert_eq!(w.heap.find(object), Found::Owned(owned));
     assert_eq!(w.heap.find(object.wrapping_add(4)), Found::Bad(Misuse::Inside { offset: 4, size: 64 }));
     // SAFETY: the object is ours; the mark is wiped again.
-    unsafe { w.heap.set_mark(object) };
+    unsafe { w.heap.set_mark(class, object) };
     assert_eq!(w.heap.find(object), Found::Bad(Misuse::Freed { size: 64 }));
-    w.heap.wipe_mark(object);
+    w.heap.wipe_mark(class, object);
     w.heap.set_marks(page, class as u8, true);
     assert_eq!(w.give(object), Ok(()));
 }

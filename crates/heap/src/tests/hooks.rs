@@ -287,7 +287,7 @@ fn a_link_to_a_place_that_never_was_an_object_is_damage_and_names_it() {
         unsafe { object.cast::<*mut u8>().write(wild) };
         // SAFETY: the cache is ours.
         let damage = damage_of(|| unsafe { w.heap.empty_cache(w.cache) });
-        assert_eq!(damage, Damage::Object { object: wild, misuse: Misuse::Unallocated });
+        assert_eq!(damage, Damage::NotFree { class, at: wild });
     }
 }
 
@@ -306,10 +306,10 @@ fn a_list_that_begins_outside_of_the_region_is_damage_before_it_is_followed() {
     let w = watched(8);
     w.heap.use_shards(2);
     let mut foreign = [0usize; 2];
-    let wild = foreign.as_mut_ptr().cast::<u8>();
+    let (class, wild) = (size_class::class_of(48), foreign.as_mut_ptr().cast::<u8>());
     // SAFETY: the memory is writable; the heap must see that it is foreign.
-    let damage = damage_of(|| unsafe { w.heap.give_marked(size_class::class_of(48), wild) });
-    assert_eq!(damage, Damage::Object { object: wild, misuse: Misuse::Unallocated });
+    let damage = damage_of(|| unsafe { w.heap.give_marked(class, wild) });
+    assert_eq!(damage, Damage::NotFree { class, at: wild });
 }
 
 #[test]

@@ -23,7 +23,6 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::vec::Vec;
 
-const KEY: usize = 0x1357_9bdf_0246_8acf;
 /// Pages that the model touches before its threads begin.
 const KNOWN: u32 = 8;
 
@@ -74,7 +73,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             metadata_at_start: 0,
             metadata_per_hugepage: 0,
             frames: None,
-            key: KEY,
+            key: crate::mark::Key::new([0x1357_9bdf_0246_8acf, 0x0f1e_2d3c_4b5a_6978]),
         };
         // SAFETY: called once, with the floor's parts.
         unsafe { heap.install(floor, parts) };
@@ -111,7 +110,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         let mut chain = self.heap.take(home, class, n);
         let mut objects = Vec::new();
         while let Some(object) = chain.pop() {
-            self.heap.wipe_mark(object);
+            self.heap.wipe_mark(class, object);
             self.note_out(object, class);
             objects.push(object as usize);
         }
@@ -125,7 +124,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             self.note_back(*object);
             // SAFETY: the object is live, and given up.
             unsafe {
-                self.heap.set_mark(*object as *mut u8);
+                self.heap.set_mark(class, *object as *mut u8);
                 chain.push(*object as *mut u8);
             }
         }

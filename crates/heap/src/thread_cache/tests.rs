@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tests::world::world;
+use craton_slab::Chain;
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -10,7 +11,7 @@ const BUDGET: usize = 256 << 10;
 impl ThreadCache {
     /// Makes an empty list count `objects` more than it gave out, as signal handlers may.
     pub(crate) fn set_miscount(&mut self, class: usize, objects: i32) {
-        assert!(self.lists[class].head.is_null());
+        assert!(self.is_empty(class));
         self.lists[class].room += objects;
     }
 
@@ -18,7 +19,7 @@ impl ThreadCache {
     fn held(&self, class: usize) -> Vec<*mut u8> {
         let mut at = self.lists[class].head;
         core::iter::from_fn(|| {
-            let object = (!at.is_null()).then_some(at)?;
+            let object = (at != end()).then_some(at)?;
             // SAFETY: a free object of the list, linked to the next.
             at = unsafe { at.cast::<*mut u8>().read() };
             Some(object)
@@ -29,14 +30,14 @@ impl ThreadCache {
     /// T1 for one list.
     fn is_right(&self, class: usize) -> bool {
         let list = &self.lists[class];
-        list.max - list.room == self.held(class).len() as i32
+        self.paces[class].max - list.room == self.held(class).len() as i32
     }
 }
 
 /// A cache of no heap, for what needs no objects.
 fn fresh() -> Box<ThreadCache> {
     let mut cache = Box::<ThreadCache>::new_uninit();
-    let view = HeapView { base: 0, pages: 0, map: PageMap::EMPTY, key: 1 };
+    let view = HeapView { base: 0, pages: 0, map: PageMap::EMPTY, key: &Key::new([1, 2]) };
     // SAFETY: memory for one cache; the heap of the view has no pages.
     unsafe {
         ThreadCache::begin(cache.as_mut_ptr(), view, &AtomicU32::new(0), 0, BUDGET);
@@ -71,15 +72,18 @@ fn each_refill_fetches_twice_as_much_up_to_a_batch() {
 #[test]
 fn a_list_grows_by_a_batch_with_a_refill_that_answers_an_overflow_and_only_then() {
     let (mut cache, class) = (fresh(), of_size(64));
-    let (max, batch) = (cache.lists[class].max, size_class::batch(class) as i32);
+    let (max, batch) = (cache.paces[class].max, size_class::batch(class) as i32);
     cache.want(class);
-    assert_eq!(cache.lists[class].max, max, "no overflow");
+    assert_eq!(cache.paces[class].max, max, "no overflow");
     cache.overflow(class);
     cache.want(class);
     let list = &cache.lists[class];
-    assert_eq!((list.max, list.room, cache.budget), (max + batch, max + batch, BUDGET - batch as usize * 64));
+    assert_eq!(
+        (cache.paces[class].max, list.room, cache.budget),
+        (max + batch, max + batch, BUDGET - batch as usize * 64)
+    );
     cache.want(class);
-    assert_eq!(cache.lists[class].max, max + batch, "one refill for one overflow");
+    assert_eq!(cache.paces[class].max, max + batch, "one refill for one overflow");
 }
 
 #[test]
@@ -89,7 +93,7 @@ fn a_list_grows_no_more_when_the_budget_or_its_bounds_are_reached() {
             cache.overflow(class);
             cache.want(class);
         }
-        cache.lists[class].max
+        cache.paces[class].max
     };
     let (mut cache, class) = (fresh(), of_size(1024));
     let (first, batch) = (first_max(class), size_class::batch(class) as i32);
@@ -113,18 +117,18 @@ fn after_a_long_swing_each_overflow_halves_what_a_list_keeps_beyond_the_least() 
         cache.overflow(class);
         cache.want(class);
     }
-    let (max, budget) = (cache.lists[class].max, cache.budget);
+    let (max, budget) = (cache.paces[class].max, cache.budget);
     (0..LONG_SWING).for_each(|_| _ = cache.overflow(class));
-    assert_eq!(cache.lists[class].max, max, "so many overflows may still be a swing");
+    assert_eq!(cache.paces[class].max, max, "so many overflows may still be a swing");
     let list = &mut cache.lists[class];
     list.room = 0;
     let n = cache.overflow(class);
     let less = (max - LAST_KEPT + 1) / 2;
     assert_eq!(n, size_class::batch(class) + less as u32, "what is too much leaves at once");
-    assert_eq!((cache.lists[class].max, cache.lists[class].room), (max - less, -less));
+    assert_eq!((cache.paces[class].max, cache.lists[class].room), (max - less, -less));
     assert_eq!(cache.budget, budget + less as usize * 64, "others may grow by it");
     (0..20).for_each(|_| _ = cache.overflow(class));
-    assert_eq!(cache.lists[class].max, LAST_KEPT);
+    assert_eq!(cache.paces[class].max, LAST_KEPT);
 }
 
 #[test]
@@ -142,7 +146,7 @@ fn a_closed_list_keeps_nothing_and_stays_closed() {
     // SAFETY: the object is the test's.
     assert!(cache.is_full(class) && unsafe { !ThreadCache::push_checked(&mut *cache, class, object()) });
     (0..u32::from(LONG_SWING) + 10).for_each(|_| assert_eq!(cache.overflow(class), 0));
-    assert_eq!((cache.lists[class].max, cache.lists[class].room), (0, 0));
+    assert_eq!((cache.paces[class].max, cache.lists[class].room), (0, 0));
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn idle_is_what_begins_as_at_the_last_look_and_such_a_list_is_as_new() {
     let object = w.take(class);
     assert_eq!(cache.idle(class), 0, "used since");
     assert_eq!(cache.idle(class), held - 1 - LAST_KEPT as u32);
-    assert_eq!((cache.lists[class].max, cache.budget), (first_max(class), BUDGET));
+    assert_eq!((cache.paces[class].max, cache.budget), (first_max(class), BUDGET));
     assert_eq!(cache.paces[class].fetch, FRESH_PACES[class].fetch);
     w.give(object).unwrap();
     w.empty();
@@ -186,6 +190,13 @@ fn a_signal_handler_between_a_pops_two_steps_shows_when_the_list_runs_empty() {
     assert_eq!(w.take(class), head);
     cache.lists[class].head = head;
     assert!(!cache.is_right(class));
+    // SAFETY: the cache is ours.
+    assert!(unsafe { ThreadCache::pop(w.cache, class) }.is_null(), "it lost its mark when it went out");
+    assert!(!cache.is_empty(class), "so that the refill says what has happened");
+    // The same where the handler popped one object only.
+    // SAFETY: the object is out, and its link still leads to the rest.
+    cache.lists[class].head = unsafe { head.cast::<*mut u8>().read() };
+    cache.lists[class].room += 1;
     let rest = cache.held(class).len();
     w.take_all(class, rest);
     assert_eq!(cache.miscount(class), 1, "one was given out twice");
@@ -219,7 +230,7 @@ fn what_is_freed_while_a_refill_fetches_stays_in_the_list() {
     }
     cache.fill(class, chain);
     let held = cache.held(class);
-    assert!(held.len() == 4 && held[3] == early && cache.is_right(class));
+    assert!(held.len() == 4 && held[0] == early && cache.is_right(class));
     cache.fill(class, Chain::EMPTY);
     assert_eq!(cache.held(class), held);
 }

@@ -32,7 +32,7 @@ impl Heap<'_> {
         let record = self.record(first);
         let (start, expected) = (self.address(first), record.carved.saturating_sub(record.used));
         let (mut at, mut from, mut n) = (record.free, start, 0);
-        while at != 0 && n <= capacity {
+        while at != 0 && at != self.end && n <= capacity {
             if !self.is_place(&self.spans[span], at) {
                 let what = match from == start {
                     true => {
@@ -87,7 +87,7 @@ impl Heap<'_> {
     /// A list of the cache `holder`, up to `most` objects.
     fn follow(&mut self, mut at: u64, class: u8, most: u64, from: u64, holder: &str) {
         let (mut before, mut n) = (from, 0);
-        while at != 0 && n < most {
+        while at != 0 && at != self.end && n < most {
             let here = self.page_of(at).and_then(|page| self.span_of(page)).filter(|span| {
                 let on_place = match span {
                     Span::Slab { class: c, own: 0, .. } => *c == class,
@@ -114,7 +114,7 @@ impl Heap<'_> {
                 Err(why) => return self.note(before, "T1", why),
             }
         }
-        if at != 0 && most == LONGEST {
+        if at != self.end && most == LONGEST {
             self.note(from, "T1", format!("{holder} has a list of free objects without an end"));
         }
     }
@@ -127,7 +127,7 @@ impl Heap<'_> {
             for class in 1..self.table.classes.len() as u64 {
                 let at = cache + lists + class * stride + head;
                 let first = self.reader.word(at)?;
-                if taken && first != 0 {
+                if taken && first != self.end {
                     self.follow(first, class as u8, LONGEST, at, &format!("the thread's cache at {cache:#x}"));
                 }
             }

@@ -85,7 +85,7 @@ fn malloc_class(class: usize) -> *mut u8 {
 fn malloc_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
     let object = PROCESSOR_CACHES.pop(rseq, class);
     if !object.is_null() {
-        HEAP.wipe_mark(object)
+        HEAP.wipe_mark(class, object)
     } else if nested::is_nested() {
         malloc_apart_class(class)
     } else {
@@ -105,7 +105,7 @@ fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
     if object.is_null() {
         count_failure(class);
     }
-    let object = HEAP.wipe_mark(object);
+    let object = HEAP.wipe_mark(class, object);
     govern::poke();
     with_errno(object, saved)
 }

@@ -131,12 +131,12 @@ unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
     let Some(class) = HEAP.recognise(pointer) else { return false };
     // SAFETY: the object is a live one of the class, and given up.
     unsafe {
-        HEAP.set_mark(pointer);
+        HEAP.set_mark(class, pointer);
         if PROCESSOR_CACHES.push(rseq, class, pointer) {
             govern::look_in_free();
         } else {
             if nested::is_nested() {
-                free_apart(HEAP.wipe_mark(pointer));
+                free_apart(HEAP.wipe_mark(class, pointer));
                 return true;
             }
             let saved = errno();

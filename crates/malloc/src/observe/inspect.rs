@@ -134,11 +134,12 @@ const ADDRESSES: [(&str, *const u8); NAMED] = [
     ("later.first", Area::parts(&raw const APART)[2]),
     ("own", (&raw const HEAPS).cast()),
     ("caches", (&raw const OBJECT_CACHES).cast()),
+    ("lists.end", craton_slab::end()),
 ];
 
 const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
-const NAMED: usize = 12;
+const NAMED: usize = 13;
 
 /// The structures' layouts, grouped by module.
 const SHAPES: [&[(&str, usize)]; 17] = [

@@ -9,6 +9,14 @@ use craton_os::Line;
 /// The call's name, as the program knows it.
 pub type Call = &'static str;
 
+/// A list of free objects leads to something else, or to an object without its mark: aborts.
+#[cold]
+pub(crate) fn not_free(class: usize, at: *mut u8) -> ! {
+    let line = Line::new().text("craton: the list of free objects of ");
+    let line = line.number(size_class::size_of_class(class) as u64).text(" bytes leads to ").address(at as usize);
+    line.text(", which is none of them or has been written to; ").text(CAUSES).abort()
+}
+
 /// A free list handed out objects twice. Two owners of an object cannot be undone: aborts.
 #[cold]
 pub(crate) fn given_twice(class: usize, objects: u32) -> ! {

@@ -18,6 +18,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Platform};
 use craton_heap::Misuse;
 use craton_heap::hooks::Hooks;
+use craton_heap::size_class::OWNED;
 use craton_os::process;
 use craton_os::rseq::Rseq;
 use craton_slab::object::Taken;
@@ -260,7 +261,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
 
     pub(super) fn set_mark(&self, object: *mut u8, free: bool) {
         if let Some(entry) = self.caches.entries.of(object as usize) {
-            entry.set_mark(self.heap.layout().key, object, free);
+            entry.set_mark(self.heap.seal(OWNED.into()), object, free);
         }
     }
 }

@@ -106,7 +106,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             return Err(Misuse::OtherCache { its, given: cache.id });
         }
         let entry = self.caches.entries.of(object as usize);
-        let is_marked = || entry.is_some_and(|entry| entry.is_marked(self.heap.layout().key, object));
+        let is_marked = || entry.is_some_and(|entry| entry.is_marked(self.heap.seal(OWNED.into()), object));
         match cache.slabs.place_of(object) {
             None => Err(Misuse::Unallocated),
             Some(place) if place.offset > 0 => Err(Misuse::Inside { offset: place.offset, size }),

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use craton_base::{Clock, Density, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Platform};
 use craton_heap::Heap;
 use craton_heap::hooks::Hooks;
-use craton_heap::mark::mark;
+use craton_heap::mark::Seal;
 use craton_heap::owned::CACHE_CLASS;
 use craton_os::guarded::{self, Opened};
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
@@ -101,17 +101,17 @@ impl Entry {
 
     /// Whether the object that begins at a pointer on this page was freed, by its mark.
     #[inline(always)]
-    pub(super) fn is_marked(&self, key: usize, object: *mut u8) -> bool {
+    pub(super) fn is_marked(&self, seal: Seal, object: *mut u8) -> bool {
         match self.mark_at.load(Relaxed) {
             IN_ENTRY => self.mark(object).load(Relaxed) != 0,
             // SAFETY: the object has its mark there, and lies on a slab of the cache.
-            at => unsafe { object.add(at).cast::<usize>().read() == mark(key, object) },
+            at => unsafe { object.add(at).cast::<usize>().read() == seal.of(object) },
         }
     }
 
     /// Marks it as free; `false` if it was so already.
     #[inline(always)]
-    pub(super) fn mark_free(&self, key: usize, object: *mut u8) -> bool {
+    pub(super) fn mark_free(&self, seal: Seal, object: *mut u8) -> bool {
         match self.mark_at.load(Relaxed) {
             IN_ENTRY => {
                 let mark = self.mark(object);
@@ -122,7 +122,7 @@ impl Entry {
             at => {
                 // SAFETY: as in `is_marked`; the caller has the object.
                 unsafe {
-                    let (place, mark) = (object.add(at).cast::<usize>(), mark(key, object));
+                    let (place, mark) = (object.add(at).cast::<usize>(), seal.of(object));
                     let was_out = place.read() != mark;
                     place.write(mark);
                     was_out
@@ -132,11 +132,11 @@ impl Entry {
     }
 
     #[inline(always)]
-    pub(super) fn set_mark(&self, key: usize, object: *mut u8, free: bool) {
+    pub(super) fn set_mark(&self, seal: Seal, object: *mut u8, free: bool) {
         match self.mark_at.load(Relaxed) {
             IN_ENTRY => self.mark(object).store(free.into(), Relaxed),
             // SAFETY: as in `is_marked`; the caller has the object.
-            at => unsafe { object.add(at).cast::<usize>().write(if free { mark(key, object) } else { 0 }) },
+            at => unsafe { object.add(at).cast::<usize>().write(if free { seal.of(object) } else { 0 }) },
         }
     }
 

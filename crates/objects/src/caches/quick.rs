@@ -12,6 +12,7 @@ use crate::slots::{SLOT_ALIGN, Slot};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Platform};
 use craton_heap::hooks::Hooks;
+use craton_heap::size_class::OWNED;
 use craton_os::rseq::Rseq;
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
@@ -61,7 +62,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             return false;
         }
         // One load gives any cache's mark; a test for the usual place would add a jump for all.
-        if !entry.mark_free(self.heap.layout().key, object) {
+        if !entry.mark_free(self.heap.seal(OWNED.into()), object) {
             return false;
         }
         // SAFETY: as in `pop`.
@@ -73,7 +74,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
 
     #[cold]
     fn unmark(&self, entry: &Entry, object: *mut u8) -> bool {
-        entry.set_mark(self.heap.layout().key, object, false);
+        entry.set_mark(self.heap.seal(OWNED.into()), object, false);
         false
     }
 }

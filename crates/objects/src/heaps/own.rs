@@ -14,7 +14,6 @@ use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, PageId, Pages, Platform};
 use craton_heap::Misuse;
 use craton_heap::beyond::small_stays;
 use craton_heap::hooks::Hooks;
-use craton_heap::mark::mark;
 use craton_heap::owned::Owned;
 use craton_heap::size_class::{self, CLASSES, LARGE, MAX_CLASSED, OWNED};
 use craton_slab::{Chain, SlabCache, SlabStats};
@@ -76,12 +75,12 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
             *cache = SlabCache::new(size_class::geometry(class));
         }
         let mut source = ClassPages { pages: &mut own.pages, over: self, class };
-        let object = self.heap.take_from(cache, 1, &mut source).pop().unwrap_or(null_mut());
+        let object = self.heap.pop_free(class, &mut self.heap.take_from(cache, class, 1, &mut source));
         if zero && !object.is_null() {
             // SAFETY: the object holds `size` bytes and is ours until we return it.
             unsafe { object.write_bytes(0, size) };
         }
-        self.heap.wipe_mark(object)
+        object
     }
 
     fn alloc_large(&self, own: &mut OwnHeap, size: usize, align: usize, zero: bool) -> *mut u8 {
@@ -115,19 +114,19 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
             self.free_span(&mut own.pages, object.first);
             return Ok(());
         }
-        let mark = mark(self.heap.view().key, pointer);
+        let seal = self.heap.seal(object.class);
         let mut chain = Chain::EMPTY;
         // SAFETY: the page is still of the class, so readable; no free mark: the object is ours.
         unsafe {
-            if pointer.cast::<usize>().add(1).read() == mark {
+            if seal.is_on(pointer) {
                 return Err(Misuse::Freed { size: object.bytes });
             }
-            pointer.cast::<usize>().add(1).write(mark);
+            seal.set(pointer);
             chain.push(pointer);
         }
         let mut source = ClassPages { pages: &mut own.pages, over: self, class: object.class };
         // SAFETY: the object is of this class of this heap, by its page's record.
-        let freed = unsafe { self.heap.give_back(&mut own.caches[object.class - 1], chain, &mut source) };
+        let freed = unsafe { self.heap.give_back(&mut own.caches[object.class - 1], object.class, chain, &mut source) };
         freed.map_err(|_| Misuse::Unallocated)
     }
 

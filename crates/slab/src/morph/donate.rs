@@ -7,7 +7,7 @@
 //! **Unsafe.** Turns places on a slab into objects, and follows the links of free ones.
 
 use crate::cache::SlabCache;
-use crate::chain::{self, Chain};
+use crate::chain::{self, Chain, Marks};
 use crate::geometry::Geometry;
 use crate::lists::LISTS;
 use crate::morph::{Mixed, Morphs, Old};
@@ -111,9 +111,9 @@ impl SlabCache {
         record.morph_entry() == 0 && (is_cut || record.used() == 0)
     }
 
-    /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. `cut`
-    /// gets the places that open up, and `each` what became of each slab on which the object lay.
-    /// Error: no such object is out.
+    /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. The
+    /// places that open up are marked; `each` gets what became of each slab on which the object lay.
+    /// Error: no such object is out, or a free object's link was overwritten.
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
     #[allow(clippy::too_many_arguments)] // What all calls of a cache take, and the table.
@@ -124,7 +124,7 @@ impl SlabCache {
         records: &impl Records,
         morphs: &mut Morphs,
         source: &mut impl SpanSource,
-        cut: impl Fn(*mut u8),
+        marks: impl Marks,
         mut each: impl FnMut(Left),
     ) -> Result<(), *mut u8> {
         let (offset, pages) = (object as usize - base as usize, self.geometry.pages);
@@ -143,7 +143,7 @@ impl SlabCache {
             record.set_carved(record.carved() - 1);
             self.slabs.stats.objects_out -= 1;
             slab.close(bytes);
-            let open = opener(record, base.wrapping_add(first.offset().0), &cut);
+            let open = opener(record, base.wrapping_add(first.offset().0), &marks);
             slab.cut_grid(bytes, bytes + slab.new, open);
             each(self.leave(first, before, morphs, records, source));
             return Ok(());
@@ -153,10 +153,10 @@ impl SlabCache {
         loop {
             let (slab, record) = (morphs.slab(first, records), records.of(first));
             let (start, before) = (base.wrapping_add(first.offset().0), self.level(record));
-            slab.cut_around(from, to, opener(record, start, &cut));
+            slab.cut_around(from, to, opener(record, start, &marks));
             if slab.count() == 0 {
                 // SAFETY: the slab's free objects are ours.
-                unsafe { regrid(&slab, record, start, opener(record, start, &cut)) };
+                unsafe { regrid(&slab, record, start, opener(record, start, &marks)) }?;
             }
             each(self.leave(first, before, morphs, records, source));
             if to <= length {
@@ -210,7 +210,7 @@ impl SlabCache {
 }
 
 /// Divides a range into slabs of the wanted size. All places that fit between live objects are
-/// free; `cut` receives each. The source then passes the slabs to a cache of the new size. Whether
+/// free and marked. The source then passes the slabs to a cache of the new size. Whether
 /// it did: otherwise nothing has changed.
 /// # Safety
 /// As [`SlabCache::alloc`], for all caches. `parts` are the range, in order; free pages are the
@@ -222,7 +222,7 @@ pub unsafe fn donate(
     base: *mut u8,
     records: &impl Records,
     morphs: &mut Morphs,
-    cut: impl Fn(*mut u8),
+    marks: impl Marks,
 ) -> bool {
     let (Wish { geometry: new, to }, Some(front), Some(last)) = (wish, parts.first(), parts.last()) else {
         return false;
@@ -278,7 +278,7 @@ pub unsafe fn donate(
             let object = start.wrapping_add(place as usize);
             // SAFETY: nothing alive lies there, and the slab is ours.
             unsafe { places.push(object) };
-            cut(object);
+            marks.set(object);
         }
         record.begin_morph(start, places);
     }
@@ -286,29 +286,40 @@ pub unsafe fn donate(
 }
 
 /// Adds free places to a slab's free objects.
-fn opener(record: &SlabRecord, start: *mut u8, cut: &impl Fn(*mut u8)) -> impl FnMut(u32) {
+fn opener(record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> impl FnMut(u32) {
     move |bytes| {
         let fresh = start.wrapping_add(bytes as usize);
         // SAFETY: nothing alive lies there: the caller gives up the last object that did.
         unsafe { record.put_free(start, fresh, fresh) };
-        cut(fresh);
+        marks.set(fresh);
         record.set_carved(record.carved() + 1);
     }
 }
 
 /// Keeps only the free places on the grid, once no old object lives, and passes them to `open`.
+/// Error: a link that leads to no free place.
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
-unsafe fn regrid(slab: &Mixed<'_, impl Records>, record: &SlabRecord, start: *mut u8, open: impl FnMut(u32)) {
-    let mut at = record.free() as *mut u8;
-    while !at.is_null() {
-        slab.close((at as usize - start as usize) as u32);
+unsafe fn regrid(
+    slab: &Mixed<'_, impl Records>,
+    record: &SlabRecord,
+    start: *mut u8,
+    open: impl FnMut(u32),
+) -> Result<(), *mut u8> {
+    let mut at = if record.free() == 0 { chain::end() } else { record.free() as *mut u8 };
+    for _ in 0..record.free_objects() {
+        let bytes = (at as usize).wrapping_sub(start as usize);
+        if bytes >= slab.bytes as usize || !slab.starts_at(bytes as u32) {
+            return Err(at);
+        }
+        slab.close(bytes as u32);
         // SAFETY: free objects of the slab are linked.
         at = unsafe { chain::next(at) };
     }
     record.set_free(0);
     record.set_carved(record.used());
     slab.cut_grid(0, slab.grid_bytes(), open);
+    Ok(())
 }
 
 /// Records an ordinary slab's live objects, cut and not free, in the entries of the slabs that
@@ -337,9 +348,9 @@ unsafe fn note_live(
         let (slab, at) = slab_of(place * size);
         slab.flip_live(at, 1);
     }
-    let mut at = record.free() as *mut u8;
+    let mut at = if record.free() == 0 { chain::end() } else { record.free() as *mut u8 };
     let mut free = 0;
-    while !at.is_null() {
+    while at != chain::end() {
         let bytes = (at as usize).wrapping_sub(start as usize);
         if bytes >= old.len.bytes().0 {
             return false;

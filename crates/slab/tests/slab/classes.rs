@@ -41,7 +41,8 @@ impl World {
     /// there were.
     pub fn take(&mut self, want: u32) -> usize {
         // SAFETY: base, records and source belong together, and to this cache alone.
-        let mut chain = unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source, |_| ()) };
+        let mut chain =
+            unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
         let mut got = 0;
         while let Some(object) = chain.pop() {
             assert_eq!(object as usize % 16, 0);
@@ -65,7 +66,7 @@ impl World {
             unsafe { chain.push(self.out.remove(i) as *mut u8) };
         }
         // SAFETY: as in `take`; the objects came from this cache.
-        unsafe { self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) }.unwrap();
+        unsafe { self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
         self.check();
     }
 
@@ -77,7 +78,7 @@ impl World {
         // SAFETY: the place lies on the slab, and is nobody's.
         unsafe {
             chain.push(place as *mut u8);
-            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) == Err(place as *mut u8)
+            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) == Err(place as *mut u8)
         }
     }
 
@@ -89,7 +90,7 @@ impl World {
         unsafe {
             chain.push(object);
             chain.push(object);
-            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source) == Err(object)
+            self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) == Err(object)
         }
     }
 

@@ -172,7 +172,7 @@ impl Caches {
         let mut cache = self.caches[class].borrow_mut();
         let size = cache.geometry().object as usize;
         // SAFETY: base, records and source belong together.
-        let mut chain = unsafe { cache.alloc(want, self.memory.base(), &self.records, &mut source, |_| ()) };
+        let mut chain = unsafe { cache.alloc(want, self.memory.base(), &self.records, &mut source, |_| ()) }.unwrap();
         source.2.into_iter().for_each(|slab| cache.take_over(slab, &self.records));
         drop(cache);
         let mut got = 0;
@@ -229,7 +229,7 @@ impl Caches {
             unsafe {
                 chain.push(object.at as *mut u8);
                 let ((first, n), mut source) = (chain.into_raw(), Source(self, object.class, Vec::new()));
-                cache.free_first(first, n, |_| true, self.memory.base(), &self.records, &mut source).unwrap()
+                cache.free_first(first, n, |_| true, self.memory.base(), &self.records, &mut source, |_| ()).unwrap()
             }
         };
         assert!(freed.strays.is_empty(), "all slabs have one owner");

@@ -1,0 +1,161 @@
+//! A cache's lists beyond their heads: how long they get, and how chains come and go.
+//!
+//! **Unsafe.** Follows and ends the links of free objects that the cache owns.
+
+use super::{FRESH_PACES, LAST_KEPT, LONG_SWING, LONGEST, LOOK_LEAST, LOOK_PART, MAX_BYTES, MAX_OBJECTS};
+use super::{Pace, ThreadCache, first_max};
+use crate::hooks::{Damage, Hooks};
+use crate::size_class;
+use core::ptr::null_mut;
+use craton_base::Pages;
+use craton_slab::{Chain, end};
+
+impl ThreadCache {
+    /// Raises a list's `max`, within the budget and the class's bounds.
+    pub(super) fn grow(&mut self, class: usize, more: i32) {
+        let size = size_class::size_of_class(class);
+        let (bytes, max) = (more as usize * size, self.paces[class].max + more);
+        if bytes <= self.budget && max as usize * size <= MAX_BYTES && max <= MAX_OBJECTS {
+            self.budget -= bytes;
+            self.paces[class].max += more;
+            self.lists[class].room += more;
+        }
+    }
+
+    /// Puts a chain into an empty list.
+    pub fn fill(&mut self, class: usize, chain: Chain) {
+        if chain.is_empty() {
+            return;
+        }
+        let list = &mut self.lists[class];
+        let (head, len) = chain.into_raw();
+        if list.head == end() {
+            list.head = head;
+        } else {
+            // A signal handler may have freed objects during the refill: they go before the chain.
+            let mut last = list.head;
+            // SAFETY: they are free objects of the cache, just linked, and the last leads to the end.
+            unsafe {
+                while next(last) != end() {
+                    last = next(last);
+                }
+                last.cast::<*mut u8>().write(head);
+            }
+        }
+        list.room -= len as i32;
+    }
+
+    /// Sets an empty list's room to 0, so that frees leave the fast path.
+    pub fn close(&mut self, class: usize) {
+        debug_assert!(self.is_empty(class));
+        (self.paces[class].max, self.lists[class].room) = (0, 0);
+    }
+
+    /// Whether a list has no object. One that has none to pop is damaged.
+    pub fn is_empty(&self, class: usize) -> bool {
+        self.lists[class].head == end()
+    }
+
+    /// The object that a list would pop next.
+    pub(crate) fn head(&self, class: usize) -> *mut u8 {
+        self.lists[class].head
+    }
+
+    pub fn is_full(&self, class: usize) -> bool {
+        self.lists[class].room <= 0
+    }
+
+    /// Objects to flush from a full list: a batch, or more if the list shrinks; at most its length.
+    pub fn overflow(&mut self, class: usize) -> u32 {
+        let (held, room, pace) = (self.len(class), &mut self.lists[class].room, &mut self.paces[class]);
+        let mut less = 0;
+        if pace.swing < LONG_SWING {
+            pace.swing += 1;
+        } else {
+            // A closed list stays closed.
+            less = ((pace.max - first_max(class).min(LAST_KEPT) + 1) / 2).max(0);
+            pace.max -= less;
+            *room -= less;
+            self.budget += less as usize * size_class::size_of_class(class);
+        }
+        (size_class::batch(class) + less as u32).min(held as u32)
+    }
+
+    /// Whether the heap has grown enough for an idle check (`LOOK_PART`).
+    pub fn is_look_due(&self, in_use: Pages) -> bool {
+        in_use.0 >= self.look_at
+    }
+
+    /// Starts an idle check and schedules the next one.
+    pub fn begin_look(&mut self, in_use: Pages) {
+        self.look_at = in_use.0 + (in_use.0 / LOOK_PART).max(LOOK_LEAST.0);
+    }
+
+    /// Idle objects of a class: nearly all, if the head is the one of the last check. Such a list's
+    /// `max` returns to that of a new list.
+    pub fn idle(&mut self, class: usize) -> u32 {
+        let (held, kept) = (self.len(class), first_max(class).min(LAST_KEPT));
+        let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
+        let first = list.head as u32;
+        if core::mem::replace(&mut pace.seen, first) != first || held <= kept {
+            return 0;
+        }
+        let less = pace.max - first_max(class);
+        if less > 0 {
+            list.room -= less;
+            self.budget += less as usize * size_class::size_of_class(class);
+            *pace = Pace { seen: first, ..FRESH_PACES[class] };
+        }
+        (held - kept) as u32
+    }
+
+    /// Removes the first `n` objects of a list: `rest_of` consumes them and returns the rest.
+    pub fn shorten(&mut self, class: usize, n: u32, rest_of: impl FnOnce(*mut u8) -> *mut u8) {
+        let list = &mut self.lists[class];
+        let first = core::mem::replace(&mut list.head, end());
+        list.head = rest_of(first);
+        list.room += n as i32;
+    }
+
+    /// Removes up to `most` objects of a list.
+    pub fn drain<H: Hooks>(&mut self, class: usize, most: u32) -> Chain {
+        let seal = self.seal(class);
+        let list = &mut self.lists[class];
+        let first = list.head;
+        let (mut last, mut at, mut n) = (null_mut::<u8>(), first, 0);
+        while at != end() && n < most {
+            if n > LONGEST {
+                H::corrupt(Damage::GivenTwice { class, objects: 1 });
+            }
+            // SAFETY: `at` is a free object of the list, linked to the next. Where a program
+            // overwrote a link, the mark shows it before the object is used or written.
+            unsafe {
+                if !seal.is_on(at) {
+                    H::corrupt(Damage::NotFree { class, at });
+                }
+                last = at;
+                at = next(at);
+            }
+            n += 1;
+        }
+        if n == 0 {
+            return Chain::EMPTY;
+        }
+        // SAFETY: `last` is a free object of the list; it ends the chain now.
+        unsafe { last.cast::<*mut u8>().write(end()) };
+        list.head = at;
+        // A signal handler may have left the count below the list's length.
+        list.room = (list.room + n as i32).min(self.paces[class].max);
+        // SAFETY: `n` objects hang from `first`, and are off the list.
+        unsafe { Chain::from_raw(first, last, n) }
+    }
+}
+
+/// The link of a free object.
+///
+/// # Safety
+/// The cache has the object.
+unsafe fn next(object: *mut u8) -> *mut u8 {
+    // SAFETY: by the contract.
+    unsafe { object.cast::<*mut u8>().read() }
+}

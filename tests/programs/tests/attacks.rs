@@ -1,0 +1,176 @@
+//! One wild write into freed memory: the process ends by a line that says so, or nothing comes of it. Never does malloc return an
+//! address that the write chose, or memory of an object that is out.
+
+use craton_programs::{Output, Program, cc, library};
+use std::path::Path;
+
+/// The program, linked with the shared library.
+fn run(part: &str, options: &str) -> Output {
+    let library = library().to_str().expect("the library's path is UTF-8");
+    let folder = Path::new(library).parent().expect("the library lies in a folder").display();
+    let program = cc("attacks.c", &["-w", library, &format!("-Wl,--disable-new-dtags,-rpath,{folder}")]);
+    let program = Program::new(program).arg(part).timeout(300);
+    if options.is_empty() { program.run() } else { program.options(options).run() }
+}
+
+/// Ends by SIGABRT after one line of the library.
+fn line_of(part: &str) -> String {
+    let output = run(part, "");
+    assert_eq!(output.signal, Some(libc::SIGABRT), "{part} ends by SIGABRT:\n{output}");
+    assert!(output.stdout.is_empty(), "{part}:\n{output}");
+    let line = output.stderr.strip_prefix("craton: ").and_then(|rest| rest.strip_suffix('\n'));
+    let line = line.unwrap_or_else(|| panic!("{part}: one line of the library:\n{output}"));
+    assert!(!line.contains('\n'), "{part}: one line:\n{output}");
+    line.to_owned()
+}
+
+/// The list of a size is named as damaged, and the likeliest cause first.
+fn stops(part: &str, size: usize) {
+    let line = line_of(part);
+    let rest = line.strip_prefix(&format!("the list of free objects of {size} bytes leads to 0x"));
+    let rest = rest.unwrap_or_else(|| panic!("{part}: {line}"));
+    let cause = rest.split_once(", which is none of them or has been written to; ").map(|(_, cause)| cause);
+    assert!(cause.is_some_and(|cause| cause.starts_with("a write to freed memory, ")), "{part}: {line}");
+}
+
+/// Nothing comes of it, or it is found.
+fn does_no_harm(part: &str, options: &str) {
+    let output = run(part, options);
+    let is_found = output.signal == Some(libc::SIGABRT) && output.stderr.contains("craton: ");
+    assert!(is_found || output.status == Some(0) && output.stdout == "harmless\n", "{part} {options}:\n{output}");
+}
+
+#[test]
+fn an_overwritten_link_stops_the_next_request_but_one() {
+    for part in ["link_of_8_bytes", "link_of_16_bytes", "link_to_stack", "link_to_itself", "link_to_code"] {
+        stops(part, 48);
+    }
+    stops("link_of_16", 16);
+    stops("link_of_1000", 1024);
+    stops("link_to_unaligned", 48);
+}
+
+#[test]
+fn a_link_to_other_objects_stops_whether_they_are_out_or_of_another_size() {
+    stops("link_to_live", 48);
+    stops("link_to_smaller", 1024);
+    stops("link_into_large", 48);
+}
+
+#[test]
+fn every_call_that_allocates_checks_what_goes_out() {
+    for part in ["link_by_calloc", "link_by_realloc", "link_by_batch"] {
+        stops(part, 48);
+    }
+    stops("link_by_aligned_alloc", 64);
+    stops("link_by_realloc_of_another", 1024);
+}
+
+#[test]
+fn a_write_behind_the_end_into_a_free_neighbour_is_stopped() {
+    stops("overflow_48", 48);
+    stops("overflow_1000", 1024);
+    does_no_harm("overflow_20000", "");
+}
+
+#[test]
+fn a_changed_bit_of_a_link_is_stopped() {
+    stops("low_byte_48", 48);
+    stops("low_byte_1000", 1024);
+    stops("low_byte_20000", 20160);
+}
+
+#[test]
+fn an_object_that_is_freed_again_without_its_mark_goes_out_once() {
+    stops("freed_again_48", 48);
+    stops("freed_again_1000", 1024);
+    stops("freed_again_20000", 20160);
+}
+
+#[test]
+fn an_object_that_is_overwritten_whole_is_stopped() {
+    stops("cleared", 48);
+    stops("filled", 48);
+    stops("never_out", 48);
+}
+
+#[test]
+fn objects_on_slabs_are_checked_when_they_are_fetched() {
+    for part in ["deep_200", "deep_250", "deep_290", "deep_299", "deep_mark_250"] {
+        stops(part, 48);
+    }
+    // Their links are the last of a slab's list, or their slab was empty and is cut anew.
+    for part in ["deep_0", "deep_100", "deep_mark_0"] {
+        does_no_harm(part, "");
+    }
+}
+
+#[test]
+fn objects_are_checked_on_their_way_back_to_slabs() {
+    for part in ["flushed_link", "flushed_mark", "flushed_live"] {
+        stops(part, 48);
+    }
+}
+
+#[test]
+fn objects_of_heaps_with_names_are_checked() {
+    stops("heap_link_48", 48);
+    stops("heap_link_1000", 1024);
+    stops("heap_mark", 48);
+    stops("hinted_link", 48);
+    does_no_harm("heap_itself", "");
+}
+
+#[test]
+fn a_mark_that_was_read_makes_no_other() {
+    for part in ["forged_copy", "forged_by_xor", "forged_by_sum", "forged_by_factor", "forged_by_ratio"] {
+        stops(part, 48);
+    }
+}
+
+#[test]
+fn objects_that_threads_pass_on_are_checked() {
+    for part in ["link_in_other_thread", "passed_link", "passed_mark", "passed_to_itself"] {
+        stops(part, 48);
+    }
+}
+
+#[test]
+fn bad_frees_are_named() {
+    let says = |part: &str, what: &str| {
+        let line = line_of(part);
+        assert!(line.starts_with("free(0x") && line.ends_with(what), "{part}: {line}");
+    };
+    says("free_fake", "): not allocated by Craton");
+    says("free_foreign", "): not allocated by Craton");
+    says("free_interior", "): not the start of an object: it points 16 bytes into an object of 160 bytes");
+    says("free_twice", "): double free of a 48-byte object");
+    says("free_twice_in_thread", "): double free of a 48-byte object");
+}
+
+#[test]
+fn what_lies_apart_from_objects_cannot_be_overwritten_through_them() {
+    for part in ["large_memory_1m", "large_memory_300k", "object_cache"] {
+        does_no_harm(part, "");
+    }
+}
+
+/// Their arrays lie apart, but slabs' lists do not.
+#[test]
+fn processors_caches_do_no_worse() {
+    for part in
+        ["link_of_8_bytes", "freed_again_48", "cleared", "deep_250", "deep_mark_250", "flushed_live", "low_byte_48"]
+    {
+        does_no_harm(part, "caches=cpu");
+    }
+}
+
+/// To read the mark at such an address is the end, too.
+#[test]
+fn a_link_to_nowhere_ends_the_process() {
+    for part in ["link_to_null", "link_to_nowhere"] {
+        let output = run(part, "");
+        assert!(matches!(output.signal, Some(libc::SIGABRT | libc::SIGSEGV)), "{part}:\n{output}");
+        assert!(output.stdout.is_empty(), "{part}:\n{output}");
+    }
+}
