@@ -26,7 +26,7 @@ const PACED_BYTES: usize = 4096;
 
 /// Samples that may be out or waiting: at a rate that was asked for, and by default.
 pub(crate) const MOST_OUT: usize = 2048;
-pub(crate) const PACED_OUT: usize = 128;
+pub(crate) const PACED_OUT: usize = 32;
 
 pub(crate) struct Sample {
     /// One allocation in this number, exclusive-or the default; 0 for none.
