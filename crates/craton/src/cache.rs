@@ -87,7 +87,7 @@ impl<'a> ObjectCacheOptions<'a> {
         Self { name, ..self }
     }
 
-    /// Objects that there may be at a time; 0 for no limit.
+    /// Objects that there may be at a time, constructed ones that are free included; 0 for no limit.
     pub fn limit_objects(self, objects: usize) -> Self {
         Self { limit_objects: objects, ..self }
     }

@@ -36,6 +36,7 @@ mod building;
 mod cache;
 mod destroy;
 mod free;
+mod limit;
 pub mod name;
 mod pages;
 mod prefill;

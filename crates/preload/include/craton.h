@@ -310,7 +310,7 @@ struct craton_cache_options {
     void (*reclaim)(void *argument);
     void *argument; /* what these are given */
 
-    size_t limit_objects;    /* objects that there may be at a time; 0 for no limit */
+    size_t limit_objects;    /* objects that there may be at a time, constructed ones that are free included; 0 for no limit */
     size_t limit_bytes;      /* bytes that slabs (of 8 KiB or more) and magazines may take, rounded up to 8 KiB; 0 for no limit */
     unsigned working_set_ms; /* what was not needed for so long goes back; 0 for 15000; UINT_MAX for never. The library's own thread looks each
                               * second: a program has it when it has threads and a heap of 16 MiB, or 16 MiB lie free. Without it that

@@ -43,6 +43,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Unbuilt<'_, '
         P::within(|| {
             let mut cache = self.slot.locked.lock();
             cache.failed += 1;
+            cache.building -= 1;
             if self.asked {
                 cache.slow_allocs -= 1;
                 cache.refused += 1;
@@ -123,7 +124,11 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     fn alloc_locked(&self, slot: &Slot<CacheSlots>, cache: &mut Cache, rseq: Option<&Rseq>) -> Option<Taken> {
         if cache.is_watched() {
             let buffer = cache.alloc_buffer::<P>();
-            return (!buffer.is_null()).then_some(Taken::Raw(buffer));
+            if buffer.is_null() {
+                return None;
+            }
+            cache.begin_building();
+            return Some(Taken::Raw(buffer));
         }
         let mut objects = [null_mut(); MOST_FILL];
         let (id, rounds, constructed) = (cache.id, cache.pace(true), cache.constructor.is_some());
@@ -145,15 +150,15 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let want = if rseq.is_some() { rounds.min(left) } else { left.min(1) };
         let mut n = 0;
         while n < want {
-            // SAFETY: the supply is the cache's.
-            match unsafe { slabs.take(&mut supply) } {
+            match self.take(cache) {
                 Some(Taken::Raw(object)) if constructed => {
                     if n == 0 {
+                        cache.begin_building();
                         self.enter_page(slot, cache, object);
                         return Some(Taken::Raw(object));
                     }
                     // Construct an object only when a caller needs it. SAFETY: it came just now.
-                    let freed = unsafe { slabs.give(object, false) };
+                    let freed = unsafe { cache.slabs.give(object, false) };
                     debug_assert_eq!(freed, Ok(()), "the object came from there");
                     break;
                 }
@@ -222,7 +227,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             return Err(Fault::Constructor);
         }
         core::mem::forget(unbuilt);
-        slot.locked.lock().built += 1;
+        let mut cache = slot.locked.lock();
+        (cache.built, cache.building) = (cache.built + 1, cache.building - 1);
         Ok(object)
     }
 

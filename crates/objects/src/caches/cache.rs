@@ -159,6 +159,8 @@ pub(super) struct Cache {
     pub(super) built: u64,
     pub(super) destroyed: u64,
     pub(super) failed: u64,
+    /// Objects whose constructor runs.
+    pub(super) building: u32,
 }
 
 // SAFETY: functions and argument are the program's, which promises that any thread may use them.
@@ -209,6 +211,7 @@ impl Cache {
             built: 0,
             destroyed: 0,
             failed: 0,
+            building: 0,
         })
     }
 

@@ -1,6 +1,4 @@
 //! Objects made ahead of their use.
-//!
-//! **Unsafe.** Takes objects from slabs.
 
 use super::building::Building;
 use super::cache::CacheSlots;
@@ -72,12 +70,10 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 cache.reserved = if there { objects } else { cache.reserved };
                 return None;
             }
-            let taken = P::within(|| {
-                let (_, slabs, mut supply) = self.parts(&mut cache);
-                // SAFETY: the supply is the cache's.
-                unsafe { slabs.take(&mut supply) }
-            });
-            let Some(taken) = taken else { return Some(Fault::NoMemory) };
+            let Some(taken) = P::within(|| self.take(&mut cache)) else { return Some(Fault::NoMemory) };
+            if matches!(taken, Taken::Raw(_)) {
+                cache.begin_building();
+            }
             self.enter_page(slot, &cache, taken.object());
             drop(cache);
             let built = match taken {

@@ -114,7 +114,7 @@ impl Watch for Locked {
         name.starts_with(b"watched").into()
     }
 
-    fn alloc(id: u16, size: usize, align: usize, _: u8) -> *mut u8 {
+    fn alloc(id: u16, size: usize, align: usize, _: u16) -> *mut u8 {
         let layout = std::alloc::Layout::from_size_align(size.max(1), align.max(1)).unwrap();
         // SAFETY: the layout has bytes.
         let buffer = unsafe { std::alloc::alloc(layout) };

@@ -1,15 +1,19 @@
 //! Colours (Bonwick94 §4.3): the offset, in bytes, of a slab's first object.
 //!
 //! Each slab uses its tail to begin a step further than the one before, so that equal members of
-//! objects fall into different cache lines. A step is a cache line, or the alignment if larger:
-//! smaller steps would make objects of whole lines straddle two.
+//! objects fall into different cache lines. A step is the alignment, where that makes no object lie
+//! across one line more than without colours: objects of whole lines step by lines, others by the
+//! largest power of two that their distances have in common.
 
 use super::layout::ObjectLayout;
 
 const LINE: usize = 64;
 
-pub(super) const fn step(align: usize) -> usize {
-    if align < LINE { LINE } else { align }
+/// The step of objects a `stride`, a multiple of `align`, apart.
+pub(super) const fn step(align: usize, stride: usize) -> usize {
+    let common = 1 << stride.trailing_zeros();
+    let most = if common < LINE { common } else { LINE };
+    if align < most { most } else { align }
 }
 
 /// Colours that fit into `slack` bytes.

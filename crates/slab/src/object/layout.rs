@@ -175,7 +175,7 @@ impl ObjectLayout {
 
     const fn with(self, bytes: usize, page: usize, capacity: usize, record_at: usize) -> Self {
         let end = if record_at == 0 { bytes } else { record_at };
-        let (extent, step) = (capacity * self.stride(), colour::step(self.align()));
+        let (extent, step) = (capacity * self.stride(), colour::step(self.align(), self.stride()));
         Self {
             capacity: capacity as u32,
             words: capacity.div_ceil(64) as u32,

@@ -1,5 +1,6 @@
 //! Limits, waiting for objects, and promises.
 
+use super::super::NO_ARRAYS;
 use super::*;
 use crate::world::asked;
 
@@ -15,6 +16,32 @@ fn no_more_objects_than_the_limit_are_live_or_lie_ready() {
     let stats = w.caches.stats(cache).unwrap();
     assert_eq!((stats.in_use, stats.limit_objects, stats.failures), (40, 40, 1));
     w.end_all(cache, out);
+}
+
+#[test]
+fn no_more_objects_than_the_limit_are_ever_constructed() {
+    // With and without arrays; objects of slabs that hold few and many.
+    for (flags, size) in [(0, 100), (NO_ARRAYS, 100), (NO_ARRAYS, 3000)] {
+        let (w, there) = (world(8), AtomicUsize::new(0));
+        let cache = w.cache(&Options { limit_objects: 100, flags, size, ..counting(&there) });
+        let mut out: Vec<_> = (0..100).map(|_| w.object(cache).unwrap()).collect();
+        assert_eq!((w.object(cache), there.load(Relaxed)), (Err(Fault::NoMemory), 100));
+        // Places at the slabs' ends, behind which raw ones lie, and in their midst.
+        for i in [99, 0, 50, 98, 7] {
+            w.put(cache, out[i]).unwrap();
+            out[i] = w.object(cache).unwrap();
+            assert_eq!(there.load(Relaxed), 100, "the constructed one goes out again");
+        }
+        for object in out.drain(..60) {
+            w.put(cache, object).unwrap();
+        }
+        w.cached().prefill(cache, 100).unwrap();
+        assert_eq!((there.load(Relaxed), w.caches.stats(cache).unwrap().limit_objects), (100, 100));
+        out.extend((0..60).map(|_| w.object(cache).unwrap()));
+        assert_eq!((w.object(cache), there.load(Relaxed)), (Err(Fault::NoMemory), 100));
+        w.end_all(cache, out);
+        assert_eq!(there.load(Relaxed), 0);
+    }
 }
 
 #[test]

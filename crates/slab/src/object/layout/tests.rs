@@ -53,6 +53,26 @@ fn objects_and_the_record_fit_at_each_colour() {
 }
 
 #[test]
+fn colours_step_by_the_alignment_where_no_object_meets_more_lines_for_it() {
+    for (size, align, step) in
+        [(200, 0, 8), (8, 0, 8), (24, 0, 8), (48, 16, 16), (32, 0, 32), (96, 0, 32), (128, 0, 64)]
+    {
+        let layout = layout(size, align, false);
+        assert_eq!(layout.colour_step, step, "{size} at {align}");
+        assert!(layout.colours == 1 || layout.colours * step <= layout.waste() as u32 + step);
+    }
+    let lines = |layout: &ObjectLayout, colour: usize| {
+        let across = |i: usize| (colour + i * layout.stride()) % 64 + layout.stride().min(64) > 64;
+        (0..layout.capacity()).filter(|i| across(*i)).count()
+    };
+    for layout in all_layouts(0).filter(|layout| layout.stride().is_power_of_two() || layout.stride() % 64 == 0) {
+        for colour in 0..layout.colours.min(20) {
+            assert_eq!(lines(&layout, (colour * layout.colour_step) as usize), 0, "{layout:?}");
+        }
+    }
+}
+
+#[test]
 fn small_objects_lie_on_a_page_with_its_record_and_lose_nothing_for_their_state() {
     for (size, align, stride) in [(1, 0, 8), (24, 0, 24), (64, 64, 64), (72, 16, 80), (100, 0, 104), (512, 0, 512)] {
         for constructed in [false, true] {

@@ -1,0 +1,61 @@
+//! The limit on a cache's objects: constructed ones count, whether a caller has them or not.
+//!
+//! **What.** At the limit a request takes a constructed object or none: a raw one would be one more.
+//!
+//! **Unsafe.** Takes objects from slabs, and links raw ones through their memory.
+
+use super::Over;
+use super::cache::Cache;
+use crate::process::{Process, Watch};
+use core::ptr::null_mut;
+use craton_base::{Clock, Platform};
+use craton_heap::hooks::Hooks;
+use craton_slab::object::Taken;
+
+impl Cache {
+    /// Whether no further object may be constructed.
+    fn is_at_limit(&self) -> bool {
+        let there = self.built - self.destroyed + u64::from(self.building);
+        self.limit_objects > 0 && self.constructor.is_some() && there >= self.limit_objects as u64
+    }
+
+    /// Counts an object that is about to be constructed, if the cache has a constructor.
+    pub(super) fn begin_building(&mut self) {
+        self.building += u32::from(self.constructor.is_some());
+    }
+}
+
+impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
+    /// An object from the slabs; at the limit a constructed one. `None` without memory or such one.
+    pub(super) fn take(&self, cache: &mut Cache) -> Option<Taken> {
+        let is_at_limit = cache.is_at_limit();
+        let (_, slabs, mut supply) = self.parts(cache);
+        if !is_at_limit {
+            // SAFETY: the supply is the cache's.
+            return unsafe { slabs.take(&mut supply) };
+        }
+        let (mut found, mut raws) = (None, null_mut::<u8>());
+        // Before the slabs have to grow.
+        while found.is_none() && slabs.in_use() < slabs.total() {
+            // SAFETY: as above.
+            match unsafe { slabs.take(&mut supply) } {
+                // SAFETY: a raw object is ours, and has at least a word.
+                Some(Taken::Raw(object)) => unsafe {
+                    object.cast::<*mut u8>().write(raws);
+                    raws = object;
+                },
+                taken => found = taken,
+            }
+        }
+        while !raws.is_null() {
+            // SAFETY: linked above; the object came just now, and goes back raw.
+            let freed = unsafe {
+                let object = raws;
+                raws = object.cast::<*mut u8>().read();
+                slabs.give(object, false)
+            };
+            debug_assert_eq!(freed, Ok(()), "the object came from there");
+        }
+        found
+    }
+}
