@@ -135,9 +135,10 @@ impl<P: Process> Kit<P> {
         if !self.sample.begin(class) {
             return Ok(null_mut());
         }
+        let began_ns = precise_ns();
         let sample = self.alloc(heap, size, align, Target::MALLOC, SAMPLED | VERIFY)?;
         if !sample.is_null() {
-            self.sample.count();
+            self.sample.count(began_ns);
         }
         Ok(sample)
     }

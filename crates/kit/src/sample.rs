@@ -1,9 +1,9 @@
 //! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate pages.
 //!
 //! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
-//! each. By default, [`AUTO`], a sample comes [`PACE_NS`] after the one before at the earliest, so
-//! that samples cost a bounded part of the time however much a program allocates, and only objects
-//! of up to a page become samples.
+//! each. By default, [`AUTO`], a sample comes when 700 times the time has passed that the one before
+//! took, so that samples cost a bounded part of the time however much a program allocates and
+//! however deep its stacks are; and only objects of up to a page become samples.
 //!
 //! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache tells.
 //!
@@ -19,8 +19,12 @@ use craton_os::{precise_ns, process};
 /// `N` for `guard_sample=auto`, and by default.
 pub const AUTO: u64 = 20_000;
 const MOST: u64 = 1 << 40;
-/// Least time between two samples by default, and before the first: a sample costs 4 to 10 µs.
+/// Least time between two samples by default, and before the first; and how often the time that the
+/// last one's allocation took must pass before the next. A free takes as long again.
 const PACE_NS: u64 = 3_000_000;
+const PACE_PARTS: u64 = 700;
+/// An allocation that took longer was interrupted.
+const LONGEST_NS: u64 = 200_000;
 /// Largest object that becomes a sample by default.
 const PACED_BYTES: usize = 4096;
 
@@ -38,6 +42,8 @@ pub(crate) struct Sample {
     any_due: AtomicBool,
     /// When the last sample was due by default.
     last_ns: AtomicU64,
+    /// What its allocation took.
+    cost_ns: AtomicU64,
     seed: AtomicU64,
     taken: AtomicU64,
 }
@@ -50,6 +56,7 @@ impl Sample {
             due: [const { AtomicBool::new(false) }; CLASSES + 1],
             any_due: AtomicBool::new(false),
             last_ns: AtomicU64::new(0),
+            cost_ns: AtomicU64::new(0),
             seed: AtomicU64::new(0),
             taken: AtomicU64::new(0),
         }
@@ -159,7 +166,8 @@ impl Sample {
     /// Whether the last sample by default is long enough ago.
     fn is_time(&self, now_ns: u64) -> bool {
         let last = self.last_ns.load(Relaxed);
-        let is_time = last > 0 && now_ns.wrapping_sub(last) >= PACE_NS;
+        let pace = (PACE_PARTS * self.cost_ns.load(Relaxed)).max(PACE_NS);
+        let is_time = last > 0 && now_ns.wrapping_sub(last) >= pace;
         if last == 0 || is_time {
             self.last_ns.store(now_ns.max(1), Relaxed);
         }
@@ -179,8 +187,10 @@ impl Sample {
         if every == AUTO { was_due } else { every > 0 }
     }
 
-    pub(crate) fn count(&self) {
+    /// Counts a sample, whose allocation began at some time.
+    pub(crate) fn count(&self, began_ns: u64) {
         self.taken.fetch_add(1, Relaxed);
+        self.cost_ns.store(precise_ns().saturating_sub(began_ns).min(LONGEST_NS), Relaxed);
     }
 }
 

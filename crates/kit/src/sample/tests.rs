@@ -45,7 +45,7 @@ fn about_one_object_in_n_is_a_sample_however_they_are_asked_for() {
         let class = (turn % 4) as usize;
         if sample.is_due(class) {
             assert!(sample.begin(class));
-            sample.count();
+            sample.count(0);
             samples += 1;
             objects += 1;
         } else if class > 0 {
@@ -75,6 +75,9 @@ fn by_default_samples_come_after_a_time_and_a_number_of_small_objects() {
     let class = of_size(100);
     assert!(!sample.is_time(1_000) && !sample.is_time(1_000 + PACE_NS - 1), "none at the start");
     assert!(sample.is_time(1_000 + PACE_NS) && !sample.is_time(1_001 + PACE_NS), "one, and then none for a while");
+    sample.cost_ns.store(PACE_NS, Relaxed);
+    assert!(!sample.is_time(2_000 + 3 * PACE_NS), "an expensive one is followed by a longer while");
+    sample.cost_ns.store(0, Relaxed);
     // From here on the clock is the system's, for which the last was long ago.
     sample.last_ns.store(1, Relaxed);
     let mut objects = 0u64;
