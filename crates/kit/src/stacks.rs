@@ -92,7 +92,7 @@ impl Stacks {
         };
         let Some(base) = self.base().filter(|_| first != 0 && place < PLACES && n > 0) else { return 0 };
         let number = first + (place * PLACE) as u32;
-        self.write(base, number, &frames[..n]).then_some(number).unwrap_or_default()
+        if self.write(base, number, &frames[..n]) { number } else { 0 }
     }
 
     /// The first place's number, once there are places; 0 without room.

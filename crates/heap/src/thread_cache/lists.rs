@@ -90,7 +90,7 @@ impl ThreadCache {
     pub fn recount(&mut self, class: usize) -> Option<u32> {
         let seal = self.seal(class);
         let (max, list, pace) = (self.paces[class].max, &mut self.lists[class], &mut self.paces[class]);
-        let popped = ((SLACK - list.room & POPPED) >> (PARTS - 8)) as u8;
+        let popped = (((SLACK - list.room) & POPPED) >> (PARTS - 8)) as u8;
         // A program that only frees has popped nothing since the last look.
         if core::mem::replace(&mut pace.popped, popped) == popped {
             return None;
