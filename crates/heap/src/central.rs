@@ -159,7 +159,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Reports an address that a list of free objects led to. One that bears the mark was freed.
+    /// Reports an address that a list of free objects led to. With the mark, the program freed it.
     #[cold]
     fn reject(&self, class: usize, at: *mut u8) -> ! {
         let marks = self.marks(class);

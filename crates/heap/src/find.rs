@@ -12,6 +12,7 @@
 use crate::heap::{Heap, Layout};
 use crate::hooks::Hooks;
 use crate::huge::Entry;
+use crate::mark::Seal;
 use crate::misuse::Misuse;
 use crate::owned::{CACHE_CLASS, Owned};
 use crate::page_map::LIST_BYTES;
@@ -57,7 +58,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
         let class = self.mark(self.page_of(pointer as usize)?) as usize;
         // SAFETY: the table has a list for every mark; an object's (possible) start is readable.
-        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !self.seal(class).is_on(pointer) };
+        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !self.marks(class).is_free(pointer) };
         out.then_some(class)
     }
 
@@ -119,7 +120,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return Found::Bad(Misuse::Unallocated);
         }
         // SAFETY: the pointer is an object's start, and objects of a class are always readable.
-        if unsafe { self.seal(class).is_on(address as *mut u8) } {
+        if unsafe { self.marks(class).is_free(address as *mut u8) } {
             return Found::Bad(Misuse::Freed { size });
         }
         Found::Small { class }
@@ -189,7 +190,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let class = size_class::class_of_units(units);
         let mark = self.seal(class).of(pointer);
         // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
-        let is_free = unsafe { pointer.cast::<usize>().add(1).read() } == mark;
+        let is_free = unsafe { Seal::may_be_free(pointer, mark) };
         (!is_free).then_some((class, mark))
     }
 
@@ -212,6 +213,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     fn is_marked(&self, object: *mut u8, class: u8) -> bool {
         // SAFETY: the object is a slab's, whose objects have at least 16 readable bytes.
-        unsafe { self.seal(class.into()).is_on(object) }
+        unsafe { self.marks(class.into()).is_free(object) }
     }
 }

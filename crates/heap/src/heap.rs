@@ -242,7 +242,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[inline]
     pub(crate) fn marks(&self, class: usize) -> ClassMarks {
         let bytes = self.granted_pages.load(Ordering::Relaxed) << PAGE_SHIFT;
-        ClassMarks { seal: self.seal(class), base: self.layout().base, bytes }
+        let Layout { base, ref key, .. } = *self.layout();
+        ClassMarks { seal: key.seal(class), on_slab: key.on_slab, base, bytes }
     }
 
     pub fn address(&self, page: PageId) -> *mut u8 {

@@ -9,7 +9,9 @@
 //! the object that a link leads to stands for the link, which costs nothing to write.
 //!
 //! **State.** Marks depend on the class, so that a free object serves no list of another size. They
-//! are odd and so never 0.
+//! are odd and so never 0. An object on its slab's own list bears the mark with the upper half
+//! changed by one more secret: the lower half still shows a double free, but the object cannot go
+//! out past its slab. So a whole mark means: in one cache, or on the way there.
 //!
 //! **What a read of marks tells.** One mark m of an object at a says only that factor = m ÷ (a ⊕
 //! secret): for each of the 2⁶³ secrets there is one factor. The mark of another address stays
@@ -18,16 +20,18 @@
 //! a few bits: they can then be forged. Each other class has its secret, for which one more mark is
 //! needed. Links are plain; they tell addresses of the heap.
 //!
-//! **Not here.** A mark that is left in memory which now belongs to a live object of another size,
-//! and was not overwritten there, is as good as that of a free object: it helps those who know its
-//! address and can write a link. Two threads that pop one object at the same moment, after a link
-//! was overwritten, are not told apart.
+//! **Not here.** A mark from an earlier life of a page, in bytes that nothing has overwritten since:
+//! it serves only the slab's own list, and only where its class and the slab's cut places agree.
+//! Two threads that pop one object at the same moment, after a link was overwritten, are not told
+//! apart.
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 
-use crate::page_map::LIST_BYTES;
 use crate::size_class::MARKS;
 use craton_slab::Marks;
+
+/// Bytes of the smallest object: its link and its mark.
+const LEAST: usize = 16;
 
 /// The secrets of all classes' marks. All zeros: none.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,8 @@ pub struct Key {
     pub(crate) secrets: [usize; MARKS],
     // Beside the secret of object caches' marks, the last.
     pub(crate) factor: usize,
+    /// The difference of marks on slabs, in the upper half.
+    pub(crate) on_slab: usize,
 }
 
 /// What makes the marks of one class.
@@ -52,10 +58,11 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Key {
-    pub const NONE: Self = Self { factor: 0, secrets: [0; MARKS] };
+    pub const NONE: Self = Self { factor: 0, on_slab: 0, secrets: [0; MARKS] };
     /// Byte offsets, for readers of another process's memory.
     pub const SECRETS: usize = core::mem::offset_of!(Self, secrets);
     pub const FACTOR: usize = core::mem::offset_of!(Self, factor);
+    pub const ON_SLAB: usize = core::mem::offset_of!(Self, on_slab);
 
     /// Secrets from two random numbers that nothing else knows.
     pub fn new(random: [u64; 2]) -> Self {
@@ -64,7 +71,8 @@ impl Key {
             let once = fold(a.wrapping_add(n << 32), b ^ n);
             fold(once ^ b, a ^ n << 48) as usize | 1
         };
-        Self { factor: secret(MARKS as u64), secrets: core::array::from_fn(|class| secret(class as u64)) }
+        let on_slab = (secret(MARKS as u64 + 1) | 1) << 32;
+        Self { factor: secret(MARKS as u64), on_slab, secrets: core::array::from_fn(|class| secret(class as u64)) }
     }
 
     #[inline(always)]
@@ -90,7 +98,7 @@ impl Seal {
         unsafe { object.cast::<usize>().add(1).write(self.of(object)) };
     }
 
-    /// Whether an object bears its mark.
+    /// Whether an object bears its mark, and not that of its slab's list.
     ///
     /// # Safety
     /// The object has at least 16 readable bytes.
@@ -98,6 +106,17 @@ impl Seal {
     pub unsafe fn is_on(self, object: *mut u8) -> bool {
         // SAFETY: by the contract. A program may have written to any byte.
         unsafe { object.cast::<usize>().add(1).read_unaligned() == self.of(object) }
+    }
+
+    /// Whether an object is free: the lower half of its mark is enough, and wrong by chance once in
+    /// 2³² live objects. For fast paths, which leave such objects to slow ones.
+    ///
+    /// # Safety
+    /// As [`Seal::is_on`].
+    #[inline(always)]
+    pub unsafe fn may_be_free(object: *mut u8, mark: usize) -> bool {
+        // SAFETY: by the contract.
+        unsafe { object.cast::<u32>().add(2).read() == mark as u32 }
     }
 }
 
@@ -115,27 +134,98 @@ pub unsafe fn wipe(object: *mut u8) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassMarks {
     pub(crate) seal: Seal,
+    pub(crate) on_slab: usize,
     pub(crate) base: usize,
     /// Bytes of granted pages.
     pub(crate) bytes: usize,
 }
 
+impl ClassMarks {
+    /// The mark that an object bears.
+    ///
+    /// # Safety
+    /// As [`Seal::is_on`].
+    #[inline(always)]
+    unsafe fn its(object: *mut u8) -> usize {
+        // SAFETY: by the contract.
+        unsafe { object.cast::<usize>().add(1).read_unaligned() }
+    }
+
+    /// # Safety
+    /// As [`Seal::set`].
+    #[inline(always)]
+    unsafe fn write(object: *mut u8, mark: usize) {
+        // SAFETY: by the contract.
+        unsafe { object.cast::<usize>().add(1).write(mark) };
+    }
+
+    /// Whether an object is free, on its slab or elsewhere.
+    ///
+    /// # Safety
+    /// As [`Seal::is_on`].
+    pub(crate) unsafe fn is_free(&self, object: *mut u8) -> bool {
+        // SAFETY: by the contract.
+        let difference = unsafe { Self::its(object) } ^ self.seal.of(object);
+        difference == 0 || difference == self.on_slab
+    }
+}
+
+// Slabs ask for addresses on slabs, or that `is_here`; the region goes on behind. They mark objects
+// of at least 16 bytes that they own.
 impl Marks for ClassMarks {
     #[inline(always)]
     fn set(&self, object: *mut u8) {
-        // SAFETY: slabs mark objects that they own, of at least 16 bytes.
+        // SAFETY: as said above.
         unsafe { self.seal.set(object) };
     }
 
     #[inline(always)]
+    fn set_on_slab(&self, object: *mut u8) {
+        // SAFETY: as said above.
+        unsafe { Self::write(object, self.seal.of(object) ^ self.on_slab) };
+    }
+
+    #[inline(always)]
     fn is_set(&self, object: *mut u8) -> bool {
-        // SAFETY: slabs ask for addresses on slabs, or that `is_here`; the region goes on behind.
+        // SAFETY: as said above.
         unsafe { self.seal.is_on(object) }
     }
 
     #[inline(always)]
+    fn put(&self, object: *mut u8) -> bool {
+        let mark = self.seal.of(object);
+        // SAFETY: as said above; what bears its mark is an object.
+        unsafe {
+            let is_right = Self::its(object) == mark;
+            if is_right {
+                Self::write(object, mark ^ self.on_slab);
+            }
+            is_right
+        }
+    }
+
+    #[inline(always)]
+    fn take(&self, object: *mut u8) -> bool {
+        let mark = self.seal.of(object);
+        // SAFETY: as in `put`.
+        unsafe {
+            let is_right = Self::its(object) == mark ^ self.on_slab;
+            if is_right {
+                Self::write(object, mark);
+            }
+            is_right
+        }
+    }
+
+    #[inline(always)]
+    fn wipe(&self, object: *mut u8) {
+        // SAFETY: as said above.
+        unsafe { wipe(object) };
+    }
+
+    #[inline(always)]
     fn is_here(&self, at: *mut u8) -> bool {
-        (at as usize).wrapping_sub(self.base) < self.bytes.saturating_sub(LIST_BYTES)
+        (at as usize).wrapping_sub(self.base) < self.bytes.saturating_sub(LEAST)
     }
 }
 

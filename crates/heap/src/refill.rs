@@ -64,7 +64,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pop_free(class, &mut self.take(0, class, 1))
     }
 
-    /// The first object of a chain, which goes out; null if there is none.
+    /// The first object of a chain, which goes out; null from an empty one.
     pub fn pop_free(&self, class: usize, chain: &mut Chain) -> *mut u8 {
         // SAFETY: the object bears its mark, has at least 16 bytes, and is ours until we return it.
         self.pop_marked(class, chain).inspect(|object| unsafe { mark::wipe(*object) }).unwrap_or(null_mut())
@@ -87,7 +87,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Checks and wipes the free mark of an object that goes out; null stays null.
-    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory of the region is read, and an object with its mark written.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Reads the region alone, writes objects with their mark.
     pub fn wipe_mark(&self, class: usize, object: *mut u8) -> *mut u8 {
         if !object.is_null() {
             self.expect_free(class, object);
@@ -95,6 +95,38 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             unsafe { mark::wipe(object) };
         }
         object
+    }
+
+    /// Whether an object of a class is free.
+    ///
+    /// # Safety
+    /// One begins there.
+    pub unsafe fn is_free(&self, class: usize, object: *mut u8) -> bool {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { self.marks(class).is_free(object) }
+    }
+
+    /// Marks an object whose free waits, so that the list of these can be checked.
+    ///
+    /// # Safety
+    /// The object is a live one of the class, and given up.
+    pub unsafe fn set_waiting(&self, class: usize, object: *mut u8) {
+        // SAFETY: by the contract; objects have at least 16 bytes.
+        unsafe { object.cast::<usize>().add(1).write(!self.seal(class).of(object)) };
+    }
+
+    /// Checks and wipes that mark of a pointer that such a list leads to.
+    #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
+    pub fn end_waiting(&self, object: *mut u8) {
+        let class = self.recognise(object);
+        // SAFETY: the start of a possible object is readable.
+        let is_right =
+            class.is_some_and(|class| unsafe { object.cast::<usize>().add(1).read() == !self.seal(class).of(object) });
+        if !is_right {
+            H::corrupt(Damage::NotFree { class: class.unwrap_or(1), at: object });
+        }
+        // SAFETY: it is an object that was given up.
+        unsafe { mark::wipe(object) };
     }
 
     /// Marks an object as free.

@@ -14,19 +14,20 @@ use craton_os::Mutex;
 use craton_slab::{Morphs, SlabCache};
 
 /// The constant part of the layout.
-const LAYOUT: [(&str, usize); 7] = [
+const LAYOUT: [(&str, usize); 8] = [
     ("layout.base", offset_of!(Layout, base)),
     ("layout.map", offset_of!(Layout, map) + PageMap::MARKS),
     ("layout.records", offset_of!(Layout, records) + Table::<PageRecord>::SHAPE[0]),
     ("layout.lengths", offset_of!(Layout, lengths) + Table::<SpanLength>::SHAPE[0]),
     ("layout.secrets", offset_of!(Layout, key) + Key::SECRETS),
     ("layout.factor", offset_of!(Layout, key) + Key::FACTOR),
+    ("layout.on_slab", offset_of!(Layout, key) + Key::ON_SLAB),
     ("layout.more_shards", offset_of!(Layout, more_shards)),
 ];
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Offsets and sizes in bytes.
-    pub const SHAPE: [(&'static str, usize); 23] = [
+    pub const SHAPE: [(&'static str, usize); 24] = [
         ("heap.bytes", size_of::<Self>()),
         ("heap.granted_pages", offset_of!(Self, granted_pages)),
         ("heap.layout", offset_of!(Self, layout)),
@@ -37,6 +38,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         LAYOUT[4],
         LAYOUT[5],
         LAYOUT[6],
+        LAYOUT[7],
         ("heap.shards", offset_of!(Self, shards)),
         ("shard.bytes", size_of::<Shard>()),
         ("shard.classes", offset_of!(Shard, classes)),

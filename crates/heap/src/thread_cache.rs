@@ -1,7 +1,7 @@
 //! The thread cache: a list of free objects for each size class.
 //!
 //! **From.** TEMERAIRE §3 (front end), Bonwick and Adams 2001 (magazines). The lists link through
-//! the objects instead of using arrays, so a cache takes 3 KiB however much it holds.
+//! the objects instead of using arrays, so a cache takes 6.5 KiB however much it holds.
 //!
 //! **State.** A free object in a list:
 //! ```text
@@ -308,7 +308,8 @@ impl ThreadCache {
         // SAFETY: by the contract. Field by field: a cache is too large for a small thread's stack.
         unsafe {
             (*at).lists = FRESH_LISTS;
-            for (list, secret) in (&mut (*at).lists).iter_mut().zip(&view.key.secrets) {
+            let lists = &mut (*at).lists;
+            for (list, secret) in lists.iter_mut().zip(&view.key.secrets) {
                 (list.head, list.secret) = (end(), *secret);
             }
             (*at).factor = view.key.factor;
@@ -417,7 +418,7 @@ impl ThreadCache {
             }
             let mark = Seal { factor: (*this).factor, secret: (*list).secret }.of(object);
             let words = object.cast::<usize>();
-            if words.add(1).read() == mark {
+            if Seal::may_be_free(object, mark) {
                 return false;
             }
             (*list).room -= ONE;
@@ -539,7 +540,7 @@ impl ThreadCache {
             }
             let secret = (*this.byte_add(offset).cast::<List>()).secret;
             let mark = Seal { factor: (*this).factor, secret }.of(object);
-            (object.cast::<usize>().add(1).read() != mark).then_some((offset / LIST_BYTES, mark))
+            (!Seal::may_be_free(object, mark)).then_some((offset / LIST_BYTES, mark))
         }
     }
 

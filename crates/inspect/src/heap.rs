@@ -140,6 +140,8 @@ pub struct Heap<'m> {
     /// What marks free objects: a secret for each value of the page map, and a factor.
     secrets: Vec<u8>,
     factor: u64,
+    /// The difference of marks on slabs.
+    on_slab: u64,
     owned_mark: u8,
     /// Where lists of free objects end.
     pub(crate) end: u64,
@@ -185,7 +187,7 @@ impl<'m> Heap<'m> {
         let layout = heap + get("heap.layout")?;
         let at = |name: &str| reader.word(layout + table.get(name)?);
         let base = at("layout.base")?;
-        let factor = at("layout.factor")?;
+        let (factor, on_slab) = (at("layout.factor")?, at("layout.on_slab")?);
         let owned_mark = get("mark.owned")? as u8;
         let secrets = reader.bytes(layout + get("layout.secrets")?, (usize::from(owned_mark) + 1) * 8)?;
         let end = get("lists.end")?;
@@ -215,6 +217,7 @@ impl<'m> Heap<'m> {
             granted,
             secrets,
             factor,
+            on_slab,
             owned_mark,
             end,
             heap,
@@ -446,10 +449,11 @@ impl<'m> Heap<'m> {
     /// Whether what begins at an address bears the mark of a free object.
     pub fn is_marked(&self, at: u64) -> bool {
         let Ok(word) = self.reader.word(at + 8) else { return false };
+        let is_mark = |mark| word == mark || word == mark ^ self.on_slab;
         match self.page_of(at).and_then(|page| self.span_of(page)) {
-            Some(Span::Slab { class, .. }) => word == self.mark(*class, at),
+            Some(Span::Slab { class, .. }) => is_mark(self.mark(*class, at)),
             // Of an old or the new class.
-            _ => (1..self.table.classes.len()).any(|class| word == self.mark(class as u8, at)),
+            _ => (1..self.table.classes.len()).any(|class| is_mark(self.mark(class as u8, at))),
         }
     }
 

@@ -4,7 +4,7 @@
 //! to report. The fast paths are here; the slow paths depend on the thread's mode
 //! ([`crate::thread::mode`]): `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
 //!
-//! **Cost.** malloc: 16 instructions if the thread cache has an object; free: 24 if it has room.
+//! **Cost.** malloc: 16 instructions if the thread cache has an object; free: 26 if it has room.
 //!
 //! **Unsafe.** Uses the calling thread's cache, and takes objects from callers.
 

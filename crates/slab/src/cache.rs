@@ -125,15 +125,14 @@ impl SlabCache {
         let record = records.of(slab);
         let before = self.level(record);
         let start = base.wrapping_add(slab.offset().0);
+        let (object, carved) = (self.geometry.object as usize, record.carved());
+        let cut = if record.morph_entry() == 0 { usize::from(carved) * object } else { self.geometry.pages.bytes().0 };
         // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
-        let taken = unsafe { record.take_free(start, self.geometry.pages.bytes().0, want - out.len(), out, marks) }?;
-        let mut used = record.used() + taken;
-        let carved = record.carved();
+        let mut used = record.used() + unsafe { record.take_free(start, cut, want - out.len(), out, marks) }?;
         // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
-            let object = self.geometry.object as usize;
             // SAFETY: these places of the slab lie behind all that were cut, and were never out.
             unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, marks) };
             record.set_carved(carved + fresh);
@@ -172,6 +171,7 @@ impl SlabCache {
     /// # Safety
     /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
     /// up the first `n` objects. A link to [`crate::end`] may end it earlier.
+    #[allow(clippy::too_many_arguments)] // What all calls of a cache take.
     pub unsafe fn free_first(
         &mut self,
         mut first: *mut u8,
@@ -211,7 +211,7 @@ impl SlabCache {
             let most = if alone { 1 } else { left };
             // Objects of one slab stay linked. One test detects the run's end and places never cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
-                if !marks.is_set(at) {
+                if !(if ours { marks.put(at) } else { marks.is_set(at) }) {
                     return Err(at);
                 }
                 last = at;

@@ -5,7 +5,7 @@
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// What an object would have here if it were free. Marks are odd, or 0 where there is no key.
+/// Not a mark: marks are odd, or 0 without a key.
 const NO_MARK: usize = 2;
 
 #[repr(C, align(16))]
@@ -19,12 +19,21 @@ pub const fn end() -> *mut u8 {
     (&raw const END).cast_mut().cast()
 }
 
-/// The marks of free objects: the front end's.
+/// The marks of free objects, the front end's: one of objects on their slab, another of objects on
+/// their way to a caller.
 pub trait Marks {
-    /// Marks an object as free.
+    /// Marks an object as free and on its way.
     fn set(&self, object: *mut u8);
-    /// Whether an object on a slab bears its mark.
+    /// Marks an object as free on its slab.
+    fn set_on_slab(&self, object: *mut u8);
+    /// Whether an object is free and on its way.
     fn is_set(&self, object: *mut u8) -> bool;
+    /// Marks an object that comes to its slab; `false` if it was not on its way.
+    fn put(&self, object: *mut u8) -> bool;
+    /// Marks an object that leaves its slab; `false` if it was not there.
+    fn take(&self, object: *mut u8) -> bool;
+    /// Wipes the mark of an object whose place is gone.
+    fn wipe(&self, _object: *mut u8) {}
     /// Whether an address lies in pages of slabs, so that what is there can be read.
     fn is_here(&self, _at: *mut u8) -> bool {
         true
@@ -39,7 +48,22 @@ impl<F: Fn(*mut u8)> Marks for F {
     }
 
     #[inline(always)]
+    fn set_on_slab(&self, object: *mut u8) {
+        self(object);
+    }
+
+    #[inline(always)]
     fn is_set(&self, _: *mut u8) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn put(&self, _: *mut u8) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn take(&self, _: *mut u8) -> bool {
         true
     }
 }
@@ -80,7 +104,7 @@ impl Chain {
         Self { head, tail: core::ptr::null_mut(), len }
     }
 
-    /// The first object; [`end`] when there is none.
+    /// The first object; [`end`] of an empty chain.
     pub fn head(&self) -> *mut u8 {
         self.head
     }

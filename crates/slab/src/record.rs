@@ -249,6 +249,11 @@ impl SlabRecord {
         self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
+    /// The first object of the slab's list, or null.
+    pub fn first_free(&self) -> *mut u8 {
+        self.free() as *mut u8
+    }
+
     pub(crate) fn free_objects(&self) -> u16 {
         self.carved() - self.used()
     }
@@ -259,10 +264,11 @@ impl SlabRecord {
     }
 
     /// Moves up to `want` free objects to a chain; returns how many. The caller updates `used`.
-    /// Error: an object whose link leads out of the slab of `bytes`, or that is not free; nothing
-    /// has changed.
+    /// Error: an object that is not free on the slab, or leads to none; those before it are marked
+    /// as on their way.
     /// # Safety
-    /// The slab begins at `start`; its record and its free objects are the caller's.
+    /// The slab begins at `start`, where all its free objects lie in `bytes`; its record and its
+    /// free objects are the caller's.
     #[inline]
     pub(crate) unsafe fn take_free(
         &self,
@@ -272,42 +278,28 @@ impl SlabRecord {
         to: &mut Chain,
         marks: &impl Marks,
     ) -> Result<u16, *mut u8> {
-        let (first, all) = (self.free() as *mut u8, self.free_objects());
-        if first.is_null() || want == 0 {
+        let (first, n) = (self.free() as *mut u8, want.min(self.free_objects().into()));
+        if first.is_null() || n == 0 {
             return Ok(0);
         }
-        // A program may have overwritten links. All reads stay on the slab, and the one object that
-        // is written here is free by its mark; the others are checked when they go out.
+        // A program may have overwritten links: only free objects of the slab are followed, each once.
         let is_here = |at: *mut u8| (at as usize).wrapping_sub(start as usize) < bytes;
-        if u32::from(all) <= want {
-            // SAFETY: all free objects hang from the first, and the last one leads to the end.
-            unsafe { to.append(first, self.last_free(start), all.into()) };
-            self.set_free(0);
-            return Ok(all);
-        }
-        let mut last = first;
-        for _ in 1..want {
-            // SAFETY: there are more than `want` linked objects, and this one lies on the slab.
-            let next = unsafe { chain::next(last) };
-            if !is_here(next) {
-                return Err(last);
+        let (mut last, mut at) = (first, first);
+        for _ in 0..n {
+            if !is_here(at) || !marks.take(at) {
+                return Err(at);
             }
-            last = next;
-        }
-        if !marks.is_set(last) {
-            return Err(last);
+            last = at;
+            // SAFETY: it was a free object of the slab.
+            at = unsafe { chain::next(at) };
         }
         // SAFETY: as above; the part that goes out is cut off behind `last`.
         unsafe {
-            let rest = chain::next(last);
-            if !is_here(rest) {
-                return Err(last);
-            }
-            self.set_free(rest as usize);
+            self.set_free(if n == self.free_objects().into() { 0 } else { at as usize });
             chain::link(last, chain::end());
-            to.append(first, last, want);
+            to.append(first, last, n);
         }
-        Ok(want as u16)
+        Ok(n as u16)
     }
 
     /// Prepends objects linked from `first` to `last`. The caller updates `used`.

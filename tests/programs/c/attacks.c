@@ -1,11 +1,15 @@
-/* Attacks on the memory of free objects: each part does one wrong write, or a few, and then allocates as a program would.
- * Status 0 and "arbitrary": malloc returned an address that the attacker chose. "overlapping": it returned memory of an object
- * that is out. "harmless": neither. The library ends the process before that, where it sees the damage. */
+/* Attacks on the memory of free objects. Each part does one wrong write, or a few, and then
+ * allocates as a program would. It ends with status 0 and a word:
+ *   arbitrary    malloc returned an address that the attacker chose
+ *   overlapping  malloc returned memory of an object that is out
+ *   harmless     neither
+ * unless the library ends the process first. */
 #define _GNU_SOURCE
 #include "../../../crates/preload/include/craton.h"
 #include "check.h"
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #define MOST 4096
 
@@ -15,13 +19,17 @@ static size_t live_size[MOST], lives;
 static _Alignas(64) char target[4096];
 static char *stack_target;
 
+static int in_child;
+
 static void say(const char *what) {
+    if (in_child)
+        _exit(*what == 'h' ? 0 : *what == 'o' ? 3 : 4);
     puts(what);
     fflush(stdout);
     _exit(0);
 }
 
-/* Enters an object that is out, unless it is none. */
+/* Enters an object that malloc returned. */
 static char *enter(void *object, size_t size) {
     char *p = object;
     CHECK(p && lives < MOST);
@@ -239,7 +247,7 @@ static void never_out(void) {
     say("harmless");
 }
 
-/* So many are freed that most go to their slabs. */
+/* Most of 300 objects go to their slabs. */
 static void deep(size_t size, int which, int word) {
     char *p[300];
     for (int i = 0; i < 300; i++)
@@ -296,6 +304,66 @@ static void flushed_live(void) {
     say("harmless");
 }
 
+/* Ends with 3 if malloc hands out an object twice after the first word of a free one led to `to`, another free one. */
+static void follow(char *from, char *to, char **kept, int n, size_t size, int release) {
+    in_child = 1;
+    CHECK(freopen("/dev/null", "w", stderr));
+    words(from)[0] = (uintptr_t)to;
+    take(size);
+    if (malloc(size) != to)
+        _exit(0);
+    enter(to, size);
+    for (int i = 0; i < n; i++)
+        enter(kept[i], size);
+    if (release)
+        craton_release();
+    take_many(size, 1200);
+    take_many(8000, 200);
+    say("harmless");
+}
+
+static int child_says(pid_t child) {
+    int status;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+/* A link to another free object, on the thread's list, on a slab in use, or on a complete slab.
+ * Tries many targets behind lists of several lengths: some have as many objects behind them as the
+ * list should have, so that no count shows it. */
+static void link_to_freed(size_t size, int n, int every, int release) {
+    char **p = malloc(n * sizeof *p), *kept[16];
+    for (int i = 0; i < n; i++)
+        p[i] = malloc(size);
+    for (int i = 0; i < n; i++)
+        if (i % every || i < n / 2)
+            free(p[i]);
+        else
+            enter(p[i], size);
+    for (int n_kept = 0; n_kept < 6; n_kept++) {
+        for (int i = 0; i < n_kept; i++)
+            kept[i] = malloc(size);
+        char *other = malloc(size), *from = malloc(size);
+        free(other);
+        free(from);
+        for (int to = 0; to < n; to += n / 300) {
+            pid_t child = fork();
+            if (child == 0)
+                follow(from, p[to], kept, n_kept, size, release);
+            int said = child_says(child);
+            if (said)
+                say(said == 3 ? "overlapping" : "arbitrary");
+        }
+        for (int i = 0; i < n_kept; i++)
+            free(kept[i]);
+    }
+    say("harmless");
+}
+
+static void link_to_freed_48(void) { link_to_freed(48, 3000, 1 << 30, 0); }
+static void link_to_freed_48_released(void) { link_to_freed(48, 3000, 1 << 30, 1); }
+static void link_to_freed_among_live(void) { link_to_freed(200, 2100, 20, 0); }
+
 static void heap_link(size_t size, int word) {
     craton_heap *heap = craton_heap_create(NULL);
     char *p[20];
@@ -336,7 +404,7 @@ static void hinted_link(void) {
     say("harmless");
 }
 
-/* What a read of a freed object tells: its words are two numbers, of which the second may be made of a key and the address. */
+/* A read of a freed object shows its mark, which may be made of a key and the address. */
 static void forged(int how) {
     uintptr_t *p = words(freed(48)), *fake = words(target + 64);
     uintptr_t mark = p[1], from = (uintptr_t)p, to = (uintptr_t)fake;
@@ -363,7 +431,7 @@ static char *of_thread[64];
 
 static void *frees_and_waits(void *unused) {
     (void)unused;
-    /* A thread that allocates much gets a cache of its own. */
+    /* A thread that allocates much gets a thread cache. */
     for (int i = 0; i < 200000; i++)
         free(malloc(48));
     for (int i = 0; i < 64; i++)
@@ -497,7 +565,8 @@ static const struct part PARTS[] = {
     PART(low_byte_1000), PART(low_byte_20000), PART(freed_again_48), PART(freed_again_1000), PART(freed_again_20000),
     PART(cleared), PART(filled), PART(never_out), PART(deep_0), PART(deep_100), PART(deep_200), PART(deep_250),
     PART(deep_290), PART(deep_299), PART(deep_mark_0), PART(deep_mark_250), PART(flushed_link), PART(flushed_mark),
-    PART(flushed_live), PART(heap_link_48), PART(heap_link_1000), PART(heap_mark), PART(heap_itself), PART(hinted_link),
+    PART(flushed_live), PART(link_to_freed_48), PART(link_to_freed_48_released),
+    PART(link_to_freed_among_live), PART(heap_link_48), PART(heap_link_1000), PART(heap_mark), PART(heap_itself), PART(hinted_link),
     PART(forged_copy), PART(forged_by_xor), PART(forged_by_sum), PART(forged_by_factor), PART(forged_by_ratio),
     PART(link_in_other_thread), PART(passed_link), PART(passed_mark), PART(passed_to_itself), PART(free_fake),
     PART(free_interior), PART(free_foreign), PART(free_twice), PART(free_twice_in_thread), PART(large_memory_1m),

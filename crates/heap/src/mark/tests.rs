@@ -60,6 +60,29 @@ fn marking_and_wiping_touch_the_second_word_alone() {
 }
 
 #[test]
+fn an_object_is_on_its_slab_or_on_its_way_and_free_in_both() {
+    let (mut words, key) = ([0usize; 6], Key::new(RANDOM));
+    let base = words.as_mut_ptr() as usize;
+    let marks = ClassMarks { seal: key.seal(1), on_slab: key.on_slab, base, bytes: 48 };
+    let other = ClassMarks { seal: key.seal(2), ..marks };
+    let object = base as *mut u8;
+    // SAFETY: the test's own words.
+    let is_free =
+        |marks: ClassMarks| unsafe { (marks.is_free(object), Seal::may_be_free(object, marks.seal.of(object))) };
+    assert!(!marks.is_set(object) && !marks.take(object) && !marks.put(object));
+    assert_eq!((is_free(marks), words), ((false, false), [0; 6]));
+    marks.set_on_slab(object);
+    assert!(is_free(marks) == (true, true) && !marks.is_set(object) && !marks.put(object));
+    assert!(marks.take(object) && marks.is_set(object) && is_free(marks) == (true, true) && !marks.take(object));
+    assert!(!other.put(object) && is_free(other) == (false, false));
+    assert!(marks.put(object) && !marks.is_set(object) && is_free(marks) == (true, true));
+    marks.wipe(object);
+    assert_eq!((is_free(marks), words), ((false, false), [0; 6]));
+    let is_here = |offset: usize| marks.is_here(base.wrapping_add(offset) as *mut u8);
+    assert!(is_here(0) && is_here(31) && !is_here(32) && !is_here(48) && !is_here(usize::MAX));
+}
+
+#[test]
 fn a_copy_of_a_mark_marks_nothing() {
     let mut words = [[0usize; 2]; 2];
     let (from, to) = ((&raw mut words[0]).cast::<u8>(), (&raw mut words[1]).cast::<u8>());

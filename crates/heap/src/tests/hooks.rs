@@ -291,6 +291,39 @@ fn a_link_to_a_place_that_never_was_an_object_is_damage_and_names_it() {
     }
 }
 
+/// Overwrites the first word of an object that was freed to its slab, whose list goes on behind it.
+fn damage_on_slab(word: impl Fn(*mut u8) -> usize) -> (Damage, *mut u8) {
+    let w = watched(8);
+    let class = size_class::class_of(48);
+    let objects = w.take_all(class, 100);
+    let keeps_slab = w.take(class);
+    w.give_all(objects.iter().copied());
+    // SAFETY: the cache is ours.
+    unsafe { w.heap.empty_cache(w.cache) };
+    // The list begins with the objects freed last, by the thread's list.
+    let first = w.take(class);
+    assert!(objects.contains(&first) && first != keeps_slab);
+    w.give(first).unwrap();
+    // SAFETY: as above.
+    unsafe { w.heap.empty_cache(w.cache) };
+    let first = w.heap.record(w.page(first)).as_ref().first_free();
+    // SAFETY: the object is readable and writable; the program writes behind its back.
+    unsafe { first.cast::<usize>().write(word(first)) };
+    (damage_of(|| _ = w.heap.take(0, class, 16)), first)
+}
+
+#[test]
+fn a_link_of_a_slab_that_leads_elsewhere_or_back_is_damage_when_it_is_followed() {
+    let class = size_class::class_of(48);
+    for word in [0, 16, usize::MAX & !15] {
+        assert_eq!(damage_on_slab(|_| word).0, Damage::NotFree { class, at: word as *mut u8 });
+    }
+    let (damage, first) = damage_on_slab(|first| first as usize);
+    assert_eq!(damage, Damage::NotFree { class, at: first });
+    let (damage, first) = damage_on_slab(|first| first as usize + 16);
+    assert_eq!(damage, Damage::NotFree { class, at: first.wrapping_add(16) });
+}
+
 #[test]
 fn a_free_of_a_place_that_never_was_an_object_is_found_on_its_way_to_the_slab() {
     let w = watched(8);

@@ -54,7 +54,7 @@ impl ThreadCache {
         (self.paces[class].max, self.lists[class].room) = (0, room_for(0));
     }
 
-    /// Whether a list has no object. One that has none to pop is damaged.
+    /// Whether a list has no object. A list with objects, none of which pops, is damaged.
     pub fn is_empty(&self, class: usize) -> bool {
         self.lists[class].head == end()
     }

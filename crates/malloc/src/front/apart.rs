@@ -31,9 +31,12 @@ pub(super) fn malloc_apart(size: usize, align: usize) -> *mut u8 {
 #[cold]
 pub(super) unsafe fn free_apart(pointer: *mut u8) {
     nested::say("free");
-    if HEAP.recognise(pointer).is_some() {
+    if let Some(class) = HEAP.recognise(pointer) {
         // SAFETY: a live object of a class, given up.
-        unsafe { APART.free_later(pointer) };
+        unsafe {
+            HEAP.set_waiting(class, pointer);
+            APART.free_later(pointer);
+        }
         BACKGROUND.want(Chore::Later);
     }
 }
@@ -41,6 +44,7 @@ pub(super) unsafe fn free_apart(pointer: *mut u8) {
 pub(crate) fn free_what_waits() {
     let mut object = APART.take_later();
     while !object.is_null() {
+        HEAP.end_waiting(object);
         // SAFETY: a handler gave the object up, linked to the next; no other list has it.
         unsafe {
             let next = object.cast::<*mut u8>().read();

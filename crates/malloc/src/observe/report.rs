@@ -14,7 +14,7 @@ pub type Call = &'static str;
 pub(crate) fn not_free(class: usize, at: *mut u8) -> ! {
     let line = Line::new().text("craton: the list of free objects of ");
     let line = line.number(size_class::size_of_class(class) as u64).text(" bytes leads to ").address(at as usize);
-    line.text(", which is none of them or has been written to; ").text(CAUSES).abort()
+    line.text(", which is no intact one; ").text(CAUSES).abort()
 }
 
 /// A free list handed out objects twice. Two owners of an object cannot be undone: aborts.

@@ -118,7 +118,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         let mut chain = Chain::EMPTY;
         // SAFETY: the page is still of the class, so readable; no free mark: the object is ours.
         unsafe {
-            if seal.is_on(pointer) {
+            if self.heap.is_free(object.class, pointer) {
                 return Err(Misuse::Freed { size: object.bytes });
             }
             seal.set(pointer);

@@ -143,12 +143,14 @@ impl SlabCache {
             record.set_carved(record.carved() - 1);
             self.slabs.stats.objects_out -= 1;
             slab.close(bytes);
+            marks.wipe(object);
             let open = opener(record, base.wrapping_add(first.offset().0), &marks);
             slab.cut_grid(bytes, bytes + slab.new, open);
             each(self.leave(first, before, morphs, records, source));
             return Ok(());
         };
         morphs.old_bytes -= u64::from(end - bytes);
+        marks.wipe(object);
         let (mut from, mut to) = (bytes, end);
         loop {
             let (slab, record) = (morphs.slab(first, records), records.of(first));
@@ -156,7 +158,7 @@ impl SlabCache {
             slab.cut_around(from, to, opener(record, start, &marks));
             if slab.count() == 0 {
                 // SAFETY: the slab's free objects are ours.
-                unsafe { regrid(&slab, record, start, opener(record, start, &marks)) }?;
+                unsafe { regrid(&slab, record, start, &marks) }?;
             }
             each(self.leave(first, before, morphs, records, source));
             if to <= length {
@@ -278,7 +280,7 @@ pub unsafe fn donate(
             let object = start.wrapping_add(place as usize);
             // SAFETY: nothing alive lies there, and the slab is ours.
             unsafe { places.push(object) };
-            marks.set(object);
+            marks.set_on_slab(object);
         }
         record.begin_morph(start, places);
     }
@@ -291,12 +293,12 @@ fn opener(record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> impl FnMut
         let fresh = start.wrapping_add(bytes as usize);
         // SAFETY: nothing alive lies there: the caller gives up the last object that did.
         unsafe { record.put_free(start, fresh, fresh) };
-        marks.set(fresh);
+        marks.set_on_slab(fresh);
         record.set_carved(record.carved() + 1);
     }
 }
 
-/// Keeps only the free places on the grid, once no old object lives, and passes them to `open`.
+/// Keeps only the free places on the grid, once no old object lives.
 /// Error: a link that leads to no free place.
 /// # Safety
 /// The slab that begins at `start` and its free objects are the caller's.
@@ -304,7 +306,7 @@ unsafe fn regrid(
     slab: &Mixed<'_, impl Records>,
     record: &SlabRecord,
     start: *mut u8,
-    open: impl FnMut(u32),
+    marks: &impl Marks,
 ) -> Result<(), *mut u8> {
     let mut at = if record.free() == 0 { chain::end() } else { record.free() as *mut u8 };
     for _ in 0..record.free_objects() {
@@ -313,12 +315,13 @@ unsafe fn regrid(
             return Err(at);
         }
         slab.close(bytes as u32);
+        marks.wipe(at);
         // SAFETY: free objects of the slab are linked.
         at = unsafe { chain::next(at) };
     }
     record.set_free(0);
     record.set_carved(record.used());
-    slab.cut_grid(0, slab.grid_bytes(), open);
+    slab.cut_grid(0, slab.grid_bytes(), opener(record, start, marks));
     Ok(())
 }
 

@@ -29,7 +29,10 @@ fn the_table_leads_to_the_heap() {
     };
     let base = word(all["heap"] + all["heap.layout"] + all["layout.base"]);
     assert_eq!(base, HEAP.view().base);
-    assert_eq!(word(all["heap"] + all["heap.layout"] + all["layout.key"]), HEAP.view().key);
+    let secrets = all["heap"] + all["heap.layout"] + all["layout.secrets"];
+    let factor = word(all["heap"] + all["heap.layout"] + all["layout.factor"]);
+    let object = 0x1230 as *mut u8;
+    assert_eq!((0x1230 ^ word(secrets + 8 * 5)).wrapping_mul(factor), HEAP.seal(5).of(object));
     let page = (object as usize - base) / all["page.bytes"];
     let map = word(all["heap"] + all["heap.layout"] + all["layout.map"]);
     // SAFETY: the page is granted, and so has a mark.
