@@ -24,7 +24,7 @@ const MOST: u64 = 1 << 40;
 const PACE_NS: u64 = 3_000_000;
 const PACE_PARTS: u64 = 700;
 /// An allocation that took longer was interrupted.
-const LONGEST_NS: u64 = 200_000;
+const LONGEST_NS: u64 = 1_000_000;
 /// Largest object that becomes a sample by default.
 const PACED_BYTES: usize = 4096;
 

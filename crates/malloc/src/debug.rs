@@ -111,6 +111,11 @@ fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
         return false;
     }
     if !KIT.in_use() {
+        // Their pages take half a GiB of address space, which a limit has better uses for.
+        if !KIT.sees_large() && process::address_space_limit().is_some() {
+            KIT.set_sample(0);
+            return false;
+        }
         option::turn_on();
     }
     true
