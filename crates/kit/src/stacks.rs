@@ -34,7 +34,7 @@ pub(crate) struct Stacks {
     open: Opened<1>,
     /// Units in use besides the first, which stands for no stack.
     used: AtomicU32,
-    /// The number of the first place of its own; 0 while there is none.
+    /// The number of the first sample's place; 0 before the first sample.
     places: AtomicU32,
     not_kept: AtomicU64,
     heads: [AtomicU32; CHAINS],
@@ -80,8 +80,8 @@ impl Stacks {
         self.keep(&frames[..n])
     }
 
-    /// As [`Stacks::capture`], in a place of its own, where the next stack replaces it. Samples have such
-    /// places: a program that runs for long has no end of stacks.
+    /// As [`Stacks::capture`], in a sample's place, where the next stack replaces it: in a long run
+    /// programs have stacks without end.
     #[inline(never)]
     pub(crate) fn capture_at(&self, place: usize) -> u32 {
         let mut frames = [0; DEPTH];
