@@ -35,7 +35,7 @@ pub use more::{Hint, Stats};
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::null_mut;
-use craton_malloc::front;
+use craton_malloc::front::{self, family::TRUSTED};
 
 pub use craton_malloc::govern::actions as background_actions;
 pub use craton_malloc::govern::limits::LimitCallback;
@@ -53,9 +53,9 @@ unsafe impl GlobalAlloc for Craton {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() <= ALIGN {
-            front::malloc(layout.size())
+            front::malloc_by::<{ TRUSTED }>(layout.size())
         } else {
-            front::aligned(layout.align(), layout.size())
+            front::aligned_by::<{ TRUSTED }>(layout.align(), layout.size())
         }
     }
 
@@ -77,9 +77,9 @@ unsafe impl GlobalAlloc for Craton {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if layout.align() <= ALIGN {
-            return front::calloc(layout.size());
+            return front::calloc_by::<{ TRUSTED }>(layout.size());
         }
-        let object = front::aligned(layout.align(), layout.size());
+        let object = front::aligned_by::<{ TRUSTED }>(layout.align(), layout.size());
         if !object.is_null() {
             // SAFETY: the object has this size and is ours until we return it.
             unsafe { object.write_bytes(0, layout.size()) };
@@ -89,7 +89,7 @@ unsafe impl GlobalAlloc for Craton {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if layout.align() <= ALIGN && size <= front::MAX_TRUSTED {
-            if front::are_alike(layout.size(), size) {
+            if front::serves(pointer, layout.size(), size) {
                 return pointer;
             }
             // The heap's realloc often shrinks in place, in the class of the old size.
@@ -101,7 +101,7 @@ unsafe impl GlobalAlloc for Craton {
             };
         }
         // Nor does the heap's realloc keep a larger alignment.
-        let new = front::aligned(layout.align(), size);
+        let new = front::aligned_by::<{ TRUSTED }>(layout.align(), size);
         if new.is_null() {
             return null_mut();
         }

@@ -96,6 +96,12 @@ pub trait Hooks: 'static {
         want
     }
 
+    /// A thread cache served this many allocations of a class again and again from the same objects;
+    /// whether the next one of the class is to be a slow request.
+    fn reused(_class: usize, _allocations: u32) -> bool {
+        false
+    }
+
     /// Whether the heap may keep freed mappings, because the background thread will return them.
     #[inline(always)]
     fn keeps_mappings() -> bool {

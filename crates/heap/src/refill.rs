@@ -160,21 +160,30 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Flushes a full list.
+    /// Flushes a full list; whether it is to stay empty.
     ///
     /// # Safety
     /// `cache` is the calling thread's, of this heap.
-    pub unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) {
+    unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) -> bool {
         // SAFETY: the cache is this thread's; the chain holds objects that its list gave up.
         unsafe {
             let home = (*cache).home();
+            if let Some(pops) = (*cache).recount(class) {
+                let stays_empty = H::reused(class, pops);
+                if stays_empty {
+                    let chain = (*cache).drain::<H>(class, u32::MAX);
+                    self.give(class, chain);
+                }
+                return stays_empty;
+            }
             let n = (*cache).overflow(class);
             if n == size_class::batch(class) && self.passes_on(home, class) {
                 let batch = (*cache).drain::<H>(class, n);
                 self.pass_on_or_give(home, class, batch);
-                return;
+                return false;
             }
             (*cache).shorten(class, n, |first| self.give_first(class, first, n));
+            false
         }
     }
 
@@ -185,10 +194,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
         // SAFETY: by the contract.
         unsafe {
-            if (*cache).is_full(class) {
-                self.make_room(cache, class);
-            }
-            if !ThreadCache::push_checked(cache, class, object) {
+            let stays_empty = (*cache).is_full(class) && self.make_room(cache, class);
+            if stays_empty || !ThreadCache::push_checked(cache, class, object) {
                 self.give_one(class, object);
             }
         }

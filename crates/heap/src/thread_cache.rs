@@ -10,7 +10,8 @@
 //! The mark ([`crate::mark`]) shows that the object is free; `pop` checks and wipes it. An empty list
 //! begins with [`craton_slab::end`], which has none, and so needs no test.
 //!
-//! **Invariants.** T1 `room` = `max` − length of the list. T2 the lists of marks that are no class
+//! **Invariants.** T1 `room` = [`room_for`] `max` − length objects, less the pops since the count was
+//! last exact. T2 the lists of marks that are no class
 //! (0, `LARGE`, `MORPHED`, `OWNED`) have no room and magic 0. No offset is then a multiple of the
 //! size, and a free on such a page leaves the fast path.
 //!
@@ -50,7 +51,8 @@ pub struct List {
     magic: u64,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
-    /// Objects that fit until `max`; below 0 after a refill larger than `max`.
+    /// Objects that fit until `max`, in parts of an object ([`ONE`]); below 0 after a refill larger
+    /// than `max`.
     room: i32,
     /// The class's secret of marks.
     secret: usize,
@@ -64,10 +66,28 @@ struct Pace {
     fetch: u16,
     /// Overflows minus refills, in batches: how far the program swings beyond the list.
     swing: u8,
+    /// The part of `room` that pops had used up at the last look at a full list, in 256ths of one.
+    popped: u8,
     /// Freed objects that the list may hold.
     max: i32,
     /// Low 32 bits of the head at the last idle check, or 0.
     seen: u32,
+}
+
+/// One object's room. A pop gives back a part less than a push takes: so a list on which a program
+/// pops and pushes for ever counts as full now and then, and the debugging kit learns of it, while
+/// neither has an instruction for that.
+const ONE: i32 = 1 << PARTS;
+const PARTS: u32 = 10;
+const POPPED: i32 = ONE - 1;
+
+/// Pops that change nothing. Those after which a list counts as full are no multiple of [`ONE`], by
+/// which `recount` knows lists that are full without any.
+const SLACK: i32 = ONE - 8;
+
+/// The room of an empty list that may hold `max` objects.
+const fn room_for(max: i32) -> i32 {
+    max * ONE + SLACK
 }
 
 /// First refill sizes, in bytes and objects.
@@ -128,7 +148,7 @@ impl List {
         };
         let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
         // Its head is set where it lies: a table of addresses would have to be relocated.
-        Self { head: null_mut(), magic, mask: mask as u32, room: first_max(class), secret: 0 }
+        Self { head: null_mut(), magic, mask: mask as u32, room: room_for(first_max(class)), secret: 0 }
     }
 }
 
@@ -176,11 +196,11 @@ unsafe fn starts_at(this: *const ThreadCache, offset: usize, object: *mut u8) ->
 }
 
 impl Pace {
-    const NONE: Self = Self { fetch: 0, swing: 0, max: 0, seen: 0 };
+    const NONE: Self = Self { fetch: 0, swing: 0, popped: 0, max: 0, seen: 0 };
 
     const fn of_class(class: usize) -> Self {
         let few = (FIRST_FETCH_BYTES / size_class::size_of_class(class)) as u32 + 1;
-        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0, max: first_max(class), seen: 0 }
+        Self { fetch: min(FIRST_FETCH, few) as u16, swing: 0, popped: 0, max: first_max(class), seen: 0 }
     }
 }
 
@@ -345,7 +365,7 @@ impl ThreadCache {
                 return null_mut();
             }
             (*list).head = object.cast::<*mut u8>().read_unaligned();
-            (*list).room += 1;
+            (*list).room += POPPED;
             wipe(object);
             object
         }
@@ -402,7 +422,7 @@ impl ThreadCache {
             if Seal::may_be_free(object, mark) {
                 return false;
             }
-            (*list).room -= 1;
+            (*list).room -= ONE;
             if (*list).room < 0 {
                 return Self::no_room(this, offset);
             }
@@ -424,10 +444,10 @@ impl ThreadCache {
         // SAFETY: the list is the object's by the contract. `NoCaches` are full, so never written.
         unsafe {
             let list = this.byte_add(*OFFSETS.get_unchecked(size) as usize).cast::<List>();
-            if (*list).room <= 0 {
+            if (*list).room < ONE {
                 return false;
             }
-            (*list).room -= 1;
+            (*list).room -= ONE;
             Seal { factor: (*this).factor, secret: (*list).secret }.set(object);
             object.cast::<usize>().write((*list).head as usize);
             (*list).head = object;
@@ -468,13 +488,13 @@ impl ThreadCache {
         // 16 bytes, and the cache owns it now.
         unsafe {
             let list = this.byte_add(class * LIST_BYTES).cast::<List>();
-            if (*list).room <= 0 {
+            if (*list).room < ONE {
                 return false;
             }
             words.write((*list).head as usize);
             words.add(1).write(mark);
             (*list).head = object;
-            (*list).room -= 1;
+            (*list).room -= ONE;
         }
         true
     }
@@ -490,13 +510,14 @@ impl ThreadCache {
         unsafe {
             #[cfg(target_arch = "x86_64")]
             core::arch::asm!(
-                "inc dword ptr [{this} + {offset} + {room}]",
+                "add dword ptr [{this} + {offset} + {room}], {one}",
                 this = in(reg) this, offset = in(reg) offset, room = const core::mem::offset_of!(List, room),
+                one = const ONE,
                 options(nostack),
             );
             #[cfg(not(target_arch = "x86_64"))]
             {
-                (*this.byte_add(offset).cast::<List>()).room += 1;
+                (*this.byte_add(offset).cast::<List>()).room += ONE;
             }
         }
         false

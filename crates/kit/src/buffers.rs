@@ -7,6 +7,7 @@
 use crate::area::{self, Area};
 use crate::audit::{Deed, Transaction};
 use crate::family;
+use crate::guard::Whose;
 use crate::pattern;
 use crate::report::{Finding, Mistake};
 use crate::setting::{AUDIT, GUARD, MISMATCH, POISON, SAMPLED, UNMAP, VERIFY};
@@ -37,12 +38,17 @@ impl Target {
 }
 
 impl<P: Process> Kit<P> {
-    /// What the calling thread does now, as far as the checks ask for it.
-    fn event(&self, checks: u16) -> Event {
+    /// What the calling thread does now, as far as the checks ask for it. `place`: where a sample keeps
+    /// the stack.
+    fn event(&self, checks: u16, place: Option<usize>) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
             return Event::default();
         }
-        let stack = if P::may_unwind() { self.stacks.capture() } else { 0 };
+        let stack = match place {
+            _ if !P::may_unwind() => 0,
+            Some(place) if checks & SAMPLED != 0 => self.stacks.capture_at(place),
+            _ => self.stacks.capture(),
+        };
         Event { time_ns: precise_ns(), stack, thread: P::thread_id() }
     }
 
@@ -85,7 +91,7 @@ impl<P: Process> Kit<P> {
     ) -> Result<*mut u8, Finding> {
         let Some(area) = self.alloc_area(heap, size, align, checks)? else { return Ok(null_mut()) };
         self.table.prefetch(area.address);
-        let taken = self.event(checks);
+        let taken = self.event(checks, self.guards.slot_of(area.under, area.kind).map(|slot| 2 * slot));
         let buffer = Buffer {
             address: area.address,
             size,
@@ -94,7 +100,7 @@ impl<P: Process> Kit<P> {
             state: State::Live,
             kind: area.kind,
             align: align.max(1).trailing_zeros() as u8,
-            family: if checks & MISMATCH != 0 { family } else { family::ANY },
+            family: if checks & MISMATCH != 0 && family != family::TRUSTED { family } else { family::ANY },
             target: target.0,
             taken,
             given: Event::default(),
@@ -129,11 +135,23 @@ impl<P: Process> Kit<P> {
         if !self.sample.begin(class) {
             return Ok(null_mut());
         }
+        let began_ns = precise_ns();
         let sample = self.alloc(heap, size, align, Target::MALLOC, SAMPLED | VERIFY)?;
         if !sample.is_null() {
-            self.sample.count();
+            self.sample.count(began_ns);
         }
         Ok(sample)
+    }
+
+    /// Counts allocations of a class that a cache served without the slabs; whether the next is to be
+    /// a sample.
+    pub fn count_reuse(&self, class: usize, allocations: u32) -> bool {
+        self.sample.reused(class, allocations)
+    }
+
+    /// Leaves a due sample of a class out.
+    pub fn skip_sample(&self, class: usize) {
+        self.sample.begin(class);
     }
 
     /// Whether the next object of a class is to be a sample; 0 is the class of large objects.
@@ -148,6 +166,14 @@ impl<P: Process> Kit<P> {
         self.sample.bound(class, want)
     }
 
+    fn whose(&self) -> Whose {
+        match () {
+            () if self.setting.guards() => Whose::Option,
+            () if self.sample.is_asked() => Whose::Sample,
+            () => Whose::Paced,
+        }
+    }
+
     fn alloc_area<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -156,7 +182,7 @@ impl<P: Process> Kit<P> {
         checks: u16,
     ) -> Result<Option<Area>, Finding> {
         if checks & (GUARD | SAMPLED) != 0
-            && let Some(taken) = self.guards.alloc(size, align.max(area::UNIT), self.setting.guards())
+            && let Some(taken) = self.guards.alloc(size, align.max(area::UNIT), self.whose())
         {
             if let Some(soon) = taken.soon {
                 self.table.prefetch(soon);
@@ -191,14 +217,18 @@ impl<P: Process> Kit<P> {
         let address = pointer as usize;
         self.table.prefetch(address);
         // Where all buffers are audited, the stack is captured while the record comes.
-        let checks = match self.setting.checks_of_class(0) {
-            checks if checks & AUDIT != 0 => checks,
+        let (checks, place) = match self.setting.checks_of_class(0) {
+            checks if checks & AUDIT != 0 => (checks, None),
             _ => match self.table.get(address) {
-                Some(buffer) => buffer.checks,
+                // The stack of the free that came first is the one to keep.
+                Some(buffer) if buffer.state != State::Live => (0, None),
+                Some(buffer) => {
+                    (buffer.checks, self.guards.slot_of(buffer.under, buffer.kind).map(|slot| 2 * slot + 1))
+                }
                 None => return Ok(false),
             },
         };
-        let given = self.event(checks);
+        let given = self.event(checks, place);
         let found = self.table.with(address, |b| {
             let was = *b;
             // Of two threads that free it one finds it free.

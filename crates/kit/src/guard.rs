@@ -21,6 +21,7 @@
 //! **Unsafe.** Keeps the ring in a mapping.
 
 use crate::area::Area;
+use crate::sample::{MOST_OUT, PACED_OUT};
 use crate::table::{Buffer, Kind};
 use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
@@ -30,8 +31,6 @@ const SLOTS: usize = 1 << 15;
 const STRIDE: usize = 4;
 /// Pages of the arena.
 const ARENA: usize = STRIDE * (SLOTS + 1) - 1;
-/// Slots that serve while there are samples alone: 8 MiB.
-const SAMPLES: usize = 2048;
 /// Slots that become part of the arena's one mapping at a time.
 const STEP: usize = 512;
 /// Mappings that the program and the rest of the library may have beside the open pages.
@@ -53,6 +52,8 @@ struct Pages {
     ring: *mut Waiting,
     first: usize,
     waiting: usize,
+    /// Places of the ring in use, for as many slots as have ever been used: a power of two.
+    places: usize,
     /// Slots that there may be.
     most_slots: usize,
     /// Buffers with mappings, and how many there may be.
@@ -88,7 +89,7 @@ impl Pages {
             self.page = process::page_size();
             // A slot is two mappings with the closed page behind it, a mapped buffer up to three.
             let mappings = guarded::most_mappings().saturating_sub(OTHERS);
-            self.unmarked = SLOTS;
+            (self.unmarked, self.places) = (SLOTS, PACED_OUT);
             (self.most_slots, self.most_mapped) = ((mappings * 3 / 8).min(SLOTS), mappings / 12);
             let ring = mapping::map(SLOTS * size_of::<Waiting>(), 1);
             let arena = guarded::reserve(ARENA * self.page);
@@ -131,7 +132,7 @@ impl Pages {
         let mut closed = [0u64; SLOTS / 64];
         for i in 0..self.waiting {
             // SAFETY: as in `alloc_slot`.
-            let Waiting { slot, is_open, .. } = unsafe { self.ring.add((self.first + i) % SLOTS).read() };
+            let Waiting { slot, is_open, .. } = unsafe { self.ring.add((self.first + i) % self.places).read() };
             closed[slot as usize / 64] |= u64::from(!is_open) << (slot % 64);
         }
         let mut from = self.arena;
@@ -161,8 +162,8 @@ impl Pages {
     }
 
     /// A slot, opened, and the buffer that it had.
-    fn alloc_slot(&mut self, guards: bool) -> Option<(u32, Option<usize>)> {
-        let most = if guards { self.most_slots } else { SAMPLES.min(self.most_slots) };
+    fn alloc_slot(&mut self, slots: usize) -> Option<(u32, Option<usize>)> {
+        let most = slots.min(self.most_slots);
         if self.fresh < most {
             let slot = self.fresh as u32;
             if self.marked {
@@ -174,6 +175,7 @@ impl Pages {
             }
             return self.open(slot).then(|| {
                 self.fresh += 1;
+                self.grow_ring();
                 (slot, None)
             });
         }
@@ -185,8 +187,19 @@ impl Pages {
         if !is_open && !self.open(slot) {
             return None;
         }
-        (self.first, self.waiting) = ((self.first + 1) % SLOTS, self.waiting - 1);
+        (self.first, self.waiting) = ((self.first + 1) % self.places, self.waiting - 1);
         Some((slot, Some(buffer)))
+    }
+
+    /// Makes room in the ring for all slots that have ever been used.
+    fn grow_ring(&mut self) {
+        if self.fresh <= self.places {
+            return;
+        }
+        let behind_end = (self.first + self.waiting).saturating_sub(self.places);
+        // SAFETY: what lies at the ring's begin moves behind its end; there is memory for all slots.
+        unsafe { self.ring.add(self.places).copy_from_nonoverlapping(self.ring, behind_end) };
+        self.places *= 2;
     }
 
     fn next_buffer(&self) -> Option<usize> {
@@ -203,6 +216,18 @@ impl Pages {
                 .print();
         }
     }
+}
+
+/// Who asks for pages, by the slots that there may then be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub(crate) enum Whose {
+    /// The option `debug`.
+    Option = SLOTS,
+    /// Samples at a rate that was asked for.
+    Sample = MOST_OUT,
+    /// Samples by default.
+    Paced = PACED_OUT,
 }
 
 pub(crate) struct Taken {
@@ -224,6 +249,7 @@ impl Guards {
                 ring: core::ptr::null_mut(),
                 first: 0,
                 waiting: 0,
+                places: 0,
                 most_slots: 0,
                 mapped: 0,
                 most_mapped: 0,
@@ -235,16 +261,16 @@ impl Guards {
         ))
     }
 
-    /// Allocates pages for a buffer. `guards`: the option asks for them, not samples alone.
-    pub(crate) fn alloc(&self, size: usize, align: usize, guards: bool) -> Option<Taken> {
+    /// Allocates pages for a buffer.
+    pub(crate) fn alloc(&self, size: usize, align: usize, whose: Whose) -> Option<Taken> {
         let mut pages = self.0.lock();
         if !pages.set_up() || align > pages.page {
             return None;
         }
         let bytes = size.checked_next_multiple_of(align)?.max(align);
         if bytes <= pages.page {
-            let Some((slot, before)) = pages.alloc_slot(guards) else {
-                pages.report_full(guards);
+            let Some((slot, before)) = pages.alloc_slot(whose as usize) else {
+                pages.report_full(whose == Whose::Option);
                 return None;
             };
             let under = pages.slot_at(slot);
@@ -253,7 +279,7 @@ impl Guards {
         }
         let inner = bytes.checked_next_multiple_of(pages.page).filter(|inner| *inner <= isize::MAX as usize)?;
         if pages.mapped >= pages.most_mapped {
-            pages.report_full(guards);
+            pages.report_full(whose == Whose::Option);
             return None;
         }
         let at = guarded::reserve(inner + 2 * pages.page)?;
@@ -286,7 +312,7 @@ impl Guards {
     pub(crate) fn free_slot(&self, buffer: &Buffer, is_open: bool) {
         let mut pages = self.0.lock();
         let slot = ((buffer.under - pages.arena) / pages.page / STRIDE) as u32;
-        let end = (pages.first + pages.waiting) % SLOTS;
+        let end = (pages.first + pages.waiting) % pages.places;
         // SAFETY: there are no more slots than the ring has places.
         unsafe { pages.ring.add(end).write(Waiting { slot, is_open, buffer: buffer.address }) };
         pages.waiting += 1;
@@ -296,6 +322,12 @@ impl Guards {
         let page = process::page_size();
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
         self.0.lock().mapped -= 1;
+    }
+
+    /// The number of a slot by its page.
+    pub(crate) fn slot_of(&self, under: usize, kind: Kind) -> Option<usize> {
+        let pages = self.0.lock();
+        (kind == Kind::Slot).then(|| (under - pages.arena) / pages.page / STRIDE)
     }
 
     /// Whether an address lies in the arena.

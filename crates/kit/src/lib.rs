@@ -149,6 +149,18 @@ impl<P: Process> Kit<P> {
         self.in_use.load(Relaxed)
     }
 
+    /// Whether a slow request may become a buffer.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.setting.ever_checks() || self.sample.is_busy()
+    }
+
+    /// Whether large objects may become buffers.
+    #[inline]
+    pub fn sees_large(&self) -> bool {
+        self.setting.ever_checks() || self.sample.is_asked()
+    }
+
     /// What there is under the kit. `counts_buffers` walks all records, under their locks.
     pub fn counts(&self, counts_buffers: bool) -> Counts {
         let mut counts =

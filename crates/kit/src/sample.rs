@@ -1,27 +1,49 @@
-//! The sampled form (GWP-ASan, arXiv 2311.09394): one object in N is a buffer on separate pages.
+//! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate pages.
 //!
-//! **What.** A random count of objects leaves the slabs between two samples, as if a coin were
-//! thrown for each: each has the chance 1 / N.
+//! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
+//! each. By default, [`AUTO`], a sample comes when 700 times the time has passed that the one before
+//! took, so that samples cost a bounded part of the time however much a program allocates and
+//! however deep its stacks are; and only objects of up to a page become samples.
 //!
-//! **Units.** Objects handed to thread caches or past them; reuse within a cache is not counted.
+//! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache tells.
 //!
-//! **Cost.** One load in each slow request when off; a subtraction when on.
+//! **Threads.** Counts are statistical: of two refills at once one may go uncounted.
+//!
+//! **Cost.** A load and a store of one line in each refill; a load in each slow request; a clock for
+//! each `AUTO` allocations.
 
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
-use craton_heap::size_class::CLASSES;
-use craton_os::process;
+use craton_heap::size_class::{CLASSES, size_of_class};
+use craton_os::{precise_ns, process};
 
-/// `N` for `guard_sample=auto`.
+/// `N` for `guard_sample=auto`, and by default.
 pub const AUTO: u64 = 20_000;
 const MOST: u64 = 1 << 40;
+/// Least time between two samples by default, and before the first; and how often the time that the
+/// last one's allocation took must pass before the next. A free takes as long again.
+const PACE_NS: u64 = 3_000_000;
+const PACE_PARTS: u64 = 700;
+/// An allocation that took longer was interrupted.
+const LONGEST_NS: u64 = 1_000_000;
+/// Largest object that becomes a sample by default.
+const PACED_BYTES: usize = 4096;
+
+/// Samples that may be out or waiting: at a rate that was asked for, and by default.
+pub(crate) const MOST_OUT: usize = 2048;
+pub(crate) const PACED_OUT: usize = 32;
 
 pub(crate) struct Sample {
-    /// One object in this number; 0 for none.
+    /// One allocation in this number, exclusive-or the default; 0 for none.
     every: AtomicU64,
-    /// Objects that are handed out before the next sample; meaningless while `every` is 0.
+    /// Allocations before the next sample; meaningless while there are none.
     left: AtomicI64,
-    /// The classes of which the next object is the sample.
+    /// The classes of which the next object is the sample, and whether there is one.
     due: [AtomicBool; CLASSES + 1],
+    any_due: AtomicBool,
+    /// When the last sample was due by default.
+    last_ns: AtomicU64,
+    /// What its allocation took.
+    cost_ns: AtomicU64,
     seed: AtomicU64,
     taken: AtomicU64,
 }
@@ -32,6 +54,9 @@ impl Sample {
             every: AtomicU64::new(0),
             left: AtomicI64::new(0),
             due: [const { AtomicBool::new(false) }; CLASSES + 1],
+            any_due: AtomicBool::new(false),
+            last_ns: AtomicU64::new(0),
+            cost_ns: AtomicU64::new(0),
             seed: AtomicU64::new(0),
             taken: AtomicU64::new(0),
         }
@@ -46,18 +71,31 @@ impl Sample {
         if every > 0 {
             self.left.store(self.draw(every), Relaxed);
         }
-        self.every.store(every, Relaxed);
+        self.every.store(every ^ AUTO, Relaxed);
     }
 
+    #[inline]
     pub(crate) fn every(&self) -> u64 {
-        self.every.load(Relaxed)
+        self.every.load(Relaxed) ^ AUTO
+    }
+
+    /// Whether the rate is one that was asked for, at which every kind of object is sampled.
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        !matches!(self.every(), 0 | AUTO)
+    }
+
+    /// Whether a slow request must ask whether it is a sample.
+    #[inline]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.any_due.load(Relaxed) || self.is_asked()
     }
 
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
     }
 
-    /// Objects before the next sample, where each is one with the chance 1 / `every`.
+    /// Allocations before the next sample, where each is one with the chance 1 / `every`.
     fn draw(&self, every: u64) -> i64 {
         // A generator of Marsaglia's kind; two threads that draw at once may draw the same.
         let mut x = self.seed.load(Relaxed);
@@ -72,45 +110,87 @@ impl Sample {
     }
 
     /// Whether the next object of a class is to be a sample. Counts large objects, class 0.
-    #[inline]
     pub(crate) fn is_due(&self, class: usize) -> bool {
-        if self.every.load(Relaxed) == 0 {
-            return false;
+        match self.every() {
+            0 => false,
+            AUTO => self.due[class].load(Relaxed),
+            _ if class == 0 => self.left.fetch_sub(1, Relaxed) <= 0,
+            _ => self.due[class].load(Relaxed) || self.left.load(Relaxed) <= 0,
         }
-        if class == 0 {
-            return self.left.fetch_sub(1, Relaxed) <= 0;
-        }
-        self.due[class].load(Relaxed) || self.left.load(Relaxed) <= 0
     }
 
     /// Counts objects of a class about to leave the slabs; returns how many of `want` may at once.
     /// A sample that falls between them is the class's next object.
     #[inline]
     pub(crate) fn bound(&self, class: usize, want: u32) -> u32 {
-        let every = self.every.load(Relaxed);
+        let every = self.every();
         if every == 0 {
             return want;
         }
-        let left = self.left.fetch_sub(want.into(), Relaxed);
-        if left >= i64::from(want) {
+        let left = self.left.load(Relaxed);
+        self.left.store(left - i64::from(want), Relaxed);
+        if left >= i64::from(want) || !self.falls_on(class, every) {
             return want;
         }
-        self.due[class].store(true, Relaxed);
+        left.clamp(1, want.into()) as u32
+    }
+
+    /// Counts allocations of a class that a thread cache served; whether the next is a sample.
+    #[cold]
+    pub(crate) fn reused(&self, class: usize, allocations: u32) -> bool {
+        let every = self.every();
+        if every == 0 {
+            return false;
+        }
+        let left = self.left.load(Relaxed) - i64::from(allocations);
+        self.left.store(left, Relaxed);
+        left <= 0 && self.falls_on(class, every)
+    }
+
+    /// The count has run out: whether the next object of a class is the sample.
+    #[cold]
+    fn falls_on(&self, class: usize, every: u64) -> bool {
+        // The sample is the next object that can be one.
+        if every == AUTO && size_of_class(class) > PACED_BYTES {
+            return false;
+        }
         self.left.store(self.draw(every), Relaxed);
-        left.max(1) as u32
+        if every == AUTO && !self.is_time(precise_ns()) {
+            return false;
+        }
+        self.due[class].store(true, Relaxed);
+        self.any_due.store(true, Relaxed);
+        true
+    }
+
+    /// Whether the last sample by default is long enough ago.
+    fn is_time(&self, now_ns: u64) -> bool {
+        let last = self.last_ns.load(Relaxed);
+        let pace = (PACE_PARTS * self.cost_ns.load(Relaxed)).max(PACE_NS);
+        let is_time = last > 0 && now_ns.wrapping_sub(last) >= pace;
+        if last == 0 || is_time {
+            self.last_ns.store(now_ns.max(1), Relaxed);
+        }
+        is_time
     }
 
     /// Claims the due sample of a class; `false` if samples are off meanwhile.
     pub(crate) fn begin(&self, class: usize) -> bool {
-        let every = self.every.load(Relaxed);
-        if every > 0 && !self.due[class].swap(false, Relaxed) {
+        let every = self.every();
+        let was_due = self.due[class].swap(false, Relaxed);
+        if was_due {
+            let others = self.due.iter().any(|due| due.load(Relaxed));
+            self.any_due.store(others, Relaxed);
+        } else if self.is_asked() {
             self.left.store(self.draw(every), Relaxed);
         }
-        every > 0
+        if every == AUTO { was_due } else { every > 0 }
     }
 
-    pub(crate) fn count(&self) {
+    /// Counts a sample, whose allocation began at some time.
+    pub(crate) fn count(&self, began_ns: u64) {
         self.taken.fetch_add(1, Relaxed);
+        self.cost_ns.store(precise_ns().saturating_sub(began_ns).min(LONGEST_NS), Relaxed);
     }
 }
 

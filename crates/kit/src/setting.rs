@@ -325,12 +325,9 @@ impl<P: Process> Kit<P> {
         Sample::allows(every)
     }
 
-    /// Sets the option `guard_sample`. `on_fault` is called at each fault from now on.
-    pub fn set_sample(&self, every: u64, on_fault: fn(&Fault)) {
+    /// Sets the option `guard_sample`.
+    pub fn set_sample(&self, every: u64) {
         self.sample.set(every);
-        if every > 0 {
-            self.turn_on(on_fault);
-        }
     }
 
     pub fn sample(&self) -> u64 {
@@ -354,7 +351,8 @@ impl<P: Process> Kit<P> {
         self.quarantine.limit()
     }
 
-    fn turn_on(&self, on_fault: fn(&Fault)) {
+    /// There may be buffers from now on. `on_fault` is called at each fault.
+    pub fn turn_on(&self, on_fault: fn(&Fault)) {
         self.in_use.store(true, Relaxed);
         fault::install(on_fault);
     }

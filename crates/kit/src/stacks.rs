@@ -14,6 +14,7 @@
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
+use crate::sample::MOST_OUT;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::guarded::{self, Opened};
 use craton_os::{mapping, unwind};
@@ -24,12 +25,17 @@ pub(crate) const BYTES: usize = 64 << 20;
 /// Bytes that can be written together.
 const PART: usize = BYTES / 64;
 const CHAINS: usize = 1 << 16;
+/// Units of a stack with a place of its own, and how many have one.
+const PLACE: usize = 1 + DEPTH;
+const PLACES: usize = 2 * MOST_OUT;
 
 pub(crate) struct Stacks {
     at: AtomicUsize,
     open: Opened<1>,
     /// Units in use besides the first, which stands for no stack.
     used: AtomicU32,
+    /// The number of the first sample's place; 0 before the first sample.
+    places: AtomicU32,
     not_kept: AtomicU64,
     heads: [AtomicU32; CHAINS],
 }
@@ -42,6 +48,7 @@ impl Stacks {
             at: AtomicUsize::new(0),
             open: Opened::new(),
             used: AtomicU32::new(0),
+            places: AtomicU32::new(0),
             not_kept: AtomicU64::new(0),
             heads: [const { AtomicU32::new(0) }; CHAINS],
         }
@@ -71,6 +78,48 @@ impl Stacks {
         let mut frames = [0; DEPTH];
         let n = unwind::capture_outside(&mut frames);
         self.keep(&frames[..n])
+    }
+
+    /// As [`Stacks::capture`], in a sample's place, where the next stack replaces it: in a long run
+    /// programs have stacks without end.
+    #[inline(never)]
+    pub(crate) fn capture_at(&self, place: usize) -> u32 {
+        let mut frames = [0; DEPTH];
+        let n = unwind::capture_outside(&mut frames);
+        let first = match self.places.load(Relaxed) {
+            0 => self.make_places(),
+            first => first,
+        };
+        let Some(base) = self.base().filter(|_| first != 0 && place < PLACES && n > 0) else { return 0 };
+        let number = first + (place * PLACE) as u32;
+        if self.write(base, number, &frames[..n]) { number } else { 0 }
+    }
+
+    /// The first place's number, once there are places; 0 without room.
+    fn make_places(&self) -> u32 {
+        let first = 1 + self.used.fetch_add((PLACES * PLACE) as u32, Relaxed);
+        match self.places.compare_exchange(0, first, Relaxed, Relaxed) {
+            Ok(_) => first,
+            Err(other) => other,
+        }
+    }
+
+    /// Writes an entry's frames; `false` without room.
+    fn write(&self, base: usize, number: u32, frames: &[usize]) -> bool {
+        let (from, to) = (number as usize * 8, (number as usize + PLACE) * 8);
+        if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| self.open.open(part, base + part * PART, PART)) {
+            self.not_kept.fetch_add(1, Relaxed);
+            return false;
+        }
+        let entry = base + from;
+        // SAFETY: these units are the caller's.
+        unsafe {
+            for (i, pc) in frames.iter().enumerate() {
+                ((entry + 8 + 8 * i) as *mut usize).write(*pc);
+            }
+            ((entry + 4) as *mut u32).write(frames.len() as u32);
+        }
+        true
     }
 
     pub(crate) fn keep(&self, frames: &[usize]) -> u32 {

@@ -75,7 +75,8 @@ pub(crate) enum Then {
 }
 
 const PARTS: usize = 16;
-const FIRST: usize = 1024;
+/// Places of a part at first: a page.
+const FIRST: usize = 64;
 
 struct Part {
     at: *mut Buffer,

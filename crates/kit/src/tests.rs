@@ -237,7 +237,7 @@ fn buffers_of_one_size_wait_and_are_counted() {
 #[test]
 fn samples_are_taken_when_they_are_due_and_counted() {
     let w = world(8);
-    assert!(w.kit.alloc_sample(w.heap, 3, 40, 16).is_ok_and(|b| b.is_null()), "off");
+    assert!(w.kit.alloc_sample(w.heap, 3, 40, 16).is_ok_and(|b| b.is_null()), "none is due");
     w.kit.sample.set(1);
     assert!(w.kit.is_sample_due(3) && w.kit.bound(3, 16) == 1);
     let sample = w.kit.alloc_sample(w.heap, 3, 40, 16).unwrap_or_else(|_| unreachable!());
@@ -347,14 +347,14 @@ fn options_are_what_they_were_set_to() {
     fn ignore(_: &Fault) {}
     let kit = Box::new(Kit::<Alone>::new());
     assert_eq!((kit.in_use(), kit.checks_of(48), kit.checks_of_cache(b"jobs")), (false, 0, 0));
-    assert_eq!((kit.quarantine(), kit.sample(), kit.log_entries()), (16 << 20, 0, 1 << 16));
+    assert_eq!((kit.quarantine(), kit.sample(), kit.log_entries()), (16 << 20, AUTO, 1 << 16));
     assert_eq!(kit.set_option(b"none", true, ignore), Some(true));
     assert!(!kit.in_use(), "no check, no kit");
     assert_eq!(kit.set_option(b"redzone:48", false, ignore), Some(true));
     assert!(kit.in_use() && kit.may_be_on_heap() && kit.checks_of(48) == REDZONE && kit.checks_of_class(0) == 0);
     assert_eq!(kit.set_option(b"redzones", false, ignore), None);
     kit.show_option(|text| assert_eq!(text, b"redzone:48"));
-    kit.set_sample(100, ignore);
+    kit.set_sample(100);
     kit.set_quarantine(0);
     assert_eq!((kit.sample(), kit.quarantine(), kit.allows_sample(u64::MAX)), (100, 0, false));
     assert!(kit.set_log_entries(b"10") && kit.log_entries() == 10);

@@ -10,7 +10,7 @@
 //! **Unsafe.** Writes to the caller's array, and takes its objects.
 
 use crate::debug;
-use crate::front;
+use crate::front::{self, family::TRUSTED};
 use crate::start::set_up;
 use crate::statics::HEAP;
 use crate::thread::{nested, tls};
@@ -28,7 +28,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     let mut done = 0;
     if size > MAX_CLASSED {
         while done < n {
-            let object = front::malloc(size);
+            let object = front::malloc_by::<{ TRUSTED }>(size);
             if object.is_null() {
                 return done;
             }
@@ -56,7 +56,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     }
     let saved = process::errno();
     // Plain malloc for the first: the thread gets its cache, and the slow path runs chores.
-    let first = front::malloc(size);
+    let first = front::malloc_by::<{ TRUSTED }>(size);
     if first.is_null() || !set_up() {
         process::set_errno(process::ENOMEM);
         return done;
@@ -66,7 +66,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     done += 1;
     while done < n {
         if nested::is_nested() || debug::checks_of(size) != 0 {
-            let object = front::malloc(size);
+            let object = front::malloc_by::<{ TRUSTED }>(size);
             if object.is_null() {
                 return done;
             }

@@ -15,9 +15,10 @@ use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::Misuse;
 use craton_heap::size_class::{MAX_CLASSED, class_of};
-use craton_kit::{Finding, Process};
+use craton_heap::thread_cache::MAX_QUICK;
+use craton_kit::{Finding, Process, family};
 use craton_objects::caches::NAME_MAX;
-use craton_os::process;
+use craton_os::{process, thp};
 
 pub use craton_kit::Counts;
 pub(crate) use craton_kit::{AUTO, Target};
@@ -61,7 +62,7 @@ pub(crate) fn checks_of(size: usize) -> u16 {
 /// A buffer for a request that the thread cache did not serve; `None` for a plain object.
 #[inline]
 pub(crate) fn alloc(size: usize, align: usize, family: u8) -> Option<*mut u8> {
-    if !in_use() || nested::is_nested() {
+    if !KIT.is_busy() || nested::is_nested() {
         return None;
     }
     alloc_checked(size, align, family)
@@ -72,7 +73,7 @@ fn alloc_checked(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     flush_if_asked();
     let checks = checks_of(size);
     let class = if size <= MAX_CLASSED { class_of(size) } else { 0 };
-    if checks == 0 && !KIT.is_sample_due(class) {
+    if checks == 0 && !becomes_sample(class, size, family) {
         return None;
     }
     let saved = process::errno();
@@ -98,6 +99,28 @@ fn alloc_checked(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     Some(with_errno(buffer, saved))
 }
 
+/// Whether a request without checks becomes a sample now.
+fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
+    if !KIT.is_sample_due(class) {
+        return false;
+    }
+    // A free by size alone takes any pointer for an object of the heap. A program that filters its
+    // system calls gets no new ones.
+    if family == family::TRUSTED && size <= MAX_QUICK || !thp::may_ask() {
+        KIT.skip_sample(class);
+        return false;
+    }
+    if !KIT.in_use() {
+        // Their pages take half a GiB of address space, which a limit has better uses for.
+        if !KIT.sees_large() && process::address_space_limit().is_some() {
+            KIT.set_sample(0);
+            return false;
+        }
+        option::turn_on();
+    }
+    true
+}
+
 /// [`govern::poke`], whose allocations must not come here again.
 fn run_background() {
     if !KIT_RUNS_CHORES.swap(true, Relaxed) {
@@ -112,7 +135,7 @@ fn run_background() {
 /// Any pointer is allowed; a buffer must be given up.
 #[inline]
 pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
-    if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
+    if !may_be_buffer(pointer) || nested::is_nested() {
         return None;
     }
     // SAFETY: by the contract.
@@ -120,8 +143,15 @@ pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
 }
 
 /// Whether a pointer may be a buffer: samples lie outside the heap's pages.
-fn may_be_buffer(pointer: *mut u8) -> bool {
-    KIT.may_be_on_heap() || HEAP.page_of(pointer as usize).is_none()
+#[inline]
+pub(crate) fn may_be_buffer(pointer: *mut u8) -> bool {
+    in_use() && (KIT.may_be_on_heap() || HEAP.page_of(pointer as usize).is_none())
+}
+
+/// Whether large requests may become buffers.
+#[inline]
+pub(crate) fn sees_large() -> bool {
+    KIT.sees_large()
 }
 
 /// Flushes the calling thread's cache, if the option has changed since the last flush.
@@ -164,7 +194,7 @@ pub(crate) unsafe fn free_target(pointer: *mut u8, target: Target) -> bool {
 /// Bytes of a live buffer to resize by moving; `None` if the pointer is no buffer.
 #[cold]
 pub(crate) fn size_to_move(pointer: *mut u8) -> Option<usize> {
-    if !in_use() || nested::is_nested() || !may_be_buffer(pointer) {
+    if !may_be_buffer(pointer) || nested::is_nested() {
         return None;
     }
     within(|| KIT.size_for("realloc", pointer))
@@ -181,7 +211,7 @@ pub(crate) unsafe fn free_moved(pointer: *mut u8) {
 
 /// Requested bytes of a live buffer; `None` if the pointer is no buffer.
 pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
-    if !in_use() || nested::is_nested() {
+    if !may_be_buffer(pointer) || nested::is_nested() {
         return None;
     }
     within(|| KIT.size_for(call, pointer))
@@ -189,18 +219,18 @@ pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
 
 /// Whether a pointer is a live buffer of a cache; does not return if another owner's.
 pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
-    in_use() && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
+    may_be_buffer(pointer) && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
 }
 
 /// Whether a pointer is a buffer; does not return if the claimed size or alignment is wrong.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
-    in_use() && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
+    may_be_buffer(pointer) && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
 }
 
 /// Does not return if a call frees a buffer that another family of functions allocated.
 #[inline]
 pub(crate) fn check_pair(pointer: *mut u8, call: &'static str, with_align: bool) {
-    if in_use() && !nested::is_nested() && may_be_buffer(pointer) {
+    if may_be_buffer(pointer) && !nested::is_nested() {
         within(|| KIT.check_pair(pointer, call, with_align));
     }
 }

@@ -64,11 +64,17 @@ pub fn malloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
 
 /// `size` bytes that read as zero.
 pub fn calloc(size: usize) -> *mut u8 {
+    calloc_by::<{ family::C }>(size)
+}
+
+/// As [`calloc`], for a function of a [`family`].
+#[inline(always)]
+pub fn calloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     if size > MAX_CLEARED {
         // The page heap knows which pages are zero: they are neither cleared nor touched.
         return malloc_cleared(size);
     }
-    let object = malloc(size);
+    let object = malloc_by::<FAMILY>(size);
     if !object.is_null() {
         // SAFETY: the object holds `size` bytes and is ours until we return it.
         unsafe { object.write_bytes(0, size) };
@@ -123,11 +129,13 @@ pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// Whether two sizes, without alignment, share a class, so that either object serves for both.
+/// Whether an object of one size, without alignment, serves for another, since they share a class.
 #[inline]
-pub fn are_alike(size: usize, other: usize) -> bool {
+pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
     // A buffer of the kit has exactly the requested size.
-    size.max(other) <= MAX_CLASSED && size_class::class_of(size) == size_class::class_of(other) && !debug::in_use()
+    size.max(other) <= MAX_CLASSED
+        && size_class::class_of(size) == size_class::class_of(other)
+        && !debug::may_be_buffer(pointer)
 }
 
 /// Usable bytes of an object; 0 for null, and in a signal handler that would need a lock.

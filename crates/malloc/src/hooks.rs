@@ -60,6 +60,10 @@ impl Hooks for Here {
         KIT.bound(class, want)
     }
 
+    fn reused(class: usize, allocations: u32) -> bool {
+        KIT.count_reuse(class, allocations)
+    }
+
     #[inline(always)]
     fn keeps_mappings() -> bool {
         BACKGROUND.life.is_running()

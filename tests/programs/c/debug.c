@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static int (*set)(const char *, const char *);
 static size_t (*json)(char *, size_t);
@@ -230,10 +231,33 @@ static void past_the_end(void) {
         free(objects[i]);
 }
 
+/* Writes a byte past the end of each object of a loop, and tells each hundred thousand turns. */
+static void past_each_end(void) {
+    for (int i = 0; i < 20000000; i++) {
+        volatile char *object = malloc(100);
+        object[100] = 'x';
+        free((void *)object);
+        if (i % 100000 == 99999)
+            CHECK(write(1, ".", 1) == 1);
+    }
+}
+
+/* Says in KiB what the process holds after a second of turns, which are right, from many places. */
+static void holds(void) {
+    struct timespec begun, now;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do {
+        for (int i = 0; i < 10000; i++)
+            free(malloc(100 + (size_t)i % 7 * 100));
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - begun.tv_sec < 2);
+    printf("%zu\n", rss_kib());
+}
+
 static const struct part PARTS[] = {
     {"live", live}, {"toggled", toggled},           {"forks", forks},
     {"numbers", numbers}, {"more_than_pages", more_than_pages}, {"overflowing", overflowing}, {"marks", marks},             {"sampled", sampled},
-    {"past_the_end", past_the_end}, {NULL, NULL},
+    {"past_the_end", past_the_end}, {"past_each_end", past_each_end}, {"holds", holds}, {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

@@ -110,6 +110,33 @@ fn a_bug_is_found_as_often_as_the_chance_says() {
 }
 
 #[test]
+fn a_bug_in_each_turn_of_a_loop_is_found_without_any_option() {
+    const RUNS: usize = 10;
+    let turns = |_| {
+        let output = Program::new(program()).arg("past_each_end").preloaded().run();
+        assert!(output.stderr.contains("craton: BUG overflow: "), "{output}");
+        assert!(output.stderr.contains("past_each_end"), "who allocated it: {output}");
+        100_000 * output.stdout.len()
+    };
+    let all: usize = (0..RUNS).map(turns).sum();
+    assert!(all / RUNS <= 1_000_000, "{} turns on average", all / RUNS);
+    let output = Program::new(program()).arg("past_each_end").preloaded().options("guard_sample=0").run();
+    output.assert_success();
+}
+
+#[test]
+fn a_process_holds_little_more_for_its_samples() {
+    let held = |options: &str| -> u64 {
+        let output = Program::new(program()).arg("holds").preloaded().options(options).run();
+        output.assert_success();
+        output.stdout.trim().parse().unwrap()
+    };
+    // Some hundred samples. Each would hold a page and two stacks.
+    let (with, without) = (held(""), held("guard_sample=0"));
+    assert!(with <= without + 768, "{with} KiB with samples, {without} without");
+}
+
+#[test]
 fn what_is_wrong_with_a_setting_is_named() {
     let said = |options: &str| {
         let output = Program::new("true").preloaded().options(options).run();

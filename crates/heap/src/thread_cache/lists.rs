@@ -3,12 +3,15 @@
 //! **Unsafe.** Follows and ends the links of free objects that the cache owns.
 
 use super::{FRESH_PACES, LAST_KEPT, LONG_SWING, LONGEST, LOOK_LEAST, LOOK_PART, MAX_BYTES, MAX_OBJECTS};
-use super::{Pace, ThreadCache, first_max};
+use super::{ONE, PARTS, POPPED, Pace, SLACK, ThreadCache, first_max, room_for};
 use crate::hooks::{Damage, Hooks};
 use crate::size_class;
 use core::ptr::null_mut;
 use craton_base::Pages;
 use craton_slab::{Chain, end};
+
+/// Objects of a full list that are counted, at most: to walk a longer one takes too long.
+const MOST_WALKED: i32 = 128;
 
 impl ThreadCache {
     /// Raises a list's `max`, within the budget and the class's bounds.
@@ -18,7 +21,7 @@ impl ThreadCache {
         if bytes <= self.budget && max as usize * size <= MAX_BYTES && max <= MAX_OBJECTS {
             self.budget -= bytes;
             self.paces[class].max += more;
-            self.lists[class].room += more;
+            self.lists[class].room += more * ONE;
         }
     }
 
@@ -42,13 +45,13 @@ impl ThreadCache {
                 last.cast::<*mut u8>().write(head);
             }
         }
-        list.room -= len as i32;
+        list.room -= len as i32 * ONE;
     }
 
-    /// Sets an empty list's room to 0, so that frees leave the fast path.
+    /// Takes an empty list's room, so that frees leave the fast path.
     pub fn close(&mut self, class: usize) {
         debug_assert!(self.is_empty(class));
-        (self.paces[class].max, self.lists[class].room) = (0, 0);
+        (self.paces[class].max, self.lists[class].room) = (0, room_for(0));
     }
 
     /// Whether a list has no object. A list with objects, none of which pops, is damaged.
@@ -62,7 +65,7 @@ impl ThreadCache {
     }
 
     pub fn is_full(&self, class: usize) -> bool {
-        self.lists[class].room <= 0
+        self.lists[class].room < ONE
     }
 
     /// Objects to flush from a full list: a batch, or more if the list shrinks; at most its length.
@@ -75,10 +78,37 @@ impl ThreadCache {
             // A closed list stays closed.
             less = ((pace.max - first_max(class).min(LAST_KEPT) + 1) / 2).max(0);
             pace.max -= less;
-            *room -= less;
+            *room -= less * ONE;
             self.budget += less as usize * size_class::size_of_class(class);
         }
         (size_class::batch(class) + less as u32).min(held as u32)
+    }
+
+    /// Looks whether a full list only counts as full, since pops have used up its room. The count is
+    /// exact then; the result is the pops since it last was. `None` for lists that are full, or too
+    /// long to walk.
+    pub fn recount(&mut self, class: usize) -> Option<u32> {
+        let seal = self.seal(class);
+        let (max, list, pace) = (self.paces[class].max, &mut self.lists[class], &mut self.paces[class]);
+        let popped = (((SLACK - list.room) & POPPED) >> (PARTS - 8)) as u8;
+        // A program that only frees has popped nothing since the last look.
+        if core::mem::replace(&mut pace.popped, popped) == popped {
+            return None;
+        }
+        let (mut at, mut len) = (list.head, 0);
+        // SAFETY: a free object of the list. One without its mark was overwritten: who flushes it says so.
+        while at != end() && len < MOST_WALKED && unsafe { seal.is_on(at) } {
+            // SAFETY: as above.
+            at = unsafe { next(at) };
+            len += 1;
+        }
+        if at != end() || len >= max {
+            return None;
+        }
+        let room = room_for(max) - len * ONE;
+        let pops = room - core::mem::replace(&mut list.room, room);
+        pace.popped = 0;
+        u32::try_from(pops).ok()
     }
 
     /// Whether the heap has grown enough for an idle check (`LOOK_PART`).
@@ -102,7 +132,7 @@ impl ThreadCache {
         }
         let less = pace.max - first_max(class);
         if less > 0 {
-            list.room -= less;
+            list.room -= less * ONE;
             self.budget += less as usize * size_class::size_of_class(class);
             *pace = Pace { seen: first, ..FRESH_PACES[class] };
         }
@@ -114,7 +144,8 @@ impl ThreadCache {
         let list = &mut self.lists[class];
         let first = core::mem::replace(&mut list.head, end());
         list.head = rest_of(first);
-        list.room += n as i32;
+        // The count may have been too high by what pops had used up.
+        list.room = if list.head == end() { room_for(self.paces[class].max) } else { list.room + n as i32 * ONE };
     }
 
     /// Removes up to `most` objects of a list.
@@ -145,7 +176,8 @@ impl ThreadCache {
         unsafe { last.cast::<*mut u8>().write(end()) };
         list.head = at;
         // A signal handler may have left the count below the list's length.
-        list.room = (list.room + n as i32).min(self.paces[class].max);
+        let full = room_for(self.paces[class].max);
+        list.room = if at == end() { full } else { (list.room + n as i32 * ONE).min(full) };
         // SAFETY: `n` objects hang from `first`, and are off the list.
         unsafe { Chain::from_raw(first, last, n) }
     }

@@ -28,8 +28,10 @@ fn the_logarithm_is_one() {
 #[test]
 fn while_samples_are_off_no_object_is_one() {
     let sample = Sample::new();
-    assert!(!sample.is_due(0) && !sample.is_due(5) && !sample.begin(5));
+    sample.set(0);
+    assert!(!sample.is_due(0) && !sample.is_due(5) && !sample.begin(5) && !sample.is_busy());
     assert_eq!((sample.bound(5, 100), sample.every(), sample.taken()), (100, 0, 0));
+    assert!(!sample.reused(5, u32::MAX));
     assert!(Sample::allows(0) && Sample::allows(MOST) && !Sample::allows(MOST + 1));
 }
 
@@ -43,7 +45,7 @@ fn about_one_object_in_n_is_a_sample_however_they_are_asked_for() {
         let class = (turn % 4) as usize;
         if sample.is_due(class) {
             assert!(sample.begin(class));
-            sample.count();
+            sample.count(0);
             samples += 1;
             objects += 1;
         } else if class > 0 {
@@ -59,6 +61,45 @@ fn about_one_object_in_n_is_a_sample_however_they_are_asked_for() {
     assert!((35.0..70.0).contains(&rate), "one in {rate}");
     sample.set(0);
     assert!(!sample.is_due(1) && sample.every() == 0);
+}
+
+/// The class of objects of some bytes.
+fn of_size(size: usize) -> usize {
+    craton_heap::size_class::class_of(size)
+}
+
+#[test]
+fn by_default_samples_come_after_a_time_and_a_number_of_small_objects() {
+    let sample = Sample::new();
+    assert_eq!((sample.every(), sample.is_asked(), sample.is_busy()), (AUTO, false, false));
+    let class = of_size(100);
+    assert!(!sample.is_time(1_000) && !sample.is_time(1_000 + PACE_NS - 1), "none at the start");
+    assert!(sample.is_time(1_000 + PACE_NS) && !sample.is_time(1_001 + PACE_NS), "one, and then none for a while");
+    sample.cost_ns.store(PACE_NS, Relaxed);
+    assert!(!sample.is_time(2_000 + 3 * PACE_NS), "an expensive one is followed by a longer while");
+    sample.cost_ns.store(0, Relaxed);
+    // From here on the clock is the system's, for which the last was long ago.
+    sample.last_ns.store(1, Relaxed);
+    let mut objects = 0u64;
+    while !sample.is_due(class) {
+        objects += u64::from(sample.bound(class, 32));
+        assert_eq!(sample.bound(of_size(PACED_BYTES + 1), 7), 7, "no sample is so large");
+        assert!(!sample.is_due(0) && objects < 40 * AUTO);
+    }
+    assert!(sample.is_busy() && sample.begin(class) && !sample.is_due(class) && !sample.is_busy());
+}
+
+#[test]
+fn what_a_cache_served_counts_as_what_came_from_slabs() {
+    let (sample, class) = (Sample::new(), of_size(100));
+    sample.last_ns.store(1, Relaxed);
+    let mut turns = 0u64;
+    while !sample.reused(class, 1000) {
+        turns += 1;
+        assert!(turns < 40 * AUTO / 1000);
+    }
+    assert!(sample.is_due(class) && sample.is_busy());
+    assert!(!sample.reused(class, 1), "the next is far away");
 }
 
 #[test]

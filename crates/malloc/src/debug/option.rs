@@ -43,6 +43,12 @@ pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
     if !KIT.allows_sample(every) || every > 0 && !set_up() {
         return false;
     }
-    KIT.set_sample(every, on_fault);
+    KIT.set_sample(every);
     true
+}
+
+/// Before the first sample.
+#[cold]
+pub(super) fn turn_on() {
+    KIT.turn_on(on_fault);
 }

@@ -141,7 +141,7 @@ pub(super) fn malloc_cleared(size: usize) -> *mut u8 {
 #[inline(never)]
 pub(super) fn malloc_large(size: usize, align: usize, zero: bool, family: u8) -> *mut u8 {
     // The kit, where it is in use, must see the request first.
-    let may_take = !zero && align <= PAGE_SIZE && !debug::in_use();
+    let may_take = !zero && align <= PAGE_SIZE && !debug::sees_large();
     let at_hand = if may_take { HEAP.large_at_hand(size) } else { null_mut() };
     if at_hand.is_null() { malloc_large_anew(size, align, zero, family) } else { at_hand }
 }
