@@ -174,7 +174,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                     let chain = (*cache).drain::<H>(class, u32::MAX);
                     self.give(class, chain);
                 }
-                return stays_empty;
+                if stays_empty || !(*cache).is_nearly_full(class) {
+                    return stays_empty;
+                }
             }
             let n = (*cache).overflow(class);
             if n == size_class::batch(class) && self.passes_on(home, class) {

@@ -38,6 +38,7 @@ pub use crate::page_map::LIST_BYTES;
 use crate::page_map::PageMap;
 use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
+use count::{ONE, POPPED, room_for};
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::end;
@@ -51,7 +52,7 @@ pub struct List {
     magic: u64,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
-    /// Objects that fit until `max`, in parts of an object ([`ONE`]); below 0 after a refill larger
+    /// Objects that fit until `max`, in parts ([`count`]); below 0 after a refill larger
     /// than `max`.
     room: i32,
     /// The class's secret of marks.
@@ -66,28 +67,12 @@ struct Pace {
     fetch: u16,
     /// Overflows minus refills, in batches: how far the program swings beyond the list.
     swing: u8,
-    /// The part of `room` that pops had used up at the last look at a full list, in 256ths of one.
+    /// Pops until the last look at a full list since the count was exact, in 256s and modulo 2¹⁶.
     popped: u8,
     /// Freed objects that the list may hold.
     max: i32,
     /// Low 32 bits of the head at the last idle check, or 0.
     seen: u32,
-}
-
-/// One object's room. A pop gives back a part less than a push takes: so a list on which a program
-/// pops and pushes for ever counts as full now and then, and the debugging kit learns of it, while
-/// neither has an instruction for that.
-const ONE: i32 = 1 << PARTS;
-const PARTS: u32 = 10;
-const POPPED: i32 = ONE - 1;
-
-/// Pops that change nothing. Those after which a list counts as full are no multiple of [`ONE`], by
-/// which `recount` knows lists that are full without any.
-const SLACK: i32 = ONE - 8;
-
-/// The room of an empty list that may hold `max` objects.
-const fn room_for(max: i32) -> i32 {
-    max * ONE + SLACK
 }
 
 /// First refill sizes, in bytes and objects.

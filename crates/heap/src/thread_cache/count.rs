@@ -1,29 +1,90 @@
 //! The counts of a thread's lists (T1).
+//!
+//! **What.** A pop gives back less room than a push takes, by [`WEAR`] parts: so a list on which a
+//! program pops and pushes for ever counts as full now and then, and the debugging kit learns of
+//! it, while neither has an instruction for that. What the pops used up and what a signal handler
+//! did can be told apart: pushes change whole objects only, so that the parts say how many pops
+//! there were, modulo [`ONE`]; and [`ONE`] pops use up [`WEAR`] whole objects.
 
-use super::{ONE, PARTS, ThreadCache, room_for};
+use super::ThreadCache;
 use crate::size_class::{self, CLASSES};
 use craton_slab::end;
+
+/// One object's room, in parts.
+pub(super) const ONE: i32 = 1 << PARTS;
+const PARTS: u32 = 16;
+/// Parts that a pop uses up: a 1040th of an object. Odd, so that the parts of a sum tell the pops.
+pub(super) const WEAR: i32 = 63;
+/// What a pop gives back.
+pub(super) const POPPED: i32 = ONE - WEAR;
+/// Pops use up a part of this first.
+const SLACK: i32 = ONE - 1;
+
+/// `WEAR * INVERSE` ends in 1.
+const INVERSE: u32 = {
+    let mut inverse = 1u32;
+    let mut bits = 1;
+    while bits < PARTS {
+        inverse = inverse.wrapping_mul(2u32.wrapping_sub((WEAR as u32).wrapping_mul(inverse)));
+        bits *= 2;
+    }
+    inverse % ONE as u32
+};
+const _: () = assert!(WEAR as u32 * INVERSE % ONE as u32 == 1);
+
+/// The room of an empty list that may hold `max` objects.
+pub(super) const fn room_for(max: i32) -> i32 {
+    max * ONE + SLACK
+}
+
+/// Whole objects of a list's room.
+pub(super) const fn objects_in(room: i32) -> i32 {
+    room >> PARTS
+}
+
+/// Pops since the count was last exact, modulo [`ONE`].
+pub(super) const fn pops_in(room: i32) -> u32 {
+    ((SLACK - room) as u32).wrapping_mul(INVERSE) % ONE as u32
+}
+
+/// What room is missing: the pops that used it up, and the objects by which pushes and pops differ
+/// from the list. Positive ones went out twice, negative ones were lost; up to half of `WEAR`.
+pub(super) fn explain(missing: i32) -> (i32, i32) {
+    let pops = ((missing as u32).wrapping_mul(INVERSE) % ONE as u32) as i32;
+    let objects = (missing - pops * WEAR) >> PARTS;
+    // Further pops, in `ONE`s, used up `WEAR` objects each.
+    let further = if objects < 0 { 0 } else { (objects + WEAR / 2) / WEAR };
+    (pops + further * ONE, further * WEAR - objects)
+}
 
 impl ThreadCache {
     /// Makes the count of an empty list exact; returns by how many objects T1 was broken. A signal
     /// handler that interrupts a push or a pop breaks it: positive means objects handed out twice,
-    /// negative objects lost. Of lost ones only those beyond what pops may have used up are seen.
+    /// negative objects lost.
     #[inline]
     pub fn miscount(&mut self, class: usize) -> i32 {
-        let (list, full) = (&mut self.lists[class], room_for(self.paces[class].max));
-        if list.head != end() {
+        let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
+        let full = room_for(pace.max);
+        if list.head != end() || list.room == full {
             return 0;
         }
-        let room = core::mem::replace(&mut list.room, full);
-        match room - full {
-            more @ 1.. => (more + ONE - 1) >> PARTS,
-            _ => (room >> PARTS).min(0),
-        }
+        pace.popped = 0;
+        explain(full - core::mem::replace(&mut list.room, full)).1
+    }
+
+    /// Takes from the count of a list with `len` objects what pops used up; returns how many there
+    /// were. What a signal handler did stays, until the list is empty.
+    pub(super) fn mend(&mut self, class: usize, len: i32) -> u32 {
+        let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
+        let (pops, _) = explain(room_for(pace.max) - len * ONE - list.room);
+        list.room += pops * WEAR;
+        pace.popped = 0;
+        pops as u32
     }
 
     /// Objects of a list, or somewhat more: by T1, pops count for some.
     pub(super) fn len(&self, class: usize) -> i32 {
-        self.paces[class].max - (self.lists[class].room >> PARTS)
+        self.paces[class].max - objects_in(self.lists[class].room)
     }
 
     /// Bytes of free objects, for statistics, likewise.

@@ -2,8 +2,9 @@
 //!
 //! **Unsafe.** Follows and ends the links of free objects that the cache owns.
 
+use super::count::{ONE, objects_in, pops_in, room_for};
 use super::{FRESH_PACES, LAST_KEPT, LONG_SWING, LONGEST, LOOK_LEAST, LOOK_PART, MAX_BYTES, MAX_OBJECTS};
-use super::{ONE, PARTS, POPPED, Pace, SLACK, ThreadCache, first_max, room_for};
+use super::{Pace, ThreadCache, first_max};
 use crate::hooks::{Damage, Hooks};
 use crate::size_class;
 use core::ptr::null_mut;
@@ -12,6 +13,8 @@ use craton_slab::{Chain, end};
 
 /// Objects of a full list that are counted, at most: to walk a longer one takes too long.
 const MOST_WALKED: i32 = 128;
+/// Pops before a list is walked again, in 256s.
+const LEAST_POPPED: u8 = 3;
 
 impl ThreadCache {
     /// Raises a list's `max`, within the budget and the class's bounds.
@@ -89,12 +92,13 @@ impl ThreadCache {
     /// long to walk.
     pub fn recount(&mut self, class: usize) -> Option<u32> {
         let seal = self.seal(class);
-        let (max, list, pace) = (self.paces[class].max, &mut self.lists[class], &mut self.paces[class]);
-        let popped = (((SLACK - list.room) & POPPED) >> (PARTS - 8)) as u8;
-        // A program that only frees has popped nothing since the last look.
-        if core::mem::replace(&mut pace.popped, popped) == popped {
+        let (list, pace) = (&self.lists[class], &mut self.paces[class]);
+        let popped = (pops_in(list.room) >> 8) as u8;
+        // Fewer pops use up no room, as of a program that only frees.
+        if popped.wrapping_sub(pace.popped) < LEAST_POPPED {
             return None;
         }
+        pace.popped = popped;
         let (mut at, mut len) = (list.head, 0);
         // SAFETY: a free object of the list. One without its mark was overwritten: who flushes it says so.
         while at != end() && len < MOST_WALKED && unsafe { seal.is_on(at) } {
@@ -102,13 +106,12 @@ impl ThreadCache {
             at = unsafe { next(at) };
             len += 1;
         }
-        if at != end() || len >= max {
-            return None;
-        }
-        let room = room_for(max) - len * ONE;
-        let pops = room - core::mem::replace(&mut list.room, room);
-        pace.popped = 0;
-        u32::try_from(pops).ok()
+        (at == end() && len < pace.max).then(|| self.mend(class, len))
+    }
+
+    /// Whether a list that was walked would soon be walked again for the objects that it has.
+    pub fn is_nearly_full(&self, class: usize) -> bool {
+        self.len(class) > 4 * (objects_in(self.lists[class].room) + 1)
     }
 
     /// Whether the heap has grown enough for an idle check (`LOOK_PART`).
