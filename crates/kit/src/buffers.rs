@@ -10,6 +10,7 @@ use crate::family;
 use crate::guard::Whose;
 use crate::pattern;
 use crate::report::{Finding, Mistake};
+use crate::sample::PACED_MAPPED;
 use crate::setting::{AUDIT, GUARD, MISMATCH, POISON, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Buffer, Event, Kind, State, Then};
 use crate::{Kit, Process};
@@ -138,7 +139,7 @@ impl<P: Process> Kit<P> {
         let began_ns = precise_ns();
         let sample = self.alloc(heap, size, align, Target::MALLOC, SAMPLED | VERIFY)?;
         if !sample.is_null() {
-            self.sample.count(began_ns);
+            self.sample.count(size, began_ns);
         }
         Ok(sample)
     }
@@ -256,13 +257,21 @@ impl<P: Process> Kit<P> {
         }
         // Closed pages may well be out of memory; their address space waits.
         let soon = |address| self.table.prefetch(address);
-        self.quarantine.wait(address, buffer.size + 128, soon, |address| {
+        self.quarantine.wait(address, self.weight(&buffer), soon, |address| {
             if let Some(buffer) = self.forget(address)? {
                 self.free_area(heap, &buffer);
             }
             Ok(())
         })?;
         Ok(true)
+    }
+
+    /// Bytes that a freed buffer counts for in the quarantine.
+    fn weight(&self, buffer: &Buffer) -> usize {
+        // So that at most half of the mapped samples wait.
+        let is_paced = buffer.checks & SAMPLED != 0 && self.whose() == Whose::Paced;
+        let least = if is_paced { self.quarantine.limit() / (PACED_MAPPED / 2) } else { 0 };
+        least.max(buffer.size + 128)
     }
 
     /// Removes a buffer's record after its wait; a finding if it was written meanwhile.

@@ -21,7 +21,7 @@
 //! **Unsafe.** Keeps the ring in a mapping.
 
 use crate::area::Area;
-use crate::sample::{MOST_OUT, PACED_OUT};
+use crate::sample::{MOST_OUT, PACED_MAPPED, PACED_OUT};
 use crate::table::{Buffer, Kind};
 use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
@@ -278,7 +278,8 @@ impl Guards {
             return Some(Taken { area: Area { under, address, kind: Kind::Slot }, before, soon: pages.next_buffer() });
         }
         let inner = bytes.checked_next_multiple_of(pages.page).filter(|inner| *inner <= isize::MAX as usize)?;
-        if pages.mapped >= pages.most_mapped {
+        let most = if whose == Whose::Paced { PACED_MAPPED } else { usize::MAX };
+        if pages.mapped >= pages.most_mapped.min(most) {
             pages.report_full(whose == Whose::Option);
             return None;
         }

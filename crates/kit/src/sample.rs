@@ -3,7 +3,7 @@
 //! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
 //! each. By default, [`AUTO`], a sample comes when 700 times the time has passed that the one before
 //! took, so that samples cost a bounded part of the time however much a program allocates and
-//! however deep its stacks are; and only objects of up to a page become samples.
+//! however deep its stacks are; and only objects of up to [`PACED_BYTES`] become samples.
 //!
 //! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache tells.
 //!
@@ -26,16 +26,21 @@ const PACE_PARTS: u64 = 700;
 /// An allocation that took longer was interrupted.
 const LONGEST_NS: u64 = 1_000_000;
 /// Largest object that becomes a sample by default.
-const PACED_BYTES: usize = 4096;
+const PACED_BYTES: usize = 32 << 10;
+/// What the first touch of a page of a sample costs, of which there are more on pages of its own.
+const TOUCH_NS: u64 = 500;
 
-/// Samples that may be out or waiting: at a rate that was asked for, and by default.
+/// Samples that may be out or waiting: at a rate that was asked for, and by default; and by default
+/// those of more than a page, of which at most half wait.
 pub(crate) const MOST_OUT: usize = 2048;
 pub(crate) const PACED_OUT: usize = 32;
+pub(crate) const PACED_MAPPED: usize = 16;
 
 pub(crate) struct Sample {
     /// One allocation in this number, exclusive-or the default; 0 for none.
     every: AtomicU64,
-    /// Allocations before the next sample; meaningless while there are none.
+    /// Allocations before the next sample, less [`AUTO`]: the first one is drawn by nobody, so that a
+    /// small program touches none of the code for it.
     left: AtomicI64,
     /// The classes of which the next object is the sample, and whether there is one.
     due: [AtomicBool; CLASSES + 1],
@@ -69,7 +74,7 @@ impl Sample {
     pub(crate) fn set(&self, every: u64) {
         // The count before the rate, so that no request meets the rate with an old count.
         if every > 0 {
-            self.left.store(self.draw(every), Relaxed);
+            self.set_left(self.draw(every));
         }
         self.every.store(every ^ AUTO, Relaxed);
     }
@@ -77,6 +82,16 @@ impl Sample {
     #[inline]
     pub(crate) fn every(&self) -> u64 {
         self.every.load(Relaxed) ^ AUTO
+    }
+
+    #[inline]
+    fn left(&self) -> i64 {
+        self.left.load(Relaxed) + AUTO as i64
+    }
+
+    #[inline]
+    fn set_left(&self, left: i64) {
+        self.left.store(left - AUTO as i64, Relaxed);
     }
 
     /// Whether the rate is one that was asked for, at which every kind of object is sampled.
@@ -114,8 +129,8 @@ impl Sample {
         match self.every() {
             0 => false,
             AUTO => self.due[class].load(Relaxed),
-            _ if class == 0 => self.left.fetch_sub(1, Relaxed) <= 0,
-            _ => self.due[class].load(Relaxed) || self.left.load(Relaxed) <= 0,
+            _ if class == 0 => self.left.fetch_sub(1, Relaxed) <= -(AUTO as i64),
+            _ => self.due[class].load(Relaxed) || self.left() <= 0,
         }
     }
 
@@ -127,8 +142,8 @@ impl Sample {
         if every == 0 {
             return want;
         }
-        let left = self.left.load(Relaxed);
-        self.left.store(left - i64::from(want), Relaxed);
+        let left = self.left();
+        self.set_left(left - i64::from(want));
         if left >= i64::from(want) || !self.falls_on(class, every) {
             return want;
         }
@@ -142,8 +157,8 @@ impl Sample {
         if every == 0 {
             return false;
         }
-        let left = self.left.load(Relaxed) - i64::from(allocations);
-        self.left.store(left, Relaxed);
+        let left = self.left() - i64::from(allocations);
+        self.set_left(left);
         left <= 0 && self.falls_on(class, every)
     }
 
@@ -154,7 +169,7 @@ impl Sample {
         if every == AUTO && size_of_class(class) > PACED_BYTES {
             return false;
         }
-        self.left.store(self.draw(every), Relaxed);
+        self.set_left(self.draw(every));
         if every == AUTO && !self.is_time(precise_ns()) {
             return false;
         }
@@ -182,15 +197,16 @@ impl Sample {
             let others = self.due.iter().any(|due| due.load(Relaxed));
             self.any_due.store(others, Relaxed);
         } else if self.is_asked() {
-            self.left.store(self.draw(every), Relaxed);
+            self.set_left(self.draw(every));
         }
         if every == AUTO { was_due } else { every > 0 }
     }
 
-    /// Counts a sample, whose allocation began at some time.
-    pub(crate) fn count(&self, began_ns: u64) {
+    /// Counts a sample of some size, whose allocation began at some time.
+    pub(crate) fn count(&self, size: usize, began_ns: u64) {
         self.taken.fetch_add(1, Relaxed);
-        self.cost_ns.store(precise_ns().saturating_sub(began_ns).min(LONGEST_NS), Relaxed);
+        let touches = (size / process::page_size()) as u64 * TOUCH_NS;
+        self.cost_ns.store(precise_ns().saturating_sub(began_ns).min(LONGEST_NS) + touches, Relaxed);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::ground::{Ground, ground};
 use crate::pattern;
+use crate::sample::PACED_MAPPED;
 use crate::setting::{AUDIT, GUARD, LEAK, POISON, REDZONE, SAMPLED, UNMAP, VERIFY};
 use crate::table::{Event, Kind, State};
 use crate::*;
@@ -245,6 +246,17 @@ fn samples_are_taken_when_they_are_due_and_counted() {
     assert_eq!((record.kind, record.checks, w.kit.counts(true).samples), (Kind::Slot, SAMPLED | VERIFY, 1));
     assert_eq!(w.free(sample, Target::MALLOC), Ok(true));
     assert_eq!(w.kit.table.get(sample as usize).map(|b| b.state), Some(State::Closed));
+}
+
+#[test]
+fn samples_of_several_pages_come_again_by_default_while_few_wait() {
+    let w = world(8);
+    for _ in 0..5 * PACED_MAPPED {
+        let sample = w.alloc(3 * craton_os::process::page_size(), 16, SAMPLED | VERIFY);
+        assert_eq!(w.kit.table.get(sample as usize).map(|b| b.kind), Some(Kind::Mapped));
+        assert_eq!(w.free(sample, Target::MALLOC), Ok(true));
+    }
+    assert_eq!(w.kit.counts(true).waiting, PACED_MAPPED as u64 / 2);
 }
 
 #[test]

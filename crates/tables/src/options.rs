@@ -170,7 +170,7 @@ options! {
         form: Count(&["auto"], 0, 1 << 40), default: "auto", when: Live,
         refusal: "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored",
         text: "puts one allocation in N on its own pages, as under `debug=guard,unmap,audit`; 0 for none",
-        more: "`auto` is one in 20000 of those of up to 4096 bytes, as far as they take at most 0.3 percent of the time."
+        more: "`auto` is one in 20000 of those of up to 32 KiB, as far as they take at most 0.3 percent of the time."
     }
     HardLimit hard_limit {
         form: Limit(&["none", "auto"]), default: "none", when: Live,

@@ -1,7 +1,9 @@
 //! `slab-debug`: what the debugging kit costs real programs.
 //!
-//! **What.** Real programs on Craton: kit off; sampled at the default rate; checks that need no
-//! separate pages; all checks but the search for leaks, which comes after the program's work.
+//! **What.** Real programs on Craton. What samples cost by default is too little for wall time and
+//! for few rounds: many short rounds in turns with and without them, and their processor time. Then
+//! checks that need no separate pages, and all checks but the search for leaks, which comes after
+//! the program's work.
 //!
 //! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
@@ -9,33 +11,25 @@ use super::series::{self, Result};
 use super::{Ask, Findings};
 use crate::real::Size;
 use craton_lab::format::{seconds, table};
-use craton_lab::measure::Allocator;
+use craton_lab::measure::{Allocator, Run};
 use craton_lab::ratios::OURS;
 use craton_lab::scratch::Scratch;
-use craton_lab::summary::{Figure, ratio, summarize};
+use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize};
 
-/// The forms of the kit: the name's end, and the option.
-const FORMS: [(&str, &str); 3] = [
-    ("sampled", "guard_sample=auto"),
-    ("checks", "debug=audit,redzone,poison,verify"),
-    ("all", "debug=audit,redzone,poison,verify,guard,unmap"),
+/// The forms of the kit: the name's end, and the option. By default there are samples.
+const OFF: (&str, &str) = ("off", "guard_sample=0");
+const FORMS: [(&str, &str); 2] = [
+    ("checks", "guard_sample=0,debug=audit,redzone,poison,verify"),
+    ("all", "guard_sample=0,debug=audit,redzone,poison,verify,guard,unmap"),
 ];
 const ROUNDS: usize = 3;
+/// Short rounds with samples and without.
+const SHORT_ROUNDS: usize = 40;
+/// What samples may cost.
+const BOUND: f64 = 1.005;
 const QUICK: [&str; 2] = ["python3", "gcc"];
 
 pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
-    let allocators = allocators(ask)?;
-    let scratch = Scratch::new("the inputs of real programs")?;
-    let all = !ask.quick || !ask.only.is_empty();
-    let (mut cases, mut missing) = series::real_cases(|real| all || QUICK.contains(&real.name));
-    ask.choose(&mut cases)?;
-    missing += &series::prepare(ask, &mut cases, &scratch, ask.form(Size::Quick, Size::Full));
-    let results = series::measure(ask, &allocators, cases, ask.rounds(1, ROUNDS), ask.form(0, 1));
-    let sheet = Result::sheet(ask, &allocators, &results).map_err(|why| format!("{why}\n{missing}"))?;
-    sheet.findings(format!("{}{missing}", show(&results)))
-}
-
-fn allocators(ask: &Ask<'_>) -> std::result::Result<Vec<Allocator>, String> {
     let craton = ask
         .allocators
         .iter()
@@ -43,20 +37,88 @@ fn allocators(ask: &Ask<'_>) -> std::result::Result<Vec<Allocator>, String> {
         .ok_or("this experiment is about Craton alone, which was left out")?;
     let form = |(name, option): (&str, &str)| {
         let env = vec![("CRATON_OPTIONS".into(), option.into())];
-        Allocator { name: format!("{OURS}+{name}"), env, ..craton.clone() }
+        Allocator { name: named(name), env, ..craton.clone() }
     };
-    Ok(std::iter::once(craton.clone()).chain(FORMS.map(form)).collect())
+    let (off, forms) = (form(OFF), FORMS.map(form));
+    let with_samples = [off.clone(), craton.clone()];
+    let with_checks: Vec<Allocator> = std::iter::once(off).chain(forms).collect();
+    let short = results(ask, &with_samples, Size::Quick, ask.rounds(1, SHORT_ROUNDS))?;
+    let long = results(ask, &with_checks, ask.form(Size::Quick, Size::Full), ask.rounds(1, ROUNDS).min(ROUNDS))?;
+    let text = format!("{}\n{}{}", show_samples(&short.0), show(&long.0), long.1);
+    let missing = long.1;
+    let renamed = short.0.into_iter().map(|result| Result { name: format!("{}, short", result.name), ..result });
+    let all: Vec<Result> = renamed.chain(long.0).collect();
+    let allocators: Vec<Allocator> = std::iter::once(craton.clone()).chain(with_checks).collect();
+    let sheet = Result::sheet(ask, &allocators, &all).map_err(|why| format!("{why}\n{missing}"))?;
+    sheet.findings(text)
+}
+
+fn named(form: &str) -> String {
+    format!("{OURS}+{form}")
+}
+
+/// The runs of all wanted programs of a size, and lines on those that are missing.
+fn results(
+    ask: &Ask<'_>,
+    allocators: &[Allocator],
+    size: Size,
+    rounds: usize,
+) -> std::result::Result<(Vec<Result>, String), String> {
+    let scratch = Scratch::new("the inputs of real programs")?;
+    let all = !ask.quick || !ask.only.is_empty();
+    let (mut cases, mut missing) = series::real_cases(|real| all || QUICK.contains(&real.name));
+    ask.choose(&mut cases)?;
+    missing += &series::prepare(ask, &mut cases, &scratch, size);
+    Ok((series::measure(ask, allocators, cases, rounds, ask.form(0, 1)), missing))
+}
+
+/// What samples cost: each program's ratio with its interval, that of all, and what follows from it.
+fn show_samples(results: &[Result]) -> String {
+    let off = named(OFF.0);
+    let mut rows = vec![["", "rounds", "off", "by default ×", "with 95 %"].map(str::to_owned).to_vec()];
+    let columns = |ratio: Option<Ratio>| {
+        let of_medians = ratio.map_or("-".to_owned(), |ratio| format!("{:.4}", ratio.of_medians));
+        let interval = ratio.and_then(|ratio| ratio.interval);
+        [of_medians, interval.map_or("-".to_owned(), |i| format!("{:.4} to {:.4}", i.low, i.high))]
+    };
+    for result in results {
+        let summary = summarize(&result.runs, &off);
+        let time = summary.as_ref().and_then(|s| s.spread(Figure::Cpu));
+        let mut row = vec![result.name.clone(), summary.map_or("0".to_owned(), |s| s.ok.to_string())];
+        row.push(time.map_or("-".to_owned(), |spread| seconds(spread.median)));
+        row.extend(columns(ratio(&result.runs, OURS, &off, Figure::Cpu)));
+        rows.push(row);
+    }
+    let runs: Vec<&[Run]> = Result::runs(results);
+    let mean = geomean(&runs, OURS, &off, Figure::Cpu);
+    rows.push([vec!["all".to_owned(), String::new(), String::new()], columns(mean).to_vec()].concat());
+    format!(
+        "processor time with samples, as by default, and without (guard_sample=0), in turns\n\n{}\n{}\n",
+        table(&rows, &[0]),
+        verdict(mean)
+    )
+}
+
+/// What the interval of the mean tells of the bound.
+fn verdict(mean: Option<Ratio>) -> &'static str {
+    match mean.and_then(|mean| mean.interval) {
+        Some(interval) if interval.high <= BOUND => "samples cost at most 0.5 percent: the whole interval lies below",
+        Some(interval) if interval.low > BOUND => "samples cost more than 0.5 percent: the whole interval lies above",
+        Some(_) => "whether samples cost more than 0.5 percent these rounds do not tell: it lies in the interval",
+        None => "too few rounds to tell what samples cost",
+    }
 }
 
 fn show(results: &[Result]) -> String {
-    let head = ["", "off", "sampled ×", "checks ×", "all ×", "memory, all ×"].map(str::to_owned);
+    let head = ["", "off", "checks ×", "all ×", "memory, all ×"].map(str::to_owned);
     let mut rows = vec![head.to_vec()];
+    let off = named(OFF.0);
     for result in results {
-        let off = summarize(&result.runs, OURS).and_then(|s| s.spread(Figure::Wall));
-        let mut row = vec![result.name.clone(), off.map_or("-".to_owned(), |spread| seconds(spread.median))];
+        let time = summarize(&result.runs, &off).and_then(|s| s.spread(Figure::Wall));
+        let mut row = vec![result.name.clone(), time.map_or("-".to_owned(), |spread| seconds(spread.median))];
         let against = |form: &str, figure| {
-            let name = format!("{OURS}+{form}");
-            let ratio = ratio(&result.runs, &name, OURS, figure);
+            let name = named(form);
+            let ratio = ratio(&result.runs, &name, &off, figure);
             ratio.map_or_else(|| series::status(&result.runs, &name), |ratio| format!("{:.2}", ratio.of_medians))
         };
         row.extend(FORMS.map(|(form, _)| against(form, Figure::Wall)));
@@ -65,3 +127,6 @@ fn show(results: &[Result]) -> String {
     }
     format!("wall time, medians; × is the ratio to the kit off\n\n{}", table(&rows, &[0]))
 }
+
+#[cfg(test)]
+mod tests;

@@ -232,15 +232,18 @@ static void past_the_end(void) {
 }
 
 /* Writes a byte past the end of each object of a loop, and tells each hundred thousand turns. */
-static void past_each_end(void) {
+static void past_ends_of(size_t size) {
     for (int i = 0; i < 20000000; i++) {
-        volatile char *object = malloc(100);
-        object[100] = 'x';
+        volatile char *object = malloc(size);
+        object[size] = 'x';
         free((void *)object);
         if (i % 100000 == 99999)
             CHECK(write(1, ".", 1) == 1);
     }
 }
+
+static void past_each_end(void) { past_ends_of(100); }
+static void past_each_end_of_pages(void) { past_ends_of(20000); }
 
 /* Says in KiB what the process holds after a second of turns, which are right, from many places. */
 static void holds(void) {
@@ -257,7 +260,8 @@ static void holds(void) {
 static const struct part PARTS[] = {
     {"live", live}, {"toggled", toggled},           {"forks", forks},
     {"numbers", numbers}, {"more_than_pages", more_than_pages}, {"overflowing", overflowing}, {"marks", marks},             {"sampled", sampled},
-    {"past_the_end", past_the_end}, {"past_each_end", past_each_end}, {"holds", holds}, {NULL, NULL},
+    {"past_the_end", past_the_end}, {"past_each_end", past_each_end}, {"past_each_end_of_pages", past_each_end_of_pages},
+    {"holds", holds}, {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

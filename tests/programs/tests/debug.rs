@@ -112,14 +112,16 @@ fn a_bug_is_found_as_often_as_the_chance_says() {
 #[test]
 fn a_bug_in_each_turn_of_a_loop_is_found_without_any_option() {
     const RUNS: usize = 10;
-    let turns = |_| {
-        let output = Program::new(program()).arg("past_each_end").preloaded().run();
-        assert!(output.stderr.contains("craton: BUG overflow: "), "{output}");
-        assert!(output.stderr.contains("past_each_end"), "who allocated it: {output}");
-        100_000 * output.stdout.len()
-    };
-    let all: usize = (0..RUNS).map(turns).sum();
-    assert!(all / RUNS <= 1_000_000, "{} turns on average", all / RUNS);
+    for part in ["past_each_end", "past_each_end_of_pages"] {
+        let turns = |_| {
+            let output = Program::new(program()).arg(part).preloaded().run();
+            assert!(output.stderr.contains("craton: BUG overflow: "), "{output}");
+            assert!(output.stderr.contains("past_ends_of"), "who allocated it: {output}");
+            100_000 * output.stdout.len()
+        };
+        let all: usize = (0..RUNS).map(turns).sum();
+        assert!(all / RUNS <= 1_000_000, "{part}: {} turns on average", all / RUNS);
+    }
     let output = Program::new(program()).arg("past_each_end").preloaded().options("guard_sample=0").run();
     output.assert_success();
 }

@@ -98,3 +98,14 @@ fn pages_that_are_closed_by_marks_open_again() {
     guards.free_mapped(&buffer(mapped, 10_000));
     assert!(guards.range().0 != 0);
 }
+
+#[test]
+fn samples_by_default_of_more_than_a_page_are_few_at_a_time() {
+    let (guards, size) = (Guards::new(), 3 * process::page_size());
+    let areas: Vec<_> = (0..PACED_MAPPED).map(|_| guards.alloc(size, 16, Whose::Paced).unwrap().area).collect();
+    assert!(guards.alloc(size, 16, Whose::Paced).is_none());
+    assert!(guards.alloc(16, 16, Whose::Paced).is_some(), "small ones are counted apart");
+    let more = guards.alloc(size, 16, Whose::Sample).unwrap().area;
+    [&areas[..], &[more]].concat().into_iter().for_each(|area| guards.free_mapped(&buffer(area, size)));
+    assert!(guards.alloc(size, 16, Whose::Paced).is_some());
+}

@@ -45,7 +45,7 @@ fn about_one_object_in_n_is_a_sample_however_they_are_asked_for() {
         let class = (turn % 4) as usize;
         if sample.is_due(class) {
             assert!(sample.begin(class));
-            sample.count(0);
+            sample.count(16, 0);
             samples += 1;
             objects += 1;
         } else if class > 0 {
@@ -77,6 +77,8 @@ fn by_default_samples_come_after_a_time_and_a_number_of_small_objects() {
     assert!(sample.is_time(1_000 + PACE_NS) && !sample.is_time(1_001 + PACE_NS), "one, and then none for a while");
     sample.cost_ns.store(PACE_NS, Relaxed);
     assert!(!sample.is_time(2_000 + 3 * PACE_NS), "an expensive one is followed by a longer while");
+    sample.count(PACED_BYTES, precise_ns());
+    assert!(sample.cost_ns.load(Relaxed) >= (PACED_BYTES / process::page_size()) as u64 * TOUCH_NS, "and a large one");
     sample.cost_ns.store(0, Relaxed);
     // From here on the clock is the system's, for which the last was long ago.
     sample.last_ns.store(1, Relaxed);

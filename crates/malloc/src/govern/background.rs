@@ -55,9 +55,9 @@ const IDLE_S: u64 = 10;
 const QUIET_S: u64 = 2 * DEMAND_S;
 /// Collapses of a round in a request: some milliseconds. The thread's are bounded by their time.
 const COLLAPSES: u32 = 4;
-/// Such rounds in a row, with no collapse left, that earn the thread: more than those for the front
+/// Such rounds in a row, with no collapse left, that earn the thread: more than those for the front and the probes
 /// of a heap that grew.
-const FULL_ROUNDS: u32 = 3;
+const FULL_ROUNDS: u32 = 4;
 /// Backed hugepages from which a fork earns it: writes break hugepages while the child lives.
 const FORK_FROM: HugePages = HugePages(32);
 /// Uses of the page heap between two reads of the clock.
