@@ -39,7 +39,7 @@ impl Target {
 }
 
 impl<P: Process> Kit<P> {
-    /// What the calling thread does now, as far as the checks ask for it. `place`: where a sample keeps
+    /// The calling thread's deed, as far as the checks ask for it. `place`: where a sample keeps
     /// the stack.
     fn event(&self, checks: u16, place: Option<usize>) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
@@ -92,7 +92,7 @@ impl<P: Process> Kit<P> {
     ) -> Result<*mut u8, Finding> {
         let Some(area) = self.alloc_area(heap, size, align, checks)? else { return Ok(null_mut()) };
         self.table.prefetch(area.address);
-        let taken = self.event(checks, self.guards.slot_of(area.under, area.kind).map(|slot| 2 * slot));
+        let taken = self.event(checks, self.guards.place_of(area.under, area.kind).map(|place| 2 * place));
         let buffer = Buffer {
             address: area.address,
             size,
@@ -224,7 +224,7 @@ impl<P: Process> Kit<P> {
                 // The stack of the free that came first is the one to keep.
                 Some(buffer) if buffer.state != State::Live => (0, None),
                 Some(buffer) => {
-                    (buffer.checks, self.guards.slot_of(buffer.under, buffer.kind).map(|slot| 2 * slot + 1))
+                    (buffer.checks, self.guards.place_of(buffer.under, buffer.kind).map(|place| 2 * place + 1))
                 }
                 None => return Ok(false),
             },

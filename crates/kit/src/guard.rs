@@ -33,6 +33,8 @@ const STRIDE: usize = 4;
 const ARENA: usize = STRIDE * (SLOTS + 1) - 1;
 /// Slots that become part of the arena's one mapping at a time.
 const STEP: usize = 512;
+/// Places of samples: those of slots, and then of mapped samples by default.
+pub(crate) const SAMPLE_PLACES: usize = MOST_OUT + PACED_MAPPED;
 /// Mappings that the program and the rest of the library may have beside the open pages.
 const OTHERS: usize = 16 << 10;
 
@@ -59,6 +61,8 @@ struct Pages {
     /// Buffers with mappings, and how many there may be.
     mapped: usize,
     most_mapped: usize,
+    /// The pages of mapped samples by default; 0 in a free place.
+    mapped_samples: [usize; PACED_MAPPED],
     /// Slots that are, or were, one mapping each.
     unmarked: usize,
     /// Slots that are part of the arena's one mapping.
@@ -218,7 +222,7 @@ impl Pages {
     }
 }
 
-/// Who asks for pages, by the slots that there may then be.
+/// The asker for pages, by the slots that there may then be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub(crate) enum Whose {
@@ -253,6 +257,7 @@ impl Guards {
                 most_slots: 0,
                 mapped: 0,
                 most_mapped: 0,
+                mapped_samples: [0; PACED_MAPPED],
                 unmarked: 0,
                 ready: 0,
                 marked: false,
@@ -278,8 +283,8 @@ impl Guards {
             return Some(Taken { area: Area { under, address, kind: Kind::Slot }, before, soon: pages.next_buffer() });
         }
         let inner = bytes.checked_next_multiple_of(pages.page).filter(|inner| *inner <= isize::MAX as usize)?;
-        let most = if whose == Whose::Paced { PACED_MAPPED } else { usize::MAX };
-        if pages.mapped >= pages.most_mapped.min(most) {
+        let place = pages.mapped_samples.iter().position(|under| *under == 0);
+        if pages.mapped >= pages.most_mapped || whose == Whose::Paced && place.is_none() {
             pages.report_full(whose == Whose::Option);
             return None;
         }
@@ -298,6 +303,9 @@ impl Guards {
             return None;
         }
         pages.mapped += 1;
+        if let Some(place) = place.filter(|_| whose == Whose::Paced) {
+            pages.mapped_samples[place] = under;
+        }
         let area = Area { under, address: under + inner - bytes, kind: Kind::Mapped };
         Some(Taken { area, before: None, soon: None })
     }
@@ -321,14 +329,25 @@ impl Guards {
 
     pub(crate) fn free_mapped(&self, buffer: &Buffer) {
         let page = process::page_size();
+        let mut pages = self.0.lock();
+        pages.mapped -= 1;
+        // Before the system can give the address to another sample.
+        if let Some(place) = pages.mapped_samples.iter().position(|under| *under == buffer.under) {
+            pages.mapped_samples[place] = 0;
+        }
+        drop(pages);
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
-        self.0.lock().mapped -= 1;
     }
 
-    /// The number of a slot by its page.
-    pub(crate) fn slot_of(&self, under: usize, kind: Kind) -> Option<usize> {
+    /// The place of a sample by its first page, below [`SAMPLE_PLACES`]; `None` of other buffers and
+    /// of mapped samples at a rate that was asked for.
+    pub(crate) fn place_of(&self, under: usize, kind: Kind) -> Option<usize> {
         let pages = self.0.lock();
-        (kind == Kind::Slot).then(|| (under - pages.arena) / pages.page / STRIDE)
+        match kind {
+            Kind::Heap => None,
+            Kind::Slot => Some((under - pages.arena) / pages.page / STRIDE).filter(|slot| *slot < MOST_OUT),
+            Kind::Mapped => Some(MOST_OUT + pages.mapped_samples.iter().position(|at| *at == under)?),
+        }
     }
 
     /// Whether an address lies in the arena.

@@ -27,7 +27,7 @@ const PACE_PARTS: u64 = 700;
 const LONGEST_NS: u64 = 1_000_000;
 /// Largest object that becomes a sample by default.
 const PACED_BYTES: usize = 32 << 10;
-/// What the first touch of a page of a sample costs, of which there are more on pages of its own.
+/// Cost of the first touch of a page, which a sample of several pages has more of than other objects.
 const TOUCH_NS: u64 = 500;
 
 /// Samples that may be out or waiting: at a rate that was asked for, and by default; and by default
@@ -39,8 +39,8 @@ pub(crate) const PACED_MAPPED: usize = 16;
 pub(crate) struct Sample {
     /// One allocation in this number, exclusive-or the default; 0 for none.
     every: AtomicU64,
-    /// Allocations before the next sample, less [`AUTO`]: the first one is drawn by nobody, so that a
-    /// small program touches none of the code for it.
+    /// Allocations before the next sample, less [`AUTO`]: the first count is a constant, so that a
+    /// small program touches none of the code for samples.
     left: AtomicI64,
     /// The classes of which the next object is the sample, and whether there is one.
     due: [AtomicBool; CLASSES + 1],

@@ -14,7 +14,7 @@
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
-use crate::sample::MOST_OUT;
+use crate::guard::SAMPLE_PLACES;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::guarded::{self, Opened};
 use craton_os::{mapping, unwind};
@@ -25,9 +25,9 @@ pub(crate) const BYTES: usize = 64 << 20;
 /// Bytes that can be written together.
 const PART: usize = BYTES / 64;
 const CHAINS: usize = 1 << 16;
-/// Units of a stack with a place of its own, and how many have one.
+/// Units of a sample's stack, which has a fixed place, and the number of these places.
 const PLACE: usize = 1 + DEPTH;
-const PLACES: usize = 2 * MOST_OUT;
+const PLACES: usize = 2 * SAMPLE_PLACES;
 
 pub(crate) struct Stacks {
     at: AtomicUsize,

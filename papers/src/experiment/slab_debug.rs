@@ -99,13 +99,13 @@ fn show_samples(results: &[Result]) -> String {
     )
 }
 
-/// What the interval of the mean tells of the bound.
+/// The claim that follows from the mean's interval.
 fn verdict(mean: Option<Ratio>) -> &'static str {
     match mean.and_then(|mean| mean.interval) {
         Some(interval) if interval.high <= BOUND => "samples cost at most 0.5 percent: the whole interval lies below",
         Some(interval) if interval.low > BOUND => "samples cost more than 0.5 percent: the whole interval lies above",
-        Some(_) => "whether samples cost more than 0.5 percent these rounds do not tell: it lies in the interval",
-        None => "too few rounds to tell what samples cost",
+        Some(_) => "these rounds do not show whether samples cost more than 0.5 percent: the bound lies in the interval",
+        None => "too few rounds to show the cost of samples",
     }
 }
 

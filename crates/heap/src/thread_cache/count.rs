@@ -2,9 +2,9 @@
 //!
 //! **What.** A pop gives back less room than a push takes, by [`WEAR`] parts: so a list on which a
 //! program pops and pushes for ever counts as full now and then, and the debugging kit learns of
-//! it, while neither has an instruction for that. What the pops used up and what a signal handler
-//! did can be told apart: pushes change whole objects only, so that the parts say how many pops
-//! there were, modulo [`ONE`]; and [`ONE`] pops use up [`WEAR`] whole objects.
+//! it, while neither has an instruction for that. The room that pops used up and the objects that a
+//! signal handler lost or doubled can be distinguished: pushes change whole objects only, so the
+//! parts are the number of pops, modulo [`ONE`]; and [`ONE`] pops use up [`WEAR`] whole objects.
 
 use super::ThreadCache;
 use crate::size_class::{self, CLASSES};
@@ -15,7 +15,7 @@ pub(super) const ONE: i32 = 1 << PARTS;
 const PARTS: u32 = 16;
 /// Parts that a pop uses up: a 1040th of an object. Odd, so that the parts of a sum tell the pops.
 pub(super) const WEAR: i32 = 63;
-/// What a pop gives back.
+/// The room that a pop gives back.
 pub(super) const POPPED: i32 = ONE - WEAR;
 /// Pops use up a part of this first.
 const SLACK: i32 = ONE - 1;
@@ -73,7 +73,7 @@ impl ThreadCache {
     }
 
     /// Takes from the count of a list with `len` objects what pops used up; returns how many there
-    /// were. What a signal handler did stays, until the list is empty.
+    /// were. Objects that a signal handler lost or doubled stay counted until the list is empty.
     pub(super) fn mend(&mut self, class: usize, len: i32) -> u32 {
         let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
         let (pops, _) = explain(room_for(pace.max) - len * ONE - list.room);

@@ -100,7 +100,7 @@ impl ThreadCache {
         }
         pace.popped = popped;
         let (mut at, mut len) = (list.head, 0);
-        // SAFETY: a free object of the list. One without its mark was overwritten: who flushes it says so.
+        // SAFETY: a free object of the list. One without its mark was overwritten: the flush reports it.
         while at != end() && len < MOST_WALKED && unsafe { seal.is_on(at) } {
             // SAFETY: as above.
             at = unsafe { next(at) };

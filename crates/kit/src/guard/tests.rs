@@ -104,8 +104,11 @@ fn samples_by_default_of_more_than_a_page_are_few_at_a_time() {
     let (guards, size) = (Guards::new(), 3 * process::page_size());
     let areas: Vec<_> = (0..PACED_MAPPED).map(|_| guards.alloc(size, 16, Whose::Paced).unwrap().area).collect();
     assert!(guards.alloc(size, 16, Whose::Paced).is_none());
-    assert!(guards.alloc(16, 16, Whose::Paced).is_some(), "small ones are counted apart");
+    let small = guards.alloc(16, 16, Whose::Paced).unwrap().area;
+    let places: HashSet<_> = areas.iter().chain([&small]).map(|a| guards.place_of(a.under, a.kind).unwrap()).collect();
+    assert!(places.len() == PACED_MAPPED + 1 && places.iter().all(|place| *place < SAMPLE_PLACES));
     let more = guards.alloc(size, 16, Whose::Sample).unwrap().area;
+    assert_eq!(guards.place_of(more.under, more.kind), None);
     [&areas[..], &[more]].concat().into_iter().for_each(|area| guards.free_mapped(&buffer(area, size)));
     assert!(guards.alloc(size, 16, Whose::Paced).is_some());
 }
