@@ -18,7 +18,7 @@ use core::ptr::null_mut;
 use craton_base::{Clock, Platform};
 use craton_heap::hooks::Hooks;
 use craton_heap::{Heap, Misuse};
-use craton_os::precise_ns;
+use craton_os::{precise_ns, processor_ns};
 
 /// The owner of a buffer: malloc, or an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,7 +136,7 @@ impl<P: Process> Kit<P> {
         if !self.sample.begin(class) {
             return Ok(null_mut());
         }
-        let began_ns = precise_ns();
+        let began_ns = processor_ns();
         let sample = self.alloc(heap, size, align, Target::MALLOC, SAMPLED | VERIFY)?;
         if !sample.is_null() {
             self.sample.count(size, began_ns);

@@ -1,29 +1,30 @@
 //! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate pages.
 //!
 //! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
-//! each. By default, [`AUTO`], a sample comes when 700 times the time has passed that the one before
-//! took, so that samples cost a bounded part of the time however much a program allocates and
-//! however deep its stacks are; and only objects of up to [`PACED_BYTES`] become samples.
+//! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor
+//! time of the one before, so that samples cost a
+//! bounded part of it however much a program allocates and however deep its stacks are; only objects of up to [`PACED_BYTES`] become samples.
 //!
 //! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache tells.
 //!
 //! **Threads.** Counts are statistical: of two refills at once one may go uncounted.
 //!
-//! **Cost.** A load and a store of one line in each refill; a load in each slow request; a clock for
-//! each `AUTO` allocations.
+//! **Cost.** A load and a store of one line in each refill; a load in each slow request; a system
+//! call for each `AUTO` allocations, at most one in 3 ms or until the processor time has passed.
 
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::{CLASSES, size_of_class};
-use craton_os::{precise_ns, process};
+use craton_os::{precise_ns, process, process_cpu_ns, processor_ns, thp};
 
 /// `N` for `guard_sample=auto`, and by default.
 pub const AUTO: u64 = 20_000;
 const MOST: u64 = 1 << 40;
-/// Least time between two samples by default, and before the first; and how often the time that the
-/// last one's allocation took must pass before the next. A free takes as long again.
+/// Least time between two samples by default, and before the first, also of the processor; and how
+/// often the processor time of the last one's allocation must pass before the next. A free takes as
+/// long again.
 const PACE_NS: u64 = 3_000_000;
 const PACE_PARTS: u64 = 700;
-/// An allocation that took longer was interrupted.
+/// The most that an allocation counts for.
 const LONGEST_NS: u64 = 1_000_000;
 /// Largest object that becomes a sample by default.
 const PACED_BYTES: usize = 32 << 10;
@@ -45,8 +46,9 @@ pub(crate) struct Sample {
     /// The classes of which the next object is the sample, and whether there is one.
     due: [AtomicBool; CLASSES + 1],
     any_due: AtomicBool,
-    /// When the last sample was due by default.
+    /// When the last sample was due by default: processor time of the process, and the time.
     last_ns: AtomicU64,
+    last_at_ns: AtomicU64,
     /// What its allocation took.
     cost_ns: AtomicU64,
     seed: AtomicU64,
@@ -61,6 +63,7 @@ impl Sample {
             due: [const { AtomicBool::new(false) }; CLASSES + 1],
             any_due: AtomicBool::new(false),
             last_ns: AtomicU64::new(0),
+            last_at_ns: AtomicU64::new(0),
             cost_ns: AtomicU64::new(0),
             seed: AtomicU64::new(0),
             taken: AtomicU64::new(0),
@@ -170,7 +173,7 @@ impl Sample {
             return false;
         }
         self.set_left(self.draw(every));
-        if every == AUTO && !self.is_time(precise_ns()) {
+        if every == AUTO && !self.comes_now(precise_ns()) {
             return false;
         }
         self.due[class].store(true, Relaxed);
@@ -178,7 +181,19 @@ impl Sample {
         true
     }
 
-    /// Whether the last sample by default is long enough ago.
+    /// Whether a sample by default may come now.
+    fn comes_now(&self, now_ns: u64) -> bool {
+        // The system call only after a while. A program that filters its calls may forbid it.
+        let is_due = now_ns.wrapping_sub(self.last_at_ns.load(Relaxed)) >= PACE_NS
+            && thp::may_ask()
+            && self.is_time(process_cpu_ns());
+        if is_due {
+            self.last_at_ns.store(now_ns, Relaxed);
+        }
+        is_due
+    }
+
+    /// Whether the process has used enough time since the last sample by default.
     fn is_time(&self, now_ns: u64) -> bool {
         let last = self.last_ns.load(Relaxed);
         let pace = (PACE_PARTS * self.cost_ns.load(Relaxed)).max(PACE_NS);
@@ -206,7 +221,7 @@ impl Sample {
     pub(crate) fn count(&self, size: usize, began_ns: u64) {
         self.taken.fetch_add(1, Relaxed);
         let touches = (size / process::page_size()) as u64 * TOUCH_NS;
-        self.cost_ns.store(precise_ns().saturating_sub(began_ns).min(LONGEST_NS) + touches, Relaxed);
+        self.cost_ns.store(processor_ns().saturating_sub(began_ns).min(LONGEST_NS) + touches, Relaxed);
     }
 }
 

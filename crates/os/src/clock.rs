@@ -23,6 +23,11 @@ pub fn processor_ns() -> u64 {
     ns_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Processor time of the process in nanoseconds, by a system call.
+pub fn process_cpu_ns() -> u64 {
+    ns_of(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// Nanoseconds of the monotonic clock, as exact as the machine has them; about 30 ns a call.
 pub fn precise_ns() -> u64 {
     ns_of(libc::CLOCK_MONOTONIC)

@@ -48,7 +48,7 @@ pub mod touched;
 pub mod unwind;
 
 pub use bell::Bell;
-pub use clock::{CoarseClock, precise_ns, processor_ns};
+pub use clock::{CoarseClock, precise_ns, process_cpu_ns, processor_ns};
 pub use decimal::Decimal;
 pub use event::Event;
 pub use file_map::FileMap;

@@ -77,11 +77,14 @@ fn by_default_samples_come_after_a_time_and_a_number_of_small_objects() {
     assert!(sample.is_time(1_000 + PACE_NS) && !sample.is_time(1_001 + PACE_NS), "one, and then none for a while");
     sample.cost_ns.store(PACE_NS, Relaxed);
     assert!(!sample.is_time(2_000 + 3 * PACE_NS), "an expensive one is followed by a longer while");
-    sample.count(PACED_BYTES, precise_ns());
+    sample.count(PACED_BYTES, processor_ns());
     assert!(sample.cost_ns.load(Relaxed) >= (PACED_BYTES / process::page_size()) as u64 * TOUCH_NS, "and a large one");
     sample.cost_ns.store(0, Relaxed);
-    // From here on the clock is the system's, for which the last was long ago.
-    sample.last_ns.store(1, Relaxed);
+    sample.last_at_ns.store(1_000, Relaxed);
+    assert!(!sample.comes_now(1_000 + PACE_NS - 1), "by the clock, before the processor time is asked for");
+    // From here on the clocks are the system's, for which the last was long ago.
+    sample.last_ns.store(u64::MAX - PACE_NS, Relaxed);
+    sample.last_at_ns.store(0, Relaxed);
     let mut objects = 0u64;
     while !sample.is_due(class) {
         objects += u64::from(sample.bound(class, 32));
@@ -94,7 +97,7 @@ fn by_default_samples_come_after_a_time_and_a_number_of_small_objects() {
 #[test]
 fn what_a_cache_served_counts_as_what_came_from_slabs() {
     let (sample, class) = (Sample::new(), of_size(100));
-    sample.last_ns.store(1, Relaxed);
+    sample.last_ns.store(u64::MAX - PACE_NS, Relaxed);
     let mut turns = 0u64;
     while !sample.reused(class, 1000) {
         turns += 1;
