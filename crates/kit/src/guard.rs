@@ -33,8 +33,6 @@ const STRIDE: usize = 4;
 const ARENA: usize = STRIDE * (SLOTS + 1) - 1;
 /// Slots that become part of the arena's one mapping at a time.
 const STEP: usize = 512;
-/// Places of samples: those of slots, and then of mapped samples by default.
-pub(crate) const SAMPLE_PLACES: usize = MOST_OUT + PACED_MAPPED;
 /// Mappings that the program and the rest of the library may have beside the open pages.
 const OTHERS: usize = 16 << 10;
 
@@ -339,7 +337,7 @@ impl Guards {
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
     }
 
-    /// The place of a sample by its first page, below [`SAMPLE_PLACES`]; `None` of other buffers and
+    /// The place of a sample by its first page, below [`crate::sample::PLACES`]; `None` of other buffers and
     /// of mapped samples at a rate that was asked for.
     pub(crate) fn place_of(&self, under: usize, kind: Kind) -> Option<usize> {
         let pages = self.0.lock();

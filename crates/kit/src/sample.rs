@@ -36,6 +36,8 @@ const TOUCH_NS: u64 = 500;
 pub(crate) const MOST_OUT: usize = 2048;
 pub(crate) const PACED_OUT: usize = 32;
 pub(crate) const PACED_MAPPED: usize = 16;
+/// Places of samples: those of slots, and then of mapped samples by default.
+pub(crate) const PLACES: usize = MOST_OUT + PACED_MAPPED;
 
 pub(crate) struct Sample {
     /// One allocation in this number, exclusive-or the default; 0 for none.

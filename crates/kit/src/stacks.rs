@@ -14,7 +14,7 @@
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
-use crate::guard::SAMPLE_PLACES;
+use crate::sample;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::guarded::{self, Opened};
 use craton_os::{mapping, unwind};
@@ -27,7 +27,7 @@ const PART: usize = BYTES / 64;
 const CHAINS: usize = 1 << 16;
 /// Units of a sample's stack, which has a fixed place, and the number of these places.
 const PLACE: usize = 1 + DEPTH;
-const PLACES: usize = 2 * SAMPLE_PLACES;
+const PLACES: usize = 2 * sample::PLACES;
 
 pub(crate) struct Stacks {
     at: AtomicUsize,

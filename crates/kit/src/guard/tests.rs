@@ -106,7 +106,7 @@ fn samples_by_default_of_more_than_a_page_are_few_at_a_time() {
     assert!(guards.alloc(size, 16, Whose::Paced).is_none());
     let small = guards.alloc(16, 16, Whose::Paced).unwrap().area;
     let places: HashSet<_> = areas.iter().chain([&small]).map(|a| guards.place_of(a.under, a.kind).unwrap()).collect();
-    assert!(places.len() == PACED_MAPPED + 1 && places.iter().all(|place| *place < SAMPLE_PLACES));
+    assert!(places.len() == PACED_MAPPED + 1 && places.iter().all(|place| *place < crate::sample::PLACES));
     let more = guards.alloc(size, 16, Whose::Sample).unwrap().area;
     assert_eq!(guards.place_of(more.under, more.kind), None);
     [&areas[..], &[more]].concat().into_iter().for_each(|area| guards.free_mapped(&buffer(area, size)));
