@@ -32,6 +32,16 @@ pub trait Marks {
     fn put(&self, object: *mut u8) -> bool;
     /// Marks an object that leaves its slab; `false` if it was not there.
     fn take(&self, object: *mut u8) -> bool;
+    /// Whether an object is free on its slab.
+    fn is_at_home(&self, object: *mut u8) -> bool;
+    /// The same; then it bears no mark.
+    fn leave_home(&self, object: *mut u8) -> bool {
+        let is = self.is_at_home(object);
+        if is {
+            self.wipe(object);
+        }
+        is
+    }
     /// Wipes the mark of an object whose place is gone.
     fn wipe(&self, _object: *mut u8) {}
     /// Whether an address lies in pages of slabs, so that what is there can be read.
@@ -64,6 +74,11 @@ impl<F: Fn(*mut u8)> Marks for F {
 
     #[inline(always)]
     fn take(&self, _: *mut u8) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn is_at_home(&self, _: *mut u8) -> bool {
         true
     }
 }
