@@ -123,10 +123,17 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
 
 /// What is to be read, standing still.
 fn open(target: Target<'_>, exe: Option<&Path>) -> Result<Box<dyn Memory>, String> {
-    Ok(match target {
+    let memory: Box<dyn Memory> = match target {
         Target::Process(pid) => Box::new(Live::stop(pid)?),
         Target::Core(core) => Box::new(CoreFile::open(core, exe)?),
-    })
+    };
+    if let threads @ 1.. = memory.interrupted() {
+        let name = memory.name();
+        say(&format!(
+            "craton: {name}: the stop interrupts a system call in {threads} of its threads, which answers EINTR\n"
+        ));
+    }
+    Ok(memory)
 }
 
 fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {

@@ -22,7 +22,7 @@
 //!
 //! **Not here.** Changes in the process that is read, except [`set`]'s request and what makes threads read it.
 //!
-//! **Unsafe.** System calls in `live.rs` alone.
+//! **Unsafe.** System calls in `live.rs` and below it alone.
 
 mod caches;
 mod core_file;

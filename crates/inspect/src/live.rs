@@ -1,11 +1,13 @@
 //! A running process, stopped for as long as it is read.
 //!
 //! **What.** `ptrace` stops all threads. They go on when [`Live`] is dropped, and when this program is killed. A signal
-//! that stops a thread before we do is delivered afterwards.
+//! that stops a thread before we do is delivered afterwards. System calls in which threads sleep go on ([`restart`]).
 //!
 //! **Failure.** No such process; not allowed; a thread that waits for a device and does not stop within [`PATIENCE`].
 //!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
+
+mod restart;
 
 use crate::memory::{Map, Memory, Thread};
 use object::elf::{NT_ARM_SVE, NT_PRFPREG, NT_PRSTATUS, NT_X86_XSTATE};
@@ -89,7 +91,12 @@ impl Live {
                 Ok(Some((_, status))) => {
                     // Other stops than by a signal are marked above its byte. A signal is the thread's, and still due.
                     let is_signal = status.as_raw() >> 16 == 0;
-                    return Ok(status.stopping_signal().map(|signal| if is_signal { signal } else { 0 }));
+                    let signal = status.stopping_signal();
+                    // Not one that stands still already, by a signal such as SIGSTOP.
+                    if !is_signal && signal == Some(libc::SIGTRAP) {
+                        restart::restart(id);
+                    }
+                    return Ok(signal.map(|signal| if is_signal { signal } else { 0 }));
                 }
                 Err(_) => return Ok(None),
                 // The others go on with the drop, and this one when we end.
@@ -172,6 +179,10 @@ impl Memory for Live {
 
     fn auxiliary(&self) -> Vec<u8> {
         fs::read(format!("/proc/{}/auxv", self.pid)).unwrap_or_default()
+    }
+
+    fn interrupted(&self) -> usize {
+        self.threads.iter().filter(|thread| restart::is_interrupted(thread)).count()
     }
 
     fn left_out(&self) -> HashSet<u64> {

@@ -56,6 +56,10 @@ pub trait Memory {
     fn left_out(&self) -> HashSet<u64> {
         HashSet::new()
     }
+    /// Threads whose system call answers `EINTR` since they were stopped.
+    fn interrupted(&self) -> usize {
+        0
+    }
     /// Names the missing memory, and a remedy.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
