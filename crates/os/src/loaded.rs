@@ -12,7 +12,7 @@
 //! **Unsafe.** Reads the tables of loaded objects, where their headers say that they lie;
 //! [`redirect`] writes to one.
 
-use crate::{process, weak};
+use crate::{process, symbol};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{self, null};
 use core::slice;
@@ -251,8 +251,10 @@ struct Link {
 /// Calls `tell` with each object of every namespace, and the namespace's number, until it says
 /// `true`. The lists stand still; nothing may be called that takes the dynamic linker's locks.
 pub fn in_namespaces(mut tell: impl FnMut(usize, Object) -> bool) {
+    // Here, since it takes a lock that comes before the one of `each`.
+    let first = symbol::find(c"_r_debug");
     each(|_, _, _| {
-        let mut namespace = ptr::with_exposed_provenance::<Namespace>(weak!("_r_debug"));
+        let mut namespace = ptr::with_exposed_provenance::<Namespace>(first);
         let mut number = 0;
         // SAFETY: the dynamic linker's lists, which end with null, and do not change while `each`
         // holds its lock.
