@@ -93,6 +93,19 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// How often each thread has been switched away from.
+fn switches(pid: &str) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let mut status: Vec<String> = tasks
+        .map(|task| fs::read_to_string(task.path().join("status")).unwrap())
+        .map(|status| {
+            status.lines().filter(|line| line.starts_with("Pid:") || line.contains("ctxt_switches:")).collect()
+        })
+        .collect();
+    status.sort();
+    status
+}
+
 #[test]
 fn threads_that_wait_are_not_interrupted() {
     let place = Place::new("waits");
@@ -101,6 +114,13 @@ fn threads_that_wait_are_not_interrupted() {
     let compiled = Command::new("gcc").args(["-w", "-o", &program, &place.path("waits.c"), "-lpthread"]).status();
     assert!(compiled.unwrap().success());
     let waiting = Program::run(&mut craton(["run", "--", &program, &file]));
+    // Where registers are not needed, threads that sleep do not even wake up.
+    let before = switches(&waiting.pid());
+    for task in [&["stats"] as &[&str], &["verify"], &["whatis", "0x1000"]] {
+        let looked = said(&mut craton([&["core", "--pid", &waiting.pid()], task].concat()));
+        assert_eq!((looked.status, looked.err.as_str()), (0, ""), "{task:?}");
+    }
+    assert_eq!((before.len(), switches(&waiting.pid())), (18, before));
     let tasks: [&[&str]; 4] = [&["stats"], &["verify"], &["leaks"], &["save", &place.path("core")]];
     for task in tasks.iter().cycle().take(40) {
         let looked = said(&mut craton([&["core", "--pid", &waiting.pid()], *task].concat()));
