@@ -124,7 +124,7 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     Err(Failure::Usage(wrong))
 }
 
-/// What is to be read, standing still: asleep, if it need not be stopped.
+/// Opens the target, standing still: asleep, if `stops` does not demand a stop.
 fn open(target: Target<'_>, exe: Option<&Path>, stops: bool) -> Result<Box<dyn Memory>, String> {
     if let (Target::Process(pid), false) = (target, stops)
         && let Some(asleep) = Live::asleep(pid)?

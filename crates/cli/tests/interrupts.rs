@@ -1,12 +1,11 @@
-//! What a program that waits notices of `craton core`: nothing.
+//! A program that waits does not notice `craton core`.
 
 use crate::common::{Place, Program, craton, said};
 use std::fs;
 use std::process::Command;
 
 /// A thread for each kind of waiting, and the times that it answered `EINTR`. At the end of input
-/// each is written to a file; then what `epoll_wait` says of an event, and of a signal with a
-/// handler.
+/// it writes each to a file; then `epoll_wait` gets an event, and a signal with a handler.
 const WAITS: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,10 +1,13 @@
 //! A running process, which stands still for as long as it is read.
 //!
-//! **What.** While all threads sleep there is nothing to stop: [`Live::asleep`] reads them, and their counts of switches show
-//! whether one has run meanwhile. [`Live::stop`] stops all threads by `ptrace`, and knows their registers. They go on when [`Live`] is dropped, and when this program is killed. A signal
-//! that stops a thread before we do is delivered afterwards. System calls in which threads sleep go on ([`restart`]).
+//! **What.** While all threads sleep there is nothing to stop: [`Live::asleep`] reads them, and
+//! their counts of switches show whether one has run meanwhile. [`Live::stop`] stops all threads by
+//! `ptrace`, and knows their registers. They go on when [`Live`] is dropped, and when this program
+//! is killed. A signal that stops a thread before we do is delivered afterwards. System calls in
+//! which threads sleep go on ([`restart`]).
 //!
-//! **Failure.** No such process; not allowed; a thread that waits for a device and does not stop within [`PATIENCE`].
+//! **Failure.** No such process; not allowed; a thread that waits for a device and does not stop
+//! within [`PATIENCE`].
 //!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
 
@@ -60,11 +63,11 @@ impl Live {
         Ok(this)
     }
 
-    /// A process whose threads all sleep, without a stop and without their registers; `None` if one does not sleep. What is read
-    /// holds if [`Memory::is_unchanged`] afterwards.
+    /// A process whose threads all sleep, without a stop and without their registers; `None` if one
+    /// does not sleep. The memory is of one moment if [`Memory::is_unchanged`] afterwards.
     ///
     /// # Errors
-    /// What the system says, and what to do about it.
+    /// The system's reason, with a remedy.
     pub fn asleep(pid: u32) -> Result<Option<Self>, String> {
         let memory = open(pid, false)?;
         let Some(asleep) = asleep(pid) else { return Ok(None) };
@@ -104,7 +107,8 @@ impl Live {
         loop {
             match waitpid(Pid::from_raw(id as i32), options) {
                 Ok(Some((_, status))) => {
-                    // Other stops than by a signal are marked above its byte. A signal is the thread's, and still due.
+                    // Other stops than by a signal are marked above its byte. A signal is the
+                    // thread's, and still due.
                     let is_signal = status.as_raw() >> 16 == 0;
                     let signal = status.stopping_signal();
                     // Not one that stands still already, by a signal such as SIGSTOP.
@@ -244,7 +248,8 @@ fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// The threads of a process if all sleep, with the switches of each so far: it has not run while they stay the same.
+/// The threads of a process if all sleep, with the switches of each so far: it has not run while
+/// they stay the same.
 fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     let one = |id: u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;

@@ -162,7 +162,7 @@ fn each(mut tell: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool
 }
 
 /// The address of the next function with this name: in the first object behind the one that has it
-/// at `ours`, or else in the first one that has another. 0 if there is none.
+/// at `ours`, or else in the first one that has another. 0 if no object has one.
 pub fn function(name: &CStr, ours: usize) -> usize {
     let (mut first, mut next, mut is_behind) = (0, 0, false);
     each(|object, _, _| {
@@ -180,7 +180,7 @@ pub fn function(name: &CStr, ours: usize) -> usize {
 }
 
 /// Has what is linked from now on to these functions of the object with this name get others at
-/// their place; whether that was possible. What is linked already stays.
+/// their place; whether that was possible. Earlier links stay.
 pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
     let mut done = false;
     each(|found, base, headers| {

@@ -50,7 +50,7 @@ enum Owner {
     Glibc,
     /// One of several such, it is unknown which.
     OneOfGlibc,
-    /// That of our own namespace.
+    /// That of this library's namespace.
     OwnGlibc,
 }
 
@@ -104,14 +104,14 @@ impl Allocator {
         (realloc != 0).then_some(Self { free, realloc, owner })
     }
 
-    /// The C library of our own namespace, for libraries that are linked with its functions.
+    /// The C library of this library's namespace, which some libraries are linked with directly.
     fn past_us(object: Object) -> Option<Self> {
         let (free, realloc) = (object.function(c"__libc_free"), object.function(c"__libc_realloc"));
         (object.has_name(GLIBC) && free != 0 && realloc != 0).then_some(Self { free, realloc, owner: Owner::OwnGlibc })
     }
 }
 
-/// The allocator that has a pointer which is none of ours, whose `free` is `ours`.
+/// The allocator of a foreign pointer; `ours` is this library's `free`.
 #[cold]
 pub(crate) fn owner(pointer: *mut c_void, ours: usize) -> Option<Allocator> {
     let (mut found, mut count) = ([None; MOST + 1], 0);
@@ -164,11 +164,11 @@ enum Place {
     Break,
     /// A copy's main heap, in mappings.
     MainHeap,
-    /// A mapping of its own, or a heap of threads, which each copy takes.
+    /// A separate mapping, or a heap of threads: each copy takes these.
     Any,
 }
 
-/// Where an object of glibc's lies; `None` if there is none.
+/// Where an object of glibc's lies; `None` if the pointer is not to one.
 fn place(at: usize) -> Option<Place> {
     if !at.is_multiple_of(2 * WORD) {
         return None;

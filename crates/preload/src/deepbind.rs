@@ -45,7 +45,7 @@ core::arch::global_asm!(
     before = sym before,
 );
 
-/// What the assembly jumps to: the next `dlopen`, the C library's as a rule.
+/// The target of the assembly's jump: the next `dlopen`, as a rule the C library's.
 extern "C" fn before(mode: c_int) -> usize {
     if mode & RTLD_DEEPBIND != 0 {
         redirect();
@@ -59,12 +59,12 @@ extern "C" fn before(mode: c_int) -> usize {
     }
 }
 
-/// As `dlopen` where there is none.
+/// A `dlopen` that fails, for processes without another.
 extern "C" fn none(_file: *const c_char, _mode: c_int) -> *mut c_void {
     null_mut()
 }
 
-/// What a library may call for memory. With another library before us these are its own functions,
+/// The malloc family. Where another library comes before us these are that library's functions,
 /// by the linker's order.
 const NAMES: [&CStr; 18] = [
     c"malloc",

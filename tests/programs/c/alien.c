@@ -1,5 +1,6 @@
-/* Memory that crosses between the program and a library that is not linked with the program's malloc: opened by dlmopen, or by
- * dlopen with RTLD_DEEPBIND. The first argument is a part, the second the library. */
+/* Memory that crosses between the program and a library that is not linked with the program's malloc:
+ * opened by dlmopen, or by dlopen with RTLD_DEEPBIND. The first argument is a part, the second the
+ * library. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dlfcn.h>
@@ -29,7 +30,7 @@ static struct module find(void *library) {
 
 static struct module apart(void) { return find(dlmopen(LM_ID_NEWLM, path, RTLD_NOW)); }
 
-/* What the library allocates is freed, resized and measured by the program. */
+/* The program frees, resizes and measures the library's objects. */
 static void to_program(const struct module *m) {
     for (size_t size = 1; size <= 64 * MIB; size = size * 3 + 1) {
         char *p[20];
@@ -61,7 +62,7 @@ static void to_program(const struct module *m) {
     free(p);
 }
 
-/* What the program allocates is freed and resized by the library. */
+/* The library frees and resizes the program's objects. */
 static void to_library(const struct module *m) {
     for (size_t size = 1; size <= 64 * MIB; size = size * 3 + 1) {
         char *p = malloc(size), *q = malloc(size);
