@@ -144,9 +144,9 @@ impl Object {
 
     fn free(self, when: &str) {
         self.check(self.bytes, when);
-        count(-(self.bytes as i64));
         // SAFETY: the object is out, and nobody else has its address.
         unsafe { libc::free(self.at.cast()) };
+        count(-(self.bytes as i64));
     }
 
     /// By one of the calls that allocate.
@@ -173,12 +173,12 @@ impl Object {
         if at.addr() % align != 0 {
             wrong(&format!("an object of {bytes} bytes at {at:p} has not the alignment {align}"));
         }
+        count(bytes as i64);
         let object = Self { at: at.cast(), bytes, seed: rng.next() };
         if kind == 2 {
             object.is_clear();
         }
         object.write();
-        count(bytes as i64);
         Some(object)
     }
 
@@ -196,15 +196,18 @@ impl Object {
     /// By realloc; the object as it was, where that is refused.
     fn resize(mut self, bytes: usize, rng: &mut Rng) -> Self {
         self.check(self.bytes, "before realloc");
+        // Both exist while realloc copies.
+        count(bytes as i64);
         // SAFETY: the object is out, and this thread's.
         let at = unsafe { libc::realloc(self.at.cast(), bytes) };
         if at.is_null() {
             REFUSED.fetch_add(1, Relaxed);
+            count(-(bytes as i64));
             self.check(self.bytes, "after a refused realloc");
             return self;
         }
         let kept = self.bytes.min(bytes);
-        count(bytes as i64 - self.bytes as i64);
+        count(-(self.bytes as i64));
         self.at = at.cast();
         // Before the length changes: that decides which places were written.
         self.check(kept, "after realloc");
