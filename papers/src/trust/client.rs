@@ -7,7 +7,7 @@
 //! **State.** A table of slots, each a mutex around an object, shared by all threads: most objects are
 //! freed by another thread than the one that allocated them. Threads end and are replaced.
 //! **Units.** Bytes; sizes from 1 B to 64 MiB, most below 512 B.
-//! **Threads.** A child after `fork` has one thread, and only touches slots whose mutex nobody held.
+//! **Threads.** A child after `fork` has one thread, and only touches slots whose mutex was free.
 //! **Failure.** A refused request is counted. A wrong byte, a wrong address or too large a resident set
 //! is a message and exit status [`WRONG`].
 //! **Unsafe.** Calls malloc's family, writes and reads its objects, forks, and sends signals.
@@ -27,7 +27,7 @@ const LARGEST: usize = 64 << 20;
 const LIFE: u64 = 20_000;
 /// Objects that a child checks and frees.
 const CHECKED_BY_CHILD: u32 = 400;
-/// The resident set may be so many times the ledger's recent maximum, and [`BASE_BYTES`] more.
+/// Largest resident set, by the ledger's recent maximum; [`BASE_BYTES`] may come on top.
 const MOST_RSS: f64 = 2.0;
 const BASE_BYTES: u64 = 64 << 20;
 /// The ledger's maximum of so long counts: free memory goes back after seconds.
@@ -41,7 +41,7 @@ const SWING: Duration = Duration::from_secs(5);
 pub struct Given {
     /// How long, unless `operations` says how much.
     pub seconds: u64,
-    /// So many operations of one thread, and nothing beside them.
+    /// Operations of one thread, instead of a time; no other thread runs.
     pub operations: Option<u64>,
     /// Threads that allocate.
     pub threads: u64,
@@ -81,7 +81,7 @@ struct Object {
     seed: u64,
 }
 
-// SAFETY: an object of malloc belongs to whoever holds its address, in any thread.
+// SAFETY: an object of malloc may be used and freed by any thread.
 unsafe impl Send for Object {}
 
 static OPERATIONS: AtomicU64 = AtomicU64::new(0);
@@ -144,7 +144,7 @@ impl Object {
 
     fn free(self, when: &str) {
         self.check(self.bytes, when);
-        // SAFETY: the object is out, and nobody else has its address.
+        // SAFETY: the object is out, and this thread alone has its address.
         unsafe { libc::free(self.at.cast()) };
         count(-(self.bytes as i64));
     }

@@ -279,8 +279,8 @@ static void forks(void) {
 
 enum { NUMBERS = 2000, BYSTANDERS = 10 };
 
-/* A child of this thread uses what another thread has on its stack. The library's thread comes and goes in it, and the C
- * library unmaps stacks of threads that are gone, if there are many, when another that it allocated comes free. */
+/* A child of this thread uses numbers on another thread's stack. The library's thread starts and ends in the child. When a
+ * stack of the C library comes free there, it unmaps some of those that the parent's threads had. */
 static void *fork_with_numbers(void *arg) {
     volatile int *numbers = arg;
     pid_t child = fork();

@@ -19,7 +19,7 @@ Usage: craton-client [--seconds N] [--threads N] [--live MIB] [--seed N] [--fork
   --seed N        where the random numbers start (default 1)
   --forks         threads fork again and again; the children check what they inherit
   --signals       the process gets signals all the time
-  --operations N  so many operations of one thread, and nothing beside it
+  --operations N  operations of one thread, with no watch on the resident set
 
 Exit status: 70 when an object was overwritten or misplaced, or the process has too much memory; 2 for wrong usage.
 

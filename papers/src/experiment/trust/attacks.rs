@@ -52,7 +52,7 @@ const PROGRAMS: [(&str, &str); 7] = [
     ("faulty/cxx.cpp", "debug=all"),
 ];
 const LIMIT: Duration = Duration::from_secs(60);
-/// The quick form does one part of so many of each program.
+/// The quick form does every n-th part of each program.
 const QUICK_OF: usize = 6;
 
 const COLUMNS: [Column; 7] = [

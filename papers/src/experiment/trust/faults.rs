@@ -2,8 +2,8 @@
 //!
 //! **What.** Each of [`PROGRAMS`] runs once as it is, which counts the library's calls of each kind. Then
 //! it runs again and again, with the n-th call of one kind failing, for each n up to [`MOST`]; last with
-//! all calls of the kind failing. A run is *unharmed* if it prints the same and ends with status 0,
-//! *refused* if it ends with another status or by its own abort.
+//! all calls of a kind failing from some n on. A run is *unharmed* if it prints the same and ends with
+//! status 0, *refused* if it ends with another status or by its own abort.
 //!
 //! **Failure.** A run fails if it ends by a signal (an abort without a word of the library is the
 //! program's), takes too long, ends with status 0 and another output, or takes twice the memory.
@@ -97,7 +97,7 @@ fn of_program(ask: &Ask<'_>, ours: &Ours, (name, package, script): (&str, &str, 
         Err(why) => return with(head, &json!({}), &format!("failed: {why}")),
     };
     let faults: Vec<Fault> = whole.counts.iter().enumerate().flat_map(|(call, n)| plan(ask.quick, call, *n)).collect();
-    let (mut unharmed, mut refused, mut wrong) = (0, 0, Vec::new());
+    let (mut unharmed, mut refused, mut wrong) = (0, Vec::new(), Vec::new());
     for (done, fault) in faults.iter().enumerate() {
         if ask.stopped() {
             break;
@@ -105,22 +105,26 @@ fn of_program(ask: &Ask<'_>, ours: &Ours, (name, package, script): (&str, &str, 
         ask.show(&format!("{name}, {} fails", CALLS[fault.call].0), OURS, 0, (done, faults.len()));
         match supervise(&command, &place, Some(*fault), LIMIT).and_then(|run| judge(&run, &whole)) {
             Ok(Verdict::Unharmed) => unharmed += 1,
-            Ok(Verdict::Refused) => refused += 1,
+            Ok(Verdict::Refused) => refused.push(describe(fault)),
             Err(why) => wrong.push(format!("{}: {why}", describe(fault))),
         }
     }
     let status = if wrong.is_empty() { "ok".to_owned() } else { format!("failed:\n  {}", wrong.join("\n  ")) };
     let kinds = whole.counts.iter().filter(|n| **n > 0).count();
     let figures = json!({
-        "calls": whole.counts.iter().sum::<u64>(), "kinds": kinds, "runs": unharmed + refused + wrong.len(),
-        "unharmed": unharmed, "refused": refused, "failed": wrong.len(), "note": "",
+        "calls": whole.counts.iter().sum::<u64>(), "kinds": kinds, "runs": unharmed + refused.len() + wrong.len(),
+        "unharmed": unharmed, "refused": refused.len(), "failed": wrong.len(), "note": refused.join(", "),
     });
     with(head, &figures, &status)
 }
 
 fn describe(fault: &Fault) -> String {
     let name = CALLS[fault.call].0;
-    if fault.last == fault.first { format!("{name} {}", fault.first) } else { format!("every {name}") }
+    if fault.last == fault.first {
+        format!("{name} {}", fault.first)
+    } else {
+        format!("{name} from {} on", fault.first)
+    }
 }
 
 /// The faults of a kind of call that is made `count` times.
@@ -128,9 +132,12 @@ fn plan(quick: bool, call: usize, count: u64) -> Vec<Fault> {
     let most = count.min(MOST);
     let one = |n| Fault { call, first: n, last: n };
     let mut faults: Vec<Fault> = (1..=most).filter(|n| !quick || [1, most / 2, most].contains(n)).map(one).collect();
-    if count > 1 {
-        faults.push(Fault { call, first: 1, last: u64::MAX });
-    }
+    // As when memory has run out, and stays so.
+    let mut from = [1, count / 4, count / 2, count / 4 * 3].to_vec();
+    from.retain(|first| *first > 0 && *first < count);
+    from.dedup();
+    from.truncate(if quick { 1 } else { 4 });
+    faults.extend(from.into_iter().map(|first| Fault { call, first, last: u64::MAX }));
     faults
 }
 

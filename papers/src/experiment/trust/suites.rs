@@ -38,12 +38,12 @@ macro_rules! suites {
     };
 }
 
-// The name, whether it is part of the quick form, how to get it, how to find it, how to run it. `common.sh` has the functions.
+// The name, whether it is part of the quick form, and scripts, whose functions are in `common.sh`.
 suites! {
     "cpython" false get "apt-get install libpython3-testsuite" find "has_module test.test_dict"
         run "cpython | of_unittest"
-    "stress-ng" true get "apt-get install stress-ng" find "command -v stress-ng"
-        run "stressors | of_stress_ng"
+    "stress-ng" false get "apt-get install stress-ng" find "command -v stress-ng"
+        run "stressors | of_prove"
     "numpy" false get "pip install numpy pytest hypothesis" find "has_module numpy && has_module pytest && has_module hypothesis"
         run "$on \"$interpreter\" -m pytest -q -p no:cacheprovider --pyargs numpy 2>&1 | of_pytest"
     "bitarray" true get "pip install bitarray" find "has_module bitarray.test_bitarray"
@@ -58,9 +58,9 @@ suites! {
         run "$on \"$interpreter\" -m pytest -q -p no:cacheprovider --pyargs networkx 2>&1 | of_pytest"
     "numexpr" false get "pip install numexpr" find "has_module numexpr"
         run "$on \"$interpreter\" -c 'import numexpr; numexpr.test()' 2>&1 | of_unittest"
-    "num-bigint" false get "cargo fetch, in a package that depends on num-bigint" find "crate num-bigint" run "crate_tests | of_cargo"
-    "slab" false get "cargo fetch, in a package that depends on slab" find "crate slab" run "crate_tests | of_cargo"
-    "thin-vec" false get "cargo fetch, in a package that depends on thin-vec" find "crate thin-vec" run "crate_tests | of_cargo"
+    "num-bigint" false get "build the experiments once, where cargo has a network" find "crate num-bigint" run "crate_tests | of_cargo"
+    "slab" false get "build the experiments once, where cargo has a network" find "crate slab" run "crate_tests | of_cargo"
+    "thin-vec" false get "build the experiments once, where cargo has a network" find "crate thin-vec" run "crate_tests | of_cargo"
     "mimalloc" true get "git clone mimalloc into the folder that CRATON_SUITES names" find "clone mimalloc/test/test-stress.c"
         run "mimalloc_stress"
     "redis" false get "git clone redis into the folder that CRATON_SUITES names, and make" find "clone redis/src/redis-server && command -v tclsh"
@@ -132,7 +132,7 @@ fn shell(ask: &Ask<'_>, text: &str, on: &str, directory: &Path) -> Option<(bool,
     }
 }
 
-/// The last line `tests T passed P`; zeros if there is none.
+/// The last line `tests T passed P`; zeros without one.
 fn tally(said: &str) -> (u64, u64) {
     let line = said.lines().rev().find_map(|line| line.strip_prefix("tests "));
     let numbers = line.and_then(|line| line.split_once(" passed "));
