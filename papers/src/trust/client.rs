@@ -170,7 +170,7 @@ impl Object {
             REFUSED.fetch_add(1, Relaxed);
             return None;
         }
-        if at.addr() % align != 0 {
+        if !at.addr().is_multiple_of(align) {
             wrong(&format!("an object of {bytes} bytes at {at:p} has not the alignment {align}"));
         }
         count(bytes as i64);

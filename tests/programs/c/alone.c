@@ -279,8 +279,8 @@ static void forks(void) {
 
 enum { NUMBERS = 2000, BYSTANDERS = 10 };
 
-/* A child of this thread uses numbers on another thread's stack. The library's thread starts and ends in the child. When a
- * stack of the C library comes free there, it unmaps some of those that the parent's threads had. */
+/* A child of this thread uses numbers on another thread's stack. The library's thread starts and ends in the
+ * child. When a stack of the C library comes free there, it unmaps some of those that other threads had. */
 static void *fork_with_numbers(void *arg) {
     volatile int *numbers = arg;
     pid_t child = fork();
