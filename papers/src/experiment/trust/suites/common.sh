@@ -32,9 +32,9 @@ cpython() {
 
 stressors() {
   local of
-  for of in malloc bigheap bsearch heapsort hsearch judy list lsearch mergesort mremap pthread qsort radixsort skiplist \
+  for of in malloc bsearch heapsort hsearch judy list lsearch mergesort mremap pthread qsort radixsort skiplist \
     str tree tsearch vecmath wcs zlib; do
-    if $on stress-ng "--$of" 1 --timeout 1 --verify --bigheap-growth 1m --bigheap-bytes 256m >&2; then echo "ok $of"; else echo "not ok $of"; fi
+    if $on stress-ng "--$of" 1 --timeout 1 --verify >&2; then echo "ok $of"; else echo "not ok $of"; fi
   done
 }
 
@@ -66,7 +66,7 @@ redis() {
   mv src/redis-server src/redis-server.real
   printf '#!/bin/sh\nexec %s %s "$@"\n' "$on" "$PWD/src/redis-server.real" > src/redis-server
   chmod +x src/redis-server
-  ./runtest --clients 2 --single unit/type/list --single unit/type/hash --single unit/type/zset --single unit/type/set \
+  TERM=dumb ./runtest --clients 2 --single unit/type/list --single unit/type/hash --single unit/type/zset --single unit/type/set \
     --single unit/expire --single unit/dump --single unit/scan --single unit/sort --single unit/bitops 2>&1
 }
 
