@@ -62,6 +62,7 @@ mimalloc_stress() {
 
 # The server alone is on the allocator.
 redis() {
+  rm -rf redis
   cp -r "$suites/redis" redis && cd redis || return 1
   mv src/redis-server src/redis-server.real
   printf '#!/bin/sh\nexec %s %s "$@"\n' "$on" "$PWD/src/redis-server.real" > src/redis-server
