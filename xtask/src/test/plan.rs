@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 pub const WAITING: [&str; 4] = ["programs", "cli", "lab", "papers"];
 
 /// The experiments' tests that show that their programs start, measure, check and write.
-const PAPERS: [&str; 4] =
+pub(super) const PAPERS: [&str; 4] =
     ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench", "a_client_that_checks_its_objects_finds"];
 
 /// Cargo builds tests with unwinding. Programs that unwind too use the same build of each library.
