@@ -220,9 +220,15 @@ impl Marks for ClassMarks {
     }
 
     #[inline(always)]
-    fn is_at_home(&self, object: *mut u8) -> bool {
+    fn leave(&self, object: *mut u8) -> bool {
         // SAFETY: as in `put`.
-        unsafe { Self::its(object) == self.seal.of(object) ^ self.on_slab }
+        unsafe {
+            let is_right = Self::its(object) == self.seal.of(object) ^ self.on_slab;
+            if is_right {
+                wipe(object);
+            }
+            is_right
+        }
     }
 
     #[inline(always)]

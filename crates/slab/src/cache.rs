@@ -267,7 +267,7 @@ impl SlabCache {
     #[inline(never)]
     fn all_home(&self, record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> Result<(), *mut u8> {
         let places = (0..usize::from(record.carved())).map(|i| start.wrapping_add(i * self.geometry.object as usize));
-        { places }.find(|place| !marks.leave_home(*place)).map_or(Ok(()), Err)
+        { places }.find(|place| !marks.leave(*place)).map_or(Ok(()), Err)
     }
 
     /// Returns up to `most` complete slabs to `source`.

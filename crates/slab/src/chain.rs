@@ -32,16 +32,8 @@ pub trait Marks {
     fn put(&self, object: *mut u8) -> bool;
     /// Marks an object that leaves its slab; `false` if it was not there.
     fn take(&self, object: *mut u8) -> bool;
-    /// Whether an object is free on its slab.
-    fn is_at_home(&self, object: *mut u8) -> bool;
-    /// The same; then it bears no mark.
-    fn leave_home(&self, object: *mut u8) -> bool {
-        let is = self.is_at_home(object);
-        if is {
-            self.wipe(object);
-        }
-        is
-    }
+    /// Wipes the mark of an object whose slab is complete; `false` if it was not there.
+    fn leave(&self, object: *mut u8) -> bool;
     /// Wipes the mark of an object whose place is gone.
     fn wipe(&self, _object: *mut u8) {}
     /// Whether an address lies in pages of slabs, so that what is there can be read.
@@ -78,7 +70,7 @@ impl<F: Fn(*mut u8)> Marks for F {
     }
 
     #[inline(always)]
-    fn is_at_home(&self, _: *mut u8) -> bool {
+    fn leave(&self, _: *mut u8) -> bool {
         true
     }
 }

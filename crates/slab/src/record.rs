@@ -293,7 +293,7 @@ impl SlabRecord {
             // SAFETY: it was a free object of the slab.
             at = unsafe { chain::next(at) };
         }
-        // What the last one leads to is what the next call begins with.
+        // The next call begins with the object to which the last one leads.
         let is_last = n == self.free_objects().into();
         if !(if is_last { at == chain::end() } else { is_here(at) }) {
             return Err(last);

@@ -194,7 +194,7 @@ impl SlabCache {
         }
         if record.used() == 0 {
             let place = |bytes: u32| base.wrapping_add(first.offset().0 + bytes as usize);
-            if let Some(out) = slab.starts().map(place).find(|place| !marks.is_at_home(*place)) {
+            if let Some(out) = slab.starts().map(place).find(|place| !marks.leave(*place)) {
                 return Err(out);
             }
         }
