@@ -7,7 +7,7 @@ set -euo pipefail
 prefix=${PREFIX:-/usr/local}
 [ "${prefix#/}" != "$prefix" ] || { echo "$0: PREFIX must be an absolute path, it is \"$prefix\"" >&2; exit 2; }
 root=${DESTDIR-}$prefix
-tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects craton-wild)
+tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects craton-wild craton-client)
 files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h include/craton.hpp
   lib/pkgconfig/craton.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
 

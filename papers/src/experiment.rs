@@ -43,6 +43,7 @@ mod temeraire_fig9;
 mod temeraire_overhead;
 mod temeraire_redis;
 mod tool;
+mod trust;
 mod wild;
 mod world;
 
@@ -86,6 +87,8 @@ experiments! {
         "all workloads and real programs on all allocators: time and memory, with geometric means"
     "wild" wild "does it hold on programs that we did not write?"
         "sparse, idle, swinging, forking and late programs: time, memory over time, longest request, control groups"
+    "trust" trust "may a program trust it: other people's tests, attacks, refused system calls, storms?"
+        "suites of other people, attacks, planted bugs, system calls that fail, kill, fork and signal storms"
     "micro" micro "what the fast path costs, and where it ends"
         "one malloc and its free: cold and warm, by size and threads, in ns and in instructions"
     "temeraire-redis" temeraire_redis "TEMERAIRE §5.1, redis"

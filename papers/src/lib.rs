@@ -11,6 +11,7 @@
 //! | [`caching`] | one object from malloc, from a cache, and from older allocators | `craton-objects` |
 //! | [`wild`] | programs as other people write them, which measure themselves | `craton-wild` |
 //! | [`frames`] | allocators of page frames, and processes killed on a zone in a file | `craton-crash` |
+//! | [`trust`] | a client that checks its objects, and programs whose system calls fail | `craton-client` |
 //! | [`kernel`], [`objects`] | the load of a kernel's objects, and the allocators of 1994 for it | the experiments |
 //!
 //! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
@@ -25,6 +26,7 @@ mod frames;
 mod kernel;
 mod objects;
 pub mod real;
+pub mod trust;
 pub mod wild;
 pub mod work;
 

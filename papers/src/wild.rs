@@ -8,6 +8,7 @@
 //! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
 //! **Unsafe.** Reads the process's use of time.
 
+pub mod backed;
 pub mod fragments;
 pub mod group;
 mod memory;

@@ -30,8 +30,8 @@ fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
     let options = format!("stats_file={file}");
     let listed = said(craton(["lab", "list"]).env("CRATON_OPTIONS", &options));
     assert_eq!((listed.status, listed.err.as_str()), (0, ""));
-    for name in
-        ["papers", "work", "micro", "drive", "real", "crash", "objects", "wild"].map(|name| format!("craton-{name}"))
+    for name in ["papers", "work", "micro", "drive", "real", "crash", "objects", "wild", "client"]
+        .map(|name| format!("craton-{name}"))
     {
         let helped = said(Command::new(programs().join(&name)).arg("--help").env("CRATON_OPTIONS", &options));
         assert_eq!((helped.status, helped.err.as_str()), (0, ""), "{name}");
@@ -193,4 +193,58 @@ fn programs_in_the_wild_have_ratios_memory_over_time_and_their_longest_requests(
         let svg = fs::read_to_string(format!("{pictures}/{picture}")).unwrap();
         assert!(svg.contains("<svg") && !svg.contains("no data"), "{picture}");
     }
+}
+
+/// The checking client on the library, under each storm.
+fn client_checks(seconds: &str) {
+    let client = programs().join("craton-client");
+    for storm in [&["--forks"][..], &["--signals"], &["--forks", "--signals", "--threads", "16"]] {
+        let client = client.to_str().unwrap();
+        let said = said(&mut craton([&["run", "--", client, "--seconds", seconds][..], storm].concat()));
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{storm:?}");
+        let figures: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(figures["operations"].as_u64() > Some(0) && figures["refused"] == 0, "{figures}");
+        assert!(!storm.contains(&"--forks") || figures["forks"].as_u64() > Some(0), "{figures}");
+        assert!(!storm.contains(&"--signals") || figures["signals"].as_u64() > Some(0), "{figures}");
+    }
+}
+
+#[test]
+fn a_client_that_checks_its_objects_finds_none_changed() {
+    client_checks("3");
+}
+
+#[test]
+#[ignore = "nightly: ten minutes of each storm"]
+fn a_client_that_checks_its_objects_for_long_finds_none_changed() {
+    client_checks("600");
+}
+
+#[test]
+fn a_client_that_checks_its_objects_finds_a_wrong_alignment() {
+    let place = Place::new("wrong");
+    let (source, library) = (place.path("wrong.c"), place.path("wrong.so"));
+    fs::write(&source, "#include <stdlib.h>\nvoid *memalign(size_t a, size_t n) { return malloc(n + a); }\n").unwrap();
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source]).status().unwrap();
+    assert!(made.success());
+    let client = programs().join("craton-client");
+    let said = said(Command::new(client).args(["--operations", "20000"]).env("LD_PRELOAD", library));
+    assert_eq!((said.status, said.out.as_str()), (70, ""), "{}", said.err);
+    assert!(said.err.contains("has not the alignment"), "{}", said.err);
+}
+
+#[test]
+fn what_to_trust_has_a_row_for_each_program_and_suite() {
+    let place = Place::new("trust");
+    let file = place.path("trust.json");
+    let args = ["lab", "run", "trust", "--quick", "--only", "faults,attacks,mimalloc", "--json", &file];
+    let found = said(&mut craton(args));
+    assert_eq!((found.status, found.err.as_str()), (0, ""), "{}", found.out);
+    let document = json(&file);
+    let rows = document["rows"].as_array().unwrap();
+    let of = |part: &str| rows.iter().filter(|row| row["part"] == part).count();
+    assert_eq!((of("suites"), of("attacks"), of("faults"), of("storms")), (1, 7, 2, 0), "{}", found.out);
+    assert!(rows.iter().all(|row| row["status"] == "ok"), "{}", found.out);
+    let unknown = said(&mut craton(["lab", "run", "trust", "--only", "no-such"]));
+    assert!(unknown.status == 2 && unknown.err.contains("no such part or suite") && unknown.err.lines().count() == 1);
 }

@@ -1,6 +1,6 @@
 //! `craton core`: what the heap of a core file or a running process holds.
 //!
-//! **What.** Opens the one or stops the other, and prints what [`craton_inspect`] finds.
+//! **What.** Opens the one, or stops the other unless it sleeps, and prints what [`craton_inspect`] finds.
 //!
 //! **Failure.** Status 1, with what is wrong and what to do; also for leaks and a broken heap.
 
@@ -34,54 +34,58 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     let (target, exe) = (target(args)?, args.exe.as_deref());
     let mut json = Output::json(args.json.as_deref())?;
     if let CoreTask::Save { file } = &args.task {
-        let memory = open(target, exe)?;
+        let memory = open(target, exe, true)?;
         let bytes = save(&*memory, file)?;
         let text = format!("{}: {} of memory written to {}\n", memory.name(), format::bytes(bytes), file.display());
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
     }
     let mut attempt = 0;
+    // Leaks need registers, which the system shows of stopped threads alone.
+    let mut stops = matches!(args.task, CoreTask::Leaks { .. });
     loop {
         attempt += 1;
-        let memory = open(target, exe)?;
-        let heap = Heap::find(&*memory)?;
-        // A thread that was changing a running process's heap is done a moment later.
-        let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
-        if is_calm || attempt >= TRIES || args.pid.is_none() {
-            return look(args, &heap, json.as_mut());
+        let memory = open(target, exe, stops)?;
+        let done = Heap::find(&*memory).map_err(Failure::from).and_then(|heap| {
+            // A thread that was changing a running process's heap is done a moment later.
+            let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
+            let is_last = is_calm || attempt >= TRIES || args.pid.is_none();
+            if is_last { look(args, &heap, json.as_mut()) } else { Ok(None) }
+        });
+        match done {
+            Ok(Some(code)) => return Ok(code),
+            Err(error) if memory.is_unchanged() => return Err(error),
+            // It was changing the heap, or ran while the process was read without a stop.
+            _ => stops = true,
         }
-        drop(heap);
         drop(memory);
         sleep(BETWEEN);
     }
 }
 
-/// Does it with a heap that was found.
-fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
-    let name = heap.reader.memory.name();
+/// Does it with a heap that was found; `None`, and prints nothing, if that has changed meanwhile.
+fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<Option<ExitCode>, Failure> {
+    let memory = heap.reader.memory;
+    let name = memory.name();
     let failed = match &args.task {
         CoreTask::Stats => {
             let found = stats(heap)?;
-            show(&stats_text(&name, &found), "core stats", vec![found], json)?;
-            false
+            show(memory, &stats_text(&name, &found), "core stats", vec![found], json)?.then_some(false)
         }
         CoreTask::Leaks { all } => {
             let found = leaks(heap)?;
             let (text, any) = (leaks_text(&name, &found, *all), found.lost_objects > 0);
             found.warnings.iter().for_each(|warning| say(&format!("craton: {warning}\n")));
-            show(&text, "core leaks", vec![found], json)?;
-            any
+            show(memory, &text, "core leaks", vec![found], json)?.then_some(any)
         }
         CoreTask::Whatis { addresses } => {
             let found = addresses.iter().map(|at| whatis(heap, *at)).collect::<Result<Vec<_>, _>>()?;
             let text: String = found.iter().map(|what| format!("{what}\n")).collect();
-            show(&text, "core whatis", found, json)?;
-            false
+            show(memory, &text, "core whatis", found, json)?.then_some(false)
         }
         CoreTask::Verify => {
             let found = verify(heap)?;
             let (text, any) = (verify_text(&name, &found), !found.broken.is_empty());
-            show(&text, "core verify", vec![found], json)?;
-            any
+            show(memory, &text, "core verify", vec![found], json)?.then_some(any)
         }
         CoreTask::Log { last } => {
             let found = log(heap, *last)?;
@@ -90,12 +94,11 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
                      `craton run -o debug=audit -- CMD` from the start";
                 return Err(format!("{name}: no log was kept; {advice}").into());
             }
-            show(&log_text(&name, &found), "core log", vec![found], json)?;
-            false
+            show(memory, &log_text(&name, &found), "core log", vec![found], json)?.then_some(false)
         }
-        CoreTask::Save { .. } => false,
+        CoreTask::Save { .. } => Some(false),
     };
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(failed.map(|failed| if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }))
 }
 
 /// A running process, or a core file.
@@ -121,25 +124,46 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     Err(Failure::Usage(wrong))
 }
 
-/// What is to be read, standing still.
-fn open(target: Target<'_>, exe: Option<&Path>) -> Result<Box<dyn Memory>, String> {
-    Ok(match target {
+/// Opens the target, standing still: asleep, if `stops` does not demand a stop.
+fn open(target: Target<'_>, exe: Option<&Path>, stops: bool) -> Result<Box<dyn Memory>, String> {
+    if let (Target::Process(pid), false) = (target, stops)
+        && let Some(asleep) = Live::asleep(pid)?
+    {
+        return Ok(Box::new(asleep));
+    }
+    let memory: Box<dyn Memory> = match target {
         Target::Process(pid) => Box::new(Live::stop(pid)?),
         Target::Core(core) => Box::new(CoreFile::open(core, exe)?),
-    })
+    };
+    if let threads @ 1.. = memory.interrupted() {
+        let name = memory.name();
+        say(&format!(
+            "craton: {name}: the stop interrupts a system call in {threads} of its threads, which answers EINTR\n"
+        ));
+    }
+    Ok(memory)
 }
 
 fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {
     Ok(Output::beside(json).write(text).map_err(|e| format!("cannot print what was found: {e}"))?)
 }
 
-/// Prints what was found, and writes the document.
-fn show<R: Serialize>(text: &str, name: &str, rows: Vec<R>, json: Option<&mut Output>) -> Result<(), Failure> {
+/// Prints what was found, and writes the document; `false`, and does neither, if the process has run meanwhile.
+fn show<R: Serialize>(
+    memory: &dyn Memory,
+    text: &str,
+    name: &str,
+    rows: Vec<R>,
+    json: Option<&mut Output>,
+) -> Result<bool, Failure> {
+    if !memory.is_unchanged() {
+        return Ok(false);
+    }
     let printed = print(text, json.as_deref());
     if let Some(json) = json {
         json.document(&Document::new(name, &command(), &[], rows, &Ratios::default()))?;
     }
-    printed
+    printed.map(|()| true)
 }
 
 fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: &[usize]) -> String {

@@ -8,7 +8,7 @@ use crate::place;
 use craton_lab::{shared_object, symbols};
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The variable that names the library, before any other place.
@@ -87,9 +87,19 @@ pub fn preload(library: &Path, others: Option<&OsStr>) -> OsString {
     list
 }
 
+/// The entries of a list that are other libraries.
+pub fn without(list: Option<&OsStr>) -> OsString {
+    let list = list.unwrap_or_default().as_bytes();
+    let others = list.split(|b| matches!(b, b' ' | b':')).filter(|entry| !entry.is_empty() && !is_ours(entry));
+    OsString::from_vec(others.collect::<Vec<_>>().join(&b':'))
+}
+
 pub fn is_in(list: &OsStr) -> bool {
-    let name = |entry: &[u8]| entry.rsplit(|b| *b == b'/').next() == Some(b"libcraton.so");
-    list.as_bytes().split(|b| matches!(b, b' ' | b':')).any(name)
+    list.as_bytes().split(|b| matches!(b, b' ' | b':')).any(is_ours)
+}
+
+fn is_ours(entry: &[u8]) -> bool {
+    entry.rsplit(|b| *b == b'/').next() == Some(b"libcraton.so")
 }
 
 #[cfg(test)]

@@ -1,36 +1,69 @@
 //! Why a program does not start, or the dynamic linker does not preload anything into it.
 //!
 //! **What.** [`check`] finds the program's file before any run. [`why_not_served`] reads that file:
-//! set-uid and set-gid programs ignore the environment's libraries, and a program without an
-//! interpreter (the dynamic linker) is linked statically. It is a hint for a message, never a
-//! decision.
+//! set-uid and set-gid programs ignore the environment's libraries, a program without an
+//! interpreter (the dynamic linker) is linked statically, and musl's dynamic linker ends a program
+//! into which a library for glibc is preloaded. All but the last are hints for a message alone.
 
 use crate::failure::Failure;
 use craton_lab::symbols;
-use object::elf::{FileHeader64, PT_INTERP};
+use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{FileKind, LittleEndian, ReadCache};
 use rustix::process::{getegid, geteuid};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a script's first line that the kernel reads (`BINPRM_BUF_SIZE`).
+const LONGEST_LINE: u64 = 256;
+
+/// What keeps the library out of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    Privileged,
+    Bits32,
+    Static,
+    /// The program, or the interpreter of the script, has a C library that the shared library cannot be linked with.
+    Musl,
+}
+
+impl Obstacle {
+    /// The obstacle behind the program's name.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Privileged => "runs set-uid or set-gid, and such programs take no library from the environment",
+            Self::Bits32 => "is a 32-bit program, and the library has 64 bits",
+            Self::Static => "is linked statically: Craton serves it only where libcraton.a is linked into it",
+            Self::Musl => {
+                "is linked with musl's C library, and libcraton.so with glibc's: it runs without Craton; build it for glibc to have it served"
+            }
+        }
+    }
+}
 
 /// Why nothing was served, by the file of `command`; else what it may be, such as `other`.
 pub fn why_not_served(command: &OsStr, other: &str) -> String {
     let general = format!("it is linked statically or runs set-uid, or {other}");
-    match symbols::program(command).as_deref().and_then(obstacle) {
-        Some(obstacle) => format!("{} {obstacle}", command.display()),
+    match sentence(command) {
+        Some((_, sentence)) => sentence,
         None => format!("likely {general}"),
     }
 }
 
-/// A line that names the obstacle to preloading in the file of `command`, if there is one.
-pub fn warning(command: &OsStr) -> Option<String> {
-    let obstacle = symbols::program(command).as_deref().and_then(obstacle)?;
-    Some(format!("craton: {} {obstacle}\n", command.display()))
+/// The obstacle to preloading in the file of `command`, if there is one, and a line that names it.
+pub fn warning(command: &OsStr) -> Option<(Obstacle, String)> {
+    sentence(command).map(|(obstacle, sentence)| (obstacle, format!("craton: {sentence}\n")))
+}
+
+fn sentence(command: &OsStr) -> Option<(Obstacle, String)> {
+    let file = symbols::program(command)?;
+    let (path, obstacle) = named_obstacle(file.clone())?;
+    let name = if path == file { command } else { path.as_os_str() };
+    Some((obstacle, format!("{} {}", name.display(), obstacle.text())))
 }
 
 /// Checks that there is an executable file for `command`.
@@ -60,30 +93,69 @@ pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
     Failure::Failed(format!("cannot run {}: {error}{advice}", command.display()))
 }
 
-fn obstacle(path: &Path) -> Option<&'static str> {
+/// The obstacle in a program's file, or musl in a script's interpreter, and which file has it.
+fn named_obstacle(path: PathBuf) -> Option<(PathBuf, Obstacle)> {
+    if let Some(found) = obstacle(&path) {
+        return Some((path, found));
+    }
+    // Other obstacles keep only the interpreter itself from being served, not the programs that the script runs.
+    let mut interpreters = interpreters(&path).into_iter();
+    interpreters.find(|file| obstacle(file) == Some(Obstacle::Musl)).map(|file| (file, Obstacle::Musl))
+}
+
+/// The programs that the kernel starts for a script: that of its first line, and the one that `env` finds there.
+fn interpreters(path: &Path) -> Vec<PathBuf> {
+    let mut line = Vec::new();
+    let is_file = fs::metadata(path).is_ok_and(|there| there.is_file());
+    if !is_file || File::open(path).and_then(|file| file.take(LONGEST_LINE).read_to_end(&mut line)).is_err() {
+        return Vec::new();
+    }
+    let Some(line) = line.strip_prefix(b"#!").and_then(|rest| rest.split(|b| *b == b'\n').next()) else {
+        return Vec::new();
+    };
+    let mut words =
+        line.split(|b| matches!(b, b' ' | b'\t' | b'\r')).filter(|word| !word.is_empty()).map(OsStr::from_bytes);
+    let first = words.next().map(PathBuf::from);
+    let is_env = first.as_ref().and_then(|first| first.file_name()).is_some_and(|name| name == "env");
+    let found = words.next().filter(|_| is_env).and_then(symbols::program);
+    first.into_iter().chain(found).collect()
+}
+
+fn obstacle(path: &Path) -> Option<Obstacle> {
     // A pipe would be waited for.
     let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = File::open(path).ok()?;
     let is_set = |bit| there.mode() & bit != 0;
     if is_set(0o4000) && there.uid() != geteuid().as_raw() || is_set(0o2000) && there.gid() != getegid().as_raw() {
-        return Some("runs set-uid or set-gid, and such programs take no library from the environment");
+        return Some(Obstacle::Privileged);
     }
     // The dynamic linker itself has no interpreter, and preloads into the program that it is given.
-    let is_linker = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"ld-"));
-    obstacle_in(&file).filter(|_| !is_linker)
+    match linker(path.as_os_str().as_bytes()) {
+        Some(linker) => linker,
+        None => obstacle_in(&file),
+    }
 }
 
-fn obstacle_in(file: &File) -> Option<&'static str> {
+/// Whether a path is that of a dynamic linker, and if so, which obstacle that is.
+fn linker(path: &[u8]) -> Option<Option<Obstacle>> {
+    let name = path.rsplit(|b| *b == b'/').next()?;
+    name.starts_with(b"ld-").then(|| name.starts_with(b"ld-musl").then_some(Obstacle::Musl))
+}
+
+fn obstacle_in(file: &File) -> Option<Obstacle> {
     let data = ReadCache::new(file);
     match FileKind::parse(&data).ok()? {
-        FileKind::Elf32 => return Some("is a 32-bit program, and the library has 64 bits"),
+        FileKind::Elf32 => return Some(Obstacle::Bits32),
         FileKind::Elf64 => (),
         _ => return None,
     }
     let head = FileHeader64::<LittleEndian>::parse(&data).ok()?;
-    let mut segments = head.program_headers(LittleEndian, &data).ok()?.iter();
-    let is_dynamic = segments.any(|segment| segment.p_type(LittleEndian) == PT_INTERP);
-    (!is_dynamic).then_some("is linked statically: Craton serves it only where libcraton.a is linked into it")
+    for segment in head.program_headers(LittleEndian, &data).ok()? {
+        if let Some(path) = segment.interpreter(LittleEndian, &data).ok()? {
+            return linker(path).flatten();
+        }
+    }
+    Some(Obstacle::Static)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::library;
 use crate::options::{self, Setting};
-use crate::program;
+use crate::program::{self, Obstacle};
 use crate::terminal::say;
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -27,7 +27,16 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let library = library::find()?;
     let mut command = Command::new(name);
     command.args(&args.command[1..]);
-    command.env("LD_PRELOAD", library::preload(&library, env::var_os("LD_PRELOAD").as_deref()));
+    let obstacle = program::warning(name);
+    let others = env::var_os("LD_PRELOAD");
+    match obstacle.as_ref().map(|(obstacle, _)| obstacle) {
+        // It would not start.
+        Some(Obstacle::Musl) => match library::without(others.as_deref()) {
+            none if none.is_empty() => command.env_remove("LD_PRELOAD"),
+            others => command.env("LD_PRELOAD", others),
+        },
+        _ => command.env("LD_PRELOAD", library::preload(&library, others.as_deref())),
+    };
     let trace = args.trace.as_deref().map(Setting::trace).transpose();
     let path = args.trace.as_deref().unwrap_or(Path::new(""));
     let trace = trace.map_err(|why| Failure::Usage(format!("--trace {}: {why}; give another path", path.display())))?;
@@ -38,6 +47,6 @@ pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     if !settings.is_empty() {
         command.env(options::VARIABLE, options::merge(env::var_os(options::VARIABLE).as_deref(), &settings));
     }
-    program::warning(name).iter().for_each(|line| say(line));
+    obstacle.iter().for_each(|(_, line)| say(line));
     Err(program::cannot_start(name, &command.exec()))
 }

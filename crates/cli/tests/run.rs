@@ -170,6 +170,34 @@ fn nothing_served_is_said_with_the_reason() {
     assert!(silent.err.contains("nothing was served") && silent.err.contains("_exit"), "{}", silent.err);
 }
 
+/// It would not start with the library.
+#[test]
+fn a_program_of_musl_runs_without_the_library_and_is_named() {
+    let place = Place::new("musl");
+    let (program, source) = (place.path("program"), place.path("program.c"));
+    fs::write(&source, "#include <stdlib.h>\nint main(void) { return getenv(\"LD_PRELOAD\") ? 1 : 5; }").unwrap();
+    match Command::new("musl-gcc").args(["-o", &program, &source]).status() {
+        Ok(status) => assert!(status.success()),
+        Err(_) => {
+            return println!("skipped: no musl-gcc (package musl-tools); src/program/tests.rs reads made-up files");
+        }
+    }
+    let script = place.path("script");
+    fs::write(&script, format!("#!{program}\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for command in [&program, &script] {
+        let plain = said(&mut craton(["run", "--", command]));
+        let line = "is linked with musl's C library, and libcraton.so with glibc's: it runs without Craton; \
+                    build it for glibc to have it served";
+        assert_eq!((plain.status, plain.err.as_str()), (5, format!("craton: {program} {line}\n").as_str()));
+        let nested = said(craton(["run", "--", command]).env("LD_PRELOAD", library()));
+        assert_eq!((nested.status, nested.err), (5, plain.err));
+        let stats = said(&mut craton(["run", "--stats", "--", command]));
+        assert_eq!(stats.status, 5);
+        assert!(stats.err.contains("nothing was served") && stats.err.contains(line), "{}", stats.err);
+    }
+}
+
 #[test]
 fn a_program_of_another_users_rights_is_named_and_the_dynamic_linker_is_not() {
     let place = Place::new("set-uid");

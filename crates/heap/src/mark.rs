@@ -20,6 +20,8 @@
 //! a few bits: they can then be forged. Each other class has its secret, for which one more mark is
 //! needed. Links are plain; they tell addresses of the heap.
 //!
+//! An object's mark is the same each time that it is free. Marks are wiped when their slab is complete.
+//!
 //! **Not here.** A mark from an earlier life of a page, in bytes that nothing has overwritten since:
 //! it serves only the slab's own list, and only where its class and the slab's cut places agree.
 //! Two threads that pop one object at the same moment, after a link was overwritten, are not told
@@ -212,6 +214,18 @@ impl Marks for ClassMarks {
             let is_right = Self::its(object) == mark ^ self.on_slab;
             if is_right {
                 Self::write(object, mark);
+            }
+            is_right
+        }
+    }
+
+    #[inline(always)]
+    fn leave(&self, object: *mut u8) -> bool {
+        // SAFETY: as in `put`.
+        unsafe {
+            let is_right = Self::its(object) == self.seal.of(object) ^ self.on_slab;
+            if is_right {
+                wipe(object);
             }
             is_right
         }

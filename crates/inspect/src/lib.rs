@@ -1,6 +1,6 @@
 //! Craton's heap in another process, or in a core file.
 //!
-//! **What.** [`Live`] stops a process and reads it; [`CoreFile`] is what is left of one. In either,
+//! **What.** [`Live`] reads a process that sleeps or is stopped; [`CoreFile`] is what is left of one. In either,
 //! [`Heap::find`] finds the library's table of names and numbers and walks the heap by it: which
 //! object is out, which is free and why, what is broken. [`stats`], [`leaks`], [`whatis`] and
 //! [`verify`] build on that. [`set`] changes settings of a running process.
@@ -22,7 +22,7 @@
 //!
 //! **Not here.** Changes in the process that is read, except [`set`]'s request and what makes threads read it.
 //!
-//! **Unsafe.** System calls in `live.rs` alone.
+//! **Unsafe.** System calls in `live.rs` and below it alone.
 
 mod caches;
 mod core_file;

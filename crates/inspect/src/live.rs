@@ -1,11 +1,17 @@
-//! A running process, stopped for as long as it is read.
+//! A running process, which stands still for as long as it is read.
 //!
-//! **What.** `ptrace` stops all threads. They go on when [`Live`] is dropped, and when this program is killed. A signal
-//! that stops a thread before we do is delivered afterwards.
+//! **What.** While all threads sleep there is nothing to stop: [`Live::asleep`] reads them, and
+//! their counts of switches show whether one has run meanwhile. [`Live::stop`] stops all threads by
+//! `ptrace`, and knows their registers. They go on when [`Live`] is dropped, and when this program
+//! is killed. A signal that stops a thread before we do is delivered afterwards. System calls in
+//! which threads sleep go on ([`restart`]).
 //!
-//! **Failure.** No such process; not allowed; a thread that waits for a device and does not stop within [`PATIENCE`].
+//! **Failure.** No such process; not allowed; a thread that waits for a device and does not stop
+//! within [`PATIENCE`].
 //!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
+
+mod restart;
 
 use crate::memory::{Map, Memory, Thread};
 use object::elf::{NT_ARM_SVE, NT_PRFPREG, NT_PRSTATUS, NT_X86_XSTATE};
@@ -34,6 +40,8 @@ pub struct Live {
     threads: Vec<Thread>,
     /// The threads that stand still, and the signal that each is to get when it goes on.
     stopped: BTreeMap<u32, i32>,
+    /// The threads that sleep, and how often each has been switched away from.
+    asleep: BTreeMap<u32, u64>,
 }
 
 impl Live {
@@ -43,7 +51,8 @@ impl Live {
     /// What the system says, and what to do about it.
     pub fn stop(pid: u32) -> Result<Self, String> {
         let memory = open(pid, false)?;
-        let mut this = Self { pid, memory, maps: Vec::new(), threads: Vec::new(), stopped: BTreeMap::new() };
+        let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
+        let mut this = Self { pid, memory, maps: Vec::new(), threads: Vec::new(), stopped, asleep };
         // While there are threads that run they may make others.
         while this.stop_some()? {}
         this.maps = maps(pid)?;
@@ -52,6 +61,17 @@ impl Live {
             return Err(format!("process {pid} has ended"));
         }
         Ok(this)
+    }
+
+    /// A process whose threads all sleep, without a stop and without their registers; `None` if one
+    /// does not sleep. The memory is of one moment if [`Memory::is_unchanged`] afterwards.
+    ///
+    /// # Errors
+    /// The system's reason, with a remedy.
+    pub fn asleep(pid: u32) -> Result<Option<Self>, String> {
+        let memory = open(pid, false)?;
+        let Some(asleep) = asleep(pid) else { return Ok(None) };
+        Ok(Some(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new(), asleep }))
     }
 
     /// Stops those threads that do not stand still yet; says whether there were any.
@@ -87,9 +107,15 @@ impl Live {
         loop {
             match waitpid(Pid::from_raw(id as i32), options) {
                 Ok(Some((_, status))) => {
-                    // Other stops than by a signal are marked above its byte. A signal is the thread's, and still due.
+                    // Other stops than by a signal are marked above its byte. A signal is the
+                    // thread's, and still due.
                     let is_signal = status.as_raw() >> 16 == 0;
-                    return Ok(status.stopping_signal().map(|signal| if is_signal { signal } else { 0 }));
+                    let signal = status.stopping_signal();
+                    // Not one that stands still already, by a signal such as SIGSTOP.
+                    if !is_signal && signal == Some(libc::SIGTRAP) {
+                        restart::restart(id);
+                    }
+                    return Ok(signal.map(|signal| if is_signal { signal } else { 0 }));
                 }
                 Err(_) => return Ok(None),
                 // The others go on with the drop, and this one when we end.
@@ -107,7 +133,8 @@ impl Live {
     /// A process that is read and written while it runs.
     pub(crate) fn running(pid: u32) -> Result<Self, String> {
         let memory = open(pid, true)?;
-        Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new() })
+        let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
     }
 
     /// Restarts the system call in which each thread of a name sleeps. Threads that cannot be
@@ -174,6 +201,14 @@ impl Memory for Live {
         fs::read(format!("/proc/{}/auxv", self.pid)).unwrap_or_default()
     }
 
+    fn is_unchanged(&self) -> bool {
+        self.asleep.is_empty() || asleep(self.pid).as_ref() == Some(&self.asleep)
+    }
+
+    fn interrupted(&self) -> usize {
+        self.threads.iter().filter(|thread| restart::is_interrupted(thread)).count()
+    }
+
     fn left_out(&self) -> HashSet<u64> {
         let text = fs::read(format!("/proc/{}/smaps", self.pid)).unwrap_or_default();
         let mut start = 0;
@@ -211,6 +246,24 @@ fn registers(id: u32) -> Thread {
 fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// The threads of a process if all sleep, with the switches of each so far: it has not run while
+/// they stay the same.
+fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
+    let one = |id: u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;
+        switches(&status).map(|switches| (id, switches))
+    };
+    tasks(pid).ok()?.into_iter().map(one).collect()
+}
+
+/// The switches in a thread's status; `None` unless it sleeps.
+fn switches(status: &str) -> Option<u64> {
+    let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim);
+    let count = |key: &str| value(key)?.parse::<u64>().ok();
+    value("State")?.starts_with('S').then_some(())?;
+    Some(count("voluntary_ctxt_switches")? + count("nonvoluntary_ctxt_switches")?)
 }
 
 pub(crate) fn is_zombie(pid: u32, id: u32) -> bool {

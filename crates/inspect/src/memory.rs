@@ -56,6 +56,14 @@ pub trait Memory {
     fn left_out(&self) -> HashSet<u64> {
         HashSet::new()
     }
+    /// Whether what was read is of one moment: no thread has run meanwhile.
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+    /// Threads whose system call answers `EINTR` since they were stopped.
+    fn interrupted(&self) -> usize {
+        0
+    }
     /// Names the missing memory, and a remedy.
     fn warnings(&self) -> Vec<String> {
         Vec::new()

@@ -28,6 +28,7 @@ pub mod file_map;
 mod futex;
 pub mod guarded;
 mod line;
+pub mod loaded;
 pub mod mapping;
 pub mod maps;
 mod mutex;

@@ -35,7 +35,7 @@ pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
 }
 
 /// Calls `tell` with the mapping that holds an address; `None` if none, or unknown.
-pub(crate) fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
+pub fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
         Answer::Mapping(mapping) => return Some(tell(mapping)),

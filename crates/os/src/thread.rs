@@ -4,7 +4,7 @@
 
 pub mod block;
 
-use crate::call;
+use crate::{call, guarded, mapping, process};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
@@ -68,21 +68,29 @@ impl Hidden {
             run();
             core::ptr::null_mut()
         }
-        // SAFETY: zeros are valid attributes, which the calls fill; the function is never unloaded.
-        unsafe {
-            let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
-            libc::pthread_attr_init(&mut attributes);
-            let mut thread = core::mem::zeroed();
-            let mut refused = 1;
-            // Large thread-local variables need more stack; 0 is the default size.
-            for stack in [HIDDEN_STACK, 0] {
-                if refused != 0 && (stack == 0 || libc::pthread_attr_setstacksize(&mut attributes, stack) == 0) {
+        // Large thread-local variables need more stack.
+        HIDDEN_STACKS.into_iter().find_map(|bytes| {
+            let stack = Stack::new(bytes)?;
+            // SAFETY: zeros are valid attributes, which the calls fill; the function is never
+            // unloaded, and the stack stays until the thread was joined.
+            let (refused, thread) = unsafe {
+                let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
+                libc::pthread_attr_init(&mut attributes);
+                let mut thread = core::mem::zeroed();
+                let mut refused = libc::pthread_attr_setstack(&mut attributes, stack.usable(), bytes);
+                if refused == 0 {
                     refused = libc::pthread_create(&mut thread, &attributes, begin, run as *mut c_void);
                 }
+                libc::pthread_attr_destroy(&mut attributes);
+                (refused, thread)
+            };
+            if refused == 0 {
+                stack.keep()
+            } else {
+                stack.unmap()
             }
-            libc::pthread_attr_destroy(&mut attributes);
             (refused == 0).then_some(Self(thread))
-        }
+        })
     }
 
     /// Waits for the thread's end. The caller is not cancelled meanwhile.
@@ -96,6 +104,7 @@ impl Hidden {
             libc::pthread_join(self.0, core::ptr::null_mut());
             pthread_setcancelstate(old, core::ptr::null_mut());
         }
+        Stack::kept().unmap();
     }
 
     /// The number behind the thread.
@@ -106,6 +115,48 @@ impl Hidden {
     /// The thread with a number that [`Hidden::number`] gave.
     pub fn from_number(number: usize) -> Self {
         Self(number as libc::pthread_t)
+    }
+}
+
+/// The stack of the hidden thread, behind a guard page. The C library would take a stack of another
+/// thread that has ended: in a forked child those of all other threads, on which data may lie that
+/// the child still uses.
+struct Stack {
+    at: usize,
+    bytes: usize,
+}
+
+/// The stack in use, of which there is one at a time.
+static STACK_AT: AtomicUsize = AtomicUsize::new(0);
+static STACK_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+impl Stack {
+    fn new(usable: usize) -> Option<Self> {
+        let guard = process::page_size();
+        let bytes = usable + guard;
+        let stack = Self { at: mapping::map(bytes, guard)?, bytes };
+        if !guarded::close(stack.at, guard) {
+            stack.unmap();
+            return None;
+        }
+        Some(stack)
+    }
+
+    fn usable(&self) -> *mut c_void {
+        (self.at + process::page_size()) as *mut c_void
+    }
+
+    fn keep(self) {
+        STACK_AT.store(self.at, Relaxed);
+        STACK_BYTES.store(self.bytes, Relaxed);
+    }
+
+    fn kept() -> Self {
+        Self { at: STACK_AT.swap(0, Relaxed), bytes: STACK_BYTES.swap(0, Relaxed) }
+    }
+
+    fn unmap(self) {
+        mapping::unmap(self.at, self.bytes);
     }
 }
 
@@ -211,7 +262,7 @@ fn kernel_says_main() -> bool {
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
 
-const HIDDEN_STACK: usize = 64 << 10;
+const HIDDEN_STACKS: [usize; 2] = [64 << 10, 8 << 20];
 
 /// Sleeps for `ns` nanoseconds, or a little less.
 pub fn sleep_ns(ns: u64) {

@@ -162,6 +162,10 @@ ptrdiff_t craton_option_get(const char *key, char *buffer, size_t size);
 /* Key of the option number `i`, from 0 on, by the alphabet; NULL behind the last. */
 const char *craton_option_name(size_t i);
 
+/* 1 if this copy of Craton has allocated `pointer`, or had once: only its free() takes it. 0 for
+ * pointers of other allocators and for NULL. */
+int craton_owns(const void *pointer);
+
 /* Gives all free memory back to the system, also between objects, and returns how many bytes that was. */
 size_t craton_release(void);
 

@@ -8,7 +8,7 @@ use craton_malloc::govern::limits::LimitCallback;
 use craton_malloc::segment::WORDS;
 use craton_malloc::stats::counted;
 use craton_malloc::text::Text;
-use craton_malloc::{debug, front, govern, json, options};
+use craton_malloc::{Misuse, debug, front, govern, json, options};
 use craton_os::process;
 
 /// The library's version.
@@ -107,6 +107,18 @@ unsafe fn buffer_of<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
     }
     // SAFETY: by the contract; a text is only written to it.
     unsafe { slice::from_raw_parts_mut(buffer.cast(), size) }
+}
+
+/// Whether this copy of the library has allocated the pointer, or did once: then it may be given to
+/// its `free` only.
+///
+/// # Safety
+/// Any pointer may be given; if it is an object, it is not being freed at the same time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_owns(pointer: *const c_void) -> c_int {
+    // SAFETY: by the contract.
+    let found = unsafe { front::usable_size(pointer.cast_mut().cast()) };
+    c_int::from(!pointer.is_null() && found != Err(Misuse::Foreign))
 }
 
 /// Gives all free memory back to the system; returns how many bytes that was.

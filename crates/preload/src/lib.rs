@@ -12,11 +12,14 @@
 //! **Unsafe.** Takes pointers from C.
 #![no_std]
 
+mod alien;
 mod api;
 mod c;
 mod caches;
 mod clone;
 mod cxx;
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+mod deepbind;
 mod heaps;
 mod introspection;
 mod next;

@@ -1,9 +1,11 @@
 //! Foreign pointers: after `dlopen` the process keeps its allocator, whose pointers may reach us.
 //!
-//! **What.** We pass such pointers to it. If we are the process's allocator, there is no other.
+//! **What.** We pass such pointers to it. If we are the process's allocator, other namespaces may
+//! have others ([`alien`]).
 //!
 //! **Unsafe.** Calls functions by the linker's addresses, with the types that their names imply.
 
+use crate::alien::{self, Allocator};
 use core::ffi::{CStr, c_void};
 use craton_malloc::sizes::{self, Claim};
 use craton_malloc::{Misuse, front};
@@ -12,6 +14,12 @@ use craton_os::symbol;
 /// The function of the process's own allocator with this name, unless that is `ours`.
 fn other(name: &CStr, ours: usize) -> Option<usize> {
     Some(symbol::find(name)).filter(|a| *a != 0 && *a != ours)
+}
+
+/// The allocator of another namespace that has a pointer, which is then no misuse.
+fn alien(pointer: *mut c_void, misuse: Misuse) -> Option<Allocator> {
+    let ours = crate::c::free as *const () as usize;
+    (misuse == Misuse::Foreign).then(|| alien::owner(pointer, ours)).flatten()
 }
 
 /// Frees a pointer that the fast path did not take.
@@ -84,7 +92,11 @@ pub(crate) unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misu
             // SAFETY: this is what the process calls `free`, and the pointer is not ours.
             unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void)>(address)(pointer) }
         }
-        _ => front::die(call, pointer.cast(), misuse),
+        _ => match alien(pointer, misuse) {
+            // SAFETY: by the contract.
+            Some(allocator) => unsafe { allocator.free(pointer) },
+            None => front::die(call, pointer.cast(), misuse),
+        },
     }
 }
 
@@ -100,7 +112,11 @@ pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usi
             // SAFETY: this is what the process calls `realloc`, and the pointer is not ours.
             unsafe { core::mem::transmute::<usize, Realloc>(address)(pointer, size) }
         }
-        _ => front::die(call, pointer.cast(), misuse),
+        _ => match alien(pointer, misuse) {
+            // SAFETY: by the contract.
+            Some(allocator) => unsafe { allocator.realloc(pointer, size) },
+            None => front::die(call, pointer.cast(), misuse),
+        },
     }
 }
 
@@ -115,6 +131,10 @@ pub(crate) unsafe fn usable_size(pointer: *mut c_void, misuse: Misuse) -> usize 
             // SAFETY: the process calls this `malloc_usable_size`; the pointer is not ours.
             unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(address)(pointer) }
         }
-        _ => front::die("malloc_usable_size", pointer.cast(), misuse),
+        _ => match alien(pointer, misuse) {
+            // SAFETY: by the contract.
+            Some(allocator) => unsafe { allocator.usable_size(pointer) },
+            None => front::die("malloc_usable_size", pointer.cast(), misuse),
+        },
     }
 }

@@ -242,11 +242,12 @@ impl SlabCache {
             first = at;
             let now = used - run as u16;
             record.set_used(now);
-            if now == 0 && !morphed && !self.slabs.kept.wants() {
-                self.retire(slab, used, records, source);
-                continue;
-            }
             if now == 0 && !morphed {
+                self.all_home(record, start, &marks)?;
+                if !self.slabs.kept.wants() {
+                    self.retire(slab, used, records, source);
+                    continue;
+                }
                 // Cut anew, its objects come in order, without links to follow.
                 record.begin();
             }
@@ -258,6 +259,15 @@ impl SlabCache {
             self.slabs.relist(SlabId::of(slab), before, after, records);
         }
         Ok(Freed { rest: first, strays, moved: gone })
+    }
+
+    /// Looks whether all objects of a slab that counts as complete are free there. An object that was
+    /// freed twice, since its mark had been overwritten, counts for one that is out: the error. Marks are
+    /// wiped, lest they be read in memory that serves something else.
+    #[inline(never)]
+    fn all_home(&self, record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> Result<(), *mut u8> {
+        let places = (0..usize::from(record.carved())).map(|i| start.wrapping_add(i * self.geometry.object as usize));
+        { places }.find(|place| !marks.leave(*place)).map_or(Ok(()), Err)
     }
 
     /// Returns up to `most` complete slabs to `source`.

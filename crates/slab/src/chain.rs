@@ -32,6 +32,8 @@ pub trait Marks {
     fn put(&self, object: *mut u8) -> bool;
     /// Marks an object that leaves its slab; `false` if it was not there.
     fn take(&self, object: *mut u8) -> bool;
+    /// Wipes the mark of an object whose slab is complete; `false` if it was not there.
+    fn leave(&self, object: *mut u8) -> bool;
     /// Wipes the mark of an object whose place is gone.
     fn wipe(&self, _object: *mut u8) {}
     /// Whether an address lies in pages of slabs, so that what is there can be read.
@@ -64,6 +66,11 @@ impl<F: Fn(*mut u8)> Marks for F {
 
     #[inline(always)]
     fn take(&self, _: *mut u8) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn leave(&self, _: *mut u8) -> bool {
         true
     }
 }

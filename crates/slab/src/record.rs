@@ -279,7 +279,7 @@ impl SlabRecord {
         marks: &impl Marks,
     ) -> Result<u16, *mut u8> {
         let (first, n) = (self.free() as *mut u8, want.min(self.free_objects().into()));
-        if first.is_null() || n == 0 {
+        if n == 0 {
             return Ok(0);
         }
         // A program may have overwritten links: only free objects of the slab are followed, each once.
@@ -293,9 +293,14 @@ impl SlabRecord {
             // SAFETY: it was a free object of the slab.
             at = unsafe { chain::next(at) };
         }
+        // The next call begins with the object to which the last one leads.
+        let is_last = n == self.free_objects().into();
+        if !(if is_last { at == chain::end() } else { is_here(at) }) {
+            return Err(last);
+        }
         // SAFETY: as above; the part that goes out is cut off behind `last`.
         unsafe {
-            self.set_free(if n == self.free_objects().into() { 0 } else { at as usize });
+            self.set_free(if is_last { 0 } else { at as usize });
             chain::link(last, chain::end());
             to.append(first, last, n);
         }

@@ -14,6 +14,7 @@ use super::sheet::{Fields, Map, Row, Sheet, Title, distinct, geomean, json, line
 use super::tool::{NOT_SERVED, Tool};
 use super::{Ask, Findings};
 use crate::wild::PROGRAMS;
+use crate::wild::backed::back;
 use crate::wild::group::Group;
 use craton_lab::format;
 use craton_lab::measure::Allocator;
@@ -25,6 +26,8 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(600);
 const ROUNDS: usize = 3;
+/// More than most programs use; see [`crate::wild::backed`].
+const BACKED: usize = 2 << 30;
 
 /// Programs that also run in a control group, and its MiB.
 const GROUPS: [(&str, u64); 5] =
@@ -156,6 +159,9 @@ fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: &[Case]) -> Result<Ve
                     *found = Err(why.clone());
                 }
                 let Ok(all) = found else { continue };
+                if !ask.quick && !case.name.ends_with(IN_FRAGMENTS) {
+                    back(BACKED);
+                }
                 match tool.run(allocator, &case.arguments) {
                     None => return Ok(rows),
                     Some(Ok(one)) => all.push(one),

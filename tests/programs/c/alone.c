@@ -277,6 +277,51 @@ static void forks(void) {
     }
 }
 
+enum { NUMBERS = 2000, BYSTANDERS = 10 };
+
+/* A child of this thread uses numbers on another thread's stack. The library's thread starts and ends in the
+ * child. When a stack of the C library comes free there, it unmaps some of those that other threads had. */
+static void *fork_with_numbers(void *arg) {
+    volatile int *numbers = arg;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        with_thread();
+        pid_t grandchild = fork();
+        if (grandchild == 0)
+            _exit(0);
+        reap(grandchild);
+        for (int i = 0; i < NUMBERS; i++)
+            CHECK(numbers[i] == i);
+        _exit(0);
+    }
+    reap(child);
+    return NULL;
+}
+
+static void *stand_by(void *arg) {
+    pause();
+    return arg;
+}
+
+static void *count_and_fork(void *arg) {
+    volatile int numbers[NUMBERS];
+    pthread_t thread;
+    for (int i = 0; i < NUMBERS; i++)
+        numbers[i] = i;
+    for (int i = 0; i < BYSTANDERS; i++)
+        CHECK(pthread_create(&thread, NULL, stand_by, NULL) == 0);
+    CHECK(pthread_create(&thread, NULL, fork_with_numbers, (void *)numbers) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    return arg;
+}
+
+static void forks_in_thread(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, count_and_fork, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 /* A process that the C library knows nothing of has no thread either, and does not wait for one. */
 static void cloned(void) {
     with_thread();
@@ -339,6 +384,7 @@ int main(int argc, char **argv) {
         {"helper", helper},
         {"late_helper", late_helper},
         {"forks", forks},
+        {"forks_in_thread", forks_in_thread},
         {"cloned", cloned},
         {"threaded", threaded},
         {"told", told},

@@ -225,6 +225,41 @@ static void freed_again_48(void) { freed_again(48); }
 static void freed_again_1000(void) { freed_again(1000); }
 static void freed_again_20000(void) { freed_again(20000); }
 
+/* Freed again once it lies on its slab, which then counts one object too few: it seems complete
+ * while another one is out. */
+static void freed_again_on_slab(size_t size) {
+    char *p[1000];
+    int n = 1000;
+    for (int i = 0; i < n; i++)
+        p[i] = malloc(size);
+    char *kept = enter(p[n / 2], size), *twice = p[n / 2 + 1];
+    for (int i = 0; i < n * 3 / 4; i++)
+        if (p[i] != kept)
+            free(p[i]);
+    memset(twice, 0, size);
+    free(twice);
+    for (int i = n * 3 / 4; i < n; i++)
+        free(p[i]);
+    for (int i = 0; i < 1000; i++)
+        take(10000 + i * 50);
+    say("harmless");
+}
+
+static void freed_again_on_slab_48(void) { freed_again_on_slab(48); }
+static void freed_again_on_slab_1000(void) { freed_again_on_slab(1000); }
+
+/* A slab's list that ends too early, while the slab counts free objects. */
+static void link_to_null_on_slab(void) {
+    char *p[20];
+    for (int i = 0; i < 20; i++)
+        p[i] = malloc(20000);
+    for (int i = 0; i < 20; i += 2)
+        free(p[i]);
+    words(p[14])[0] = 0;
+    take_many(20000, 100);
+    say("harmless");
+}
+
 /* All of an object, as by a memset. */
 static void cleared(void) {
     memset(freed(48), 0, 48);
@@ -563,6 +598,7 @@ static const struct part PARTS[] = {
     PART(link_into_large), PART(link_by_calloc), PART(link_by_aligned_alloc), PART(link_by_realloc), PART(link_by_batch),
     PART(link_by_realloc_of_another), PART(overflow_48), PART(overflow_1000), PART(overflow_20000), PART(low_byte_48),
     PART(low_byte_1000), PART(low_byte_20000), PART(freed_again_48), PART(freed_again_1000), PART(freed_again_20000),
+    PART(freed_again_on_slab_48), PART(freed_again_on_slab_1000), PART(link_to_null_on_slab),
     PART(cleared), PART(filled), PART(never_out), PART(deep_0), PART(deep_100), PART(deep_200), PART(deep_250),
     PART(deep_290), PART(deep_299), PART(deep_mark_0), PART(deep_mark_250), PART(flushed_link), PART(flushed_mark),
     PART(flushed_live), PART(link_to_freed_48), PART(link_to_freed_48_released),

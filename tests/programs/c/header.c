@@ -137,6 +137,18 @@ static void options(void) {
     CHECK(craton_option_set("no_such_key", "1") == -1 && errno == EINVAL);
 }
 
+static void owns(void) {
+    static char of_program[64];
+    void *small = malloc(100), *large = malloc(MIB), *huge = malloc(100 * MIB);
+    CHECK(craton_owns(small) == 1 && craton_owns(large) == 1 && craton_owns(huge) == 1);
+    CHECK(craton_owns(NULL) == 0 && craton_owns(of_program) == 0 && craton_owns(&small) == 0);
+    CHECK(craton_owns((void *)craton_owns) == 0 && craton_owns((void *)64) == 0);
+    free(small);
+    CHECK(craton_owns(small) == 1); /* it still may not go elsewhere */
+    free(large);
+    free(huge);
+}
+
 static void release(void) {
     CHECK(craton_option_set("background", "0") == 0);
     enum { MANY = 60 };
@@ -181,7 +193,7 @@ static void callback(void) {
 int main(int argc, char **argv) {
     static const struct part parts[] = {
         {"statistics", statistics}, {"sizes", sizes}, {"page_heap", page_heap}, {"version", version}, {"options", options},
-        {"release", release},       {"callback", callback}, {0},
+        {"owns", owns}, {"release", release},       {"callback", callback}, {0},
     };
     return run_part(argc, argv, parts);
 }

@@ -88,6 +88,19 @@ fn an_object_that_is_freed_again_without_its_mark_goes_out_once() {
 }
 
 #[test]
+fn a_slab_counts_as_complete_only_when_all_its_objects_are_there() {
+    stops("freed_again_on_slab_48", 48);
+    stops("freed_again_on_slab_1000", 1024);
+    does_no_harm("freed_again_on_slab_48", "caches=cpu");
+    does_no_harm("freed_again_on_slab_1000", "caches=cpu");
+}
+
+#[test]
+fn a_list_that_ends_too_early_is_stopped() {
+    stops("link_to_null_on_slab", 20160);
+}
+
+#[test]
 fn an_object_that_is_overwritten_whole_is_stopped() {
     stops("cleared", 48);
     stops("filled", 48);

@@ -106,6 +106,11 @@ fn a_process_that_forks_has_one_thread() {
 }
 
 #[test]
+fn the_thread_of_a_forked_child_leaves_the_stacks_of_its_parents_threads_alone() {
+    served("forks_in_thread", "");
+}
+
+#[test]
 fn a_process_cloned_past_the_c_library_waits_for_no_thread() {
     served("cloned", "");
 }

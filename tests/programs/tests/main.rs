@@ -1,5 +1,6 @@
 //! The tests of whole programs under Craton, as one program.
 
+mod alien;
 mod attacks;
 mod background;
 mod backing;

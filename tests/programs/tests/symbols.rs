@@ -95,6 +95,11 @@ fn options_are_taken_or_refused() {
 }
 
 #[test]
+fn a_pointer_is_known_as_ours_or_not() {
+    run("owns");
+}
+
+#[test]
 fn releasing_gives_free_memory_back_and_says_how_much() {
     run("release");
 }
@@ -127,6 +132,8 @@ fn every_exported_symbol_is_used_by_a_test() {
         // What restricts a process, and what makes tasks.
         cc("alone.c", &[]),
         cc("tasks.c", &["-Wno-clobbered"]),
+        // What opens libraries.
+        cc("alien.c", &["-rdynamic", "-ldl"]),
     ];
     let used: BTreeSet<String> = programs.iter().flat_map(|program| asked_for(program)).collect();
     let list = workspace().join("tests/programs/exports.txt");

@@ -7,8 +7,9 @@ use std::thread::available_parallelism;
 /// Packages, by the names of their folders, whose tests start other programs and wait for them.
 pub const WAITING: [&str; 4] = ["programs", "cli", "lab", "papers"];
 
-/// The experiments' tests that show that their program starts, measures and writes.
-const PAPERS: [&str; 3] = ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench"];
+/// The experiments' tests that show that their programs start, measure, check and write.
+pub(super) const PAPERS: [&str; 4] =
+    ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench", "a_client_that_checks_its_objects_finds"];
 
 /// Cargo builds tests with unwinding. Programs that unwind too use the same build of each library.
 pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];

@@ -115,3 +115,10 @@ fn what_is_preloaded_already_stays() {
     assert!(is_in(OsStr::new("a.so /l/libcraton.so")) && is_in(OsStr::new("libcraton.so:b.so")));
     assert!(!is_in(OsStr::new("/libcraton.so/a.so:mylibcraton.so")));
 }
+
+#[test]
+fn the_list_without_the_library_keeps_the_others() {
+    let without = |list: &str| without(Some(OsStr::new(list))).into_string().unwrap();
+    assert_eq!(without("/x/libcraton.so:/a.so libcraton.so b.so"), "/a.so:b.so");
+    assert_eq!((without("/x/libcraton.so"), super::without(None)), (String::new(), OsString::new()));
+}

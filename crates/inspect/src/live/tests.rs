@@ -13,6 +13,15 @@ fn lines_of_mappings_are_read_with_and_without_a_name() {
 }
 
 #[test]
+fn a_thread_that_sleeps_has_a_count_of_its_switches() {
+    let status = |state: &str| {
+        format!("Name:\tState: S\nState:\t{state}\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n")
+    };
+    assert_eq!(switches(&status("S (sleeping)")), Some(42));
+    assert_eq!((switches(&status("R (running)")), switches("State:\tS (sleeping)\n")), (None, None));
+}
+
+#[test]
 fn what_cannot_be_read_is_told_with_what_to_do() {
     assert!(Live::stop(u32::MAX / 2).unwrap_err().contains("pgrep"));
     assert!(Live::stop(std::process::id()).unwrap_err().contains("itself"));

@@ -4,7 +4,7 @@ use crate::statics::OBJECT_CACHES;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 use craton_objects::caches::name_of;
-use craton_os::Line;
+use craton_os::{Line, loaded, maps};
 
 /// The call's name, as the program knows it.
 pub type Call = &'static str;
@@ -84,7 +84,25 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
         Misuse::Unallocated => {
             line.text("points into memory that is not allocated: it was freed already, or never was an object")
         }
-        Misuse::Foreign => line.text("not allocated by Craton"),
+        Misuse::Foreign => foreign(line.text("not allocated by Craton"), pointer as usize),
     }
     .abort()
+}
+
+/// Adds which other allocator may have it, and what to do.
+fn foreign(line: Line, pointer: usize) -> Line {
+    let mut namespaces = 0;
+    loaded::in_namespaces(|number, _| {
+        namespaces = number;
+        false
+    });
+    if namespaces > 0 {
+        let line = line.text("; a library that dlmopen has loaded has an allocator of its own, ");
+        return line.text("which must free what it has allocated");
+    }
+    if maps::at(pointer, |mapping| mapping.name == b"[heap]") == Some(true) {
+        let line = line.text("; it lies in the heap of the C library's own malloc: perhaps at no object's start, ");
+        return line.text("or a library is linked with that malloc (dlopen with RTLD_DEEPBIND)");
+    }
+    line
 }

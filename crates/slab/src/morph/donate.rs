@@ -146,7 +146,7 @@ impl SlabCache {
             marks.wipe(object);
             let open = opener(record, base.wrapping_add(first.offset().0), &marks);
             slab.cut_grid(bytes, bytes + slab.new, open);
-            each(self.leave(first, before, morphs, records, source));
+            each(self.leave(first, before, base, morphs, records, source, &marks)?);
             return Ok(());
         };
         morphs.old_bytes -= u64::from(end - bytes);
@@ -160,7 +160,7 @@ impl SlabCache {
                 // SAFETY: the slab's free objects are ours.
                 unsafe { regrid(&slab, record, start, &marks) }?;
             }
-            each(self.leave(first, before, morphs, records, source));
+            each(self.leave(first, before, base, morphs, records, source, &marks)?);
             if to <= length {
                 return Ok(());
             }
@@ -170,15 +170,19 @@ impl SlabCache {
         }
     }
 
-    /// Lists a slab of two sizes anew, or ends its time as one.
+    /// Lists a slab of two sizes anew, or ends its time as one. Error: it counts as complete, and an
+    /// object is out; see [`SlabCache::all_home`].
+    #[allow(clippy::too_many_arguments)] // What all calls of a cache take, and the table.
     fn leave(
         &mut self,
         first: PageId,
         before: u16,
+        base: *mut u8,
         morphs: &mut Morphs,
         records: &impl Records,
         source: &mut impl SpanSource,
-    ) -> Left {
+        marks: &impl Marks,
+    ) -> Result<Left, *mut u8> {
         let record = records.of(first);
         let slab = morphs.slab(first, records);
         let (range, others, is_regular) = (slab.range(), slab.count(), slab.is_regular());
@@ -186,16 +190,22 @@ impl SlabCache {
         self.slabs.relist(SlabId::of(first), before, now, records);
         if others > 0 || !is_regular && record.used() > 0 {
             record.set_alone(others == 0);
-            return Left::Morphed;
+            return Ok(Left::Morphed);
+        }
+        if record.used() == 0 {
+            let place = |bytes: u32| base.wrapping_add(first.offset().0 + bytes as usize);
+            if let Some(out) = slab.starts().map(place).find(|place| !marks.leave(*place)) {
+                return Err(out);
+            }
         }
         morphs.remove(range, records);
         if record.used() == 0 {
             self.retire(first, now, records, source);
-            return Left::Gone;
+            return Ok(Left::Gone);
         }
         debug_assert_eq!(record.carved(), self.geometry.capacity, "without old objects all places are possible");
         self.slabs.stats.settled += 1;
-        Left::Ordinary(range)
+        Ok(Left::Ordinary(range))
     }
 
     /// Drops a slab that moves to another cache.

@@ -1,0 +1,88 @@
+//! System calls that a stop would interrupt.
+//!
+//! **What.** The kernel restarts most system calls of a thread that was stopped. Others answer
+//! `EINTR` although no signal came (signal(7), "Interruption of system calls by stop signals"):
+//! `epoll_wait`, `sigtimedwait`, `semop`, sockets with a time limit. Each of them has done nothing
+//! by then, so [`restart`] has the kernel restart it. A signal with a handler that comes meanwhile
+//! interrupts it as ever.
+//!
+//! **Failure.** A call's time limit counts from the start again. On other processors than x86-64
+//! the kernel decides about a restart before the stop, and the call answers `EINTR`:
+//! [`is_interrupted`] finds such calls for a message.
+//!
+//! **Unsafe.** Calls `ptrace`.
+
+use crate::memory::Thread;
+
+/// Where the kernel's general registers have the answer of a system call, in bytes, on this
+/// machine.
+const ANSWER_AT: usize = if cfg!(target_arch = "x86_64") { 10 * 8 } else { 0 };
+
+/// Whether a thread that stands still will see `EINTR`.
+pub(super) fn is_interrupted(thread: &Thread) -> bool {
+    let word = thread.sets.first().and_then(|(_, bytes)| bytes.get(ANSWER_AT..)?.first_chunk());
+    word.is_some_and(|word| i64::from_le_bytes(*word) == -i64::from(libc::EINTR))
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use libc::{c_long, user_regs_struct};
+    use std::mem::offset_of;
+
+    /// A kernel's answer that no program sees: restart the call, unless a handler runs first.
+    const ERESTARTNOHAND: c_long = 514;
+    /// The crate `libc` lacks it.
+    const IO_PGETEVENTS: c_long = 333;
+    /// Calls that take nothing from anyone before they wait.
+    const WAITS: [c_long; 17] = [
+        libc::SYS_epoll_wait,
+        libc::SYS_epoll_pwait,
+        libc::SYS_epoll_pwait2,
+        libc::SYS_rt_sigtimedwait,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_io_getevents,
+        IO_PGETEVENTS,
+        libc::SYS_io_uring_enter,
+        libc::SYS_accept,
+        libc::SYS_accept4,
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_recvfrom,
+        libc::SYS_recvmsg,
+        libc::SYS_sendto,
+        libc::SYS_sendmsg,
+    ];
+
+    /// A register of a stopped thread, by its place among the kernel's; `None` if it cannot be
+    /// read.
+    fn register(id: u32, at: usize) -> Option<c_long> {
+        // SAFETY: glibc's wrapper puts the word into a place that it makes itself.
+        let word = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, id as i32, at, 0usize) };
+        // -1 would be an error's number, which neither caller looks for.
+        (word != -1).then_some(word)
+    }
+
+    pub fn restart(id: u32) {
+        let (call, answer) = (offset_of!(user_regs_struct, orig_rax), offset_of!(user_regs_struct, rax));
+        if register(id, answer) == Some(-c_long::from(libc::EINTR))
+            && register(id, call).is_some_and(|call| WAITS.contains(&call))
+        {
+            // SAFETY: changes a register of the other process.
+            unsafe { libc::ptrace(libc::PTRACE_POKEUSER, id as i32, answer, -ERESTARTNOHAND) };
+        }
+    }
+}
+
+/// Has the kernel restart the system call that our stop of a thread interrupted, if it would not by
+/// itself. The thread stands still, and not because of a signal.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn restart(id: u32) {
+    x86_64::restart(id);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn restart(_id: u32) {}
+
+#[cfg(test)]
+mod tests;

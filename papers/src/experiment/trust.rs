@@ -1,0 +1,70 @@
+//! `trust`: what a user has to believe before a malloc serves a program, as tables.
+//!
+//! **What.** Four parts, each with a table: test suites of other people, on glibc and on Craton; attacks
+//! and planted bugs, by how they ended; programs whose n-th system call of the library fails; and a
+//! client that checks its objects, alone and under storms of forks, signals and kills.
+//!
+//! **State.** `--only` chooses parts and suites by name. Full: every n up to 200, a minute of each storm,
+//! all suites that are here. Quick: a few of each.
+//!
+//! **Failure.** A suite or program that is not here is a row that says how to get it, and no failure. A
+//! suite that passes less than on glibc, an attack that got through, or a program that crashed is.
+
+mod attacks;
+mod faults;
+mod storms;
+mod suites;
+
+use super::sheet::{Fields, Row, Sheet};
+use super::{Ask, Findings};
+use craton_lab::measure::{Allocator, once};
+use craton_lab::ratios::OURS;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A part's table, and its rows.
+type Part = (String, Vec<Row>);
+type Run = fn(&Ask<'_>, &Ours) -> Result<Part, String>;
+
+const PARTS: [(&str, Run); 4] =
+    [("suites", suites::run), ("attacks", attacks::run), ("faults", faults::run), ("storms", storms::run)];
+
+/// The library, and the variables of a process that it is preloaded into.
+struct Ours {
+    library: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+}
+
+impl Ours {
+    fn new(allocators: &[Allocator]) -> Result<Self, String> {
+        let craton = allocators.iter().find(|allocator| allocator.name == OURS);
+        let craton = craton.ok_or("this experiment is about Craton, which was left out")?;
+        let (variables, library) = once::environment(craton)?;
+        let library = library.ok_or("Craton has no library here")?;
+        Ok(Self { library, variables })
+    }
+}
+
+pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
+    ask.refuse(&["--peers", "--runs"], "")?;
+    let suites = suites::SUITES.iter().map(|suite| suite.name);
+    let names: Vec<&str> = PARTS.iter().map(|part| part.0).chain(suites.clone()).collect();
+    ask.known("part or suite", &names)?;
+    let ours = Ours::new(ask.allocators)?;
+    let (mut rows, mut text) = (Vec::new(), String::new());
+    for (name, run) in PARTS {
+        let has_suite = name == "suites" && suites.clone().any(|suite| ask.wants(suite));
+        if ask.stopped() || !ask.wants(name) && !has_suite {
+            continue;
+        }
+        let (table, of) = run(ask, &ours)?;
+        let wrong = of.iter().filter(|row| !row.is_ok());
+        let wrong: String = wrong.map(|row| format!("{}: {}\n", row.word("name"), row.word("status"))).collect();
+        text += &format!("{name}\n{table}{wrong}\n");
+        rows.extend(of);
+    }
+    Sheet::new(ask, rows).measured()?.findings(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Attacks and planted bugs: the programs of the tests, by how they ended.
+//!
+//! **What.** `attacks.c` does a wrong write into freed memory, and tells what malloc made of it; it runs
+//! with default options. The programs in `faulty/` each plant a bug, which the debugging kit shall
+//! find; they run with `debug=all`. All are compiled here, from the sources that the tests use.
+//!
+//! **Failure.** An attack that ended with an address that it chose, or an object with two owners, failed.
+//! A bug without a report is *missed*, or *bare* where the process died without one; neither fails the
+//! experiment, since some need other options. The table names them.
+
+use super::{Ours, Part};
+use crate::experiment::Ask;
+use crate::experiment::sheet::{Column, Row, Show, json, table, with};
+use craton_lab::micro::process::{Ended, Output, Process};
+use craton_lab::ratios::OURS;
+use craton_lab::scratch::Scratch;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+macro_rules! sources {
+    ($($path:literal)*) => {
+        /// Files of the repository, by their paths in it.
+        const SOURCES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../../../", $path)))),*];
+    };
+}
+
+sources! {
+    "crates/preload/include/craton.h"
+    "tests/programs/c/check.h"
+    "tests/programs/c/attacks.c"
+    "tests/programs/c/faulty/faulty.h"
+    "tests/programs/c/faulty/overflow.c"
+    "tests/programs/c/faulty/freed.c"
+    "tests/programs/c/faulty/wrong.c"
+    "tests/programs/c/faulty/leaks.c"
+    "tests/programs/c/faulty/caches.c"
+    "tests/programs/c/faulty/cxx.cpp"
+}
+
+/// A program, and the options that it runs with.
+const PROGRAMS: [(&str, &str); 7] = [
+    ("attacks.c", ""),
+    ("faulty/overflow.c", "debug=all"),
+    ("faulty/freed.c", "debug=all"),
+    ("faulty/wrong.c", "debug=all"),
+    ("faulty/leaks.c", "debug=all"),
+    ("faulty/caches.c", "debug=all"),
+    ("faulty/cxx.cpp", "debug=all"),
+];
+const LIMIT: Duration = Duration::from_secs(60);
+/// The quick form does every n-th part of each program.
+const QUICK_OF: usize = 6;
+
+const COLUMNS: [Column; 7] = [
+    ("", "name", Show::Text),
+    ("parts", "parts", Show::Count),
+    ("found", "found", Show::Count),
+    ("harmless", "harmless", Show::Count),
+    ("bare crash", "bare", Show::Count),
+    ("got through, or missed", "missed", Show::Count),
+    ("", "note", Show::Text),
+];
+
+pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
+    let scratch = Scratch::new("attacks")?;
+    for (path, text) in SOURCES {
+        let path = scratch.path().join(path);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        made.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    }
+    let mut rows = Vec::new();
+    for (done, (source, options)) in PROGRAMS.iter().enumerate() {
+        if ask.stopped() {
+            break;
+        }
+        ask.show(source, OURS, 0, (done, PROGRAMS.len()));
+        let head = json!({ "part": "attacks", "name": source });
+        let row = match compile(ours, scratch.path(), source) {
+            Ok(program) => of_program(ask, ours, scratch.path(), (source, options, &program), head),
+            Err(why) => with(head, &json!({ "note": why }), "ok"),
+        };
+        rows.push(row);
+    }
+    Ok((table(&COLUMNS, &rows), rows))
+}
+
+/// Compiles a program, linked with the library. Error: the compiler is not here, or what it said.
+fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
+    let compiler = if source.ends_with(".cpp") { "c++" } else { "cc" };
+    let program = place.join(source.replace(['/', '.'], "-"));
+    let folder = ours.library.parent().unwrap_or(Path::new("/")).display();
+    let mut command = Command::new(compiler);
+    command.args(["-g", "-O1", "-fno-omit-frame-pointer", "-w", "-pthread", "-Wl,-z,dynamic-undefined-weak"]);
+    if source.ends_with(".cpp") {
+        command.args(["-fsized-deallocation", "-std=c++17"]);
+    }
+    command.arg(place.join("tests/programs/c").join(source)).arg("-o").arg(&program).arg(&ours.library);
+    command.arg(format!("-Wl,--disable-new-dtags,-rpath,{folder}"));
+    let output = command.output().map_err(|_| format!("not here: {compiler}; install Debian's g++"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(program) } else { Err(format!("cannot be compiled: {}", said.trim())) }
+}
+
+/// The names of a program's parts: what stands in its table.
+fn parts(source: &str) -> Vec<&'static str> {
+    let text = SOURCES.iter().find(|(path, _)| path.ends_with(source)).map_or("", |(_, text)| text);
+    let table = ["PARTS[] = {", "parts[] = {"].into_iter().find_map(|head| Some(text.rfind(head)? + head.len()));
+    let Some(at) = table else { return Vec::new() };
+    let mut names: Vec<&str> = Vec::new();
+    let entries = text[at..].split("};").next().unwrap_or("");
+    for entry in entries.split(['{', '(']) {
+        let name = entry.trim_start_matches('"');
+        let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(0)];
+        if !name.is_empty() && name != "NULL" && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum End {
+    /// The library ended the process, or reported the bug.
+    Found,
+    /// Nothing came of it.
+    Harmless,
+    /// A signal, without a word.
+    Bare,
+    /// An address that the attack chose, an object with two owners, or a bug without a report.
+    Missed,
+}
+
+fn of_program(
+    ask: &Ask<'_>,
+    ours: &Ours,
+    place: &Path,
+    (source, options, program): (&str, &str, &Path),
+    head: Row,
+) -> Row {
+    let of_all = if ask.quick { QUICK_OF } else { 1 };
+    // Of the others nothing is to be found.
+    let is_bug = |part: &&str| !["right_", "kept_"].iter().any(|right| part.starts_with(right));
+    let chosen: Vec<&str> = parts(source).into_iter().filter(is_bug).step_by(of_all).collect();
+    let mut variables = ours.variables.clone();
+    variables.push(("CRATON_OPTIONS".into(), options.into()));
+    let mut ends = Vec::new();
+    for part in &chosen {
+        let command = [program.into(), OsString::from(part)];
+        let ended = Process::start(&command, &variables, place, "part", LIMIT).and_then(|one| one.finish(ask.stop));
+        match ended {
+            Ok(Ended::Done(output)) => ends.push((*part, judge(&output, source == "attacks.c"))),
+            Ok(Ended::Stopped) => break,
+            Ok(Ended::TimedOut) | Err(_) => ends.push((*part, End::Missed)),
+        }
+    }
+    let count = |end| ends.iter().filter(|(_, of)| *of == end).count();
+    let not_found = ends.iter().filter(|(_, end)| [End::Bare, End::Missed].contains(end)).map(|(part, _)| *part);
+    let not_found = not_found.collect::<Vec<_>>().join(", ");
+    let got_through = source == "attacks.c" && count(End::Missed) > 0;
+    let status = if got_through { format!("failed: {not_found}") } else { "ok".to_owned() };
+    let figures = json!({
+        "parts": ends.len(), "found": count(End::Found), "harmless": count(End::Harmless), "bare": count(End::Bare),
+        "missed": count(End::Missed), "note": not_found,
+    });
+    with(head, &figures, &status)
+}
+
+fn judge(output: &Output, is_attack: bool) -> End {
+    let is_reported = output.stderr.contains("craton: ") || output.stderr.contains("BUG ");
+    match output.status.signal() {
+        _ if is_attack && output.stdout.lines().any(|line| line == "harmless") => End::Harmless,
+        Some(_) | None if is_reported => End::Found,
+        Some(_) => End::Bare,
+        None => End::Missed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+seq 1 120000 > numbers
+command -v xz
+printf '%s\n' -6 -T1 -c numbers
