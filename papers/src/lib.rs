@@ -19,6 +19,7 @@
 //! **Not here.** Runs, medians, documents, pictures: `craton-lab`. What measures must not contain the allocator, whose hooks would
 //! run in the programs that are measured, so this crate does not link `craton-malloc`.
 
+mod backed;
 pub mod caching;
 pub mod empirical;
 pub mod experiment;

@@ -8,7 +8,6 @@
 //! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
 //! **Unsafe.** Reads the process's use of time.
 
-pub mod backed;
 pub mod fragments;
 pub mod group;
 mod memory;

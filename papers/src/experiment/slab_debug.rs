@@ -1,30 +1,36 @@
 //! `slab-debug`: what the debugging kit costs real programs.
 //!
 //! **What.** Real programs on Craton. What samples cost by default is too little for wall time and
-//! for few rounds: many short rounds in turns with and without them, and their processor time. Then
-//! checks that need no separate pages, and all checks but the search for leaks, which comes after
-//! the program's work.
+//! for few rounds: many short rounds in turns with and without them, and their processor time. There
+//! are two rounds without: how the second compares to the first, which is the same, tells what the
+//! machine can show. Then checks that need no separate pages, and all checks but the search for
+//! leaks, which comes after the program's work.
 //!
 //! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
 use super::series::{self, Result};
 use super::{Ask, Findings};
+use crate::backed::back;
 use crate::real::Size;
 use craton_lab::format::{seconds, table};
-use craton_lab::measure::{Allocator, Run};
+use craton_lab::measure::{Allocator, Progress, Run};
 use craton_lab::ratios::OURS;
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize};
 
 /// The forms of the kit: the name's end, and the option. By default there are samples.
 const OFF: (&str, &str) = ("off", "guard_sample=0");
+/// The same once more.
+const AGAIN: (&str, &str) = ("off again", "guard_sample=0");
 const FORMS: [(&str, &str); 2] = [
     ("checks", "guard_sample=0,debug=audit,redzone,poison,verify"),
     ("all", "guard_sample=0,debug=audit,redzone,poison,verify,guard,unmap"),
 ];
 const ROUNDS: usize = 3;
 /// Short rounds with samples and without.
-const SHORT_ROUNDS: usize = 40;
+const SHORT_ROUNDS: usize = 60;
+/// More memory than most short programs use; see [`crate::backed`].
+const BACKED: usize = 128 << 20;
 /// What samples may cost.
 const BOUND: f64 = 1.005;
 const QUICK: [&str; 2] = ["python3", "gcc"];
@@ -40,15 +46,21 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
         Allocator { name: named(name), env, ..craton.clone() }
     };
     let (off, forms) = (form(OFF), FORMS.map(form));
-    let with_samples = [off.clone(), craton.clone()];
+    let with_samples = [off.clone(), craton.clone(), form(AGAIN)];
     let with_checks: Vec<Allocator> = std::iter::once(off).chain(forms).collect();
-    let short = results(ask, &with_samples, Size::Quick, ask.rounds(1, SHORT_ROUNDS))?;
+    let backed = |what: &str, now: Progress<'_>| {
+        (ask.progress)(what, now);
+        if !ask.quick {
+            back(BACKED);
+        }
+    };
+    let short = results(&Ask { progress: &backed, ..*ask }, &with_samples, Size::Quick, ask.rounds(1, SHORT_ROUNDS))?;
     let long = results(ask, &with_checks, ask.form(Size::Quick, Size::Full), ask.rounds(1, ROUNDS).min(ROUNDS))?;
     let text = format!("{}\n{}{}", show_samples(&short.0), show(&long.0), long.1);
     let missing = long.1;
     let renamed = short.0.into_iter().map(|result| Result { name: format!("{}, short", result.name), ..result });
     let all: Vec<Result> = renamed.chain(long.0).collect();
-    let allocators: Vec<Allocator> = std::iter::once(craton.clone()).chain(with_checks).collect();
+    let allocators: Vec<Allocator> = [craton.clone(), form(AGAIN)].into_iter().chain(with_checks).collect();
     let sheet = Result::sheet(ask, &allocators, &all).map_err(|why| format!("{why}\n{missing}"))?;
     sheet.findings(text)
 }
@@ -74,8 +86,8 @@ fn results(
 
 /// What samples cost: each program's ratio with its interval, that of all, and what follows from it.
 fn show_samples(results: &[Result]) -> String {
-    let off = named(OFF.0);
-    let mut rows = vec![["", "rounds", "off", "by default ×", "with 95 %"].map(str::to_owned).to_vec()];
+    let (off, again) = (named(OFF.0), named(AGAIN.0));
+    let mut rows = vec![["", "rounds", "off", "by default ×", "with 95 %", "off again ×", "with 95 %"].map(str::to_owned).to_vec()];
     let columns = |ratio: Option<Ratio>| {
         let of_medians = ratio.map_or("-".to_owned(), |ratio| format!("{:.4}", ratio.of_medians));
         let interval = ratio.and_then(|ratio| ratio.interval);
@@ -86,12 +98,17 @@ fn show_samples(results: &[Result]) -> String {
         let time = summary.as_ref().and_then(|s| s.spread(Figure::Cpu));
         let mut row = vec![result.name.clone(), summary.map_or("0".to_owned(), |s| s.ok.to_string())];
         row.push(time.map_or("-".to_owned(), |spread| seconds(spread.median)));
-        row.extend(columns(ratio(&result.runs, OURS, &off, Figure::Cpu)));
+        for form in [OURS, &again] {
+            row.extend(columns(ratio(&result.runs, form, &off, Figure::Cpu)));
+        }
         rows.push(row);
     }
     let runs: Vec<&[Run]> = Result::runs(results);
     let mean = geomean(&runs, OURS, &off, Figure::Cpu);
-    rows.push([vec!["all".to_owned(), String::new(), String::new()], columns(mean).to_vec()].concat());
+    let control = geomean(&runs, &again, &off, Figure::Cpu);
+    let mut all = vec!["all".to_owned(), String::new(), String::new()];
+    all.extend(columns(mean).into_iter().chain(columns(control)));
+    rows.push(all);
     format!(
         "processor time with samples, as by default, and without (guard_sample=0), in turns\n\n{}\n{}\n",
         table(&rows, &[0]),

@@ -14,7 +14,7 @@ use super::sheet::{Fields, Map, Row, Sheet, Title, distinct, geomean, json, line
 use super::tool::{NOT_SERVED, Tool};
 use super::{Ask, Findings};
 use crate::wild::PROGRAMS;
-use crate::wild::backed::back;
+use crate::backed::back;
 use crate::wild::group::Group;
 use craton_lab::format;
 use craton_lab::measure::Allocator;
@@ -26,7 +26,7 @@ use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(600);
 const ROUNDS: usize = 3;
-/// More than most programs use; see [`crate::wild::backed`].
+/// More than most programs use; see [`crate::backed`].
 const BACKED: usize = 2 << 30;
 
 /// Programs that also run in a control group, and its MiB.
