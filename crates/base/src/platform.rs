@@ -8,6 +8,12 @@ pub trait Mappings {
     /// Maps `bytes` of zeroed memory at a multiple of `align` (a power of two). `None`: refused.
     fn map(&self, bytes: usize, align: usize) -> Option<usize>;
 
+    /// Maps zeroed hugepages that will be used in part. `None`: refused, or addresses are scarce.
+    fn reserve(&self, bytes: usize) -> Option<usize>;
+
+    /// Gives back the memory of part of a mapping, which then reads as zeros on small pages.
+    fn discard(&self, at: usize, bytes: usize);
+
     /// Unmaps part or all of a mapping.
     fn unmap(&self, at: usize, bytes: usize);
 

@@ -10,8 +10,10 @@
 
 mod dense;
 mod kept;
+mod stretches;
 
 pub use kept::Kept;
+pub use stretches::Stretches;
 
 use crate::misuse::Misuse;
 use core::mem::offset_of;
@@ -39,6 +41,7 @@ pub struct HugeTable {
     capacity: usize,
     len: usize,
     pub kept: Kept,
+    pub stretches: Stretches,
     /// Which mappings get hugepages before their first touch.
     trust: Trust,
     cursor: Cursor,
@@ -92,6 +95,7 @@ impl HugeTable {
         capacity: 0,
         len: 0,
         kept: Kept::NONE,
+        stretches: Stretches::NONE,
         trust: Trust::NONE,
         cursor: Cursor::START,
         gone: [Entry { at: 0, bytes: 0 }; REMEMBERED],

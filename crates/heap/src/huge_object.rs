@@ -22,9 +22,7 @@ use crate::huge::{Entry, HUGE_MIN, see, see_at};
 use crate::misuse::Misuse;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::Relaxed;
-use craton_base::{
-    Bytes, Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform,
-};
+use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
 use craton_pages::{HugeBacking, PageHeapExt, Seen};
 
 /// Whole hugepages from which a large object moves instead of being copied. One hugepage: copy 40
@@ -37,8 +35,6 @@ const MOST_MOVED: usize = 1024;
 /// From this number on huge objects are whole hugepages, whose mappings the kernel joins: a process
 /// may have 65,530 mappings.
 const MOST_APART: usize = 1024;
-/// Bound on sparse objects, which the kernel may join.
-const MOST_SPARSE: usize = 16 << 10;
 /// Bounds on kept bytes: absolute, and as a fraction of the memory in use.
 const MOST_KEPT: usize = 64 << 20;
 const MOST_KEPT_PART: usize = 8;
@@ -57,27 +53,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Whether an object is better a mapping: the heap would grow for memory that the program will
-    /// hardly touch, and the metadata in the region would weigh more than that.
-    pub fn is_better_apart(&self, size: usize) -> bool {
-        let Some(pages) = Bytes(size).pages_up() else { return false };
-        let sparse = self.pages.lock().is_better_apart(pages);
-        sparse && {
-            let table = self.huge.lock();
-            table.len() < MOST_SPARSE && !table.is_dense(pages)
-        }
-    }
-
-    /// Maps an object of which little will be touched. Whole hugepages lie without gaps, so that
-    /// neighbours are one mapping to the kernel.
-    pub fn allocate_sparse(&self, size: usize, align: usize) -> *mut u8 {
-        match size.checked_next_multiple_of(HUGEPAGE_SIZE) {
-            Some(bytes) => self.map_object(bytes, align, true),
-            None => null_mut(),
-        }
-    }
-
-    fn map_object(&self, bytes: usize, align: usize, zero: bool) -> *mut u8 {
+    pub(crate) fn map_object(&self, bytes: usize, align: usize, zero: bool) -> *mut u8 {
         // Aligned to hugepages, the whole object can be huge.
         let is_whole = bytes >= HUGE_MIN || bytes.is_multiple_of(HUGEPAGE_SIZE);
         let wish = if is_whole { align.max(HUGEPAGE_SIZE) } else { align };
@@ -198,7 +174,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    fn count_huge(&self, more: u64, less: u64) {
+    pub(crate) fn count_huge(&self, more: u64, less: u64) {
         self.huge_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
         H::event(Event::HugeBytes { more, less });
     }
@@ -210,6 +186,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         table.review(&self.system, entry);
         table.note_gone(entry);
         self.count_huge(0, entry.bytes as u64);
+        if table.stretches.hold(entry.at) {
+            drop(table);
+            self.give_sparse(entry);
+            self.admit_huge(entry.bytes, 0);
+            return Ok(());
+        }
         let now = self.clock.now_ns();
         let in_use = self.huge_bytes.load(Relaxed) as usize + self.in_use().bytes().0;
         let most = MOST_KEPT + in_use / MOST_KEPT_PART;
@@ -236,6 +218,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         if size < SHRINK_MIN {
             return None;
+        }
+        if self.huge.lock().stretches.hold(entry.at) {
+            return self.resize_sparse(entry, size);
         }
         let bytes = self.whole_pages(size)?;
         // A hugepage cut by the object's end is split, and stays split when the object grows again.
@@ -277,7 +262,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Moves a large object into a separate mapping; `None`: unchanged, the caller must copy.
     pub fn move_out(&self, first: PageId, pages: Pages, size: usize) -> Option<*mut u8> {
         let bytes = self.whole_pages(size)?;
-        if pages < MOVE_MIN.pages() || bytes < pages.bytes().0 {
+        if pages < MOVE_MIN.pages() || bytes < pages.bytes().0 || self.huge.lock().len() >= MOST_MOVED {
             return None;
         }
         let moved = self.movable(PageRange::new(first, pages));
@@ -300,12 +285,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry.at as *mut u8)
     }
 
-    /// Moves `moved` bytes from the region to the front of a new mapping of `bytes`.
-    fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
+    /// Moves `moved` bytes from the region or a stretch to the front of a new mapping of `bytes`.
+    pub(crate) fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
         let mut table = self.huge.lock();
-        if table.len() >= MOST_MOVED {
-            return None;
-        }
         table.prepare(&self.system).ok()?;
         let at = self.system.map(bytes, HUGEPAGE_SIZE)?;
         if !self.system.move_memory(from, moved, at) {

@@ -61,7 +61,8 @@ pub mod refill;
 mod search;
 pub mod shape;
 pub mod shard;
-pub mod spans;
+mod spans;
+pub mod sparse_object;
 pub mod thread_cache;
 
 pub use craton_slab::size_class;

@@ -107,6 +107,12 @@ mod mapping {
             map(bytes, align)
         }
 
+        fn reserve(&self, _bytes: usize) -> Option<usize> {
+            None
+        }
+
+        fn discard(&self, _at: usize, _bytes: usize) {}
+
         /// What was mapped stays, so that a use of it afterwards is seen as lost objects.
         fn unmap(&self, _at: usize, _bytes: usize) {
             MAPPED.fetch_sub(1, Relaxed);

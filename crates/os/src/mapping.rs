@@ -48,6 +48,22 @@ pub fn unmap(at: usize, bytes: usize) {
     unsafe { libc::munmap(at as *mut _, bytes) };
 }
 
+/// Gives back the memory of part of a mapping, which then reads as zeros.
+pub fn discard(at: usize, bytes: usize) {
+    // SAFETY: the caller owns the range, and wants none of its contents.
+    if unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) } == 0 {
+        return;
+    }
+    // Locked memory does not go back. A new mapping in its place is empty, whatever follows it.
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: as above.
+    let new = unsafe { libc::mmap(at as *mut _, bytes, access, PRIVATE | libc::MAP_FIXED, -1, 0) };
+    if new == libc::MAP_FAILED {
+        // SAFETY: as above; the old mapping is still there.
+        unsafe { (at as *mut u8).write_bytes(0, bytes) };
+    }
+}
+
 /// Resizes a whole mapping, moving it if it must; contents survive. Returns its address.
 pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     // SAFETY: the caller owns the whole mapping, and takes the new address for the old.

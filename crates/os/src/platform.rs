@@ -1,7 +1,7 @@
 //! Linux as one type: the region's floor, mappings apart from it, and the machine.
 
 use crate::{Region, mapping, process, processor_ns, thp};
-use craton_base::{Machine, Mappings, Platform};
+use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 
 /// The system that the process runs on. Stateless.
 #[derive(Clone, Copy, Debug, Default)]
@@ -10,6 +10,20 @@ pub struct Linux;
 impl Mappings for Linux {
     fn map(&self, bytes: usize, align: usize) -> Option<usize> {
         mapping::map(bytes, align)
+    }
+
+    fn reserve(&self, bytes: usize) -> Option<usize> {
+        if process::address_space_limit().is_some() {
+            return None;
+        }
+        let at = mapping::map(bytes, HUGEPAGE_SIZE)?;
+        self.refuse_huge(at, bytes, true);
+        Some(at)
+    }
+
+    fn discard(&self, at: usize, bytes: usize) {
+        mapping::discard(at, bytes);
+        self.refuse_huge(at, bytes, true);
     }
 
     fn unmap(&self, at: usize, bytes: usize) {

@@ -185,3 +185,21 @@ fn what_is_no_file_is_refused_with_a_reason() {
     assert_eq!(refused(b"/tmp\0"), Some("it is a folder"));
     assert_eq!(refused(b"/no/such/folder/file\0"), Some("no such folder"));
 }
+
+#[test]
+fn discarded_memory_reads_as_zeros_and_can_be_used_even_if_it_was_locked() {
+    let (page, pages) = (process::page_size(), 64);
+    for locks in [false, true] {
+        let at = mapping::map(pages * page, page).unwrap();
+        // SAFETY: the mapping is the test's.
+        let memory = unsafe { core::slice::from_raw_parts_mut(at as *mut u8, pages * page) };
+        memory.fill(7);
+        // SAFETY: as above.
+        let is_locked = locks && unsafe { libc::mlock((at + 8 * page) as *const _, 4 * page) } == 0;
+        mapping::discard(at + 4 * page, 16 * page);
+        assert!(memory[4 * page..20 * page].iter().all(|byte| *byte == 0), "locked: {is_locked}");
+        assert!(memory[..4 * page].iter().chain(&memory[20 * page..]).all(|byte| *byte == 7));
+        memory.fill(8);
+        mapping::unmap(at, pages * page);
+    }
+}

@@ -6,7 +6,7 @@
 
 use crate::fault::{Call, FaultPlan};
 use crate::real::RealFloor;
-use craton_base::{Machine, Mappings, Platform};
+use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -84,6 +84,15 @@ impl SimSystem {
 impl Mappings for SimSystem {
     fn map(&self, bytes: usize, align: usize) -> Option<usize> {
         if self.faults.refuses(Call::Map) { None } else { self.new_block(bytes, align) }
+    }
+
+    fn reserve(&self, bytes: usize) -> Option<usize> {
+        self.map(bytes, HUGEPAGE_SIZE)
+    }
+
+    fn discard(&self, at: usize, bytes: usize) {
+        // SAFETY: the range is mapped and the caller's.
+        unsafe { (at as *mut u8).write_bytes(0, bytes) };
     }
 
     fn unmap(&self, at: usize, bytes: usize) {

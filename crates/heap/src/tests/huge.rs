@@ -16,9 +16,10 @@ const SECOND: u64 = 1_000_000_000;
 /// The mapping of the table of huge objects, which stays.
 const TABLE: usize = 4096;
 
-/// All mappings but the table's are counted for the limits, and those that are no objects are kept.
+/// All mappings but the table's and free addresses are counted for the limits, and those that are no objects are kept.
 fn check_books<H: Hooks>(w: &World<H>) {
-    let mapped = w.system.mapped().saturating_sub(TABLE);
+    let spare = w.heap.huge.lock().stretches.free_bytes();
+    let mapped = w.system.mapped().saturating_sub(TABLE + spare);
     assert_eq!(mapped as u64, w.heap.gate.huge(), "what is mapped is what the limits count");
     let kept = w.heap.huge.lock().kept.bytes() as u64;
     assert_eq!(w.heap.gate.huge() - kept, w.heap.huge_bytes.load(Relaxed));
@@ -332,4 +333,71 @@ fn objects_that_are_touched_densely_stay_in_the_region_and_so_do_all_when_a_mapp
     let w = sparse_world();
     w.faults.set_only(Call::Map, FaultRule::From(1));
     assert_eq!(until_apart(&w, Pages(1)), None);
+}
+
+fn is_clear(object: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the object is the test's, and has that length.
+    (0..bytes).step_by(4096).all(|at| unsafe { object.add(at).read() } == 0)
+}
+
+#[test]
+fn sparse_objects_use_addresses_again_and_read_as_zeros() {
+    let w = sparse_world();
+    let (a, b) = (w.heap.allocate_sparse(5 * MIB, 1), w.heap.allocate_sparse(6 * MIB, 1));
+    assert_eq!((w.usable(a), w.usable(b)), (Ok(6 * MIB), Ok(6 * MIB)));
+    stamp(a, 6 * MIB);
+    stamp(b, 6 * MIB);
+    w.give(a).unwrap();
+    assert_eq!(w.heap.find(a), Found::Bad(Misuse::Freed { size: 6 * MIB }));
+    assert_eq!(w.give(a), Err(Misuse::Freed { size: 6 * MIB }));
+    check_books(&w);
+    w.faults.set_only(Call::Map, FaultRule::From(1));
+    let c = w.heap.allocate_sparse(4 * MIB, 1);
+    assert!(c == a && is_clear(c, 4 * MIB) && holds(b, 6 * MIB));
+    check_books(&w);
+}
+
+#[test]
+fn a_sparse_object_grows_in_place_or_moves_and_shrinks_in_place() {
+    let w = sparse_world();
+    let resize = |object, size| w.heap.resize(object, w.heap.find(object), size);
+    let (a, b) = (w.heap.allocate_sparse(6 * MIB, 1), w.heap.allocate_sparse(8 * MIB, 1));
+    stamp(a, 6 * MIB);
+    stamp(b, 8 * MIB);
+    assert_eq!(resize(b, 9 * MIB), Some(b));
+    assert_eq!(w.usable(b), Ok(10 * MIB));
+    check_books(&w);
+    assert_eq!(resize(b, 5 * MIB), Some(b));
+    assert_eq!((w.usable(b), holds(b, 6 * MIB)), (Ok(6 * MIB), true));
+    check_books(&w);
+    // The part that it gave up reads as zeros in the next object there.
+    let next = w.heap.allocate_sparse(4 * MIB, 1);
+    assert!(next as usize == b as usize + 6 * MIB && is_clear(next, 4 * MIB));
+    let moved = resize(a, 12 * MIB).expect("it moves");
+    assert!(moved != a && w.usable(moved) == Ok(12 * MIB) && holds(moved, 6 * MIB));
+    assert_eq!(w.heap.find(a), Found::Bad(Misuse::Freed { size: 6 * MIB }));
+    check_books(&w);
+    assert_eq!(w.heap.allocate_sparse(6 * MIB, 1), a, "its addresses are free");
+    assert!(is_clear(a, 6 * MIB));
+}
+
+#[test]
+fn a_refused_step_leaves_a_sparse_object_as_it_was() {
+    for n in 1.. {
+        let w = sparse_world();
+        let (a, _b) = (w.heap.allocate_sparse(6 * MIB, 1), w.heap.allocate_sparse(6 * MIB, 1));
+        stamp(a, 6 * MIB);
+        w.faults.set(FaultRule::Nth(n));
+        let now = w.heap.resize(a, w.heap.find(a), 20 * MIB);
+        let refused = w.faults.refused();
+        w.faults.set(FaultRule::Never);
+        assert!(holds(now.unwrap_or(a), 6 * MIB), "refusal {n}");
+        check_books(&w);
+        w.give(now.unwrap_or(a)).unwrap();
+        check_books(&w);
+        if refused == 0 {
+            assert!(n > 1 && now.is_some());
+            break;
+        }
+    }
 }

@@ -1,0 +1,157 @@
+//! Address space for sparse objects, mapped in long stretches and used again.
+//!
+//! **What.** A mapping for each object costs two system calls and the tables of its pages, each
+//! time. A stretch is mapped once for many objects, which are whole hugepages. Memory of a freed
+//! object goes back at once; its addresses stay, for the next object that fits.
+//!
+//! **State.** A bit for each hugepage of a stretch. New stretches are as long as all before them
+//! together, from [`FIRST`] to [`LONGEST`].
+//!
+//! **Invariants.** No part of a stretch is ever unmapped alone, so that the system cannot give it to
+//! others. Empty stretches are unmapped, but for one of [`FIRST`].
+//!
+//! **Units.** Hugepages; bytes where the name says so.
+
+use crate::huge::Entry;
+use craton_base::{HUGEPAGE_SIZE, HugePages, Mappings, PageBits};
+
+/// Length of the first stretch and of the longest.
+const FIRST: u32 = 32;
+const LONGEST: u32 = 256;
+/// Most stretches; objects beyond them are mappings of their own.
+const MOST: usize = 128;
+
+#[derive(Clone, Copy)]
+struct Stretch {
+    /// 0: none.
+    at: usize,
+    /// Those that an object has, and those behind the end.
+    taken: PageBits,
+    len: u32,
+    used: u32,
+}
+
+impl Stretch {
+    const NONE: Self = Self { at: 0, taken: PageBits::EMPTY, len: 0, used: 0 };
+
+    fn holds(&self, at: usize) -> bool {
+        at.wrapping_sub(self.at) < self.len as usize * HUGEPAGE_SIZE
+    }
+
+    fn place(&self, at: usize) -> u32 {
+        ((at - self.at) / HUGEPAGE_SIZE) as u32
+    }
+
+    /// The addresses of `len` free hugepages, now taken.
+    fn take(&mut self, len: u32) -> Option<usize> {
+        if self.len - self.used < len {
+            return None;
+        }
+        let (first, _) = self.taken.clear_runs().find(|(_, run)| *run >= len)?;
+        self.taken.insert(first, len);
+        self.used += len;
+        Some(self.at + first as usize * HUGEPAGE_SIZE)
+    }
+}
+
+pub struct Stretches {
+    stretches: [Stretch; MOST],
+    /// One past the last stretch in use.
+    end: usize,
+    /// Where the last object was found.
+    last: usize,
+}
+
+fn hugepages(bytes: usize) -> u32 {
+    (bytes / HUGEPAGE_SIZE) as u32
+}
+
+impl Stretches {
+    pub const NONE: Self = Self { stretches: [Stretch::NONE; MOST], end: 0, last: 0 };
+
+    fn of(&mut self, at: usize) -> Option<&mut Stretch> {
+        self.stretches[..self.end].iter_mut().find(|stretch| stretch.holds(at))
+    }
+
+    /// Whether an address is in a stretch.
+    pub fn hold(&self, at: usize) -> bool {
+        self.stretches[..self.end].iter().any(|stretch| stretch.holds(at))
+    }
+
+    /// Addresses of so many hugepages that read as zeros; `None`: none are free, and the system has none.
+    pub fn take(&mut self, system: &impl Mappings, len: HugePages) -> Option<usize> {
+        let HugePages(len) = len;
+        let found = self.stretches[self.last].take(len);
+        if found.is_some() {
+            return found;
+        }
+        for (i, stretch) in self.stretches[..self.end].iter_mut().enumerate() {
+            if let Some(at) = stretch.take(len) {
+                self.last = i;
+                return Some(at);
+            }
+        }
+        self.last = self.add(system, len)?;
+        self.stretches[self.last].take(len)
+    }
+
+    /// Maps one more stretch, with room for `least` hugepages.
+    fn add(&mut self, system: &impl Mappings, least: u32) -> Option<usize> {
+        let free = self.stretches.iter().position(|stretch| stretch.at == 0)?;
+        let all = self.stretches[..self.end].iter().map(|stretch| stretch.len).sum::<u32>();
+        let len = all.clamp(FIRST, LONGEST);
+        if len < least {
+            return None;
+        }
+        let at = system.reserve(len as usize * HUGEPAGE_SIZE)?;
+        let mut taken = PageBits::EMPTY;
+        taken.insert(len, LONGEST - len);
+        self.stretches[free] = Stretch { at, taken, len, used: 0 };
+        self.end = self.end.max(free + 1);
+        Some(free)
+    }
+
+    /// Makes an object longer where it stands; `false`: what follows is not free.
+    pub fn lengthen(&mut self, entry: Entry, bytes: usize) -> bool {
+        let Some(stretch) = self.of(entry.at) else { return false };
+        let (first, more) = (stretch.place(entry.at) + hugepages(entry.bytes), hugepages(bytes - entry.bytes));
+        if first + more > stretch.len || stretch.taken.any(first, more) {
+            return false;
+        }
+        stretch.taken.insert(first, more);
+        stretch.used += more;
+        true
+    }
+
+    /// Takes back addresses that read as zeros. Returns a stretch, if one is empty that nothing wants: to be unmapped.
+    pub fn give(&mut self, entry: Entry) -> Option<Entry> {
+        let stretch = self.of(entry.at)?;
+        let (first, len) = (stretch.place(entry.at), hugepages(entry.bytes));
+        stretch.taken.remove(first, len);
+        stretch.used -= len;
+        if stretch.used > 0 {
+            return None;
+        }
+        let empty = Entry { at: stretch.at, bytes: stretch.len as usize * HUGEPAGE_SIZE };
+        let is_spare = |other: &Stretch| other.at != 0 && other.at != empty.at && other.used == 0;
+        if stretch.len == FIRST && !self.stretches[..self.end].iter().any(is_spare) {
+            return None;
+        }
+        if let Some(stretch) = self.of(entry.at) {
+            *stretch = Stretch::NONE;
+        }
+        while self.end > 0 && self.stretches[self.end - 1].at == 0 {
+            self.end -= 1;
+        }
+        Some(empty)
+    }
+
+    /// Bytes of address space that no object has.
+    #[cfg(test)]
+    pub fn free_bytes(&self) -> usize {
+        self.stretches.iter().map(|stretch| (stretch.len - stretch.used) as usize * HUGEPAGE_SIZE).sum()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,106 @@
+//! Sparse objects: large ones of which a program touches little, apart from the region.
+//!
+//! **What.** Such an object has whole hugepages of a stretch of address space
+//! ([`crate::huge::Stretches`]), or else a mapping of its own. It grows in place if the next
+//! hugepages are free, else its memory moves to a mapping of its own.
+//!
+//! **Threads.** Under the table's lock. Memory goes back without it: until that is done the
+//! addresses count as taken.
+//!
+//! **Failure.** A refused step leaves the object unchanged, or makes the caller copy it.
+
+use crate::heap::Heap;
+use crate::hooks::{Event, Hooks};
+use crate::huge::Entry;
+use core::ptr::null_mut;
+use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, HugePages, Mappings, Platform};
+use craton_pages::PageHeapExt;
+
+/// Bound on sparse objects, which the kernel may join.
+const MOST_SPARSE: usize = 16 << 10;
+
+impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
+    /// Whether an object is better apart: the heap would grow for memory that the program will
+    /// hardly touch, and the metadata in the region would weigh more than that.
+    pub fn is_better_apart(&self, size: usize) -> bool {
+        let Some(pages) = Bytes(size).pages_up() else { return false };
+        let sparse = self.pages.lock().is_better_apart(pages);
+        sparse && {
+            let table = self.huge.lock();
+            table.len() < MOST_SPARSE && !table.is_dense(pages)
+        }
+    }
+
+    /// An object of which little will be touched; reads as zeros. Null without memory.
+    pub fn allocate_sparse(&self, size: usize, align: usize) -> *mut u8 {
+        let Some(bytes) = size.checked_next_multiple_of(HUGEPAGE_SIZE) else { return null_mut() };
+        if align > HUGEPAGE_SIZE || !self.admit_huge(0, bytes) {
+            return null_mut();
+        }
+        let Some(entry) = self.enter_sparse(bytes) else {
+            self.forget_huge(0, bytes);
+            return self.map_object(bytes, align, true);
+        };
+        self.count_huge(entry.bytes as u64, 0);
+        H::event(Event::HugeAlloc);
+        self.publish_huge();
+        entry.at as *mut u8
+    }
+
+    fn enter_sparse(&self, bytes: usize) -> Option<Entry> {
+        let mut table = self.huge.lock();
+        table.prepare(&self.system).ok()?;
+        let at = table.stretches.take(&self.system, HugePages((bytes / HUGEPAGE_SIZE) as u32))?;
+        let entry = Entry { at, bytes };
+        table.insert(entry);
+        // Such objects stay on small pages; what is seen of them decides where later ones go.
+        table.worth(&self.system, entry);
+        Some(entry)
+    }
+
+    /// Gives back what an object had of a stretch, once the table does not list it.
+    pub(crate) fn give_sparse(&self, entry: Entry) {
+        self.system.discard(entry.at, entry.bytes);
+        let empty = self.huge.lock().stretches.give(entry);
+        empty.inspect(|stretch| self.system.unmap(stretch.at, stretch.bytes));
+    }
+
+    /// Resizes an object in a stretch; `None`: unchanged, the caller must copy.
+    pub(crate) fn resize_sparse(&self, entry: Entry, size: usize) -> Option<*mut u8> {
+        let bytes = size.checked_next_multiple_of(HUGEPAGE_SIZE)?;
+        if bytes == entry.bytes {
+            return Some(entry.at as *mut u8);
+        }
+        if !self.admit_huge(entry.bytes, bytes) {
+            return None;
+        }
+        let Some(new) = self.enter_resized_sparse(entry, bytes) else {
+            self.forget_huge(entry.bytes, bytes);
+            return None;
+        };
+        if new.at != entry.at {
+            self.give_sparse(entry);
+        } else if bytes < entry.bytes {
+            self.give_sparse(Entry { at: entry.at + bytes, bytes: entry.bytes - bytes });
+        }
+        self.count_huge(bytes as u64, entry.bytes as u64);
+        self.publish_huge();
+        Some(new.at as *mut u8)
+    }
+
+    fn enter_resized_sparse(&self, entry: Entry, bytes: usize) -> Option<Entry> {
+        let mut table = self.huge.lock();
+        if bytes < entry.bytes || table.stretches.lengthen(entry, bytes) {
+            let new = Entry { bytes, ..entry };
+            table.remove(entry.at);
+            table.insert(new);
+            return Some(new);
+        }
+        drop(table);
+        let new = self.enter_moved(entry.at, entry.bytes, bytes)?;
+        let mut table = self.huge.lock();
+        table.remove(entry.at);
+        table.note_gone(entry);
+        Some(new)
+    }
+}
