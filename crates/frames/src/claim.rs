@@ -7,7 +7,7 @@ use crate::field;
 use crate::geometry::Geometry;
 
 const HELD: u64 = 1 << 63;
-/// What a row shows of a claimed half: of each aligned pair one bit, so that no block of several
+/// The bits of a claimed half in its row: of each aligned pair one, so that no block of several
 /// frames fits there and none is allocated there; in an order that requests hardly produce.
 const MARK: u32 = 0x9a66_5a96;
 
