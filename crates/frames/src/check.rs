@@ -24,13 +24,15 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let rows = |quarter: usize| quarter * ROWS / QUARTERS..(quarter + 1) * ROWS / QUARTERS;
             let bits = |row: usize| self.lower.rows[child * ROWS + row].read();
             let open = (0..QUARTERS).filter(|quarter| !entry.has_quarter(*quarter)).flat_map(rows);
-            let zeros: u32 = open.map(|row| (!bits(row) & G::FULL_ROW).count_ones()).sum();
-            fail("F1", child, entry.free() != zeros as usize || entry.is_pending())?;
+            // Frames of claimed halves count as allocated.
+            let frames = |row: usize| (row << G::ROW_ORDER..(row + 1) << G::ROW_ORDER).map(|at| child * G::HUGE + at);
+            let free = open.flat_map(frames).filter(|frame| !self.lower.is_allocated(*frame)).count();
+            fail("F1", child, entry.free() != free || entry.is_pending())?;
             let whole = (0..QUARTERS).filter(|quarter| entry.has_quarter(*quarter)).flat_map(rows);
             fail("F2", child, whole.map(bits).any(|bits| bits != 0) && !self.offline.has(child))?;
         }
         for frame in self.frames()..self.lower.huge_frames() * G::HUGE {
-            fail("F3", frame, !self.lower.has_bit(frame))?;
+            fail("F3", frame, !self.lower.is_allocated(frame))?;
         }
         for tree in 0..self.trees.len() {
             self.trees.check(tree, &self.lower).map_err(|invariant| Broken { invariant, at: tree })?;
@@ -39,9 +41,10 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let claim = slot.read();
             if !claim.is_none() {
                 let (half, of) = (claim.half(), Claim::bits_of::<G>(claim.half()));
-                let is_full = self.lower.rows[half << G::CLAIM_ORDER >> G::ROW_ORDER].read() & of == of;
+                let bits = self.lower.rows[half << G::CLAIM_ORDER >> G::ROW_ORDER].read();
+                let is_marked = bits & of == Claim::mark_of::<G>(half);
                 let is_there = core::ptr::eq(self.lower.slots.of(half), slot);
-                fail("F6", half << G::CLAIM_ORDER, !is_full || !is_there || claim.is_held())?;
+                fail("F6", half << G::CLAIM_ORDER, !is_marked || !is_there || claim.is_held())?;
             }
         }
         let roots = || self.locals.iter().filter_map(|local| local.root().tree());

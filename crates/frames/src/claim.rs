@@ -7,6 +7,9 @@ use crate::field;
 use crate::geometry::Geometry;
 
 const HELD: u64 = 1 << 63;
+/// The bits of a claimed half in its row: of each aligned pair one, so that no block of several
+/// frames fits there and none is allocated there; in an order that requests hardly produce.
+const MARK: u32 = 0x9a66_5a96;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(pub(crate) u64);
@@ -61,6 +64,11 @@ impl Claim {
         (self.0 >> 32) as usize == half + 1
     }
 
+    /// Whether it is an open or held claim of this half.
+    pub(crate) const fn concerns(self, half: usize) -> bool {
+        !self.is_none() && self.half() == half
+    }
+
     #[inline(always)]
     pub(crate) const fn with(self, bit: u32) -> Self {
         Self(self.0 | bit as u64)
@@ -82,6 +90,22 @@ impl Claim {
     #[inline(always)]
     pub(crate) const fn at<G: Geometry>(half: usize) -> u32 {
         ((half << G::CLAIM_ORDER) & ((1 << G::ROW_ORDER) - 1)) as u32
+    }
+
+    /// The bits that a row shows of a claimed half.
+    #[inline(always)]
+    pub(crate) const fn mark_of<G: Geometry>(half: usize) -> u64 {
+        (MARK as u64) << Self::at::<G>(half) & Self::bits_of::<G>(half)
+    }
+
+    /// Whether a row shows some half as claimed that has bits of `mask`.
+    #[inline(always)]
+    pub(crate) fn is_marked<G: Geometry>(bits: u64, mask: u64) -> bool {
+        let unlike = bits ^ (Self::mark_of::<G>(0) | Self::mark_of::<G>(1));
+        (0..1 << (G::ROW_ORDER - G::CLAIM_ORDER)).any(|half| {
+            let of = Self::bits_of::<G>(half);
+            unlike & of == 0 && mask & of != 0
+        })
     }
 
     #[inline(always)]

@@ -57,8 +57,8 @@
 //!            and 16 for each processor's claims        1,216 B each processor
 //! ```
 //! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`),
-//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* the bits of a claimed half are all
-//! set: its word tells which of its frames are free (`lower/claims.rs`); *F7* a tree is reserved
+//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* the row shows a mark for a
+//! claimed half: its word tells which of its frames are free (`lower/claims.rs`); *F7* a tree is reserved
 //! iff one CPU's root names it. [`Zone::check`] walks them.
 //!
 //! **Threads.** Any thread may call any method at any time; a CPU number is a hint that may be

@@ -183,7 +183,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     }
 
     /// Sets bits that `choose` picks of a row's free ones; `None` if none or the quarter is taken.
-    fn set_bits(&self, child: usize, row: usize, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+    /// `is_alone`: no CPU can claim their halves meanwhile.
+    fn set_bits(&self, child: usize, row: usize, is_alone: bool, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         let word = self.row(child, row);
         let mut bits = word.read();
         loop {
@@ -191,7 +192,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             match word.exchange(bits, bits | mask) {
                 Ok(_) => {
                     self.media.changed(word);
-                    return self.keep_bits(child, row, mask).then_some(mask);
+                    return self.keep_bits(child, row, mask, is_alone).then_some(mask);
                 }
                 Err(now) => bits = now,
             }
@@ -199,16 +200,24 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     }
 
     /// Clears bits just set again, if they do not hold; returns whether they do.
-    fn keep_bits(&self, child: usize, row: usize, mask: u64) -> bool {
-        let (word, holds) = (self.row(child, row), self.holds(child, row));
-        if !holds {
-            // No claim is of a quarter that is a whole.
-            word.and(!mask);
-            self.media.changed(word);
+    fn keep_bits(&self, child: usize, row: usize, mask: u64, is_alone: bool) -> bool {
+        let word = self.row(child, row);
+        loop {
+            let holds = self.holds(child, row);
+            if !holds && !is_alone {
+                // A CPU may be about to claim the half, and gives up for the whole as well.
+                if let Err(Refused::Blocked(_)) = self.clear_bits(child * ROWS + row, mask) {
+                    atomic::spin();
+                    continue;
+                }
+            } else if !holds {
+                word.and(!mask);
+                self.media.changed(word);
+            }
+            // Also bits that were cleared again: a cache may have made them durable.
+            self.persist(word);
+            return holds;
         }
-        // Also bits that were cleared again: a cache may have made them durable.
-        self.persist(word);
-        holds
     }
 
     fn open_rows(entry: Child) -> impl Iterator<Item = usize> {
@@ -236,7 +245,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             let entry = self.child(child);
             let row = Self::first_row(rows, entry.quarters(), order)?;
             self.update(child, |entry| entry.take(1 << order)).ok()?;
-            if let Some(mask) = self.set_bits(child, row, choose) {
+            if let Some(mask) = self.set_bits(child, row, !self.slots.is_on(), choose) {
                 return Some(child * G::HUGE + (row << G::ROW_ORDER) + mask.trailing_zeros() as usize);
             }
             self.give(child, 1 << order);
@@ -332,7 +341,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Whether a frame is allocated, by its bit or with its quarter. Claimed frames are.
     pub(crate) fn is_allocated(&self, frame: usize) -> bool {
         let quarter = frame % G::HUGE / (G::HUGE / QUARTERS);
-        self.has_bit(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
+        self.has_bit(frame) || self.is_claimed(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
     /// Frees frames, also parts of a whole; returns the first child's old entry.
@@ -403,8 +412,9 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     pub(crate) fn put_bit(&self, frame: usize) -> Result<Child, Refused> {
         let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
         if self.slots.is_on() {
-            let (bits, half) = (word.read(), Claim::bits_of::<G>(frame >> G::CLAIM_ORDER));
-            if bits & bit == 0 || bits & half == half || word.exchange(bits, bits & !bit).is_err() {
+            let (bits, half) = (word.read(), frame >> G::CLAIM_ORDER);
+            let is_marked = bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half);
+            if bits & bit == 0 || is_marked || word.exchange(bits, bits & !bit).is_err() {
                 return self.put_bits(frame >> G::ROW_ORDER, bit);
             }
             self.cleared(word, frame);
@@ -424,14 +434,17 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Ok(self.give(row / ROWS, mask.count_ones() as usize))
     }
 
-    /// Clears bits of a row, if all are set. A half without a free frame may be claimed.
+    /// Clears bits of a row, if all are set.
     #[inline]
     pub(super) fn clear_bits(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let word = &self.rows[row];
         let mut bits = word.read();
-        while bits & mask == mask {
-            if self.slots.is_on() && Self::is_half_full(bits, mask) {
-                return self.clear_full(row, mask);
+        loop {
+            if self.slots.is_on() && Claim::is_marked::<G>(bits, mask) {
+                return self.clear_marked(row, mask);
+            }
+            if bits & mask != mask {
+                return Err(Refused::Free);
             }
             match word.exchange(bits, bits & !mask) {
                 Ok(_) => {
@@ -441,7 +454,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
                 Err(now) => bits = now,
             }
         }
-        Err(Refused::Free)
     }
 
     #[inline(always)]
@@ -471,14 +483,22 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
             return self.take_rows(child, flags, frames).map(|_| ());
         }
-        let mask = Self::bits(frame, order);
+        if order == 0 && self.slots.is_on() {
+            return self.take_bit(frame);
+        }
+        self.take_mask(frame, order, !self.slots.is_on())
+    }
+
+    fn take_mask(&self, frame: usize, order: u32, is_alone: bool) -> Option<()> {
+        let (child, row) = (frame / G::HUGE, (frame % G::HUGE) >> G::ROW_ORDER);
+        let (mask, frames) = (Self::bits(frame, order), 1 << order);
         if self.row(child, row).read() & mask != 0 {
             return None;
         }
         let entry = self.update(child, |entry| entry.take(frames)).ok()?;
         let is_open = !entry.has_quarter(row / QUARTER_ROWS);
-        let taken =
-            if is_open { self.set_bits(child, row, |free| (free & mask == mask).then_some(mask)) } else { None };
+        let choose = |free| (free & mask == mask).then_some(mask);
+        let taken = if is_open { self.set_bits(child, row, is_alone, choose) } else { None };
         if taken.is_none() {
             self.give(child, frames);
         }

@@ -279,16 +279,16 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.check_place(frame, order)?;
         let refused =
             || if self.is_offline(frame, order) { Error::Offline { frame } } else { Error::InUse { frame, order } };
-        self.lower
-            .take_at(frame, order)
-            .or_else(|| {
-                self.end_claims();
-                self.lower.take_at(frame, order)
-            })
-            .ok_or_else(|| {
-                self.mend(frame / G::TREE);
-                refused()
-            })
+        let take = || self.lower.take_at(frame, order);
+        let take_unclaimed = |_| {
+            self.end_claims();
+            take()
+        };
+        // Other CPUs may claim in between.
+        take().or_else(|| (0..TRIES).find_map(take_unclaimed)).ok_or_else(|| {
+            self.mend(frame / G::TREE);
+            refused()
+        })
     }
 
     /// Returns what a CPU holds: its claims, and its reserved trees.

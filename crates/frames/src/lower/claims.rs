@@ -1,13 +1,14 @@
 //! Claims, and frees beside them.
 //!
 //! **What.** A claim takes all free frames of half a row, and its word hands them out.
-//! **Invariants.** *F6* While a claim is open, all bits of its half are set: its frames are free by
-//! the word, the half's others allocated. So a half with a free bit has no open claim, and a
-//! change of its row frees; of a half without one, a free must know whether it is claimed.
-//! **Threads.** A free in a half without a free bit holds the half's slot, from before it has read
-//! the bits: none can be cleared, and no claim opens, until it has changed the row. Of two frees of
-//! a frame, both by the claim, both by the row, or one each way, the second sees the first. A free
-//! waits only while another CPU holds the same slot: for a few writes.
+//! **Invariants.** *F6* While a claim is open, its half's bits in the row are a mark: by the word
+//! its frames are free, the half's others allocated. So a half with other bits has no open claim,
+//! and one change of its row decides. No block of several frames fits into the mark, and none is
+//! allocated in it: only requests for single frames, and frees that are refused, see marks.
+//! **Threads.** Bits that happen to be the mark are a claim only if the half's slot names it. A free
+//! there holds the slot, from before it has read the bits: no claim opens until it has changed the
+//! row. Of two frees of a frame, both by the claim, both by the row, or one each way, the second
+//! sees the first. A free waits only while another CPU holds the same slot: for a few writes.
 
 use super::{Lower, Refused};
 use crate::child::Child;
@@ -24,34 +25,25 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         half >> (G::HUGE_ORDER - G::CLAIM_ORDER)
     }
 
-    /// Whether a half with bits of `mask` has no free bit.
-    #[inline(always)]
-    pub(super) fn is_half_full(bits: u64, mask: u64) -> bool {
-        (0..Self::HALVES_OF_ROW).any(|half| {
-            let of = Claim::bits_of::<G>(half);
-            mask & of != 0 && bits & of == of
-        })
-    }
-
-    /// Clears bits of which some half may be claimed; the other one has a free bit or is so, too.
+    /// Clears bits of halves of which a row shows some as claimed: the others decide by their bits.
     #[inline(never)]
-    pub(super) fn clear_full(&self, row: usize, mask: u64) -> Result<(), Refused> {
+    pub(super) fn clear_marked(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let (word, first) = (&self.rows[row], row * Self::HALVES_OF_ROW);
         let mut held: [Option<&Slot>; 2] = [None; 2];
         let mut cleared = Ok(());
         for (at, held) in held.iter_mut().enumerate().take(Self::HALVES_OF_ROW) {
-            match self.hold_full(first + at, mask) {
+            match self.hold_marked(first + at, mask) {
                 Ok(slot) => *held = slot,
                 Err(refused) => cleared = Err(refused),
             }
         }
         while cleared.is_ok() {
             let bits = word.read();
-            let is_full = |at: &usize| Self::is_half_full(bits, mask & Claim::bits_of::<G>(first + at));
-            if bits & mask != mask {
-                cleared = Err(Refused::Free);
-            } else if let Some(at) = (0..Self::HALVES_OF_ROW).find(|at| held[*at].is_none() && is_full(at)) {
+            let is_marked = |at: &usize| Claim::is_marked::<G>(bits, mask & Claim::bits_of::<G>(first + at));
+            if let Some(at) = (0..Self::HALVES_OF_ROW).find(|at| held[*at].is_none() && is_marked(at)) {
                 cleared = Err(Refused::Blocked(first + at));
+            } else if bits & mask != mask {
+                cleared = Err(Refused::Free);
             } else if word.exchange(bits, bits & !mask).is_ok() {
                 self.cleared(word, row << G::ROW_ORDER);
                 break;
@@ -61,8 +53,8 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         cleared
     }
 
-    /// Holds a half's slot without a claim, if bits of `mask` are in the half and it is full.
-    fn hold_full(&self, half: usize, mask: u64) -> Result<Option<&Slot>, Refused> {
+    /// Holds a half's slot without a claim, if bits of `mask` are in the half and it looks claimed.
+    fn hold_marked(&self, half: usize, mask: u64) -> Result<Option<&Slot>, Refused> {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
         if mask & of == 0 {
             return Ok(None);
@@ -71,7 +63,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         let claim = slot.read();
         // After the slot: a claim that came and went since would have changed the word.
         let bits = self.rows[half / Self::HALVES_OF_ROW].read();
-        if bits & of != of {
+        if bits & of != Claim::mark_of::<G>(half) {
             return if bits & mask & of == mask & of { Ok(None) } else { Err(Refused::Free) };
         }
         if claim.is_of(half) && claim.mask() & part != 0 {
@@ -84,10 +76,45 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
     /// Opens a claim with a freed frame of a full half without a claim; returns whether it has.
     pub(crate) fn open_with(&self, half: usize, bit: u32) -> bool {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
+        let word = &self.rows[half / Self::HALVES_OF_ROW];
         let claim = slot.read();
-        // As above.
-        let bits = self.rows[half / Self::HALVES_OF_ROW].read();
-        claim.is_none() && bits & of == of && slot.exchange(claim, Claim::new(half, bit))
+        if !claim.is_none() || word.read() & of != of || !slot.exchange(claim, Claim::new(half, bit).held()) {
+            return false;
+        }
+        loop {
+            let bits = word.read();
+            if bits & of != of {
+                slot.release();
+                return false;
+            }
+            if word.exchange(bits, bits & !of | Claim::mark_of::<G>(half)).is_ok() {
+                self.media.changed(word);
+                slot.publish(Claim::new(half, bit));
+                return true;
+            }
+        }
+    }
+
+    /// Whether a frame is of a claimed half, as far as its row shows: only of those a slot is read.
+    pub(super) fn is_claimed(&self, frame: usize) -> bool {
+        let half = frame >> G::CLAIM_ORDER;
+        let bits = self.rows[frame >> G::ROW_ORDER].read();
+        self.slots.is_on()
+            && Claim::is_marked::<G>(bits, Claim::bits_of::<G>(half))
+            && self.slots.of(half).read().concerns(half)
+    }
+
+    /// Allocates a frame at its place, while its half is not claimed.
+    pub(super) fn take_bit(&self, frame: usize) -> Option<()> {
+        let half = frame >> G::CLAIM_ORDER;
+        let slot = self.slots.of(half);
+        let claim = slot.read();
+        if !claim.is_none() || !slot.exchange(claim, Claim::new(half, 0).held()) {
+            return None;
+        }
+        let taken = self.take_mask(frame, 0, true);
+        slot.release();
+        taken
     }
 
     /// Claims half a row of a huge frame: the first with its quarter free, or else the freest.
@@ -122,16 +149,21 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
 
     fn may_claim(&self, half: usize) -> bool {
         let claim = self.slots.of(half).read();
-        claim.is_none() || claim.is_empty()
+        claim.is_none() || claim.is_empty() && !claim.is_of(half)
     }
 
     /// Claims all free frames of a half, if its slot has no claim with frames; returns the first,
     /// which it hands out or not.
     pub(crate) fn claim_half(&self, half: usize, hands_out: bool) -> Option<usize> {
         let slot = self.slots.of(half);
-        let old = slot.read();
-        let is_held = (old.is_none() || old.is_empty()) && slot.exchange(old, Claim::new(half, 0).held());
-        if !is_held {
+        let (old, new) = (slot.read(), Claim::new(half, 0).held());
+        if old.is_empty() {
+            if !slot.exchange(old, old.held()) {
+                return None;
+            }
+            self.unmark(old);
+            slot.publish(new);
+        } else if !old.is_none() || !slot.exchange(old, new) {
             return None;
         }
         let Some(mask) = self.take_half(half) else {
@@ -162,9 +194,13 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
                 }
                 counted = wanted;
             }
-            if word.exchange(bits, bits | free).is_ok() {
+            if word.exchange(bits, bits & !of | Claim::mark_of::<G>(half)).is_ok() {
                 self.media.changed(word);
-                break if self.keep_bits(child, row % ROWS, free) { free } else { 0 };
+                if self.holds(child, row % ROWS) {
+                    break free;
+                }
+                self.unmark(Claim::new(half, (free >> Claim::at::<G>(half)) as u32));
+                break 0;
             }
         };
         let surplus = counted - taken.count_ones() as usize;
@@ -174,12 +210,19 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         (taken != 0).then_some((taken >> Claim::at::<G>(half)) as u32)
     }
 
+    /// Lets the row of a claim that the caller holds show its frames again.
+    pub(crate) fn unmark(&self, claim: Claim) {
+        let (half, at) = (claim.half(), Claim::at::<G>(claim.half()));
+        let word = &self.rows[half / Self::HALVES_OF_ROW];
+        let bits = Claim::bits_of::<G>(half) & !(u64::from(claim.mask()) << at);
+        // No other request changes the half's bits: the sum changes only these.
+        word.add(bits.wrapping_sub(Claim::mark_of::<G>(half)));
+        self.media.changed(word);
+    }
+
     /// Frees the frames of a claim that the caller holds; returns the former entry.
     pub(crate) fn unclaim(&self, claim: Claim) -> Child {
-        let word = &self.rows[claim.half() / Self::HALVES_OF_ROW];
-        word.and(!(u64::from(claim.mask()) << Claim::at::<G>(claim.half())));
-        self.media.changed(word);
-        self.persist(word);
+        self.unmark(claim);
         self.give(Self::child_of(claim.half()), claim.frames())
     }
 }

@@ -43,9 +43,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
         let claimed = self.get_some(local, kind, |tree, last| self.claim_in(tree, last));
         let (frame, half) = claimed.or_else(|| self.claim_anywhere())?;
-        if let Some(half) = half {
-            self.name(&local.gets, half);
-        }
+        self.name(&local.gets, half);
         Some(frame)
     }
 
@@ -77,7 +75,9 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if claim.is_none() || claim.is_held() || !slot.exchange(claim, claim.held()) {
             return false;
         }
-        if claim.mask() != 0 {
+        if claim.mask() == 0 {
+            self.lower.unmark(claim);
+        } else {
             let before = self.lower.unclaim(claim);
             self.note(Lower::<G, M>::child_of(claim.half()), before, claim.frames());
         }
@@ -109,11 +109,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     /// Claims frames of a tree, in its last used huge frame if any.
-    pub(super) fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<((usize, Option<usize>), usize)> {
+    pub(super) fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<((usize, usize), usize)> {
         word::visit();
         self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
             let (frame, half) = self.lower.claim(child)?;
-            Some(((frame, Some(half)), child % G::CHILDREN))
+            Some(((frame, half), child % G::CHILDREN))
         })
     }
 

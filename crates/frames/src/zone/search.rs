@@ -19,14 +19,10 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.insist(|child| self.lower.take(child, order), order)
     }
 
-    /// A frame of any tree, and the half that was claimed for it, if any was.
+    /// A frame of any tree, and the half that was claimed for it.
     #[cold]
-    pub(super) fn claim_anywhere(&self) -> Option<(usize, Option<usize>)> {
-        let take = |child| match self.lower.claim(child) {
-            Some((frame, half)) => Some((frame, Some(half))),
-            None => Some((self.lower.take(child, 0)?, None)),
-        };
-        self.insist(take, 0)
+    pub(super) fn claim_anywhere(&self) -> Option<(usize, usize)> {
+        self.insist(|child| self.lower.claim(child), 0)
     }
 
     fn insist<R>(&self, take: impl Fn(usize) -> Option<R>, order: u32) -> Option<R> {
