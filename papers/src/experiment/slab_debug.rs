@@ -87,7 +87,9 @@ fn results(
 /// What samples cost: each program's ratio with its interval, that of all, and what follows from it.
 fn show_samples(results: &[Result]) -> String {
     let (off, again) = (named(OFF.0), named(AGAIN.0));
-    let mut rows = vec![["", "rounds", "off", "by default ×", "with 95 %", "off again ×", "with 95 %"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["", "rounds", "off", "by default ×", "with 95 %", "off again ×", "with 95 %"].map(str::to_owned).to_vec(),
+    ];
     let columns = |ratio: Option<Ratio>| {
         let of_medians = ratio.map_or("-".to_owned(), |ratio| format!("{:.4}", ratio.of_medians));
         let interval = ratio.and_then(|ratio| ratio.interval);
@@ -121,7 +123,9 @@ fn verdict(mean: Option<Ratio>) -> &'static str {
     match mean.and_then(|mean| mean.interval) {
         Some(interval) if interval.high <= BOUND => "samples cost at most 0.5 percent: the whole interval lies below",
         Some(interval) if interval.low > BOUND => "samples cost more than 0.5 percent: the whole interval lies above",
-        Some(_) => "these rounds do not show whether samples cost more than 0.5 percent: the bound lies in the interval",
+        Some(_) => {
+            "these rounds do not show whether samples cost more than 0.5 percent: the bound lies in the interval"
+        }
         None => "too few rounds to show the cost of samples",
     }
 }

@@ -13,8 +13,8 @@
 use super::sheet::{Fields, Map, Row, Sheet, Title, distinct, geomean, json, lines, with};
 use super::tool::{NOT_SERVED, Tool};
 use super::{Ask, Findings};
-use crate::wild::PROGRAMS;
 use crate::backed::back;
+use crate::wild::PROGRAMS;
 use crate::wild::group::Group;
 use craton_lab::format;
 use craton_lab::measure::Allocator;
