@@ -41,7 +41,10 @@ fn handler(key: Key) -> Handler {
         ),
         Key::Caches => Word(set_caches, || ADMISSION.caches_for() as usize),
         Key::Debug => Text(|v| debug::set(v, set_up), |t| KIT.show_option(|text| _ = t.bytes(text))),
-        Key::GuardSample => Text(set_sample, |t| _ = t.number(KIT.sample())),
+        Key::GuardSample => Text(set_sample, |t| {
+            let every = KIT.sample();
+            _ = if every == debug::AUTO { t.text("auto") } else { t.number(every) };
+        }),
         Key::HardLimit => Text(|v| govern::set_option(b"hard_limit", v), |t| _ = govern::show_option(b"hard_limit", t)),
         Key::MemoryLimit => {
             Text(|v| govern::set_option(b"memory_limit", v), |t| _ = govern::show_option(b"memory_limit", t))
