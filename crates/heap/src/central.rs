@@ -14,7 +14,8 @@ use crate::heap::{Heap, Layout};
 use crate::hooks::{Damage, Hooks};
 use crate::misuse::Misuse;
 use crate::morph::Recut;
-use crate::shard::Transfer;
+use crate::shard::{Shard, Transfer};
+use crate::shuffle::{Wrong, deal};
 use crate::size_class::{self, CLASSES};
 use crate::spans::{Marked, NoSpans};
 use craton_base::atomic::Ordering;
@@ -33,7 +34,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
                 self.shards[home].counts.count::<H>(batch.len());
-                return batch;
+                return self.shuffled(home, class, batch);
             }
         }
         let mut chain = Chain::EMPTY;
@@ -58,7 +59,23 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             source.pass_rest(&mut slabs);
         }
         self.shards[home].counts.count::<H>(chain.len());
-        chain
+        self.shuffled(home, class, chain)
+    }
+
+    /// A chain of marked objects, in random order if the heap is hardened.
+    fn shuffled(&self, home: usize, class: usize, chain: Chain) -> Chain {
+        if !self.is_hardened() || chain.len() < 2 {
+            return chain;
+        }
+        let mut random = self.shards[home].random.of(&self.layout().key, home as u64);
+        let (marks, (first, n)) = (self.marks(class), chain.into_raw());
+        // SAFETY: they are the chain's objects; an address without a free object's mark is none.
+        let dealt = unsafe { deal(&mut random, first, n, |object| marks.is_here(object) && marks.is_set(object)) };
+        self.shards[home].random.keep(random);
+        dealt.unwrap_or_else(|wrong| {
+            let at = if let Wrong::NotFree(at) = wrong { at } else { end() };
+            H::corrupt(Damage::NotFree { class, at })
+        })
     }
 
     /// Whether another slab would make the heap grow.
@@ -186,7 +203,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
         let old = self.morphs.lock().old_bytes();
-        (out + old).saturating_sub(self.shards().iter().map(|s| s.transfer.bytes() as u64).sum())
+        let between = |shard: &Shard| (shard.transfer.bytes() + if self.is_hardened() { shard.waiting.bytes() } else { 0 }) as u64;
+        (out + old).saturating_sub(self.shards().iter().map(between).sum())
     }
 
     /// Allocates up to `want` objects of slabs that the caller owns or has locked.

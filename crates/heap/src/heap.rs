@@ -45,6 +45,8 @@ pub struct Layout {
     pub(crate) more_shards: AtomicUsize,
     /// Secrets of free objects' marks.
     pub key: Key,
+    /// Freed objects wait, are cleared, and go out in random order.
+    pub hardened: bool,
 }
 
 /// Metadata for [`Heap::install`].
@@ -65,6 +67,8 @@ pub struct Parts {
     pub frames: Option<Frames>,
     /// Secrets of marks.
     pub key: Key,
+    /// Whether freed objects wait, are cleared, and go out in random order.
+    pub hardened: bool,
 }
 
 /// A heap over a floor.
@@ -110,7 +114,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Called once, before any other use, with no other thread in the heap. `parts` describe
     /// `floor`'s region: map entries, records, lengths and trackers are granted, zeroed, with its pages.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
-        let Parts { base, map, records, lengths, trackers, capacity, frames, key, .. } = parts;
+        let Parts { base, map, records, lengths, trackers, capacity, frames, key, hardened, .. } = parts;
         let Parts { metadata_at_start, metadata_per_hugepage, .. } = parts;
         // SAFETY: no other thread is in the heap yet, by the contract.
         unsafe {
@@ -122,6 +126,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 metadata_at_start,
                 metadata_per_hugepage,
                 key,
+                hardened,
                 more_shards: AtomicUsize::new(0),
             };
         }
@@ -145,6 +150,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 metadata_at_start: 0,
                 metadata_per_hugepage: 0,
                 key: Key::NONE,
+                hardened: false,
                 more_shards: AtomicUsize::new(0),
             }),
             shards: [const { Shard::EMPTY }; SHARDS],
@@ -225,11 +231,17 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards[home].class(class).try_lock()
     }
 
+    /// Whether freed objects wait, are cleared, and go out in random order.
+    #[inline(always)]
+    pub fn is_hardened(&self) -> bool {
+        self.layout().hardened
+    }
+
     /// The fields that caches copy.
     pub fn view(&self) -> HeapView<'_> {
-        let Layout { base, map, ref key, .. } = *self.layout();
+        let Layout { base, map, ref key, hardened, .. } = *self.layout();
         // Relaxed: a thread got each object that it frees after the page was granted.
-        HeapView { base, pages: self.granted_pages.load(Ordering::Relaxed), map, key }
+        HeapView { base, pages: self.granted_pages.load(Ordering::Relaxed), map, key, hardened }
     }
 
     /// What makes the marks of a class's free objects.

@@ -133,6 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn release(&self, layers_above: impl FnOnce()) -> u64 {
         // Flushed spans may free whole hugepages.
         let before = self.pages.lock().backed_pages();
+        self.end_waits();
         self.drain_transfers();
         layers_above();
         self.drop_complete();

@@ -54,7 +54,7 @@ pub struct Seal {
 }
 
 /// Half of a product, from which neither factor can be computed.
-fn fold(a: u64, b: u64) -> u64 {
+pub(crate) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
@@ -130,6 +130,19 @@ impl Seal {
 pub unsafe fn wipe(object: *mut u8) {
     // SAFETY: by the contract.
     unsafe { object.cast::<usize>().add(1).write(0) };
+}
+
+/// Bytes of a freed object that a hardened heap clears, at most.
+pub const CLEARED: usize = 1 << 10;
+
+/// Clears a free object of `size` bytes behind its mark.
+///
+/// # Safety
+/// The object has `size` ≥ 16 writable bytes, and the caller owns it.
+#[inline(always)]
+pub unsafe fn clear(object: *mut u8, size: usize) {
+    // SAFETY: by the contract.
+    unsafe { object.add(LEAST).write_bytes(0, if size < CLEARED { size } else { CLEARED } - LEAST) };
 }
 
 /// The marks of a class's objects in a region, for its slabs.

@@ -13,7 +13,7 @@ use crate::owned::Owned;
 use crate::size_class;
 use crate::thread_cache::ThreadCache;
 use core::ptr::null_mut;
-use craton_base::{Clock, Pages, Platform};
+use craton_base::{Clock, Machine, Pages, Platform};
 use craton_slab::{Chain, Marks};
 
 /// Heaps in which classes lend each other objects: 32 MiB.
@@ -40,7 +40,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
             lost => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
         }
-        let mut chain = self.take(cache.home(), class, H::bound(class, cache.want(class)));
+        let mut chain = if cache.may_turn(class) {
+            cache.turn::<H>(class)
+        } else {
+            self.take(cache.home(), class, H::bound(class, cache.want(class)))
+        };
         let object = self.pop_free(class, &mut chain);
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache must know the new pages.
@@ -155,8 +159,46 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn give_one(&self, class: usize, object: *mut u8) {
         // SAFETY: by the contract; the mark makes a second free visible.
         unsafe {
+            let object = self.mark_given(class, object);
+            if !object.is_null() {
+                self.give_marked(class, object);
+            }
+        }
+    }
+
+    /// Marks an object that no thread cache takes as free; in a hardened heap clears it, and returns
+    /// one that has waited instead, or null.
+    ///
+    /// # Safety
+    /// As [`Heap::give_one`].
+    #[inline(always)]
+    pub unsafe fn mark_given(&self, class: usize, object: *mut u8) -> *mut u8 {
+        // SAFETY: by the contract.
+        unsafe {
             self.set_mark(class, object);
-            self.give_marked(class, object);
+            if self.is_hardened() {
+                return self.wait(class, object);
+            }
+        }
+        object
+    }
+
+    /// # Safety
+    /// As [`Heap::give_one`]; the object is marked.
+    #[cold]
+    unsafe fn wait(&self, class: usize, object: *mut u8) -> *mut u8 {
+        // SAFETY: by the contract.
+        unsafe { mark::clear(object, size_class::size_of_class(class)) };
+        self.shards()[self.home(self.system.cpu())].waiting.exchange(class, object)
+    }
+
+    /// Ends the waiting of objects that no thread cache has.
+    pub(crate) fn end_waits(&self) {
+        if self.is_hardened() {
+            for shard in self.shards() {
+                // SAFETY: the objects are this heap's, of the class, marked, and owned here.
+                shard.waiting.drain(|class, object| unsafe { self.give_marked(class, object) });
+            }
         }
     }
 
@@ -167,7 +209,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     unsafe fn make_room(&self, cache: *mut ThreadCache, class: usize) -> bool {
         // SAFETY: the cache is this thread's; the chain holds objects that its list gave up.
         unsafe {
-            let home = (*cache).home();
             if let Some(pops) = (*cache).recount(class) {
                 let stays_empty = H::reused(class, pops);
                 if stays_empty {
@@ -178,14 +219,46 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                     return stays_empty;
                 }
             }
-            let n = (*cache).overflow(class);
+            self.flush(cache, class);
+            false
+        }
+    }
+
+    /// Flushes some objects of a list.
+    ///
+    /// # Safety
+    /// As [`Heap::make_room`].
+    unsafe fn flush(&self, cache: *mut ThreadCache, class: usize) {
+        // SAFETY: as in `make_room`.
+        unsafe {
+            let (n, home) = ((*cache).overflow(class), (*cache).home());
             if n == size_class::batch(class) && self.passes_on(home, class) {
                 let batch = (*cache).drain::<H>(class, n);
                 self.pass_on_or_give(home, class, batch);
-                return false;
+            } else {
+                (*cache).shorten(class, n, |first| self.give_first(class, first, n));
             }
-            (*cache).shorten(class, n, |first| self.give_first(class, first, n));
-            false
+        }
+    }
+
+    /// Makes room in the list of a hardened cache's newest objects; whether there is to be none.
+    ///
+    /// # Safety
+    /// As [`Heap::make_room`].
+    unsafe fn turn_over(&self, cache: *mut ThreadCache, class: usize) -> bool {
+        // SAFETY: the cache is this thread's; chains hold objects that its lists gave up.
+        unsafe {
+            let chain = (*cache).turn::<H>(class);
+            let stays_empty = H::reused(class, chain.len());
+            (*cache).fill(class, chain);
+            if stays_empty {
+                let rest = (*cache).drain::<H>(class, u32::MAX);
+                self.give(class, rest);
+            }
+            while (*cache).is_over(class) {
+                self.flush(cache, class);
+            }
+            (*cache).is_full(class)
         }
     }
 
@@ -196,7 +269,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     unsafe fn take_into(&self, cache: *mut ThreadCache, class: usize, object: *mut u8) {
         // SAFETY: by the contract.
         unsafe {
-            let stays_empty = (*cache).is_full(class) && self.make_room(cache, class);
+            let stays_empty = (*cache).is_full(class)
+                && if (*cache).is_hardened() { self.turn_over(cache, class) } else { self.make_room(cache, class) };
             if stays_empty || !ThreadCache::push_checked(cache, class, object) {
                 self.give_one(class, object);
             }
@@ -211,6 +285,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         for class in 1..=size_class::CLASSES {
             // SAFETY: as in `make_room`.
             unsafe {
+                for _ in 0..if (*cache).is_hardened() { 2 } else { 0 } {
+                    let waited = (*cache).turn::<H>(class);
+                    self.give(class, waited);
+                }
                 let chain = (*cache).drain::<H>(class, u32::MAX);
                 self.give(class, chain);
             }
@@ -266,6 +344,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn give_old(&self, class: usize, object: *mut u8) -> Result<(), Misuse> {
         let freed = Misuse::Freed { size: size_class::size_of_class(class) };
         let page = self.page_of(object as usize).ok_or(Misuse::Foreign)?;
+        if self.is_hardened() {
+            // SAFETY: by the contract; link and mark are written when the place is free.
+            unsafe { mark::clear(object, size_class::size_of_class(class)) };
+        }
         // SAFETY: by the contract. A live object keeps its slab; else two frees race.
         let known = unsafe { self.give_mixed(object, page) };
         known.filter(|given| *given).map(|_| ()).ok_or(freed)

@@ -7,7 +7,7 @@ use crate::length::SpanLength;
 use crate::mark::Key;
 use crate::page_map::PageMap;
 use crate::record::PageRecord;
-use crate::shard::{Class, Shard, Transfer};
+use crate::shard::{Class, Shard, Transfer, Waiting};
 use core::mem::offset_of;
 use craton_base::{Clock, Platform, Table};
 use craton_os::Mutex;
@@ -27,7 +27,7 @@ const LAYOUT: [(&str, usize); 8] = [
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Offsets and sizes in bytes.
-    pub const SHAPE: [(&'static str, usize); 24] = [
+    pub const SHAPE: [(&'static str, usize); 28] = [
         ("heap.bytes", size_of::<Self>()),
         ("heap.granted_pages", offset_of!(Self, granted_pages)),
         ("heap.layout", offset_of!(Self, layout)),
@@ -48,6 +48,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         ("shard.transfer", offset_of!(Shard, transfer)),
         ("transfer.class.bytes", Transfer::SHAPE[0]),
         ("transfer.class.slots", Transfer::SHAPE[1]),
+        ("shard.waiting", offset_of!(Shard, waiting)),
+        ("waiting.class.bytes", Waiting::SHAPE[0]),
+        ("waiting.class.places", Waiting::SHAPE[1]),
+        ("waiting.places", Waiting::SHAPE[2]),
         ("heap.huge", offset_of!(Self, huge) + Mutex::<HugeTable>::SHAPE[1]),
         ("heap.huge.lock", offset_of!(Self, huge) + Mutex::<HugeTable>::SHAPE[0]),
         ("heap.morphs", offset_of!(Self, morphs) + Mutex::<Morphs>::SHAPE[1]),

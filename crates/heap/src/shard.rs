@@ -6,12 +6,15 @@
 mod complete;
 mod counts;
 mod transfer;
+mod waiting;
 
 pub(crate) use complete::Complete;
 pub use complete::REUSES;
 pub(crate) use counts::Counts;
 pub use transfer::Transfer;
+pub use waiting::Waiting;
 
+use crate::shuffle::SharedRandom;
 use crate::size_class::{self, CLASSES};
 use craton_os::{Mutex, Rank};
 use craton_slab::SlabCache;
@@ -34,6 +37,9 @@ pub(crate) struct Shard {
     pub(crate) transfer: Transfer,
     pub(crate) complete: Complete,
     pub(crate) counts: Counts,
+    /// Of a hardened heap.
+    pub(crate) waiting: Waiting,
+    pub(crate) random: SharedRandom,
 }
 
 impl Shard {
@@ -43,6 +49,8 @@ impl Shard {
         transfer: Transfer::EMPTY,
         complete: Complete::NONE,
         counts: Counts::NONE,
+        waiting: Waiting::EMPTY,
+        random: SharedRandom::NEW,
     };
 
     pub(crate) fn class(&self, class: usize) -> &Mutex<SlabCache> {

@@ -31,6 +31,7 @@ mod count;
 mod lists;
 mod loans;
 mod shape;
+mod stages;
 mod view;
 
 use crate::mark::{Key, Seal, wipe};
@@ -42,6 +43,8 @@ use count::{ONE, POPPED, room_for};
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, Pages};
 use craton_slab::end;
+pub use stages::{HardenedCache, wait};
+use stages::Stages;
 
 /// A size class's free list: half a cache line.
 #[repr(C, align(32))]
@@ -218,8 +221,13 @@ pub struct ThreadCache {
     pub taken: bool,
     /// The last flush request that the thread has followed ([`crate::limits`]).
     pub generation: u32,
-    /// A copy of [`OFFSETS`], whose address would be an instruction of each request.
+    /// By size, as [`OFFSETS`], whose address would be an instruction of each request: the list for
+    /// requests, which in a hardened cache is another than that of frees.
     offsets: Offsets,
+    /// The same by class.
+    sources: [u16; MARKS],
+    /// The rest of a hardened cache, or null.
+    stages: *mut Stages,
 }
 
 /// The heap's fields that caches copy.
@@ -232,6 +240,8 @@ pub struct HeapView<'a> {
     pub map: PageMap,
     /// Secrets of free objects' marks, which never change.
     pub key: &'a Key,
+    /// Whether freed objects wait.
+    pub hardened: bool,
 }
 
 static FRESH_PACES: [Pace; MARKS] = {
@@ -289,7 +299,7 @@ impl ThreadCache {
     /// Initialises the cache at `at` for a thread.
     ///
     /// # Safety
-    /// `at` is writable, unshared memory for one cache; `view` is of the heap that it will serve.
+    /// `at` is writable, unshared memory for one cache ([`HardenedCache`] in a hardened heap); `view` is of the heap that it will serve.
     pub unsafe fn begin(at: *mut ThreadCache, view: HeapView<'_>, asked: &AtomicU32, home: usize, budget: usize) {
         // SAFETY: by the contract. Field by field: a cache is too large for a small thread's stack.
         unsafe {
@@ -300,9 +310,14 @@ impl ThreadCache {
             }
             (*at).factor = view.key.factor;
             (*at).offsets = OFFSETS;
+            (*at).sources = core::array::from_fn(|class| (class * LIST_BYTES) as u16);
+            (*at).stages = Stages::NONE;
             (*at).paces = FRESH_PACES;
             (*at).budget = budget;
             (*at).home = home;
+            if view.hardened {
+                Self::begin_stages(at, view.key);
+            }
             (*at).look_at = 0;
             (*at).taken = true;
             (*at).generation = asked.load(Relaxed);
@@ -333,7 +348,7 @@ impl ThreadCache {
     #[inline(always)]
     pub unsafe fn pop(this: *mut Self, class: usize) -> *mut u8 {
         // SAFETY: by the contract.
-        unsafe { Self::pop_at(this, class * LIST_BYTES) }
+        unsafe { Self::pop_at(this, *(&raw const (*this).sources).cast::<u16>().add(class) as usize) }
     }
 
     /// # Safety

@@ -2,6 +2,7 @@
 //!
 //! **Unsafe.** Gives the heap its region and tables.
 
+pub(crate) mod hardening;
 mod letting_go;
 mod lifecycle;
 pub(crate) mod page_heap;
@@ -9,7 +10,7 @@ pub(crate) mod page_heap;
 use crate::debug::option;
 use crate::here::Here;
 use crate::options::environment;
-use crate::statics::{EXIT_KEY, HEAP, KIT, LIMITS, PAGE_HEAP, PROCESSOR_CACHES, READY, SETTING_UP};
+use crate::statics::{EXIT_KEY, HARDENING, HEAP, KIT, LIMITS, PAGE_HEAP, PROCESSOR_CACHES, READY, SETTING_UP};
 use crate::thread::leave::thread_ends;
 use crate::thread::nested;
 use core::sync::atomic::Ordering;
@@ -67,7 +68,8 @@ fn set_up_alone() -> Option<bool> {
         PartSpec { bytes_per_hugepage: size_of::<Tracker>() },
         PartSpec { bytes_per_hugepage: PAGES_PER_HUGEPAGE as usize * size_of::<SpanLength>() },
     ];
-    let on_frames = PAGE_HEAP.wants_frames(in_environment);
+    let on_frames = PAGE_HEAP.wants_frames(|each| in_environment(b"page_heap", each));
+    let hardened = HARDENING.fix(|each| in_environment(b"hardened", each));
     let fit = |wanted| if on_frames { page_heap::capacity(wanted) } else { wanted };
     let region = match process::address_space_limit().map(whole) {
         Some(limit) => Region::unreserved(fit(limit), &parts)
@@ -85,6 +87,7 @@ fn set_up_alone() -> Option<bool> {
         metadata_per_hugepage: parts.iter().map(|p| p.bytes_per_hugepage).sum::<usize>() + each,
         frames,
         key: craton_heap::mark::Key::new(process::random_words()),
+        hardened,
         // SAFETY: the region keeps four zero bytes for each granted page, written only here.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
         // SAFETY: likewise a zero record for each page; parts are aligned to machine pages.
@@ -108,11 +111,11 @@ fn set_up_alone() -> Option<bool> {
     Some(true)
 }
 
-/// Calls `each` with every value of `page_heap` in the environment.
-fn in_environment(each: &dyn Fn(&[u8])) {
+/// Calls `each` with every value of an option in the environment.
+fn in_environment(key: &[u8], each: &dyn Fn(&[u8])) {
     if !process::is_privileged() {
         // SAFETY: the C library keeps the environment; nothing changes it during the first request.
-        unsafe { environment::find(process::environment(), b"page_heap", each) };
+        unsafe { environment::find(process::environment(), key, each) };
     }
 }
 

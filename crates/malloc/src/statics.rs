@@ -13,6 +13,7 @@ use crate::here::Here;
 use crate::observe::mailbox::Mailbox;
 use crate::observe::segment::Segment;
 use crate::observe::trace::{PATH_MAX, Tracer};
+use crate::start::hardening::Hardening;
 use crate::start::page_heap::Choice;
 use crate::thread::admission::Admission;
 use crate::thread::nested::area::Area;
@@ -38,6 +39,7 @@ pub(crate) static OBJECT_CACHES: Caches<CoarseClock, Here> = Caches::new(CoarseC
 pub(crate) static KIT: Kit<Here> = Kit::new();
 
 pub(crate) static PAGE_HEAP: Choice = Choice::new();
+pub(crate) static HARDENING: Hardening = Hardening::new();
 
 /// The thread caches, and the per-CPU caches of threads without one.
 pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);

@@ -121,7 +121,8 @@ impl Chain {
         (self.head, self.len)
     }
 
-    pub(crate) fn last(&self) -> *mut u8 {
+    /// The last object; null if unknown.
+    pub fn last(&self) -> *mut u8 {
         self.tail
     }
 

@@ -178,6 +178,12 @@ options! {
         text: "the most memory; a request beyond it gets `ENOMEM`, after free memory was released",
         more: "`auto` is `none`."
     }
+    Hardened hardened {
+        form: Words(&["0", "1"]), default: "0", when: Before("the first request of the process"),
+        refusal: "bad value (there are 0 and 1, as long as there is no heap: say it in the environment); ignored",
+        text: "makes freed memory wait, clears it, and hands objects out in random order",
+        more: "See [SECURITY.md](../SECURITY.md)."
+    }
     MemoryLimit memory_limit {
         form: Amount(&["cgroup", "auto", "none"], LIMIT_LEAST), default: "cgroup", when: Live,
         refusal: "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",

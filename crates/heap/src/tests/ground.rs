@@ -53,6 +53,7 @@ pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usiz
         metadata_per_hugepage: metadata.1,
         frames: None,
         key: craton_heap::mark::Key::new([0x1357_9bdf_0246_8acf, 0x0f1e_2d3c_4b5a_6978]),
+        hardened: false,
     };
     // SAFETY: called once, with parts that belong to the floor.
     unsafe { heap.install(floor.clone(), parts) };

@@ -74,6 +74,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
             metadata_per_hugepage: 0,
             frames: None,
             key: crate::mark::Key::new([0x1357_9bdf_0246_8acf, 0x0f1e_2d3c_4b5a_6978]),
+            hardened: false,
         };
         // SAFETY: called once, with the floor's parts.
         unsafe { heap.install(floor, parts) };

@@ -63,13 +63,14 @@ impl ThreadCache {
     /// negative objects lost.
     #[inline]
     pub fn miscount(&mut self, class: usize) -> i32 {
-        let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
-        let full = room_for(pace.max);
+        let full = room_for(self.paces[class].max);
+        let list = self.source_mut(class);
         if list.head != end() || list.room == full {
             return 0;
         }
-        pace.popped = 0;
-        explain(full - core::mem::replace(&mut list.room, full)).1
+        let miscounted = explain(full - core::mem::replace(&mut list.room, full)).1;
+        self.paces[class].popped = 0;
+        miscounted
     }
 
     /// Takes from the count of a list with `len` objects what pops used up; returns how many there
@@ -84,11 +85,12 @@ impl ThreadCache {
 
     /// Objects of a list, or somewhat more: by T1, pops count for some.
     pub(super) fn len(&self, class: usize) -> i32 {
-        self.paces[class].max - objects_in(self.lists[class].room)
+        self.paces[class].max - objects_in(self.source(class).room)
     }
 
     /// Bytes of free objects, for statistics, likewise.
     pub fn bytes(&self) -> usize {
-        (1..=CLASSES).map(|c| self.len(c).max(0) as usize * size_class::size_of_class(c)).sum()
+        let listed = (1..=CLASSES).map(|c| self.len(c).max(0) as usize * size_class::size_of_class(c));
+        listed.sum::<usize>() + self.waiting_bytes()
     }
 }

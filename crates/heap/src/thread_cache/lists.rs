@@ -24,18 +24,23 @@ impl ThreadCache {
         if bytes <= self.budget && max as usize * size <= MAX_BYTES && max <= MAX_OBJECTS {
             self.budget -= bytes;
             self.paces[class].max += more;
-            self.lists[class].room += more * ONE;
+            self.source_mut(class).room += more * ONE;
         }
     }
 
-    /// Puts a chain into an empty list.
+    /// Puts a chain into the list for requests.
     pub fn fill(&mut self, class: usize, chain: Chain) {
         if chain.is_empty() {
             return;
         }
-        let list = &mut self.lists[class];
+        let list = self.source_mut(class);
+        let tail = chain.last();
         let (head, len) = chain.into_raw();
-        if list.head == end() {
+        if list.head != end() && !tail.is_null() {
+            // SAFETY: the chain's last object is the cache's now.
+            unsafe { tail.cast::<*mut u8>().write(list.head) };
+            list.head = head;
+        } else if list.head == end() {
             list.head = head;
         } else {
             // A signal handler may have freed objects during the refill: they go before the chain.
@@ -54,26 +59,33 @@ impl ThreadCache {
     /// Takes an empty list's room, so that frees leave the fast path.
     pub fn close(&mut self, class: usize) {
         debug_assert!(self.is_empty(class));
+        self.close_stage(class);
         (self.paces[class].max, self.lists[class].room) = (0, room_for(0));
+        self.source_mut(class).room = room_for(0);
     }
 
     /// Whether a list has no object. A list with objects, none of which pops, is damaged.
     pub fn is_empty(&self, class: usize) -> bool {
-        self.lists[class].head == end()
+        self.source(class).head == end()
     }
 
     /// The object that a list would pop next.
     pub(crate) fn head(&self, class: usize) -> *mut u8 {
-        self.lists[class].head
+        self.source(class).head
     }
 
     pub fn is_full(&self, class: usize) -> bool {
         self.lists[class].room < ONE
     }
 
+    /// Whether the list for requests has objects beyond its bound.
+    pub fn is_over(&self, class: usize) -> bool {
+        self.source(class).room < 0
+    }
+
     /// Objects to flush from a full list: a batch, or more if the list shrinks; at most its length.
     pub fn overflow(&mut self, class: usize) -> u32 {
-        let (held, room, pace) = (self.len(class), &mut self.lists[class].room, &mut self.paces[class]);
+        let (held, pace) = (self.len(class), &mut self.paces[class]);
         let mut less = 0;
         if pace.swing < LONG_SWING {
             pace.swing += 1;
@@ -81,7 +93,7 @@ impl ThreadCache {
             // A closed list stays closed.
             less = ((pace.max - first_max(class).min(LAST_KEPT) + 1) / 2).max(0);
             pace.max -= less;
-            *room -= less * ONE;
+            self.source_mut(class).room -= less * ONE;
             self.budget += less as usize * size_class::size_of_class(class);
         }
         (size_class::batch(class) + less as u32).min(held as u32)
@@ -128,33 +140,34 @@ impl ThreadCache {
     /// `max` returns to that of a new list.
     pub fn idle(&mut self, class: usize) -> u32 {
         let (held, kept) = (self.len(class), first_max(class).min(LAST_KEPT));
-        let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
-        let first = list.head as u32;
-        if core::mem::replace(&mut pace.seen, first) != first || held <= kept {
+        let first = self.head(class) as u32;
+        if core::mem::replace(&mut self.paces[class].seen, first) != first || held <= kept {
             return 0;
         }
-        let less = pace.max - first_max(class);
+        let less = self.paces[class].max - first_max(class);
         if less > 0 {
-            list.room -= less * ONE;
+            self.source_mut(class).room -= less * ONE;
             self.budget += less as usize * size_class::size_of_class(class);
-            *pace = Pace { seen: first, ..FRESH_PACES[class] };
+            self.paces[class] = Pace { seen: first, ..FRESH_PACES[class] };
         }
         (held - kept) as u32
     }
 
     /// Removes the first `n` objects of a list: `rest_of` consumes them and returns the rest.
     pub fn shorten(&mut self, class: usize, n: u32, rest_of: impl FnOnce(*mut u8) -> *mut u8) {
-        let list = &mut self.lists[class];
+        let empty = room_for(self.paces[class].max);
+        let list = self.source_mut(class);
         let first = core::mem::replace(&mut list.head, end());
         list.head = rest_of(first);
         // The count may have been too high by what pops had used up.
-        list.room = if list.head == end() { room_for(self.paces[class].max) } else { list.room + n as i32 * ONE };
+        list.room = if list.head == end() { empty } else { list.room + n as i32 * ONE };
     }
 
     /// Removes up to `most` objects of a list.
     pub fn drain<H: Hooks>(&mut self, class: usize, most: u32) -> Chain {
         let seal = self.seal(class);
-        let list = &mut self.lists[class];
+        let full = room_for(self.paces[class].max);
+        let list = self.source_mut(class);
         let first = list.head;
         let (mut last, mut at, mut n) = (null_mut::<u8>(), first, 0);
         while at != end() && n < most {
@@ -179,7 +192,6 @@ impl ThreadCache {
         unsafe { last.cast::<*mut u8>().write(end()) };
         list.head = at;
         // A signal handler may have left the count below the list's length.
-        let full = room_for(self.paces[class].max);
         list.room = if at == end() { full } else { (list.room + n as i32 * ONE).min(full) };
         // SAFETY: `n` objects hang from `first`, and are off the list.
         unsafe { Chain::from_raw(first, last, n) }

@@ -131,7 +131,10 @@ unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
     let Some(class) = HEAP.recognise(pointer) else { return false };
     // SAFETY: the object is a live one of the class, and given up.
     unsafe {
-        HEAP.set_mark(class, pointer);
+        let pointer = HEAP.mark_given(class, pointer);
+        if pointer.is_null() {
+            return true;
+        }
         if PROCESSOR_CACHES.push(rseq, class, pointer) {
             govern::look_in_free();
         } else {

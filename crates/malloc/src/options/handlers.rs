@@ -10,7 +10,7 @@ use crate::observe::recording;
 use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
 use crate::start::set_up;
-use crate::statics::{ADMISSION, BACKGROUND, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
+use crate::statics::{ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, process};
@@ -45,6 +45,7 @@ fn handler(key: Key) -> Handler {
             let every = KIT.sample();
             _ = if every == debug::AUTO { t.text("auto") } else { t.number(every) };
         }),
+        Key::Hardened => Word(|i| HARDENING.set(i == 1), || HARDENING.is_on().into()),
         Key::HardLimit => Text(|v| govern::set_option(b"hard_limit", v), |t| _ = govern::show_option(b"hard_limit", t)),
         Key::MemoryLimit => {
             Text(|v| govern::set_option(b"memory_limit", v), |t| _ = govern::show_option(b"memory_limit", t))

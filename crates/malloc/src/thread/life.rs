@@ -68,7 +68,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
 
 fn new_cache() -> Option<*mut ThreadCache> {
     let mut caches = REGISTRY.lock();
-    let cache = caches.take()?;
+    let cache = caches.take(HEAP.is_hardened())?;
     let share = ADMISSION.share(caches.taken());
     count_threads(&caches);
     if caches.taken() > 1 {

@@ -34,15 +34,15 @@ impl Registry {
         self.taken
     }
 
-    /// An unused cache; `None` without memory.
-    pub(crate) fn take(&mut self) -> Option<*mut ThreadCache> {
+    /// An unused cache, for a heap that is hardened or not, always the same; `None` without memory.
+    pub(crate) fn take(&mut self, hardened: bool) -> Option<*mut ThreadCache> {
         let old = self.all().find(|c| {
             // SAFETY: caches in the list exist; `taken` changes only under the registry's lock.
             unsafe { !(**c).taken }
         });
         let cache = match old {
             Some(cache) => cache,
-            None => self.carve()?,
+            None => self.carve(hardened)?,
         };
         // SAFETY: the cache is ours to give.
         unsafe { (*cache).taken = true };
@@ -88,8 +88,8 @@ impl Registry {
         })
     }
 
-    fn carve(&mut self) -> Option<*mut ThreadCache> {
-        let size = size_of::<ThreadCache>();
+    fn carve(&mut self, hardened: bool) -> Option<*mut ThreadCache> {
+        let size = ThreadCache::bytes_of_one(hardened);
         if self.chunk_left < size {
             self.chunk = mapping::map(CHUNK, 1)?;
             self.chunk_left = CHUNK;

@@ -14,6 +14,7 @@ use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, PageId, Pages, Platform};
 use craton_heap::Misuse;
 use craton_heap::beyond::small_stays;
 use craton_heap::hooks::Hooks;
+use craton_heap::mark::clear;
 use craton_heap::owned::Owned;
 use craton_heap::size_class::{self, CLASSES, LARGE, MAX_CLASSED, OWNED};
 use craton_slab::{Chain, SlabCache, SlabStats};
@@ -122,6 +123,9 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
                 return Err(Misuse::Freed { size: object.bytes });
             }
             seal.set(pointer);
+            if self.heap.is_hardened() {
+                clear(pointer, object.bytes);
+            }
             chain.push(pointer);
         }
         let mut source = ClassPages { pages: &mut own.pages, over: self, class: object.class };

@@ -1,0 +1,59 @@
+//! The option `hardened`: whether freed objects wait, are cleared, and go out in random order.
+//!
+//! **What.** Fixed by the first request of the process, which often precedes the other options: the
+//! caches of its threads differ in size. So it is read from the environment then.
+
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+const UNSET: u8 = 0;
+const OFF: u8 = 1;
+const ON: u8 = 2;
+
+pub(crate) struct Hardening {
+    asked: AtomicU8,
+    /// What the heap has.
+    has: AtomicU8,
+}
+
+impl Hardening {
+    pub(crate) const fn new() -> Self {
+        Self { asked: AtomicU8::new(UNSET), has: AtomicU8::new(UNSET) }
+    }
+
+    /// Sets the option; `false` if a heap exists that is otherwise.
+    pub(crate) fn set(&self, on: bool) -> bool {
+        let value = if on { ON } else { OFF };
+        match self.has.load(Relaxed) {
+            UNSET => {
+                self.asked.store(value, Relaxed);
+                true
+            }
+            has => has == value,
+        }
+    }
+
+    /// The heap's value, else the requested one.
+    pub(crate) fn is_on(&self) -> bool {
+        match self.has.load(Relaxed) {
+            UNSET => self.asked.load(Relaxed) == ON,
+            has => has == ON,
+        }
+    }
+
+    /// Fixes the value for a new heap. If unset, `find` reads the environment's values.
+    pub(crate) fn fix(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
+        if self.asked.load(Relaxed) == UNSET {
+            find(&|value| {
+                if let b"0" | b"1" = value {
+                    self.set(value == b"1");
+                }
+            });
+        }
+        let on = self.is_on();
+        self.has.store(if on { ON } else { OFF }, Relaxed);
+        on
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
