@@ -35,7 +35,7 @@ done
 
 # Builds the archive of peer $1, and links $2 from it unless that is newer than all it is made of.
 build() {
-  local peer=$1 library=$2 archive=$target/peers/release/libpeer_$1.a
+  local peer=$1 library=$2 archive=$target/peers/release/libpeer_${1//-/_}.a
   CARGO_TARGET_DIR=$target/peers "$CARGO" build --release --locked --manifest-path peers/Cargo.toml -p "peer-$peer" || return
   if [ "$library" -nt "$archive" ] && [ "$library" -nt peers/exports.map ] && [ "$library" -nt "peers/$peer/names.ld" ] &&
     [ "$library" -nt scripts/peers.sh ]; then

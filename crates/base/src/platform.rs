@@ -52,6 +52,10 @@ pub trait Machine {
 
     /// Those of them on hugepages; `None` if unknown.
     fn huge(&self, at: usize, bytes: usize) -> Option<usize>;
+
+    /// Closes whole machine pages of usable memory, which then fault and lose their contents, or
+    /// opens them again. `false`: refused, no change.
+    fn shut(&self, at: usize, bytes: usize, shut: bool) -> bool;
 }
 
 /// A floor with the rest of its system.

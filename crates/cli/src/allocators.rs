@@ -27,7 +27,7 @@ pub fn find(list: Option<&str>, settings: &[Setting]) -> Result<Allocators, Fail
         return Err(text.to_owned().into());
     }
     let own = place::own()?;
-    let peers = peers::select(list, &peers::directories(&own)).map_err(Failure::Usage)?;
+    let peers = peers::select(list, &peers::directories(&own), &library).map_err(Failure::Usage)?;
     let mut ours = Allocator::preloaded(OURS, library);
     let mut notes = Vec::new();
     if !settings.is_empty() {

@@ -34,7 +34,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             let (before, from) = shards.split_at(home);
             if let Some(batch) = from.iter().chain(before).find_map(|s| s.transfer.take(class)) {
                 self.shards[home].counts.count::<H>(batch.len());
-                return self.shuffled(home, class, batch);
+                return batch;
             }
         }
         let mut chain = Chain::EMPTY;
@@ -62,14 +62,15 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shuffled(home, class, chain)
     }
 
-    /// A chain of marked objects, in random order if the heap is hardened.
+    /// A chain of marked objects; in random order if the heap is hardened. Objects that were out have
+    /// been shuffled when they were freed.
     fn shuffled(&self, home: usize, class: usize, chain: Chain) -> Chain {
-        if !self.is_hardened() || chain.len() < 2 {
+        if !self.is_hardened() || !chain.has_row() || chain.len() < 2 {
             return chain;
         }
         let mut random = self.shards[home].random.of(&self.layout().key, home as u64);
         let (marks, (first, n)) = (self.marks(class), chain.into_raw());
-        // SAFETY: they are the chain's objects; an address without a free object's mark is none.
+        // SAFETY: they are the chain's objects; other addresses bear no mark.
         let dealt = unsafe { deal(&mut random, first, n, |object| marks.is_here(object) && marks.is_set(object)) };
         self.shards[home].random.keep(random);
         dealt.unwrap_or_else(|wrong| {

@@ -20,6 +20,7 @@ use crate::page_map::PageMap;
 use crate::record::PageRecord;
 use crate::search::Search;
 use crate::shard::{SHARDS, Shard, fresh};
+use crate::size_class;
 use crate::thread_cache::HeapView;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -254,8 +255,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[inline]
     pub(crate) fn marks(&self, class: usize) -> ClassMarks {
         let bytes = self.granted_pages.load(Ordering::Relaxed) << PAGE_SHIFT;
-        let Layout { base, ref key, .. } = *self.layout();
-        ClassMarks { seal: key.seal(class), on_slab: key.on_slab, base, bytes }
+        let Layout { base, ref key, hardened, .. } = *self.layout();
+        let clears = if hardened { size_class::size_of_class(class) } else { 0 };
+        ClassMarks { seal: key.seal(class), on_slab: key.on_slab, base, bytes, clears }
     }
 
     pub fn address(&self, page: PageId) -> *mut u8 {

@@ -5,6 +5,10 @@
 //!
 //! **State.** The page map marks the first page, whose record holds the length. After a free the
 //! record keeps it, to report a double free, until something else begins there.
+//!
+//! **Guards.** In a hardened heap the last page of a large object's span is a guard page. It stays
+//! while the span is kept, since to install one takes a system call, and goes before the page heap
+//! or slabs get the span. Where the system has none (Linux before 6.13) the page is a usable one.
 
 use crate::heap::Heap;
 use crate::hooks::{Damage, Event, Hooks};
@@ -19,6 +23,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Allocates a span for a large object; `Span::zeroed` tells whether it reads as zeros.
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         let cpu = self.system.cpu();
+        let pages = self.with_guard(pages);
         if let Some(range) = self.large.take_anywhere(cpu, pages, align) {
             self.begin_large(range, cpu);
             return Ok(Span { range, zeroed: false });
@@ -33,16 +38,51 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
         let cpu = self.system.cpu();
-        let range = self.large.take(cpu, pages, align)?;
+        let range = self.large.take(cpu, self.with_guard(pages), align)?;
         self.begin_large(range, cpu);
         Some(range)
     }
 
     #[inline]
     fn begin_large(&self, span: PageRange, cpu: usize) {
-        self.length(span.first).set_pages(span.len);
+        if self.is_hardened() {
+            self.begin_guarded(span);
+        } else {
+            self.length(span.first).set_pages(span.len);
+        }
         self.set_marks(span, LARGE, false);
         self.large.report(cpu, |objects| H::event(Event::LargeAllocs(objects)));
+    }
+
+    /// Pages of a large object's span.
+    #[inline]
+    fn with_guard(&self, pages: Pages) -> Pages {
+        Pages(pages.0 + u32::from(self.is_hardened()))
+    }
+
+    /// Sets the length of a span, which has a guard page at its end now.
+    fn begin_guarded(&self, span: PageRange) {
+        let length = self.length(span.first);
+        let has_one = length.is_guarded();
+        length.set_pages(span.len);
+        length.set_guarded(has_one || self.shut_last(span, true));
+    }
+
+    /// Closes a span's last page, or opens it; whether that was done.
+    fn shut_last(&self, span: PageRange, shut: bool) -> bool {
+        let last = PageId(span.first.0 + span.len.0 - 1);
+        self.system.shut(self.address(last) as usize, PAGE_SIZE, shut)
+    }
+
+    /// Opens a freed span's guard page, if it has one, before the span serves something else.
+    #[inline]
+    pub(crate) fn unguard(&self, span: PageRange) -> PageRange {
+        let length = self.length(span.first);
+        if length.is_guarded() {
+            length.set_guarded(false);
+            self.shut_last(span, false);
+        }
+        span
     }
 
     /// Bound on kept pages: 2 MiB and 1/8 of the use; none above a hard limit. They go back before
@@ -55,9 +95,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Length of the large object at a page marked so.
+    /// Pages of the large object at a page marked so.
     pub fn large_pages(&self, first: PageId) -> Pages {
-        self.length(first).pages()
+        let length = self.length(first);
+        Pages(length.pages().0.saturating_sub(length.is_guarded().into()))
     }
 
     /// The first page of the large object that begins at an address.
@@ -96,12 +137,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// The misuse of a pointer to a freed large object.
     pub fn freed_large(&self, page: PageId) -> Option<Misuse> {
-        self.length(page).gone().map(|pages| Misuse::Freed { size: pages.bytes().0 })
+        let (length, guard) = (self.length(page), u32::from(self.length(page).is_guarded()));
+        length.gone().map(|pages| Misuse::Freed { size: Pages(pages.0 - guard).bytes().0 })
     }
 
     /// Frees a large object's span to the page heap.
     #[cold]
     pub fn give_span(&self, span: PageRange) {
+        self.unguard(span);
         let mut pages = self.lock_pages();
         let freed = pages.free(span, Density::Sparse);
         // More at a time take the lock less often.
@@ -110,7 +153,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         while self.large.is_over(cpu, most)
             && let Some(span) = self.large.evict(cpu)
         {
-            let freed = pages.free(span, Density::Sparse);
+            let freed = pages.free(self.unguard(span), Density::Sparse);
             debug_assert_eq!(freed, Ok(()), "a cached span is out");
         }
         drop(pages);
@@ -126,6 +169,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn give_moved_large(&self, first: PageId) {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
+        self.unguard(span);
         length.set_gone(span.len);
         self.set_marks(span, 0, false);
         let given = self.lock_pages().free_moved(span);
@@ -135,9 +179,17 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Resizes a large object in place.
     pub fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let length = self.length(first);
-        self.lock_pages().resize(PageRange::new(first, length.pages()), pages)?;
-        length.set_pages(pages);
-        Ok(())
+        let span = PageRange::new(first, length.pages());
+        if !length.is_guarded() {
+            self.lock_pages().resize(span, pages)?;
+            length.set_pages(pages);
+            return Ok(());
+        }
+        self.unguard(span);
+        let longer = self.with_guard(pages);
+        let resized = self.lock_pages().resize(span, longer).map(|_| ());
+        self.begin_guarded(if resized.is_ok() { PageRange::new(first, longer) } else { span });
+        resized
     }
 
     /// A kept span for a large object, aligned to a page; else null.

@@ -43,7 +43,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let mut chain = if cache.may_turn(class) {
             cache.turn::<H>(class)
         } else {
-            self.take(cache.home(), class, H::bound(class, cache.want(class)))
+            let want = cache.want(class).min(cache.most_wanted(class));
+            self.take(cache.home(), class, H::bound(class, want))
         };
         let object = self.pop_free(class, &mut chain);
         cache.fill(class, chain);
@@ -249,7 +250,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         // SAFETY: the cache is this thread's; chains hold objects that its lists gave up.
         unsafe {
             let chain = (*cache).turn::<H>(class);
-            let stays_empty = H::reused(class, chain.len());
+            let reused = (*cache).count_reuse(class, chain.len());
+            let stays_empty = reused.is_some_and(|objects| H::reused(class, objects));
             (*cache).fill(class, chain);
             if stays_empty {
                 let rest = (*cache).drain::<H>(class, u32::MAX);

@@ -14,7 +14,7 @@ use craton_os::Mutex;
 use craton_slab::{Morphs, SlabCache};
 
 /// The constant part of the layout.
-const LAYOUT: [(&str, usize); 8] = [
+const LAYOUT: [(&str, usize); 9] = [
     ("layout.base", offset_of!(Layout, base)),
     ("layout.map", offset_of!(Layout, map) + PageMap::MARKS),
     ("layout.records", offset_of!(Layout, records) + Table::<PageRecord>::SHAPE[0]),
@@ -23,11 +23,12 @@ const LAYOUT: [(&str, usize); 8] = [
     ("layout.factor", offset_of!(Layout, key) + Key::FACTOR),
     ("layout.on_slab", offset_of!(Layout, key) + Key::ON_SLAB),
     ("layout.more_shards", offset_of!(Layout, more_shards)),
+    ("layout.hardened", offset_of!(Layout, hardened)),
 ];
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Offsets and sizes in bytes.
-    pub const SHAPE: [(&'static str, usize); 28] = [
+    pub const SHAPE: [(&'static str, usize); 29] = [
         ("heap.bytes", size_of::<Self>()),
         ("heap.granted_pages", offset_of!(Self, granted_pages)),
         ("heap.layout", offset_of!(Self, layout)),
@@ -39,6 +40,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         LAYOUT[5],
         LAYOUT[6],
         LAYOUT[7],
+        LAYOUT[8],
         ("heap.shards", offset_of!(Self, shards)),
         ("shard.bytes", size_of::<Shard>()),
         ("shard.classes", offset_of!(Shard, classes)),

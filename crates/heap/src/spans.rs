@@ -62,7 +62,8 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
     pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         let cpu = self.heap.system.cpu();
         let range = self.heap.spans.take(cpu, pages, align, density).or_else(|| {
-            if density == Density::Sparse { self.heap.large.take_exactly(cpu, pages, align) } else { None }
+            let kept = if density == Density::Sparse { self.heap.large.take_exactly(cpu, pages, align) } else { None };
+            kept.map(|span| self.heap.unguard(span))
         })?;
         self.adopt(range);
         Some(Span { range, zeroed: false })
@@ -148,6 +149,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         if density == Density::Sparse
             && let Some(longer) = heap.large.take_longer(heap.system.cpu(), pages, align)
         {
+            heap.unguard(longer);
             let shortened = heap.lock_pages().resize_free(longer, pages);
             heap.expect_given(longer, shortened.map(|_| ()));
             return Ok(Span { range: PageRange::new(longer.first, pages), zeroed: false });
@@ -302,7 +304,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
             debug_assert_eq!(freed, Ok(()), "a cached span is out");
         });
         heap.large.drain(|span| {
-            let freed = self.free(span, Density::Sparse);
+            let freed = self.free(heap.unguard(span), Density::Sparse);
             debug_assert_eq!(freed, Ok(()), "a cached span is out");
         });
     }
@@ -311,7 +313,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     pub(crate) fn drain_some(&mut self) -> bool {
         (0..DRAINED_AT_ONCE).all(|_| {
             let span = self.heap.large.evict_any();
-            span.is_some_and(|span| self.free(span, Density::Sparse).is_ok())
+            span.is_some_and(|span| self.free(self.heap.unguard(span), Density::Sparse).is_ok())
         })
     }
 

@@ -299,7 +299,8 @@ impl ThreadCache {
     /// Initialises the cache at `at` for a thread.
     ///
     /// # Safety
-    /// `at` is writable, unshared memory for one cache ([`HardenedCache`] in a hardened heap); `view` is of the heap that it will serve.
+    /// `at` is writable, unshared memory for one cache ([`HardenedCache`] in a hardened heap);
+    /// `view` is of the heap that it will serve.
     pub unsafe fn begin(at: *mut ThreadCache, view: HeapView<'_>, asked: &AtomicU32, home: usize, budget: usize) {
         // SAFETY: by the contract. Field by field: a cache is too large for a small thread's stack.
         unsafe {

@@ -100,6 +100,10 @@ mod mapping {
         fn huge(&self, _: usize, _: usize) -> Option<usize> {
             None
         }
+
+        fn shut(&self, _: usize, _: usize, _: bool) -> bool {
+            false
+        }
     }
 
     impl Mappings for System {

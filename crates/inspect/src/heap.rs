@@ -81,6 +81,8 @@ pub(crate) struct RecordShape {
     owned: u32,
     class_shift: u32,
     gone: u32,
+    /// Its last page is a guard page, no part of the object.
+    guard: u32,
 }
 
 impl RecordShape {
@@ -100,6 +102,7 @@ impl RecordShape {
             owned: get("owned_bit")? as u32,
             class_shift: get("owned_class_shift")? as u32,
             gone: table.get("length.gone_bit")? as u32,
+            guard: table.get("length.guard_bit").unwrap_or(0) as u32,
         })
     }
 
@@ -107,7 +110,7 @@ impl RecordShape {
         let [free, morph, used, carved, last, owner] = self.at;
         Record {
             free: word_in(record, free),
-            pages: u64::from(pages & !self.gone),
+            pages: u64::from(pages & !(self.gone | self.guard)).saturating_sub((pages & self.guard != 0).into()),
             is_gone: pages & self.gone != 0,
             morph: u32_in(record, morph),
             used: u16_in(record, used).into(),

@@ -57,19 +57,22 @@ fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> 
     [named, beside, installed].into_iter().flatten().collect()
 }
 
-/// The peers that `list` names, in its order; those that `make peers` built are sought in `directories`.
+/// The peers that `list` names, in its order; those that `make peers` built are sought in `directories`,
+/// and variants of Craton use the library `craton`.
 ///
 /// The list is separated by commas: `all` for every base peer that is there, as is no list at all; `none`; names of
 /// [`known`]; `NAME=LIBRARY` for any other library.
-pub fn select(list: Option<&str>, directories: &[PathBuf]) -> Result<Vec<Peer>, String> {
+pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Result<Vec<Peer>, String> {
     let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
-    Places { built: directories, system: &system, variable: &|name| std::env::var_os(name) }.select(list)
+    Places { built: directories, system: &system, craton, variable: &|name| std::env::var_os(name) }.select(list)
 }
 
 /// What a selection depends on besides the list.
 struct Places<'a> {
     built: &'a [PathBuf],
     system: &'a [PathBuf],
+    /// Craton's library.
+    craton: &'a Path,
     /// A variable of this process, to which a peer's settings are added.
     variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
@@ -117,6 +120,7 @@ impl Places<'_> {
     fn find(&self, known: &Known) -> Result<Peer, String> {
         let library = match known.source {
             Source::Glibc => None,
+            Source::Craton => Some(self.craton.to_owned()),
             Source::Built(file) => Some(first(self.built, file).ok_or_else(|| {
                 let (name, peer) = (known.name, file.trim_end_matches(".so"));
                 let places = places(self.built);

@@ -1,6 +1,6 @@
 //! Linux as one type: the region's floor, mappings apart from it, and the machine.
 
-use crate::{Region, mapping, process, processor_ns, thp};
+use crate::{Region, guarded, mapping, process, processor_ns, thp};
 use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 
 /// The system that the process runs on. Stateless.
@@ -83,6 +83,10 @@ impl Machine for Linux {
 
     fn huge(&self, at: usize, bytes: usize) -> Option<usize> {
         if thp::may_ask() { thp::huge_bytes(at, bytes) } else { None }
+    }
+
+    fn shut(&self, at: usize, bytes: usize, shut: bool) -> bool {
+        if shut { guarded::shut(at, bytes) } else { guarded::unshut(at, bytes) }
     }
 }
 

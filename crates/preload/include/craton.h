@@ -143,10 +143,10 @@ size_t craton_stats_json(char *buffer, size_t size);
 /* begin: options, by cargo xtask tidy --fix */
 /* Options, which docs/options.md explains: audit_log=N, background=0|inline|1,
    caches=auto|thread|cpu, debug=none|audit|redzone|poison|verify|guard|unmap|leak|mismatch|all,
-   guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, memory_limit=cgroup|auto|none|BYTES,
-   page_heap=temeraire|frames, pressure=PERCENT, quarantine=BYTES, release_rate=auto|BYTES,
-   soft_limit=none|auto|BYTES|PERCENT%, stats=0|1, stats_file=PATH, thp=auto|always|never,
-   thread_cache=BYTES, trace=PATH, trace_events=N. */
+   guard_sample=auto|N, hard_limit=none|auto|BYTES|PERCENT%, hardened=0|1,
+   memory_limit=cgroup|auto|none|BYTES, page_heap=temeraire|frames, pressure=PERCENT,
+   quarantine=BYTES, release_rate=auto|BYTES, soft_limit=none|auto|BYTES|PERCENT%, stats=0|1,
+   stats_file=PATH, thp=auto|always|never, thread_cache=BYTES, trace=PATH, trace_events=N. */
 /* end: options */
 
 /* Sets an option. page_heap can be set only before the first request of the process, else to what it is. A limit below what

@@ -8,7 +8,7 @@ use crate::fault::{Call, FaultPlan};
 use crate::real::RealFloor;
 use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,6 +28,8 @@ struct State {
     blocks: Mutex<BTreeMap<usize, Block>>,
     cpu: AtomicUsize,
     touch_ns: AtomicU64,
+    /// Where closed ranges begin.
+    shut: Mutex<BTreeSet<usize>>,
 }
 
 /// A simulated system. Clones are handles to the same one.
@@ -51,6 +53,11 @@ impl SimSystem {
     /// Makes each first touch take so long.
     pub fn set_touch_ns(&self, ns: u64) {
         self.state.touch_ns.store(ns, Ordering::Relaxed);
+    }
+
+    /// Where closed ranges begin.
+    pub fn shut_ranges(&self) -> BTreeSet<usize> {
+        self.state.shut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Bytes that are mapped now.
@@ -168,6 +175,11 @@ impl Machine for SimSystem {
 
     fn huge(&self, _at: usize, _bytes: usize) -> Option<usize> {
         Some(0)
+    }
+
+    fn shut(&self, at: usize, _bytes: usize, shut: bool) -> bool {
+        let mut all = self.state.shut.lock().unwrap_or_else(PoisonError::into_inner);
+        if shut { all.insert(at) } else { all.remove(&at) }
     }
 }
 

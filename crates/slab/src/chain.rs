@@ -82,6 +82,8 @@ pub struct Chain {
     head: *mut u8,
     tail: *mut u8,
     len: u32,
+    /// Whether objects lie in it in the order of their addresses, just cut.
+    has_row: bool,
 }
 
 // SAFETY: a chain owns its objects, like a box does.
@@ -94,21 +96,21 @@ impl Default for Chain {
 }
 
 impl Chain {
-    pub const EMPTY: Self = Self { head: end(), tail: core::ptr::null_mut(), len: 0 };
+    pub const EMPTY: Self = Self { head: end(), tail: core::ptr::null_mut(), len: 0, has_row: false };
 
     /// Takes over `len` objects linked from `head` to `tail`.
     /// # Safety
     /// `head` begins a list of exactly `len` ≥ 1 objects whose last, `tail`, leads to [`end`]. The
     /// caller gives all of them up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
-        Self { head, tail, len }
+        Self { head, tail, len, has_row: false }
     }
 
     /// Takes over `len` ≥ 1 objects linked from `head` to [`end`].
     /// # Safety
     /// As [`Chain::from_raw`]. The chain does not know its last object: append nothing to it.
     pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
-        Self { head, tail: core::ptr::null_mut(), len }
+        Self { head, tail: core::ptr::null_mut(), len, has_row: false }
     }
 
     /// The first object; [`end`] of an empty chain.
@@ -119,6 +121,11 @@ impl Chain {
     /// Releases the list: its first object ([`end`] when empty) and its length.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
+    }
+
+    /// Whether objects lie in it in the order of their addresses, just cut.
+    pub fn has_row(&self) -> bool {
+        self.has_row
     }
 
     /// The last object; null if unknown.
@@ -176,6 +183,7 @@ impl Chain {
             link(at, end());
             self.append(first, at, n.into());
         }
+        self.has_row = true;
     }
 
     /// Appends `n` ≥ 1 free objects, linked from `first` to `last`.

@@ -1,7 +1,7 @@
 //! One wild write into freed memory ends the process by one line, or does no harm. malloc never returns
 //! an address that the write chose, or memory of an object that is out.
 
-use craton_programs::{Output, Program, cc, library};
+use craton_programs::{Output, Program, cc, library, side_by_side};
 use std::path::Path;
 
 /// The program, linked with the shared library.
@@ -184,6 +184,23 @@ fn processors_caches_do_no_worse() {
     {
         does_no_harm(part, "caches=cpu");
     }
+}
+
+/// Objects wait in two groups and go out in random order, so that other lines come, or none.
+#[test]
+fn hardened_none_does_worse() {
+    let source = include_str!("../c/attacks.c");
+    let parts: Vec<&str> = source.split("PART(").skip(2).filter_map(|rest| Some(rest.split_once(')')?.0)).collect();
+    assert!(parts.len() > 60, "{parts:?}");
+    let cases: Vec<(&str, &str)> =
+        parts.iter().flat_map(|part| [(*part, "hardened=1"), (*part, "hardened=1,caches=cpu")]).collect();
+    side_by_side(&cases, |(part, options)| {
+        let output = run(part, options);
+        let is_harmless = output.status == Some(0) && output.stdout == "harmless\n";
+        let is_found = output.signal == Some(libc::SIGABRT) && output.stderr.contains("craton: ");
+        let may_fault = ["link_to_null", "link_to_nowhere"].contains(part) && output.signal == Some(libc::SIGSEGV);
+        assert!(is_harmless || is_found || may_fault, "{part} {options}:\n{output}");
+    });
 }
 
 /// To read the mark at such an address is the end, too.

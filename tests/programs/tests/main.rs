@@ -10,6 +10,7 @@ mod conformance;
 mod debug;
 mod faulty;
 mod frames;
+mod hardened;
 mod interpreters;
 mod large;
 mod limited;

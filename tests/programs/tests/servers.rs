@@ -17,6 +17,10 @@ struct Redis {
 
 impl Redis {
     fn start() -> Self {
+        Self::start_with("")
+    }
+
+    fn start_with(options: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder can be made");
         let server = Program::new("redis-server")
             .args(["--port", "0", "--daemonize", "no", "--save", "", "--appendonly", "no"])
@@ -26,6 +30,7 @@ impl Redis {
             .arg("--dir")
             .arg(folder.path())
             .preloaded()
+            .options(options)
             .timeout(300)
             .start();
         let mut redis = Self { server, folder };
@@ -129,4 +134,18 @@ fn redis_benchmark_itself_runs_on_craton() {
     output.assert_served("redis-benchmark");
     redis.cli(&["shutdown", "nosave"]);
     redis.server.wait().assert_served("redis-server");
+}
+
+#[test]
+fn redis_serves_and_forks_when_hardened() {
+    if missing("redis-server", "redis-server") {
+        return;
+    }
+    let redis = Redis::start_with("hardened=1");
+    redis.bench(&["-t", "set,lpush,sadd,hset", "-n", "20000", "-r", "5000"]);
+    assert_eq!(redis.cli(&["debug", "reload"]).stdout, "OK\n");
+    redis.cli(&["bgsave"]);
+    redis.await_save();
+    redis.cli(&["shutdown", "nosave"]);
+    redis.server.wait().assert_success();
 }

@@ -29,8 +29,18 @@ pub(crate) fn ground<H: Hooks>(hugepages: u32, now_ns: u64) -> Ground<H> {
     ground_with(hugepages, now_ns, (0, 0))
 }
 
+/// The same, hardened.
+#[allow(dead_code)] // Not in every crate that takes this file in.
+pub(crate) fn hardened_ground<H: Hooks>(hugepages: u32) -> Ground<H> {
+    ground_as(hugepages, 1, (0, 0), true)
+}
+
 /// The same with bytes of metadata from the start, and with each hugepage.
 pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usize, usize)) -> Ground<H> {
+    ground_as(hugepages, now_ns, metadata, false)
+}
+
+fn ground_as<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usize, usize), hardened: bool) -> Ground<H> {
     let (capacity, faults) = (HugePages(hugepages), FaultPlan::default());
     let floor = RealFloor::with_faults(capacity, faults.clone());
     let pages = capacity.pages().0;
@@ -53,7 +63,7 @@ pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usiz
         metadata_per_hugepage: metadata.1,
         frames: None,
         key: craton_heap::mark::Key::new([0x1357_9bdf_0246_8acf, 0x0f1e_2d3c_4b5a_6978]),
-        hardened: false,
+        hardened,
     };
     // SAFETY: called once, with parts that belong to the floor.
     unsafe { heap.install(floor.clone(), parts) };

@@ -1,10 +1,10 @@
 //! A heap and a cache of it without the process around them: over real bytes of a simulated floor, which can refuse.
 
-use super::ground::{Ground, ground, ground_with};
+use super::ground::{Ground, ground, ground_with, hardened_ground};
 use crate::Misuse;
 use crate::heap::Heap;
 use crate::hooks::{Hooks, NoHooks};
-use crate::thread_cache::ThreadCache;
+use crate::thread_cache::{HardenedCache, ThreadCache};
 use craton_base::{HugePages, PageId};
 use craton_sim::{FaultPlan, FaultRule, RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
@@ -29,6 +29,11 @@ pub(crate) fn world(hugepages: u32, budget: usize) -> World {
     on(ground(hugepages, 1), budget)
 }
 
+/// A hardened heap, and a thread cache with a budget of 1 MiB.
+pub(crate) fn hardened_world<H: Hooks>(hugepages: u32) -> World<H> {
+    on(hardened_ground(hugepages), 1 << 20)
+}
+
 /// A heap that reports to `H`, and a thread cache with this budget.
 pub(crate) fn world_of<H: Hooks>(hugepages: u32, budget: usize, metadata: Metadata) -> World<H> {
     on(ground_with(hugepages, 1, metadata), budget)
@@ -40,9 +45,12 @@ fn on<H: Hooks>(ground: Ground<H>, budget: usize) -> World<H> {
 }
 
 fn cache_of<H: Hooks>(heap: &TestHeap<H>, home: usize, budget: usize) -> *mut ThreadCache {
-    let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
-    // SAFETY: memory for one cache, ours.
-    unsafe { ThreadCache::begin(cache, heap.view(), &heap.flush_requests, home, budget) };
+    let cache = Box::into_raw(Box::<HardenedCache>::new_uninit()).cast::<ThreadCache>();
+    // SAFETY: memory for one cache, hardened or not, ours.
+    unsafe {
+        (*cache).number = 0;
+        ThreadCache::begin(cache, heap.view(), &heap.flush_requests, home, budget);
+    }
     cache
 }
 

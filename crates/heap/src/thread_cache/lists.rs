@@ -33,10 +33,10 @@ impl ThreadCache {
         if chain.is_empty() {
             return;
         }
+        let (hardened, tail) = (self.is_hardened(), chain.last());
         let list = self.source_mut(class);
-        let tail = chain.last();
         let (head, len) = chain.into_raw();
-        if list.head != end() && !tail.is_null() {
+        if list.head != end() && hardened && !tail.is_null() {
             // SAFETY: the chain's last object is the cache's now.
             unsafe { tail.cast::<*mut u8>().write(list.head) };
             list.head = head;

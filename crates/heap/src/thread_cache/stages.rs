@@ -3,8 +3,8 @@
 //! **What.** Frees and requests use different lists, so that the fast paths are the same as without:
 //! a table leads requests to other lists ([`ThreadCache::push`] has the class's from the page map).
 //! ```text
-//! free ──> lists[class] ──> Stage::old ──> cleared, shuffled ──> Stage::out ──> malloc
-//!          newest objects   older ones                            (and refills)
+//! free ──> lists[class] ──> cleared, shuffled ──> Stage::old ──> Stage::out ──> malloc
+//!          newest objects                         older ones    (and refills)
 //! ```
 //! A turn moves both groups one step to the right. It comes when the newest are [`wait`], or when
 //! requests have emptied `out` and the newest are half as many.
@@ -32,16 +32,19 @@ use core::mem::offset_of;
 use core::ptr::null_mut;
 use craton_slab::{Chain, end};
 
-/// What lies between a class's frees and its requests, in one cache line.
+/// The lists between a class's frees and its requests, in one cache line.
 #[repr(C, align(64))]
 struct Stage {
     /// Serves requests.
     out: List,
-    /// Objects that were freed before the last turn, and how many.
+    /// Objects that were freed before the last turn: the first, the last, and how many.
     old: *mut u8,
+    last: *mut u8,
     old_len: u32,
     /// Objects that the newest may be; 0 in a closed class.
     wait: i32,
+    /// Objects that have gone from frees to requests and are not reported ([`Hooks::reused`]).
+    reused: u32,
 }
 
 /// The part of a hardened cache that others do not have; it lies behind the cache.
@@ -58,13 +61,21 @@ pub struct HardenedCache {
     stages: Stages,
 }
 
-/// Bytes and objects of the newest: they and the older ones fit the first-level cache.
-const WAIT_BYTES: usize = 8 << 10;
+/// Bytes and objects of the newest. All that wait go around: more of them fall out of the
+/// processor's caches, fewer make turns frequent.
+const WAIT_BYTES: usize = 2 << 10;
 const WAIT_OBJECTS: usize = 32;
+/// Fewest of them, of objects up to 1 KiB.
+const WAIT_LEAST: usize = 8;
+const WAIT_LEAST_UP_TO: usize = 1 << 10;
+
+/// Objects between two reports: the counts are all threads'.
+const REPORTED: u32 = 1024;
 
 /// Objects of a class that may wait in each group; at least 1.
 pub const fn wait(class: usize) -> u32 {
     match WAIT_BYTES / size_class::size_of_class(class) {
+        n if n < WAIT_LEAST && size_class::size_of_class(class) <= WAIT_LEAST_UP_TO => WAIT_LEAST as u32,
         0 => 1,
         n if n > WAIT_OBJECTS => WAIT_OBJECTS as u32,
         n => n as u32,
@@ -95,7 +106,7 @@ impl ThreadCache {
                 let is_class = (1..=CLASSES).contains(&class);
                 let (wait, max) = if is_class { (wait(class) as i32, first_max(class)) } else { (0, 0) };
                 let out = List { head: end(), secret: key.secrets[class], room: room_for(max), ..List::NONE };
-                (&raw mut (*stages).of[class]).write(Stage { out, old: end(), old_len: 0, wait });
+                (&raw mut (*stages).of[class]).write(Stage { out, old: end(), last: null_mut(), old_len: 0, wait, reused: 0 });
                 if is_class {
                     (*at).lists[class].room = room_for(wait);
                     (*at).sources[class] = Self::out_at(class) as u16;
@@ -175,7 +186,25 @@ impl ThreadCache {
         })
     }
 
-    /// A turn: returns the older objects, cleared and shuffled; the newest become the older ones.
+    /// Objects to fetch into an empty list, at most. All that is fetched goes around later: only a
+    /// program that allocates and frees nothing gets many at once.
+    pub fn most_wanted(&self, class: usize) -> u32 {
+        match self.stage(class) {
+            Some(stage) if 4 * self.newest(class, stage) >= wait(class) as i32 => wait(class),
+            _ => u32::MAX,
+        }
+    }
+
+    /// Counts objects that go from frees to requests; some thousand, when they are to be reported.
+    pub fn count_reuse(&mut self, class: usize, objects: u32) -> Option<u32> {
+        let stage = self.stage(class)?;
+        // SAFETY: the cache owns it.
+        let reused = unsafe { &mut (*stage).reused };
+        *reused += objects;
+        (*reused >= REPORTED).then(|| core::mem::take(reused))
+    }
+
+    /// A turn: returns the older objects; the newest, cleared and shuffled, take their place.
     pub fn turn<H: Hooks>(&mut self, class: usize) -> Chain {
         let Some(stage) = self.stage(class) else { return Chain::EMPTY };
         let seal = self.seal(class);
@@ -183,25 +212,29 @@ impl ThreadCache {
         // SAFETY: the cache owns stage and lists, which hold free objects of the class.
         unsafe {
             let list = &mut self.lists[class];
-            let (old, n) = ((*stage).old, (*stage).old_len);
-            ((*stage).old, (*stage).old_len) = (core::mem::replace(&mut list.head, end()), newest);
+            let ready = match (*stage).old_len {
+                0 => Chain::EMPTY,
+                n => Chain::from_raw((*stage).old, (*stage).last, n),
+            };
+            let first = core::mem::replace(&mut list.head, end());
             list.room = room_for((*stage).wait);
-            if n == 0 {
-                return Chain::EMPTY;
-            }
-            let size = size_class::size_of_class(class);
-            let dealt = deal(&mut (*self.stages).random, old, n, |object| {
-                let is_free = seal.is_on(object);
-                if is_free {
-                    clear(object, size);
+            (*stage).old_len = newest;
+            if newest > 0 {
+                let size = size_class::size_of_class(class);
+                let dealt = deal(&mut (*self.stages).random, first, newest, |object| {
+                    let is_free = seal.is_on(object);
+                    if is_free {
+                        clear(object, size);
+                    }
+                    is_free
+                });
+                match dealt {
+                    Ok(chain) => ((*stage).last, (*stage).old) = (chain.last(), chain.into_raw().0),
+                    Err(Wrong::Short(objects)) => H::corrupt(Damage::Lost { class, objects }),
+                    Err(Wrong::NotFree(at)) => H::corrupt(Damage::NotFree { class, at }),
                 }
-                is_free
-            });
-            match dealt {
-                Ok(chain) => chain,
-                Err(Wrong::Short(objects)) => H::corrupt(Damage::Lost { class, objects }),
-                Err(Wrong::NotFree(at)) => H::corrupt(Damage::NotFree { class, at }),
             }
+            ready
         }
     }
 }

@@ -38,7 +38,7 @@ impl ThreadCache {
 /// A cache of no heap, for what needs no objects.
 fn fresh() -> Box<ThreadCache> {
     let mut cache = Box::<ThreadCache>::new_uninit();
-    let view = HeapView { base: 0, pages: 0, map: PageMap::EMPTY, key: &Key::new([1, 2]) };
+    let view = HeapView { base: 0, pages: 0, map: PageMap::EMPTY, key: &Key::new([1, 2]), hardened: false };
     // SAFETY: memory for one cache; the heap of the view has no pages.
     unsafe {
         ThreadCache::begin(cache.as_mut_ptr(), view, &AtomicU32::new(0), 0, BUDGET);

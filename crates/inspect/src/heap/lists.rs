@@ -122,6 +122,7 @@ impl Heap<'_> {
     fn find_in_threads(&mut self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let (lists, stride, head) = (get("thread.lists")?, get("thread.list.bytes")?, get("thread.list.head")?);
+        let stages = get("thread.stages").ok();
         for (cache, taken) in self.thread_caches()? {
             // An unused cache's lists are stale.
             for class in 1..self.table.classes.len() as u64 {
@@ -130,6 +131,25 @@ impl Heap<'_> {
                 if taken && first != self.end {
                     self.follow(first, class as u8, LONGEST, at, &format!("the thread's cache at {cache:#x}"));
                 }
+            }
+            if taken && let Some(stages) = stages {
+                self.follow_stages(self.reader.word(cache + stages)?, cache)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The other lists of a hardened heap's cache: of objects that wait, and for requests.
+    fn follow_stages(&mut self, stages: u64, cache: u64) -> Result<(), String> {
+        if stages == 0 {
+            return Ok(());
+        }
+        let get = |name: &str| self.table.get(name);
+        let (stride, out, old) = (get("stage.bytes")?, get("stage.out")? + get("thread.list.head")?, get("stage.old")?);
+        for class in 1..self.table.classes.len() as u64 {
+            for at in [stages + class * stride + out, stages + class * stride + old] {
+                let first = self.reader.word(at)?;
+                self.follow(first, class as u8, LONGEST, at, &format!("the thread's cache at {cache:#x}"));
             }
         }
         Ok(())
@@ -177,12 +197,34 @@ impl Heap<'_> {
         Ok(())
     }
 
+    /// Objects of a hardened heap that wait in no thread's cache.
+    fn find_waiting(&mut self) -> Result<(), String> {
+        let get = |name: &str| self.table.get(name);
+        let (shards, stride, waiting) = (get("heap.shards")?, get("shard.bytes")?, get("shard.waiting")?);
+        let (class_bytes, first) = (get("waiting.class.bytes")?, get("waiting.class.places")?);
+        let places = get("waiting.places")?;
+        for shard in 0..self.shards {
+            let rings = self.heap + shards + shard * stride + waiting;
+            for class in 1..self.table.classes.len() as u64 {
+                for place in 0..places {
+                    let at = rings + (class - 1) * class_bytes + first + place * 8;
+                    let object = self.reader.word(at)?;
+                    // Places have no links: a list of one each.
+                    self.follow(object, class as u8, 1, at, "a ring of objects that wait");
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Batches between threads, and deferred frees of signal handlers.
     fn find_between(&mut self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let (shards, stride, transfer) = (get("heap.shards")?, get("shard.bytes")?, get("shard.transfer")?);
         let (class_bytes, slots) = (get("transfer.class.bytes")?, get("transfer.class.slots")?);
         let later = get("later.first")?;
+        let layout = self.heap + get("heap.layout")?;
+        let is_hardened = get("layout.hardened").is_ok_and(|at| self.reader.byte(layout + at) != 0);
         for shard in 0..self.shards {
             for class in 1..self.table.classes.len() as u64 {
                 for slot in 0..slots {
@@ -193,6 +235,9 @@ impl Heap<'_> {
                     }
                 }
             }
+        }
+        if is_hardened {
+            self.find_waiting()?;
         }
         let mut at = self.reader.word(later)?;
         while at != 0 && self.page_of(at).is_some() && self.unmarked.insert(at) {

@@ -22,7 +22,7 @@ pub struct Known {
 impl Known {
     /// Whether this is a peer with a setting changed, which only runs when it is named.
     pub fn is_variant(&self) -> bool {
-        self.name.contains('+') || self.name.ends_with("-thp")
+        self.name.contains('+') || ["-thp", "-checks", "-secure"].iter().any(|end| self.name.ends_with(end))
     }
 }
 
@@ -34,6 +34,8 @@ pub enum Source {
     Installed { file: &'static str, package: &'static str },
     /// The C library, which every program has.
     Glibc,
+    /// Craton itself.
+    Craton,
 }
 
 /// A variable that a peer needs.
@@ -80,6 +82,9 @@ const RSEQ: Setting = Setting::tunable("glibc.pthread.rseq=0");
 const JEMALLOC_THP: Setting = Setting::malloc_conf("thp:always");
 const RSEQ_NOTE: &str = "without glibc's rseq, which its fast path needs";
 
+/// An option of Craton's.
+const HARDENED: Setting = Setting { variable: "CRATON_OPTIONS", value: "hardened=1", list: Some((b',', b'=')) };
+
 /// A peer that `make peers` builds.
 const fn built(
     name: &'static str,
@@ -107,7 +112,7 @@ const NO_PVALLOC: Option<&str> = Some("has no pvalloc: memory of glibc's would r
 const MISALIGNS: Option<&str> = Some("version 2.0.9 does not always align: aligned_alloc(256, 256)");
 
 /// All of them, in the order in which they run.
-pub const KNOWN: [Known; 17] = [
+pub const KNOWN: [Known; 20] = [
     built(
         "tcmalloc",
         "tcmalloc.so",
@@ -138,6 +143,10 @@ pub const KNOWN: [Known; 17] = [
     built("mimalloc2-thp", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
     built("jemalloc+thp", "jemalloc.so", &[JEMALLOC_THP], None),
     installed("debian-jemalloc+thp", DEBIAN_JEMALLOC, &[JEMALLOC_THP], NO_PVALLOC),
+    // Hardened modes: these three are to be compared with each other.
+    built("mimalloc3-secure", "mimalloc3-secure.so", &[], None),
+    built("snmalloc-checks", "snmalloc-checks.so", &[], None),
+    Known { name: "craton+hardened", source: Source::Craton, settings: &[HARDENED], note: None },
     Known {
         name: "glibc+thp",
         source: Source::Glibc,

@@ -31,7 +31,7 @@ impl Place {
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Vec<Peer>, String> {
         let here = [self.0.clone()];
-        Places { built: &here, system: &here, variable }.select(list)
+        Places { built: &here, system: &here, craton: Path::new("libcraton.so"), variable }.select(list)
     }
 
     fn names(&self, list: Option<&str>) -> Vec<String> {
@@ -103,7 +103,7 @@ fn a_known_peer_that_is_missing_is_an_error_that_says_how_to_get_it() {
     assert!(error.contains(place.0.to_str().unwrap()), "{error}");
     let error = place.select(Some("debian-tcmalloc")).unwrap_err();
     assert!(error.contains("libtcmalloc_minimal.so.4") && error.contains("libtcmalloc-minimal4"), "{error}");
-    let nowhere = Places { built: &[], system: &[], variable: &|_| None }.select(Some("jemalloc")).unwrap_err();
+    let nowhere = Places { built: &[], system: &[], craton: Path::new("libcraton.so"), variable: &|_| None }.select(Some("jemalloc")).unwrap_err();
     assert!(nowhere.contains("CRATON_PEERS"), "{nowhere}");
 }
 
@@ -169,7 +169,7 @@ fn a_variable_that_is_no_list_is_set_as_a_whole() {
 fn the_first_directory_that_has_the_library_wins() {
     let (first, second) = (Place::new("first"), Place::new("second").with(&["jemalloc.so"]));
     let directories = [first.0.clone(), second.0.clone()];
-    let places = Places { built: &directories, system: &[], variable: &|_| None };
+    let places = Places { built: &directories, system: &[], craton: Path::new("libcraton.so"), variable: &|_| None };
     assert_eq!(places.select(Some("jemalloc")).unwrap()[0].library, Some(second.0.join("jemalloc.so")));
     let first = first.with(&["jemalloc.so"]);
     assert_eq!(places.select(Some("jemalloc")).unwrap()[0].library, Some(first.0.join("jemalloc.so")));
@@ -192,9 +192,13 @@ fn every_known_name_is_there_once_and_a_variant_has_its_base() {
         assert!(KNOWN[..i].iter().all(|other| other.name != peer.name), "{} twice", peer.name);
         assert!(!ALWAYS.contains(&peer.name));
         if peer.is_variant() {
-            assert!(!peer.settings.is_empty(), "{} changes nothing", peer.name);
-            let base = KNOWN.iter().any(|other| !other.is_variant() && other.source == peer.source);
-            assert!(base || peer.source == Source::Glibc, "{} has no base", peer.name);
+            let is_base = |other: &&Known| !other.is_variant() && other.source == peer.source;
+            let is_built = KNOWN.iter().any(|other| {
+                !other.is_variant() && peer.name.starts_with(other.name) && matches!(peer.source, Source::Built(_))
+            });
+            let always = matches!(peer.source, Source::Glibc | Source::Craton);
+            assert!(KNOWN.iter().any(|other| is_base(&other)) || always || is_built, "{} has no base", peer.name);
+            assert!(is_built || !peer.settings.is_empty(), "{} changes nothing", peer.name);
         }
     }
 }
@@ -225,4 +229,14 @@ fn a_peer_is_an_allocator_to_measure() {
     let env = vec![("A".into(), "b".into())];
     let peer = Peer { name: "x".into(), library: Some("/x.so".into()), env: env.clone(), note: Some("n") };
     assert_eq!(Allocator::from(peer), Allocator { name: "x".into(), preload: Some("/x.so".into()), env });
+}
+
+#[test]
+fn the_hardened_variant_is_the_library_and_an_option_beside_the_users_own() {
+    let directories = [PathBuf::from("/nowhere")];
+    let variable = |name: &str| (name == "CRATON_OPTIONS").then(|| "thp=never,hardened=0".into());
+    let places = Places { built: &directories, system: &[], craton: Path::new("/x/libcraton.so"), variable: &variable };
+    let peers = places.select(Some("craton+hardened")).unwrap();
+    assert_eq!(peers[0].library, Some("/x/libcraton.so".into()));
+    assert_eq!(peers[0].env, [("CRATON_OPTIONS".into(), "thp=never,hardened=1".into())]);
 }

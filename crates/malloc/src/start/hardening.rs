@@ -11,7 +11,7 @@ const ON: u8 = 2;
 
 pub(crate) struct Hardening {
     asked: AtomicU8,
-    /// What the heap has.
+    /// The value of the heap.
     has: AtomicU8,
 }
 

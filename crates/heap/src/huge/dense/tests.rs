@@ -35,6 +35,10 @@ impl Machine for Memory {
     fn huge(&self, at: usize, bytes: usize) -> Option<usize> {
         Some(self.whole.borrow().range(at..at + bytes).count() * HUGEPAGE_SIZE)
     }
+
+    fn shut(&self, _at: usize, _bytes: usize, _shut: bool) -> bool {
+        false
+    }
 }
 
 fn table(entries: &[Entry]) -> HugeTable {
