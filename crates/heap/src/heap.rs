@@ -98,6 +98,8 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     pub(crate) search: Search,
     /// The hugepage being collapsed, plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
+    /// Guard pages installed in this period, and which that is.
+    pub(crate) guards: AtomicU64,
     /// Flush requests to all threads; see [`crate::thread_cache`].
     pub flush_requests: AtomicU32,
     pub(crate) system: F::System,
@@ -166,6 +168,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             starts: SetOnce::new(core::ptr::null_mut()),
             search: Search::NEW,
             collapsing: AtomicU32::new(0),
+            guards: AtomicU64::new(0),
             flush_requests: AtomicU32::new(0),
             system,
             clock: huge_clock,

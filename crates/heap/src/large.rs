@@ -8,7 +8,8 @@
 //!
 //! **Guards.** In a hardened heap the last page of a large object's span is a guard page. It stays
 //! while the span is kept, since to install one takes a system call, and goes before the page heap
-//! or slabs get the span. Where the system has none (Linux before 6.13) the page is a usable one.
+//! or slabs get the span. Where the system has none (Linux before 6.13) the page is a usable one;
+//! likewise beyond [`MOST_GUARDS`], which bounds the time of the calls at about 1 %.
 
 use crate::heap::Heap;
 use crate::hooks::{Damage, Event, Hooks};
@@ -16,8 +17,13 @@ use crate::misuse::Misuse;
 use crate::size_class::LARGE;
 use crate::spans::Kept;
 use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Density, HugePages, Machine, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError};
 use craton_pages::{LargeCache, PageHeapExt};
+
+/// New guard pages in each period of 2²² ns (4.2 ms). One costs 2 to 3 µs with its removal.
+const MOST_GUARDS: u64 = 16;
+const GUARD_PERIOD_SHIFT: u32 = 22;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Allocates a span for a large object; `Span::zeroed` tells whether it reads as zeros.
@@ -65,7 +71,20 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let length = self.length(span.first);
         let has_one = length.is_guarded();
         length.set_pages(span.len);
-        length.set_guarded(has_one || self.shut_last(span, true));
+        length.set_guarded(has_one || self.may_guard() && self.shut_last(span, true));
+    }
+
+    /// Counts a new guard page, within the bound for each period.
+    fn may_guard(&self) -> bool {
+        let period = self.clock.now_ns() >> GUARD_PERIOD_SHIFT << u64::BITS / 8;
+        let counted = self.guards.load(Relaxed);
+        // Two threads at once may count one for two.
+        let new = if counted & !0xff == period { counted + 1 } else { period + 1 };
+        let may = new & 0xff <= MOST_GUARDS;
+        if may {
+            self.guards.store(new, Relaxed);
+        }
+        may
     }
 
     /// Closes a span's last page, or opens it; whether that was done.

@@ -93,9 +93,9 @@ pub unsafe fn deal(
                 return Err(if at == end() { Wrong::Short(left - i) } else { Wrong::NotFree(at) });
             }
             // The inside-out form of Fisher's and Yates' shuffle.
-            let other = ((bits as usize % (1 << BITS)) * (i as usize + 1)) >> BITS;
+            let other = (((bits as usize % (1 << BITS)) * (i as usize + 1)) >> BITS) % MOST;
             bits >>= BITS;
-            places[i as usize] = places[other];
+            places[i as usize % MOST] = places[other];
             places[other] = at;
             // SAFETY: a free object of the caller's, which leads to the next one.
             at = unsafe { at.cast::<*mut u8>().read() };

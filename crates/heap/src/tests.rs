@@ -1,6 +1,7 @@
 mod complete;
 mod found;
 mod ground;
+mod guards;
 mod heaps;
 mod hooks;
 mod huge;

@@ -83,33 +83,39 @@ static int ends_by_fault(char *at) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
 }
 
-/* Behind a large object lies a page that faults, also when its span is used again or resized. */
+/* Behind a large object lies a page that faults, also when its span is used again or resized. The library bounds how many it
+ * installs in a few milliseconds: here are fewer. */
 static void guards(void) {
     if (madvise(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 102) != 0) {
         puts("no guard pages on this kernel");
         exit(0);
     }
-    for (int round = 0; round < 40; round++) {
-        size_t size = 150000 + round % 7 * 100000;
-        char *object = malloc(size);
-        size_t usable = malloc_usable_size(object);
-        memset(object, 1, usable);
-        if (round % 8 == 0)
-            CHECK(ends_by_fault(object + usable));
-        if (round % 3 == 0) {
-            CHECK((object = realloc(object, size + 300000)) != NULL);
-            usable = malloc_usable_size(object);
-            memset(object, 2, usable);
-            CHECK(ends_by_fault(object + usable));
-            CHECK((object = realloc(object, size)) != NULL);
-            CHECK(ends_by_fault(object + malloc_usable_size(object)));
-        }
-        free(object);
-        /* Small objects of all sizes may come to lie on such spans. */
-        for (int i = 0; i < 50; i++)
-            memset(malloc(20000 + i * 700), 3, 20000 + i * 700);
+    char *objects[4];
+    for (int i = 0; i < 4; i++) {
+        CHECK((objects[i] = malloc(150000 + i * 200000)) != NULL);
+        memset(objects[i], 1, malloc_usable_size(objects[i]));
+        CHECK(ends_by_fault(objects[i] + malloc_usable_size(objects[i])));
     }
+    free(objects[1]);
+    char *again = malloc(350000);
+    memset(again, 2, malloc_usable_size(again));
+    CHECK(ends_by_fault(again + malloc_usable_size(again)));
+    CHECK((objects[3] = realloc(objects[3], 1500000)) != NULL);
+    CHECK(objects[3][740000] == 1);
+    memset(objects[3], 3, malloc_usable_size(objects[3]));
+    CHECK(ends_by_fault(objects[3] + malloc_usable_size(objects[3])));
+    free(objects[0]);
+    free(objects[2]);
+    free(objects[3]);
     malloc_trim(0);
+    /* Spans that had a guard page serve all sizes, whole. */
+    for (int i = 0; i < 400; i++) {
+        size_t size = 3000 + i % 90 * 5000;
+        char *object = malloc(size);
+        memset(object, 4, malloc_usable_size(object));
+        if (i % 3)
+            free(object);
+    }
 }
 
 static void *churn(void *seed) {
