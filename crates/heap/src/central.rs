@@ -204,7 +204,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
         let old = self.morphs.lock().old_bytes();
-        let between = |shard: &Shard| (shard.transfer.bytes() + if self.is_hardened() { shard.waiting.bytes() } else { 0 }) as u64;
+        let between = |shard: &Shard| {
+            (shard.transfer.bytes() + if self.is_hardened() { shard.waiting.bytes() } else { 0 }) as u64
+        };
         (out + old).saturating_sub(self.shards().iter().map(between).sum())
     }
 

@@ -1,5 +1,5 @@
-//! mimalloc, version 3 (crate `libmimalloc-sys` with `override`, so that it defines malloc and its family itself).
+//! mimalloc, version 3, with its secure mode (feature `secure`: `MI_SECURE=4`); else as the peer `mimalloc3`.
 //!
-//! **What.** The archive that `mimalloc3.so` is linked from; nothing of ours is in it.
+//! **What.** The archive that `mimalloc3-secure.so` is linked from; nothing of ours is in it.
 
 use libmimalloc_sys as _;

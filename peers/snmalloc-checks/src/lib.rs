@@ -1,8 +1,7 @@
-//! snmalloc (crate `snmalloc-sys` with `libc-api`: malloc and its family under names that begin with `sn_`).
+//! snmalloc with its checks (feature `check` of `snmalloc-sys`), the hardened form of the peer `snmalloc`.
 //!
-//! **What.** The archive that `snmalloc.so` is linked from; its functions get their C names in `names.ld`, without a call
-//! in between. One function is ours: the registration of a thread's end, which snmalloc's compiler takes from libstdc++.
-//! Every program would have to load libstdc++ for it, over half a millisecond, though glibc has the same under another name.
+//! **What.** As that peer's: C names come from `names.ld`, and the registration of a thread's end is
+//! glibc's, so that libstdc++ need not be loaded.
 //! **Failure.** As glibc's: non-zero when it has no memory for the registration.
 //! **Unsafe.** A C++ runtime's function under its name, which is the C library's.
 

@@ -83,8 +83,8 @@ static int ends_by_fault(char *at) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
 }
 
-/* Behind a large object lies a page that faults, also when its span is used again or resized. The library bounds how many it
- * installs in a few milliseconds: here are fewer. */
+/* Behind a large object lies a page that faults, also when its span is used again or resized. They
+ * are fewer here than the library installs in a few milliseconds. */
 static void guards(void) {
     if (madvise(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 102) != 0) {
         puts("no guard pages on this kernel");

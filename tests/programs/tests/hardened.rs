@@ -71,7 +71,8 @@ fn python_runs() {
         threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]\n\
         [t.start() for t in threads]; [t.join() for t in threads]\n\
         print(subprocess.run([sys.executable, '-c', 'print(len(sorted(map(str, range(50000)))))'], capture_output=True).stdout)";
-    let output = Program::new(path).env("PYTHONMALLOC", "malloc").args(["-c", script]).preloaded().options(OPTION).run();
+    let output =
+        Program::new(path).env("PYTHONMALLOC", "malloc").args(["-c", script]).preloaded().options(OPTION).run();
     output.assert_success();
     output.assert_served("python3");
     assert_eq!(output.stdout, "b'50000\\n'\n", "{output}");
@@ -84,7 +85,8 @@ fn gcc_compiles() {
     }
     let folder = TempDir::new().expect("a temporary folder can be made");
     let (source, program) = (folder.path().join("a.c"), folder.path().join("a"));
-    fs::write(&source, "#include <stdio.h>\nint main(void) { puts(\"made\"); return 0; }\n").expect("it can be written");
+    fs::write(&source, "#include <stdio.h>\nint main(void) { puts(\"made\"); return 0; }\n")
+        .expect("it can be written");
     let output = Program::new("gcc").arg("-O2").arg(&source).arg("-o").arg(&program).preloaded().options(OPTION).run();
     output.assert_success();
     let output = Program::new(&program).preloaded().options(OPTION).run();

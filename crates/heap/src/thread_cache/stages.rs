@@ -106,7 +106,14 @@ impl ThreadCache {
                 let is_class = (1..=CLASSES).contains(&class);
                 let (wait, max) = if is_class { (wait(class) as i32, first_max(class)) } else { (0, 0) };
                 let out = List { head: end(), secret: key.secrets[class], room: room_for(max), ..List::NONE };
-                (&raw mut (*stages).of[class]).write(Stage { out, old: end(), last: null_mut(), old_len: 0, wait, reused: 0 });
+                (&raw mut (*stages).of[class]).write(Stage {
+                    out,
+                    old: end(),
+                    last: null_mut(),
+                    old_len: 0,
+                    wait,
+                    reused: 0,
+                });
                 if is_class {
                     (*at).lists[class].room = room_for(wait);
                     (*at).sources[class] = Self::out_at(class) as u16;

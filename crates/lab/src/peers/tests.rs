@@ -103,7 +103,9 @@ fn a_known_peer_that_is_missing_is_an_error_that_says_how_to_get_it() {
     assert!(error.contains(place.0.to_str().unwrap()), "{error}");
     let error = place.select(Some("debian-tcmalloc")).unwrap_err();
     assert!(error.contains("libtcmalloc_minimal.so.4") && error.contains("libtcmalloc-minimal4"), "{error}");
-    let nowhere = Places { built: &[], system: &[], craton: Path::new("libcraton.so"), variable: &|_| None }.select(Some("jemalloc")).unwrap_err();
+    let nowhere = Places { built: &[], system: &[], craton: Path::new("libcraton.so"), variable: &|_| None }
+        .select(Some("jemalloc"))
+        .unwrap_err();
     assert!(nowhere.contains("CRATON_PEERS"), "{nowhere}");
 }
 

@@ -10,7 +10,9 @@ use crate::observe::recording;
 use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
 use crate::start::set_up;
-use crate::statics::{ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO};
+use crate::statics::{
+    ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO,
+};
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, process};
