@@ -49,7 +49,7 @@ pub(crate) struct Watches {
 }
 
 /// The bytes beside a buffer that no closed page covers: before and behind it, with lengths that a
-/// watchpoint can have. What is open ends at `open_to`.
+/// watchpoint can have. Its open page ends at `open_to`.
 fn beside(buffer: &Buffer, open_to: usize) -> [Option<(usize, usize)>; 2] {
     let end = buffer.address + buffer.size;
     let slack = open_to.saturating_sub(end);
@@ -152,7 +152,7 @@ impl Watches {
         self.quiet.iter().any(|[from, to]| (from.load(Relaxed) + 1..=to.load(Relaxed)).contains(&code))
     }
 
-    /// In the child of a fork: its parent's watchpoints are none of its.
+    /// In the child of a fork: the watchpoints are its parent's.
     pub(crate) fn forget(&self) {
         self.points.iter().for_each(Watch::forget);
         self.buffers.iter().for_each(|buffer| buffer.store(0, Relaxed));

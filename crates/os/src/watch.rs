@@ -71,7 +71,7 @@ fn attributes(address: usize, len: usize) -> Attributes {
     }
 }
 
-/// One watchpoint. All zeros are none.
+/// One watchpoint; all zeros before it is first set.
 pub struct Watch {
     /// The descriptor and one.
     fd: AtomicI32,

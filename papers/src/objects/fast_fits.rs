@@ -45,7 +45,7 @@ impl FastFits {
         Self { arena, root: NIL, free: 0, keeps: false }
     }
 
-    /// One that gives no page back.
+    /// An allocator that gives no page back.
     pub fn keeping(arena: Arena) -> Self {
         Self { keeps: true, ..Self::new(arena) }
     }

@@ -1,4 +1,4 @@
-/* Reads beside buffers and in freed ones. What is read is not used as an address. */
+/* Reads beside buffers and in freed ones. No value that they read is used as an address. */
 #include "faulty.h"
 
 static void reads(void *p, ptrdiff_t offset) {

@@ -1,8 +1,8 @@
 //! The faulty programs' parts, by what must be reported of each.
 
-/// Buffers among the other objects of the heap, with bytes around them that nobody may write.
+/// Buffers among the other objects of the heap, with bytes around them that no program may write.
 pub const AMONG: &str = "debug=audit,redzone,poison,verify";
-/// Buffers on pages of their own, which cannot be touched before, behind and after.
+/// Buffers on separate pages, which cannot be touched before, behind and after.
 pub const APART: &str = "debug=all";
 
 pub const BOTH: &[&str] = &[AMONG, APART];
@@ -12,7 +12,7 @@ pub const LONG_LOG: &[&str] = &["audit_log=2100000,debug=all", "audit_log=210000
 /// And whose memory serves again at once.
 pub const AMONG_NONE_WAITS: &[&str] = &["debug=audit,redzone,verify,quarantine=0"];
 
-/// What a program does wrong, and what has to be said of it.
+/// A mistake of a program, and the report that it must get.
 #[derive(Clone, Copy)]
 pub struct Case {
     pub part: &'static str,
@@ -147,7 +147,8 @@ pub const FREED: &[Case] = &[
     written("write_freed_by_a_thread", 40),
     Case { freed: GIVEN_ELSEWHERE, ..written("write_what_a_thread_freed", 40) },
     Case { freed: &["write_moved", "main"], ..written("write_moved", 40) },
-    // What was read is used as an address, so that the buffer is only suspected; on pages of their own the read itself is seen.
+    // The program uses the word as an address, so that the buffer is only suspected; on separate pages
+    // the read itself is seen.
     Case { found: &["next_number", "read_freed", "main"], ..dead("read_freed", AFTER, 16) },
     Case { found: &["next_number", "read_freed_large"], ..dead("read_freed_large", AFTER, 300_000) },
     Case { found: &["next_number", "reads_elsewhere"], ..dead("read_freed_by_a_thread", AFTER, 16) },
@@ -276,7 +277,8 @@ pub const CACHES: &[Case] = &[
     Case { found: &["next_number", "main"], ..live("field_never_constructed", FRESH, NODE, TAKEN) },
 ];
 
-/// Buffers that leak, by their part: bytes of each that is told of, and functions on the stack that allocated it.
+/// Buffers that leak, by their part: bytes of each that is reported, and functions on the stack that
+/// allocated it.
 pub const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
     ("lost_last", 100, &["make_buffer", "lose", "main"]),
