@@ -76,7 +76,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
 
     /// Counts a new guard page, within the bound for each period.
     fn may_guard(&self) -> bool {
-        let period = self.clock.now_ns() >> GUARD_PERIOD_SHIFT << u64::BITS / 8;
+        let period = (self.clock.now_ns() >> GUARD_PERIOD_SHIFT) << 8;
         let counted = self.guards.load(Relaxed);
         // Two threads at once may count one for two.
         let new = if counted & !0xff == period { counted + 1 } else { period + 1 };
