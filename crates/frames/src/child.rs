@@ -7,7 +7,7 @@
 //! claims in zones of earlier versions, and is ignored. Two entries are one
 //! atomic word of 32 bits: order 10 is one change, and no word is accessed by two sizes.
 
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, QUARTERS};
 
 const FREE: u16 = 0x3ff;
 const QUARTERS_AT: u32 = 10;
@@ -79,6 +79,24 @@ impl Child {
 
     pub(crate) const fn with_quarters(self, quarters: u16) -> Self {
         Self(self.0 | quarters << QUARTERS_AT)
+    }
+
+    /// All frames free but those of quarters allocated as wholes.
+    #[inline(always)]
+    pub(crate) const fn whole_but<G: Geometry>(quarters: u16) -> Self {
+        // How many of four bits are not set, a digit for each value.
+        let free = (0x0112_1223_1223_2334_u64 >> (4 * quarters) & 0xf) as u16;
+        Self(free * (G::FULL_CHILD / QUARTERS as u16) | quarters << QUARTERS_AT)
+    }
+
+    /// The first quarter that is not allocated as a whole, or half of the huge frame.
+    #[inline(always)]
+    pub(crate) const fn free_quarters(quarters: u16, count: usize) -> Option<u16> {
+        let free = !quarters & 0xf;
+        if count == 1 {
+            return if free == 0 { None } else { Some(free & free.wrapping_neg()) };
+        }
+        if free & 3 == 3 { Some(3) } else if free & 12 == 12 { Some(12) } else { None }
     }
 
     /// Without these quarters, if all were allocated.

@@ -5,7 +5,7 @@
 //! allocating one is one locked operation, and no tree counter is split.
 //! **State.** One cache line for each CPU and kind: the halves of two claims, plus 1, the first for
 //! gets, the second filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1
-//! (the paper's t); the same for the last huge frames; the last free: half of a row 40 · consecutive
+//! (the paper's t); the last found huge frame, plus 1; the last free: half of a row 40 · consecutive
 //! frees to its tree 8; freed huge frames. Behind these lines, one for each [`Slot`] of claims.
 //! **Threads.** CPU numbers may be stale or shared: every word changes by one locked operation.
 
@@ -83,17 +83,19 @@ impl Local {
         }
     }
 
-    /// Records where huge frames were found last; those trees are not reserved.
-    pub(crate) fn point_at(&self, root: Root) {
-        self.huge.store(root.0, Ordering::Relaxed);
+    /// The huge frame that was found last; its tree is not reserved.
+    #[inline(always)]
+    pub(crate) fn huge(&self) -> Option<usize> {
+        (self.huge.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
-    pub(crate) fn pointer(&self) -> Root {
-        Root(self.huge.load(Ordering::Relaxed))
+    #[inline(always)]
+    pub(crate) fn point_at(&self, child: usize) {
+        self.huge.store(child as u64 + 1, Ordering::Relaxed);
     }
 
     /// Counts a freed huge frame; returns whether its tree's class is due for a check.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_look_due(&self) -> bool {
         let puts = self.looks.load(Ordering::Relaxed).wrapping_add(1);
         self.looks.store(puts, Ordering::Relaxed);

@@ -7,6 +7,7 @@
 
 mod begin;
 mod claims;
+mod huge;
 mod put;
 mod search;
 
@@ -55,13 +56,14 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     #[inline]
     pub fn get(&self, request: Request) -> Result<usize, Error> {
         let local = self.local(request.processor, request.kind)?;
-        if request.order == 0
-            && self.config.claims
-            && let Some(frame) = self.pop(&local.gets)
-        {
-            return Ok(frame);
+        let found = match request.order {
+            0 if self.config.claims => self.pop(&local.gets),
+            order => self.take_here(local, order),
+        };
+        match found {
+            Some(frame) => Ok(frame),
+            None => self.get_slowly(local, request),
         }
-        self.get_slowly(local, request)
     }
 
     #[inline(never)]
@@ -73,8 +75,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             self.get_huge(local, order, processor)
         } else if order == 0 && self.config.claims {
             self.get_claimed(local, kind)
-        } else if let Some(frame) = self.take_here(local, order) {
-            return Ok(frame);
         } else {
             self.get_some(local, kind, |tree, last| self.take_in(tree, last, order))
                 .or_else(|| self.get_anywhere(order))
@@ -83,17 +83,24 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     }
 
     /// Checks a tree's class after frames of a huge frame were freed, if it may have changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         if Self::is_of_note(before, freed) {
-            let is_empty = before.free() + freed == G::HUGE;
-            if is_empty || self.trees.can_matter(child / G::CHILDREN) {
-                self.note_slowly(child, is_empty);
-            }
+            self.note_step(child, before.free() + freed == G::HUGE);
         }
     }
 
-    #[inline]
+    /// Of a reserved tree only a wholly free huge frame counts.
+    #[inline(never)]
+    pub(crate) fn note_step(&self, child: usize, is_empty: bool) {
+        let tree = child / G::CHILDREN;
+        let matters = if is_empty { !self.trees.entry(tree).is_reserved() } else { self.trees.can_matter(tree) };
+        if matters || is_empty && !self.trees.huge().has(tree) {
+            self.note_slowly(child, is_empty);
+        }
+    }
+
+    #[inline(always)]
     fn is_of_note(before: Child, freed: usize) -> bool {
         let (free, part) = (before.free(), G::HUGE / NOTES);
         free / part != (free + freed) / part || free == 0
@@ -119,15 +126,24 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
         let mut next = Some(from).filter(|from| *from < G::CHILDREN && free(*from) >= frames);
+        let mut fullest = true;
         // Read once: what is left to try, as count and number.
         let mut left: Option<[u32; MOST_CHILDREN]> = None;
+        let mut before = u32::MAX;
         core::iter::from_fn(move || {
             if let Some(child) = next.take() {
                 return Some(first + child);
             }
+            // Most often the first that is tried will do.
+            if core::mem::take(&mut fullest) {
+                before = self.lower.fullest(tree, from, frames);
+                return (before != u32::MAX).then_some(first + (before & 0xff) as usize);
+            }
             let left = left.get_or_insert_with(|| {
                 let key = |child: usize| match free(child) {
-                    there if there >= frames && child != from => (there << 8 | child) as u32,
+                    there if there >= frames && child != from && child != (before & 0xff) as usize => {
+                        (there << 8 | child) as u32
+                    }
                     _ => u32::MAX,
                 };
                 core::array::from_fn(|child| if child < G::CHILDREN { key(child) } else { u32::MAX })
@@ -139,36 +155,20 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Takes more than a row of the last used huge frame, another used one, or a free one.
-    fn take_part_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
-        let first = tree * G::CHILDREN;
-        let take = |at: usize| Some((self.lower.take(first + at, order)?, at));
-        let order_of = || (from..G::CHILDREN).chain(0..from);
-        let free = |at: usize| self.lower.child(first + at).free();
-        let last = if free(from) >= 1 << order { take(from) } else { None };
-        if last.is_some() {
-            return last;
-        }
-        let in_use = order_of().filter(|at| (1 << order..G::HUGE).contains(&free(*at))).find_map(take);
-        in_use.or_else(|| order_of().filter(|at| free(*at) == G::HUGE).find_map(take))
-    }
-
-    /// Takes frames from the last used huge frame.
-    #[inline]
+    /// Takes frames from the last used huge frame, or huge frames beside the last ones.
+    #[inline(never)]
     fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
+        if order >= G::HUGE_ORDER {
+            return self.take_huge_here(local, order);
+        }
         let root = local.root();
         let child = root.tree()? * G::CHILDREN + root.child();
-        let has_some = root.child() < G::CHILDREN && self.lower.child(child).free() >= 1 << order;
-        if has_some { self.lower.take(child, order) } else { None }
+        if root.child() < G::CHILDREN { self.lower.take(child, order) } else { None }
     }
 
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {
         word::visit();
-        if order > G::ROW_ORDER {
-            return self.take_part_in(tree, last.filter(|last| *last < G::CHILDREN).unwrap_or(0), order);
-        }
-        let frames = 1 << order;
-        self.children(tree, last.unwrap_or(G::CHILDREN), frames)
+        self.children(tree, last.unwrap_or(G::CHILDREN), 1 << order)
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 
@@ -235,43 +235,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 None
             }
         }
-    }
-
-    /// Huge frames: the last found one, the next, another of its tree, or of the next such tree.
-    fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
-        let last = local.pointer();
-        if order == G::HUGE_ORDER
-            && let Some(tree) = last.tree()
-        {
-            for child in last.child()..(last.child() + 2).min(G::CHILDREN) {
-                if let Some(frame) = self.lower.take_huge(tree * G::CHILDREN + child) {
-                    local.point_at(Root::new(tree, child));
-                    return Some(frame);
-                }
-            }
-        }
-        // CPUs begin far apart, so that their huge frames' entries share no line.
-        let mut at = last.tree().unwrap_or(self.trees.len() * processor / self.config.processors);
-        for _ in 0..TRIES {
-            let Some(tree) = self.trees.huge().next(at) else { break };
-            if let Some((frame, child)) = self.take_huge_in(tree, order) {
-                local.point_at(Root::new(tree, child));
-                return Some(frame);
-            }
-            self.look_again(tree);
-            at = tree + 1;
-        }
-        self.get_anywhere(order)
-    }
-
-    pub(crate) fn take_huge_in(&self, tree: usize, order: u32) -> Option<(usize, usize)> {
-        word::visit();
-        let (first, step) = (tree * G::CHILDREN, 1 << (order - G::HUGE_ORDER));
-        (0..G::CHILDREN).step_by(step).find_map(|child| {
-            let is_empty = self.lower.child(first + child).is_empty::<G>();
-            let frame = if is_empty { self.lower.take(first + child, order)? } else { return None };
-            Some((frame, child))
-        })
     }
 
     /// Allocates the frames at a place, if all of them are free.

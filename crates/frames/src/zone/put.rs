@@ -10,7 +10,7 @@ use crate::config::Request;
 use crate::error::Error;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::local::{Last, Local, Root};
-use crate::lower::{Lower, Refused};
+use crate::lower::Refused;
 use crate::media::Media;
 use crate::tree::Trees;
 
@@ -25,7 +25,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             } else if request.order <= G::ROW_ORDER {
                 self.put_row(frame, request.order)
             } else {
-                self.put_group(frame, request.order)
+                self.put_quarters(frame, request.order)
             };
         }
         if frame >= self.frames() {
@@ -120,41 +120,61 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees one or two huge frames. Checks the tree's class at times, when neighbours are free.
+    /// Frees one or two huge frames; `put_group` does whatever is rare.
     #[inline(never)]
     fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
-        self.check_place(frame, order)?;
         let child = frame / G::HUGE;
-        let is_put = match order == G::HUGE_ORDER {
-            true => !self.offline.has(child) && self.lower.put_huge(child),
-            false => !self.offline.has(child) && !self.offline.has(child + 1) && self.lower.put_two(child),
-        };
+        if order > G::MAX_ORDER || !self.is_place(frame, order) || self.offline.has_any() {
+            return self.put_group(frame, order);
+        }
+        let is_put = if order == G::HUGE_ORDER { self.lower.put_huge(child) } else { self.lower.put_two(child) };
         if !is_put {
             return self.put_group(frame, order);
         }
+        // Checks the tree's class at times, when neighbours are free.
         let tree = child / G::CHILDREN;
         let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
         if !is_known || local.is_look_due() && self.lower.are_four_empty(child) {
-            self.note_slowly(child, !is_known);
+            return self.note_huge_put(child, !is_known);
         }
         Ok(())
     }
 
-    /// Frees frames within a row; whatever is rare is for `put_group`.
+    #[inline(never)]
+    fn note_huge_put(&self, child: usize, is_empty: bool) -> Result<(), Error> {
+        self.note_slowly(child, is_empty);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn is_place(&self, frame: usize, order: u32) -> bool {
+        let (frames, all) = (1 << order, self.frames());
+        frame & (frames - 1) == 0 && frame < all && all - frame >= frames
+    }
+
+    /// Frees frames within a row by one change of the row.
     #[inline(never)]
     fn put_row(&self, frame: usize, order: u32) -> Result<(), Error> {
-        let frames = 1 << order;
-        let is_place = frame & (frames - 1) == 0 && frame < self.frames() && self.frames() - frame >= frames;
-        if !is_place || !self.lower.child(frame / G::HUGE).is_plain() {
-            return self.put_group(frame, order);
+        if self.is_place(frame, order)
+            && let Some(before) = self.lower.put_group_of_bits(frame, order)
+        {
+            self.note(frame / G::HUGE, before, 1 << order);
+            return Ok(());
         }
-        match self.lower.put_bits(frame >> G::ROW_ORDER, Lower::<G, M>::bits(frame, order)) {
-            Ok(before) => {
-                self.note(frame / G::HUGE, before, frames);
-                Ok(())
-            }
-            Err(_) => self.put_group(frame, order),
+        self.put_group(frame, order)
+    }
+
+    /// Frees a quarter or a half of a huge frame, if allocated as such.
+    #[inline(never)]
+    fn put_quarters(&self, frame: usize, order: u32) -> Result<(), Error> {
+        if self.is_place(frame, order)
+            && !self.offline.has_any()
+            && let Ok(before) = self.lower.put(frame, order)
+        {
+            self.note(frame / G::HUGE, before, 1 << order);
+            return Ok(());
         }
+        self.put_group(frame, order)
     }
 
     /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
