@@ -256,15 +256,22 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
         let row = (frame % G::HUGE) >> G::ROW_ORDER;
         if order > G::ROW_ORDER {
-            let (count, frames) = ((1usize << order >> G::ROW_ORDER) / QUARTER_ROWS, 1usize << order);
-            let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
-            let freed = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(frames)));
-            freed.inspect(|_| self.persist(self.word(child))).map_err(|_| Refused::Pieces)
+            self.put_quarters(frame, order).ok_or(Refused::Pieces)
         } else if self.child(child).has_quarter(row / QUARTER_ROWS) {
             self.split(child, row / QUARTER_ROWS, frame, order)
         } else {
             self.put_bits(frame >> G::ROW_ORDER, Self::bits(frame, order))
         }
+    }
+
+    /// Frees quarters of a huge frame, if they are allocated as wholes; returns the former entry.
+    #[inline(always)]
+    pub(crate) fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
+        let (child, quarter) = (frame / G::HUGE, frame % G::HUGE / (G::HUGE / QUARTERS));
+        let flags = (0xf >> (QUARTERS - (QUARTERS >> (G::HUGE_ORDER - order)))) << quarter;
+        let freed = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(1 << order))).ok()?;
+        self.persist(self.word(child));
+        Some(freed)
     }
 
     /// The bits of frames in their row.

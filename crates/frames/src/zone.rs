@@ -91,7 +91,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     }
 
     /// Of a reserved tree only a wholly free huge frame counts.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn note_step(&self, child: usize, is_empty: bool) {
         let tree = child / G::CHILDREN;
         let matters = if is_empty { !self.trees.entry(tree).is_reserved() } else { self.trees.can_matter(tree) };
@@ -163,7 +163,13 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
         let root = local.root();
         let child = root.tree()? * G::CHILDREN + root.child();
-        if root.child() < G::CHILDREN { self.lower.take(child, order) } else { None }
+        if root.child() >= G::CHILDREN {
+            None
+        } else if order > G::ROW_ORDER {
+            self.lower.take_quarters(child, order)
+        } else {
+            self.lower.take_bits(child, order)
+        }
     }
 
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {

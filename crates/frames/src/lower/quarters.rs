@@ -13,7 +13,7 @@ use crate::word::Word;
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
     /// Allocates a quarter or a half of a huge frame.
     #[inline]
-    pub(super) fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
+    pub(crate) fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
         let count = QUARTERS >> (G::HUGE_ORDER - order);
         loop {

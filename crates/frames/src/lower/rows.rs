@@ -12,18 +12,10 @@ use crate::media::Media;
 use crate::word::Word;
 use craton_base::atomic::{self, AtomicU64};
 
-/// A group of free frames in a huge frame.
-struct Group {
-    row: usize,
-    /// The row's bits, as they were read.
-    bits: u64,
-    at: u32,
-}
-
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
     /// Allocates frames within a row.
     #[inline]
-    pub(super) fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
+    pub(crate) fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
         match order {
             0 => self.take_group::<0>(child),
             1 => self.take_group::<1>(child),
@@ -37,59 +29,66 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
 
     #[inline(never)]
     fn take_group<const ORDER: u32>(&self, child: usize) -> Option<usize> {
-        let rows = &self.rows[child * ROWS..][..ROWS];
+        let rows = &self.rows.as_chunks::<ROWS>().0[child];
         let (word, shift) = (self.word(child), 16 * (child & 1));
-        loop {
-            let pair = word.read();
-            let entry = Child((pair >> shift) as u16);
-            if entry.free() < 1 << ORDER {
-                return None;
-            }
-            let Group { row, bits, at } = Self::first_group::<ORDER>(rows, entry)?;
-            if word.exchange(pair, pair - (1 << ORDER << shift)).is_err() {
-                continue;
-            }
-            self.media.changed(word);
-            let mask = field::mask(at, ORDER);
-            let frame = |at: u32| Some(child * G::HUGE + (row << G::ROW_ORDER) + at as usize);
-            if rows[row].exchange(bits, bits | mask).is_ok() {
-                self.media.changed(&rows[row]);
-                let is_kept = self.child(child).is_plain();
-                if is_kept {
-                    self.persist(&rows[row]);
-                }
-                if is_kept || self.keep_bits(child, row, mask, !self.slots.is_on()) {
-                    return frame(at);
-                }
-            } else if let Some(at) = self.take_another(child, row, ORDER) {
-                return frame(at);
-            }
-            self.give(child, 1 << ORDER);
-            if self.child(child).is_pending() {
-                return None;
-            }
+        let pair = word.read();
+        let entry = Child((pair >> shift) as u16);
+        if entry.free() < 1 << ORDER {
+            return None;
+        }
+        if !entry.is_plain() {
+            return self.take_slowly(child, ORDER);
+        }
+        let has_group = |(row, word): (usize, &AtomicU64)| {
+            let bits = word.read();
+            let groups = if bits == G::FULL_ROW { 0 } else { field::groups(!bits & G::FULL_ROW, ORDER) };
+            if groups == 0 { None } else { Some((row, bits, groups.trailing_zeros())) }
+        };
+        let (row, bits, at) = rows.iter().enumerate().find_map(has_group)?;
+        if word.exchange(pair, pair - (1 << ORDER << shift)).is_err() {
+            return self.take_slowly(child, ORDER);
+        }
+        self.media.changed(word);
+        let (word, mask) = (&rows[row], field::mask(at, ORDER));
+        if word.exchange(bits, bits | mask).is_err() {
+            return self.take_another(child, row, ORDER);
+        }
+        self.media.changed(word);
+        if !self.child(child).is_plain() && !self.keep_bits(child, row, mask, !self.slots.is_on()) {
+            return self.take_again(child, ORDER);
+        }
+        self.persist(word);
+        Some(child * G::HUGE + (row << G::ROW_ORDER) + at as usize)
+    }
+
+    /// The same where quarters are allocated as wholes, or other requests change the entry.
+    #[inline(never)]
+    fn take_slowly(&self, child: usize, order: u32) -> Option<usize> {
+        let entry = self.child(child);
+        let has_group = |row: &usize| {
+            let free = !self.row(child, *row).read() & G::FULL_ROW;
+            free != 0 && field::groups(free, order) != 0
+        };
+        let row = Self::open_rows(entry).find(has_group)?;
+        self.update(child, |entry| entry.take(1 << order)).ok()?;
+        self.take_another(child, row, order)
+    }
+
+    /// Takes a group of a row for which the count has been lowered, or of another row.
+    #[inline(never)]
+    fn take_another(&self, child: usize, row: usize, order: u32) -> Option<usize> {
+        let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
+        match self.set_bits(child, row, !self.slots.is_on(), choose) {
+            Some(mask) => Some(child * G::HUGE + (row << G::ROW_ORDER) + mask.trailing_zeros() as usize),
+            None => self.take_again(child, order),
         }
     }
 
-    /// The first of a huge frame's rows with an aligned group. Refusals read all of them.
-    #[inline(always)]
-    fn first_group<const ORDER: u32>(rows: &[AtomicU64], entry: Child) -> Option<Group> {
-        rows.iter().enumerate().find_map(|(row, word)| {
-            let bits = word.read();
-            if bits == G::FULL_ROW {
-                return None;
-            }
-            let at = field::first_group(!bits & G::FULL_ROW, ORDER)?;
-            if entry.has_quarter(row / QUARTER_ROWS) { None } else { Some(Group { row, bits, at }) }
-        })
-    }
-
-    /// Sets another group's bits in a row that has changed; the count has been lowered.
-    #[cold]
+    /// Raises the count that was lowered in vain, and tries again, unless a whole is being taken.
     #[inline(never)]
-    fn take_another(&self, child: usize, row: usize, order: u32) -> Option<u32> {
-        let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
-        self.set_bits(child, row, !self.slots.is_on(), choose).map(u64::trailing_zeros)
+    fn take_again(&self, child: usize, order: u32) -> Option<usize> {
+        self.give(child, 1 << order);
+        if self.child(child).is_pending() { None } else { self.take_slowly(child, order) }
     }
 
     /// Whether bits just set in a row hold: not if the row's quarter is taken as a whole. With

@@ -18,7 +18,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return Some(frame);
         }
         let next = last + (1 << (order - G::HUGE_ORDER));
-        if next % G::CHILDREN < last % G::CHILDREN {
+        if next / G::CHILDREN != last / G::CHILDREN {
             return None;
         }
         let frame = self.take_whole(next, order)?;

@@ -108,15 +108,13 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return self.put_group(frame, 0);
         }
         let Ok(before) = self.lower.put_bit(frame) else { return self.put_group(frame, 0) };
-        if Self::is_of_note(before, 1) {
-            return self.note_put(child, before.free() + 1);
-        }
-        Ok(())
+        self.note_freed(child, before, 1)
     }
 
+    /// Of a reserved tree only a wholly free huge frame counts.
     #[inline(never)]
     fn note_put(&self, child: usize, free: usize) -> Result<(), Error> {
-        self.note_slowly(child, free == G::HUGE);
+        self.note_step(child, free == G::HUGE);
         Ok(())
     }
 
@@ -148,33 +146,41 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     #[inline(always)]
     fn is_place(&self, frame: usize, order: u32) -> bool {
-        let (frames, all) = (1 << order, self.frames());
-        frame & (frames - 1) == 0 && frame < all && all - frame >= frames
+        let last = (1 << order) - 1;
+        frame & last == 0 && frame | last < self.frames()
     }
 
-    /// Frees frames within a row by one change of the row.
+    /// Frees frames within a row by one change of the row; `put_group` does whatever is rare.
     #[inline(never)]
     fn put_row(&self, frame: usize, order: u32) -> Result<(), Error> {
-        if self.is_place(frame, order)
-            && let Some(before) = self.lower.put_group_of_bits(frame, order)
-        {
-            self.note(frame / G::HUGE, before, 1 << order);
-            return Ok(());
+        if !self.is_place(frame, order) {
+            return self.put_group(frame, order);
         }
-        self.put_group(frame, order)
+        match self.lower.put_group_of_bits(frame, order) {
+            Some(before) => self.note_freed(frame / G::HUGE, before, 1 << order),
+            None => self.put_group(frame, order),
+        }
     }
 
     /// Frees a quarter or a half of a huge frame, if allocated as such.
     #[inline(never)]
     fn put_quarters(&self, frame: usize, order: u32) -> Result<(), Error> {
-        if self.is_place(frame, order)
-            && !self.offline.has_any()
-            && let Ok(before) = self.lower.put(frame, order)
-        {
-            self.note(frame / G::HUGE, before, 1 << order);
+        if !self.is_place(frame, order) || self.offline.has_any() {
+            return self.put_group(frame, order);
+        }
+        match self.lower.put_quarters(frame, order) {
+            Some(before) => self.note_freed(frame / G::HUGE, before, 1 << order),
+            None => self.put_group(frame, order),
+        }
+    }
+
+    /// The end of a free: a tail call, where there is anything to note.
+    #[inline(always)]
+    fn note_freed(&self, child: usize, before: Child, freed: usize) -> Result<(), Error> {
+        if !Self::is_of_note(before, freed) {
             return Ok(());
         }
-        self.put_group(frame, order)
+        self.note_put(child, before.free() + freed)
     }
 
     /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
