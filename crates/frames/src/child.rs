@@ -11,8 +11,6 @@ use crate::geometry::{Geometry, QUARTERS};
 
 const FREE: u16 = 0x3ff;
 const QUARTERS_AT: u32 = 10;
-const PENDING: u16 = 1 << 14;
-/// A mark of earlier versions.
 const IGNORED: u16 = 1 << 15;
 
 /// What is known of a huge frame.
@@ -26,6 +24,11 @@ impl Child {
 
     /// All quarters allocated as wholes: order 9.
     pub(crate) const ALLOCATED: Self = Self(0xf << QUARTERS_AT);
+
+    /// A thread is turning rows into a quarter, or back.
+    pub(crate) const PENDING: u16 = 1 << 14;
+    /// A mark of earlier versions.
+    pub(crate) const MARK: u16 = IGNORED;
 
     /// Free frames, never overstated.
     pub(crate) const fn free(self) -> usize {
@@ -43,7 +46,7 @@ impl Child {
 
     /// Whether a thread is turning rows into a quarter, or back.
     pub(crate) const fn is_pending(self) -> bool {
-        self.0 & PENDING != 0
+        self.0 & Self::PENDING != 0
     }
 
     /// Whether a free needs only the bits: no quarter is allocated as a whole.
@@ -70,11 +73,11 @@ impl Child {
 
     /// Acquires the right to turn rows into quarters or back, unless taken.
     pub(crate) const fn begin(self) -> Option<Self> {
-        if self.is_pending() { None } else { Some(Self(self.0 | PENDING)) }
+        if self.is_pending() { None } else { Some(Self(self.0 | Self::PENDING)) }
     }
 
     pub(crate) const fn end(self) -> Self {
-        Self(self.0 & !PENDING)
+        Self(self.0 & !Self::PENDING)
     }
 
     pub(crate) const fn with_quarters(self, quarters: u16) -> Self {

@@ -204,26 +204,31 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     }
 
     /// Allocates a huge frame, if all of it is free.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
+        self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).then_some(child * G::HUGE)
+    }
+
+    /// Turns a huge frame's entry into another, if it is as it should be.
+    #[inline(always)]
+    fn turn(&self, child: usize, from: Child, to: Child) -> bool {
         let (word, shift) = (self.word(child), 16 * (child & 1));
         loop {
             let pair = word.read();
-            let entry = Child((pair >> shift) as u16).known();
-            if entry != Child::with_free(G::FULL_CHILD) {
-                return None;
+            if Child((pair >> shift) as u16).known() != from {
+                return false;
             }
-            let new = pair & !(0xffff << shift) | u32::from(Child::ALLOCATED.0) << shift;
-            if word.exchange(pair, new).is_ok() {
+            let others = pair & !(u32::from(Child::MARK) << shift);
+            if word.exchange(pair, others ^ u32::from(from.0 ^ to.0) << shift).is_ok() {
                 self.media.changed(word);
                 self.persist(word);
-                return Some(child * G::HUGE);
+                return true;
             }
         }
     }
 
     /// Allocates two huge frames, `child` and the one beside it, if all of both is free.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_two(&self, child: usize) -> Option<usize> {
         let (free, allocated) = (u32::from(G::FULL_CHILD), u32::from(Child::ALLOCATED.0));
         let word = self.word(child);
@@ -281,18 +286,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     }
 
     /// Frees a huge frame allocated as a whole; returns whether it was.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_huge(&self, child: usize) -> bool {
-        let empty = Child::with_free(G::FULL_CHILD);
-        let is_freed = self.update(child, |entry| (entry == Child::ALLOCATED).then_some(empty)).is_ok();
-        if is_freed {
-            self.persist(self.word(child));
-        }
-        is_freed
+        self.turn(child, Child::ALLOCATED, Child::with_free(G::FULL_CHILD))
     }
 
     /// Frees two huge frames allocated as wholes, `child` and the next; returns whether they were.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_two(&self, child: usize) -> bool {
         let word = self.word(child);
         let (all, none) = (u32::from(Child::ALLOCATED.0), u32::from(G::FULL_CHILD));

@@ -90,12 +90,15 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Of a reserved tree only a wholly free huge frame counts.
+    /// Of a reserved tree only a wholly free huge frame counts, of a partial one four of them.
     #[inline]
     pub(crate) fn note_step(&self, child: usize, is_empty: bool) {
         let tree = child / G::CHILDREN;
-        let matters = if is_empty { !self.trees.entry(tree).is_reserved() } else { self.trees.can_matter(tree) };
-        if matters || is_empty && !self.trees.huge().has(tree) {
+        let is_due = match self.trees.can_matter(tree) {
+            Some(can_matter) => can_matter || is_empty && self.lower.are_four_empty(child),
+            None => false,
+        };
+        if is_due || is_empty && !self.trees.huge().has(tree) {
             self.note_slowly(child, is_empty);
         }
     }
@@ -158,8 +161,11 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Takes frames from the last used huge frame, or huge frames beside the last ones.
     #[inline(never)]
     fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
-        if order >= G::HUGE_ORDER {
-            return self.take_huge_here(local, order);
+        if order == G::HUGE_ORDER {
+            return self.take_huge_here(local);
+        }
+        if order > G::HUGE_ORDER {
+            return if order == G::MAX_ORDER { self.take_two_here(local) } else { None };
         }
         let root = local.root();
         let child = root.tree()? * G::CHILDREN + root.child();

@@ -7,28 +7,30 @@ use crate::media::Media;
 use crate::word;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Takes the huge frames found last, if free again, or the next in the tree.
-    #[inline]
-    pub(super) fn take_huge_here(&self, local: &Local, order: u32) -> Option<usize> {
-        if order > G::MAX_ORDER {
-            return None;
-        }
+    /// Takes the huge frame found last, if free again, or the next in the tree.
+    #[inline(always)]
+    pub(super) fn take_huge_here(&self, local: &Local) -> Option<usize> {
         let last = local.huge()?;
-        if let Some(frame) = self.take_whole(last, order) {
-            return Some(frame);
+        let found = self.lower.take_huge(last);
+        if found.is_some() || (last + 1).is_multiple_of(G::CHILDREN) {
+            return found;
         }
-        let next = last + (1 << (order - G::HUGE_ORDER));
-        if next / G::CHILDREN != last / G::CHILDREN {
-            return None;
-        }
-        let frame = self.take_whole(next, order)?;
-        local.point_at(next);
+        let frame = self.lower.take_huge(last + 1)?;
+        local.point_at(last + 1);
         Some(frame)
     }
 
+    /// Takes the two huge frames found last, if free again, or the next two.
     #[inline(always)]
-    fn take_whole(&self, child: usize, order: u32) -> Option<usize> {
-        if order == G::HUGE_ORDER { self.lower.take_huge(child) } else { self.lower.take_two(child) }
+    pub(super) fn take_two_here(&self, local: &Local) -> Option<usize> {
+        let last = local.huge()? & !1;
+        let found = self.lower.take_two(last);
+        if found.is_some() || (last + 2).is_multiple_of(G::CHILDREN) {
+            return found;
+        }
+        let frame = self.lower.take_two(last + 2)?;
+        local.point_at(last + 2);
+        Some(frame)
     }
 
     /// Takes other huge frames of the last tree, or of the next that has free ones.
@@ -53,7 +55,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         let (first, step) = (tree * G::CHILDREN, 1 << (order - G::HUGE_ORDER));
         (0..G::CHILDREN).step_by(step).find_map(|child| {
             let is_empty = self.lower.child(first + child).is_empty::<G>();
-            let frame = if is_empty { self.take_whole(first + child, order)? } else { return None };
+            let frame = if is_empty { self.lower.take(first + child, order)? } else { return None };
             Some((frame, child))
         })
     }

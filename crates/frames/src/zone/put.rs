@@ -20,12 +20,16 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
         if request.order > 0 {
-            return if request.order >= G::HUGE_ORDER {
-                self.put_huge(local, frame, request.order)
-            } else if request.order <= G::ROW_ORDER {
+            return if request.order <= G::ROW_ORDER {
                 self.put_row(frame, request.order)
-            } else {
+            } else if request.order == G::HUGE_ORDER {
+                self.put_huge(local, frame)
+            } else if request.order < G::HUGE_ORDER {
                 self.put_quarters(frame, request.order)
+            } else if request.order == G::MAX_ORDER {
+                self.put_two(local, frame)
+            } else {
+                self.put_group(frame, request.order)
             };
         }
         if frame >= self.frames() {
@@ -118,29 +122,40 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees one or two huge frames; `put_group` does whatever is rare.
+    /// Frees a huge frame; `put_group` does whatever is rare.
     #[inline(never)]
-    fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
-        let child = frame / G::HUGE;
-        if order > G::MAX_ORDER || !self.is_place(frame, order) || self.offline.has_any() {
-            return self.put_group(frame, order);
+    fn put_huge(&self, local: &Local, frame: usize) -> Result<(), Error> {
+        if !self.is_place(frame, G::HUGE_ORDER) || self.offline.has_any() || !self.lower.put_huge(frame / G::HUGE) {
+            return self.put_group(frame, G::HUGE_ORDER);
         }
-        let is_put = if order == G::HUGE_ORDER { self.lower.put_huge(child) } else { self.lower.put_two(child) };
-        if !is_put {
-            return self.put_group(frame, order);
+        self.note_huge(local, frame / G::HUGE)
+    }
+
+    /// Frees two huge frames.
+    #[inline(never)]
+    fn put_two(&self, local: &Local, frame: usize) -> Result<(), Error> {
+        if !self.is_place(frame, G::MAX_ORDER) || self.offline.has_any() || !self.lower.put_two(frame / G::HUGE) {
+            return self.put_group(frame, G::MAX_ORDER);
         }
-        // Checks the tree's class at times, when neighbours are free.
+        self.note_huge(local, frame / G::HUGE)
+    }
+
+    /// Checks a tree's class at times, and where its set must know of the freed huge frame.
+    #[inline(always)]
+    fn note_huge(&self, local: &Local, child: usize) -> Result<(), Error> {
         let tree = child / G::CHILDREN;
         let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
-        if !is_known || local.is_look_due() && self.lower.are_four_empty(child) {
-            return self.note_huge_put(child, !is_known);
+        if is_known && !local.is_look_due() {
+            return Ok(());
         }
-        Ok(())
+        self.note_huge_slowly(child, is_known)
     }
 
     #[inline(never)]
-    fn note_huge_put(&self, child: usize, is_empty: bool) -> Result<(), Error> {
-        self.note_slowly(child, is_empty);
+    fn note_huge_slowly(&self, child: usize, is_known: bool) -> Result<(), Error> {
+        if !is_known || self.lower.are_four_empty(child) {
+            self.note_slowly(child, !is_known);
+        }
         Ok(())
     }
 
