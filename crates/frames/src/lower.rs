@@ -33,6 +33,8 @@ use craton_base::atomic::{AtomicU32, AtomicU64};
 /// An entry's count of free frames.
 const COUNTS: u32 = 0x3ff;
 const QUARTER_ROWS: usize = ROWS / QUARTERS;
+/// Huge frames whose frees are noted together, a power of two.
+const NEIGHBOURS: usize = 16;
 
 pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
@@ -304,10 +306,14 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_freed
     }
 
+    /// Whether a huge frame and its neighbours are wholly free, half a tree or the whole tree: then
+    /// the tree's class may have changed. The last free of a tree's frames always sees it.
     #[inline]
-    pub(crate) fn are_four_empty(&self, child: usize) -> bool {
+    pub(crate) fn are_neighbours_empty(&self, child: usize) -> bool {
         let full = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
-        self.children[child / 4 * 2..].iter().take(2).all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
+        let group = G::CHILDREN.min(NEIGHBOURS);
+        let words = &self.children[child / group * group / 2..][..group / 2];
+        words.iter().all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
     }
 
     /// Whether all frames of rows of a huge frame are allocated. Claimed frames are.

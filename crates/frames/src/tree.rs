@@ -221,6 +221,12 @@ impl<'a> Trees<'a> {
         if entry.is_reserved() { None } else { Some(self.class(entry) != Class::Partial) }
     }
 
+    /// A tree's class as its entry has it; `None` if it is reserved.
+    pub(crate) fn open_class(&self, tree: usize) -> Option<Class> {
+        let entry = self.entry(tree);
+        (!entry.is_reserved()).then(|| self.class(entry))
+    }
+
     /// Whether a tree is known to be nearly full, and unreserved.
     pub(crate) fn is_nearly_full(&self, tree: usize) -> bool {
         let entry = self.entry(tree);

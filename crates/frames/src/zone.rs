@@ -14,16 +14,16 @@ mod search;
 use crate::child::Child;
 use crate::config::{Config, Request};
 use crate::error::Error;
-use crate::geometry::{Geometry, Standard};
-use crate::local::{Local, Root};
+use crate::geometry::{Geometry, Search, Standard};
+use crate::local::Local;
 use crate::lower::Lower;
 use crate::media::{Media, Volatile};
 use crate::offline::Offline;
-use crate::tree::{Class, KINDS, Kind, Trees};
+use crate::tree::{KINDS, Kind, Trees};
 use crate::word;
 
 /// Consecutive frees that make a CPU prefer their tree, F (LLFree §3.2.2).
-const RESERVE_ON_FREE: u32 = 4;
+pub(crate) const RESERVE_ON_FREE: u32 = 4;
 const TRIES: usize = 3;
 /// A tree's class is checked each time another 1/8 of a huge frame is free.
 const NOTES: usize = 8;
@@ -40,6 +40,8 @@ pub struct Zone<'a, G = Standard, M = Volatile> {
 }
 
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
+    pub(crate) const IS_PAPER: bool = matches!(G::SEARCH, Search::Paper);
+
     pub fn frames(&self) -> usize {
         self.lower.frames()
     }
@@ -71,12 +73,12 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         if order > G::MAX_ORDER {
             return Err(Error::Order { order, most: G::MAX_ORDER });
         }
-        let found = if order >= G::HUGE_ORDER {
+        let found = if order >= G::HUGE_ORDER && !Self::IS_PAPER {
             self.get_huge(local, order, processor)
         } else if order == 0 && self.config.claims {
             self.get_claimed(local, kind)
         } else {
-            self.get_some(local, kind, |tree, last| self.take_in(tree, last, order))
+            self.get_some(local, (kind, order), |tree, last| self.take_in(tree, last, order))
                 .or_else(|| self.get_anywhere(order))
         };
         found.ok_or(Error::NoMemory)
@@ -90,12 +92,12 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Of a reserved tree only a wholly free huge frame counts, of a partial one four of them.
+    /// Of a reserved tree only a wholly free huge frame counts, of a partial one many of them.
     #[inline]
     pub(crate) fn note_step(&self, child: usize, is_empty: bool) {
         let tree = child / G::CHILDREN;
         let is_due = match self.trees.can_matter(tree) {
-            Some(can_matter) => can_matter || is_empty && self.lower.are_four_empty(child),
+            Some(can_matter) => can_matter || is_empty && self.lower.are_neighbours_empty(child),
             None => false,
         };
         if is_due || is_empty && !self.trees.huge().has(tree) {
@@ -161,6 +163,9 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Takes frames from the last used huge frame, or huge frames beside the last ones.
     #[inline(never)]
     fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
+        if Self::IS_PAPER && order >= G::HUGE_ORDER {
+            return None;
+        }
         if order == G::HUGE_ORDER {
             return self.take_huge_here(local);
         }
@@ -189,7 +194,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     fn get_some<R>(
         &self,
         local: &Local,
-        kind: Kind,
+        (kind, order): (Kind, u32),
         take: impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<R> {
         let root = local.root();
@@ -197,43 +202,23 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             local.move_on(root, child);
             return Some(found);
         }
-        self.get_elsewhere(local, kind, &take)
+        self.get_elsewhere(local, (kind, order), &take)
     }
 
-    /// Reserves another tree: partial, nearly allocated, then free. The paper takes free ones
-    /// second (LLFree §3.2.2), since nearly allocated ones fail soon; the next is quickly found.
+    /// Reserves another tree.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
         local: &Local,
-        kind: Kind,
+        (kind, order): (Kind, u32),
         take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<R> {
         // Fails if a CPU that shares the words is searching.
         let before = local.begin_taking()?;
-        let from = before.tree().map_or(0, |tree| tree + 1);
-        let own = [(Class::Partial, kind), (Class::Allocated, kind), (Class::Free, kind), (Class::Empty, kind)];
-        let others = kind.and_others().skip(1);
-        let of_others = others.flat_map(|k| [(Class::Partial, k), (Class::Free, k), (Class::Allocated, k)]);
-        let found = own.into_iter().chain(of_others).find_map(|(class, kind_of)| {
-            let set = self.trees.of(class, kind_of)?;
-            let (mut at, mut tries) = (from, TRIES);
-            while tries > 0 {
-                let tree = set.next(at)?;
-                // An entirely free tree takes the kind; others keep theirs.
-                let as_kind = if class == Class::Empty { kind } else { self.trees.entry(tree).kind() };
-                if self.trees.reserve(tree, as_kind) {
-                    if let Some((found, child)) = take(tree, None) {
-                        return Some((found, Root::new(tree, child)));
-                    }
-                    self.trees.unreserve(tree, &self.lower);
-                }
-                // A tree that has left the set costs no try.
-                tries -= usize::from(set.has(tree));
-                at = tree + 1;
-            }
-            None
-        });
+        let found = match Self::IS_PAPER {
+            true => self.search_as_paper(before.tree(), (kind, order), take),
+            false => self.search_sets(before.tree(), kind, take),
+        };
         match found {
             Some((found, root)) => {
                 local.end_taking(root);

@@ -12,22 +12,31 @@ use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::local::{Last, Local, Root};
 use crate::lower::Refused;
 use crate::media::Media;
-use crate::tree::Trees;
+use crate::tree::{Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
+        let done = self.put_block(local, frame, request);
+        if Self::IS_PAPER && done.is_ok() && (request.order > 0 || !self.config.claims) {
+            self.reserve_on_free(local, frame);
+        }
+        done
+    }
+
+    #[inline(always)]
+    fn put_block(&self, local: &Local, frame: usize, request: Request) -> Result<(), Error> {
         if request.order > 0 {
             return if request.order <= G::ROW_ORDER {
                 self.put_row(frame, request.order)
             } else if request.order == G::HUGE_ORDER {
-                self.put_huge(local, frame)
+                self.put_huge(frame)
             } else if request.order < G::HUGE_ORDER {
                 self.put_quarters(frame, request.order)
             } else if request.order == G::MAX_ORDER {
-                self.put_two(local, frame)
+                self.put_two(frame)
             } else {
                 self.put_group(frame, request.order)
             };
@@ -124,28 +133,28 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     /// Frees a huge frame; `put_group` does whatever is rare.
     #[inline(never)]
-    fn put_huge(&self, local: &Local, frame: usize) -> Result<(), Error> {
+    fn put_huge(&self, frame: usize) -> Result<(), Error> {
         if !self.is_place(frame, G::HUGE_ORDER) || self.offline.has_any() || !self.lower.put_huge(frame / G::HUGE) {
             return self.put_group(frame, G::HUGE_ORDER);
         }
-        self.note_huge(local, frame / G::HUGE)
+        self.note_huge(frame / G::HUGE)
     }
 
     /// Frees two huge frames.
     #[inline(never)]
-    fn put_two(&self, local: &Local, frame: usize) -> Result<(), Error> {
+    fn put_two(&self, frame: usize) -> Result<(), Error> {
         if !self.is_place(frame, G::MAX_ORDER) || self.offline.has_any() || !self.lower.put_two(frame / G::HUGE) {
             return self.put_group(frame, G::MAX_ORDER);
         }
-        self.note_huge(local, frame / G::HUGE)
+        self.note_huge(frame / G::HUGE)
     }
 
-    /// Checks a tree's class at times, and where its set must know of the freed huge frame.
+    /// Checks a tree's class when many neighbours are free, and where its set must know.
     #[inline(always)]
-    fn note_huge(&self, local: &Local, child: usize) -> Result<(), Error> {
+    fn note_huge(&self, child: usize) -> Result<(), Error> {
         let tree = child / G::CHILDREN;
         let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
-        if is_known && !local.is_look_due() {
+        if is_known && !self.lower.are_neighbours_empty(child) {
             return Ok(());
         }
         self.note_huge_slowly(child, is_known)
@@ -153,9 +162,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     #[inline(never)]
     fn note_huge_slowly(&self, child: usize, is_known: bool) -> Result<(), Error> {
-        if !is_known || self.lower.are_four_empty(child) {
-            self.note_slowly(child, !is_known);
-        }
+        self.note_slowly(child, !is_known);
         Ok(())
     }
 
@@ -280,9 +287,17 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();
-        if !self.trees.is_nearly_full(tree) || own.is_some_and(|own| Trees::count(own, &self.lower) > 0) {
-            return;
+        let is_due = match Self::IS_PAPER {
+            true => self.trees.open_class(tree) == Some(Class::Partial),
+            false => self.trees.is_nearly_full(tree) && own.is_none_or(|own| Trees::count(own, &self.lower) == 0),
+        };
+        if is_due {
+            self.make_own(local, tree);
         }
+    }
+
+    /// Reserves a tree in place of the CPU's, unless either is being reserved or searched.
+    pub(crate) fn make_own(&self, local: &Local, tree: usize) {
         let Some(before) = local.begin_taking() else { return };
         let kind = self.trees.entry(tree).kind();
         if self.trees.reserve(tree, kind) {
