@@ -99,7 +99,13 @@ impl Child {
         if count == 1 {
             return if free == 0 { None } else { Some(free & free.wrapping_neg()) };
         }
-        if free & 3 == 3 { Some(3) } else if free & 12 == 12 { Some(12) } else { None }
+        if free & 3 == 3 {
+            Some(3)
+        } else if free & 12 == 12 {
+            Some(12)
+        } else {
+            None
+        }
     }
 
     /// Without these quarters, if all were allocated.

@@ -65,9 +65,7 @@ impl Root {
 impl Local {
     pub(crate) fn clear(&self) {
         self.slot.clear();
-        [&self.gets, &self.puts, &self.root, &self.huge, &self.last]
-            .into_iter()
-            .for_each(|word| word.write(0));
+        [&self.gets, &self.puts, &self.root, &self.huge, &self.last].into_iter().for_each(|word| word.write(0));
     }
 
     pub(crate) fn root(&self) -> Root {

@@ -67,7 +67,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             };
             trees.filter(fits).find_map(|tree| self.take_reserved(tree, kind, take))
         };
-        let second: [&[Class]; 2] = if order == 0 { [&[Partial], &[Free, Empty]] } else { [&[Free, Empty], &[Partial]] };
+        let second: [&[Class]; 2] =
+            if order == 0 { [&[Partial], &[Free, Empty]] } else { [&[Free, Empty], &[Partial]] };
         first(near, &[Partial, Free, Empty], true)
             .or_else(|| first(all(), second[0], true))
             .or_else(|| first(all(), second[1], true))
