@@ -17,7 +17,7 @@ mod steps;
 use crate::objects::{Store, Unasked};
 
 pub use kinds::{Kind, kinds};
-pub use steps::Trace;
+pub use steps::{Load, Trace};
 
 /// The steps, as a table names them.
 pub const STEPS: [&str; 4] = ["boot", "spike", "find", "kenbus"];

@@ -5,6 +5,7 @@ mod common;
 use common::{Place, craton, heeding_signals, into_said, programs, said};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -233,6 +234,48 @@ fn a_client_that_checks_its_objects_finds_a_wrong_alignment() {
     assert!(said.err.contains("has not the alignment"), "{}", said.err);
 }
 
+/// A system on which no filter of seccomp with a supervisor can be installed.
+fn without_seccomp(command: &mut Command) -> &mut Command {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+        libc::sock_filter { code: jump, jt: 0, jf: 1, k: libc::SYS_seccomp as u32 },
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let install = move || {
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+        // SAFETY: system calls that are allowed between fork and exec; the kernel reads the array.
+        unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program);
+        }
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { command.pre_exec(install) }
+}
+
+#[test]
+fn a_system_that_refuses_seccomp_has_rows_that_say_so() {
+    let place = Place::new("refused");
+    let file = place.path("trust.json");
+    let args = ["lab", "run", "trust", "--quick", "--only", "faults", "--json", &file];
+    let found = said(without_seccomp(&mut craton(args)));
+    assert_eq!((found.status, found.err.as_str()), (0, ""), "{}", found.out);
+    let document = json(&file);
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{}", found.out);
+    for row in rows {
+        let note = row["note"].as_str().unwrap();
+        assert!(
+            row["status"] == "ok" && note.starts_with("seccomp refused: the kernel supervises no system calls of ")
+        );
+        assert!(found.out.lines().any(|line| line.ends_with(note)), "on one line: {}", found.out);
+    }
+}
+
 #[test]
 fn what_to_trust_has_a_row_for_each_program_and_suite() {
     let place = Place::new("trust");
@@ -243,8 +286,12 @@ fn what_to_trust_has_a_row_for_each_program_and_suite() {
     let document = json(&file);
     let rows = document["rows"].as_array().unwrap();
     let of = |part: &str| rows.iter().filter(|row| row["part"] == part).count();
-    assert_eq!((of("suites"), of("attacks"), of("faults"), of("storms")), (1, 7, 2, 0), "{}", found.out);
+    assert_eq!((of("suites"), of("attacks"), of("faults"), of("storms")), (1, 9, 2, 0), "{}", found.out);
     assert!(rows.iter().all(|row| row["status"] == "ok"), "{}", found.out);
+    let absent = said(craton(["lab", "run", "trust", "--only", "redis"]).env_remove("CRATON_SUITES"));
+    let lines: Vec<&str> = absent.out.lines().filter(|line| line.contains("not here")).collect();
+    assert!(absent.status == 0 && lines.len() == 1 && lines[0].starts_with("redis "), "{}", absent.out);
+    assert!(lines[0].ends_with("not here: git clone redis into the folder that CRATON_SUITES names, and make"));
     let unknown = said(&mut craton(["lab", "run", "trust", "--only", "no-such"]));
     assert!(unknown.status == 2 && unknown.err.contains("no such part or suite") && unknown.err.lines().count() == 1);
 }

@@ -8,7 +8,7 @@ use crate::args::{self, CoreTask};
 use crate::command;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::terminal::say;
+use crate::terminal::{plain, say};
 use craton_inspect::{
     CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, leaks, log, save, stats, verify, whatis,
 };
@@ -36,7 +36,8 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     if let CoreTask::Save { file } = &args.task {
         let memory = open(target, exe, true)?;
         let bytes = save(&*memory, file)?;
-        let text = format!("{}: {} of memory written to {}\n", memory.name(), format::bytes(bytes), file.display());
+        let line = format!("{}: {} of memory written to {}", memory.name(), format::bytes(bytes), file.display());
+        let text = plain(&line) + "\n";
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
     }
     let mut attempt = 0;
@@ -65,7 +66,7 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
 /// Does it with a heap that was found; `None`, and prints nothing, if that has changed meanwhile.
 fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<Option<ExitCode>, Failure> {
     let memory = heap.reader.memory;
-    let name = memory.name();
+    let name = plain(&memory.name());
     let failed = match &args.task {
         CoreTask::Stats => {
             let found = stats(heap)?;
@@ -74,12 +75,15 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
         CoreTask::Leaks { all } => {
             let found = leaks(heap)?;
             let (text, any) = (leaks_text(&name, &found, *all), found.lost_objects > 0);
-            found.warnings.iter().for_each(|warning| say(&format!("craton: {warning}\n")));
+            found.warnings.iter().for_each(|warning| say(&format!("craton: {}\n", plain(warning))));
             show(memory, &text, "core leaks", vec![found], json)?.then_some(any)
         }
         CoreTask::Whatis { addresses } => {
             let found = addresses.iter().map(|at| whatis(heap, *at)).collect::<Result<Vec<_>, _>>()?;
-            let text: String = found.iter().map(|what| format!("{what}\n")).collect();
+            let text: String = found
+                .iter()
+                .flat_map(|what| what.to_string().lines().map(|line| plain(line) + "\n").collect::<Vec<_>>())
+                .collect();
             show(memory, &text, "core whatis", found, json)?.then_some(false)
         }
         CoreTask::Verify => {
@@ -254,7 +258,10 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
             "{roots} allocated here ({objects} objects with what hangs on them, {bytes} bytes), as {:#x}:\n",
             site.example
         );
-        site.stack.iter().enumerate().for_each(|(i, frame)| text += &format!("    #{i} {frame}\n"));
+        site.stack
+            .iter()
+            .enumerate()
+            .for_each(|(i, frame)| text += &format!("    #{i} {}\n", plain(&frame.to_string())));
     }
     let mut largest: Vec<&Group> = found.groups.iter().collect();
     largest.sort_by_key(|group| std::cmp::Reverse(group.bytes));

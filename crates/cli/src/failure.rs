@@ -1,9 +1,10 @@
 //! What goes wrong.
 
+use crate::terminal::plain;
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why `craton` fails: what was wrong, with which value, and what to do. Printed behind `craton: `.
+/// Why `craton` fails: what was wrong, with which value, and what to do. One line, printed behind `craton: `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Something did not work: exit status 1.
@@ -30,6 +31,6 @@ impl From<String> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Failed(text) | Self::Usage(text)) = self;
-        f.write_str(text)
+        f.write_str(&plain(text))
     }
 }

@@ -40,10 +40,10 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     let places: Vec<PathBuf> = PLACES.iter().map(|place| join(directory, place)).collect();
     // One that is there is the one that is meant.
     let Some(found) = places.iter().find(|place| place.is_file()) else {
-        let tried: String = places.iter().map(|place| format!("\n  {}", place.display())).collect();
-        let advice = "from the sources, `cargo build --release -p craton-preload` makes it.";
-        let what = "cannot find libcraton.so; these places were tried:";
-        return Err(format!("{what}{tried}\nSet {VARIABLE} to its path; {advice}").into());
+        let tried: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+        let advice = "from the sources, `cargo build --release -p craton-preload` makes it";
+        let tried = tried.join(", ");
+        return Err(format!("cannot find libcraton.so; tried {tried}; set {VARIABLE} to its path; {advice}").into());
     };
     let advice = format!("install it anew, or set {VARIABLE} to another one");
     check_file(found).map_err(|why| format!("{} {why}; {advice}", found.display()))?;

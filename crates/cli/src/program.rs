@@ -6,6 +6,7 @@
 //! into which a library for glibc is preloaded. All but the last are hints for a message alone.
 
 use crate::failure::Failure;
+use crate::terminal::plain;
 use craton_lab::symbols;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -63,7 +64,7 @@ fn sentence(command: &OsStr) -> Option<(Obstacle, String)> {
     let file = symbols::program(command)?;
     let (path, obstacle) = named_obstacle(file.clone())?;
     let name = if path == file { command } else { path.as_os_str() };
-    Some((obstacle, format!("{} {}", name.display(), obstacle.text())))
+    Some((obstacle, format!("{} {}", plain(&name.to_string_lossy()), obstacle.text())))
 }
 
 /// Checks that there is an executable file for `command`.

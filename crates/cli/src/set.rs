@@ -5,7 +5,7 @@
 
 use crate::args;
 use crate::failure::Failure;
-use crate::terminal::say;
+use crate::terminal::{plain, say};
 use craton_inspect::{Answer, Refused};
 use std::process::ExitCode;
 
@@ -18,7 +18,8 @@ pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
         Answer::Done(refused) => {
             for Refused { setting, why, waited } in &refused {
                 let of = if *waited { ", which an earlier request asked for" } else { "" };
-                say(&format!("craton: process {pid}: option \"{setting}\"{of}: {why}\n"));
+                let line = format!("process {pid}: option \"{setting}\"{of}: {why}");
+                say(&format!("craton: {}\n", plain(&line)));
             }
             Ok(if refused.iter().all(|r| r.waited) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }

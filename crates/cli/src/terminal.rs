@@ -2,12 +2,20 @@
 //!
 //! **Failure.** A line that cannot be written is dropped, and never the reason to end.
 
+use craton_tables::plain::make_plain;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
 /// Writes `text` on standard error.
 pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Text with names or values from outside, for a part of a line: without control characters.
+pub fn plain(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    make_plain(&mut bytes);
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Where a table goes.

@@ -6,7 +6,7 @@
 
 use crate::args::Args;
 use crate::failure::Failure;
-use crate::terminal::Stream;
+use crate::terminal::{Stream, plain};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
@@ -37,8 +37,19 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
         ErrorKind::MissingRequiredArgument => missing(&words),
         _ => None,
     };
+    let typed = |(kind, value): (ContextKind, &ContextValue)| match value {
+        ContextValue::String(text) => Some((kind, ContextValue::String(plain(text)))),
+        ContextValue::Strings(texts) => {
+            Some((kind, ContextValue::Strings(texts.iter().map(|text| plain(text)).collect())))
+        }
+        _ => None,
+    };
+    let shown: Vec<_> = error.context().filter_map(typed).collect();
+    for (kind, value) in shown {
+        error.insert(kind, value);
+    }
     if let Some(tip) = tip {
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(plain(&tip))]));
     }
     error
 }

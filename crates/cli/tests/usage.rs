@@ -111,3 +111,26 @@ fn the_lab_without_its_program_says_how_to_build_it() {
         assert!(parts.iter().all(|part| said.err.contains(part)), "{}", said.err);
     }
 }
+
+/// Names and values from outside are shown on one line, without what moves a terminal's cursor.
+#[test]
+fn control_characters_of_names_and_values_are_not_printed() {
+    let odd = "x\ncraton: all is well\r\x1b[2J\u{9b}31m";
+    let lines: [(&[&str], usize); 8] = [
+        (&[odd], 3),
+        (&["run", "-o", &format!("thp={odd}"), "--", "true"], 1),
+        (&["run", "-o", &format!("{odd}=1"), "--", "true"], 1),
+        (&["run", "--", odd], 1),
+        (&["compare", "--peers", odd, "--", "true"], 1),
+        (&["core", odd, "stats"], 1),
+        (&["replay", odd], 1),
+        (&["run", "--trace", &format!("/nonexistent/{odd}"), "--", "true"], 1),
+    ];
+    for (args, most) in lines {
+        let said = said(&mut craton(args));
+        assert!(!said.err.chars().any(|c| c.is_control() && c != '\n'), "{args:?}: {:?}", said.err);
+        assert!(!said.err.lines().any(|line| line.starts_with("craton: all is well")), "{args:?}: {:?}", said.err);
+        let own = said.err.lines().filter(|line| line.contains("craton: all is well")).count();
+        assert!((1..=most).contains(&own), "{args:?}: {:?}", said.err);
+    }
+}

@@ -64,11 +64,11 @@ pub(crate) fn redzones(buffer: &Buffer) -> [(usize, usize); 2] {
 ///
 /// # Safety
 /// The buffer's memory is the caller's.
-pub(crate) unsafe fn write_redzones(buffer: &Buffer) {
+pub(crate) unsafe fn write_redzones(buffer: &Buffer, secret: u64) {
     if buffer.checks & (REDZONE | SAMPLED) != 0 {
         for (at, bytes) in redzones(buffer) {
             // SAFETY: by the contract.
-            unsafe { pattern::fill_redzone(at as *mut u8, bytes) };
+            unsafe { pattern::fill_redzone(at as *mut u8, bytes, secret) };
         }
     }
 }
@@ -77,7 +77,7 @@ pub(crate) unsafe fn write_redzones(buffer: &Buffer) {
 ///
 /// # Safety
 /// The buffer's memory can be read.
-pub(crate) unsafe fn check_redzones(buffer: &Buffer) -> Option<(isize, Wrong)> {
+pub(crate) unsafe fn check_redzones(buffer: &Buffer, secret: u64) -> Option<(isize, Wrong)> {
     if buffer.checks & (REDZONE | SAMPLED) == 0 {
         return None;
     }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer) -> Option<(isize, Wrong)> {
     // Behind it first, where it is more likely.
     [tail, front].into_iter().find_map(|(at, bytes)| {
         // SAFETY: by the contract.
-        let wrong = unsafe { pattern::check_redzone(at as *const u8, bytes) }?;
+        let wrong = unsafe { pattern::check_redzone(at as *const u8, bytes, secret) }?;
         Some(((at + wrong.offset) as isize - buffer.address as isize, wrong))
     })
 }

@@ -108,7 +108,7 @@ impl<P: Process> Kit<P> {
         };
         // SAFETY: the memory is ours until it is handed out.
         unsafe {
-            area::write_redzones(&buffer);
+            area::write_redzones(&buffer, self.secret());
             if checks & POISON != 0 {
                 pattern::fill(area.address as *mut u8, size, pattern::FRESH);
             }
@@ -117,6 +117,7 @@ impl<P: Process> Kit<P> {
             self.free_area(heap, &buffer);
             return Ok(null_mut());
         }
+        self.watch(&buffer);
         self.log(&buffer, taken, Deed::Alloc);
         if buffer.kind != Kind::Heap {
             // The heap counts only its own objects.
@@ -239,7 +240,8 @@ impl<P: Process> Kit<P> {
             (was, Then::Keep)
         });
         let Some(buffer) = found else { return Ok(false) };
-        check_owner(&buffer, target)?;
+        self.watches.leave(address);
+        self.check_owner(&buffer, target)?;
         let buffer = Buffer { given, ..buffer };
         self.log(&buffer, given, Deed::Free);
         let closed = buffer.checks & (UNMAP | SAMPLED) != 0 && buffer.kind != Kind::Heap && self.guards.close(&buffer);
@@ -277,7 +279,7 @@ impl<P: Process> Kit<P> {
     /// Removes a buffer's record after its wait; a finding if it was written meanwhile.
     fn forget(&self, address: usize) -> Result<Option<Buffer>, Finding> {
         let Some(buffer) = self.table.with(address, |b| (*b, Then::Remove)) else { return Ok(None) };
-        check_freed(&buffer, "alloc")?;
+        self.check_freed(&buffer, "alloc")?;
         Ok(Some(buffer))
     }
 
@@ -321,7 +323,7 @@ impl<P: Process> Kit<P> {
     ) -> Result<usize, Finding> {
         let (mut buffers, mut bad) = (0, None);
         let mut check = |buffer: &Buffer| {
-            if bad.is_none() && is_written(buffer) {
+            if bad.is_none() && self.is_written(buffer) {
                 bad = Some(*buffer);
             }
         };
@@ -334,8 +336,8 @@ impl<P: Process> Kit<P> {
         others(&mut check);
         // Outside of the lock: the report searches for neighbours.
         if let Some(buffer) = bad {
-            check_freed(&buffer, found_by)?;
-            check_around(&buffer, found_by)?;
+            self.check_freed(&buffer, found_by)?;
+            self.check_around(&buffer, found_by)?;
         }
         Ok(buffers)
     }
@@ -357,7 +359,7 @@ impl<P: Process> Kit<P> {
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),
-            Some(buffer) => check_owner(&buffer, target).map(|()| true),
+            Some(buffer) => self.check_owner(&buffer, target).map(|()| true),
         }
     }
 
@@ -397,7 +399,8 @@ impl<P: Process> Kit<P> {
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {
             return;
         }
-        if let Some(finding) = self.find_place(call, pointer as usize) {
+        if let Some(finding) = self.freed_earlier(pointer as usize).or_else(|| self.find_place(call, pointer as usize))
+        {
             self.end(finding);
         }
         if self.setting.verifies() {
@@ -415,51 +418,51 @@ impl<P: Process> Kit<P> {
         };
         Some(Finding { mistake, buffer })
     }
-}
 
-fn check_owner(buffer: &Buffer, target: Target) -> Result<(), Finding> {
-    if buffer.state != State::Live {
-        return Err(Finding { mistake: Mistake::DoubleFree, buffer: *buffer });
-    }
-    if buffer.target != target.0 {
-        return Err(Finding { mistake: Mistake::WrongCache { given: target }, buffer: *buffer });
-    }
-    check_around(buffer, "free")
-}
-
-fn check_around(buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
-    // SAFETY: a live buffer can be read, and so can its redzones.
-    match unsafe { area::check_redzones(buffer) } {
-        None => Ok(()),
-        Some((offset, wrong)) => {
-            Err(Finding { mistake: Mistake::Written { offset, wrong, found_by }, buffer: *buffer })
+    fn check_owner(&self, buffer: &Buffer, target: Target) -> Result<(), Finding> {
+        if buffer.state != State::Live {
+            return Err(Finding { mistake: Mistake::DoubleFree, buffer: *buffer });
         }
-    }
-}
-
-fn check_freed(buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
-    if buffer.state == State::Freed && buffer.checks & POISON != 0 {
-        // SAFETY: a buffer that waits can be read unless it is closed.
-        let wrong = unsafe { pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED) };
-        if let Some(wrong) = wrong {
-            return Err(Finding { mistake: Mistake::WrittenFree { wrong, found_by }, buffer: *buffer });
+        if buffer.target != target.0 {
+            return Err(Finding { mistake: Mistake::WrongCache { given: target }, buffer: *buffer });
         }
-        check_around(buffer, found_by)?;
+        self.check_around(buffer, "free")
     }
-    Ok(())
-}
 
-/// Whether a forbidden byte was written. The record's lock is held: the buffer stays.
-fn is_written(buffer: &Buffer) -> bool {
-    // SAFETY: buffers that are not closed can be read.
-    unsafe {
-        match buffer.state {
-            State::Live => area::check_redzones(buffer).is_some(),
-            State::Freed if buffer.checks & POISON != 0 => {
-                pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED).is_some()
-                    || area::check_redzones(buffer).is_some()
+    fn check_around(&self, buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
+        // SAFETY: a live buffer can be read, and so can its redzones.
+        match unsafe { area::check_redzones(buffer, self.secret()) } {
+            None => Ok(()),
+            Some((offset, wrong)) => {
+                Err(Finding { mistake: Mistake::Written { offset, wrong, found_by }, buffer: *buffer })
             }
-            _ => false,
+        }
+    }
+
+    fn check_freed(&self, buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
+        if buffer.state == State::Freed && buffer.checks & POISON != 0 {
+            // SAFETY: a buffer that waits can be read unless it is closed.
+            let wrong = unsafe { pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED) };
+            if let Some(wrong) = wrong {
+                return Err(Finding { mistake: Mistake::WrittenFree { wrong, found_by }, buffer: *buffer });
+            }
+            self.check_around(buffer, found_by)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a forbidden byte was written. The record's lock is held: the buffer stays.
+    fn is_written(&self, buffer: &Buffer) -> bool {
+        // SAFETY: buffers that are not closed can be read.
+        unsafe {
+            match buffer.state {
+                State::Live => area::check_redzones(buffer, self.secret()).is_some(),
+                State::Freed if buffer.checks & POISON != 0 => {
+                    pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED).is_some()
+                        || area::check_redzones(buffer, self.secret()).is_some()
+                }
+                _ => false,
+            }
         }
     }
 }

@@ -6,15 +6,16 @@
 //!
 //! **Unsafe.** Reads buffers.
 
-use crate::pattern;
 use crate::report::{Finding, Mistake};
+use crate::setting::GUARD;
 use crate::table::{Buffer, Kind, State};
 use crate::{Kit, Process};
+use crate::{area, guard, pattern};
 use craton_base::{Clock, Platform};
 use craton_heap::Heap;
 use craton_heap::hooks::Hooks;
 use craton_os::fault::Fault;
-use craton_os::{process, unwind};
+use craton_os::{precise_ns, process, unwind, watch};
 
 /// A finding, or a pattern without a buffer: the address, and whether it is that of freed memory.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,9 @@ impl<P: Process> Kit<P> {
     /// Reports a fault that a buffer explains. For the handler that [`Kit::set_option`] installs,
     /// unless the thread is in the kit, whose locks it then holds.
     pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
+        if fault.is_watch {
+            return self.on_watch(fault);
+        }
         let mut frames = [0; 32];
         let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame, bx: fault.base };
         let n = unwind::capture_from(registers, &mut frames);
@@ -47,6 +51,41 @@ impl<P: Process> Kit<P> {
             Some(Cause::Pattern(value, freed)) => self.print_pattern(value, freed, &frames[..n]),
             None => {}
         }
+    }
+
+    /// Watches what is beside a buffer that goes out.
+    pub(crate) fn watch(&self, buffer: &Buffer) {
+        if buffer.checks & GUARD != 0 && buffer.kind != Kind::Heap {
+            let now_ns = if buffer.taken.time_ns > 0 { buffer.taken.time_ns } else { precise_ns() };
+            self.watches.follow(buffer, guard::end_of(buffer), now_ns);
+        }
+    }
+
+    /// Reports an access to bytes that are watched, and ends the process.
+    fn on_watch(&self, fault: &Fault) {
+        let Some(buffer) = self.watches.buffer_of(fault.address).and_then(|address| self.table.get(address)) else {
+            return;
+        };
+        if buffer.state != State::Live || self.watches.is_quiet(fault.at) || !process::can_read(fault.at - 12) {
+            return;
+        }
+        // SAFETY: code that has just run, and the page before it, which can be read.
+        if unsafe { watch::follows_vectors(fault.at) } {
+            return;
+        }
+        // Which byte was read the processor does not say: the nearest. A write is seen.
+        let offset = if fault.address < buffer.address { -1 } else { buffer.size as isize };
+        // SAFETY: a live buffer can be read, and so can its redzones.
+        let mistake = match unsafe { area::check_redzones(&buffer, self.secret()) } {
+            Some((offset, wrong)) => Mistake::Written { offset, wrong, found_by: "a watchpoint" },
+            None => {
+                Mistake::Touched { address: buffer.address.wrapping_add_signed(offset), write: Some(false), offset }
+            }
+        };
+        let mut frames = [0; 32];
+        let registers = unwind::Registers { pc: fault.at, sp: fault.stack, bp: fault.frame, bx: fault.base };
+        let n = unwind::capture_from(registers, &mut frames);
+        self.end_at(&Finding { mistake, buffer }, &frames[..n]);
     }
 
     /// What explains a fault. `in_heap` says whether an address lies in the heap.

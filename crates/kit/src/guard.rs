@@ -22,6 +22,7 @@
 
 use crate::area::Area;
 use crate::sample::{MOST_OUT, PACED_MAPPED, PACED_OUT};
+use crate::setting::SAMPLED;
 use crate::table::{Buffer, Kind};
 use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
@@ -312,7 +313,13 @@ impl Guards {
         let (at, bytes) = (buffer.under, end_of(buffer) - buffer.under);
         // Under the lock: pages that become marked meanwhile must not be closed otherwise.
         let pages = self.0.lock();
-        if pages.marked { guarded::shut(at, bytes) } else { guarded::close(at, bytes) }
+        let closed = if pages.marked { guarded::shut(at, bytes) } else { guarded::close(at, bytes) };
+        // Samples come seldom, and the pages of those that wait are all that a small program has of
+        // them. With `debug=unmap` the call would cost each free.
+        if closed && !pages.marked && buffer.checks & SAMPLED != 0 {
+            guarded::forget(at, bytes);
+        }
+        closed
     }
 
     /// Puts the slot of a freed buffer, open or closed, behind all others.

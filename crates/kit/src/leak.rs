@@ -1,7 +1,7 @@
 //! The search for leaks: which buffers are unreachable.
 //!
 //! **What.** A conservative mark: each aligned word of the roots or a marked buffer that points at
-//! or into a buffer marks it. Of the unreachable rest, those to which no other leads are leaks,
+//! or into a buffer, or at its end, marks it. Of the unreachable rest, those to which no other leads are leaks,
 //! with what hangs on them; of a cycle, its first buffer.
 //!
 //! **From.** Boehm and Weiser 1988, as Solaris's `::findleaks` has it.
@@ -65,6 +65,15 @@ impl<'a> Search<'a> {
         (word - s.address < s.size.max(1)).then_some(i)
     }
 
+    /// The suspect that a word leads to: it points at it, into it, or at its end, as a program's pointer
+    /// behind the last element does. Redzones lie between buffers, so no other one begins there.
+    fn find_by_pointer(&self, word: usize) -> Option<usize> {
+        self.find(word).or_else(|| {
+            let i = self.find(word.checked_sub(1)?)?;
+            (word == self.suspects[i].address + self.suspects[i].size).then_some(i)
+        })
+    }
+
     /// Where the suspect ends that an address lies in, if it lies in one.
     pub fn end_of_suspect_at(&self, address: usize) -> Option<usize> {
         let i = self.find(address).filter(|i| self.suspects[*i].size > 0)?;
@@ -78,7 +87,7 @@ impl<'a> Search<'a> {
     }
 
     fn see(&mut self, word: usize, from: State, to: State) {
-        if let Some(i) = self.find(word).filter(|i| self.suspects[*i].state == from) {
+        if let Some(i) = self.find_by_pointer(word).filter(|i| self.suspects[*i].state == from) {
             self.suspects[i].state = to;
             self.stack[self.depth] = i as u32;
             self.depth += 1;
@@ -117,7 +126,9 @@ impl<'a> Search<'a> {
             let s = self.suspects[i];
             if s.state == State::Lost || s.state == State::Hangs {
                 words(s.address, s.size, &mut |word| {
-                    if let Some(j) = self.find(word).filter(|j| *j != i && self.suspects[*j].state == State::Lost) {
+                    if let Some(j) =
+                        self.find_by_pointer(word).filter(|j| *j != i && self.suspects[*j].state == State::Lost)
+                    {
                         self.suspects[j].state = State::Hangs;
                     }
                 });

@@ -1,6 +1,6 @@
 //! The search for leaks at the exit.
 //!
-//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
+//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers, live or freed,
 //! the exiting thread's registers and the used part of its stack, all of other threads' stacks
 //! unless they have ended.
 //! Leaks from the same place are reported once.
@@ -12,7 +12,7 @@
 //!
 //! **Unsafe.** Reads all memory of the process.
 
-use crate::leak::{Search, Suspect};
+use crate::leak::{self, Search, Suspect};
 use crate::report::report_leaks;
 use crate::setting::LEAK;
 use crate::table::{Buffer, State};
@@ -51,15 +51,20 @@ impl<P: Process> Kit<P> {
     }
 
     fn search_leaks(&self, stack_from: usize, blocks: Option<Blocks>) -> bool {
-        let mut count = 0;
-        self.table.each_in_copy(|b| count += usize::from(is_suspect(b)));
+        let (mut count, mut live) = (0, 0);
+        self.table.each_in_copy(|b| {
+            count += usize::from(is_suspect(b));
+            live += usize::from(is_suspect(b) && b.state == State::Live);
+        });
         let parts = (table_of::<Suspect>(count), table_of::<u32>(count), table_of::<Buffer>(count));
         let (Some(suspects), Some(stack), Some(buffers)) = parts else { return false };
         let Some(ranges) = table_of::<(usize, usize)>(MOST_RANGES) else { return false };
         let mut n = 0;
         self.table.each_in_copy(|b| {
             if is_suspect(b) && n < count {
-                suspects[n] = Suspect { address: b.address, size: b.size, index: n as u32, ..Default::default() };
+                // The content of a freed one is no root.
+                let state = if b.state == State::Live { leak::State::Lost } else { leak::State::Told };
+                suspects[n] = Suspect { address: b.address, size: b.size, state, index: n as u32 };
                 buffers[n] = *b;
                 n += 1;
             }
@@ -96,14 +101,14 @@ impl<P: Process> Kit<P> {
                 }
             });
         }
-        self.print_leaks(search, buffers, &mut words);
+        self.print_leaks(search, (buffers, live), &mut words);
         true
     }
 
     fn print_leaks(
         &self,
         mut search: Search<'_>,
-        buffers: &[Buffer],
+        (buffers, live): (&[Buffer], usize),
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
     ) {
         // By place: the stack's number; the first buffer of each stands for the others.
@@ -126,7 +131,7 @@ impl<P: Process> Kit<P> {
             self.report_leak(&buffers[*index as usize], *hanging, *hanging_bytes, *same);
         }
         if count > 0 {
-            report_leaks(count, bytes, buffers.len());
+            report_leaks(count, bytes, live);
         }
     }
 }
@@ -166,7 +171,7 @@ impl Skips {
 }
 
 fn is_suspect(buffer: &Buffer) -> bool {
-    buffer.checks & LEAK != 0 && buffer.state == State::Live
+    buffer.checks & LEAK != 0 && matches!(buffer.state, State::Live | State::Freed)
 }
 
 fn is_device(name: &[u8]) -> bool {

@@ -62,6 +62,7 @@ mod stacks;
 mod table;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod watch;
 
 #[cfg(test)]
 extern crate std;
@@ -74,7 +75,7 @@ pub use shape::SHAPE;
 pub use table::Buffer;
 
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use craton_objects::caches::NAME_MAX;
 use guard::Guards;
 use quarantine::Quarantine;
@@ -83,6 +84,7 @@ use sample::Sample;
 use setting::Setting;
 use stacks::Stacks;
 use table::{State, Table};
+use watch::Watches;
 
 /// What the kit asks of the process around it. Calls are resolved at compile time.
 pub trait Process: 'static {
@@ -117,7 +119,10 @@ pub struct Kit<P: Process> {
     stacks: Stacks,
     quarantine: Quarantine,
     guards: Guards,
+    watches: Watches,
     reports: Reports,
+    /// What redzones are filled by; 0 until the kit is first turned on.
+    secret: AtomicU64,
     process: PhantomData<fn() -> P>,
 }
 
@@ -132,12 +137,14 @@ impl<P: Process> Kit<P> {
         Self {
             in_use: AtomicBool::new(false),
             is_copy: AtomicBool::new(false),
+            secret: AtomicU64::new(0),
             setting: Setting::new(),
             sample: Sample::new(),
             table: Table::new(),
             stacks: Stacks::new(),
             quarantine: Quarantine::new(),
             guards: Guards::new(),
+            watches: Watches::new(),
             reports: Reports::new(),
             process: PhantomData,
         }
@@ -147,6 +154,11 @@ impl<P: Process> Kit<P> {
     #[inline(always)]
     pub fn in_use(&self) -> bool {
         self.in_use.load(Relaxed)
+    }
+
+    #[inline]
+    fn secret(&self) -> u64 {
+        self.secret.load(Relaxed)
     }
 
     /// Whether a slow request may become a buffer.
@@ -217,6 +229,7 @@ impl<P: Process> Kit<P> {
     pub unsafe fn forked(&self) {
         if self.in_use() {
             self.is_copy.store(true, Relaxed);
+            self.watches.forget();
             // SAFETY: by the contract.
             unsafe { self.quarantine.forked() };
         }

@@ -53,20 +53,20 @@ pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     })
 }
 
-/// The byte of a redzone at an address: from 0x80 to 0xfe, which are no text, and another from place
-/// to place, so that no value is written unseen everywhere.
-fn redzone(address: usize) -> u8 {
-    0x80 + ((address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 % 127
+/// The byte of a redzone at an address: from 0x80 to 0xfe, neither text, zero nor all ones. It depends
+/// on the place and on a secret, so that no constant that a program writes matches it everywhere.
+fn redzone(address: usize, secret: u64) -> u8 {
+    0x80 + ((address as u64 ^ secret).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 % 127
 }
 
 /// The first byte that [`fill_redzone`] would write otherwise.
 ///
 /// # Safety
 /// The bytes can be read.
-pub unsafe fn check_redzone(at: *const u8, bytes: usize) -> Option<Wrong> {
+pub unsafe fn check_redzone(at: *const u8, bytes: usize, secret: u64) -> Option<Wrong> {
     (0..bytes).find_map(|offset| {
         // SAFETY: by the contract.
-        let (found, expected) = (unsafe { at.add(offset).read() }, redzone(at as usize + offset));
+        let (found, expected) = (unsafe { at.add(offset).read() }, redzone(at as usize + offset, secret));
         (found != expected).then_some(Wrong { offset, found, expected })
     })
 }
@@ -75,10 +75,10 @@ pub unsafe fn check_redzone(at: *const u8, bytes: usize) -> Option<Wrong> {
 ///
 /// # Safety
 /// The bytes are the caller's.
-pub unsafe fn fill_redzone(at: *mut u8, bytes: usize) {
+pub unsafe fn fill_redzone(at: *mut u8, bytes: usize, secret: u64) {
     for offset in 0..bytes {
         // SAFETY: by the contract.
-        unsafe { at.add(offset).write(redzone(at as usize + offset)) };
+        unsafe { at.add(offset).write(redzone(at as usize + offset, secret)) };
     }
 }
 

@@ -223,6 +223,14 @@ impl<P: Process> Kit<P> {
         if let Some(line) = place_of(*mistake, buffer) {
             line.write_to(TO);
         }
+        if matches!(mistake, Mistake::Inside { .. })
+            && buffer.state != State::Live
+            && self.setting.log().is_some_and(|log| log.count() > log.kept())
+        {
+            detail()
+                .text("or a second free of a buffer that lay there, too long ago for the log (audit_log=N keeps more)")
+                .write_to(TO);
+        }
         self.print_event("allocated", buffer.taken);
         if buffer.state != State::Live {
             self.print_event("freed", buffer.given);
@@ -253,6 +261,13 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
+    /// Reports a mistake that was found elsewhere than here, and ends the process.
+    pub(crate) fn end_at(&self, finding: &Finding, frames: &[usize]) -> ! {
+        self.reports.only_one();
+        self.print(finding);
+        last_line_at(frames)
+    }
+
     /// Reports a mistake that a fault showed; the process then ends by its signal.
     pub(crate) fn print_fault(&self, finding: &Finding, frames: &[usize]) {
         self.print(finding);
@@ -273,10 +288,16 @@ impl<P: Process> Kit<P> {
 
     /// The last buffer at a freed address, from the log alone: its memory was freed.
     pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
+        self.logged_at(address, false)
+    }
+
+    /// `only_start`: of buffers that began at the address, whatever else has had its place since.
+    fn logged_at(&self, address: usize, only_start: bool) -> Option<Buffer> {
         let (mut given, mut found) = (None, None);
         self.setting.log()?.each(|t| {
             let event = Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread };
-            let holds = (t.address..t.address + t.size.max(1)).contains(&address);
+            let last = if only_start { t.address } else { t.address + t.size.max(1) - 1 };
+            let holds = (t.address..=last).contains(&address);
             match (t.deed, given) {
                 (Deed::Free, None) if holds => given = Some((t.address, event)),
                 // The newest counts: it is live, or another buffer has its place.
@@ -302,6 +323,17 @@ impl<P: Process> Kit<P> {
             true
         });
         found
+    }
+
+    /// A second free of a buffer whose record is gone, or whose memory another one has, by the log.
+    pub(crate) fn freed_earlier(&self, address: usize) -> Option<Finding> {
+        let mut is_freed = false;
+        self.setting.log()?.each(|t| {
+            is_freed = t.address == address && t.deed == Deed::Free;
+            t.address != address
+        });
+        let buffer = if is_freed { self.logged_at(address, true) } else { None };
+        buffer.map(|buffer| Finding { mistake: Mistake::DoubleFree, buffer })
     }
 
     /// Reports a pointer that the heap refuses and that is in no buffer; ends the process.
@@ -380,7 +412,11 @@ fn print_here(frames: &[usize]) {
 fn last_line() -> ! {
     let mut frames = [0; 32];
     let n = unwind::capture_outside(&mut frames);
-    print_here(&frames[..n]);
+    last_line_at(&frames[..n])
+}
+
+fn last_line_at(frames: &[usize]) -> ! {
+    print_here(frames);
     Line::new().text("craton: the process ends here, since what it does from now on cannot be trusted").abort()
 }
 

@@ -152,7 +152,7 @@ impl Sample {
         if left >= i64::from(want) || !self.falls_on(class, every) {
             return want;
         }
-        left.clamp(1, want.into()) as u32
+        left.max(1) as u32
     }
 
     /// Counts allocations of a class that a thread cache served; whether the next is a sample.

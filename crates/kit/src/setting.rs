@@ -18,7 +18,7 @@ use craton_base::Table;
 use craton_heap::size_class::{CLASSES, MAX_CLASSED, class_of, size_of_class};
 use craton_objects::caches::name;
 use craton_os::fault::{self, Fault};
-use craton_os::{Line, Mutex, Rank, mapping};
+use craton_os::{Line, Mutex, Rank, mapping, process};
 use craton_tables::amount::decimal;
 
 /// The checks, as bits.
@@ -353,6 +353,8 @@ impl<P: Process> Kit<P> {
 
     /// There may be buffers from now on. `on_fault` is called at each fault.
     pub fn turn_on(&self, on_fault: fn(&Fault)) {
+        // Once: redzones that are there keep their bytes.
+        let _ = self.secret.compare_exchange(0, process::random_seed() | 1, Relaxed, Relaxed);
         self.in_use.store(true, Relaxed);
         fault::install(on_fault);
     }

@@ -30,6 +30,8 @@ pub struct Fault {
     pub registers: [usize; REGISTERS],
     /// The operand's address, if the instruction calls or jumps by it to a non-canonical address.
     pub target_at: Option<usize>,
+    /// No fault: a watchpoint was touched ([`crate::watch`]), by the instruction before `at`.
+    pub is_watch: bool,
 }
 
 pub type Handler = fn(&Fault);
@@ -63,6 +65,13 @@ pub fn install(handler: Handler) -> bool {
     })
 }
 
+/// The function that [`install`] was given.
+pub(crate) fn handler() -> Option<Handler> {
+    let handler = HANDLER.load(Ordering::Relaxed);
+    // SAFETY: the pointer is null or a `Handler`.
+    unsafe { core::mem::transmute::<*mut (), Option<Handler>>(handler) }
+}
+
 /// # Safety
 /// Called by the kernel only.
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
@@ -88,7 +97,7 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
 
 /// # Safety
 /// As [`on_fault`].
-unsafe fn read(info: *const libc::siginfo_t, context: *const libc::ucontext_t) -> Fault {
+pub(crate) unsafe fn read(info: *const libc::siginfo_t, context: *const libc::ucontext_t) -> Fault {
     // SAFETY: by the contract.
     let address = unsafe { (*info).si_addr() } as usize;
     // SAFETY: by the contract.
@@ -153,6 +162,7 @@ mod arch {
             frame: get(libc::REG_RBP) as usize,
             base: get(libc::REG_RBX) as usize,
             registers,
+            is_watch: false,
         }
     }
 }
@@ -164,6 +174,16 @@ mod arch {
     /// # Safety
     /// None: the context is not looked at.
     pub(super) unsafe fn read(address: usize, _context: *const libc::ucontext_t) -> Fault {
-        Fault { address, write: None, at: 0, stack: 0, frame: 0, base: 0, registers: [0; REGISTERS], target_at: None }
+        Fault {
+            address,
+            write: None,
+            at: 0,
+            stack: 0,
+            frame: 0,
+            base: 0,
+            registers: [0; REGISTERS],
+            target_at: None,
+            is_watch: false,
+        }
     }
 }

@@ -47,6 +47,7 @@ pub mod thp;
 pub mod thread;
 pub mod touched;
 pub mod unwind;
+pub mod watch;
 
 pub use bell::Bell;
 pub use clock::{CoarseClock, precise_ns, process_cpu_ns, processor_ns};

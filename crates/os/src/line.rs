@@ -1,7 +1,8 @@
 //! One line for standard error, built without memory.
 //!
 //! **What.** Reports must work with a broken heap: a fixed buffer, written by one system call; the
-//! rest is cut. Nothing is inlined, since reports are rare.
+//! rest is cut. Nothing is inlined, since reports are rare. Control characters, as names from
+//! outside may have, are written as question marks: a line stays one.
 //! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later lines are
 //! dropped at once until there is room. Lines to a broken pipe are dropped. A process that system
 //! calls could kill writes without asking.
@@ -10,6 +11,7 @@
 use crate::decimal::Decimal;
 use crate::{call, thp};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use craton_tables::plain::make_plain;
 
 /// How long a line waits for room, in steps of [`STEP_MS`]; a signal may cut one short.
 const PATIENCE_MS: i32 = 5000;
@@ -77,7 +79,9 @@ impl Line {
     #[inline(never)]
     fn push(&mut self, s: &[u8]) {
         let n = s.len().min(Self::CAPACITY - 1 - self.len);
-        self.text[self.len..self.len + n].copy_from_slice(&s[..n]);
+        let place = &mut self.text[self.len..self.len + n];
+        place.copy_from_slice(&s[..n]);
+        make_plain(place);
         self.len += n;
     }
 
@@ -137,10 +141,11 @@ fn has_room(fd: i32) -> bool {
     }
 }
 
-/// Writes text to a C stream (`FILE *`); the stream records a failure.
+/// Writes a line to a C stream (`FILE *`); the stream records a failure.
 /// # Safety
 /// The stream is open.
-pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, text: &[u8]) {
-    // SAFETY: by the contract; the text is as long as said.
-    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream.cast()) };
+pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, mut line: Line) {
+    line.text[line.len] = b'\n';
+    // SAFETY: by the contract; `push` always leaves room for the newline.
+    unsafe { libc::fwrite(line.text.as_ptr().cast(), 1, line.len + 1, stream.cast()) };
 }

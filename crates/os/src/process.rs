@@ -107,6 +107,11 @@ pub fn thread_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
+/// An address in the C library's code.
+pub fn code_of_libc() -> usize {
+    libc::strlen as *const () as usize
+}
+
 /// A number that another process cannot guess.
 pub fn random_seed() -> u64 {
     let [a, b] = random_words();

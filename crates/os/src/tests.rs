@@ -134,6 +134,7 @@ fn a_mutex_lets_one_thread_in_at_a_time() {
 fn a_line_formats_numbers_and_cuts_what_does_not_fit() {
     let line = Line::new().text("n=").number(0).text(" m=").number(u64::MAX).text(" a=").address(0xdead0);
     assert_eq!(line.as_bytes(), b"n=0 m=18446744073709551615 a=0xdead0");
+    assert_eq!(Line::new().text("name \"").bytes(b"a\nb\x1b[2J").text("\"").as_bytes(), b"name \"a?b?[2J\"");
     let long: Vec<u8> = std::vec![b'x'; 2 * Line::CAPACITY];
     assert_eq!(Line::new().bytes(&long).as_bytes().len(), Line::CAPACITY - 1);
 }

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut c_void) -> c_i
     }
     let write = |line: Line| {
         // SAFETY: the program's stream; the C library's own locking applies.
-        unsafe { craton_os::write_to_stream(stream, line.text("\n").as_bytes()) };
+        unsafe { craton_os::write_to_stream(stream, line) };
     };
     write(Line::new().text("<malloc version=\"craton-1\">"));
     for (name, value) in stats::counted_with_page_tables().numbers() {

@@ -12,6 +12,7 @@
 pub mod amount;
 pub mod counters;
 pub mod options;
+pub mod plain;
 
 #[cfg(test)]
 mod tests;

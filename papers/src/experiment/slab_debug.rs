@@ -61,7 +61,8 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     let renamed = short.0.into_iter().map(|result| Result { name: format!("{}, short", result.name), ..result });
     let all: Vec<Result> = renamed.chain(long.0).collect();
     let allocators: Vec<Allocator> = [craton.clone(), form(AGAIN)].into_iter().chain(with_checks).collect();
-    let sheet = Result::sheet(ask, &allocators, &all).map_err(|why| format!("{why}\n{missing}"))?;
+    let sheet = Result::sheet(ask, &allocators, &all)
+        .map_err(|why| format!("{why}; {}", missing.trim().replace('\n', "; ")))?;
     sheet.findings(text)
 }
 

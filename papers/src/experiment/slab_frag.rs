@@ -9,7 +9,7 @@
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
 use super::{Ask, Findings};
-use crate::kernel::{Heap, Held, Kind, STEPS, Trace, kinds, play};
+use crate::kernel::{Heap, Held, Kind, Load, STEPS, Trace, kinds, play};
 use crate::objects::{Arena, Caches, FastFits, LazyBuddy, Policy, PowerOfTwo};
 use craton_base::PAGE_SIZE;
 use craton_lab::format::bytes;
@@ -79,7 +79,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let (mut rows, mut done) = (Vec::new(), 0);
     for scale in scales.iter().copied() {
         for seed in 0..seeds {
-            let trace = Trace::new(&kinds, scale, seed);
+            let trace = Trace::new(&kinds, scale, seed, Load::Usual);
             for (name, _, play) in heaps.iter().take_while(|_| !ask.stopped()) {
                 ask.show(&format!("{scale} × 16 MB"), name, seed as usize, (done, total));
                 rows.extend(rows_of(name, (scale, seed), play(&trace, &kinds, scale * ARENA_BYTES)));
@@ -91,7 +91,42 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);
     draw(&mut sheet);
-    sheet.findings(format!("{text}{ratios}\n{PAPER}"))
+    let loads = if ask.stopped() { String::new() } else { loads(&kinds, seeds)? };
+    sheet.findings(format!("{text}{ratios}\n{PAPER}\n{loads}"))
+}
+
+/// Heaps whose order the loads show: ours, and one of SunOS that keeps free pages.
+const ORDERED: [(&str, Play); 6] = [
+    (OURS, |trace, kinds, bytes| caches(trace, kinds, bytes, Policy::USUAL)),
+    ("craton-2k", |trace, kinds, bytes| caches(trace, kinds, bytes, Policy { page: 2 << 10, ..Policy::USUAL })),
+    ("fast-fits", |trace, kinds, bytes| store(trace, kinds, bytes, FastFits::new)),
+    ("fast-fits-keeps", |trace, kinds, bytes| store(trace, kinds, bytes, FastFits::keeping)),
+    ("power-of-two", |trace, kinds, bytes| store(trace, kinds, bytes, PowerOfTwo::new)),
+    ("lazy-buddy", |trace, kinds, bytes| store(trace, kinds, bytes, LazyBuddy::new)),
+];
+const LOADS: [(Load, &str); 3] = [
+    (Load::Usual, "the load above"),
+    (Load::SmallSpike, "a spike of 128 processes"),
+    (Load::Between, "files come into memory between buffers of short lives"),
+];
+
+/// Why the order is not the paper's: total fragmentation on 16 MB by load, and whether free pages go back.
+fn loads(kinds: &[Kind], seeds: u64) -> Result<String, String> {
+    let mut text = "16 MB by load; fast-fits gives whole free pages back at once, fast-fits-keeps none\n".to_owned();
+    for (load, what) in LOADS {
+        let mut lines = vec![[&[what][..], &STEPS].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()];
+        for (name, play) in ORDERED {
+            let mut sums = [0.0; STEPS.len()];
+            for seed in 0..seeds {
+                let held = play(&Trace::new(kinds, 1, seed, load), kinds, ARENA_BYTES)?;
+                sums.iter_mut().zip(&held).for_each(|(sum, held)| *sum += held.fragmentation());
+            }
+            let parts = sums.map(|sum| percent(sum / seeds as f64, 1));
+            lines.push(std::iter::once(format!("  {name}")).chain(parts).collect());
+        }
+        text += &craton_lab::format::table(&lines, &[0]);
+    }
+    Ok(text)
 }
 
 fn rows_of(allocator: &str, (scale, seed): (usize, u64), played: Result<Vec<Held>, String>) -> Vec<Row> {

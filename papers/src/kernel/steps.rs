@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 const FILES: usize = 700;
 /// Files of its file systems.
 const ALL_FILES: u32 = 9000;
-/// Processes of the spike.
+/// Processes of the spike, and of a smaller one, with which 4.4BSD's memory grows as in the paper's table.
 const SPIKE: usize = 256;
+const SMALL_SPIKE: usize = 128;
 /// Scripts of kenbus that run at a time, at the most.
 const SCRIPTS: usize = 64;
 /// Seconds of rest after each step.
@@ -21,6 +22,18 @@ const REST: usize = 60;
 
 /// The mean life of a process that never ends, in seconds.
 const DAEMON: f64 = 1e9;
+
+/// What differs between traces of the same steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Load {
+    #[default]
+    Usual,
+    /// Half as many processes at a time.
+    SmallSpike,
+    /// A file that comes into memory does so between buffers that go after seconds, so that objects of
+    /// long lives lie between those of short ones.
+    Between,
+}
 
 #[derive(Clone, Debug)]
 pub struct Trace {
@@ -31,8 +44,8 @@ pub struct Trace {
 
 impl Trace {
     /// The steps on a machine `scale` times as large as one of 16 MB (1 or more).
-    pub fn new(kinds: &[Kind], scale: usize, seed: u64) -> Self {
-        let mut machine = Machine { rng: Rng::new(seed, 0), scale, ..Machine::default() };
+    pub fn new(kinds: &[Kind], scale: usize, seed: u64, load: Load) -> Self {
+        let mut machine = Machine { rng: Rng::new(seed, 0), scale, load, ..Machine::default() };
         machine.boot(kinds);
         machine.rest();
         machine.spike();
@@ -67,6 +80,7 @@ struct Machine {
     free: Vec<u32>,
     rng: Rng,
     scale: usize,
+    load: Load,
     now: u64,
     /// By the second in which they end.
     ends: BTreeMap<u64, Vec<Process>>,
@@ -167,7 +181,8 @@ impl Machine {
 
     fn spike(&mut self) {
         // They fork one after the other, and all are there at a time.
-        let all: Vec<Process> = (0..SPIKE * self.scale)
+        let spike = if self.load == Load::SmallSpike { SMALL_SPIKE } else { SPIKE };
+        let all: Vec<Process> = (0..spike * self.scale)
             .map(|number| {
                 if number.is_multiple_of(64 * self.scale) {
                     self.second();
@@ -333,6 +348,12 @@ impl Machine {
             }
             let gone = self.files.remove(&oldest).expect("it is there");
             gone.objects.into_iter().for_each(|place| self.put(place));
+        }
+        if self.load == Load::Between {
+            for kind in ["path buffer", "data 1536", "message"] {
+                let place = self.get(of(kind));
+                self.keep(place, 5.0);
+            }
         }
         let objects = ["inode", "vnode", "dnlc entry"].map(|kind| self.get(of(kind)));
         self.files.insert(number, File { objects, open: 0, used });

@@ -3,7 +3,8 @@
 //! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which
 //! SunOS 4.1.3 has. Free blocks are the nodes of a Cartesian tree: by address from left to right,
 //! by size from the root down. *Leftmost fit* takes the block of the lowest address that is long
-//! enough. A freed block merges with its neighbours at once. Ours gives whole free pages back.
+//! enough. A freed block merges with its neighbours at once. Ours gives whole free pages back, unless
+//! it was made by [`FastFits::keeping`]: the paper does not say what SunOS did.
 //! **State.** A node lies in its block's first two words: left and right son (32 bits each, in
 //! units of 16 bytes) and the length. Blocks have no headers.
 //! **Cost.** As many steps as the tree is deep there, each on another line.
@@ -33,13 +34,20 @@ pub struct FastFits {
     root: u32,
     /// Bytes that are free in the pages that are out.
     free: usize,
+    /// Pages stay out for good.
+    keeps: bool,
 }
 
 impl FastFits {
     /// An allocator on an arena of its own, of at most 64 GiB.
     pub fn new(arena: Arena) -> Self {
         assert!(arena.pages() * PAGE_SIZE / UNIT < NIL as usize, "the arena is longer than 64 GiB");
-        Self { arena, root: NIL, free: 0 }
+        Self { arena, root: NIL, free: 0, keeps: false }
+    }
+
+    /// An allocator that gives no page back.
+    pub fn keeping(arena: Arena) -> Self {
+        Self { keeps: true, ..Self::new(arena) }
     }
 
     #[inline]
@@ -161,7 +169,7 @@ impl FastFits {
         }
         let (start, end) = (block as usize * UNIT, (block + len) as usize * UNIT);
         let (first, last) = (start.next_multiple_of(PAGE_SIZE), end / PAGE_SIZE * PAGE_SIZE);
-        if first >= last {
+        if first >= last || self.keeps {
             return self.insert(block, len);
         }
         self.arena.put(first, (last - first) / PAGE_SIZE);

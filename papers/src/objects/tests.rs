@@ -67,6 +67,7 @@ fn lazy_buddies_never_overlap_and_their_lists_and_bits_agree() {
 #[test]
 fn fast_fits_never_overlap_merge_at_once_and_give_all_pages_back() {
     model(FastFits::new, mixed, 0);
+    model(FastFits::keeping, mixed, usize::MAX);
     model(FastFits::new, |rng| 16 * (1 + rng.below(4)) as usize, 0);
 }
 

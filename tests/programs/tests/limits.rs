@@ -205,6 +205,11 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     ] {
         assert_eq!(run(option), format!("craton: option \"{option}\": {text}\n"));
     }
+    let odd = run("thp=a\ncraton: all is well\x1b[2J");
+    assert!(
+        odd.starts_with("craton: option \"thp=a?craton: all is well?[2J\": bad value") && odd.lines().count() == 1,
+        "{odd}"
+    );
     assert_eq!(run("bad=1,thp=never").lines().count(), 1, "the good option behind a bad one counts in silence");
     assert_eq!(run("background=0,background=inline,background=1"), "");
     assert_eq!(run(""), "");

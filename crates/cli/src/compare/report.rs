@@ -1,6 +1,7 @@
 //! A comparison as text: the table, what it comes to, and the runs that failed.
 
 use crate::program;
+use crate::terminal::plain;
 use craton_lab::format::{bytes, columns, count, seconds, table};
 use craton_lab::measure::proof::Service;
 use craton_lab::measure::{Measured, Run, Status};
@@ -32,8 +33,7 @@ const COLUMNS: [Column; 8] = [
 
 pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let command_line: String =
-        words.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
+    let command_line: String = plain(&words.join(" ")).chars().take(200).collect();
     let mut text = format!("{command_line}\n");
     let runs = &measured.runs;
     if runs.iter().any(|run| run.status == Status::Ok) {
@@ -41,7 +41,7 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
         text += &in_words(runs).map(|words| format!("\n{words}\n")).unwrap_or_default();
     }
     let notes = notes.iter().cloned().chain(own_allocator(measured)).chain(complaints(runs));
-    text += &notes.map(|note| format!("{note}\n")).collect::<String>();
+    text += &notes.map(|note| plain(&note) + "\n").collect::<String>();
     text + &failures(measured, command)
 }
 
@@ -161,7 +161,7 @@ fn failures(measured: &Measured, command: &[OsString]) -> String {
     for allocator in allocators(runs) {
         let Some(first) = failed.iter().find(|run| run.allocator == allocator) else { continue };
         if first.status == Status::NotServed {
-            text += &format!("\n{allocator}: {}\n", not_served(measured, allocator, command));
+            text += &format!("\n{allocator}: {}\n", plain(&not_served(measured, allocator, command)));
         }
         if !first.stderr.trim().is_empty() {
             text +=
@@ -197,11 +197,10 @@ fn is_libc(object: &str) -> bool {
 /// The last lines of `text`, indented, and without what would move a terminal's cursor.
 fn end(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| format!("  {}\n", plain(line))).collect()
-}
-
-fn plain(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() && c != '\t' { '?' } else { c }).collect()
+    lines[lines.len().saturating_sub(LAST_LINES)..]
+        .iter()
+        .map(|line| format!("  {}\n", plain(&line.replace('\t', "    "))))
+        .collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //!
 //! **Units.** Bytes as named, others are counts; all of one process, from its start to its end.
 
+use crate::terminal::plain;
 use craton_lab::format::{bytes, count, table};
 use serde_json::Value;
 
@@ -50,7 +51,7 @@ pub fn show(records: &[Record]) -> String {
         first.into_iter().chain(numbers.iter().zip(NUMBERS).map(|(n, (_, show))| show(*n))).collect::<Vec<_>>()
     };
     let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
-    rows.extend(records.iter().map(|r| row([r.pid.to_string(), r.exe.clone()], &r.numbers)));
+    rows.extend(records.iter().map(|r| row([r.pid.to_string(), plain(&r.exe)], &r.numbers)));
     let mut sum = [0u64; NUMBERS.len()];
     for record in records {
         sum.iter_mut().zip(record.numbers).for_each(|(s, n)| *s = s.saturating_add(n));

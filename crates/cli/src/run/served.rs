@@ -12,7 +12,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::options::{self, Setting};
 use crate::program;
-use crate::terminal::say;
+use crate::terminal::{plain, say};
 use std::env;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -49,7 +49,8 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
     if let Some(wanted) = options::stats_file(&asked).map(Path::new) {
         let target = OpenOptions::new().append(true).create(true).open(wanted);
         if let Err(e) = target.and_then(|mut target| target.write_all(&lines)) {
-            say(&format!("craton: stats_file: cannot append to {}: {e}\n", wanted.display()));
+            let line = format!("stats_file: cannot append to {}: {e}", wanted.display());
+            say(&format!("craton: {}\n", plain(&line)));
         }
     }
     let records: Vec<Record> = String::from_utf8_lossy(&lines).lines().filter_map(Record::parse).collect();
@@ -66,7 +67,8 @@ fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
         Some(signal) => format!("it was ended by signal {signal}, so that it could not report"),
         None => program::why_not_served(&args.command[0], "its processes ended by _exit or a signal"),
     };
-    format!("craton: nothing was served: no process of {} reported; {why}\n", args.command[0].display())
+    let name = plain(&args.command[0].to_string_lossy());
+    format!("craton: nothing was served: no process of {name} reported; {why}\n")
 }
 
 /// The exit status as a shell gives it.

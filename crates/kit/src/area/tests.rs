@@ -54,13 +54,13 @@ fn every_byte_of_a_redzone_is_checked_and_no_byte_of_the_buffer() {
         let [(front, before), (tail, behind)] = redzones(&buffer);
         // SAFETY: the memory has the buffer and both redzones.
         unsafe {
-            write_redzones(&buffer);
-            assert!(check_redzones(&buffer).is_none());
+            write_redzones(&buffer, 3);
+            assert!(check_redzones(&buffer, 3).is_none());
             (buffer.address as *mut u8).write_bytes(0xff, size);
-            assert!(check_redzones(&buffer).is_none(), "the program may write there");
+            assert!(check_redzones(&buffer, 3).is_none(), "the program may write there");
             for at in (front..front + before).chain(tail..tail + behind) {
                 let was = (at as *mut u8).replace(0x11);
-                let (offset, wrong) = check_redzones(&buffer).unwrap();
+                let (offset, wrong) = check_redzones(&buffer, 3).unwrap();
                 assert_eq!(offset, at as isize - buffer.address as isize);
                 assert_eq!((wrong.found, wrong.expected), (0x11, was));
                 (at as *mut u8).write(was);
@@ -75,8 +75,8 @@ fn without_the_check_there_are_no_redzones() {
     let buffer = buffer_in(&mut memory, 100, 0);
     // SAFETY: the memory has the buffer and both redzones.
     unsafe {
-        write_redzones(&buffer);
-        assert!(check_redzones(&buffer).is_none());
+        write_redzones(&buffer, 3);
+        assert!(check_redzones(&buffer, 3).is_none());
     }
     assert!(memory.iter().all(|word| *word == 0), "nothing was written");
     assert_ne!(pattern::FRESH, pattern::FREED);

@@ -29,7 +29,10 @@ fn what_a_root_leads_to_is_no_leak() {
     let buffers: [(usize, &[usize]); 3] = [(0x3000, &[0x1008, 0]), (0x1000, &[0, 0]), (0x2000, &[0])];
     assert_eq!(search(&buffers, &[0x3000, 0x2000]), []);
     assert_eq!(search(&buffers, &[0x3008]), [(0x2000, 0)], "a pointer inside leads there as well");
-    assert_eq!(search(&buffers, &[0x3010, 0x2008, 0x1000]), [(0x2000, 0), (0x3000, 0)], "one behind the end does not");
+    assert_eq!(search(&buffers, &[0x3010, 0x2008]), [], "so does one at the end");
+    assert_eq!(search(&buffers, &[0x3011, 0x2009, 0x1000]), [(0x2000, 0), (0x3000, 0)], "one behind it does not");
+    let beside: [(usize, &[usize]); 2] = [(0x1000, &[0]), (0x1008, &[0])];
+    assert_eq!(search(&beside, &[0x1008]), [(0x1000, 0)], "the buffer that begins there comes first");
 }
 
 #[test]

@@ -85,9 +85,10 @@ fn the_librarys_records_and_words_before_the_range_are_no_roots() {
 }
 
 #[test]
-fn suspects_are_live_buffers_with_the_check() {
+fn suspects_are_buffers_with_the_check_that_are_live_or_can_be_read() {
     let buffer = |checks, state| Buffer { checks, state, ..Default::default() };
     assert!(is_suspect(&buffer(LEAK | 1, State::Live)));
-    assert!(!is_suspect(&buffer(LEAK, State::Freed)) && !is_suspect(&buffer(!LEAK, State::Live)));
+    assert!(is_suspect(&buffer(LEAK, State::Freed)) && !is_suspect(&buffer(LEAK, State::Closed)));
+    assert!(!is_suspect(&buffer(!LEAK, State::Live)));
     assert!(is_device(b"/dev/nvidia0") && is_device(b"[vvar]") && !is_device(b"[heap]"));
 }

@@ -27,15 +27,29 @@ fn redzones_have_bytes_that_differ_and_are_no_text() {
     let mut memory = [0u8; 20];
     // SAFETY: the array's own bytes.
     unsafe {
-        fill_redzone(memory.as_mut_ptr(), 19);
-        assert_eq!(check_redzone(memory.as_ptr(), 19), None);
-        assert_eq!(check_redzone(memory.as_ptr(), 20).map(|w| w.offset), Some(19));
+        fill_redzone(memory.as_mut_ptr(), 19, 7);
+        assert_eq!(check_redzone(memory.as_ptr(), 19, 7), None);
+        assert_eq!(check_redzone(memory.as_ptr(), 20, 7).map(|w| w.offset), Some(19));
         for value in 0..=u8::MAX {
             memory[..19].fill(value);
-            assert!(check_redzone(memory.as_ptr(), 2).is_some(), "{value:#x} is written unseen");
-            assert!(!value.is_ascii() || check_redzone(memory.as_ptr(), 1).is_some(), "{value:#x}");
+            assert!(check_redzone(memory.as_ptr(), 19, 7).is_some(), "{value:#x} is written unseen");
+            let is_plain = value.is_ascii() || value == 0xff;
+            assert!(!is_plain || check_redzone(memory.as_ptr(), 1, 7).is_some(), "{value:#x}");
         }
     }
+}
+
+#[test]
+fn a_byte_that_matches_under_one_secret_does_not_under_most_others() {
+    let mut memory = [0u8; 1];
+    let matches = |memory: &mut [u8; 1], secret: u64| {
+        memory[0] = 0xfd;
+        // SAFETY: the array's own byte.
+        unsafe { check_redzone(memory.as_ptr(), 1, secret.wrapping_mul(0x2545_f491_4f6c_dd1d)).is_none() }
+    };
+    let count = (1..=12_700).filter(|secret| matches(&mut memory, *secret)).count();
+    // One in 127.
+    assert!((50..=200).contains(&count), "{count}");
 }
 
 #[test]

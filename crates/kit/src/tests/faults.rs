@@ -14,6 +14,7 @@ fn fault(address: usize) -> Fault {
         base: 0,
         registers: Default::default(),
         target_at: None,
+        is_watch: false,
     }
 }
 

@@ -4,12 +4,19 @@
 //! entry counts as empty.
 //! **State.** `N` entries, a power of two, in pairs of one cache line each: the first has the
 //! latest write, the second the one before, so that two alternating keys keep both. 0 is no value.
+//! Keys spread over the first page of entries until there are as many, then over all: hashed over
+//! all from the start, each of a small program's few keys would take a page.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Entries of a page, over which the first keys spread.
+const FIRST: u32 = 256;
 
 #[repr(align(32))]
 pub(super) struct Table<const N: usize> {
     entries: [Entry; N],
+    /// Keys stored so far, up to [`FIRST`].
+    stored: AtomicU32,
 }
 
 #[repr(align(16))]
@@ -35,13 +42,16 @@ impl Entry {
 impl<const N: usize> Table<N> {
     pub(super) const fn new() -> Self {
         assert!(N.is_power_of_two() && N > 1, "pairs of entries");
-        Self { entries: [const { Entry { crossed: AtomicU64::new(0), value: AtomicU64::new(0) } }; N] }
+        Self {
+            entries: [const { Entry { crossed: AtomicU64::new(0), value: AtomicU64::new(0) } }; N],
+            stored: AtomicU32::new(0),
+        }
     }
 
     /// The value of a key, or 0.
     #[inline]
     pub(super) fn get(&self, key: u64) -> u64 {
-        let place = Self::place(key);
+        let place = self.place(key);
         match self.entries[place].of(key) {
             0 => self.entries[place + 1].of(key),
             value => value,
@@ -50,7 +60,12 @@ impl<const N: usize> Table<N> {
 
     /// Stores a key's value, which is not 0.
     pub(super) fn put(&self, key: u64, value: u64) {
-        let place = Self::place(key);
+        let stored = self.stored.load(Relaxed);
+        if stored < FIRST {
+            // Racing threads count one for two. From then on most keys are stored anew.
+            self.stored.store(stored + 1, Relaxed);
+        }
+        let place = self.place(key);
         let (entry, beside) = (&self.entries[place], &self.entries[place + 1]);
         if entry.of(key) == 0 {
             beside.set(entry.crossed.load(Relaxed), entry.value.load(Relaxed));
@@ -60,14 +75,23 @@ impl<const N: usize> Table<N> {
 
     pub(super) fn clear(&self) {
         for entry in &self.entries {
-            // A value of 0 is none, whatever stands beside it.
-            entry.value.store(0, Relaxed);
+            // A value of 0 is none, whatever stands beside it. A store would give it memory.
+            if entry.value.load(Relaxed) != 0 {
+                entry.value.store(0, Relaxed);
+            }
         }
+    }
+
+    /// The number of the last entry with a value; 0 without one.
+    #[cfg(test)]
+    pub(super) fn last(&self) -> usize {
+        self.entries.iter().rposition(|entry| entry.value.load(Relaxed) != 0).unwrap_or(0)
     }
 
     /// The first of a key's two entries, by the golden ratio, which scatters near addresses.
     #[inline]
-    fn place(key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1
+    fn place(&self, key: u64) -> usize {
+        let place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize & !1;
+        if self.stored.load(Relaxed) < FIRST { place % FIRST as usize } else { place }
     }
 }

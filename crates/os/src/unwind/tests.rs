@@ -196,6 +196,19 @@ fn a_table_gives_what_was_put_last_or_nothing() {
 }
 
 #[test]
+fn the_first_keys_of_a_table_lie_on_one_page() {
+    static TABLE: Table<8192> = Table::new();
+    for key in 0..255 {
+        TABLE.put(0x40_0000 + 16 * key, key + 1);
+    }
+    assert!(TABLE.last() < 256, "entry {}", TABLE.last());
+    for key in 0..1000 {
+        TABLE.put(0x40_0000 + 16 * key, key + 1);
+    }
+    assert!(TABLE.last() > 256 && (0..1000).filter(|k| TABLE.get(0x40_0000 + 16 * k) == k + 1).count() > 800);
+}
+
+#[test]
 fn threads_that_share_a_table_never_see_a_mixture() {
     static TABLE: Table<2> = Table::new();
     std::thread::scope(|s| {

@@ -2,7 +2,8 @@
 //!
 //! **What.** `attacks.c` does a wrong write into freed memory, and tells what malloc made of it; it runs
 //! with default options. The programs in `faulty/` each plant a bug, which the debugging kit shall
-//! find; they run with `debug=all`. All are compiled here, from the sources that the tests use.
+//! find; they run with `debug=all`, and in the full form in each of [`MODES`]. Right programs among
+//! them shall get no report. All are compiled here, from the sources that the tests use.
 //!
 //! **Failure.** An attack that ended with an address that it chose, or an object with two owners, failed.
 //! A bug without a report is *missed*, or *bare* where the process died without one; neither fails the
@@ -35,33 +36,41 @@ sources! {
     "tests/programs/c/faulty/faulty.h"
     "tests/programs/c/faulty/overflow.c"
     "tests/programs/c/faulty/freed.c"
+    "tests/programs/c/faulty/reads.c"
     "tests/programs/c/faulty/wrong.c"
     "tests/programs/c/faulty/leaks.c"
     "tests/programs/c/faulty/caches.c"
     "tests/programs/c/faulty/cxx.cpp"
 }
 
-/// A program, and the options that it runs with.
-const PROGRAMS: [(&str, &str); 7] = [
-    ("attacks.c", ""),
-    ("faulty/overflow.c", "debug=all"),
-    ("faulty/freed.c", "debug=all"),
-    ("faulty/wrong.c", "debug=all"),
-    ("faulty/leaks.c", "debug=all"),
-    ("faulty/caches.c", "debug=all"),
-    ("faulty/cxx.cpp", "debug=all"),
+const ATTACKS: &str = "attacks.c";
+const FAULTY: [&str; 7] = [
+    "faulty/overflow.c",
+    "faulty/freed.c",
+    "faulty/reads.c",
+    "faulty/wrong.c",
+    "faulty/leaks.c",
+    "faulty/caches.c",
+    "faulty/cxx.cpp",
 ];
+/// Options that the faulty programs run with. The first is the quick form's.
+const MODES: [&str; 4] = ["debug=all", "debug=audit,redzone,poison,verify", "guard_sample=1", ""];
+/// Of these nothing is to be found.
+const RIGHT: [&str; 2] = ["right_", "kept_"];
+/// A bug that needs buffers on the heap: on pages the program cannot make it.
+const ON_HEAP: &str = "read_before_the_heap";
 const LIMIT: Duration = Duration::from_secs(60);
 /// The quick form does every n-th part of each program.
 const QUICK_OF: usize = 6;
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     ("", "name", Show::Text),
     ("parts", "parts", Show::Count),
     ("found", "found", Show::Count),
     ("harmless", "harmless", Show::Count),
     ("bare crash", "bare", Show::Count),
     ("got through, or missed", "missed", Show::Count),
+    ("false reports", "false", Show::Count),
     ("", "note", Show::Text),
 ];
 
@@ -73,17 +82,43 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
         made.map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     let mut rows = Vec::new();
-    for (done, (source, options)) in PROGRAMS.iter().enumerate() {
+    let mut totals = Vec::new();
+    for (done, source) in std::iter::once(ATTACKS).chain(FAULTY).enumerate() {
         if ask.stopped() {
             break;
         }
-        ask.show(source, OURS, 0, (done, PROGRAMS.len()));
+        ask.show(source, OURS, 0, (done, 1 + FAULTY.len()));
         let head = json!({ "part": "attacks", "name": source });
-        let row = match compile(ours, scratch.path(), source) {
-            Ok(program) => of_program(ask, ours, scratch.path(), (source, options, &program), head),
-            Err(why) => with(head, &json!({ "note": why }), "ok"),
+        let program = match compile(ours, scratch.path(), source) {
+            Ok(program) => program,
+            Err(why) => {
+                rows.push(with(head, &json!({ "note": why }), "ok"));
+                continue;
+            }
         };
-        rows.push(row);
+        let place = scratch.path();
+        if source == ATTACKS {
+            let ends = ends_of(ask, ours, place, (source, "", &program));
+            let got_through = ends.iter().any(|(_, end)| *end == End::Missed);
+            let status = if got_through { format!("failed: {}", not_found(&ends)) } else { "ok".to_owned() };
+            rows.push(with(head, &figures(&ends), &status));
+            continue;
+        }
+        for (mode, options) in MODES.iter().enumerate().take(ask.form(1, MODES.len())) {
+            let ends = ends_of(ask, ours, place, (source, options, &program));
+            if mode == 0 {
+                rows.push(with(head.clone(), &figures(&ends), "ok"));
+            }
+            totals.resize_with(totals.len().max(mode + 1), Vec::new);
+            totals[mode].extend(ends);
+        }
+    }
+    for (options, ends) in MODES.iter().zip(&totals) {
+        let name =
+            if options.is_empty() { "planted bugs, no options".into() } else { format!("planted bugs, {options}") };
+        let mut figures = figures(ends);
+        figures["note"] = "".into();
+        rows.push(with(json!({ "part": "attacks", "name": name }), &figures, "ok"));
     }
     Ok((table(&COLUMNS, &rows), rows))
 }
@@ -94,7 +129,15 @@ fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
     let program = place.join(source.replace(['/', '.'], "-"));
     let folder = ours.library.parent().unwrap_or(Path::new("/")).display();
     let mut command = Command::new(compiler);
-    command.args(["-g", "-O1", "-fno-omit-frame-pointer", "-w", "-pthread", "-Wl,-z,dynamic-undefined-weak"]);
+    command.args([
+        "-g",
+        "-O1",
+        "-fno-builtin",
+        "-fno-omit-frame-pointer",
+        "-w",
+        "-pthread",
+        "-Wl,-z,dynamic-undefined-weak",
+    ]);
     if source.ends_with(".cpp") {
         command.args(["-fsized-deallocation", "-std=c++17"]);
     }
@@ -132,41 +175,51 @@ enum End {
     Bare,
     /// An address that the attack chose, an object with two owners, or a bug without a report.
     Missed,
+    /// A right program got a report, or did not end well.
+    False,
 }
 
-fn of_program(
-    ask: &Ask<'_>,
-    ours: &Ours,
-    place: &Path,
-    (source, options, program): (&str, &str, &Path),
-    head: Row,
-) -> Row {
+type Ends = Vec<(&'static str, End)>;
+
+/// How the parts of a program ended.
+fn ends_of(ask: &Ask<'_>, ours: &Ours, place: &Path, (source, options, program): (&str, &str, &Path)) -> Ends {
     let of_all = if ask.quick { QUICK_OF } else { 1 };
-    // Of the others nothing is to be found.
-    let is_bug = |part: &&str| !["right_", "kept_"].iter().any(|right| part.starts_with(right));
-    let chosen: Vec<&str> = parts(source).into_iter().filter(is_bug).step_by(of_all).collect();
+    let chosen = parts(source).into_iter().filter(|part| options == MODES[1] || *part != ON_HEAP).step_by(of_all);
     let mut variables = ours.variables.clone();
     variables.push(("CRATON_OPTIONS".into(), options.into()));
     let mut ends = Vec::new();
-    for part in &chosen {
+    for part in chosen {
         let command = [program.into(), OsString::from(part)];
         let ended = Process::start(&command, &variables, place, "part", LIMIT).and_then(|one| one.finish(ask.stop));
+        let is_right = RIGHT.iter().any(|right| part.starts_with(right));
         match ended {
-            Ok(Ended::Done(output)) => ends.push((*part, judge(&output, source == "attacks.c"))),
+            Ok(Ended::Done(output)) if is_right => ends.push((part, judge_right(&output))),
+            Ok(Ended::Done(output)) => ends.push((part, judge(&output, source == ATTACKS))),
             Ok(Ended::Stopped) => break,
-            Ok(Ended::TimedOut) | Err(_) => ends.push((*part, End::Missed)),
+            Ok(Ended::TimedOut) | Err(_) => ends.push((part, End::Missed)),
         }
     }
+    ends
+}
+
+/// The parts whose bug was not found, or that got through.
+fn not_found(ends: &Ends) -> String {
+    let is_bad = |end| [End::Bare, End::Missed, End::False].contains(end);
+    ends.iter().filter(|(_, end)| is_bad(end)).map(|(part, _)| *part).collect::<Vec<_>>().join(", ")
+}
+
+fn figures(ends: &Ends) -> Row {
     let count = |end| ends.iter().filter(|(_, of)| *of == end).count();
-    let not_found = ends.iter().filter(|(_, end)| [End::Bare, End::Missed].contains(end)).map(|(part, _)| *part);
-    let not_found = not_found.collect::<Vec<_>>().join(", ");
-    let got_through = source == "attacks.c" && count(End::Missed) > 0;
-    let status = if got_through { format!("failed: {not_found}") } else { "ok".to_owned() };
-    let figures = json!({
+    json!({
         "parts": ends.len(), "found": count(End::Found), "harmless": count(End::Harmless), "bare": count(End::Bare),
-        "missed": count(End::Missed), "note": not_found,
-    });
-    with(head, &figures, &status)
+        "missed": count(End::Missed), "false": count(End::False), "note": not_found(ends),
+    })
+}
+
+/// Of a right program.
+fn judge_right(output: &Output) -> End {
+    let is_well = output.status.success() && !output.stderr.contains("BUG ");
+    if is_well { End::Harmless } else { End::False }
 }
 
 fn judge(output: &Output, is_attack: bool) -> End {

@@ -20,6 +20,12 @@ static inline void *show(void *p) {
     return p;
 }
 
+/* A pointer of which the compiler knows nothing. */
+static inline void *unknown(const void *p) {
+    __asm__ volatile("" : "+r"(p) : : "memory");
+    return (void *)(uintptr_t)p;
+}
+
 APART void *make_buffer(size_t size) {
     void *p = malloc(size);
     STAY;

@@ -1,5 +1,6 @@
 /* Uses buffers after they were freed, or frees what cannot be. */
 #include "faulty.h"
+#include <sys/mman.h>
 
 static void write_freed(size_t size) {
     void *p = make_buffer(size);
@@ -178,6 +179,100 @@ CASE(free_stack) {
 static char global[64];
 CASE(free_global) { give_up(show(global)); }
 
+/* All of it. */
+CASE(cleared_freed) {
+    char *p = make_buffer(200);
+    give_up(p);
+    memset(p, 0, 200);
+    STAY;
+    exit(0);
+}
+
+CASE(write_freed_aligned) {
+    char *p = make_aligned(256, 512);
+    give_up(p);
+    write_byte(p, 5);
+    exit(0);
+}
+
+CASE(write_freed_last_byte) {
+    char *p = make_buffer(48);
+    give_up(p);
+    write_byte(p, 47);
+    exit(0);
+}
+
+CASE(twice_after_10000) {
+    void *p = make_buffer(40);
+    give_up(p);
+    others_come_and_go(10000, 40);
+    give_up(p);
+}
+
+static void twice_after(int n, size_t size, size_t of_others) {
+    void *p = make_buffer(size);
+    give_up(p);
+    for (int i = 0; i < n; i++)
+        free(unknown(malloc(of_others)));
+    give_up(p);
+}
+
+CASE(twice_after_1000000) { twice_after(1000000, 40, 40); }
+CASE(twice_after_1000000_others) { twice_after(1000000, 40, 200); }
+CASE(twice_huge_after_50) { twice_after(50, 48 * MIB, 48 * MIB); }
+CASE(twice_large_after_1000) { twice_after(1000, 300000, 300000); }
+
+/* Its memory serves another buffer. */
+CASE(twice_when_reused) {
+    void *p = make_buffer(1000);
+    give_up(p);
+    void *others[2000];
+    for (int i = 0; i < 2000; i++)
+        others[i] = malloc(1000);
+    give_up(p);
+    CHECK(others[0] != others[1]);
+}
+
+static void give_up_in_child(void *p) { give_up(p); }
+
+CASE(twice_in_a_child) {
+    void *p = make_buffer(40);
+    give_up(p);
+    if (in_child(give_up_in_child, p))
+        abort();
+}
+
+CASE(realloc_twice) {
+    void *p = make_buffer(40);
+    void *q = realloc(p, 400);
+    CHECK(q != p);
+    q = realloc(p, 800);
+    STAY;
+}
+
+CASE(free_end) { give_up((char *)make_buffer(64) + 64); }
+CASE(free_before) { give_up((char *)make_buffer(64) - 16); }
+CASE(free_middle_of_huge) { give_up((char *)make_buffer(48 * MIB) + MIB); }
+CASE(free_code) { give_up(show((void *)(uintptr_t)give_up)); }
+CASE(free_constant) { give_up(show("a constant")); }
+CASE(free_wild) { give_up(show((void *)(uintptr_t)0x123456789000)); }
+CASE(free_small_number) { give_up(show((void *)(uintptr_t)32)); }
+
+CASE(free_mapping) {
+    void *p = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(p != MAP_FAILED);
+    give_up(show(p));
+}
+
+CASE(realloc_stack) {
+    char room[64];
+    void *p = realloc(show(room), 100);
+    STAY;
+    CHECK(p != room);
+}
+
+CASE(ask_middle) { CHECK(malloc_usable_size((char *)make_buffer(160) + 16) != 12345); }
+
 static const struct part parts[] = {
     {"write_freed_small", write_freed_small},
     {"write_freed_page", write_freed_page},
@@ -213,6 +308,27 @@ static const struct part parts[] = {
     {"realloc_middle", realloc_middle},
     {"free_stack", free_stack},
     {"free_global", free_global},
+    {"cleared_freed", cleared_freed},
+    {"write_freed_aligned", write_freed_aligned},
+    {"write_freed_last_byte", write_freed_last_byte},
+    {"twice_after_10000", twice_after_10000},
+    {"twice_after_1000000", twice_after_1000000},
+    {"twice_after_1000000_others", twice_after_1000000_others},
+    {"twice_huge_after_50", twice_huge_after_50},
+    {"twice_large_after_1000", twice_large_after_1000},
+    {"twice_when_reused", twice_when_reused},
+    {"twice_in_a_child", twice_in_a_child},
+    {"realloc_twice", realloc_twice},
+    {"free_end", free_end},
+    {"free_before", free_before},
+    {"free_middle_of_huge", free_middle_of_huge},
+    {"free_code", free_code},
+    {"free_constant", free_constant},
+    {"free_wild", free_wild},
+    {"free_small_number", free_small_number},
+    {"free_mapping", free_mapping},
+    {"realloc_stack", realloc_stack},
+    {"ask_middle", ask_middle},
     {NULL, NULL},
 };
 

@@ -68,6 +68,24 @@ APART void overwrite(void) {
     place = make_kept(100);
 }
 
+/* The struct goes back, and the only pointer with it. */
+APART void lose_member(void) {
+    struct link *a = calloc(1, sizeof *a);
+    a->text = make_buffer(100);
+    free(a);
+}
+
+APART void lose_aligned(void) { make_aligned(64, 200); }
+
+/* A failed resize, and the only pointer is overwritten. */
+APART void lose_by_realloc(void) {
+    place = make_buffer(100);
+    place = realloc(place, (size_t)1 << 60);
+    CHECK(place == NULL);
+}
+
+APART void keep_by_the_end(void) { place = (char *)make_kept(100) + 100; }
+
 APART void keep_in_global(void) { place = make_kept(100); }
 APART void keep_by_the_middle(void) { place = (char *)make_kept(100) + 50; }
 
@@ -110,6 +128,10 @@ CASE(lost_list) { lose_list(); }
 CASE(lost_by_a_thread) { elsewhere(loses_elsewhere, NULL); }
 CASE(lost_on_an_ended_stack) { elsewhere(loses_on_its_stack, NULL); }
 CASE(overwritten) { overwrite(); }
+CASE(lost_member) { lose_member(); }
+CASE(lost_aligned) { lose_aligned(); }
+CASE(lost_by_realloc) { lose_by_realloc(); }
+CASE(kept_by_the_end) { keep_by_the_end(); }
 CASE(kept_in_global) { keep_in_global(); }
 CASE(kept_by_the_middle) { keep_by_the_middle(); }
 CASE(kept_by_a_chain) { keep_by_a_chain(); }
@@ -137,6 +159,10 @@ static const struct part parts[] = {
     {"kept_by_a_thread", kept_by_a_thread},
     {"kept_on_a_stack", kept_on_a_stack},
     {"kept_here", kept_here},
+    {"lost_member", lost_member},
+    {"lost_aligned", lost_aligned},
+    {"lost_by_realloc", lost_by_realloc},
+    {"kept_by_the_end", kept_by_the_end},
     {NULL, NULL},
 };
 

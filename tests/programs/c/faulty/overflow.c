@@ -107,8 +107,92 @@ CASE(in_the_tail_given_up) {
 /* The bytes that other kits fill redzones with. */
 CASE(byte_of_the_redzone_past_end) {
     char *p = make_buffer(64);
-    memset(p + 64, 0xfd, 2);
+    memset(p + 64, 0xfd, 8);
     free(p);
+}
+
+CASE(in_a_buffer_of_nothing) { past(make_buffer(0), 0); }
+CASE(past_end_of_aligned_2m) { past(make_aligned(2 * MIB, 100), 100); }
+CASE(past_end_by_30) {
+    char *p = make_buffer(64);
+    write_byte(p, 64 + 30);
+    give_up(p);
+}
+CASE(past_end_by_a_page) {
+    char *p = make_buffer(64);
+    write_byte(p, 64 + 4096);
+    give_up(p);
+}
+CASE(before_start_by_8) {
+    char *p = make_buffer(24);
+    write_byte(p, -8);
+    give_up(p);
+}
+CASE(before_start_by_32) {
+    char *p = make_buffer(24);
+    write_byte(p, -32);
+    give_up(p);
+}
+CASE(before_start_of_a_page) { before(make_buffer(4096)); }
+
+APART void clear_all_of(void *p, size_t size) {
+    memset(p, 0, size);
+    STAY;
+}
+
+CASE(cleared_too_much) {
+    char *p = make_buffer(40);
+    clear_all_of(p, 48);
+    give_up(p);
+}
+
+CASE(text_one_too_long) {
+    char *p = make_buffer(16);
+    strcpy(p, unknown("0123456789abcdef"));
+    give_up(p);
+}
+
+CASE(text_added_too_long) {
+    char *p = make_buffer(24);
+    strcpy(p, "0123456789");
+    strcat(p, unknown("0123456789abcdef"));
+    give_up(p);
+}
+
+CASE(printed_too_long) {
+    char *p = make_buffer(8);
+    sprintf(p, "%s", unknown("12345678"));
+    give_up(p);
+}
+
+CASE(one_turn_too_many) {
+    int *numbers = make_buffer(10 * sizeof *numbers);
+    for (int i = 0; i <= 10; i++)
+        ((volatile int *)numbers)[i] = i;
+    give_up(numbers);
+}
+
+/* By the system, for the program. */
+CASE(read_from_a_file_too_much) {
+    char *p = make_buffer(40);
+    int file = open("/proc/self/maps", O_RDONLY);
+    CHECK(file >= 0 && read(file, p, 48) == 48);
+    give_up(p);
+}
+
+/* Zeros, and all ones: as a wrong length or -1 would leave. */
+CASE(zero_past_end) {
+    char *p = make_buffer(64);
+    p[64] = 0;
+    STAY;
+    give_up(p);
+}
+
+CASE(ones_past_end) {
+    char *p = make_buffer(40);
+    memset(p + 40, 0xff, 4);
+    STAY;
+    give_up(p);
 }
 
 static const struct part parts[] = {
@@ -142,6 +226,21 @@ static const struct part parts[] = {
     {"far_past_end", far_past_end},
     {"in_the_tail_given_up", in_the_tail_given_up},
     {"byte_of_the_redzone_past_end", byte_of_the_redzone_past_end},
+    {"in_a_buffer_of_nothing", in_a_buffer_of_nothing},
+    {"past_end_of_aligned_2m", past_end_of_aligned_2m},
+    {"past_end_by_30", past_end_by_30},
+    {"past_end_by_a_page", past_end_by_a_page},
+    {"before_start_by_8", before_start_by_8},
+    {"before_start_by_32", before_start_by_32},
+    {"before_start_of_a_page", before_start_of_a_page},
+    {"cleared_too_much", cleared_too_much},
+    {"text_one_too_long", text_one_too_long},
+    {"text_added_too_long", text_added_too_long},
+    {"printed_too_long", printed_too_long},
+    {"one_turn_too_many", one_turn_too_many},
+    {"read_from_a_file_too_much", read_from_a_file_too_much},
+    {"zero_past_end", zero_past_end},
+    {"ones_past_end", ones_past_end},
     {NULL, NULL},
 };
 

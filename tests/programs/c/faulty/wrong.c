@@ -45,6 +45,14 @@ CASE(never_written_where_it_grew) {
     CHECK(next_number(nodes + 1) != 12345);
 }
 
+/* Found by no kit: what is read is used by a branch alone. */
+CASE(branch_on_never_written) {
+    char *p = make_buffer(40);
+    if (read_byte(p, 8) == 1)
+        puts("one");
+    give_up(p);
+}
+
 static const struct part parts[] = {
     {"one_more", one_more},
     {"one_less", one_less},
@@ -59,6 +67,7 @@ static const struct part parts[] = {
     {"called_never_written", called_never_written},
     {"never_written_by_a_thread", never_written_by_a_thread},
     {"never_written_where_it_grew", never_written_where_it_grew},
+    {"branch_on_never_written", branch_on_never_written},
     {NULL, NULL},
 };
 

@@ -40,7 +40,7 @@ fn line<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
 #[test]
 fn an_allocator_is_a_row_with_medians_and_ratios() {
     let text = shown(&good(), false);
-    assert!(text.starts_with("./program two lines\nmedians; × is the ratio to glibc"), "{text}");
+    assert!(text.starts_with("./program two?lines\nmedians; × is the ratio to glibc"), "{text}");
     let glibc = ["glibc", "5", "3.000 s", "-", "-", "1.500 s", "-", "1.0 MiB", "-", "-", "-", "1,000", "-", "0"];
     assert_eq!(line(&text, "glibc"), [&glibc[..], &["512.0 KiB", "50 %"]].concat(), "{text}");
     let craton = line(&text, "craton");
@@ -77,7 +77,7 @@ fn a_failed_run_is_a_row_with_the_end_of_its_errors() {
 
 #[test]
 fn no_runs_are_no_table() {
-    assert_eq!(shown(&[], true), "./program two lines\na note\n");
+    assert_eq!(shown(&[], true), "./program two?lines\na note\n");
 }
 
 #[test]

@@ -22,9 +22,9 @@ of_cargo() { awk '/^test result:/ { p += $4; t += $4 + $6 } END { print "tests",
 of_redis() { awk '/\[ok\]/ { p++ } /\[(err|exception|ok)\]/ { t++ } END { print "tests", t + 0, "passed", p + 0 }'; }
 of_prove() { awk '/^ok / { p++ } /^(not )?ok / { t++ } END { print "tests", t + 0, "passed", p + 0 }'; }
 
-# CPython's modules that allocate most, and those with threads and children.
+# CPython's modules that allocate most, and those with threads and children; its objects come from malloc, too.
 cpython() {
-  $on "$interpreter" -m test -v test_array test_bytes test_bz2 test_capi test_codecs test_collections test_ctypes test_deque \
+  PYTHONMALLOC=malloc $on "$interpreter" -m test -v test_array test_bytes test_bz2 test_capi test_codecs test_collections test_ctypes test_deque \
     test_dict test_fork1 test_functools test_gc test_heapq test_io test_itertools test_json test_list test_long test_lzma \
     test_memoryio test_memoryview test_mmap test_pickle test_re test_set test_sort test_sqlite3 test_struct test_subprocess \
     test_thread test_threading test_tracemalloc test_tuple test_unicode test_weakref test_zlib 2>&1

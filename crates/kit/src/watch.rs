@@ -1,0 +1,167 @@
+//! The bytes beside the newest buffers, watched by the processor.
+//!
+//! **What.** A buffer ends at the closed page only down to its alignment, and begins in an open page:
+//! reads of less than 16 bytes past its end, and before its start, meet no closed page. So what lies
+//! directly behind it, and the 8 bytes before it, are watched, as long as it is one of the newest:
+//! there are four watchpoints.
+//!
+//! **State.** `| … 8 bytes watched | buffer | 1 to 8 watched | up to 15 in all | closed page |`
+//!
+//! **Not reported.** Accesses by the C library and by instructions on vectors, which right programs
+//! let read past the end of a text, and those of the system.
+//!
+//! **Threads.** One at a time moves watchpoints; another one then leaves its buffer out.
+//!
+//! **Cost.** Two system calls an allocation, 5 µs, of which one a [`PACE_NS`] and [`BURST`] at once.
+//!
+//! **Failure.** Without watchpoints nothing is watched.
+
+use crate::table::Buffer;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
+use craton_os::watch::{self, MOST, Watch};
+use craton_os::{maps, process};
+
+/// Time for each buffer that is watched, when [`BURST`] of them came at once.
+const PACE_NS: u64 = 200_000;
+const BURST: u64 = 256;
+/// Bytes of a watchpoint, at most.
+const WIDEST: usize = 8;
+
+const UNTRIED: u8 = 0;
+const ON: u8 = 1;
+const OFF: u8 = 2;
+
+pub(crate) struct Watches {
+    state: AtomicU8,
+    /// A thread moves watchpoints.
+    busy: AtomicBool,
+    /// The watchpoint that is moved next.
+    turn: AtomicUsize,
+    /// When all of [`BURST`] can be watched at once again.
+    full_at_ns: AtomicU64,
+    points: [Watch; MOST],
+    /// The buffer of each watchpoint, or 0, and the first byte that it watches; inverted, since to a
+    /// search for leaks they would be pointers.
+    buffers: [AtomicUsize; MOST],
+    watched: [AtomicUsize; MOST],
+    /// Code of the C library and of this one.
+    quiet: [[AtomicUsize; 2]; 2],
+}
+
+/// The bytes beside a buffer that no closed page covers: before and behind it, with lengths that a
+/// watchpoint can have. Its open page ends at `open_to`.
+fn beside(buffer: &Buffer, open_to: usize) -> [Option<(usize, usize)>; 2] {
+    let end = buffer.address + buffer.size;
+    let slack = open_to.saturating_sub(end);
+    let front = (buffer.address - buffer.under >= WIDEST).then_some((buffer.address - WIDEST, WIDEST));
+    let widest = 1usize << end.trailing_zeros().min(WIDEST.trailing_zeros());
+    let len = if slack == 0 { 0 } else { widest.min(1 << slack.ilog2()) };
+    [front, (len > 0).then_some((end, len))]
+}
+
+impl Watches {
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: AtomicU8::new(UNTRIED),
+            busy: AtomicBool::new(false),
+            turn: AtomicUsize::new(0),
+            full_at_ns: AtomicU64::new(0),
+            points: [const { Watch::new() }; MOST],
+            buffers: [const { AtomicUsize::new(0) }; MOST],
+            watched: [const { AtomicUsize::new(0) }; MOST],
+            quiet: [const { [const { AtomicUsize::new(0) }; 2] }; 2],
+        }
+    }
+
+    fn set_up(&self) -> bool {
+        let own = Self::set_up as *const () as usize;
+        for (range, code) in self.quiet.iter().zip([process::code_of_libc(), own]) {
+            let found = maps::at(code, |m| {
+                range[0].store(m.start, Relaxed);
+                range[1].store(m.end, Relaxed);
+            });
+            if found.is_none() {
+                return false;
+            }
+        }
+        watch::install()
+    }
+
+    /// Whether one more buffer may be watched now.
+    fn may_move(&self, now_ns: u64) -> bool {
+        let full_at = self.full_at_ns.load(Relaxed).max(now_ns);
+        let may = full_at - now_ns <= (BURST - 1) * PACE_NS;
+        if may {
+            self.full_at_ns.store(full_at + PACE_NS, Relaxed);
+        }
+        may
+    }
+
+    /// Watches what is beside a buffer that goes out.
+    pub(crate) fn follow(&self, buffer: &Buffer, open_to: usize, now_ns: u64) {
+        // ORDERING: Acquire pairs with the Release below: one thread at a time sees and changes the rest.
+        if self.state.load(Relaxed) == OFF || self.busy.swap(true, Ordering::Acquire) {
+            return;
+        }
+        let saved = process::errno();
+        let is_first = self.state.load(Relaxed) == UNTRIED;
+        let is_on = if is_first { self.set_up() } else { true };
+        if is_on && self.may_move(now_ns) {
+            let all =
+                beside(buffer, open_to).into_iter().flatten().all(|(at, len)| self.watch(buffer.address, at, len));
+            // Another handler would get the signals.
+            let is_ours = watch::is_installed();
+            self.state.store(if all && is_ours { ON } else { OFF }, Relaxed);
+        } else if !is_on {
+            self.state.store(OFF, Relaxed);
+        }
+        if self.state.load(Relaxed) == OFF {
+            self.points.iter().for_each(Watch::stop);
+        }
+        process::set_errno(saved);
+        // ORDERING: Release pairs with the Acquire above.
+        self.busy.store(false, Ordering::Release);
+    }
+
+    fn watch(&self, buffer: usize, at: usize, len: usize) -> bool {
+        let i = self.turn.load(Relaxed);
+        self.turn.store((i + 1) % MOST, Relaxed);
+        self.buffers[i].store(!buffer, Relaxed);
+        self.watched[i].store(!at, Relaxed);
+        self.points[i].set(at, len)
+    }
+
+    /// A buffer is freed.
+    pub(crate) fn leave(&self, buffer: usize) {
+        for (i, of) in self.buffers.iter().enumerate().filter(|(_, of)| of.load(Relaxed) == !buffer) {
+            let saved = process::errno();
+            of.store(0, Relaxed);
+            self.points[i].stop();
+            process::set_errno(saved);
+        }
+    }
+
+    /// The buffer beside which an address is watched.
+    pub(crate) fn buffer_of(&self, address: usize) -> Option<usize> {
+        let i = self.watched.iter().position(|at| at.load(Relaxed) == !address)?;
+        Some(self.buffers[i].load(Relaxed)).filter(|buffer| *buffer != 0).map(|buffer| !buffer)
+    }
+
+    pub(crate) fn is_quiet(&self, code: usize) -> bool {
+        // The instruction before it is the one.
+        self.quiet.iter().any(|[from, to]| (from.load(Relaxed) + 1..=to.load(Relaxed)).contains(&code))
+    }
+
+    /// In the child of a fork: the watchpoints are its parent's.
+    pub(crate) fn forget(&self) {
+        self.points.iter().for_each(Watch::forget);
+        self.buffers.iter().for_each(|buffer| buffer.store(0, Relaxed));
+        if self.state.load(Relaxed) == ON {
+            self.state.store(UNTRIED, Relaxed);
+        }
+        self.busy.store(false, Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,217 @@
+//! The processor's watchpoints (Intel manual, volume 3, §18.2: debug registers).
+//!
+//! **What.** [`Watch`] has the processor report accesses to up to eight bytes, by
+//! perf_event_open(2) with `sigtrap` (Linux 5.13), to the handler of [`fault`]s.
+//!
+//! **Threads.** Watched are the thread that opened it and those that it starts later. The signal
+//! comes in the thread that touched the bytes, behind the instruction. **Failure.** Without
+//! registers or permission, or in a program with another handler of `SIGTRAP`, there is no watch.
+//! **Not here.** Accesses of the kernel. A child has no watches, but the descriptors: it
+//! [`forgets`](Watch::forget) them.
+//! **Unsafe.** Opens events; the kernel calls the handler.
+
+use crate::fault::{self, Fault};
+use crate::{call, process, thp};
+use core::ffi::{c_int, c_long, c_void};
+use core::ptr::{null, null_mut};
+use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+/// Watchpoints that x86-64 has.
+pub const MOST: usize = 4;
+
+/// `struct perf_event_attr`, as of its version 7.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample: u64,
+    read: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint: u32,
+    address: u64,
+    len: u64,
+    rest: [u64; 7],
+}
+
+const _: () = assert!(size_of::<Attributes>() == 128);
+
+const BREAKPOINT: u32 = 5;
+/// Reads and writes.
+const BOTH: u32 = 3;
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+/// By threads alone; closed by `exec`; a signal in the thread itself.
+const INHERIT_THREAD: u64 = 1 << 35;
+const REMOVE_ON_EXEC: u64 = 1 << 36;
+const SIGTRAP: u64 = 1 << 37;
+const CLOSE_ON_EXEC: c_int = 8;
+const MODIFY: c_int = 0x4008_240b;
+const DISABLE: c_int = 0x2401;
+/// `si_code` of such a signal.
+const TRAP_PERF: c_int = 6;
+/// The least descriptor that is taken, as programs count on the low ones.
+const LEAST_DESCRIPTOR: c_int = 200;
+
+fn attributes(address: usize, len: usize) -> Attributes {
+    let flags = INHERIT | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | INHERIT_THREAD | REMOVE_ON_EXEC | SIGTRAP;
+    Attributes {
+        kind: BREAKPOINT,
+        size: size_of::<Attributes>() as u32,
+        period: 1,
+        flags,
+        breakpoint: BOTH,
+        address: address as u64,
+        len: len as u64,
+        ..Default::default()
+    }
+}
+
+/// One watchpoint; all zeros before it is first set.
+pub struct Watch {
+    /// The descriptor and one.
+    fd: AtomicI32,
+}
+
+impl Watch {
+    pub const fn new() -> Self {
+        Self { fd: AtomicI32::new(0) }
+    }
+
+    /// Watches `len` bytes, 1, 2, 4 or 8, at a multiple of their number, instead of what it watched.
+    pub fn set(&self, address: usize, len: usize) -> bool {
+        if !thp::may_ask() {
+            return false;
+        }
+        let attributes = attributes(address, len);
+        let fd = self.fd.load(Relaxed) - 1;
+        if fd >= 0 {
+            // SAFETY: the kernel reads the structure; a descriptor of something else is an error.
+            return unsafe { libc::syscall(libc::SYS_ioctl, fd, MODIFY, &raw const attributes) } == 0;
+        }
+        // SAFETY: as above; the calling thread, on every processor.
+        let opened =
+            unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSE_ON_EXEC) };
+        if opened < 0 {
+            return false;
+        }
+        // SAFETY: a system call on the descriptor that was just opened.
+        let high = unsafe { libc::syscall(libc::SYS_fcntl, opened, libc::F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR) };
+        if high >= 0 {
+            // SAFETY: nothing else uses the descriptor.
+            unsafe { close(opened) };
+        }
+        self.fd.store(if high < 0 { opened } else { high } as c_int + 1, Relaxed);
+        true
+    }
+
+    /// Watches nothing, until it is set again.
+    pub fn stop(&self) {
+        let fd = self.fd.load(Relaxed) - 1;
+        if fd >= 0 && thp::may_ask() {
+            // SAFETY: a system call without memory.
+            unsafe { libc::syscall(libc::SYS_ioctl, fd, DISABLE, 0) };
+        }
+    }
+
+    /// In the child of a fork: the watch is its parent's.
+    pub fn forget(&self) {
+        let fd = self.fd.swap(0, Relaxed) - 1;
+        if fd >= 0 && thp::may_ask() {
+            // SAFETY: the descriptor was this watch's.
+            unsafe { close(fd.into()) };
+        }
+    }
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// # Safety
+/// Nothing else uses the descriptor.
+unsafe fn close(fd: c_long) {
+    // SAFETY: by the contract.
+    unsafe { call::close(fd as c_int) };
+}
+
+/// Calls the handler of faults at each access from now on; the address is where the watch begins, and
+/// the instruction the next one. `false` if the program has a handler of `SIGTRAP`.
+pub fn install() -> bool {
+    // SAFETY: zeros are a valid action; the old one is returned.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        let mut before: libc::sigaction = core::mem::zeroed();
+        if libc::sigaction(libc::SIGTRAP, null(), &mut before) != 0 || before.sa_sigaction != libc::SIG_DFL {
+            return false;
+        }
+        libc::sigemptyset(&mut action.sa_mask);
+        action.sa_sigaction = on_trap as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigaction(libc::SIGTRAP, &action, null_mut()) == 0
+    }
+}
+
+/// Whether the handler that [`install`] registered is still the one.
+pub fn is_installed() -> bool {
+    // SAFETY: zeros are a valid action, which the call fills in.
+    unsafe {
+        let mut now: libc::sigaction = core::mem::zeroed();
+        libc::sigaction(libc::SIGTRAP, null(), &mut now) == 0 && now.sa_sigaction == on_trap as *const () as usize
+    }
+}
+
+/// # Safety
+/// Called by the kernel only.
+unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let saved = process::errno();
+    // SAFETY: the kernel passes what a handler with SA_SIGINFO gets.
+    unsafe {
+        if let Some(handler) = fault::handler().filter(|_| (*info).si_code == TRAP_PERF) {
+            handler(&Fault { write: None, target_at: None, is_watch: true, ..fault::read(info, context.cast()) });
+        } else {
+            // Another's: what it does without this handler.
+            let mut action: libc::sigaction = core::mem::zeroed();
+            action.sa_sigaction = libc::SIG_DFL;
+            libc::sigaction(signal, &action, null_mut());
+            libc::raise(signal);
+        }
+    }
+    process::set_errno(saved);
+}
+
+/// Whether the code in front of an address may be an instruction on vectors, which right programs let
+/// read past the end of what they use: a look at the bytes, which takes some other code for one.
+///
+/// # Safety
+/// The 12 bytes before the address can be read.
+pub unsafe fn follows_vectors(at: usize) -> bool {
+    // SAFETY: by the contract.
+    let code: [u8; 12] = unsafe { ((at - 12) as *const [u8; 12]).read_unaligned() };
+    is_of_vectors(&code)
+}
+
+/// Behind the escape byte: moves, jumps and arithmetic on general registers.
+fn is_general(opcode: u8) -> bool {
+    matches!(opcode, 0x05 | 0x0b | 0x18..=0x1f | 0x31 | 0x40..=0x4f | 0x80..=0x9f | 0xa0..=0xbf | 0xc0 | 0xc1 | 0xc3 | 0xc7..=0xcf)
+}
+
+fn is_of_vectors(code: &[u8]) -> bool {
+    code.windows(2).enumerate().any(|(i, pair)| match pair[0] {
+        0x0f => !is_general(pair[1]),
+        // VEX and EVEX, of which an opcode and an operand follow.
+        0xc5 => i + 4 <= code.len() && pair[1] & 0x78 == 0x78,
+        0xc4 => i + 5 <= code.len() && (1..=3).contains(&(pair[1] & 0x1f)),
+        0x62 => i + 6 <= code.len() && (1..=3).contains(&(pair[1] & 0x0f)),
+        _ => false,
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
