@@ -141,7 +141,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     }
 
     /// The huge frame of a tree with the fewest free frames, at least `frames`, as count << 8 and
-    /// number; `u32::MAX` if there is none besides `other`.
+    /// number; `u32::MAX` without any besides `other`.
     pub(crate) fn fullest(&self, tree: usize, other: usize, frames: usize) -> u32 {
         let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
         let (frames, other) = (frames as u32, other as u32);

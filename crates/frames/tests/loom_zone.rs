@@ -29,7 +29,7 @@ impl World {
 
 /// What a thread does, with the frames that it had at the beginning.
 type Hand<G = Tiny> = fn(&Zone<'_, G>, &[usize]) -> Held;
-/// What is prepared: what each hand is given, and what is kept.
+/// Prepares a zone; returns the frames for the hands, and those to keep.
 type Before<G> = fn(&Zone<'_, G>) -> (Vec<usize>, Held);
 
 /// Runs two hands after `before`, which returns what it gives to each and what it keeps.

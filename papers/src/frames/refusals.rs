@@ -12,7 +12,7 @@ pub const PROCESSORS: usize = 4;
 /// Frames of a tree, the paper's.
 const TREE: usize = 1 << 14;
 
-/// What is asked, and in which state.
+/// A request, and the state that it meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
     /// A single frame, of none.
@@ -76,7 +76,7 @@ impl Job for Refusals {
 
 impl Refusals {
     fn refused<F: Frames>(&self, frames: &F, order: u32, odd: bool) -> Result<f64, String> {
-        // Processors take turns in runs, as threads with parts of their own do.
+        // Each processor fills a part.
         let part = self.frames / PROCESSORS;
         for at in 0..self.frames {
             let by = request(0, (at / part.max(1)).min(PROCESSORS - 1));

@@ -84,7 +84,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Raises the count that was lowered in vain, and tries again, unless a whole is being taken.
+    /// Raises the lowered count, and tries again, unless a whole is being taken.
     #[inline(never)]
     fn take_again(&self, child: usize, order: u32) -> Option<usize> {
         self.give(child, 1 << order);
