@@ -89,7 +89,7 @@ impl Child {
     pub(crate) const fn whole_but<G: Geometry>(quarters: u16) -> Self {
         // How many of four bits are not set, a digit for each value.
         let free = (0x0112_1223_1223_2334_u64 >> (4 * quarters) & 0xf) as u16;
-        Self(free * (G::FULL_CHILD / QUARTERS as u16) | quarters << QUARTERS_AT)
+        Self((free * (G::FULL_CHILD / QUARTERS as u16)) | (quarters << QUARTERS_AT))
     }
 
     /// The first quarter that is not allocated as a whole, or half of the huge frame.

@@ -28,7 +28,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
             if word.exchange(pair, pair & !(0xffff << shift) | u32::from(new.0) << shift).is_ok() {
                 self.media.changed(word);
                 self.persist(word);
-                return Some(child * G::HUGE + (flags.trailing_zeros() as usize * QUARTER_ROWS << G::ROW_ORDER));
+                return Some(child * G::HUGE + ((flags.trailing_zeros() as usize * QUARTER_ROWS) << G::ROW_ORDER));
             }
         }
     }
