@@ -17,6 +17,7 @@ mod llfree_fig10;
 mod llfree_fig5;
 mod llfree_fig7;
 mod llfree_fig9;
+mod llfree_refuse;
 mod llfree_tab1;
 mod micro;
 mod nvalloc_fig1b;
@@ -121,6 +122,8 @@ experiments! {
         "page frames: bytes and cache lines of an allocator's state, by level, computed and counted"
     "llfree-fig10" llfree_fig10 "LLFree figure 10, §5.6"
         "page frames: free huge frames and the cost of compaction over 100 turns of random frees and gets"
+    "llfree-refuse" llfree_refuse "what does a get cost when little or nothing is free?"
+        "page frames: refused gets, four processors on one tree, the count of free frames, in ns"
     "llfree-crash" llfree_crash "LLFree §5.7"
         "page frames: processes killed at random on a zone that persists: frames lost, and time to find it again"
     "slab-objects" slab_objects "Bonwick94 §2, §5.1"

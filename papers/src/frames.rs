@@ -21,12 +21,15 @@ mod file;
 mod lists;
 pub mod loops;
 pub mod place;
+pub mod refusals;
 mod spin;
 pub mod touched;
 
 use authors::{Authors, Classes};
 use buddy::Buddy;
-use craton_frames::{Cached, Config, Init, Kind, Media, PersistentZone, Request, Sizes, Standard, Zone};
+use craton_frames::{
+    Cached, Config, Geometry, Init, Kind, Media, Paper, PersistentZone, Request, Sizes, Standard, Thresholds, Zone,
+};
 use craton_lab::arrays::Arrays;
 use craton_lab::scratch::Scratch;
 use durable::WrittenBack;
@@ -52,7 +55,6 @@ pub trait Frames: Sync {
     fn drain(&self, processor: usize);
 
     /// Free frames, wherever they are kept. Only while no other thread gets or puts.
-    #[cfg(test)]
     fn free_frames(&self) -> usize;
 }
 
@@ -81,7 +83,9 @@ pub enum Design {
     Craton,
     /// The same without claims, as a zone that survives crashes needs it.
     Strict,
-    /// The same in a file that processes share, with caches that persist.
+    /// Without claims, and trees are searched as the paper writes.
+    Paper,
+    /// `craton-frames` in a file that processes share, with caches that persist.
     File,
     /// The same, and every change is written back to memory at once.
     WrittenBack,
@@ -99,9 +103,10 @@ pub enum Design {
 
 impl Design {
     /// Every one that loops are done with; of the authors' classes only the simple ones.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Craton,
         Self::Strict,
+        Self::Paper,
         Self::File,
         Self::WrittenBack,
         Self::Locked,
@@ -136,6 +141,7 @@ impl Design {
         match self {
             Self::Craton => "craton",
             Self::Strict => "craton-strict",
+            Self::Paper => "craton-paper",
             Self::File => "craton-file",
             Self::WrittenBack => "craton-written-back",
             Self::Locked => "list-locked",
@@ -152,11 +158,12 @@ impl Design {
         let World { frames, order, processors } = *world;
         match self {
             Self::Craton | Self::Strict => {
-                let arrays = Arrays::new(&Sizes::of::<Standard>(frames, processors), 0);
                 let config = Config { claims: self == Self::Craton, ..Config::new(processors) };
-                let zone: Zone<'_> = Zone::new(frames, arrays.metadata(), Init::Free, config)
-                    .map_err(|e| format!("{}: {e}", self.name()))?;
-                Ok(job.run(&zone))
+                self.in_memory::<Standard, J>(world, config, job)
+            }
+            Self::Paper => {
+                let config = Config { claims: false, thresholds: Thresholds::PAPER, ..Config::new(processors) };
+                self.in_memory::<Paper<Standard>, J>(world, config, job)
             }
             Self::File => self.in_file(world, Cached, job),
             Self::WrittenBack => {
@@ -171,6 +178,14 @@ impl Design {
         }
     }
 
+    fn in_memory<G: Geometry, J: Job>(self, world: &World, config: Config, job: J) -> Result<J::Out, String> {
+        let World { frames, processors, .. } = *world;
+        let arrays = Arrays::new(&Sizes::of::<G>(frames, processors), 0);
+        let zone: Zone<'_, G> =
+            Zone::new(frames, arrays.metadata(), Init::Free, config).map_err(|e| format!("{}: {e}", self.name()))?;
+        Ok(job.run(&zone))
+    }
+
     fn in_file<J: Job>(self, world: &World, media: impl Media + Sync, job: J) -> Result<J::Out, String> {
         let World { frames, processors, .. } = *world;
         let scratch = Scratch::new("a zone of frames")?;
@@ -183,7 +198,7 @@ impl Design {
     }
 }
 
-impl<M: Media + Sync> Frames for Zone<'_, Standard, M> {
+impl<G: Geometry, M: Media + Sync> Frames for Zone<'_, G, M> {
     #[inline]
     fn get(&self, request: Request) -> Option<usize> {
         Zone::get(self, request).ok()
@@ -199,7 +214,6 @@ impl<M: Media + Sync> Frames for Zone<'_, Standard, M> {
         let _ = Zone::drain(self, processor);
     }
 
-    #[cfg(test)]
     fn free_frames(&self) -> usize {
         Zone::free_frames(self)
     }

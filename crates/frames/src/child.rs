@@ -7,12 +7,10 @@
 //! claims in zones of earlier versions, and is ignored. Two entries are one
 //! atomic word of 32 bits: order 10 is one change, and no word is accessed by two sizes.
 
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, QUARTERS};
 
 const FREE: u16 = 0x3ff;
 const QUARTERS_AT: u32 = 10;
-const PENDING: u16 = 1 << 14;
-/// A mark of earlier versions.
 const IGNORED: u16 = 1 << 15;
 
 /// What is known of a huge frame.
@@ -26,6 +24,11 @@ impl Child {
 
     /// All quarters allocated as wholes: order 9.
     pub(crate) const ALLOCATED: Self = Self(0xf << QUARTERS_AT);
+
+    /// A thread is turning rows into a quarter, or back.
+    pub(crate) const PENDING: u16 = 1 << 14;
+    /// A mark of earlier versions.
+    pub(crate) const MARK: u16 = IGNORED;
 
     /// Free frames, never overstated.
     pub(crate) const fn free(self) -> usize {
@@ -43,7 +46,7 @@ impl Child {
 
     /// Whether a thread is turning rows into a quarter, or back.
     pub(crate) const fn is_pending(self) -> bool {
-        self.0 & PENDING != 0
+        self.0 & Self::PENDING != 0
     }
 
     /// Whether a free needs only the bits: no quarter is allocated as a whole.
@@ -70,15 +73,39 @@ impl Child {
 
     /// Acquires the right to turn rows into quarters or back, unless taken.
     pub(crate) const fn begin(self) -> Option<Self> {
-        if self.is_pending() { None } else { Some(Self(self.0 | PENDING)) }
+        if self.is_pending() { None } else { Some(Self(self.0 | Self::PENDING)) }
     }
 
     pub(crate) const fn end(self) -> Self {
-        Self(self.0 & !PENDING)
+        Self(self.0 & !Self::PENDING)
     }
 
     pub(crate) const fn with_quarters(self, quarters: u16) -> Self {
         Self(self.0 | quarters << QUARTERS_AT)
+    }
+
+    /// All frames free but those of quarters allocated as wholes.
+    #[inline(always)]
+    pub(crate) const fn whole_but<G: Geometry>(quarters: u16) -> Self {
+        // How many of four bits are not set, a digit for each value.
+        let free = (0x0112_1223_1223_2334_u64 >> (4 * quarters) & 0xf) as u16;
+        Self((free * (G::FULL_CHILD / QUARTERS as u16)) | (quarters << QUARTERS_AT))
+    }
+
+    /// The first quarter that is not allocated as a whole, or half of the huge frame.
+    #[inline(always)]
+    pub(crate) const fn free_quarters(quarters: u16, count: usize) -> Option<u16> {
+        let free = !quarters & 0xf;
+        if count == 1 {
+            return if free == 0 { None } else { Some(free & free.wrapping_neg()) };
+        }
+        if free & 3 == 3 {
+            Some(3)
+        } else if free & 12 == 12 {
+            Some(12)
+        } else {
+            None
+        }
     }
 
     /// Without these quarters, if all were allocated.

@@ -6,7 +6,16 @@ pub const ROWS: usize = 8;
 /// Parts of a huge frame that can be allocated as a whole besides it.
 pub const QUARTERS: usize = 4;
 
-/// Sizes of a zone's parts.
+/// How a CPU finds its next tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Search {
+    /// By sets of trees of each class and kind.
+    Sets,
+    /// As [`crate::Paper`].
+    Paper,
+}
+
+/// Sizes of a zone's parts, and how it searches them.
 pub trait Geometry: Copy + Send + Sync + 'static {
     /// log2 of the frames in a row, 1 to 6.
     const ROW_ORDER: u32;
@@ -25,6 +34,7 @@ pub trait Geometry: Copy + Send + Sync + 'static {
     const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
     /// Slots of claims for each processor, rounded up to a power of two in all.
     const SLOTS: usize = 16;
+    const SEARCH: Search = Search::Sets;
     /// All frames of a row.
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
     /// What a child's counter holds for frames that are free, all of them.

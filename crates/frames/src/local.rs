@@ -5,8 +5,8 @@
 //! allocating one is one locked operation, and no tree counter is split.
 //! **State.** One cache line for each CPU and kind: the halves of two claims, plus 1, the first for
 //! gets, the second filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1
-//! (the paper's t); the same for the last huge frames; the last free: half of a row 40 · consecutive
-//! frees to its tree 8; freed huge frames. Behind these lines, one for each [`Slot`] of claims.
+//! (the paper's t); the last found huge frame, plus 1; the last free: half of a row 40 · consecutive
+//! frees to its tree 8. Behind these lines, one for each [`Slot`] of claims.
 //! **Threads.** CPU numbers may be stale or shared: every word changes by one locked operation.
 
 use crate::slot::Slot;
@@ -23,7 +23,6 @@ pub struct Local {
     root: AtomicU64,
     huge: AtomicU64,
     last: AtomicU64,
-    looks: AtomicU64,
 }
 
 const HALF: u64 = (1 << 40) - 1;
@@ -66,9 +65,7 @@ impl Root {
 impl Local {
     pub(crate) fn clear(&self) {
         self.slot.clear();
-        [&self.gets, &self.puts, &self.root, &self.huge, &self.last, &self.looks]
-            .into_iter()
-            .for_each(|word| word.write(0));
+        [&self.gets, &self.puts, &self.root, &self.huge, &self.last].into_iter().for_each(|word| word.write(0));
     }
 
     pub(crate) fn root(&self) -> Root {
@@ -83,21 +80,15 @@ impl Local {
         }
     }
 
-    /// Records where huge frames were found last; those trees are not reserved.
-    pub(crate) fn point_at(&self, root: Root) {
-        self.huge.store(root.0, Ordering::Relaxed);
+    /// The huge frame that was found last; its tree is not reserved.
+    #[inline(always)]
+    pub(crate) fn huge(&self) -> Option<usize> {
+        (self.huge.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
-    pub(crate) fn pointer(&self) -> Root {
-        Root(self.huge.load(Ordering::Relaxed))
-    }
-
-    /// Counts a freed huge frame; returns whether its tree's class is due for a check.
-    #[inline]
-    pub(crate) fn is_look_due(&self) -> bool {
-        let puts = self.looks.load(Ordering::Relaxed).wrapping_add(1);
-        self.looks.store(puts, Ordering::Relaxed);
-        puts.is_multiple_of(8)
+    #[inline(always)]
+    pub(crate) fn point_at(&self, child: usize) {
+        self.huge.store(child as u64 + 1, Ordering::Relaxed);
     }
 
     /// Begins a search for another tree, if none is under way; returns the old root.

@@ -14,7 +14,9 @@
 //! **Cost.** Two cache lines and locked operations for frames within a row, one for a huge frame.
 
 mod claims;
+mod quarters;
 mod recover;
+mod rows;
 mod split;
 
 use crate::child::Child;
@@ -26,12 +28,13 @@ use crate::media::{Media, Volatile};
 use crate::slot::Slots;
 use crate::word::Word;
 use core::marker::PhantomData;
-use craton_base::atomic;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
 /// An entry's count of free frames.
 const COUNTS: u32 = 0x3ff;
 const QUARTER_ROWS: usize = ROWS / QUARTERS;
+/// Huge frames whose frees are noted together, a power of two.
+const NEIGHBOURS: usize = 16;
 
 pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
@@ -137,6 +140,27 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Child((self.word(child).read() >> (16 * (child & 1))) as u16)
     }
 
+    /// The huge frame of a tree with the fewest free frames, at least `frames`, as count << 8 and
+    /// number; `u32::MAX` without any besides `other`.
+    pub(crate) fn fullest(&self, tree: usize, other: usize, frames: usize) -> u32 {
+        let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
+        let (frames, other) = (frames as u32, other as u32);
+        let whole = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
+        let (mut best, mut at) = (u32::MAX, 0);
+        for word in words {
+            let free = word.read() & (COUNTS << 16 | COUNTS);
+            // In most trees most pairs are full, or wholly free.
+            if free != 0 && (free != whole || best == u32::MAX) {
+                for (free, child) in [(free & COUNTS, at), (free >> 16, at + 1)] {
+                    let key = free << 8 | child;
+                    best = if free >= frames && child != other { best.min(key) } else { best };
+                }
+            }
+            at += 2;
+        }
+        best
+    }
+
     /// Changes an entry; returns the old one, or, if `change` refuses, the current one.
     #[inline]
     pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {
@@ -168,62 +192,6 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         &self.rows[child * ROWS + row]
     }
 
-    /// Whether bits just set in a row hold: not if the row's quarter is taken as a whole. With
-    /// claims, the half may be claimed with these bits meanwhile: so they are given up for a whole
-    /// only, not for an attempt.
-    fn holds(&self, child: usize, row: usize) -> bool {
-        loop {
-            let entry = self.child(child);
-            let is_whole = entry.has_quarter(row / QUARTER_ROWS);
-            if is_whole || !entry.is_pending() || !self.slots.is_on() {
-                return !is_whole && !entry.is_pending();
-            }
-            atomic::spin();
-        }
-    }
-
-    /// Sets bits that `choose` picks of a row's free ones; `None` if none or the quarter is taken.
-    /// `is_alone`: no CPU can claim their halves meanwhile.
-    fn set_bits(&self, child: usize, row: usize, is_alone: bool, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
-        let word = self.row(child, row);
-        let mut bits = word.read();
-        loop {
-            let mask = choose(!bits & G::FULL_ROW)?;
-            match word.exchange(bits, bits | mask) {
-                Ok(_) => {
-                    self.media.changed(word);
-                    return self.keep_bits(child, row, mask, is_alone).then_some(mask);
-                }
-                Err(now) => bits = now,
-            }
-        }
-    }
-
-    /// Clears bits just set again, if they do not hold; returns whether they do.
-    fn keep_bits(&self, child: usize, row: usize, mask: u64, is_alone: bool) -> bool {
-        let word = self.row(child, row);
-        loop {
-            let holds = self.holds(child, row);
-            if !holds && !is_alone {
-                // A CPU may be about to claim the half, and gives up for the whole as well.
-                if let Err(Refused::Blocked(_)) = self.clear_bits(child * ROWS + row, mask) {
-                    atomic::spin();
-                    continue;
-                }
-            } else if !holds {
-                word.and(!mask);
-                self.media.changed(word);
-            }
-            // Also bits that were cleared again: a cache may have made them durable.
-            self.persist(word);
-            return holds;
-        }
-    }
-
-    fn open_rows(entry: Child) -> impl Iterator<Item = usize> {
-        (0..ROWS).filter(move |row| !entry.has_quarter(row / QUARTER_ROWS))
-    }
-
     /// Allocates frames of an order up to two huge frames in a child (the first of two).
     pub(crate) fn take(&self, child: usize, order: u32) -> Option<usize> {
         if order > G::HUGE_ORDER {
@@ -237,100 +205,43 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Allocates frames within a row. Searches before it decrements the counter, lest others fail.
-    fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
-        let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
-        let rows = &self.rows[child * ROWS..][..ROWS];
-        loop {
-            let entry = self.child(child);
-            let row = Self::first_row(rows, entry.quarters(), order)?;
-            self.update(child, |entry| entry.take(1 << order)).ok()?;
-            if let Some(mask) = self.set_bits(child, row, !self.slots.is_on(), choose) {
-                return Some(child * G::HUGE + (row << G::ROW_ORDER) + mask.trailing_zeros() as usize);
-            }
-            self.give(child, 1 << order);
-            if self.child(child).is_pending() {
-                return None;
-            }
-        }
-    }
-
-    /// The first of a huge frame's rows with an aligned group. Refusals read all of them.
-    #[inline]
-    fn first_row(rows: &[AtomicU64], quarters: u16, order: u32) -> Option<usize> {
-        #[inline(always)]
-        fn first<G: Geometry, const ORDER: u32>(rows: &[AtomicU64], quarters: u16) -> Option<usize> {
-            let has_group = |row: &AtomicU64| field::groups(!row.read() & G::FULL_ROW, ORDER) != 0;
-            rows.iter().enumerate().position(|(at, row)| has_group(row) && quarters >> (at / QUARTER_ROWS) & 1 == 0)
-        }
-        match order {
-            0 => first::<G, 0>(rows, quarters),
-            1 => first::<G, 1>(rows, quarters),
-            2 => first::<G, 2>(rows, quarters),
-            3 => first::<G, 3>(rows, quarters),
-            4 => first::<G, 4>(rows, quarters),
-            5 => first::<G, 5>(rows, quarters),
-            _ => first::<G, 6>(rows, quarters),
-        }
-    }
-
-    #[inline]
+    /// Allocates a huge frame, if all of it is free.
+    #[inline(always)]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
-        let taken = self.update(child, |entry| entry.is_empty::<G>().then_some(Child::ALLOCATED));
-        taken.ok().map(|_| {
-            self.persist(self.word(child));
-            child * G::HUGE
-        })
+        self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).then_some(child * G::HUGE)
     }
 
-    fn take_two(&self, child: usize) -> Option<usize> {
-        let free = Child::with_free(G::FULL_CHILD).0;
-        let (old, new) = (u32::from(free) << 16 | u32::from(free), u32::from(Child::ALLOCATED.0));
+    /// Turns a huge frame's entry into another, if it is as it should be.
+    #[inline(always)]
+    fn turn(&self, child: usize, from: Child, to: Child) -> bool {
+        let (word, shift) = (self.word(child), 16 * (child & 1));
+        loop {
+            let pair = word.read();
+            if Child((pair >> shift) as u16).known() != from {
+                return false;
+            }
+            let others = pair & !(u32::from(Child::MARK) << shift);
+            if word.exchange(pair, others ^ u32::from(from.0 ^ to.0) << shift).is_ok() {
+                self.media.changed(word);
+                self.persist(word);
+                return true;
+            }
+        }
+    }
+
+    /// Allocates two huge frames, `child` and the one beside it, if all of both is free.
+    #[inline(always)]
+    pub(crate) fn take_two(&self, child: usize) -> Option<usize> {
+        let (free, allocated) = (u32::from(G::FULL_CHILD), u32::from(Child::ALLOCATED.0));
         let word = self.word(child);
-        let now = word.read();
-        let is_free = [now as u16, (now >> 16) as u16].iter().all(|half| Child(*half).known().0 == old as u16);
-        let taken = is_free && word.exchange(now, new << 16 | new).is_ok();
-        taken.then(|| {
-            self.media.changed(word);
-            self.persist(word);
-            (child & !1) * G::HUGE
-        })
-    }
-
-    fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
-        let count = QUARTERS >> (G::HUGE_ORDER - order);
-        let frames = 1usize << order;
-        let rows = &self.rows[child * ROWS..][..ROWS];
-        let width = count * QUARTER_ROWS;
-        rows.chunks_exact(width).enumerate().find_map(|(at, rows)| {
-            // Most are refused by their first row.
-            let flags = ((1 << count) - 1) << (at * count);
-            if rows[0].read() == 0 { self.take_rows(child, flags, frames) } else { None }
-        })
-    }
-
-    /// Allocates quarters as wholes. Tests their rows before the counter drops, lest others fail.
-    fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
-        let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
-        let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;
-        if self.child(child).quarters() & flags != 0 {
+        let pair = word.read();
+        let known = u32::from(Child(pair as u16).known().0) | u32::from(Child((pair >> 16) as u16).known().0) << 16;
+        if known != free << 16 | free || word.exchange(pair, allocated << 16 | allocated).is_err() {
             return None;
         }
-        let are_free = || rows.clone().all(|row| self.row(child, row).read() == 0);
-        if !are_free() {
-            return None;
-        }
-        let begin = |entry: Child| (entry.quarters() & flags == 0).then_some(entry)?.begin()?.take(frames);
-        self.update(child, begin).ok()?;
-        // From here on setters of bits see *pending*; bits set before are seen below.
-        let is_free = are_free();
-        let end =
-            |entry: Child| Some(if is_free { entry.end().with_quarters(flags) } else { entry.end().give(frames) });
-        let _ = self.update(child, end);
-        if is_free {
-            self.persist(self.word(child));
-        }
-        is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
+        self.media.changed(word);
+        self.persist(word);
+        Some((child & !1) * G::HUGE)
     }
 
     #[inline]
@@ -352,15 +263,22 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
         let row = (frame % G::HUGE) >> G::ROW_ORDER;
         if order > G::ROW_ORDER {
-            let (count, frames) = ((1usize << order >> G::ROW_ORDER) / QUARTER_ROWS, 1usize << order);
-            let flags = ((1u16 << count) - 1) << (row / QUARTER_ROWS);
-            let freed = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(frames)));
-            freed.inspect(|_| self.persist(self.word(child))).map_err(|_| Refused::Pieces)
+            self.put_quarters(frame, order).ok_or(Refused::Pieces)
         } else if self.child(child).has_quarter(row / QUARTER_ROWS) {
             self.split(child, row / QUARTER_ROWS, frame, order)
         } else {
             self.put_bits(frame >> G::ROW_ORDER, Self::bits(frame, order))
         }
+    }
+
+    /// Frees quarters of a huge frame, if they are allocated as wholes; returns the former entry.
+    #[inline(always)]
+    pub(crate) fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
+        let (child, quarter) = (frame / G::HUGE, frame % G::HUGE / (G::HUGE / QUARTERS));
+        let flags = (0xf >> (QUARTERS - (QUARTERS >> (G::HUGE_ORDER - order)))) << quarter;
+        let freed = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(1 << order))).ok()?;
+        self.persist(self.word(child));
+        Some(freed)
     }
 
     /// The bits of frames in their row.
@@ -370,18 +288,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     }
 
     /// Frees a huge frame allocated as a whole; returns whether it was.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_huge(&self, child: usize) -> bool {
-        let empty = Child::with_free(G::FULL_CHILD);
-        let is_freed = self.update(child, |entry| (entry == Child::ALLOCATED).then_some(empty)).is_ok();
-        if is_freed {
-            self.persist(self.word(child));
-        }
-        is_freed
+        self.turn(child, Child::ALLOCATED, Child::with_free(G::FULL_CHILD))
     }
 
     /// Frees two huge frames allocated as wholes, `child` and the next; returns whether they were.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_two(&self, child: usize) -> bool {
         let word = self.word(child);
         let (all, none) = (u32::from(Child::ALLOCATED.0), u32::from(G::FULL_CHILD));
@@ -393,10 +306,14 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_freed
     }
 
+    /// Whether a huge frame and its neighbours are wholly free, half a tree or the whole tree: then
+    /// the tree's class may have changed. The last free of a tree's frames always sees it.
     #[inline]
-    pub(crate) fn are_four_empty(&self, child: usize) -> bool {
+    pub(crate) fn are_neighbours_empty(&self, child: usize) -> bool {
         let full = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
-        self.children[child / 4 * 2..].iter().take(2).all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
+        let group = G::CHILDREN.min(NEIGHBOURS);
+        let words = &self.children[child / group * group / 2..][..group / 2];
+        words.iter().all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
     }
 
     /// Whether all frames of rows of a huge frame are allocated. Claimed frames are.
@@ -425,6 +342,22 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
         self.cleared(word, frame);
         Ok(self.give(frame / G::HUGE, 1))
+    }
+
+    /// Frees 2^`order` frames within a row, more than one, if nothing stands in the way; returns the
+    /// former entry. A mark has only one bit of each pair: so bits that are all set are no mark.
+    #[inline(always)]
+    pub(crate) fn put_group_of_bits(&self, frame: usize, order: u32) -> Option<Child> {
+        let (child, word) = (frame / G::HUGE, &self.rows[frame >> G::ROW_ORDER]);
+        if !self.child(child).is_plain() {
+            return None;
+        }
+        let (bits, mask) = (word.read(), Self::bits(frame, order));
+        if bits & mask != mask || word.exchange(bits, bits & !mask).is_err() {
+            return None;
+        }
+        self.cleared(word, frame);
+        Some(self.give(child, 1 << order))
     }
 
     /// Frees frames of a row by their bits; returns the old entry.
@@ -487,21 +420,5 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             return self.take_bit(frame);
         }
         self.take_mask(frame, order, !self.slots.is_on())
-    }
-
-    fn take_mask(&self, frame: usize, order: u32, is_alone: bool) -> Option<()> {
-        let (child, row) = (frame / G::HUGE, (frame % G::HUGE) >> G::ROW_ORDER);
-        let (mask, frames) = (Self::bits(frame, order), 1 << order);
-        if self.row(child, row).read() & mask != 0 {
-            return None;
-        }
-        let entry = self.update(child, |entry| entry.take(frames)).ok()?;
-        let is_open = !entry.has_quarter(row / QUARTER_ROWS);
-        let choose = |free| (free & mask == mask).then_some(mask);
-        let taken = if is_open { self.set_bits(child, row, is_alone, choose) } else { None };
-        if taken.is_none() {
-            self.give(child, frames);
-        }
-        taken.map(|_| ())
     }
 }

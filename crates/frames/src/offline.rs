@@ -31,9 +31,14 @@ impl<'a> Offline<'a> {
         Some(Self { count, bits })
     }
 
+    #[inline(always)]
+    pub(crate) fn has_any(&self) -> bool {
+        self.count.read() != 0
+    }
+
     #[inline]
     pub(crate) fn has(&self, child: usize) -> bool {
-        self.count.read() != 0 && self.bits[child / 64].read() >> (child % 64) & 1 == 1
+        self.has_any() && self.bits[child / 64].read() >> (child % 64) & 1 == 1
     }
 
     /// Marks the first huge frames offline, before the zone is shared.

@@ -13,6 +13,7 @@
 
 mod rebuild;
 
+use crate::child::Child;
 use crate::geometry::Geometry;
 use crate::index::{self, Set};
 use crate::lower::Lower;
@@ -158,10 +159,13 @@ impl<'a> Trees<'a> {
 
     /// The same in 512ths of a tree, rounded up. Frames whose taker may still give up count as one.
     pub(crate) fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
-        match (Self::frames(tree, lower) * usize::from(ALL)).div_ceil(G::TREE) as u16 {
-            0 => (tree * G::CHILDREN..(tree + 1) * G::CHILDREN).any(|child| lower.child(child).is_pending()).into(),
-            count => count,
+        let words = Self::children(tree, lower).iter().map(|word| word.read());
+        let (sums, any) = words.fold((0, 0), |(sums, any), word| (sums + (word & (COUNTS << 16 | COUNTS)), any | word));
+        let free = ((sums & 0xffff) + (sums >> 16)) as usize;
+        if free == 0 {
+            return u16::from((any | any >> 16) as u16 & Child::PENDING != 0);
         }
+        (free * usize::from(ALL)).div_ceil(G::TREE) as u16
     }
 
     fn children<'l, G: Geometry, M: Media>(tree: usize, lower: &Lower<'l, G, M>) -> &'l [AtomicU32] {
@@ -192,10 +196,10 @@ impl<'a> Trees<'a> {
         }
     }
 
+    /// Whether some huge frame is wholly free, or may be soon. A count has this bit only if full.
     fn has_huge<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> bool {
-        (tree * G::CHILDREN..(tree + 1) * G::CHILDREN)
-            .map(|child| lower.child(child))
-            .any(|child| child.is_empty::<G>() || child.is_pending())
+        let either = u32::from(G::FULL_CHILD | Child::PENDING);
+        Self::children(tree, lower).iter().any(|word| word.read() & (either << 16 | either) != 0)
     }
 
     fn class(&self, entry: Entry) -> Class {
@@ -208,13 +212,19 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Whether free frames without a free huge frame can change a tree's class now. Not if it is
-    /// reserved: the unreserving CPU counts. Not if it is known to be partial: a CPU that finds it
-    /// full counts again. A rise to *free* waits for its next huge frame.
+    /// Whether free frames without a free huge frame can change a tree's class now: `None` if it is
+    /// reserved, since the unreserving CPU counts. Not if it is known to be partial: a CPU that finds
+    /// it full counts again. A rise to *free* waits for its next huge frame.
     #[inline]
-    pub(crate) fn can_matter(&self, tree: usize) -> bool {
+    pub(crate) fn can_matter(&self, tree: usize) -> Option<bool> {
         let entry = self.entry(tree);
-        !entry.is_reserved() && self.class(entry) != Class::Partial
+        if entry.is_reserved() { None } else { Some(self.class(entry) != Class::Partial) }
+    }
+
+    /// A tree's class as its entry has it; `None` if it is reserved.
+    pub(crate) fn open_class(&self, tree: usize) -> Option<Class> {
+        let entry = self.entry(tree);
+        (!entry.is_reserved()).then(|| self.class(entry))
     }
 
     /// Whether a tree is known to be nearly full, and unreserved.

@@ -7,22 +7,23 @@
 
 mod begin;
 mod claims;
+mod huge;
 mod put;
 mod search;
 
 use crate::child::Child;
 use crate::config::{Config, Request};
 use crate::error::Error;
-use crate::geometry::{Geometry, Standard};
-use crate::local::{Local, Root};
+use crate::geometry::{Geometry, Search, Standard};
+use crate::local::Local;
 use crate::lower::Lower;
 use crate::media::{Media, Volatile};
 use crate::offline::Offline;
-use crate::tree::{Class, KINDS, Kind, Trees};
+use crate::tree::{KINDS, Kind, Trees};
 use crate::word;
 
 /// Consecutive frees that make a CPU prefer their tree, F (LLFree §3.2.2).
-const RESERVE_ON_FREE: u32 = 4;
+pub(crate) const RESERVE_ON_FREE: u32 = 4;
 const TRIES: usize = 3;
 /// A tree's class is checked each time another 1/8 of a huge frame is free.
 const NOTES: usize = 8;
@@ -39,6 +40,8 @@ pub struct Zone<'a, G = Standard, M = Volatile> {
 }
 
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
+    pub(crate) const IS_PAPER: bool = matches!(G::SEARCH, Search::Paper);
+
     pub fn frames(&self) -> usize {
         self.lower.frames()
     }
@@ -55,13 +58,14 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     #[inline]
     pub fn get(&self, request: Request) -> Result<usize, Error> {
         let local = self.local(request.processor, request.kind)?;
-        if request.order == 0
-            && self.config.claims
-            && let Some(frame) = self.pop(&local.gets)
-        {
-            return Ok(frame);
+        let found = match request.order {
+            0 if self.config.claims => self.pop(&local.gets),
+            order => self.take_here(local, order),
+        };
+        match found {
+            Some(frame) => Ok(frame),
+            None => self.get_slowly(local, request),
         }
-        self.get_slowly(local, request)
     }
 
     #[inline(never)]
@@ -69,31 +73,39 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         if order > G::MAX_ORDER {
             return Err(Error::Order { order, most: G::MAX_ORDER });
         }
-        let found = if order >= G::HUGE_ORDER {
+        let found = if order >= G::HUGE_ORDER && !Self::IS_PAPER {
             self.get_huge(local, order, processor)
         } else if order == 0 && self.config.claims {
             self.get_claimed(local, kind)
-        } else if let Some(frame) = self.take_here(local, order) {
-            return Ok(frame);
         } else {
-            self.get_some(local, kind, |tree, last| self.take_in(tree, last, order))
+            self.get_some(local, (kind, order), |tree, last| self.take_in(tree, last, order))
                 .or_else(|| self.get_anywhere(order))
         };
         found.ok_or(Error::NoMemory)
     }
 
     /// Checks a tree's class after frames of a huge frame were freed, if it may have changed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         if Self::is_of_note(before, freed) {
-            let is_empty = before.free() + freed == G::HUGE;
-            if is_empty || self.trees.can_matter(child / G::CHILDREN) {
-                self.note_slowly(child, is_empty);
-            }
+            self.note_step(child, before.free() + freed == G::HUGE);
         }
     }
 
+    /// Of a reserved tree only a wholly free huge frame counts, of a partial one many of them.
     #[inline]
+    pub(crate) fn note_step(&self, child: usize, is_empty: bool) {
+        let tree = child / G::CHILDREN;
+        let is_due = match self.trees.can_matter(tree) {
+            Some(can_matter) => can_matter || is_empty && self.lower.are_neighbours_empty(child),
+            None => false,
+        };
+        if is_due || is_empty && !self.trees.huge().has(tree) {
+            self.note_slowly(child, is_empty);
+        }
+    }
+
+    #[inline(always)]
     fn is_of_note(before: Child, freed: usize) -> bool {
         let (free, part) = (before.free(), G::HUGE / NOTES);
         free / part != (free + freed) / part || free == 0
@@ -119,15 +131,24 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
         let mut next = Some(from).filter(|from| *from < G::CHILDREN && free(*from) >= frames);
+        let mut fullest = true;
         // Read once: what is left to try, as count and number.
         let mut left: Option<[u32; MOST_CHILDREN]> = None;
+        let mut before = u32::MAX;
         core::iter::from_fn(move || {
             if let Some(child) = next.take() {
                 return Some(first + child);
             }
+            // Most often the first that is tried will do.
+            if core::mem::take(&mut fullest) {
+                before = self.lower.fullest(tree, from, frames);
+                return (before != u32::MAX).then_some(first + (before & 0xff) as usize);
+            }
             let left = left.get_or_insert_with(|| {
                 let key = |child: usize| match free(child) {
-                    there if there >= frames && child != from => (there << 8 | child) as u32,
+                    there if there >= frames && child != from && child != (before & 0xff) as usize => {
+                        (there << 8 | child) as u32
+                    }
                     _ => u32::MAX,
                 };
                 core::array::from_fn(|child| if child < G::CHILDREN { key(child) } else { u32::MAX })
@@ -139,36 +160,32 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Takes more than a row of the last used huge frame, another used one, or a free one.
-    fn take_part_in(&self, tree: usize, from: usize, order: u32) -> Option<(usize, usize)> {
-        let first = tree * G::CHILDREN;
-        let take = |at: usize| Some((self.lower.take(first + at, order)?, at));
-        let order_of = || (from..G::CHILDREN).chain(0..from);
-        let free = |at: usize| self.lower.child(first + at).free();
-        let last = if free(from) >= 1 << order { take(from) } else { None };
-        if last.is_some() {
-            return last;
-        }
-        let in_use = order_of().filter(|at| (1 << order..G::HUGE).contains(&free(*at))).find_map(take);
-        in_use.or_else(|| order_of().filter(|at| free(*at) == G::HUGE).find_map(take))
-    }
-
-    /// Takes frames from the last used huge frame.
-    #[inline]
+    /// Takes frames from the last used huge frame, or huge frames beside the last ones.
+    #[inline(never)]
     fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
+        if Self::IS_PAPER && order >= G::HUGE_ORDER {
+            return None;
+        }
+        if order == G::HUGE_ORDER {
+            return self.take_huge_here(local);
+        }
+        if order > G::HUGE_ORDER {
+            return if order == G::MAX_ORDER { self.take_two_here(local) } else { None };
+        }
         let root = local.root();
         let child = root.tree()? * G::CHILDREN + root.child();
-        let has_some = root.child() < G::CHILDREN && self.lower.child(child).free() >= 1 << order;
-        if has_some { self.lower.take(child, order) } else { None }
+        if root.child() >= G::CHILDREN {
+            None
+        } else if order > G::ROW_ORDER {
+            self.lower.take_quarters(child, order)
+        } else {
+            self.lower.take_bits(child, order)
+        }
     }
 
     fn take_in(&self, tree: usize, last: Option<usize>, order: u32) -> Option<(usize, usize)> {
         word::visit();
-        if order > G::ROW_ORDER {
-            return self.take_part_in(tree, last.filter(|last| *last < G::CHILDREN).unwrap_or(0), order);
-        }
-        let frames = 1 << order;
-        self.children(tree, last.unwrap_or(G::CHILDREN), frames)
+        self.children(tree, last.unwrap_or(G::CHILDREN), 1 << order)
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 
@@ -177,7 +194,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     fn get_some<R>(
         &self,
         local: &Local,
-        kind: Kind,
+        (kind, order): (Kind, u32),
         take: impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<R> {
         let root = local.root();
@@ -185,43 +202,23 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             local.move_on(root, child);
             return Some(found);
         }
-        self.get_elsewhere(local, kind, &take)
+        self.get_elsewhere(local, (kind, order), &take)
     }
 
-    /// Reserves another tree: partial, nearly allocated, then free. The paper takes free ones
-    /// second (LLFree §3.2.2), since nearly allocated ones fail soon; the next is quickly found.
+    /// Reserves another tree.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
         local: &Local,
-        kind: Kind,
+        (kind, order): (Kind, u32),
         take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<R> {
         // Fails if a CPU that shares the words is searching.
         let before = local.begin_taking()?;
-        let from = before.tree().map_or(0, |tree| tree + 1);
-        let own = [(Class::Partial, kind), (Class::Allocated, kind), (Class::Free, kind), (Class::Empty, kind)];
-        let others = kind.and_others().skip(1);
-        let of_others = others.flat_map(|k| [(Class::Partial, k), (Class::Free, k), (Class::Allocated, k)]);
-        let found = own.into_iter().chain(of_others).find_map(|(class, kind_of)| {
-            let set = self.trees.of(class, kind_of)?;
-            let (mut at, mut tries) = (from, TRIES);
-            while tries > 0 {
-                let tree = set.next(at)?;
-                // An entirely free tree takes the kind; others keep theirs.
-                let as_kind = if class == Class::Empty { kind } else { self.trees.entry(tree).kind() };
-                if self.trees.reserve(tree, as_kind) {
-                    if let Some((found, child)) = take(tree, None) {
-                        return Some((found, Root::new(tree, child)));
-                    }
-                    self.trees.unreserve(tree, &self.lower);
-                }
-                // A tree that has left the set costs no try.
-                tries -= usize::from(set.has(tree));
-                at = tree + 1;
-            }
-            None
-        });
+        let found = match Self::IS_PAPER {
+            true => self.search_as_paper(before.tree(), (kind, order), take),
+            false => self.search_sets(before.tree(), kind, take),
+        };
         match found {
             Some((found, root)) => {
                 local.end_taking(root);
@@ -235,43 +232,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
                 None
             }
         }
-    }
-
-    /// Huge frames: the last found one, the next, another of its tree, or of the next such tree.
-    fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
-        let last = local.pointer();
-        if order == G::HUGE_ORDER
-            && let Some(tree) = last.tree()
-        {
-            for child in last.child()..(last.child() + 2).min(G::CHILDREN) {
-                if let Some(frame) = self.lower.take_huge(tree * G::CHILDREN + child) {
-                    local.point_at(Root::new(tree, child));
-                    return Some(frame);
-                }
-            }
-        }
-        // CPUs begin far apart, so that their huge frames' entries share no line.
-        let mut at = last.tree().unwrap_or(self.trees.len() * processor / self.config.processors);
-        for _ in 0..TRIES {
-            let Some(tree) = self.trees.huge().next(at) else { break };
-            if let Some((frame, child)) = self.take_huge_in(tree, order) {
-                local.point_at(Root::new(tree, child));
-                return Some(frame);
-            }
-            self.look_again(tree);
-            at = tree + 1;
-        }
-        self.get_anywhere(order)
-    }
-
-    pub(crate) fn take_huge_in(&self, tree: usize, order: u32) -> Option<(usize, usize)> {
-        word::visit();
-        let (first, step) = (tree * G::CHILDREN, 1 << (order - G::HUGE_ORDER));
-        (0..G::CHILDREN).step_by(step).find_map(|child| {
-            let is_empty = self.lower.child(first + child).is_empty::<G>();
-            let frame = if is_empty { self.lower.take(first + child, order)? } else { return None };
-            Some((frame, child))
-        })
     }
 
     /// Allocates the frames at a place, if all of them are free.

@@ -3,7 +3,7 @@
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
 use craton_base::loom::thread;
-use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};
+use craton_frames::{Config, Error, Geometry, Init, Kind, Paper, Request, Sizes, Tiny, Zone};
 use std::sync::Arc;
 
 /// Two trees of two huge frames of sixteen frames.
@@ -28,14 +28,20 @@ impl World {
 }
 
 /// What a thread does, with the frames that it had at the beginning.
-type Hand = fn(&Zone<'_, Tiny>, &[usize]) -> Held;
+type Hand<G = Tiny> = fn(&Zone<'_, G>, &[usize]) -> Held;
+/// Prepares a zone; returns the frames for the hands, and those to keep.
+type Before<G> = fn(&Zone<'_, G>) -> (Vec<usize>, Held);
 
 /// Runs two hands after `before`, which returns what it gives to each and what it keeps.
-fn run(claims: bool, before: fn(&Zone<'_, Tiny>) -> (Vec<usize>, Held), hands: [Hand; 2]) {
+fn run(claims: bool, before: Before<Tiny>, hands: [Hand; 2]) {
+    run_in(claims, before, hands);
+}
+
+fn run_in<G: Geometry>(claims: bool, before: Before<G>, hands: [Hand<G>; 2]) {
     check(2, move || {
         let world: &'static World =
-            Box::leak(Box::new(World { arrays: Arrays::new(Sizes::of::<Tiny>(FRAMES, 2)), claims }));
-        let zone: Arc<Zone<'static, Tiny>> = Arc::new(world.arrays.zone(FRAMES, Init::Free, world.config()).unwrap());
+            Box::leak(Box::new(World { arrays: Arrays::new(Sizes::of::<G>(FRAMES, 2)), claims }));
+        let zone: Arc<Zone<'static, G>> = Arc::new(world.arrays.zone(FRAMES, Init::Free, world.config()).unwrap());
         let (given, mut held) = before(&zone);
         let other = {
             let (zone, given) = (Arc::clone(&zone), given.clone());
@@ -58,11 +64,11 @@ fn run(claims: bool, before: fn(&Zone<'_, Tiny>) -> (Vec<usize>, Held), hands: [
         zone.drain(0).unwrap();
         zone.drain(1).unwrap();
         zone.check().unwrap();
-        assert_eq!((zone.free_frames(), zone.free_huge_frames()), (FRAMES, FRAMES / Tiny::HUGE));
+        assert_eq!((zone.free_frames(), zone.free_huge_frames()), (FRAMES, FRAMES / G::HUGE));
     });
 }
 
-fn get(zone: &Zone<'_, Tiny>, processor: usize, order: u32) -> Held {
+fn get<G: Geometry>(zone: &Zone<'_, G>, processor: usize, order: u32) -> Held {
     match zone.get(request(processor, order)) {
         Ok(frame) => vec![(frame, order)],
         Err(error) => {
@@ -72,7 +78,7 @@ fn get(zone: &Zone<'_, Tiny>, processor: usize, order: u32) -> Held {
     }
 }
 
-fn put(zone: &Zone<'_, Tiny>, processor: usize, frame: usize, order: u32) -> Held {
+fn put<G: Geometry>(zone: &Zone<'_, G>, processor: usize, frame: usize, order: u32) -> Held {
     zone.put(frame, request(processor, order)).unwrap();
     Held::new()
 }
@@ -224,4 +230,26 @@ fn frames_that_are_freed_together_and_a_get() {
             |z, _| get(z, 1, 0),
         ],
     );
+}
+
+/// As in the paper: a processor steals the other's tree while that takes and frees there.
+#[test]
+fn a_tree_is_stolen_while_its_processor_uses_it() {
+    let before: Before<Paper<Tiny>> = |z| {
+        let held = (0..3).map(|_| (z.get(request(0, 4)).unwrap(), 4)).collect();
+        (vec![z.get(request(0, 0)).unwrap()], held)
+    };
+    run_in(false, before, [|z, given| [get(z, 0, 1), put(z, 0, given[0], 0)].concat(), |z, _| get(z, 1, 2)]);
+}
+
+/// As in the paper: the fourth free reserves the tree, while the other processor reserves one.
+#[test]
+fn a_tree_is_reserved_by_frees_and_by_a_get() {
+    let before: Before<Paper<Tiny>> = |z| {
+        let frames = (0..20).map(|_| z.get(request(1, 0)).unwrap()).collect::<Vec<_>>();
+        z.drain(1).unwrap();
+        frames[..3].iter().for_each(|frame| z.put(*frame, request(0, 0)).unwrap());
+        (frames[3..4].to_vec(), frames[4..].iter().map(|frame| (*frame, 0)).collect())
+    };
+    run_in(false, before, [|z, given| put(z, 0, given[0], 0), |z, _| get(z, 1, 1)]);
 }

@@ -1,7 +1,7 @@
 //! A zone against a list of which frames are allocated.
 
 use crate::common::Arrays;
-use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Standard, Tiny, Zone};
+use craton_frames::{Config, Error, Geometry, Init, Kind, Paper, Request, Sizes, Standard, Thresholds, Tiny, Zone};
 use craton_sim::Rng;
 
 const KINDS: [Kind; 3] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
@@ -55,7 +55,8 @@ impl<G: Geometry> Model<'_, G> {
 fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, claims: bool) {
     let mut rng = Rng::new(seed);
     let arrays = Arrays::new(Sizes::of::<G>(frames, processors));
-    let config = Config { claims, ..Config::new(processors) };
+    let thresholds = if seed % 5 == 0 { Thresholds::PAPER } else { Thresholds::default() };
+    let config = Config { claims, thresholds, ..Config::new(processors) };
     let zone: Zone<'_, G> = arrays.zone(frames, Init::Free, config).unwrap();
     let mut model = Model { zone, allocated: vec![false; frames], held: Vec::new() };
     model.check();
@@ -124,6 +125,21 @@ fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, c
     model.check();
     assert_eq!(model.zone.free_frames(), frames);
     assert_eq!(model.zone.free_huge_frames(), frames / G::HUGE);
+}
+
+#[test]
+fn tiny_zones_searched_as_in_the_paper_do_what_the_model_does() {
+    for seed in 0..300 {
+        let frames = 1 + (seed as usize * 7) % 100;
+        run::<Paper<Tiny>>(frames, 1 + seed as usize % 3, seed, 600, seed % 4 == 0);
+    }
+}
+
+#[test]
+fn zones_searched_as_in_the_paper_do_what_the_model_does() {
+    for seed in 0..3 {
+        run::<Paper<Standard>>(Standard::TREE * 35 + 1, 1 + seed as usize % 3, seed, 3_000, seed % 4 == 2);
+    }
 }
 
 #[test]

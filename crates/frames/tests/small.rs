@@ -1,7 +1,7 @@
 //! Every sequence of requests up to a length, in a zone of one tree of two huge frames of sixteen frames.
 
 use crate::common::Arrays;
-use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};
+use craton_frames::{Config, Error, Geometry, Init, Kind, Paper, Request, Sizes, Tiny, Zone};
 
 /// Frames of the zone: not all of the last huge frame's are there.
 const FRAMES: usize = Tiny::TREE - 3;
@@ -37,13 +37,13 @@ fn request(order: u32) -> Request {
 }
 
 /// What a sequence has made of the zone.
-struct Walk<'a> {
-    zone: Zone<'a, Tiny>,
+struct Walk<'a, G> {
+    zone: Zone<'a, G>,
     allocated: [bool; FRAMES],
     held: Vec<(usize, u32)>,
 }
 
-impl Walk<'_> {
+impl<G: Geometry> Walk<'_, G> {
     fn put(&mut self, frame: usize, order: u32) {
         self.zone.put(frame, request(order)).unwrap();
         self.allocated[frame..frame + (1 << order)].fill(false);
@@ -85,8 +85,8 @@ impl Walk<'_> {
     }
 }
 
-fn walk(arrays: &Arrays, init: Init, claims: bool, length: usize, sequence: &mut Vec<Step>) -> u64 {
-    let zone = arrays.zone(FRAMES, init, Config { claims, ..Config::new(1) }).unwrap();
+fn walk<G: Geometry>(arrays: &Arrays, init: Init, claims: bool, length: usize, sequence: &mut Vec<Step>) -> u64 {
+    let zone: Zone<'_, G> = arrays.zone(FRAMES, init, Config { claims, ..Config::new(1) }).unwrap();
     let is_allocated = init == Init::Allocated;
     // Of a zone that begins full the frames are held as the orders that they make up.
     let held = if is_allocated { vec![(0, 4), (16, 3), (24, 2), (28, 0)] } else { vec![] };
@@ -98,7 +98,7 @@ fn walk(arrays: &Arrays, init: Init, claims: bool, length: usize, sequence: &mut
     let mut walks = 1;
     for step in STEPS {
         sequence.push(step);
-        walks += self::walk(arrays, init, claims, length, sequence);
+        walks += self::walk::<G>(arrays, init, claims, length, sequence);
         sequence.pop();
     }
     walks
@@ -106,11 +106,20 @@ fn walk(arrays: &Arrays, init: Init, claims: bool, length: usize, sequence: &mut
 
 #[test]
 fn every_sequence_of_requests_keeps_the_invariants() {
-    let arrays = Arrays::new(Sizes::of::<Tiny>(FRAMES, 1));
+    walk_all::<Tiny>();
+}
+
+#[test]
+fn every_sequence_keeps_them_where_trees_are_searched_as_in_the_paper() {
+    walk_all::<Paper<Tiny>>();
+}
+
+fn walk_all<G: Geometry>() {
+    let arrays = Arrays::new(Sizes::of::<G>(FRAMES, 1));
     let length = LENGTH + usize::from(std::env::var_os("CRATON_FULL").is_some());
     for init in [Init::Free, Init::Allocated] {
         for claims in [false, true] {
-            let walks = walk(&arrays, init, claims, length, &mut Vec::new());
+            let walks = walk::<G>(&arrays, init, claims, length, &mut Vec::new());
             assert!(walks > 20_000, "{walks}");
         }
     }

@@ -18,8 +18,8 @@ use craton_lab::summary::Spread;
 /// GiB that the frames stand for, in the full form and in the quick one.
 pub const FULL_GIB: usize = 128;
 pub const QUICK_GIB: usize = 4;
-const FULL_ROUNDS: usize = 5;
-const QUICK_ROUNDS: usize = 3;
+pub const FULL_ROUNDS: usize = 5;
+pub const QUICK_ROUNDS: usize = 3;
 /// Pairs of each thread in repeat.
 const FULL_PAIRS: usize = 4_000_000;
 const QUICK_PAIRS: usize = 200_000;

@@ -3,7 +3,7 @@
 //! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator: free huge
 //! frames after each turn, and the frames to move until as many are free as could be. The mixed
 //! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
-//! the zone without claims. The authors' code, if built, runs with hints (`llfree4-told`,
+//! the zone without claims, `craton-paper` that with the paper's search. The authors' code, if built, runs with hints (`llfree4-told`,
 //! `llfree32-told`), or not.
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
@@ -29,10 +29,11 @@ const MOST_THREADS: usize = 2;
 /// Who plays a course: its name, the design, whether it is told what stays.
 type Player = (&'static str, Design, bool);
 
-const PLAYERS: [Player; 8] = [
+const PLAYERS: [Player; 9] = [
     (OURS, Design::Craton, true),
     ("craton-untold", Design::Craton, false),
     ("craton-strict", Design::Strict, true),
+    ("craton-paper", Design::Paper, true),
     ("buddy", Design::Buddy, false),
     ("llfree4", Design::Authors(4, Classes::Simple), false),
     ("llfree4-told", Design::Authors(4, Classes::Movable), true),

@@ -67,6 +67,7 @@ fn experiments_with_frames_yield_rows_ratios_and_pictures() {
     for (name, only, runs, ratio) in [
         ("llfree-fig9", vec!["repeat".to_owned()], Some(1), "repeat_pair_vs_list-locked"),
         ("llfree-tab1", vec![], None, "lines_vs_buddy"),
+        ("llfree-refuse", vec![], Some(1), "refused-1_vs_craton-paper"),
     ] {
         let found = quick(find(name).expect("listed"), &only, runs).expect("nothing is refused");
         let document: serde_json::Value = serde_json::from_str(&found.document).expect("JSON");
@@ -88,6 +89,7 @@ fn experiments_with_frames_say_what_they_have_no_use_for() {
     assert!(refused("llfree-fig10", &["no-such"], None).contains("plain, mixed"));
     assert!(refused("llfree-fig10", &[], Some(2)).contains("--runs"));
     assert!(refused("llfree-tab1", &["bulk"], None).contains("--only"));
+    assert!(refused("llfree-refuse", &["bulk"], None).contains("refused-0, refused-9"));
 }
 
 #[test]

@@ -83,7 +83,6 @@ struct Functions {
     get: unsafe extern "C" fn(*const Handle, order: u32, thread: usize, stays: bool) -> i64,
     put: unsafe extern "C" fn(*const Handle, frame: usize, order: u32, thread: usize, stays: bool) -> i32,
     drain: unsafe extern "C" fn(*const Handle),
-    #[cfg(test)]
     free_frames: unsafe extern "C" fn(*const Handle) -> usize,
 }
 
@@ -116,7 +115,6 @@ fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
             get: find(library, "llfree_get")?,
             put: find(library, "llfree_put")?,
             drain: find(library, "llfree_drain")?,
-            #[cfg(test)]
             free_frames: find(library, "llfree_free_frames")?,
         })
     }
@@ -208,7 +206,6 @@ impl Frames for Authors {
         unsafe { (self.functions.drain)(self.handle.as_ptr()) };
     }
 
-    #[cfg(test)]
     fn free_frames(&self) -> usize {
         // SAFETY: as above.
         unsafe { (self.functions.free_frames)(self.handle.as_ptr()) }

@@ -171,7 +171,6 @@ impl Frames for Buddy {
         }
     }
 
-    #[cfg(test)]
     fn free_frames(&self) -> usize {
         self.zone.free.load(Relaxed) + self.caches.iter().map(Cache::frames).sum::<usize>()
     }

@@ -62,7 +62,6 @@ impl<H: Heads> Frames for List<H> {
 
     fn drain(&self, _: usize) {}
 
-    #[cfg(test)]
     fn free_frames(&self) -> usize {
         let next = |block: &u32| Some(self.places.get(*block as usize)?.next.load(Ordering::Relaxed));
         let blocks = |first| std::iter::successors(Some(first), next).count() - 1;

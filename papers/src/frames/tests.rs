@@ -64,7 +64,7 @@ fn no_design_hands_a_frame_out_twice_or_loses_one() {
             design.with(&world, Model { world, orders }).unwrap_or_else(|e| panic!("{}: {e}", design.name()));
         }
     }
-    let several = [Design::Craton, Design::Strict, Design::File, Design::Buddy];
+    let several = [Design::Craton, Design::Strict, Design::Paper, Design::File, Design::Buddy];
     for design in several.into_iter().chain(Design::authors()) {
         let world = World { frames: FRAMES, order: 0, processors: 2 };
         let orders = (0..=MAX_ORDER).collect();

@@ -41,7 +41,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             }
             return Some(frame);
         }
-        let claimed = self.get_some(local, kind, |tree, last| self.claim_in(tree, last));
+        let claimed = self.get_some(local, (kind, 0), |tree, last| self.claim_in(tree, last));
         let (frame, half) = claimed.or_else(|| self.claim_anywhere())?;
         self.name(&local.gets, half);
         Some(frame)

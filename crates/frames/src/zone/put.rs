@@ -10,20 +10,33 @@ use crate::config::Request;
 use crate::error::Error;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::local::{Last, Local, Root};
-use crate::lower::{Lower, Refused};
+use crate::lower::Refused;
 use crate::media::Media;
-use crate::tree::Trees;
+use crate::tree::{Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
+        let done = self.put_block(local, frame, request);
+        if Self::IS_PAPER && done.is_ok() && (request.order > 0 || !self.config.claims) {
+            self.reserve_on_free(local, frame);
+        }
+        done
+    }
+
+    #[inline(always)]
+    fn put_block(&self, local: &Local, frame: usize, request: Request) -> Result<(), Error> {
         if request.order > 0 {
-            return if request.order >= G::HUGE_ORDER {
-                self.put_huge(local, frame, request.order)
-            } else if request.order <= G::ROW_ORDER {
+            return if request.order <= G::ROW_ORDER {
                 self.put_row(frame, request.order)
+            } else if request.order == G::HUGE_ORDER {
+                self.put_huge(frame)
+            } else if request.order < G::HUGE_ORDER {
+                self.put_quarters(frame, request.order)
+            } else if request.order == G::MAX_ORDER {
+                self.put_two(frame)
             } else {
                 self.put_group(frame, request.order)
             };
@@ -108,53 +121,88 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             return self.put_group(frame, 0);
         }
         let Ok(before) = self.lower.put_bit(frame) else { return self.put_group(frame, 0) };
-        if Self::is_of_note(before, 1) {
-            return self.note_put(child, before.free() + 1);
-        }
-        Ok(())
+        self.note_freed(child, before, 1)
     }
 
+    /// Of a reserved tree only a wholly free huge frame counts.
     #[inline(never)]
     fn note_put(&self, child: usize, free: usize) -> Result<(), Error> {
-        self.note_slowly(child, free == G::HUGE);
+        self.note_step(child, free == G::HUGE);
         Ok(())
     }
 
-    /// Frees one or two huge frames. Checks the tree's class at times, when neighbours are free.
+    /// Frees a huge frame; `put_group` does whatever is rare.
     #[inline(never)]
-    fn put_huge(&self, local: &Local, frame: usize, order: u32) -> Result<(), Error> {
-        self.check_place(frame, order)?;
-        let child = frame / G::HUGE;
-        let is_put = match order == G::HUGE_ORDER {
-            true => !self.offline.has(child) && self.lower.put_huge(child),
-            false => !self.offline.has(child) && !self.offline.has(child + 1) && self.lower.put_two(child),
-        };
-        if !is_put {
-            return self.put_group(frame, order);
+    fn put_huge(&self, frame: usize) -> Result<(), Error> {
+        if !self.is_place(frame, G::HUGE_ORDER) || self.offline.has_any() || !self.lower.put_huge(frame / G::HUGE) {
+            return self.put_group(frame, G::HUGE_ORDER);
         }
+        self.note_huge(frame / G::HUGE)
+    }
+
+    /// Frees two huge frames.
+    #[inline(never)]
+    fn put_two(&self, frame: usize) -> Result<(), Error> {
+        if !self.is_place(frame, G::MAX_ORDER) || self.offline.has_any() || !self.lower.put_two(frame / G::HUGE) {
+            return self.put_group(frame, G::MAX_ORDER);
+        }
+        self.note_huge(frame / G::HUGE)
+    }
+
+    /// Checks a tree's class when many neighbours are free, and where its set must know.
+    #[inline(always)]
+    fn note_huge(&self, child: usize) -> Result<(), Error> {
         let tree = child / G::CHILDREN;
         let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
-        if !is_known || local.is_look_due() && self.lower.are_four_empty(child) {
-            self.note_slowly(child, !is_known);
+        if is_known && !self.lower.are_neighbours_empty(child) {
+            return Ok(());
         }
+        self.note_huge_slowly(child, is_known)
+    }
+
+    #[inline(never)]
+    fn note_huge_slowly(&self, child: usize, is_known: bool) -> Result<(), Error> {
+        self.note_slowly(child, !is_known);
         Ok(())
     }
 
-    /// Frees frames within a row; whatever is rare is for `put_group`.
+    #[inline(always)]
+    fn is_place(&self, frame: usize, order: u32) -> bool {
+        let last = (1 << order) - 1;
+        frame & last == 0 && frame | last < self.frames()
+    }
+
+    /// Frees frames within a row by one change of the row; `put_group` does whatever is rare.
     #[inline(never)]
     fn put_row(&self, frame: usize, order: u32) -> Result<(), Error> {
-        let frames = 1 << order;
-        let is_place = frame & (frames - 1) == 0 && frame < self.frames() && self.frames() - frame >= frames;
-        if !is_place || !self.lower.child(frame / G::HUGE).is_plain() {
+        if !self.is_place(frame, order) {
             return self.put_group(frame, order);
         }
-        match self.lower.put_bits(frame >> G::ROW_ORDER, Lower::<G, M>::bits(frame, order)) {
-            Ok(before) => {
-                self.note(frame / G::HUGE, before, frames);
-                Ok(())
-            }
-            Err(_) => self.put_group(frame, order),
+        match self.lower.put_group_of_bits(frame, order) {
+            Some(before) => self.note_freed(frame / G::HUGE, before, 1 << order),
+            None => self.put_group(frame, order),
         }
+    }
+
+    /// Frees a quarter or a half of a huge frame, if allocated as such.
+    #[inline(never)]
+    fn put_quarters(&self, frame: usize, order: u32) -> Result<(), Error> {
+        if !self.is_place(frame, order) || self.offline.has_any() {
+            return self.put_group(frame, order);
+        }
+        match self.lower.put_quarters(frame, order) {
+            Some(before) => self.note_freed(frame / G::HUGE, before, 1 << order),
+            None => self.put_group(frame, order),
+        }
+    }
+
+    /// The end of a free: a tail call, where there is anything to note.
+    #[inline(always)]
+    fn note_freed(&self, child: usize, before: Child, freed: usize) -> Result<(), Error> {
+        if !Self::is_of_note(before, freed) {
+            return Ok(());
+        }
+        self.note_put(child, before.free() + freed)
     }
 
     /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
@@ -239,9 +287,17 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();
-        if !self.trees.is_nearly_full(tree) || own.is_some_and(|own| Trees::count(own, &self.lower) > 0) {
-            return;
+        let is_due = match Self::IS_PAPER {
+            true => self.trees.open_class(tree) == Some(Class::Partial),
+            false => self.trees.is_nearly_full(tree) && own.is_none_or(|own| Trees::count(own, &self.lower) == 0),
+        };
+        if is_due {
+            self.make_own(local, tree);
         }
+    }
+
+    /// Reserves a tree in place of the CPU's, unless either is being reserved or searched.
+    pub(crate) fn make_own(&self, local: &Local, tree: usize) {
         let Some(before) = local.begin_taking() else { return };
         let kind = self.trees.entry(tree).kind();
         if self.trees.reserve(tree, kind) {

@@ -1,11 +1,14 @@
-//! The last resort: a search of all trees, reserved or not.
+//! How trees are found.
 //!
-//! **What.** It reads trees' entries, and only those trees that may have free frames; then, if some
+//! **What.** The sets name the next tree that a CPU reserves. The last resort is a search of all
+//! trees, reserved or not: it reads trees' entries, and only those trees that may have free frames; then, if some
 //! are claimed, ends all claims and searches again. A refusal is proved by one pass, without claims.
 
-use super::Zone;
+use super::{TRIES, Zone};
 use crate::geometry::Geometry;
+use crate::local::Root;
 use crate::media::Media;
+use crate::tree::{Class, Kind};
 use crate::word;
 use craton_base::atomic;
 
@@ -13,6 +16,55 @@ use craton_base::atomic;
 const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
+    /// Partial, nearly allocated, then free trees. The paper takes free ones second
+    /// ([`crate::Paper`]), since nearly allocated ones fail soon; here the next is quickly found.
+    pub(super) fn search_sets<R>(
+        &self,
+        own: Option<usize>,
+        kind: Kind,
+        take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
+    ) -> Option<(R, Root)> {
+        let from = own.map_or(0, |tree| tree + 1);
+        let first = [(Class::Partial, kind), (Class::Allocated, kind), (Class::Free, kind), (Class::Empty, kind)];
+        let others = kind.and_others().skip(1);
+        let of_others = others.flat_map(|k| [(Class::Partial, k), (Class::Free, k), (Class::Allocated, k)]);
+        first.into_iter().chain(of_others).find_map(|(class, kind_of)| {
+            let set = self.trees.of(class, kind_of)?;
+            let (mut at, mut tries) = (from, TRIES);
+            while tries > 0 {
+                let tree = set.next(at)?;
+                let found = self.take_reserved(tree, kind, take);
+                if found.is_some() {
+                    return found;
+                }
+                // A tree that has left the set costs no try.
+                tries -= usize::from(set.has(tree));
+                at = tree + 1;
+            }
+            None
+        })
+    }
+
+    /// Reserves a tree and takes from it, or lets it go.
+    pub(crate) fn take_reserved<R>(
+        &self,
+        tree: usize,
+        kind: Kind,
+        take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
+    ) -> Option<(R, Root)> {
+        // An entirely free tree takes the kind; others keep theirs.
+        let is_empty = self.trees.open_class(tree) == Some(Class::Empty);
+        let as_kind = if is_empty { kind } else { self.trees.entry(tree).kind() };
+        if !self.trees.reserve(tree, as_kind) {
+            return None;
+        }
+        if let Some((found, child)) = take(tree, None) {
+            return Some((found, Root::new(tree, child)));
+        }
+        self.trees.unreserve(tree, &self.lower);
+        None
+    }
+
     /// Frames of any tree, when the CPU's own and the sets have none.
     #[cold]
     pub(super) fn get_anywhere(&self, order: u32) -> Option<usize> {

@@ -1,0 +1,129 @@
+//! Requests that are refused, or nearly: what a get costs when little or nothing is free.
+//!
+//! **What.** A [`Refusals`] brings an allocator into a state and times requests there: [`Case`].
+//! **Units.** Nanoseconds for each call, the mean of [`Refusals::calls`].
+//! **Failure.** A request that should be refused and is not, or the other way round, is an error.
+
+use super::{Frames, GIB, HUGE_ORDER, Job, World, request};
+use std::time::Instant;
+
+/// Processors that the allocator is made for; one thread acts for each in turn.
+pub const PROCESSORS: usize = 4;
+/// Frames of a tree, the paper's.
+const TREE: usize = 1 << 14;
+
+/// A request, and the state that it meets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Case {
+    /// A single frame, of none.
+    Single,
+    /// A huge frame, of no frames.
+    Huge,
+    /// Two frames, while every second one is free.
+    Pair,
+    /// Single frames by four processors in turn, of a zone that is one tree.
+    Shared,
+    /// How many frames are free, while half are.
+    Count,
+}
+
+impl Case {
+    pub const ALL: [Self; 5] = [Self::Single, Self::Huge, Self::Pair, Self::Shared, Self::Count];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "refused-0",
+            Self::Huge => "refused-9",
+            Self::Pair => "refused-1",
+            Self::Shared => "shared-tree",
+            Self::Count => "free-frames",
+        }
+    }
+
+    /// The allocator's size, of `gib` for refusals.
+    pub fn world(self, gib: usize) -> World {
+        let frames = match self {
+            Self::Shared => TREE,
+            Self::Count => 2 * gib * GIB,
+            _ => gib * GIB,
+        };
+        World { frames, order: 0, processors: PROCESSORS }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Refusals {
+    pub case: Case,
+    pub frames: usize,
+    /// Calls that are timed.
+    pub calls: usize,
+}
+
+impl Job for Refusals {
+    /// ns for each call.
+    type Out = Result<f64, String>;
+
+    fn run<F: Frames>(self, frames: &F) -> Self::Out {
+        match self.case {
+            Case::Shared => self.shared(frames),
+            Case::Count => self.count(frames),
+            Case::Single => self.refused(frames, 0, false),
+            Case::Huge => self.refused(frames, HUGE_ORDER, false),
+            Case::Pair => self.refused(frames, 1, true),
+        }
+    }
+}
+
+impl Refusals {
+    fn refused<F: Frames>(&self, frames: &F, order: u32, odd: bool) -> Result<f64, String> {
+        // Each processor fills a part.
+        let part = self.frames / PROCESSORS;
+        for at in 0..self.frames {
+            let by = request(0, (at / part.max(1)).min(PROCESSORS - 1));
+            frames.get(by).ok_or_else(|| format!("frame {at} of {} is missing", self.frames))?;
+        }
+        if odd && !(1..self.frames).step_by(2).all(|frame| frames.put(frame, request(0, 0))) {
+            return Err("a frame could not be freed".to_owned());
+        }
+        // The first refusal may put in order what the later ones rely on.
+        let ask = || frames.get(request(order, 0)).map_or(Ok(()), |frame| Err(format!("frame {frame} was not free")));
+        ask()?;
+        self.time(|_| ask())
+    }
+
+    fn shared<F: Frames>(&self, frames: &F) -> Result<f64, String> {
+        let mut all = Vec::with_capacity(self.frames);
+        let passes = self.calls.div_ceil(self.frames).max(1);
+        let mut took = 0.0;
+        for _ in 0..passes {
+            let start = Instant::now();
+            for at in 0..self.frames {
+                let frame = frames.get(request(0, at % PROCESSORS));
+                all.push(frame.ok_or_else(|| format!("frame {at} of {} is missing", self.frames))?);
+            }
+            took += start.elapsed().as_nanos() as f64;
+            if !all.drain(..).all(|frame| frames.put(frame, request(0, 0))) {
+                return Err("a frame could not be freed".to_owned());
+            }
+        }
+        Ok(took / (passes * self.frames) as f64)
+    }
+
+    fn count<F: Frames>(&self, frames: &F) -> Result<f64, String> {
+        let half = self.frames / 2;
+        (0..half).try_for_each(|_| frames.get(request(0, 0)).map(drop)).ok_or("half of the frames are missing")?;
+        self.time(|_| match frames.free_frames() {
+            free if free == self.frames - half => Ok(()),
+            free => Err(format!("{free} frames are free, not {}", self.frames - half)),
+        })
+    }
+
+    fn time(&self, mut call: impl FnMut(usize) -> Result<(), String>) -> Result<f64, String> {
+        let start = Instant::now();
+        (0..self.calls).try_for_each(&mut call)?;
+        Ok(start.elapsed().as_nanos() as f64 / self.calls.max(1) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests;
