@@ -55,7 +55,7 @@ impl<G: Geometry> Model<'_, G> {
 fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, claims: bool) {
     let mut rng = Rng::new(seed);
     let arrays = Arrays::new(Sizes::of::<G>(frames, processors));
-    let thresholds = if seed % 5 == 0 { Thresholds::PAPER } else { Thresholds::default() };
+    let thresholds = if seed.is_multiple_of(5) { Thresholds::PAPER } else { Thresholds::default() };
     let config = Config { claims, thresholds, ..Config::new(processors) };
     let zone: Zone<'_, G> = arrays.zone(frames, Init::Free, config).unwrap();
     let mut model = Model { zone, allocated: vec![false; frames], held: Vec::new() };
