@@ -1,18 +1,15 @@
 //! The records of buffers, by address.
 //!
-//! **State.** Sixteen parts, each an open-addressing table that doubles when two thirds full: at
-//! first in the kit, since the few samples of a small program would else take a page a part; then
-//! in a mapping. A removal moves later entries up, so that there are no tombstones.
+//! **State.** Sixteen parts, each an open-addressing table in a mapping that doubles when two
+//! thirds full. A removal moves later entries up, so that there are no tombstones.
 //!
 //! **Cost.** A lookup misses the cache and mostly the TLB: a quarter of a microsecond. So parts lie
 //! on hugepages from 2 MiB on, and callers prefetch entries ([`Table::prefetch`]).
 //!
 //! **Failure.** Without memory for a larger table a record is refused.
 //!
-//! **Unsafe.** Keeps the entries in itself, so it must not move once used, and in mappings, in which
-//! zeros are free places.
+//! **Unsafe.** Keeps the entries in mappings, in which zeros are free places.
 
-use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use craton_base::HUGEPAGE_SIZE;
@@ -43,23 +40,6 @@ pub struct Buffer {
 
 const _: () = assert!(size_of::<Buffer>() == 64);
 
-impl Buffer {
-    /// A free place.
-    const FREE: Self = Self {
-        address: 0,
-        size: 0,
-        under: 0,
-        checks: 0,
-        state: State::Live,
-        kind: Kind::Heap,
-        align: 0,
-        family: 0,
-        target: 0,
-        taken: Event::NONE,
-        given: Event::NONE,
-    };
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Event {
@@ -68,10 +48,6 @@ pub(crate) struct Event {
     pub(crate) stack: u32,
     /// The thread's number; 0 if it was not noted.
     pub(crate) thread: u32,
-}
-
-impl Event {
-    const NONE: Self = Self { time_ns: 0, stack: 0, thread: 0 };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -99,8 +75,7 @@ pub(crate) enum Then {
 }
 
 const PARTS: usize = 16;
-/// Places of a part at first, and of its first mapping: a page.
-const SEED: usize = 8;
+/// Places of a part at first: a page.
 const FIRST: usize = 64;
 
 struct Part {
@@ -114,17 +89,12 @@ struct Part {
 unsafe impl Send for Part {}
 
 pub(crate) struct Table {
-    /// The parts' first places, each under its part's lock.
-    seeds: [UnsafeCell<[Buffer; SEED]>; PARTS],
     parts: [Mutex<Part>; PARTS],
     /// Where each part's entries lie, and the last one's number: for [`Table::prefetch`].
     hints: [[AtomicUsize; 2]; PARTS],
     /// Whether large parts lie on hugepages.
     huge: AtomicBool,
 }
-
-// SAFETY: a part's holder alone uses its seed.
-unsafe impl Sync for Table {}
 
 pub(crate) const PARTS_AT: usize = offset_of!(Table, parts);
 /// Offsets and sizes of parts, exported to `craton core`.
@@ -181,11 +151,7 @@ impl Part {
         }
     }
 
-    /// Makes room for one more; `seed` are the part's first places.
-    fn grow_for_one(&mut self, seed: *mut Buffer, on_hugepages: bool) -> bool {
-        if self.places == 0 {
-            (self.at, self.places) = (seed, SEED);
-        }
+    fn grow_for_one(&mut self, on_hugepages: bool) -> bool {
         if 3 * (self.used + 1) <= 2 * self.places {
             return true;
         }
@@ -206,7 +172,7 @@ impl Part {
                 }
             }
         }
-        if old.places > SEED {
+        if old.places > 0 {
             mapping::unmap(old.at as usize, old.places * size_of::<Buffer>());
         }
         true
@@ -238,7 +204,6 @@ impl Part {
 impl Table {
     pub(crate) const fn new() -> Self {
         Self {
-            seeds: [const { UnsafeCell::new([Buffer::FREE; SEED]) }; PARTS],
             parts: [const { Mutex::ranked(Rank::KitTable, Part { at: core::ptr::null_mut(), places: 0, used: 0 }) };
                 PARTS],
             hints: [const { [const { AtomicUsize::new(0) }; 2] }; PARTS],
@@ -259,8 +224,7 @@ impl Table {
     pub(crate) fn insert(&self, buffer: Buffer) -> bool {
         let mut part = self.part(buffer.address).lock();
         let places = part.places;
-        let seed = self.seeds[part_of(buffer.address)].get().cast();
-        if !part.grow_for_one(seed, self.huge.load(Relaxed)) {
+        if !part.grow_for_one(self.huge.load(Relaxed)) {
             return false;
         }
         if part.places != places {
