@@ -177,7 +177,7 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (there are audit_log, background, caches, debug, guard_sample, hard_limit, memory_limit, page_heap, \
+            "no such key (there are audit_log, background, caches, debug, guard_sample, hard_limit, hardened, memory_limit, page_heap, \
              pressure, quarantine, release_rate, soft_limit, stats, stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),
@@ -185,6 +185,10 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         ("thp=sometimes", "bad value (there are auto, always and never); ignored"),
         ("thread_cache=12x", "bad value (bytes, such as 512K); ignored"),
         ("background=2", "bad value (there are 0, inline and 1); ignored"),
+        (
+            "hardened=2",
+            "bad value (there are 0 and 1, as long as there is no heap: say it in the environment); ignored",
+        ),
         ("caches=many", "bad value (there are auto, thread and cpu); ignored"),
         (
             "page_heap=buddy",
