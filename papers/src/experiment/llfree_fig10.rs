@@ -3,8 +3,8 @@
 //! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator: free huge
 //! frames after each turn, and the frames to move until as many are free as could be. The mixed
 //! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
-//! the zone without claims, `craton-paper` that with the paper's search. The authors' code, if built, runs with hints (`llfree4-told`,
-//! `llfree32-told`), or not.
+//! the zone without claims, `craton-paper` that with the paper's search. The authors' code, if
+//! built, runs with hints (`llfree4-told`, `llfree32-told`), or not.
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!

@@ -81,7 +81,7 @@ fn new_guard_pages_are_few_in_each_period() {
     w.clock.advance(1 << 22);
     w.large(SIZE);
     assert_eq!(w.system.shut_ranges().len(), 17);
-    // Those that are kept count once.
+    // Kept ones count once.
     w.give_all(many);
     w.empty();
     assert_eq!(w.system.shut_ranges().len(), 1);

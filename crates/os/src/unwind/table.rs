@@ -75,7 +75,7 @@ impl<const N: usize> Table<N> {
 
     pub(super) fn clear(&self) {
         for entry in &self.entries {
-            // A value of 0 is none, whatever stands beside it. A store would give it memory.
+            // An entry with the value 0 is empty. A store would give it memory.
             if entry.value.load(Relaxed) != 0 {
                 entry.value.store(0, Relaxed);
             }
