@@ -17,7 +17,8 @@
 //!   ([`Media`]).
 //! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one
 //!   nearly full: else every CPU would leave partial trees behind.
-//! - Trees are found by sets of class and kind, not by a search through their entries.
+//! - Trees are found by sets of class and kind, not by a search through their entries. [`Paper`] is
+//!   a geometry whose zones search as the paper writes, to be measured beside ours.
 //! - Within a tree the fullest huge frame serves first, and nearly allocated trees serve before
 //!   free ones.
 //! ```
