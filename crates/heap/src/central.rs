@@ -15,7 +15,7 @@ use crate::hooks::{Damage, Hooks};
 use crate::misuse::Misuse;
 use crate::morph::Recut;
 use crate::shard::{Shard, Transfer};
-use crate::shuffle::{Wrong, deal};
+use crate::shuffle::{Wrong, shuffle};
 use crate::size_class::{self, CLASSES};
 use crate::spans::{Marked, NoSpans};
 use craton_base::atomic::Ordering;
@@ -71,7 +71,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let mut random = self.shards[home].random.of(&self.layout().key, home as u64);
         let (marks, (first, n)) = (self.marks(class), chain.into_raw());
         // SAFETY: they are the chain's objects; other addresses bear no mark.
-        let dealt = unsafe { deal(&mut random, first, n, |object| marks.is_here(object) && marks.is_set(object)) };
+        let dealt = unsafe { shuffle(&mut random, first, n, |object| marks.is_here(object) && marks.is_set(object)) };
         self.shards[home].random.keep(random);
         dealt.unwrap_or_else(|wrong| {
             let at = if let Wrong::NotFree(at) = wrong { at } else { end() };

@@ -133,7 +133,13 @@ pub unsafe fn wipe(object: *mut u8) {
 }
 
 /// Bytes of a freed object that a hardened heap clears, at most.
-pub const CLEARED: usize = 256;
+pub const CLEARED: usize = 128;
+
+/// Pairs of words that [`clear`] clears of an object of `size` bytes.
+pub const fn cleared_pairs(size: usize) -> u32 {
+    let bytes = if size < CLEARED { size } else { CLEARED };
+    ((bytes - LEAST) / LEAST) as u32
+}
 
 /// Clears a free object of `size` bytes behind its mark.
 ///
@@ -142,18 +148,28 @@ pub const CLEARED: usize = 256;
 #[inline(always)]
 pub unsafe fn clear(object: *mut u8, size: usize) {
     // SAFETY: by the contract.
-    unsafe {
-        let pairs = object.cast::<[usize; 2]>();
-        // Most objects are small, and a call takes longer than their stores.
-        match size {
-            LEAST => {}
-            32 => pairs.add(1).write([0; 2]),
-            48 => pairs.add(1).cast::<[[usize; 2]; 2]>().write([[0; 2]; 2]),
-            64 => pairs.add(1).cast::<[[usize; 2]; 3]>().write([[0; 2]; 3]),
-            _ => object.add(LEAST).write_bytes(0, if size < CLEARED { size } else { CLEARED } - LEAST),
-        }
-    }
+    unsafe { clear_pairs(object, cleared_pairs(size)) };
 }
+
+/// As [`clear`], by [`cleared_pairs`]. One jump and the stores: a call of `memset` takes 40
+/// instructions.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub unsafe fn clear_pairs(object: *mut u8, pairs: u32) {
+    macro_rules! store {
+        ($($n:literal)*) => {
+            match pairs {
+                // SAFETY: by the contract.
+                $($n => unsafe { object.cast::<[usize; 2]>().add(1).cast::<[[usize; 2]; $n]>().write([[0; 2]; $n]) },)*
+                _ => {}
+            }
+        };
+    }
+    store!(1 2 3 4 5 6 7);
+}
+const _: () = assert!(cleared_pairs(CLEARED) == 7 && cleared_pairs(LEAST) == 0);
 
 /// The marks of a class's objects in a region, for its slabs.
 #[derive(Clone, Copy, Debug)]

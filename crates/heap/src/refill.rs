@@ -40,12 +40,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
             lost => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
         }
-        let mut chain = if cache.may_turn(class) {
-            cache.turn::<H>(class)
-        } else {
-            let want = cache.want(class).min(cache.most_wanted(class));
-            self.take(cache.home(), class, H::bound(class, want))
-        };
+        let want = cache.want(class).min(cache.most_wanted(class));
+        let mut chain = self.take(cache.home(), class, H::bound(class, want));
         let object = self.pop_free(class, &mut chain);
         cache.fill(class, chain);
         // The slabs may have grown the heap; the cache must know the new pages.
@@ -242,25 +238,52 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Makes room in the list of a hardened cache's newest objects; whether there is to be none.
+    /// Makes room in the list of a hardened cache's newest objects by a turn; whether
+    /// [`Heap::end_turn`] is due.
     ///
     /// # Safety
-    /// As [`Heap::make_room`].
-    unsafe fn turn_over(&self, cache: *mut ThreadCache, class: usize) -> bool {
+    /// `cache` is the calling thread's, of this heap.
+    #[inline]
+    pub unsafe fn turn_over(&self, cache: *mut ThreadCache, class: usize) -> bool {
+        // SAFETY: the cache is this thread's.
+        unsafe {
+            (*cache).turn::<H>(class);
+            (*cache).is_over(class) || (*cache).is_report_due(class)
+        }
+    }
+
+    /// Flushes what a turn brought too much, and reports what was reused: the next request may have
+    /// to be slow then.
+    ///
+    /// # Safety
+    /// As [`Heap::turn_over`].
+    #[cold]
+    pub unsafe fn end_turn(&self, cache: *mut ThreadCache, class: usize) {
         // SAFETY: the cache is this thread's; chains hold objects that its lists gave up.
         unsafe {
-            let chain = (*cache).turn::<H>(class);
-            let reused = (*cache).count_reuse(class, chain.len());
-            let stays_empty = reused.is_some_and(|objects| H::reused(class, objects));
-            (*cache).fill(class, chain);
-            if stays_empty {
+            if (*cache).is_report_due(class) && H::reused(class, (*cache).take_reuse(class)) {
                 let rest = (*cache).drain::<H>(class, u32::MAX);
                 self.give(class, rest);
             }
             while (*cache).is_over(class) {
                 self.flush(cache, class);
             }
-            (*cache).is_full(class)
+        }
+    }
+
+    /// An object for a request that finds its list empty, if a turn brings some; else null.
+    ///
+    /// # Safety
+    /// `cache` is the calling thread's, of this heap.
+    #[inline]
+    pub unsafe fn turn_for(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
+        // SAFETY: the cache is this thread's.
+        unsafe {
+            if !(*cache).is_empty(class) || !(*cache).may_turn(class) || (*cache).miscount(class) != 0 {
+                return null_mut();
+            }
+            (*cache).turn::<H>(class);
+            ThreadCache::pop(cache, class)
         }
     }
 
@@ -272,7 +295,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         // SAFETY: by the contract.
         unsafe {
             let stays_empty = (*cache).is_full(class)
-                && if (*cache).is_hardened() { self.turn_over(cache, class) } else { self.make_room(cache, class) };
+                && if (*cache).is_hardened() {
+                    if self.turn_over(cache, class) {
+                        self.end_turn(cache, class);
+                    }
+                    (*cache).is_full(class)
+                } else {
+                    self.make_room(cache, class)
+                };
             if stays_empty || !ThreadCache::push_checked(cache, class, object) {
                 self.give_one(class, object);
             }
@@ -287,10 +317,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         for class in 1..=size_class::CLASSES {
             // SAFETY: as in `make_room`.
             unsafe {
-                for _ in 0..if (*cache).is_hardened() { 2 } else { 0 } {
-                    let waited = (*cache).turn::<H>(class);
-                    self.give(class, waited);
-                }
+                (*cache).end_waits::<H>(class, |waited| self.give(class, waited));
                 let chain = (*cache).drain::<H>(class, u32::MAX);
                 self.give(class, chain);
             }

@@ -213,7 +213,9 @@ pub struct ThreadCache {
     budget: usize,
     /// Pages in use at which the next idle check is due.
     look_at: u32,
-    home: usize,
+    home: u32,
+    /// The rest of a hardened cache, or null.
+    stages: *mut Stages,
     /// Next cache in the registry.
     pub next: *mut ThreadCache,
     /// Caches made before this one.
@@ -227,8 +229,6 @@ pub struct ThreadCache {
     offsets: Offsets,
     /// The same by class.
     sources: [u16; MARKS],
-    /// The rest of a hardened cache, or null.
-    stages: *mut Stages,
 }
 
 /// The heap's fields that caches copy.
@@ -316,7 +316,7 @@ impl ThreadCache {
             (*at).stages = Stages::NONE;
             (*at).paces = FRESH_PACES;
             (*at).budget = budget;
-            (*at).home = home;
+            (*at).home = home as u32;
             if view.hardened {
                 Self::begin_stages(at, view.key);
             }
@@ -329,7 +329,7 @@ impl ThreadCache {
 
     /// The shard that refills its lists.
     pub fn home(&self) -> usize {
-        self.home
+        self.home as usize
     }
 
     /// Pops an object for `size` ≤ [`MAX_QUICK`]; null if the list is empty or damaged.

@@ -32,8 +32,8 @@ pub(crate) use alloc::MAX_SLABBED;
 use alloc::{malloc_beyond_quick, malloc_cleared, malloc_large, malloc_quick, malloc_sized};
 pub(crate) use apart::free_what_waits;
 pub use craton_kit::family;
-pub(crate) use free::free_on_morphed_if;
-pub use free::{free, free_on_morphed, free_otherwise};
+pub use free::{free, free_by_turn, free_on_morphed, free_otherwise};
+pub(crate) use free::{free_by_turn_if, free_on_morphed_if};
 pub use resize::realloc;
 
 /// Largest possible object (C11 6.5.6: pointer differences must fit).

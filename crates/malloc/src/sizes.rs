@@ -139,15 +139,17 @@ pub unsafe fn try_free_aligned(pointer: *mut u8, size: usize, align: usize) -> b
         && unsafe { try_free(pointer, if size > align { size } else { align }) }
 }
 
-/// As [`front::free_on_morphed`], for an object of this size without an alignment.
+/// As [`front::free_by_turn`] and [`front::free_on_morphed`], for an object of this size without an
+/// alignment.
 ///
 /// # Safety
 /// As there.
 #[inline(always)]
-pub unsafe fn free_on_morphed(pointer: *mut u8, claim: Claim) -> bool {
+pub unsafe fn free_in_cache(pointer: *mut u8, claim: Claim) -> bool {
     let Claim { size: Some(size @ 0..=size_class::MAX_TABLED), align: 1, .. } = claim else { return false };
+    let is_right = |class| class == size_class::class_of_tabled(size);
     // SAFETY: by the contract.
-    unsafe { front::free_on_morphed_if(pointer, |class| class == size_class::class_of_tabled(size)) }
+    unsafe { front::free_by_turn_if(pointer, is_right) || front::free_on_morphed_if(pointer, is_right) }
 }
 
 /// Frees an object if the claim holds.

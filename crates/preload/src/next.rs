@@ -31,7 +31,7 @@ fn alien(pointer: *mut c_void, misuse: Misuse) -> Option<Allocator> {
 pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
     // SAFETY: by the contract.
     unsafe {
-        if !front::free_on_morphed(pointer.cast()) {
+        if !front::free_by_turn(pointer.cast()) && !front::free_on_morphed(pointer.cast()) {
             free_otherwise(pointer, call);
         }
     }
@@ -59,7 +59,7 @@ unsafe fn free_otherwise(pointer: *mut c_void, call: &'static str) {
 pub(crate) unsafe fn free_sized_slowly(pointer: *mut c_void, call: &'static str, claim: Claim) {
     // SAFETY: by the contract.
     unsafe {
-        if !sizes::free_on_morphed(pointer.cast(), claim) {
+        if !sizes::free_in_cache(pointer.cast(), claim) {
             free_sized_otherwise(pointer, call, claim);
         }
     }

@@ -26,7 +26,7 @@ static void fill_and_free(size_t size) {
         free(all[i]);
 }
 
-/* Objects that go out again are zero behind their link, up to 256 bytes. */
+/* Objects that go out again are zero behind their link, up to 128 bytes. */
 static void cleared(void) {
     static const size_t sizes[] = {16, 32, 48, 64, 100, 200, 256, 300, 1000, 5000, 30000, 100000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -34,7 +34,7 @@ static void cleared(void) {
             fill_and_free(sizes[i]);
             for (int n = 0; n < MANY; n++) {
                 char *object = malloc(sizes[i]);
-                size_t end = sizes[i] < 256 ? sizes[i] : 256;
+                size_t end = sizes[i] < 128 ? sizes[i] : 128;
                 CHECK(dirt(object, 8, end) == 0);
                 memset(object, 0xa5, sizes[i]);
                 free(object);

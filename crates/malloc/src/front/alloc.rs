@@ -65,6 +65,9 @@ fn malloc_class(class: usize, align: usize) -> *mut u8 {
         // SAFETY: it is this thread's cache. Setting it up may have filled the list.
         Some(cache) => unsafe {
             let mut object = ThreadCache::pop(cache, class);
+            if object.is_null() && (*cache).is_hardened() {
+                object = nested::within(|| HEAP.turn_for(cache, class));
+            }
             if object.is_null() && align <= 16 && LENT.may_lend_to(class) {
                 object = borrowed(&mut *cache, class);
             }
