@@ -436,3 +436,50 @@ fn wrong_calls_say_what_to_do() {
     other.kill().unwrap();
     other.wait().unwrap();
 }
+
+#[test]
+fn of_a_hardened_process_stats_leaks_and_verify_are_right_and_what_waits_is_free() {
+    let place = Place::new("core-hardened");
+    // Both freed objects wait when the program does; one is lost.
+    let body = "int main(void) {\n\
+            void **kept = global = malloc(1000); printf(\"kept %p\\n\", kept);\n\
+            memset(kept, 0, 1000); kept[1] = malloc(300); printf(\"inner %p\\n\", kept[1]);\n\
+            void *churn[200];\n\
+            for (int i = 0; i < 200; i++) memset(churn[i] = malloc(48), 1, 48);\n\
+            for (int i = 0; i < 200; i++) free(churn[i]);\n\
+            memset(churn, 0, sizeof churn);\n\
+            void *waits = malloc(208); free(waits); printf(\"waits %p\\n\", waits); waits = 0;\n\
+            void **lost = malloc(160); lost[0] = 0; printf(\"lost %p\\n\", lost); lost = 0;\n\
+            wipe(); wait_here(); return 0;\n\
+        }\n";
+    let program = Program::start_with(&place, "hardened", body, &["hardened=1"]);
+    let (found, status) = program.row(&["leaks"]);
+    // A larger class may have lent it.
+    let lost: Vec<_> = lost(&found).into_iter().map(|(address, _, objects, _)| (address, objects)).collect();
+    assert_eq!((lost, status), (vec![(program.address("lost").to_owned(), 1)], 1), "{found}");
+    let (verdict, status) = program.row(&["verify"]);
+    assert_eq!((verdict["broken"].as_array().map(Vec::len), status), (Some(0), 0), "{verdict}");
+    let (what, _) = program.row(&["whatis", program.address("waits")]);
+    assert_eq!(what["state"].as_str(), Some("free"), "{what}");
+    let (stats, status) = program.row(&["stats"]);
+    assert_eq!(status, 0);
+    let live = |size: u64| {
+        let class = stats["classes"].as_array().unwrap().iter().find(|c| c["object_bytes"] == size).unwrap();
+        class["objects"].as_u64().unwrap()
+    };
+    // The 200 churned ones are free again, though some wait.
+    assert!(live(48) < 50, "{stats}");
+
+    // The option is fixed: a refusal in one line, which names the option.
+    let refused = said(&mut craton(["set", &program.pid(), "hardened=0"]));
+    assert_eq!((refused.status, refused.err.lines().count()), (1, 1), "{}", refused.err);
+    assert!(refused.err.contains("hardened"), "{}", refused.err);
+    assert!(program.end(), "the process goes on");
+}
+
+#[test]
+fn a_wrong_value_of_hardened_is_one_clear_line() {
+    let said = said(&mut craton(["run", "-o", "hardened=2", "--", "true"]));
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("hardened=2") && said.err.contains("0 and 1"), "{}", said.err);
+}
