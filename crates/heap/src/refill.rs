@@ -35,11 +35,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             }
             return object;
         }
-        match cache.miscount(class) {
-            0 => {}
-            twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
-            lost => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
+        // SAFETY: as above.
+        let object = unsafe { self.turn_for(cache, class) };
+        if !object.is_null() {
+            return object;
         }
+        Self::expect_count(cache, class);
         let want = cache.want(class).min(cache.most_wanted(class));
         let mut chain = self.take(cache.home(), class, H::bound(class, want));
         let object = self.pop_free(class, &mut chain);
@@ -50,6 +51,15 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             self.give_what_lies_idle(cache);
         }
         object
+    }
+
+    /// Makes the count of an empty list exact, and reports objects that were lost or went out twice.
+    fn expect_count(cache: &mut ThreadCache, class: usize) {
+        match cache.miscount(class) {
+            0 => {}
+            twice @ 1.. => H::corrupt(Damage::GivenTwice { class, objects: twice.unsigned_abs() }),
+            lost => H::corrupt(Damage::Lost { class, objects: lost.unsigned_abs() }),
+        }
     }
 
     /// An object of a larger class from the cache, with its class, for a class whose list is empty. In
@@ -279,9 +289,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub unsafe fn turn_for(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
         // SAFETY: the cache is this thread's.
         unsafe {
-            if !(*cache).is_empty(class) || !(*cache).may_turn(class) || (*cache).miscount(class) != 0 {
+            if !(*cache).is_empty(class) || !(*cache).may_turn(class) {
                 return null_mut();
             }
+            Self::expect_count(&mut *cache, class);
             (*cache).turn::<H>(class);
             ThreadCache::pop(cache, class)
         }
