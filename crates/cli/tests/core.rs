@@ -469,12 +469,26 @@ fn of_a_hardened_process_stats_leaks_and_verify_are_right_and_what_waits_is_free
     };
     // The 200 churned ones are free again, though some wait.
     assert!(live(48) < 50, "{stats}");
+}
 
-    // The option is fixed: a refusal in one line, which names the option.
-    let refused = said(&mut craton(["set", &program.pid(), "hardened=0"]));
-    assert_eq!((refused.status, refused.err.lines().count()), (1, 1), "{}", refused.err);
-    assert!(refused.err.contains("hardened"), "{}", refused.err);
-    assert!(program.end(), "the process goes on");
+#[test]
+fn hardened_stays_as_it_is_in_a_running_process() {
+    let place = Place::new("core-hardened-set");
+    let body = "int main(void) {\n\
+            puts(\"ready\"); fflush(stdout);\n\
+            struct pollfd in = { 0, POLLIN, 0 };\n\
+            while (poll(&in, 1, 1) == 0) { void *volatile p = malloc(100); free(p); }\n\
+            return 0;\n\
+        }\n";
+    for (has, other) in [("hardened=1", "hardened=0"), ("hardened=0", "hardened=1")] {
+        let program = Program::start_with(&place, "fixed", body, &[has]);
+        let refused = said(&mut craton(["set", &program.pid(), other, "--wait", "60"]));
+        assert_eq!((refused.status, refused.err.lines().count()), (1, 1), "{}", refused.err);
+        assert!(refused.err.contains(other), "{}", refused.err);
+        let same = said(&mut craton(["set", &program.pid(), has, "--wait", "60"]));
+        assert_eq!((same.status, same.err.as_str()), (0, ""));
+        assert!(program.end(), "the process goes on");
+    }
 }
 
 #[test]
