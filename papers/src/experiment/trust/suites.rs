@@ -40,11 +40,11 @@ macro_rules! suites {
 
 // The name, whether it is part of the quick form, and scripts, whose functions are in `common.sh`.
 suites! {
-    "cpython" false get "apt-get install libpython3-testsuite" find "has_module test.test_dict"
+    "cpython" false get "apt-get install libpython3.11-testsuite, or that of your version" find "has_module test.test_dict"
         run "cpython | of_unittest"
     "stress-ng" false get "apt-get install stress-ng" find "command -v stress-ng"
         run "stressors | of_prove"
-    "numpy" false get "pip install numpy pytest hypothesis" find "has_module numpy && has_module pytest && has_module hypothesis"
+    "numpy" false get "pip install numpy pytest hypothesis meson ninja" find "has_module numpy && has_module pytest && has_module hypothesis && command -v meson"
         run "$on \"$interpreter\" -m pytest -q -p no:cacheprovider --pyargs numpy 2>&1 | of_pytest"
     "bitarray" false get "pip install bitarray" find "has_module bitarray.test_bitarray"
         run "$on \"$interpreter\" -m unittest bitarray.test_bitarray bitarray.test_util 2>&1 | of_unittest"
