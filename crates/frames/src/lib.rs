@@ -90,6 +90,7 @@ mod offline;
 mod page;
 mod paper;
 mod persistent;
+mod proof;
 mod seat;
 mod slot;
 mod tree;

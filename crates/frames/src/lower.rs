@@ -25,6 +25,7 @@ use crate::config::Init;
 use crate::field;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::media::{Media, Volatile};
+use crate::proof::Proof;
 use crate::slot::Slots;
 use crate::word::Word;
 use core::marker::PhantomData;
@@ -41,6 +42,7 @@ pub(crate) struct Lower<'a, G, M = Volatile> {
     /// Two entries a word, the first in the lower half.
     pub(crate) children: &'a [AtomicU32],
     pub(crate) slots: Slots<'a>,
+    pub(crate) proof: Proof,
     frames: usize,
     media: M,
     geometry: PhantomData<G>,
@@ -67,7 +69,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         media: M,
         slots: Slots<'a>,
     ) -> Self {
-        Self { rows, children, slots, frames, media, geometry: PhantomData }
+        Self { rows, children, slots, proof: Proof::default(), frames, media, geometry: PhantomData }
     }
 
     /// Makes a word durable as it is now.
@@ -178,6 +180,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
                 Err(now) => pair = now,
             }
         }
+    }
+
+    /// Raises a count again that an allocation has lowered in vain.
+    fn undo(&self, child: usize, frames: usize) {
+        self.give(child, frames);
+        self.proof.end();
     }
 
     #[inline]

@@ -181,6 +181,7 @@ impl<'a> Trees<'a> {
                 return;
             }
             self.update(tree, |entry| Some(entry.with(Self::count(tree, lower))));
+            lower.proof.end();
         }
     }
 
@@ -189,6 +190,10 @@ impl<'a> Trees<'a> {
         let set = self.huge();
         loop {
             let has = Self::has_huge(tree, lower);
+            if has && !set.has(tree) {
+                set.insert(tree);
+                lower.proof.end();
+            }
             set.set(tree, has);
             if Self::has_huge(tree, lower) == has {
                 return;

@@ -73,6 +73,9 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         if order > G::MAX_ORDER {
             return Err(Error::Order { order, most: G::MAX_ORDER });
         }
+        if !Self::IS_PAPER && self.lower.proof.refuses(order) {
+            return Err(Error::NoMemory);
+        }
         let found = if order >= G::HUGE_ORDER && !Self::IS_PAPER {
             self.get_huge(local, order, processor)
         } else if order == 0 && self.config.claims {

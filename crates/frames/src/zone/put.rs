@@ -50,7 +50,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let claim = slot.read();
             if claim.is_of(half) {
                 if claim.mask() & bit == 0 && slot.exchange(claim, claim.with(bit)) {
-                    return Ok(());
+                    return self.finish();
                 }
                 return self.put_among(local, frame, half, bit);
             }
@@ -72,9 +72,22 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
                 return Err(Error::NotAllocated { frame, order: 0 });
             }
             if slot.exchange(claim, claim.with(bit)) {
-                return Ok(());
+                return self.finish();
             }
         }
+    }
+
+    /// The end of each free.
+    #[inline(always)]
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        if self.lower.proof.is_watched() { self.finish_watched() } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_watched(&self) -> Result<(), Error> {
+        self.lower.proof.end_watched();
+        Ok(())
     }
 
     /// Frees a frame of a half without a claim.
@@ -98,7 +111,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         match last {
             Last::Before if is_ours() && self.lower.open_with(half, bit) => {
                 self.name(&local.puts, half);
-                return Ok(());
+                return self.finish();
             }
             Last::Here if is_ours() => {
                 self.put_plain(frame)?;
@@ -128,7 +141,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     fn note_put(&self, child: usize, free: usize) -> Result<(), Error> {
         self.note_step(child, free == G::HUGE);
-        Ok(())
+        self.finish()
     }
 
     /// Frees a huge frame; `put_group` does whatever is rare.
@@ -155,7 +168,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         let tree = child / G::CHILDREN;
         let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
         if is_known && !self.lower.are_neighbours_empty(child) {
-            return Ok(());
+            return self.finish();
         }
         self.note_huge_slowly(child, is_known)
     }
@@ -163,7 +176,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     fn note_huge_slowly(&self, child: usize, is_known: bool) -> Result<(), Error> {
         self.note_slowly(child, !is_known);
-        Ok(())
+        self.finish()
     }
 
     #[inline(always)]
@@ -200,7 +213,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(always)]
     fn note_freed(&self, child: usize, before: Child, freed: usize) -> Result<(), Error> {
         if !Self::is_of_note(before, freed) {
-            return Ok(());
+            return self.finish();
         }
         self.note_put(child, before.free() + freed)
     }
@@ -220,7 +233,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             }
             Err(_) => return Err(Error::NotAllocated { frame, order }),
         }
-        Ok(())
+        self.finish()
     }
 
     /// Frees frames that one change of a word frees.

@@ -79,12 +79,13 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     fn insist<R>(&self, take: impl Fn(usize) -> Option<R>, order: u32) -> Option<R> {
         for _ in 0..PATIENCE {
-            let before = self.claims();
+            let watch = self.lower.proof.watch();
             let mut is_pending = false;
             if let Some(found) = self.search(&take, order, &mut is_pending) {
                 return Some(found);
             }
-            if !before.1 && !is_pending && self.claims() == before {
+            // Claims last: frames that one had before went back meanwhile, which ends the watch.
+            if !is_pending && !self.has_claimed() && self.lower.proof.prove(watch, order) {
                 return None;
             }
             self.end_claims();
