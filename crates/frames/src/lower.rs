@@ -216,23 +216,23 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Allocates a huge frame, if all of it is free.
     #[inline(always)]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
-        self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).then_some(child * G::HUGE)
+        self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).map(|_| child * G::HUGE)
     }
 
-    /// Turns a huge frame's entry into another, if it is as it should be.
+    /// Turns a huge frame's entry into another, if it is as it should be; returns the new pair.
     #[inline(always)]
-    fn turn(&self, child: usize, from: Child, to: Child) -> bool {
+    fn turn(&self, child: usize, from: Child, to: Child) -> Option<u32> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
         loop {
             let pair = word.read();
             if Child((pair >> shift) as u16).known() != from {
-                return false;
+                return None;
             }
-            let others = pair & !(u32::from(Child::MARK) << shift);
-            if word.exchange(pair, others ^ u32::from(from.0 ^ to.0) << shift).is_ok() {
+            let new = pair & !(u32::from(Child::MARK) << shift) ^ u32::from(from.0 ^ to.0) << shift;
+            if word.exchange(pair, new).is_ok() {
                 self.media.changed(word);
                 self.persist(word);
-                return true;
+                return Some(new);
             }
         }
     }
@@ -295,10 +295,11 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order)
     }
 
-    /// Frees a huge frame allocated as a whole; returns whether it was.
+    /// Frees a huge frame allocated as a whole; returns whether its pair is wholly free then.
     #[inline(always)]
-    pub(crate) fn put_huge(&self, child: usize) -> bool {
-        self.turn(child, Child::ALLOCATED, Child::with_free(G::FULL_CHILD))
+    pub(crate) fn put_huge(&self, child: usize) -> Option<bool> {
+        let pair = self.turn(child, Child::ALLOCATED, Child::with_free(G::FULL_CHILD))?;
+        Some(pair == Self::FULL_PAIR)
     }
 
     /// Frees two huge frames allocated as wholes, `child` and the next; returns whether they were.
@@ -318,10 +319,31 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// the tree's class may have changed. The last free of a tree's frames always sees it.
     #[inline]
     pub(crate) fn are_neighbours_empty(&self, child: usize) -> bool {
-        let full = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
         let group = G::CHILDREN.min(NEIGHBOURS);
         let words = &self.children[child / group * group / 2..][..group / 2];
-        words.iter().all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
+        words.iter().all(|pair| Self::is_empty_pair(pair.read()))
+    }
+
+    const FULL_PAIR: u32 = (G::FULL_CHILD as u32) << 16 | G::FULL_CHILD as u32;
+
+    #[inline(always)]
+    fn is_empty_pair(pair: u32) -> bool {
+        pair & (COUNTS << 16 | COUNTS) == Self::FULL_PAIR
+    }
+
+    /// Whether the pair behind that of a huge frame in its tree is wholly free. Frees in order come
+    /// to it next: so most often it is not, and nor is the tree.
+    #[inline(always)]
+    pub(crate) fn is_next_empty(&self, child: usize) -> bool {
+        let (at, pairs) = (child / 2, G::CHILDREN / 2);
+        let next = if at % pairs == pairs - 1 { at + 1 - pairs } else { at + 1 };
+        Self::is_empty_pair(self.children[next].read())
+    }
+
+    /// Whether all of a tree is free. The last free of its frames sees it.
+    pub(crate) fn is_tree_empty(&self, tree: usize) -> bool {
+        let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
+        words.iter().all(|pair| Self::is_empty_pair(pair.read()))
     }
 
     /// Whether all frames of rows of a huge frame are allocated. Claimed frames are.

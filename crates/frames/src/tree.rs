@@ -143,7 +143,7 @@ impl<'a> Trees<'a> {
             }
             match self.entries[tree].exchange(old.0, new.0) {
                 Ok(_) => {
-                    self.follow(tree, new);
+                    self.follow(tree, old, new);
                     return Some(new);
                 }
                 Err(now) => old = Entry(now),
@@ -176,12 +176,15 @@ impl<'a> Trees<'a> {
     pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         // Frames may be freed while the entry is written.
         loop {
-            let (entry, free) = (self.entry(tree), Self::count(tree, lower));
-            if self.class(entry.with(free)) == self.class(entry) {
+            let entry = self.entry(tree);
+            let new = entry.with(Self::count(tree, lower));
+            if self.class(new) == self.class(entry) {
                 return;
             }
-            self.update(tree, |entry| Some(entry.with(Self::count(tree, lower))));
-            lower.proof.end();
+            if self.entries[tree].exchange(entry.0, new.0).is_ok() {
+                self.follow(tree, entry, new);
+                lower.proof.end();
+            }
         }
     }
 
@@ -238,19 +241,36 @@ impl<'a> Trees<'a> {
         !entry.is_reserved() && self.class(entry) == Class::Allocated
     }
 
-    /// Moves a tree to the set that its entry names.
-    fn follow(&self, tree: usize, mut entry: Entry) {
+    /// Moves a tree from the set that its old entry names to that of the new one. Each thread that
+    /// changes the entry does, and undoes what it has inserted if the entry is another one then.
+    fn follow(&self, tree: usize, old: Entry, mut entry: Entry) {
+        let mut before = self.own(old);
         loop {
-            let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
-            for (number, set) in self.sets[..SETS - 1].iter().enumerate() {
-                set.set(tree, own == Some(number));
-            }
-            let now = self.entry(tree);
-            if now == entry {
+            let own = self.own(entry);
+            if own == before {
                 return;
             }
-            entry = now;
+            if let Some(before) = before {
+                self.sets[before].set(tree, false);
+            }
+            if let Some(own) = own {
+                self.sets[own].set(tree, true);
+            }
+            (before, entry) = (own, self.entry(tree));
         }
+    }
+
+    /// The set that an entry names.
+    fn own(&self, entry: Entry) -> Option<usize> {
+        if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) }
+    }
+
+    /// Enters a tree into the set of those with a free huge frame, and updates its entry if full.
+    pub(crate) fn reveal<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
+        if !self.huge().has(tree) {
+            self.huge().insert(tree);
+        }
+        self.note(tree, lower);
     }
 
     fn number(class: Class, kind: Kind) -> Option<usize> {
@@ -286,7 +306,7 @@ impl<'a> Trees<'a> {
         lower: &Lower<'_, G, M>,
     ) -> Result<(), &'static str> {
         let entry = self.entry(tree);
-        let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
+        let own = self.own(entry);
         let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));
         // Entries lag until enough has changed, but a tree with free frames never counts as full.
         let is_lost = !entry.is_reserved() && self.class(entry) == Class::Full && Self::count(tree, lower) > 0;
