@@ -331,13 +331,15 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         pair & (COUNTS << 16 | COUNTS) == Self::FULL_PAIR
     }
 
-    /// Whether the pair behind that of a huge frame in its tree is wholly free. Frees in order come
-    /// to it next: so most often it is not, and nor is the tree.
+    /// Whether the next few pairs of a huge frame's tree are wholly free. Frees in order come to
+    /// them next, and frees at random rarely find all: so a tree that is not is seldom counted. All
+    /// are read, since a processor could not foretell where to stop.
     #[inline(always)]
-    pub(crate) fn is_next_empty(&self, child: usize) -> bool {
-        let (at, pairs) = (child / 2, G::CHILDREN / 2);
-        let next = if at % pairs == pairs - 1 { at + 1 - pairs } else { at + 1 };
-        Self::is_empty_pair(self.children[next].read())
+    pub(crate) fn are_next_empty(&self, child: usize) -> bool {
+        let pairs = G::CHILDREN / 2;
+        let (at, words) = (child / 2 % pairs, &self.children[child / G::CHILDREN * pairs..][..pairs]);
+        let (a, b, c) = (&words[(at + 1) % pairs], &words[(at + 2) % pairs], &words[(at + 3) % pairs]);
+        Self::is_empty_pair(a.read() & b.read() & c.read())
     }
 
     /// Whether all of a tree is free. The last free of its frames sees it.
@@ -354,24 +356,28 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// Frees a frame by its bit; returns the former entry.
-    #[inline]
-    pub(crate) fn put_bit(&self, frame: usize) -> Result<Child, Refused> {
+    /// Frees a frame by its bit, if nothing stands in the way; returns the former entry.
+    #[inline(always)]
+    pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
+        let child = frame / G::HUGE;
         let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
+        let (entries, shift) = (self.word(child), 16 * (child & 1));
+        if !Child((entries.read() >> shift) as u16).is_plain() {
+            return None;
+        }
         if self.slots.is_on() {
             let (bits, half) = (word.read(), frame >> G::CLAIM_ORDER);
             let is_marked = bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half);
             if bits & bit == 0 || is_marked || word.exchange(bits, bits & !bit).is_err() {
-                return self.put_bits(frame >> G::ROW_ORDER, bit);
+                return None;
             }
-            self.cleared(word, frame);
-            return Ok(self.give(frame / G::HUGE, 1));
-        }
-        if word.and(!bit) & bit == 0 {
-            return Err(Refused::Free);
+        } else if word.and(!bit) & bit == 0 {
+            return None;
         }
         self.cleared(word, frame);
-        Ok(self.give(frame / G::HUGE, 1))
+        let before = entries.add(1 << shift);
+        self.media.changed(entries);
+        Some(Child((before >> shift) as u16))
     }
 
     /// Frees 2^`order` frames within a row, more than one, if nothing stands in the way; returns the

@@ -7,9 +7,10 @@
 //! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
 //! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge
 //! frames is wholly free.
-//! **Threads.** The entry decides; sets follow. After changing an entry, a thread updates the sets
-//! and reads the entry again until it is unchanged: so the last set written matches the entry. Free
-//! counts are summed from the children's entries, one cache line, when the class may have changed.
+//! **Threads.** The entry decides; sets follow. After changing an entry, a thread moves the tree
+//! between two sets and reads the entry again until it is unchanged: so the last set written
+//! matches it. Free counts are summed from the children's entries, one cache line, when the class
+//! may have changed.
 
 mod rebuild;
 
@@ -78,6 +79,11 @@ impl Entry {
 
     pub(crate) fn is_full(self) -> bool {
         self.0 & FREE == 0
+    }
+
+    /// Whether the tree is known to be wholly free.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 & FREE == ALL
     }
 
     fn with(self, free: u16) -> Self {
@@ -188,6 +194,17 @@ impl<'a> Trees<'a> {
         }
     }
 
+    /// The same, where the count is likely to be `free`.
+    pub(crate) fn note_as<G: Geometry, M: Media>(&self, tree: usize, free: u16, lower: &Lower<'_, G, M>) {
+        let entry = self.entry(tree);
+        let new = entry.with(free);
+        if self.class(new) != self.class(entry) && self.entries[tree].exchange(entry.0, new.0).is_ok() {
+            self.follow(tree, entry, new);
+        }
+        self.note(tree, lower);
+        lower.proof.end();
+    }
+
     /// Updates whether a tree has a wholly free huge frame.
     pub(crate) fn note_huge<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         let set = self.huge();
@@ -270,7 +287,11 @@ impl<'a> Trees<'a> {
         if !self.huge().has(tree) {
             self.huge().insert(tree);
         }
-        self.note(tree, lower);
+        if self.entry(tree).is_full() {
+            self.note_as(tree, (G::HUGE * usize::from(ALL)).div_ceil(G::TREE) as u16, lower);
+        } else {
+            self.note(tree, lower);
+        }
     }
 
     fn number(class: Class, kind: Kind) -> Option<usize> {

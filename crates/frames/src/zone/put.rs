@@ -12,7 +12,7 @@ use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::local::{Last, Local, Root};
 use crate::lower::Refused;
 use crate::media::Media;
-use crate::tree::{Class, Trees};
+use crate::tree::{ALL, Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
@@ -94,13 +94,20 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees a frame of a half without a claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize) -> bool {
-        if self.config.claims {
-            let (last, run) = local.note_put(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
-            if last != Last::Elsewhere || run == RESERVE_ON_FREE {
-                return self.put_again(local, frame, last);
-            }
+        if !self.config.claims {
+            return self.put_plain(frame);
         }
-        self.put_plain(frame)
+        let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
+        if last != Last::Elsewhere || run == RESERVE_ON_FREE {
+            local.set_last(now);
+            return self.put_again(local, frame, last);
+        }
+        let before = self.lower.put_bit(frame);
+        local.set_last(now);
+        match before {
+            Some(before) => self.note_freed(frame / G::HUGE, before, 1),
+            None => false,
+        }
     }
 
     /// Frees a frame after neighbours in its half or tree.
@@ -132,12 +139,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees a frame. Rare cases are tail calls, which saves registers.
     #[inline]
     fn put_plain(&self, frame: usize) -> bool {
-        let child = frame / G::HUGE;
-        if !self.lower.child(child).is_plain() {
-            return false;
-        }
-        let Ok(before) = self.lower.put_bit(frame) else { return false };
-        self.note_freed(child, before, 1)
+        let Some(before) = self.lower.put_bit(frame) else { return false };
+        self.note_freed(frame / G::HUGE, before, 1)
     }
 
     /// Of a reserved tree only a wholly free huge frame counts.
@@ -171,10 +174,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(always)]
     fn note_huge(&self, child: usize, is_pair_empty: bool) -> bool {
         let tree = child / G::CHILDREN;
-        if !self.trees.huge().has(tree) || self.trees.entry(tree).is_full() {
+        let entry = self.trees.entry(tree);
+        if !self.trees.huge().has(tree) | entry.is_full() {
             return self.note_first(tree);
         }
-        if is_pair_empty && self.lower.is_next_empty(child) {
+        if is_pair_empty & !entry.is_empty() & self.lower.are_next_empty(child) {
             return self.note_last(tree);
         }
         self.finish()
@@ -189,7 +193,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline(never)]
     fn note_last(&self, tree: usize) -> bool {
         if self.lower.is_tree_empty(tree) {
-            self.trees.note(tree, &self.lower);
+            self.trees.note_as(tree, ALL, &self.lower);
         }
         self.finish()
     }

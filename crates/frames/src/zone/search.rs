@@ -1,8 +1,9 @@
 //! How trees are found.
 //!
 //! **What.** The sets name the next tree that a CPU reserves. The last resort is a search of all
-//! trees, reserved or not: it reads trees' entries, and only those trees that may have free frames; then, if some
-//! are claimed, ends all claims and searches again. A refusal is proved by one pass, without claims.
+//! trees, reserved or not: it reads trees' entries, and only those trees that may have free frames;
+//! then, if some are claimed, ends all claims and searches again. One pass without claims and
+//! without frees meanwhile proves a refusal ([`crate::proof`]), also for later requests.
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
