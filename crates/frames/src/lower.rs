@@ -356,22 +356,35 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// Frees a frame by its bit, if nothing stands in the way; returns the former entry.
+    /// The bits of a frame's row, and whether they show its half as claimed.
     #[inline(always)]
+    pub(crate) fn row_of(&self, frame: usize) -> (u64, bool) {
+        let (bits, half) = (self.rows[frame >> G::ROW_ORDER].read(), frame >> G::CLAIM_ORDER);
+        (bits, bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half))
+    }
+
+    /// Frees a frame by its bit, if nothing stands in the way; returns the former entry.
+    #[inline]
     pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
+        if !self.slots.is_on() {
+            return self.put_by(frame, |word, bit| word.and(!bit) & bit != 0);
+        }
+        let (bits, is_marked) = self.row_of(frame);
+        if is_marked { None } else { self.put_unmarked(frame, bits) }
+    }
+
+    /// The same, if its row still has these bits, which do not show its half as claimed.
+    #[inline(always)]
+    pub(crate) fn put_unmarked(&self, frame: usize, bits: u64) -> Option<Child> {
+        self.put_by(frame, |word, bit| bits & bit != 0 && word.exchange(bits, bits & !bit).is_ok())
+    }
+
+    #[inline(always)]
+    fn put_by(&self, frame: usize, clear: impl Fn(&AtomicU64, u64) -> bool) -> Option<Child> {
         let child = frame / G::HUGE;
         let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
         let (entries, shift) = (self.word(child), 16 * (child & 1));
-        if !Child((entries.read() >> shift) as u16).is_plain() {
-            return None;
-        }
-        if self.slots.is_on() {
-            let (bits, half) = (word.read(), frame >> G::CLAIM_ORDER);
-            let is_marked = bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half);
-            if bits & bit == 0 || is_marked || word.exchange(bits, bits & !bit).is_err() {
-                return None;
-            }
-        } else if word.and(!bit) & bit == 0 {
+        if !Child((entries.read() >> shift) as u16).is_plain() || !clear(word, bit) {
             return None;
         }
         self.cleared(word, frame);

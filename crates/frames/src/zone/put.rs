@@ -45,31 +45,22 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if frame >= self.frames() {
             return false;
         }
-        if self.config.claims {
-            let (half, bit) = Claim::of::<G>(frame);
-            let slot = self.lower.slots.of(half);
-            let claim = slot.read();
-            if claim.is_of(half) {
-                if claim.mask() & bit == 0 && slot.exchange(claim, claim.with(bit)) {
-                    return self.finish();
-                }
-                return self.put_among(local, frame, half, bit);
-            }
+        if !self.config.claims {
+            return self.put_plain(frame);
         }
-        self.put_alone(local, frame)
+        // The row tells whether to read the slot, which other CPUs may be changing.
+        let (bits, is_marked) = self.lower.row_of(frame);
+        if is_marked { self.put_claimed(frame) } else { self.put_alone(local, frame, bits) }
     }
 
-    /// Frees a frame of a half with a claim: already free, or the claim has changed.
-    #[cold]
-    #[inline(never)]
-    fn put_among(&self, local: &Local, frame: usize, half: usize, bit: u32) -> bool {
+    /// Frees a frame into the claim of its half, unless that has just ended.
+    #[inline(always)]
+    fn put_claimed(&self, frame: usize) -> bool {
+        let (half, bit) = Claim::of::<G>(frame);
         let slot = self.lower.slots.of(half);
         loop {
             let claim = slot.read();
-            if !claim.is_of(half) {
-                return self.put_alone(local, frame);
-            }
-            if claim.mask() & bit != 0 {
+            if !claim.is_of(half) || claim.mask() & bit != 0 {
                 return false;
             }
             if slot.exchange(claim, claim.with(bit)) {
@@ -93,16 +84,13 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     /// Frees a frame of a half without a claim.
     #[inline(never)]
-    fn put_alone(&self, local: &Local, frame: usize) -> bool {
-        if !self.config.claims {
-            return self.put_plain(frame);
-        }
+    fn put_alone(&self, local: &Local, frame: usize, bits: u64) -> bool {
         let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
         if last != Last::Elsewhere || run == RESERVE_ON_FREE {
             local.set_last(now);
             return self.put_again(local, frame, last);
         }
-        let before = self.lower.put_bit(frame);
+        let before = self.lower.put_unmarked(frame, bits);
         local.set_last(now);
         match before {
             Some(before) => self.note_freed(frame / G::HUGE, before, 1),
@@ -136,8 +124,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// Frees a frame. Rare cases are tail calls, which saves registers.
-    #[inline]
+    /// Frees a frame by its bit.
+    #[inline(never)]
     fn put_plain(&self, frame: usize) -> bool {
         let Some(before) = self.lower.put_bit(frame) else { return false };
         self.note_freed(frame / G::HUGE, before, 1)

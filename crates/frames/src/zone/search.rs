@@ -119,7 +119,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         let found = (first..first + G::CHILDREN).step_by(step).find_map(|child| {
             let entry = self.lower.child(child);
             *is_pending |= entry.is_pending();
-            if entry.free() >= frames { take(child) } else { None }
+            let found = if entry.free() >= frames { take(child) } else { return None };
+            // In vain, but not for want of frames: another request was in the way.
+            let is_claim = order == 0 && self.config.claims;
+            *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
+            found
         });
         if !self.trees.entry(tree).may_have_free() || found.is_none() && order >= G::HUGE_ORDER {
             self.mend(tree);
