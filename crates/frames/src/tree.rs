@@ -189,7 +189,10 @@ impl<'a> Trees<'a> {
             }
             if self.entries[tree].exchange(entry.0, new.0).is_ok() {
                 self.follow(tree, entry, new);
-                lower.proof.end();
+                // Only a tree that was full has been passed over.
+                if !new.is_full() {
+                    lower.proof.end();
+                }
             }
         }
     }

@@ -1,7 +1,6 @@
 //! `llfree-refuse`: what a get costs when little or nothing is free.
 //!
-//! **What.** Refused gets of single, two and huge frames, those of single ones also each time after
-//! a free and a get of one, gets of four processors that share a
+//! **What.** Refused gets of single, two and huge frames, gets of four processors that share a
 //! tree, and the count of free frames ([`refusals`](crate::frames::refusals)), on Craton's zone
 //! with and without claims, with the paper's search, and on the authors' code if built.
 //!

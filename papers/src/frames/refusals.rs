@@ -17,8 +17,6 @@ const TREE: usize = 1 << 14;
 pub enum Case {
     /// A single frame, of none.
     Single,
-    /// The same, each time after a free and a get, which are timed with it.
-    Anew,
     /// A huge frame, of no frames.
     Huge,
     /// Two frames, while every second one is free.
@@ -30,12 +28,11 @@ pub enum Case {
 }
 
 impl Case {
-    pub const ALL: [Self; 6] = [Self::Single, Self::Anew, Self::Huge, Self::Pair, Self::Shared, Self::Count];
+    pub const ALL: [Self; 5] = [Self::Single, Self::Huge, Self::Pair, Self::Shared, Self::Count];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Single => "refused-0",
-            Self::Anew => "refused-anew",
             Self::Huge => "refused-9",
             Self::Pair => "refused-1",
             Self::Shared => "shared-tree",
@@ -71,7 +68,6 @@ impl Job for Refusals {
             Case::Shared => self.shared(frames),
             Case::Count => self.count(frames),
             Case::Single => self.refused(frames, 0, false),
-            Case::Anew => self.anew(frames),
             Case::Huge => self.refused(frames, HUGE_ORDER, false),
             Case::Pair => self.refused(frames, 1, true),
         }
@@ -79,30 +75,13 @@ impl Job for Refusals {
 }
 
 impl Refusals {
-    /// Allocates all frames, each processor a part.
-    fn fill<F: Frames>(&self, frames: &F) -> Result<(), String> {
+    fn refused<F: Frames>(&self, frames: &F, order: u32, odd: bool) -> Result<f64, String> {
+        // Each processor fills a part.
         let part = self.frames / PROCESSORS;
         for at in 0..self.frames {
             let by = request(0, (at / part.max(1)).min(PROCESSORS - 1));
             frames.get(by).ok_or_else(|| format!("frame {at} of {} is missing", self.frames))?;
         }
-        Ok(())
-    }
-
-    fn anew<F: Frames>(&self, frames: &F) -> Result<f64, String> {
-        self.fill(frames)?;
-        let ask = request(0, 0);
-        self.time(|at| {
-            let frame = at * TREE / 3 % self.frames;
-            if !frames.put(frame, ask) || frames.get(ask) != Some(frame) {
-                return Err(format!("frame {frame} could not be freed and allocated again"));
-            }
-            frames.get(ask).map_or(Ok(()), |frame| Err(format!("frame {frame} was not free")))
-        })
-    }
-
-    fn refused<F: Frames>(&self, frames: &F, order: u32, odd: bool) -> Result<f64, String> {
-        self.fill(frames)?;
         if odd && !(1..self.frames).step_by(2).all(|frame| frames.put(frame, request(0, 0))) {
             return Err("a frame could not be freed".to_owned());
         }

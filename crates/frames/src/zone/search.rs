@@ -127,6 +127,9 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         });
         if !self.trees.entry(tree).may_have_free() || found.is_none() && order >= G::HUGE_ORDER {
             self.mend(tree);
+        } else if found.is_none() && order == 0 {
+            // The next search passes it over.
+            self.trees.note(tree, &self.lower);
         }
         found
     }
