@@ -79,6 +79,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         match self.lower.put_bits(first >> G::ROW_ORDER, mask) {
             Ok(before) => {
                 self.note(first / G::HUGE, before, n);
+                self.lower.proof.end();
                 n
             }
             Err(_) => 0,

@@ -9,7 +9,7 @@ use crate::zone::Zone;
 /// An invariant that does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Which, as in the theory of [`crate::Zone`]'s levels: F1 to F6.
+    /// Which, as in the theory of [`crate::Zone`]'s levels: F1 to F8.
     pub invariant: &'static str,
     /// The huge frame, tree or frame at which it does not.
     pub at: usize,
@@ -45,6 +45,17 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
                 let is_marked = bits & of == Claim::mark_of::<G>(half);
                 let is_there = core::ptr::eq(self.lower.slots.of(half), slot);
                 fail("F6", half << G::CLAIM_ORDER, !is_marked || !is_there || claim.is_held())?;
+            }
+        }
+        let is_free = |frame: usize| {
+            let (half, bit) = Claim::of::<G>(frame);
+            let claim = self.lower.slots.is_on().then(|| self.lower.slots.of(half).read());
+            let is_claimed = claim.is_some_and(|claim| claim.is_of(half) && claim.mask() & bit != 0);
+            is_claimed || !self.lower.is_allocated(frame)
+        };
+        if let Some(order) = (0..=G::MAX_ORDER).find(|order| self.lower.proof.refuses(*order)) {
+            for first in (0..self.frames() >> order).map(|block| block << order) {
+                fail("F8", first, (first..first + (1 << order)).all(is_free))?;
             }
         }
         let roots = || self.locals.iter().filter_map(|local| local.root().tree());

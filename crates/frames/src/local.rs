@@ -110,20 +110,25 @@ impl Local {
         root.tree()
     }
 
-    /// Records a free in a half of a row. Returns where the last one was, and the number of
-    /// consecutive frees to its tree of `halves_of_tree`, a power of two.
+    /// Where the last free was, as seen from one in a half of a row; the number of consecutive frees
+    /// to its tree of `halves_of_tree`, a power of two; and the record for [`Local::set_last`].
     #[inline]
-    pub(crate) fn note_put(&self, half: usize, halves_of_tree: usize) -> (Last, u32) {
+    pub(crate) fn follows(&self, half: usize, halves_of_tree: usize) -> (Last, u32, u64) {
         let last = self.last.load(Ordering::Relaxed);
         let apart = (last ^ half as u64) & HALF;
         let run = if apart < halves_of_tree as u64 { (last >> 40) as u8 } else { 0 };
-        self.last.store(half as u64 | u64::from(run.saturating_add(1)) << 40, Ordering::Relaxed);
+        let now = half as u64 | u64::from(run.saturating_add(1)) << 40;
         let place = match half as u64 ^ last & HALF {
             _ if run == 0 => Last::Elsewhere,
             0 => Last::Here,
             _ if (last & HALF) + 1 == half as u64 => Last::Before,
             _ => Last::Elsewhere,
         };
-        (place, u32::from(run) + 1)
+        (place, u32::from(run) + 1, now)
+    }
+
+    #[inline]
+    pub(crate) fn set_last(&self, now: u64) {
+        self.last.store(now, Ordering::Relaxed);
     }
 }

@@ -25,6 +25,7 @@ use crate::config::Init;
 use crate::field;
 use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::media::{Media, Volatile};
+use crate::proof::Proof;
 use crate::slot::Slots;
 use crate::word::Word;
 use core::marker::PhantomData;
@@ -41,6 +42,7 @@ pub(crate) struct Lower<'a, G, M = Volatile> {
     /// Two entries a word, the first in the lower half.
     pub(crate) children: &'a [AtomicU32],
     pub(crate) slots: Slots<'a>,
+    pub(crate) proof: Proof,
     frames: usize,
     media: M,
     geometry: PhantomData<G>,
@@ -67,7 +69,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         media: M,
         slots: Slots<'a>,
     ) -> Self {
-        Self { rows, children, slots, frames, media, geometry: PhantomData }
+        Self { rows, children, slots, proof: Proof::default(), frames, media, geometry: PhantomData }
     }
 
     /// Makes a word durable as it is now.
@@ -180,6 +182,12 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
+    /// Raises a count again that an allocation has lowered in vain.
+    fn undo(&self, child: usize, frames: usize) {
+        self.give(child, frames);
+        self.proof.end();
+    }
+
     #[inline]
     fn give(&self, child: usize, frames: usize) -> Child {
         let shift = 16 * (child & 1);
@@ -208,23 +216,23 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Allocates a huge frame, if all of it is free.
     #[inline(always)]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
-        self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).then_some(child * G::HUGE)
+        self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).map(|_| child * G::HUGE)
     }
 
-    /// Turns a huge frame's entry into another, if it is as it should be.
+    /// Turns a huge frame's entry into another, if it is as it should be; returns the new pair.
     #[inline(always)]
-    fn turn(&self, child: usize, from: Child, to: Child) -> bool {
+    fn turn(&self, child: usize, from: Child, to: Child) -> Option<u32> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
         loop {
             let pair = word.read();
             if Child((pair >> shift) as u16).known() != from {
-                return false;
+                return None;
             }
-            let others = pair & !(u32::from(Child::MARK) << shift);
-            if word.exchange(pair, others ^ u32::from(from.0 ^ to.0) << shift).is_ok() {
+            let new = pair & !(u32::from(Child::MARK) << shift) ^ u32::from(from.0 ^ to.0) << shift;
+            if word.exchange(pair, new).is_ok() {
                 self.media.changed(word);
                 self.persist(word);
-                return true;
+                return Some(new);
             }
         }
     }
@@ -287,10 +295,11 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order)
     }
 
-    /// Frees a huge frame allocated as a whole; returns whether it was.
+    /// Frees a huge frame allocated as a whole; returns whether its pair is wholly free then.
     #[inline(always)]
-    pub(crate) fn put_huge(&self, child: usize) -> bool {
-        self.turn(child, Child::ALLOCATED, Child::with_free(G::FULL_CHILD))
+    pub(crate) fn put_huge(&self, child: usize) -> Option<bool> {
+        let pair = self.turn(child, Child::ALLOCATED, Child::with_free(G::FULL_CHILD))?;
+        Some(pair == Self::FULL_PAIR)
     }
 
     /// Frees two huge frames allocated as wholes, `child` and the next; returns whether they were.
@@ -310,10 +319,33 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// the tree's class may have changed. The last free of a tree's frames always sees it.
     #[inline]
     pub(crate) fn are_neighbours_empty(&self, child: usize) -> bool {
-        let full = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
         let group = G::CHILDREN.min(NEIGHBOURS);
         let words = &self.children[child / group * group / 2..][..group / 2];
-        words.iter().all(|pair| pair.read() & (COUNTS << 16 | COUNTS) == full)
+        words.iter().all(|pair| Self::is_empty_pair(pair.read()))
+    }
+
+    const FULL_PAIR: u32 = (G::FULL_CHILD as u32) << 16 | G::FULL_CHILD as u32;
+
+    #[inline(always)]
+    fn is_empty_pair(pair: u32) -> bool {
+        pair & (COUNTS << 16 | COUNTS) == Self::FULL_PAIR
+    }
+
+    /// Whether the next few pairs of a huge frame's tree are wholly free. Frees in order come to
+    /// them next, and frees at random rarely find all: so a tree that is not is seldom counted. All
+    /// are read, since a processor could not foretell where to stop.
+    #[inline(always)]
+    pub(crate) fn are_next_empty(&self, child: usize) -> bool {
+        let pairs = G::CHILDREN / 2;
+        let (at, words) = (child / 2 % pairs, &self.children[child / G::CHILDREN * pairs..][..pairs]);
+        let (a, b, c) = (&words[(at + 1) % pairs], &words[(at + 2) % pairs], &words[(at + 3) % pairs]);
+        Self::is_empty_pair(a.read() & b.read() & c.read())
+    }
+
+    /// Whether all of a tree is free. The last free of its frames sees it.
+    pub(crate) fn is_tree_empty(&self, tree: usize) -> bool {
+        let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
+        words.iter().all(|pair| Self::is_empty_pair(pair.read()))
     }
 
     /// Whether all frames of rows of a huge frame are allocated. Claimed frames are.
@@ -324,24 +356,41 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// Frees a frame by its bit; returns the former entry.
+    /// The bits of a frame's row, and whether they show its half as claimed.
+    #[inline(always)]
+    pub(crate) fn row_of(&self, frame: usize) -> (u64, bool) {
+        let (bits, half) = (self.rows[frame >> G::ROW_ORDER].read(), frame >> G::CLAIM_ORDER);
+        (bits, bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half))
+    }
+
+    /// Frees a frame by its bit, if nothing stands in the way; returns the former entry.
     #[inline]
-    pub(crate) fn put_bit(&self, frame: usize) -> Result<Child, Refused> {
-        let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
-        if self.slots.is_on() {
-            let (bits, half) = (word.read(), frame >> G::CLAIM_ORDER);
-            let is_marked = bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half);
-            if bits & bit == 0 || is_marked || word.exchange(bits, bits & !bit).is_err() {
-                return self.put_bits(frame >> G::ROW_ORDER, bit);
-            }
-            self.cleared(word, frame);
-            return Ok(self.give(frame / G::HUGE, 1));
+    pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
+        if !self.slots.is_on() {
+            return self.put_by(frame, |word, bit| word.and(!bit) & bit != 0);
         }
-        if word.and(!bit) & bit == 0 {
-            return Err(Refused::Free);
+        let (bits, is_marked) = self.row_of(frame);
+        if is_marked { None } else { self.put_unmarked(frame, bits) }
+    }
+
+    /// The same, if its row still has these bits, which do not show its half as claimed.
+    #[inline(always)]
+    pub(crate) fn put_unmarked(&self, frame: usize, bits: u64) -> Option<Child> {
+        self.put_by(frame, |word, bit| bits & bit != 0 && word.exchange(bits, bits & !bit).is_ok())
+    }
+
+    #[inline(always)]
+    fn put_by(&self, frame: usize, clear: impl Fn(&AtomicU64, u64) -> bool) -> Option<Child> {
+        let child = frame / G::HUGE;
+        let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
+        let (entries, shift) = (self.word(child), 16 * (child & 1));
+        if !Child((entries.read() >> shift) as u16).is_plain() || !clear(word, bit) {
+            return None;
         }
         self.cleared(word, frame);
-        Ok(self.give(frame / G::HUGE, 1))
+        let before = entries.add(1 << shift);
+        self.media.changed(entries);
+        Some(Child((before >> shift) as u16))
     }
 
     /// Frees 2^`order` frames within a row, more than one, if nothing stands in the way; returns the

@@ -90,7 +90,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     #[inline]
     pub(crate) fn reserve_on_free(&self, local: &Local, frame: usize) {
         let tree = frame / G::TREE;
-        let (_, run) = local.note_put(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
+        let (_, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
+        local.set_last(now);
         if run >= RESERVE_ON_FREE && self.trees.open_class(tree) == Some(Class::Partial) {
             self.make_own(local, tree);
         }

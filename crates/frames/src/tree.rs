@@ -7,9 +7,10 @@
 //! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
 //! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge
 //! frames is wholly free.
-//! **Threads.** The entry decides; sets follow. After changing an entry, a thread updates the sets
-//! and reads the entry again until it is unchanged: so the last set written matches the entry. Free
-//! counts are summed from the children's entries, one cache line, when the class may have changed.
+//! **Threads.** The entry decides; sets follow. After changing an entry, a thread moves the tree
+//! between two sets and reads the entry again until it is unchanged: so the last set written
+//! matches it. Free counts are summed from the children's entries, one cache line, when the class
+//! may have changed.
 
 mod rebuild;
 
@@ -80,6 +81,11 @@ impl Entry {
         self.0 & FREE == 0
     }
 
+    /// Whether the tree is known to be wholly free.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 & FREE == ALL
+    }
+
     fn with(self, free: u16) -> Self {
         Self(self.0 & !FREE | free)
     }
@@ -143,7 +149,7 @@ impl<'a> Trees<'a> {
             }
             match self.entries[tree].exchange(old.0, new.0) {
                 Ok(_) => {
-                    self.follow(tree, new);
+                    self.follow(tree, old, new);
                     return Some(new);
                 }
                 Err(now) => old = Entry(now),
@@ -176,12 +182,30 @@ impl<'a> Trees<'a> {
     pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         // Frames may be freed while the entry is written.
         loop {
-            let (entry, free) = (self.entry(tree), Self::count(tree, lower));
-            if self.class(entry.with(free)) == self.class(entry) {
+            let entry = self.entry(tree);
+            let new = entry.with(Self::count(tree, lower));
+            if self.class(new) == self.class(entry) {
                 return;
             }
-            self.update(tree, |entry| Some(entry.with(Self::count(tree, lower))));
+            if self.entries[tree].exchange(entry.0, new.0).is_ok() {
+                self.follow(tree, entry, new);
+                // Only a tree that was full has been passed over.
+                if !new.is_full() {
+                    lower.proof.end();
+                }
+            }
         }
+    }
+
+    /// The same, where the count is likely to be `free`.
+    pub(crate) fn note_as<G: Geometry, M: Media>(&self, tree: usize, free: u16, lower: &Lower<'_, G, M>) {
+        let entry = self.entry(tree);
+        let new = entry.with(free);
+        if self.class(new) != self.class(entry) && self.entries[tree].exchange(entry.0, new.0).is_ok() {
+            self.follow(tree, entry, new);
+        }
+        self.note(tree, lower);
+        lower.proof.end();
     }
 
     /// Updates whether a tree has a wholly free huge frame.
@@ -189,6 +213,10 @@ impl<'a> Trees<'a> {
         let set = self.huge();
         loop {
             let has = Self::has_huge(tree, lower);
+            if has && !set.has(tree) {
+                set.insert(tree);
+                lower.proof.end();
+            }
             set.set(tree, has);
             if Self::has_huge(tree, lower) == has {
                 return;
@@ -233,18 +261,39 @@ impl<'a> Trees<'a> {
         !entry.is_reserved() && self.class(entry) == Class::Allocated
     }
 
-    /// Moves a tree to the set that its entry names.
-    fn follow(&self, tree: usize, mut entry: Entry) {
+    /// Moves a tree from the set that its old entry names to that of the new one. Each thread that
+    /// changes the entry does, and undoes what it has inserted if the entry is another one then.
+    fn follow(&self, tree: usize, old: Entry, mut entry: Entry) {
+        let mut before = self.own(old);
         loop {
-            let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
-            for (number, set) in self.sets[..SETS - 1].iter().enumerate() {
-                set.set(tree, own == Some(number));
-            }
-            let now = self.entry(tree);
-            if now == entry {
+            let own = self.own(entry);
+            if own == before {
                 return;
             }
-            entry = now;
+            if let Some(before) = before {
+                self.sets[before].set(tree, false);
+            }
+            if let Some(own) = own {
+                self.sets[own].set(tree, true);
+            }
+            (before, entry) = (own, self.entry(tree));
+        }
+    }
+
+    /// The set that an entry names.
+    fn own(&self, entry: Entry) -> Option<usize> {
+        if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) }
+    }
+
+    /// Enters a tree into the set of those with a free huge frame, and updates its entry if full.
+    pub(crate) fn reveal<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
+        if !self.huge().has(tree) {
+            self.huge().insert(tree);
+        }
+        if self.entry(tree).is_full() {
+            self.note_as(tree, (G::HUGE * usize::from(ALL)).div_ceil(G::TREE) as u16, lower);
+        } else {
+            self.note(tree, lower);
         }
     }
 
@@ -281,7 +330,7 @@ impl<'a> Trees<'a> {
         lower: &Lower<'_, G, M>,
     ) -> Result<(), &'static str> {
         let entry = self.entry(tree);
-        let own = if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) };
+        let own = self.own(entry);
         let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));
         // Entries lag until enough has changed, but a tree with free frames never counts as full.
         let is_lost = !entry.is_reserved() && self.class(entry) == Class::Full && Self::count(tree, lower) > 0;

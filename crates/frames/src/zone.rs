@@ -60,6 +60,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let local = self.local(request.processor, request.kind)?;
         let found = match request.order {
             0 if self.config.claims => self.pop(&local.gets),
+            order if order == G::HUGE_ORDER && !Self::IS_PAPER => self.take_huge_here(local),
             order => self.take_here(local, order),
         };
         match found {
@@ -72,6 +73,9 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     fn get_slowly(&self, local: &Local, Request { order, kind, processor }: Request) -> Result<usize, Error> {
         if order > G::MAX_ORDER {
             return Err(Error::Order { order, most: G::MAX_ORDER });
+        }
+        if !Self::IS_PAPER && self.lower.proof.refuses(order) {
+            return Err(Error::NoMemory);
         }
         let found = if order >= G::HUGE_ORDER && !Self::IS_PAPER {
             self.get_huge(local, order, processor)
@@ -165,9 +169,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
         if Self::IS_PAPER && order >= G::HUGE_ORDER {
             return None;
-        }
-        if order == G::HUGE_ORDER {
-            return self.take_huge_here(local);
         }
         if order > G::HUGE_ORDER {
             return if order == G::MAX_ORDER { self.take_two_here(local) } else { None };

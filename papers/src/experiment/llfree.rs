@@ -67,29 +67,33 @@ pub fn threads() -> Vec<usize> {
     threads
 }
 
-/// The loops asked for. Error: an option without use here, or no such loop.
-fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
+/// The loops and designs asked for, all of them where none is named. Error: an option without use
+/// here, or a name that is neither.
+fn choose(ask: &Ask<'_>, designs: &[Design]) -> Result<(Vec<Loop>, Vec<Design>), String> {
     ask.refuse(&["--peers"], ", which compares allocators of frames")?;
-    ask.known("loop", &Loop::ALL.map(Loop::name))?;
-    Ok(Loop::ALL.into_iter().filter(|of| ask.wants(of.name())).collect())
+    let (loops, names) = (Loop::ALL.map(Loop::name), designs.iter().map(|of| of.name()).collect::<Vec<_>>());
+    ask.known("loop or allocator", &[&loops, &names[..]].concat())?;
+    let asked = |of: &[&str], name| !ask.only.iter().any(|only| of.contains(&only.as_str())) || ask.wants(name);
+    let loops = Loop::ALL.into_iter().filter(|of| asked(&loops, of.name())).collect();
+    Ok((loops, designs.iter().copied().filter(|of| asked(&names, of.name())).collect()))
 }
 
-/// Measures all of the grid. Error: as [`loops`].
+/// Measures all of the grid. Error: as [`choose`].
 pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
-    let loops = loops(ask)?;
+    let (loops, designs) = choose(ask, &grid.designs)?;
     let (gib, pairs) = ask.form((QUICK_GIB, QUICK_PAIRS), (FULL_GIB, FULL_PAIRS));
     let rounds = ask.rounds(QUICK_ROUNDS, FULL_ROUNDS);
     let most = grid.threads.iter().copied().max().unwrap_or(1);
-    let total = grid.orders.len() * grid.threads.len() * rounds * grid.designs.len();
+    let total = grid.orders.len() * grid.threads.len() * rounds * designs.len();
     let (mut rows, mut done) = (Vec::new(), 0);
     for (order, threads) in grid.orders.iter().flat_map(|order| grid.threads.iter().map(move |of| (*order, *of))) {
         let world = World { frames: gib * GIB, order, processors: threads };
         // Half of all memory when every processor takes part.
         let blocks = ((world.frames >> order) / (2 * most)).max(LEAST_BLOCKS);
         let job = Loops { of: &loops, order, threads, blocks, pairs };
-        let mut found: Vec<Vec<Result<Vec<Times>, String>>> = vec![Vec::new(); grid.designs.len()];
+        let mut found: Vec<Vec<Result<Vec<Times>, String>>> = vec![Vec::new(); designs.len()];
         for round in 0..rounds {
-            for (design, found) in grid.designs.iter().zip(&mut found) {
+            for (design, found) in designs.iter().zip(&mut found) {
                 if ask.stopped() {
                     break;
                 }
@@ -98,7 +102,7 @@ pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
                 done += 1;
             }
         }
-        for (design, found) in grid.designs.iter().zip(&found) {
+        for (design, found) in designs.iter().zip(&found) {
             rows.extend(loops.iter().filter_map(|of| row(*design, &job, *of, gib, found)));
         }
     }

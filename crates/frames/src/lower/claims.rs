@@ -205,7 +205,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         };
         let surplus = counted - taken.count_ones() as usize;
         if surplus > 0 {
-            self.give(child, surplus);
+            self.undo(child, surplus);
         }
         (taken != 0).then_some((taken >> Claim::at::<G>(half)) as u32)
     }

@@ -68,6 +68,8 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         let _ = self.update(child, end);
         if is_free {
             self.persist(self.word(child));
+        } else {
+            self.proof.end();
         }
         is_free.then_some(child * G::HUGE + (first << G::ROW_ORDER))
     }

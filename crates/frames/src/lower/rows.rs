@@ -87,7 +87,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
     /// Raises the lowered count, and tries again, unless a whole is being taken.
     #[inline(never)]
     fn take_again(&self, child: usize, order: u32) -> Option<usize> {
-        self.give(child, 1 << order);
+        self.undo(child, 1 << order);
         if self.child(child).is_pending() { None } else { self.take_slowly(child, order) }
     }
 
@@ -159,7 +159,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         let choose = |free| (free & mask == mask).then_some(mask);
         let taken = if is_open { self.set_bits(child, row, is_alone, choose) } else { None };
         if taken.is_none() {
-            self.give(child, frames);
+            self.undo(child, frames);
         }
         taken.map(|_| ())
     }

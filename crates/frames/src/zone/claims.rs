@@ -80,6 +80,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         } else {
             let before = self.lower.unclaim(claim);
             self.note(Lower::<G, M>::child_of(claim.half()), before, claim.frames());
+            self.lower.proof.end();
         }
         slot.release();
         true
@@ -100,12 +101,9 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         });
     }
 
-    /// A number that changes with the slots' words, and whether some frame is claimed.
-    pub(super) fn claims(&self) -> (u64, bool) {
-        self.lower.slots.iter().map(Slot::read).fold((0, false), |(sum, any), claim| {
-            let sum = (sum.rotate_left(7) ^ claim.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            (sum, any || claim.is_held() || claim.frames() > 0)
-        })
+    /// Whether some free frame may be claimed.
+    pub(super) fn has_claimed(&self) -> bool {
+        self.lower.slots.iter().map(Slot::read).any(|claim| claim.is_held() || claim.frames() > 0)
     }
 
     /// Claims frames of a tree, in its last used huge frame if any.

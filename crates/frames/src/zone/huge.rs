@@ -8,7 +8,7 @@ use crate::word;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Takes the huge frame found last, if free again, or the next in the tree.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn take_huge_here(&self, local: &Local) -> Option<usize> {
         let last = local.huge()?;
         let found = self.lower.take_huge(last);

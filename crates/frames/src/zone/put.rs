@@ -12,100 +12,111 @@ use crate::geometry::{Geometry, QUARTERS, ROWS};
 use crate::local::{Last, Local, Root};
 use crate::lower::Refused;
 use crate::media::Media;
-use crate::tree::{Class, Trees};
+use crate::tree::{ALL, Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
-        let done = self.put_block(local, frame, request);
+        // Stores before a locked operation delay it: so no register is saved, and no error written.
+        let is_done = self.put_block(local, frame, request.order);
+        let done = if is_done { Ok(()) } else { self.put_group(frame, request.order) };
         if Self::IS_PAPER && done.is_ok() && (request.order > 0 || !self.config.claims) {
             self.reserve_on_free(local, frame);
         }
         done
     }
 
+    /// Frees frames; returns false for `put_group` to do whatever is rare.
     #[inline(always)]
-    fn put_block(&self, local: &Local, frame: usize, request: Request) -> Result<(), Error> {
-        if request.order > 0 {
-            return if request.order <= G::ROW_ORDER {
-                self.put_row(frame, request.order)
-            } else if request.order == G::HUGE_ORDER {
+    fn put_block(&self, local: &Local, frame: usize, order: u32) -> bool {
+        if order > 0 {
+            return if order <= G::ROW_ORDER {
+                self.put_row(frame, order)
+            } else if order == G::HUGE_ORDER {
                 self.put_huge(frame)
-            } else if request.order < G::HUGE_ORDER {
-                self.put_quarters(frame, request.order)
-            } else if request.order == G::MAX_ORDER {
-                self.put_two(frame)
+            } else if order < G::HUGE_ORDER {
+                self.put_quarters(frame, order)
             } else {
-                self.put_group(frame, request.order)
+                order == G::MAX_ORDER && self.put_two(frame)
             };
         }
         if frame >= self.frames() {
-            return Err(Error::OutOfRange { frame, frames: self.frames() });
+            return false;
         }
-        if self.config.claims {
-            let (half, bit) = Claim::of::<G>(frame);
-            let slot = self.lower.slots.of(half);
-            let claim = slot.read();
-            if claim.is_of(half) {
-                if claim.mask() & bit == 0 && slot.exchange(claim, claim.with(bit)) {
-                    return Ok(());
-                }
-                return self.put_among(local, frame, half, bit);
-            }
+        if !self.config.claims {
+            return self.put_plain(frame);
         }
-        self.put_alone(local, frame)
+        // The row tells whether to read the slot, which other CPUs may be changing.
+        let (bits, is_marked) = self.lower.row_of(frame);
+        if is_marked { self.put_claimed(frame) } else { self.put_alone(local, frame, bits) }
     }
 
-    /// Frees a frame of a half with a claim: already free, or the claim has changed.
-    #[cold]
-    #[inline(never)]
-    fn put_among(&self, local: &Local, frame: usize, half: usize, bit: u32) -> Result<(), Error> {
+    /// Frees a frame into the claim of its half, unless that has just ended.
+    #[inline(always)]
+    fn put_claimed(&self, frame: usize) -> bool {
+        let (half, bit) = Claim::of::<G>(frame);
         let slot = self.lower.slots.of(half);
         loop {
             let claim = slot.read();
-            if !claim.is_of(half) {
-                return self.put_alone(local, frame);
-            }
-            if claim.mask() & bit != 0 {
-                return Err(Error::NotAllocated { frame, order: 0 });
+            if !claim.is_of(half) || claim.mask() & bit != 0 {
+                return false;
             }
             if slot.exchange(claim, claim.with(bit)) {
-                return Ok(());
+                return self.finish();
             }
         }
+    }
+
+    /// The end of each free.
+    #[inline(always)]
+    fn finish(&self) -> bool {
+        if self.lower.proof.is_watched() { self.finish_watched() } else { true }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_watched(&self) -> bool {
+        self.lower.proof.end_watched();
+        true
     }
 
     /// Frees a frame of a half without a claim.
     #[inline(never)]
-    fn put_alone(&self, local: &Local, frame: usize) -> Result<(), Error> {
-        if self.config.claims {
-            let (last, run) = local.note_put(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
-            if last != Last::Elsewhere || run == RESERVE_ON_FREE {
-                return self.put_again(local, frame, last);
-            }
+    fn put_alone(&self, local: &Local, frame: usize, bits: u64) -> bool {
+        let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
+        if last != Last::Elsewhere || run == RESERVE_ON_FREE {
+            local.set_last(now);
+            return self.put_again(local, frame, last);
         }
-        self.put_plain(frame)
+        let before = self.lower.put_unmarked(frame, bits);
+        local.set_last(now);
+        match before {
+            Some(before) => self.note_freed(frame / G::HUGE, before, 1),
+            None => false,
+        }
     }
 
     /// Frees a frame after neighbours in its half or tree.
     #[inline(never)]
-    fn put_again(&self, local: &Local, frame: usize, last: Last) -> Result<(), Error> {
+    fn put_again(&self, local: &Local, frame: usize, last: Last) -> bool {
         let ((half, bit), tree) = (Claim::of::<G>(frame), frame / G::TREE);
         // Another CPU's tree is left to that one's claims.
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
         match last {
             Last::Before if is_ours() && self.lower.open_with(half, bit) => {
                 self.name(&local.puts, half);
-                return Ok(());
+                return self.finish();
             }
             Last::Here if is_ours() => {
-                self.put_plain(frame)?;
+                if !self.put_plain(frame) {
+                    return false;
+                }
                 if self.lower.claim_half(half, false).is_some() {
                     self.name(&local.puts, half);
                 }
-                return Ok(());
+                return true;
             }
             Last::Elsewhere => self.prefer(local, tree),
             _ => {}
@@ -113,57 +124,66 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// Frees a frame. Rare cases are tail calls, which saves registers.
-    #[inline]
-    fn put_plain(&self, frame: usize) -> Result<(), Error> {
-        let child = frame / G::HUGE;
-        if !self.lower.child(child).is_plain() {
-            return self.put_group(frame, 0);
-        }
-        let Ok(before) = self.lower.put_bit(frame) else { return self.put_group(frame, 0) };
-        self.note_freed(child, before, 1)
+    /// Frees a frame by its bit.
+    #[inline(never)]
+    fn put_plain(&self, frame: usize) -> bool {
+        let Some(before) = self.lower.put_bit(frame) else { return false };
+        self.note_freed(frame / G::HUGE, before, 1)
     }
 
     /// Of a reserved tree only a wholly free huge frame counts.
     #[inline(never)]
-    fn note_put(&self, child: usize, free: usize) -> Result<(), Error> {
+    fn note_put(&self, child: usize, free: usize) -> bool {
         self.note_step(child, free == G::HUGE);
-        Ok(())
+        self.finish()
     }
 
-    /// Frees a huge frame; `put_group` does whatever is rare.
+    /// Frees a huge frame.
     #[inline(never)]
-    fn put_huge(&self, frame: usize) -> Result<(), Error> {
-        if !self.is_place(frame, G::HUGE_ORDER) || self.offline.has_any() || !self.lower.put_huge(frame / G::HUGE) {
-            return self.put_group(frame, G::HUGE_ORDER);
+    fn put_huge(&self, frame: usize) -> bool {
+        if !self.is_place(frame, G::HUGE_ORDER) || self.offline.has_any() {
+            return false;
         }
-        self.note_huge(frame / G::HUGE)
+        let child = frame / G::HUGE;
+        let Some(is_pair_empty) = self.lower.put_huge(child) else { return false };
+        self.note_huge(child, is_pair_empty)
     }
 
     /// Frees two huge frames.
     #[inline(never)]
-    fn put_two(&self, frame: usize) -> Result<(), Error> {
+    fn put_two(&self, frame: usize) -> bool {
         if !self.is_place(frame, G::MAX_ORDER) || self.offline.has_any() || !self.lower.put_two(frame / G::HUGE) {
-            return self.put_group(frame, G::MAX_ORDER);
+            return false;
         }
-        self.note_huge(frame / G::HUGE)
+        self.note_huge(frame / G::HUGE, true)
     }
 
-    /// Checks a tree's class when many neighbours are free, and where its set must know.
+    /// Notes a tree that its set does not have yet, or that is wholly free.
     #[inline(always)]
-    fn note_huge(&self, child: usize) -> Result<(), Error> {
+    fn note_huge(&self, child: usize, is_pair_empty: bool) -> bool {
         let tree = child / G::CHILDREN;
-        let is_known = self.trees.huge().has(tree) && !self.trees.entry(tree).is_full();
-        if is_known && !self.lower.are_neighbours_empty(child) {
-            return Ok(());
+        let entry = self.trees.entry(tree);
+        if !self.trees.huge().has(tree) | entry.is_full() {
+            return self.note_first(tree);
         }
-        self.note_huge_slowly(child, is_known)
+        if is_pair_empty & !entry.is_empty() & self.lower.are_next_empty(child) {
+            return self.note_last(tree);
+        }
+        self.finish()
     }
 
     #[inline(never)]
-    fn note_huge_slowly(&self, child: usize, is_known: bool) -> Result<(), Error> {
-        self.note_slowly(child, !is_known);
-        Ok(())
+    fn note_first(&self, tree: usize) -> bool {
+        self.trees.reveal(tree, &self.lower);
+        self.finish()
+    }
+
+    #[inline(never)]
+    fn note_last(&self, tree: usize) -> bool {
+        if self.lower.is_tree_empty(tree) {
+            self.trees.note_as(tree, ALL, &self.lower);
+        }
+        self.finish()
     }
 
     #[inline(always)]
@@ -172,35 +192,35 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame & last == 0 && frame | last < self.frames()
     }
 
-    /// Frees frames within a row by one change of the row; `put_group` does whatever is rare.
+    /// Frees frames within a row by one change of the row.
     #[inline(never)]
-    fn put_row(&self, frame: usize, order: u32) -> Result<(), Error> {
+    fn put_row(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) {
-            return self.put_group(frame, order);
+            return false;
         }
         match self.lower.put_group_of_bits(frame, order) {
             Some(before) => self.note_freed(frame / G::HUGE, before, 1 << order),
-            None => self.put_group(frame, order),
+            None => false,
         }
     }
 
     /// Frees a quarter or a half of a huge frame, if allocated as such.
     #[inline(never)]
-    fn put_quarters(&self, frame: usize, order: u32) -> Result<(), Error> {
+    fn put_quarters(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) || self.offline.has_any() {
-            return self.put_group(frame, order);
+            return false;
         }
         match self.lower.put_quarters(frame, order) {
             Some(before) => self.note_freed(frame / G::HUGE, before, 1 << order),
-            None => self.put_group(frame, order),
+            None => false,
         }
     }
 
     /// The end of a free: a tail call, where there is anything to note.
     #[inline(always)]
-    fn note_freed(&self, child: usize, before: Child, freed: usize) -> Result<(), Error> {
+    fn note_freed(&self, child: usize, before: Child, freed: usize) -> bool {
         if !Self::is_of_note(before, freed) {
-            return Ok(());
+            return self.finish();
         }
         self.note_put(child, before.free() + freed)
     }
@@ -220,6 +240,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             }
             Err(_) => return Err(Error::NotAllocated { frame, order }),
         }
+        self.lower.proof.end();
         Ok(())
     }
 

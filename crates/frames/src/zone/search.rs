@@ -1,8 +1,9 @@
 //! How trees are found.
 //!
 //! **What.** The sets name the next tree that a CPU reserves. The last resort is a search of all
-//! trees, reserved or not: it reads trees' entries, and only those trees that may have free frames; then, if some
-//! are claimed, ends all claims and searches again. A refusal is proved by one pass, without claims.
+//! trees, reserved or not: it reads trees' entries, and only those trees that may have free frames;
+//! then, if some are claimed, ends all claims and searches again. One pass without claims and
+//! without frees meanwhile proves a refusal ([`crate::proof`]), also for later requests.
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
@@ -79,12 +80,13 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
 
     fn insist<R>(&self, take: impl Fn(usize) -> Option<R>, order: u32) -> Option<R> {
         for _ in 0..PATIENCE {
-            let before = self.claims();
+            let watch = self.lower.proof.watch();
             let mut is_pending = false;
             if let Some(found) = self.search(&take, order, &mut is_pending) {
                 return Some(found);
             }
-            if !before.1 && !is_pending && self.claims() == before {
+            // Claims last: frames that one had before went back meanwhile, which ends the watch.
+            if !is_pending && !self.has_claimed() && self.lower.proof.prove(watch, order) {
                 return None;
             }
             self.end_claims();
@@ -117,10 +119,17 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         let found = (first..first + G::CHILDREN).step_by(step).find_map(|child| {
             let entry = self.lower.child(child);
             *is_pending |= entry.is_pending();
-            if entry.free() >= frames { take(child) } else { None }
+            let found = if entry.free() >= frames { take(child) } else { return None };
+            // In vain, but not for want of frames: another request was in the way.
+            let is_claim = order == 0 && self.config.claims;
+            *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
+            found
         });
         if !self.trees.entry(tree).may_have_free() || found.is_none() && order >= G::HUGE_ORDER {
             self.mend(tree);
+        } else if found.is_none() && order == 0 {
+            // The next search passes it over.
+            self.trees.note(tree, &self.lower);
         }
         found
     }
