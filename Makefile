@@ -8,7 +8,7 @@ export CARGO PREFIX DESTDIR
 
 .DEFAULT_GOAL := help
 # Peers are other people's allocators: built apart, and only when asked for.
-.PHONY: help build run check test nightly peers frames-peer bench install uninstall fmt
+.PHONY: help build run check test nightly book peers frames-peer bench install uninstall fmt
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -36,6 +36,9 @@ test: ## install what the tests need (apt), then run every check and test
 
 nightly: ## the same, with the tests that take minutes and many more cases in the randomized ones
 	@scripts/test.sh nightly
+
+book: ## build the documents as a book, by mdBook: target/book/html/index.html
+	@scripts/book.sh
 
 peers: ## build other allocators to compare with (minutes, once); PEERS="mimalloc3 …" for some
 	@scripts/peers.sh $(PEERS)

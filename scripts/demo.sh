@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # `craton compare` on the bundled server-like workload and on whichever of python3, sqlite3 and redis-server is here.
 # With glibc alone: peers are there only after `make peers`.
-#   scripts/demo.sh [--runs N]     N rounds of each (default 3)
+#   scripts/demo.sh [--runs N]     N rounds of each (default 5: fewer give no interval)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-runs=3
+runs=5
 while [ $# -gt 0 ]; do
   case "$1" in
     --runs) runs=${2:?--runs wants a number} && shift 2 ;;

@@ -37,7 +37,7 @@ pub fn short(files: &[File]) -> Result<String, String> {
 
 const COLUMNS: usize = 100;
 
-/// Text in lines of at most so many columns.
+/// Text in lines of at most `columns`.
 fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut width = 0;
