@@ -64,7 +64,7 @@ if command -v pkg-config >/dev/null; then
       *.c) gcc -Wall -Wextra -Werror -o "$dir/program" "$shown" "${flags[@]}" -lpthread -Wl,-rpath,"$prefix/lib" ;;
       *.cpp) g++ -std=c++17 -Wall -Wextra -Werror -o "$dir/program" "$shown" "${flags[@]}" -Wl,-rpath,"$prefix/lib" ;;
     esac || fail "$(basename "$shown") of the documents does not compile"
-    served "$dir/program"
+    "$dir/program" >/dev/null || fail "$(basename "$shown") of the documents ended with status $?"
   done
   echo "tests/install: $(find "$dir/shown" -type f | wc -l) programs of the documents: ok"
 else
