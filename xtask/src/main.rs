@@ -16,8 +16,8 @@ usage: cargo xtask tidy [--fix | --arrows [CRATE] | --unsafe]
 tidy checks what the compiler does not: arrows between crates and modules,
 statics that change, sizes of files and heads, reasons of unsafe files and memory
 orderings, names in the linker script, words and paths that do not belong in the
-tree; of documents: generated blocks, links, columns, phrases, and the files,
-functions and tests that they name.
+tree; of documents: generated blocks, links, columns, phrases, and the commands,
+files, functions and tests that they name.
   --fix      write the generated blocks
   --arrows   print the arrows between the modules of each crate, and the largest
              cycle; of one CRATE, the files from the bottom up with those they name

@@ -4,6 +4,7 @@
 //! complaints, testable by a bad sample. Rules read tokens ([`lex`]), on all platforms' code.
 
 mod arrows;
+mod commands;
 mod documents;
 mod files;
 mod generated;
@@ -118,6 +119,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(layout::check(&files));
     found.extend(documents::check(&files));
     found.extend(links::check(&files));
+    found.extend(commands::check(&files));
     found.extend(walks::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));

@@ -58,10 +58,10 @@ const PHRASES: [(&str, &str); 30] = [
     (concat!("where", "of"), "name it"),
 ];
 
-/// Verbs that make a what-clause a subject.
-const VERBS: [&str; 16] = [
+/// Words behind `What` that make a clause the subject.
+const VERBS: [&str; 21] = [
     "is", "was", "were", "has", "have", "had", "can", "could", "may", "must", "does", "do", "did", "lies", "comes",
-    "goes",
+    "goes", "the", "a", "an", "it", "they",
 ];
 
 pub fn check(files: &[File]) -> Vec<Complaint> {

@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 struct Block {
     page: &'static str,
-    /// What the marks call it: where it comes from.
+    /// Its name in the marks: where it comes from.
     name: &'static str,
     write: fn(&[File]) -> Result<String, String>,
 }

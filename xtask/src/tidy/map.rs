@@ -11,7 +11,7 @@ use std::path::Path;
 /// The workspaces whose crates are drawn.
 pub const MANIFESTS: [&str; 2] = ["Cargo.toml", "papers/Cargo.toml"];
 
-/// What each crate uses, by short names.
+/// The crates that each crate uses, by short names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// The drawing of the repository at `root`, in a code block.
@@ -54,7 +54,7 @@ fn height(graph: &Graph, name: &str) -> usize {
     graph[name].iter().filter(|used| graph.contains_key(*used)).map(|used| 1 + height(graph, used)).max().unwrap_or(0)
 }
 
-/// What a crate uses that nothing else that it uses does.
+/// The crates that a crate uses, without those that another of them uses.
 fn direct<'a>(graph: &'a Graph, name: &str) -> BTreeSet<&'a str> {
     let uses = &graph[name];
     let mut implied = BTreeSet::new();
