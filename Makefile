@@ -49,7 +49,7 @@ frames-peer: ## build LLFree by its authors, for the experiments llfree-…; LLF
 bench: build peers ## do the lab's experiments in full, and renew results/ and the README's table (an hour)
 	@scripts/bench.sh
 
-install: $(if $(shell command -v $(CARGO) 2>/dev/null),build) ## install the program, the libraries, the header, pkg-config and CMake files
+install: $(if $(shell command -v $(CARGO) 2>/dev/null),build) ## install program, libraries, headers, pkg-config and CMake files, documents
 	@scripts/install.sh "$(TARGET)/release"
 
 uninstall: ## remove what `install` installed under the same PREFIX and DESTDIR

@@ -30,7 +30,10 @@ pub fn short(files: &[File]) -> Result<String, String> {
         let cells: Vec<&str> = columns.iter().filter_map(|column| row.get(*column).copied()).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
-    let source = table.lines().filter(|line| !is_row(line) && !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let mut source = table.lines().filter(|line| !is_row(line) && !line.is_empty()).collect::<Vec<_>>().join(" ");
+    if columns.len() < rows.first().map_or(0, Vec::len) {
+        source += " Intervals take five rounds.";
+    }
     let _ = write!(out, "\n{}", wrapped(&source, COLUMNS));
     Ok(out)
 }

@@ -47,6 +47,7 @@ fn the_short_table_has_no_empty_columns_and_no_line_that_is_too_long() {
     let short = short(&files).unwrap();
     assert!(short.starts_with("| a | time |\n| --- | ---: |\n| glibc | 0.75 |\n\nword word"), "{short}");
     assert!(short.lines().all(|line| line.len() <= COLUMNS), "{short}");
+    assert!(short.ends_with("Intervals take five rounds.\n"), "{short}");
     let files = [File::new(TABLE, "| a | time | 95 % |\n|---|---:|---:|\n| glibc | 0.75 | 0.70–0.80 |\n")];
     assert!(self::short(&files).unwrap().contains("| glibc | 0.75 | 0.70–0.80 |"));
 }
