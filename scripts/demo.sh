@@ -23,6 +23,13 @@ compare() { # NAME WHAT COMMAND…
   shift 2
   "$release/craton" compare --peers none --runs "$runs" -- "$@"
 }
+about() { # NAME
+  case "$1" in
+    python3) echo "with PYTHONMALLOC=malloc: Python's own allocator would hide malloc" ;;
+    redis-*) echo "redis-server on the C library's malloc, not on the jemalloc that it may bring" ;;
+    *) echo "a load of seconds" ;;
+  esac
+}
 absent=()
 
 compare server "the bundled server-like workload" "$release/craton-work" server
@@ -31,7 +38,7 @@ compare server "the bundled server-like workload" "$release/craton-work" server
 for name in python3 sqlite3 redis-set redis-list; do
   if said=$("$release/craton-real" prepare "$name" "$dir" 2>&1); then
     mapfile -t load <<<"$said"
-    compare "$name" "a load of seconds; see papers/src/real/$name.sh" "${load[@]}"
+    compare "$name" "$(about "$name") (papers/src/real/$name.sh)" "${load[@]}"
   else
     absent+=("$said")
   fi
