@@ -8,7 +8,7 @@ export CARGO PREFIX DESTDIR
 
 .DEFAULT_GOAL := help
 # Peers are other people's allocators: built apart, and only when asked for.
-.PHONY: help build run check test nightly peers frames-peer bench install uninstall fmt
+.PHONY: help build run check test nightly book peers frames-peer bench install uninstall fmt
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -37,6 +37,9 @@ test: ## install what the tests need (apt), then run every check and test
 nightly: ## the same, with the tests that take minutes and many more cases in the randomized ones
 	@scripts/test.sh nightly
 
+book: ## build the documents as a book, by mdBook: target/book/html/index.html
+	@scripts/book.sh
+
 peers: ## build other allocators to compare with (minutes, once); PEERS="mimalloc3 …" for some
 	@scripts/peers.sh $(PEERS)
 
@@ -46,7 +49,7 @@ frames-peer: ## build LLFree by its authors, for the experiments llfree-…; LLF
 bench: build peers ## do the lab's experiments in full, and renew results/ and the README's table (an hour)
 	@scripts/bench.sh
 
-install: $(if $(shell command -v $(CARGO) 2>/dev/null),build) ## install the program, the libraries, the header, pkg-config and CMake files
+install: $(if $(shell command -v $(CARGO) 2>/dev/null),build) ## install program, libraries, headers, pkg-config and CMake files, documents
 	@scripts/install.sh "$(TARGET)/release"
 
 uninstall: ## remove what `install` installed under the same PREFIX and DESTDIR

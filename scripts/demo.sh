@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # `craton compare` on the bundled server-like workload and on whichever of python3, sqlite3 and redis-server is here.
 # With glibc alone: peers are there only after `make peers`.
-#   scripts/demo.sh [--runs N]     N rounds of each (default 3)
+#   scripts/demo.sh [--runs N]     N rounds of each (default 5: fewer give no interval)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-runs=3
+runs=5
 while [ $# -gt 0 ]; do
   case "$1" in
     --runs) runs=${2:?--runs wants a number} && shift 2 ;;
@@ -23,6 +23,13 @@ compare() { # NAME WHAT COMMAND…
   shift 2
   "$release/craton" compare --peers none --runs "$runs" -- "$@"
 }
+about() { # NAME
+  case "$1" in
+    python3) echo "with PYTHONMALLOC=malloc: Python's own allocator would hide malloc" ;;
+    redis-*) echo "redis-server on the C library's malloc, not on the jemalloc that it may bring" ;;
+    *) echo "a load of seconds" ;;
+  esac
+}
 absent=()
 
 compare server "the bundled server-like workload" "$release/craton-work" server
@@ -31,7 +38,7 @@ compare server "the bundled server-like workload" "$release/craton-work" server
 for name in python3 sqlite3 redis-set redis-list; do
   if said=$("$release/craton-real" prepare "$name" "$dir" 2>&1); then
     mapfile -t load <<<"$said"
-    compare "$name" "a load of seconds; see papers/src/real/$name.sh" "${load[@]}"
+    compare "$name" "$(about "$name") (papers/src/real/$name.sh)" "${load[@]}"
   else
     absent+=("$said")
   fi

@@ -7,22 +7,28 @@ set -euo pipefail
 prefix=${PREFIX:-/usr/local}
 [ "${prefix#/}" != "$prefix" ] || { echo "$0: PREFIX must be an absolute path, it is \"$prefix\"" >&2; exit 2; }
 root=${DESTDIR-}$prefix
+release=
+[ "$1" = --uninstall ] || release=$(cd -- "$1" && pwd)
+cd "$(dirname "$0")/.."
+# In the folders of the repository, so that their links work.
+documents=(README.md SECURITY.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs/*.md results/speed-means.svg)
 tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects craton-wild craton-client)
 files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h include/craton.hpp
-  lib/pkgconfig/craton.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake)
+  lib/pkgconfig/craton.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake
+  "${documents[@]/#/share/doc/craton/}")
 
 if [ "$1" = --uninstall ]; then
   for file in "${files[@]}"; do
     rm -f "$root/$file"
   done
   # The folders that are Craton's own; the others belong to everybody.
-  rmdir "$root/lib/cmake/craton" "$root/lib/craton" 2>/dev/null || true
+  for folder in lib/cmake/craton lib/craton share/doc/craton/docs share/doc/craton/results share/doc/craton; do
+    rmdir "$root/$folder" 2>/dev/null || true
+  done
   echo "removed Craton from $root"
   exit 0
 fi
 
-release=$(cd -- "$1" && pwd)
-cd "$(dirname "$0")/.."
 version=$(sed -nE '/^\[workspace\.package\]/,/^\[/ s/^version = "(.*)"/\1/p' Cargo.toml)
 put() { # MODE FROM TO
   [ -r "$2" ] || { echo "$0: $2 is missing; run \`make build\` first" >&2; exit 1; }
@@ -41,6 +47,9 @@ put 755 "$release/libcraton.so" lib/libcraton.so
 put 644 "$release/libcraton.a" lib/libcraton.a
 put 644 crates/preload/include/craton.h include/craton.h
 put 644 crates/preload/include/craton.hpp include/craton.hpp
+for document in "${documents[@]}"; do
+  put 644 "$document" "share/doc/craton/$document"
+done
 fill craton.pc.in lib/pkgconfig/craton.pc
 fill craton-config.cmake.in lib/cmake/craton/craton-config.cmake
 fill craton-config-version.cmake.in lib/cmake/craton/craton-config-version.cmake

@@ -52,6 +52,7 @@ if [ "$mode" != check ]; then
   stage "fast paths" env CRATON_LIBRARY="$library" "$cargo" xtask golden
   stage "without a standard library" scripts/bare.sh
   stage "installed files" tests/install/run.sh
+  stage "book" scripts/book.sh
 fi
 if [ "$mode" = nightly ]; then
   stage "release build" make --no-print-directory build

@@ -51,6 +51,22 @@ if command -v pkg-config >/dev/null; then
   ! ldd "$dir/static" | grep -q libcraton || fail "the program linked with libcraton.a still loads libcraton.so"
   served "$dir/static"
   echo "tests/install: C and C++ programs through pkg-config, shared and static: ok"
+  # The programs that the documents show, by the language of their code block.
+  for page in README.md docs/c.md docs/cpp.md; do
+    mkdir -p "$dir/shown"
+    awk -v to="$dir/shown/$(basename "$page" .md)" '
+      /^```(c|cpp)$/ { file = to "-" ++n "." substr($0, 4); next }
+      /^```/ { file = "" }
+      file { print > file }' "$page"
+  done
+  for shown in "$dir"/shown/*.*; do
+    case $shown in
+      *.c) gcc -Wall -Wextra -Werror -o "$dir/program" "$shown" "${flags[@]}" -lpthread -Wl,-rpath,"$prefix/lib" ;;
+      *.cpp) g++ -std=c++17 -Wall -Wextra -Werror -o "$dir/program" "$shown" "${flags[@]}" -Wl,-rpath,"$prefix/lib" ;;
+    esac || fail "$(basename "$shown") of the documents does not compile"
+    "$dir/program" >/dev/null || fail "$(basename "$shown") of the documents ended with status $?"
+  done
+  echo "tests/install: $(find "$dir/shown" -type f | wc -l) programs of the documents: ok"
 else
   echo "tests/install: pkg-config is not here, so it was not tried"
 fi

@@ -9,22 +9,28 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy [--fix | --arrows [CRATE] | --unsafe]
+       cargo xtask map
        cargo xtask golden [--fix]
        cargo xtask test [--units | --nightly]
 
-tidy checks what the compiler does not: arrows between crates and between modules, statics that change, file sizes,
-reasons of unsafe files and memory orderings, generated blocks of documents and the tests that they name, names in
-the linker script, words and paths that do not belong in the tree.
+tidy checks what the compiler does not: arrows between crates and modules,
+statics that change, sizes of files and heads, reasons of unsafe files and memory
+orderings, names in the linker script, words and paths that do not belong in the
+tree; of documents: generated blocks, links, columns, phrases, and the commands,
+files, functions and tests that they name.
   --fix      write the generated blocks
-  --arrows   print for each crate its arrows between modules, and the largest circle;
-             of one CRATE, the files from the bottom up, each with those that it names
+  --arrows   print the arrows between the modules of each crate, and the largest
+             cycle; of one CRATE, the files from the bottom up with those they name
   --unsafe   print the ledger: each file with unsafe code, how many sites, and why
 
-golden compares the machine code of malloc, free and operators new and delete in the built library with
-the listing in tests/programs/golden.
+map prints the drawing of all crates that ARCHITECTURE.md has.
+
+golden compares the machine code of malloc, free and operators new and delete in
+the built library with the listing in tests/programs/golden.
   --fix   write the listing anew
 
-test builds the tests and runs their programs side by side; its last line is `N passed, N failed`.
+test builds the tests and runs their programs side by side; its last line is
+`N passed, N failed`.
   --units    unit tests alone
   --nightly  also tests that take minutes, and the long forms of the others
 
@@ -35,7 +41,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["-h" | "--help"] | ["tidy" | "golden" | "test", "-h" | "--help"] => {
+        ["-h" | "--help"] | ["tidy" | "map" | "golden" | "test", "-h" | "--help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
@@ -44,6 +50,7 @@ fn main() -> ExitCode {
         ["tidy", "--arrows"] => tidy::print(|files| Ok(tidy::modules::write(files))),
         ["tidy", "--arrows", name] => tidy::print(|files| tidy::modules::write_one(files, name)),
         ["tidy", "--unsafe"] => tidy::print(|files| Ok(tidy::ledger::write(files))),
+        ["map"] => tidy::print(|_| tidy::map::block(tidy::root())),
         ["golden"] => golden::run(false),
         ["golden", "--fix"] => golden::run(true),
         ["test"] => test::run(test::Extent::All),

@@ -4,11 +4,15 @@
 //! complaints, testable by a bad sample. Rules read tokens ([`lex`]), on all platforms' code.
 
 mod arrows;
+mod commands;
+mod documents;
 mod files;
 mod generated;
 mod layout;
 pub mod ledger;
 mod lex;
+mod links;
+pub mod map;
 pub mod modules;
 mod named;
 mod orderings;
@@ -16,6 +20,7 @@ mod programs;
 mod records;
 mod size;
 mod statics;
+mod walks;
 mod words;
 
 use files::File;
@@ -82,7 +87,8 @@ pub fn print(write: impl Fn(&[File]) -> Result<String, String>) -> ExitCode {
     }
 }
 
-fn root() -> &'static Path {
+/// The root of this package's repository.
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the repository's root")
 }
 
@@ -100,7 +106,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
         files = files::read_tree(root)?;
     }
     let mut found = Vec::new();
-    for manifest in ["Cargo.toml", "papers/Cargo.toml"] {
+    for manifest in map::MANIFESTS {
         found.extend(arrows::check(&arrows::metadata(&root.join(manifest))?)?);
     }
     found.extend(size::check(&files));
@@ -111,6 +117,10 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(named::check(&files));
     found.extend(generated::check(&files));
     found.extend(layout::check(&files));
+    found.extend(documents::check(&files));
+    found.extend(links::check(&files));
+    found.extend(commands::check(&files));
+    found.extend(walks::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
         if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {

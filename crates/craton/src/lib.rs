@@ -125,3 +125,11 @@ unsafe fn free_slowly(pointer: *mut u8) {
         front::die("dealloc", pointer, misuse);
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+mod guide {}

@@ -153,8 +153,8 @@ options! {
         form: Words(&["auto", "thread", "cpu"]), default: "auto", when: Live,
         refusal: "bad value (there are auto, thread and cpu); ignored",
         text: "which caches of free objects threads use",
-        more: "`auto`: the first thread and the busiest others have their own cache, at most four for each \
-               processor and sixteen in all; other threads share the per-CPU caches, by restartable sequences. \
+        more: "`auto`: the first thread and busy others have their own cache, up to four for each processor, or \
+               sixteen where that is more; other threads share the per-CPU caches, by restartable sequences. \
                `thread`: every thread has its own. `cpu`: per-CPU caches only. Without restartable sequences (glibc \
                before 2.35, valgrind) every thread has its own; `cache_mode` in the statistics reports that."
     }

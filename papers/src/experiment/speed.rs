@@ -18,7 +18,7 @@ use crate::work::{self, WORKLOADS};
 use craton_lab::ratios::{OURS, Ratios};
 use craton_lab::scratch::Scratch;
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     let program = ask.craton_work()?;

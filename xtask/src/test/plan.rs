@@ -1,4 +1,4 @@
-//! What is built and run: each plan is one call of cargo, with its flags.
+//! The plans of a test run: each plan is one call of cargo, with its flags.
 
 use super::job::Kind;
 use std::path::Path;

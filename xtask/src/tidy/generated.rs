@@ -1,23 +1,25 @@
 //! Blocks of documents, written from the tables of `craton-tables` and from records.
 //!
-//! **What.** The table of figures, options, counters, and the struct fields in `craton.h`, each
-//! between two marks. `cargo xtask tidy --fix` writes the blocks; without it a stale one fails.
+//! **What.** The table of figures, options, counters, the drawing of crates, and the struct fields
+//! in `craton.h`, each between two marks. `cargo xtask tidy --fix` writes the blocks; without it a
+//! stale one fails.
 
 use super::Complaint;
 use super::files::File;
-use super::records;
+use super::{map, records};
 use craton_tables::counters::{self, CACHE_MODES, Codes, Counter, LIMIT_SOURCES, Unit};
 use craton_tables::options::{Choice, Form, OPTIONS, When};
 use std::fmt::Write;
 
 struct Block {
     page: &'static str,
-    /// What the marks call it: where it comes from.
+    /// Its name in the marks: where it comes from.
     name: &'static str,
     write: fn(&[File]) -> Result<String, String>,
 }
 
 const README: &str = "README.md";
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
 const HEADER: &str = "crates/preload/include/craton.h";
 const STATISTICS: &str = "docs/statistics.md";
 
@@ -26,8 +28,8 @@ const fn block(page: &'static str, name: &'static str, write: fn(&[File]) -> Res
 }
 
 const BLOCKS: [Block; 14] = [
-    block(README, "results/speed.md", records::kept),
-    block(README, "options", |_| Ok(short_options())),
+    block(README, "results/speed.md", records::short),
+    block(ARCHITECTURE, "crates", |_| map::block(super::root())),
     block("docs/options.md", "options", |_| Ok(options())),
     block(STATISTICS, "process", |_| Ok(rows("field", &[counters::PROCESS, counters::TEXTS].concat()))),
     block(STATISTICS, "cache_mode", |_| Ok(codes("cache_mode", CACHE_MODES))),
@@ -106,14 +108,6 @@ fn values(option: &Choice) -> String {
     };
     let others = option.form.others().iter().map(|other| format!("{other}{range}"));
     words.chain(others).collect::<Vec<_>>().join(", ")
-}
-
-fn short_options() -> String {
-    let mut out = String::from("| option | values | what it does |\n|---|---|---|\n");
-    for option in &OPTIONS {
-        let _ = writeln!(out, "| `{}` | {} | {} |", option.key, values(option), option.text);
-    }
-    out
 }
 
 fn options() -> String {

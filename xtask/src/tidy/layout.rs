@@ -1,6 +1,7 @@
 //! Each pattern of the library's linker script names modules and functions that exist.
 //!
-//! **What.** The script puts functions in front by their mangled names, `13craton_malloc5front4free`.
+//! **What.** The script puts functions in front by their mangled names, such as
+//! `13craton_malloc5front4free`.
 //! The linker says nothing of a pattern whose module was renamed. The library cannot tell either: a
 //! function that is inlined everywhere has no symbol.
 

@@ -151,7 +151,7 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
     units
 }
 
-/// What the `use` declarations of a file name, outside of tests.
+/// The names in `use` declarations of a file, outside of tests.
 fn uses(source: &Source) -> Vec<Use> {
     let mut found = Vec::new();
     let depths = depths(source);

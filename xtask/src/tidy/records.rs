@@ -16,8 +16,47 @@ pub const TABLE: &str = "results/speed.md";
 /// Every run; git ignores it.
 const RUNS: &str = "results/speed.json";
 
-pub fn kept(files: &[File]) -> Result<String, String> {
-    text(files, TABLE).map(str::to_owned).map_err(|e| format!("{e}: `make bench` writes it"))
+/// The README's part of the table: without builds that repeat a peer, and without empty columns.
+pub fn short(files: &[File]) -> Result<String, String> {
+    let table = text(files, TABLE).map_err(|e| format!("{e}: `make bench` writes it"))?;
+    let is_row = |line: &&str| line.starts_with('|');
+    let rows = table.lines().filter(is_row).filter(|row| !row.starts_with("| debian-"));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect();
+    // Behind the head and the rule.
+    let is_empty = |column: usize| rows.iter().skip(2).all(|row| row.get(column).is_none_or(|cell| *cell == "-"));
+    let columns: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).filter(|column| !is_empty(*column)).collect();
+    let mut out = String::new();
+    for row in &rows {
+        let cells: Vec<&str> = columns.iter().filter_map(|column| row.get(*column).copied()).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    let mut source = table.lines().filter(|line| !is_row(line) && !line.is_empty()).collect::<Vec<_>>().join(" ");
+    if columns.len() < rows.first().map_or(0, Vec::len) {
+        source += " Intervals take five rounds.";
+    }
+    let _ = write!(out, "\n{}", wrapped(&source, COLUMNS));
+    Ok(out)
+}
+
+const COLUMNS: usize = 100;
+
+/// Text in lines of at most `columns`.
+fn wrapped(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut width = 0;
+    for word in text.split_whitespace() {
+        let len = word.chars().count();
+        if width > 0 && width + 1 + len > columns {
+            out.push('\n');
+            width = 0;
+        } else if width > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out += word;
+        width += len;
+    }
+    out + "\n"
 }
 
 /// The table of the runs that this machine has; none where nothing was measured.

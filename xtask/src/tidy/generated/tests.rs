@@ -47,7 +47,7 @@ fn missing_marks_and_pages_are_complaints() {
     files.iter_mut().filter(|file| file.path == README).for_each(|file| file.text = String::new());
     let found = check(&files);
     assert_eq!(found.iter().filter(|c| c.path == HEADER && c.text.contains("is missing")).count(), 4);
-    assert_eq!(found.iter().filter(|c| c.path == README && c.text.contains("marks")).count(), 2);
+    assert_eq!(found.iter().filter(|c| c.path == README && c.text.contains("marks")).count(), 1);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn every_key_and_counter_of_the_tables_is_in_the_documents() {
     let page = |path: &str| files.iter().find(|file| file.path == path).unwrap().text.clone();
     for option in &OPTIONS {
         let row = format!("\n| `{}` | {} |", option.key, values(option));
-        assert!(page(README).contains(&row) && page("docs/options.md").contains(&row), "{row}");
+        assert!(page("docs/options.md").contains(&row), "{row}");
         assert!(page(HEADER).contains(&format!("{}={}", option.key, option.form)), "{}", option.key);
     }
     for counter in

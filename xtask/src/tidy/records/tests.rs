@@ -37,6 +37,17 @@ fn runs_are_read_where_they_are_and_need_not_be() {
 
 #[test]
 fn a_table_that_is_missing_is_an_error_that_names_the_command() {
-    assert!(kept(&[]).unwrap_err().contains("make bench"));
-    assert_eq!(kept(&[File::new(TABLE, "| a |\n")]), Ok("| a |\n".to_owned()));
+    assert!(short(&[]).unwrap_err().contains("make bench"));
+}
+
+#[test]
+fn the_short_table_has_no_empty_columns_and_no_line_that_is_too_long() {
+    let table = "| a | time | 95 % |\n|---|---:|---:|\n| glibc | 0.75 | - |\n| debian-x | 0.5 | - |\n\n";
+    let files = [File::new(TABLE, &format!("{table}{}\n", "word ".repeat(30)))];
+    let short = short(&files).unwrap();
+    assert!(short.starts_with("| a | time |\n| --- | ---: |\n| glibc | 0.75 |\n\nword word"), "{short}");
+    assert!(short.lines().all(|line| line.len() <= COLUMNS), "{short}");
+    assert!(short.ends_with("Intervals take five rounds.\n"), "{short}");
+    let files = [File::new(TABLE, "| a | time | 95 % |\n|---|---:|---:|\n| glibc | 0.75 | 0.70–0.80 |\n")];
+    assert!(self::short(&files).unwrap().contains("| glibc | 0.75 | 0.70–0.80 |"));
 }

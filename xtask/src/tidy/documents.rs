@@ -1,0 +1,164 @@
+//! Documents and comments that people read at speed: lengths, columns, phrases.
+//!
+//! **What.** README is short. Documents have 100 columns, tables apart. A module's head has 40
+//! lines. Documents, and comments in [`PLAIN`], avoid phrases that a reader has to decode.
+
+use super::Complaint;
+use super::files::File;
+
+const README: &str = "README.md";
+const README_LINES: usize = 150;
+const README_WORDS: usize = 1300;
+const COLUMNS: usize = 100;
+const HEAD_LINES: usize = 40;
+
+/// Folders whose comments are held to columns and phrases. Add a crate once it is rewritten.
+const PLAIN: [&str; 1] = ["xtask/"];
+/// Documents that are not held to columns and phrases yet.
+const LATER: [&str; 1] = ["SECURITY.md"];
+/// Longer heads, with their lines. Take one out once it is short.
+const LONGER: [(&str, usize); 4] = [
+    ("crates/frames/src/lib.rs", 71),
+    ("crates/pages/src/lib.rs", 53),
+    ("crates/slab/src/object.rs", 48),
+    ("crates/sim/src/lib.rs", 41),
+];
+
+/// Words in a row, and what to write instead.
+const PHRASES: [(&str, &str); 30] = [
+    (concat!("some", "body"), "name the actor"),
+    (concat!("no", "body"), "name the actor"),
+    (concat!("any", "body"), "name the actor"),
+    (concat!("every", "body"), "name the actor"),
+    (concat!("who", "ever"), "name the actor"),
+    (concat!("so ", "many"), "give the number or a name"),
+    (concat!("so ", "much"), "give the amount or a name"),
+    (concat!("of its ", "own"), "say `its`, or `separate`"),
+    (concat!("of their ", "own"), "say `their`, or `separate`"),
+    (concat!("of one's ", "own"), "say whose"),
+    (concat!("of our ", "own"), "say `our`"),
+    (concat!("of his ", "own"), "say `their`"),
+    (concat!("is ", "said"), "name who reports it"),
+    (concat!("are ", "said"), "name who reports it"),
+    (concat!("be ", "said"), "name who reports it"),
+    (concat!("is ", "told"), "name who reports it"),
+    (concat!("are ", "told"), "name who reports it"),
+    (concat!("be ", "told"), "name who reports it"),
+    (concat!("was ", "told"), "name who reports it"),
+    (concat!("tells ", "of"), "say `describes` or `lists`"),
+    (concat!("told ", "of"), "say `reports`"),
+    (concat!("says ", "so"), "say what it reports"),
+    (concat!("says ", "of"), "say what it reports"),
+    (concat!("is ", "none"), "say `no …`"),
+    (concat!("are ", "none"), "say `no …`"),
+    (concat!("in ", "vain"), "say `without effect`"),
+    (concat!("by and ", "by"), "say when"),
+    (concat!("hither", "to"), "say `until now`"),
+    (concat!("there", "of"), "name it"),
+    (concat!("where", "of"), "name it"),
+];
+
+/// Words behind `What` that make a clause the subject.
+const VERBS: [&str; 21] = [
+    "is", "was", "were", "has", "have", "had", "can", "could", "may", "must", "does", "do", "did", "lies", "comes",
+    "goes", "the", "a", "an", "it", "they",
+];
+
+pub fn check(files: &[File]) -> Vec<Complaint> {
+    let mut found = Vec::new();
+    for file in files {
+        if file.path == README {
+            readme(file, &mut found);
+        }
+        if is_document(&file.path) {
+            document(file, &mut found);
+        }
+        if let Some(source) = &file.rust {
+            head(file, &mut found);
+            if PLAIN.iter().any(|folder| file.path.starts_with(folder)) {
+                for (i, line) in source.lines.iter().enumerate().filter(|(_, line)| !line.comment.is_empty()) {
+                    let width = file.text.lines().nth(i - 1).map_or(0, |line| line.chars().count());
+                    columns(file, i, width, &mut found);
+                    phrases(file, i, &line.comment, &mut found);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a document is one that users or maintainers read, and is not written by a program.
+pub fn is_document(path: &str) -> bool {
+    path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/") || path == "results/README.md")
+}
+
+fn readme(file: &File, found: &mut Vec<Complaint>) {
+    let (lines, words) = (file.text.lines().count(), file.text.split_whitespace().count());
+    let mut limit = |what: &str, n: usize, most: usize| {
+        if n > most {
+            let text = format!("{n} {what}, the most is {most}: move a part to docs/");
+            found.push(Complaint::new(&file.path, 0, text));
+        }
+    };
+    limit("lines", lines, README_LINES);
+    limit("words", words, README_WORDS);
+}
+
+fn document(file: &File, found: &mut Vec<Complaint>) {
+    if LATER.contains(&file.path.as_str()) {
+        return;
+    }
+    let mut in_code = false;
+    for (i, line) in file.text.lines().enumerate() {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        let is_table = !in_code && line.starts_with('|');
+        // A link cannot be broken.
+        let is_link = line.split_whitespace().any(|word| word.contains("](") && word.chars().count() > 60);
+        if !is_table && !is_link {
+            columns(file, i + 1, line.chars().count(), found);
+        }
+        if !in_code && !is_fence {
+            phrases(file, i + 1, line, found);
+        }
+    }
+}
+
+fn columns(file: &File, line: usize, width: usize, found: &mut Vec<Complaint>) {
+    if width > COLUMNS {
+        found.push(Complaint::new(&file.path, line, format!("{width} columns, the most is {COLUMNS}: break the line")));
+    }
+}
+
+fn head(file: &File, found: &mut Vec<Complaint>) {
+    let lines = file.text.lines().take_while(|line| line.starts_with("//!")).count();
+    let most = LONGER.iter().find(|(path, _)| *path == file.path).map_or(HEAD_LINES, |(_, lines)| *lines);
+    if lines > most {
+        let text = format!("a head of {lines} lines, the most is {most}: say less, or move a part to ARCHITECTURE.md");
+        found.push(Complaint::new(&file.path, 0, text));
+    }
+}
+
+fn phrases(file: &File, line: usize, text: &str, found: &mut Vec<Complaint>) {
+    let plain: String = outside_code(text);
+    let words: Vec<&str> = plain.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|w| !w.is_empty()).collect();
+    for (phrase, instead) in PHRASES {
+        let parts: Vec<&str> = phrase.split(' ').collect();
+        let is_it = |at: &[&str]| at.iter().zip(&parts).all(|(word, part)| word.eq_ignore_ascii_case(part));
+        if words.windows(parts.len()).any(is_it) {
+            found.push(Complaint::new(&file.path, line, format!("`{phrase}`: {instead}")));
+        }
+    }
+    let begins = |two: &[&str]| two[0] == "What" && VERBS.contains(&two[1]);
+    if !plain.contains('?') && !text.starts_with('#') && words.windows(2).any(begins) {
+        found.push(Complaint::new(&file.path, line, "a what-clause as subject: name the thing"));
+    }
+}
+
+/// A line without what stands between backticks.
+fn outside_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join(" x ")
+}
+
+#[cfg(test)]
+mod tests;
