@@ -106,7 +106,7 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
         assert!(said.status == status && said.err.contains(part), "{args:?}: {}", said.err);
         assert_eq!(said.out, "", "{args:?}");
     }
-    for (args, part) in [(&["no-such"] as &[&str], "there are: speed"), (&["speed", "speed"], "named twice")] {
+    for (args, part) in [(&["no-such"] as &[&str], "experiments: speed"), (&["speed", "speed"], "named twice")] {
         let said = run(args);
         assert!(said.status == 2 && said.err.contains(part) && said.out.is_empty(), "{args:?}: {}", said.err);
     }

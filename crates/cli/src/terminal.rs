@@ -3,8 +3,12 @@
 //! **Failure.** A line that cannot be written is dropped, and never the reason to end.
 
 use craton_tables::plain::make_plain;
+use rustix::termios::tcgetwinsize;
 use std::env;
 use std::io::{self, IsTerminal, Write};
+
+/// Characters of a line where the terminal does not say, and in files and pipes.
+pub const WIDTH: usize = 80;
 
 /// Writes `text` on standard error.
 pub fn say(text: &str) {
@@ -16,6 +20,38 @@ pub fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     make_plain(&mut bytes);
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Breaks lines of more than `width` characters at spaces. Continuations are aligned with the text:
+/// in a list, behind the name and its gap of two spaces or more.
+pub fn wrap(text: &str, width: usize) -> String {
+    text.lines().map(|line| wrapped(line, width) + "\n").collect()
+}
+
+fn wrapped(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let start = line.len() - line.trim_start().len();
+    let gap = line[start..].find("  ").map_or("", |gap| &line[start + gap..]);
+    let column = if gap.is_empty() { start } else { line.len() - gap.trim_start().len() };
+    let (head, rest) = line.split_at(if column > width / 2 { start } else { column });
+    let indent = head.chars().count();
+    let (mut text, mut at) = (head.to_owned(), indent);
+    for word in rest.split(' ') {
+        let length = word.chars().count();
+        if at > indent && at + 1 + length > width {
+            text += &format!("\n{}", " ".repeat(indent));
+            at = indent;
+        }
+        if at > indent {
+            text.push(' ');
+            at += 1;
+        }
+        text += word;
+        at += length;
+    }
+    text
 }
 
 /// Where a table goes.
@@ -34,6 +70,15 @@ impl Stream {
             Self::Err => io::stderr().is_terminal(),
         };
         terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+
+    /// Characters of a line: of the terminal, and [`WIDTH`] elsewhere.
+    pub fn width(self) -> usize {
+        let size = match self {
+            Self::Out => tcgetwinsize(io::stdout()),
+            Self::Err => tcgetwinsize(io::stderr()),
+        };
+        size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(WIDTH)
     }
 
     /// Writes `text`, whole.
@@ -65,6 +110,8 @@ impl Progress {
     /// Shows `text` instead of what the line had.
     pub fn show(&self, text: &str) {
         if self.shown {
+            // A line that wraps would stay on the screen.
+            let text: String = text.chars().take(Stream::Err.width() - 1).collect();
             say(&format!("\r\x1b[K{text}"));
         }
     }
@@ -75,3 +122,6 @@ impl Drop for Progress {
         self.show("");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,10 +26,10 @@ fn the_table_and_the_document_agree() {
         "wall time",
         "CPU time",
         "peak RSS",
-        "steady",
-        "faults",
-        "major",
-        "hugepages",
+        "steady RSS",
+        "page faults",
+        "major faults",
+        "on hugepages",
         "share",
     ] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
@@ -171,7 +171,7 @@ fn a_peer_that_crashes_fails_or_does_not_serve_is_a_row_of_its_own() {
     for text in ["crashes  round 1  signal 6", "fails    round 2  exit 7", "idle     round 1  not served"] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
     }
-    assert!(said.out.contains("\nidle: no process was bound to its malloc"), "{}", said.out);
+    assert!(said.out.contains("\nidle: no process used its malloc"), "{}", said.out);
     let document = self::json(&json);
     let ok = |row: &&Value| row["status"] == "ok";
     assert_eq!(document["rows"].as_array().unwrap().iter().filter(ok).count(), 4, "glibc and craton are not lost");
@@ -260,7 +260,7 @@ fn documents_neither_replace_each_other_nor_an_earlier_one_for_nothing() {
     let place = Place::new("documents");
     let path = place.path("same.json");
     let both = said(&mut craton(["compare", "--peers", "none", "--json", &path, "--html", &path, "--", "true"]));
-    assert!(both.status == 2 && both.err.contains("the same place"), "{}", both.err);
+    assert!(both.status == 2 && both.err.contains("the same file"), "{}", both.err);
     assert!(!Path::new(&path).exists(), "a file that was made for nothing");
     fs::write(&path, "earlier").unwrap();
     let script = place.path("script");

@@ -330,7 +330,7 @@ fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
     let program = Program::start(&place, "sleeps", &body);
     for setting in ["release_rate=4096", "page_heap=frames", "quarantine=8192"] {
         let said = said(&mut craton(["set", &program.pid(), setting, "--wait", "0.05"]));
-        assert!(said.status == 3 && said.err.contains("has not looked in 0.05 s"), "{}", said.err);
+        assert!(said.status == 3 && said.err.contains("has not read the request in 0.05 s"), "{}", said.err);
         assert!(said.err.contains("The request stays there") && said.err.contains("gdb -p"), "{}", said.err);
     }
     let long = format!("stats_file={}", "x".repeat(511));
@@ -390,7 +390,7 @@ fn wrong_calls_say_what_to_do() {
     };
     wrong(&["core", "stats"], 2, "give a core file, or --pid PID");
     for number in ["0", "-1", "abc", "", "4294967296"] {
-        let what = format!("invalid value '{number}' for '--pid <PID>': not a process number");
+        let what = format!("invalid value '{number}' for '--pid <PID>': not a process id");
         wrong(&["core", "--pid", number, "stats"], 2, &what);
         wrong(&["core", "stats", "--pid", number], 2, &what);
         wrong(&["set", number, "thp=auto"], 2, &what.replace("--pid <PID>", "<PID>"));
@@ -400,12 +400,8 @@ fn wrong_calls_say_what_to_do() {
         2,
         "invalid value '-1' for '--last <N>': give a whole number",
     );
-    wrong(
-        &["core", "stats", "core.1"],
-        2,
-        "the core file stands before the command, such as: craton core core.1 stats",
-    );
-    wrong(&["set", "--pid", "1", "thp=auto"], 2, "the process's number stands first");
+    wrong(&["core", "stats", "core.1"], 2, "the core file comes before the command, such as: craton core core.1 stats");
+    wrong(&["set", "--pid", "1", "thp=auto"], 2, "the process id comes first");
     wrong(&["core", "--pid", "1", "whatis", "-1"], 2, "hexadecimal");
     wrong(&["core", "--pid", "1", "whatis", "here"], 2, "hexadecimal");
     wrong(&["core", "a", "--pid", "1", "stats"], 2, "cannot be used with the core file a");

@@ -70,7 +70,7 @@ fn who_had_a_buffer_and_where_lost_ones_come_from_is_known() {
     assert_eq!((status, last.len()), (0, 6), "{log}");
     let sizes: Vec<u64> = last.iter().map(|t| number(t, "bytes")).collect();
     assert_eq!(sizes, [40, 77, 40, 77, 40, 77], "the newest first");
-    assert!(last.iter().all(|t| t["deed"] == "alloc" && comes_from(t, "loses")), "{log}");
+    assert!(last.iter().all(|t| t["action"] == "alloc" && comes_from(t, "loses")), "{log}");
     assert!(number(&log, "count") >= 9);
     assert!(program.end());
 }
@@ -272,7 +272,7 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     let newest = || program.row(&["log", "--last", "1"]).0;
     set("debug=audit,redzone,poison");
     // The program is under way: sooner or later one of its buffers is still there when it is looked at.
-    let of_makes = |t: &&Value| t["deed"] == "alloc" && t["bytes"] == 3000;
+    let of_makes = |t: &&Value| t["action"] == "alloc" && t["bytes"] == 3000;
     let found = (0..2000).find_map(|_| {
         let log = program.row(&["log", "--last", "3000"]).0;
         let t = log["transactions"].as_array().unwrap().iter().find(of_makes)?;

@@ -287,8 +287,8 @@ fn a_broken_file_is_an_error_with_file_and_place() {
 #[test]
 fn a_wrong_heap_or_option_is_wrong_usage() {
     for (args, text) in [
-        (["--heap", "slab"], "--heap slab: no such heap; there are: temeraire, frames"),
-        (["-o", "fit=worst"], "-o fit=worst: bad value; there are: release_rate=BYTES"),
+        (["--heap", "slab"], "--heap slab: no such heap; heaps: temeraire, frames"),
+        (["-o", "fit=worst"], "-o fit=worst: bad value; options: release_rate=BYTES"),
         (["-o", "release_rate=1Q"], "-o release_rate=1Q: bad value"),
         (["-o", "thp"], "-o thp: not of the form KEY=VALUE"),
     ] {

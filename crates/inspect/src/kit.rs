@@ -63,7 +63,7 @@ pub struct Transaction {
     /// Its number, from 0 on.
     pub number: u64,
     /// `alloc` or `free`.
-    pub deed: &'static str,
+    pub action: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
     /// Bytes that were asked for.
@@ -250,7 +250,7 @@ impl Kit {
         let get = |name: &str| table.get(name);
         let at = |name: &str| reader.word(self.log + table.get(name)?);
         let (entries, len, count) = (at("log.entries")?, at("log.len")?, at("log.next")?);
-        let (bytes, shift) = (get("log.entry.bytes")?, get("log.deed.shift")?);
+        let (bytes, shift) = (get("log.entry.bytes")?, get("log.action.shift")?);
         let mut log = Log { is_there: true, count, kept: count.min(len), transactions: Vec::new() };
         let names = Names::new(reader.memory);
         for number in (count - log.kept..count).rev().take(last as usize) {
@@ -265,7 +265,7 @@ impl Kit {
             let event = Event { time_ns, stack: half("log.entry.stack")?, thread: who & ((1 << shift) - 1) };
             log.transactions.push(Transaction {
                 number,
-                deed: if who >> shift == 1 { "alloc" } else { "free" },
+                action: if who >> shift == 1 { "alloc" } else { "free" },
                 address: word("log.entry.address")?,
                 bytes: word("log.entry.size")?,
                 who: self.who(reader, &names, event).unwrap_or_default(),

@@ -4,7 +4,7 @@
 //!
 //! **Failure.** Ends the process by `SIGABRT`, except for leaks.
 
-use crate::audit::Deed;
+use crate::audit::Action;
 use crate::buffers::Target;
 use crate::family;
 use crate::pattern::Wrong;
@@ -298,11 +298,11 @@ impl<P: Process> Kit<P> {
             let event = Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread };
             let last = if only_start { t.address } else { t.address + t.size.max(1) - 1 };
             let holds = (t.address..=last).contains(&address);
-            match (t.deed, given) {
-                (Deed::Free, None) if holds => given = Some((t.address, event)),
+            match (t.action, given) {
+                (Action::Free, None) if holds => given = Some((t.address, event)),
                 // The newest counts: it is live, or another buffer has its place.
-                (Deed::Alloc, None) if holds => return false,
-                (Deed::Alloc, Some((start, given))) if t.address == start => {
+                (Action::Alloc, None) if holds => return false,
+                (Action::Alloc, Some((start, given))) if t.address == start => {
                     found = Some(Buffer {
                         address: start,
                         size: t.size,
@@ -329,7 +329,7 @@ impl<P: Process> Kit<P> {
     pub(crate) fn freed_earlier(&self, address: usize) -> Option<Finding> {
         let mut is_freed = false;
         self.setting.log()?.each(|t| {
-            is_freed = t.address == address && t.deed == Deed::Free;
+            is_freed = t.address == address && t.action == Action::Free;
             t.address != address
         });
         let buffer = if is_freed { self.logged_at(address, true) } else { None };
@@ -352,7 +352,7 @@ impl<P: Process> Kit<P> {
         if let Some(log) = self.setting.log() {
             log.each(|t| {
                 if t.address == address {
-                    let what = if t.deed == Deed::Alloc { "allocated" } else { "freed" };
+                    let what = if t.action == Action::Alloc { "allocated" } else { "freed" };
                     detail().text("buffer ").address(address).text(" of ").size(t.size).write_to(TO);
                     self.print_event(what, Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread });
                     printed += 1;
