@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, craton, heeding_signals, into_said, programs, said};
+use common::{Place, craton, with_default_signals, into_said, programs, said};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -138,7 +138,7 @@ fn stopped_early_it_writes_what_there_is() {
     let only = "cfrac,server";
     let args = ["lab", "run", "speed", "--quick", "--peers", "none", "--only", only, "--runs", "9999", "--json", &file];
     let mut command = craton(args);
-    let child = heeding_signals(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = with_default_signals(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The proof on both, and some runs.
     wait_for_children(child.id(), 6);
     // SAFETY: a pure system call on a child that is not waited for yet.

@@ -1,4 +1,4 @@
-//! `craton core`: what the heap of a core file or a running process holds.
+//! `craton core`: the heap of a core file or a running process.
 //!
 //! **What.** Opens the core file, or stops the process unless it sleeps, and prints what
 //! [`craton_inspect`] finds.
@@ -57,7 +57,7 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         match done {
             Ok(Some(code)) => return Ok(code),
             Err(error) if memory.is_unchanged() => return Err(error),
-            // It was changing the heap, or ran while the process was read without a stop.
+            // The heap was changing, or the process ran while it was read without a stop.
             _ => stops = true,
         }
         drop(memory);
@@ -114,7 +114,7 @@ enum Target<'a> {
     Core(&'a Path),
 }
 
-/// The target. The parser cannot check that there is one: it sees options behind the command too late.
+/// The target. Checked here, since the parser sees options behind the command too late.
 fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     let wrong = match (args.pid, &args.core, &args.exe) {
         (Some(pid), None, None) => return Ok(Target::Process(pid)),

@@ -1,13 +1,13 @@
 //! Text for people: plain to files and pipes, with colour and a progress line on a terminal.
 //!
-//! **Failure.** A line that cannot be written is dropped, and never the reason to end.
+//! **Failure.** A line that cannot be written is dropped; the command goes on.
 
 use craton_tables::plain::make_plain;
 use rustix::termios::tcgetwinsize;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
-/// Characters of a line where the terminal does not say, and in files and pipes.
+/// Line width of files, pipes, and terminals that do not report theirs.
 pub const WIDTH: usize = 80;
 
 /// Writes `text` on standard error.
@@ -15,7 +15,7 @@ pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Text with names or values from outside, for a part of a line: without control characters.
+/// Replaces control characters in a name or value from outside.
 pub fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     make_plain(&mut bytes);
@@ -63,7 +63,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether colour is welcome: on a terminal, and not where `NO_COLOR` is set to anything.
+    /// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
     pub fn colour(self) -> bool {
         let terminal = match self {
             Self::Out => io::stdout().is_terminal(),
@@ -81,10 +81,10 @@ impl Stream {
         size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(WIDTH)
     }
 
-    /// Writes `text`, whole.
+    /// Writes all of `text`.
     ///
     /// # Errors
-    /// What the system says, such as a pipe that nobody reads.
+    /// The system's error, such as a pipe without a reader.
     pub fn write(self, text: &str) -> io::Result<()> {
         match self {
             Self::Out => {

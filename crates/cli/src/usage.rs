@@ -1,4 +1,4 @@
-//! Tips for a command line that does not fit.
+//! Tips for a wrong command line.
 //!
 //! **What.** The parser reports the error. [`explain`] adds what to type instead: the command that
 //! was misspelt, or the missing `--` before the program to run. [`print`] shows help and version.
@@ -23,7 +23,8 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
     let first = words.first().map(String::as_str).unwrap_or_default();
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            // The parser knows `rum`, but has no tip for `rnu` or `cmopare`, and lists no commands.
+            // The parser has a tip for `rum`, but none for `rnu` or `cmopare`, and lists no
+            // commands.
             error.remove(ContextKind::SuggestedSubcommand);
             text(&error, ContextKind::InvalidSubcommand).and_then(|wrong| commands(first, &wrong))
         }
@@ -106,7 +107,7 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
 }
 
-/// The command of `craton core` that one of the words behind it is nearest to.
+/// The command of `craton core` nearest to one of the words.
 fn misspelt(words: &[String]) -> Option<String> {
     let all = Args::command();
     let names: Vec<&str> = all.find_subcommand("core")?.get_subcommands().map(Command::get_name).collect();

@@ -1,6 +1,6 @@
 //! `craton compare` with the real library.
 
-use crate::common::{Place, craton, heeding_signals, into_said, library, said};
+use crate::common::{Place, craton, into_said, library, said, with_default_signals};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -218,7 +218,8 @@ fn a_static_program_is_not_served() {
     assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
 }
 
-/// A program that takes the address of malloc and is not position-independent has a stub for it, which others are bound to.
+/// A position-dependent program that takes malloc's address has a stub for it, which others are
+/// bound to.
 #[test]
 fn a_stub_is_no_allocator_of_the_programs_own() {
     let place = Place::new("stub");
@@ -286,7 +287,7 @@ fn stopped_early_it_shows_what_there_is() {
     let script = format!("echo >>{mark}; [ $(wc -l <{mark}) -lt 5 ] || sleep 1000; ls / >{mark}.out");
     let args =
         ["compare", "--peers", "none", "--runs", "9", "--warmup", "0", "--json", &file, "--", "sh", "-c", &script];
-    let child = heeding_signals(&mut craton(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = with_default_signals(&mut craton(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while fs::read_to_string(&mark).map_or(0, |text| text.lines().count()) < 5 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

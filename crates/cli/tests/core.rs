@@ -1,4 +1,4 @@
-//! `craton core` and `craton set` on programs that run on the real library: what they lose and break is known.
+//! `craton core` and `craton set` on programs with known leaks and damage, on the real library.
 
 use crate::common::{HEAD, Place, Program, craton, row, said};
 use serde_json::Value;
@@ -22,7 +22,7 @@ const LOSES: &str = "static __thread void *of_thread;\n\
         lose(); wipe(); wait_here(); return 0;\n\
     }\n";
 
-/// The lost objects by address: their own size, and how many objects and bytes hang together.
+/// The lost objects by address: their size, and the count and bytes of their group.
 fn lost(row: &Value) -> Vec<(String, u64, u64, u64)> {
     let groups = row["groups"].as_array().unwrap().iter();
     let number = |group: &Value, name: &str| group[name].as_u64().unwrap();
@@ -165,8 +165,8 @@ fn threads_and_heaps_of_their_own_hold_objects_too() {
         }\n";
     let program = Program::start(&place, "threads", body);
     let (found, _) = program.row(&["leaks"]);
-    // What lies on a thread's stack is held, what it has overwritten there is not. (What an object holds that was never written can
-    // be a link to another one: they may hang together.)
+    // Objects on a thread's stack are held, overwritten ones are not. (Uninitialized bytes of an
+    // object can point to another one: they may form one group.)
     assert!(lost(&found).iter().all(|group| (2500..3000).contains(&group.1)), "{found}");
     assert_eq!(found["lost_objects"].as_u64(), Some(4), "{found}");
     let (stats, _) = program.row(&["stats"]);
@@ -212,7 +212,7 @@ fn options_are_set_in_a_running_process() {
 #[test]
 fn a_process_whose_cache_serves_all_that_it_asks_for_is_reached() {
     let place = Place::new("core-served");
-    // One and the same object, again and again: no request is slow by itself.
+    // One object again and again, so that no request takes the slow path.
     let body = "int main(void) {\n\
             for (int i = 0; i < 1000; i++) { free(malloc(100)); }\n\
             size_t (*usable)(void *) = dlsym(RTLD_DEFAULT, \"malloc_usable_size\");\n\
@@ -374,7 +374,8 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
         let mut asked = craton(["core", "--pid", &program.pid(), "stats"]);
         assert_eq!(said(&mut asked).status, 0, "the process goes on");
         assert!(gdb.out.contains("$1 = "), "{} {}", gdb.out, gdb.err);
-        // Nothing waits any more: behind another request there would be no room for so long a one.
+        // No request waits any more. Behind another one there would be no room for one of this
+        // length.
         let [long, more] = [format!("stats_file={}", "x".repeat(500)), format!("stats_file={}", "x".repeat(108))];
         let next = said(&mut craton(["set", &program.pid(), &long, &more, "--wait", "0.05"]));
         assert_eq!(next.status, 3, "{}", next.err);
@@ -418,7 +419,7 @@ fn wrong_calls_say_what_to_do() {
     wrong(&["core", "--pid", "4194305", "stats"], 1, "there is no process 4194305");
     wrong(&["set", "4194305", "thp=auto"], 1, "there is no process 4194305");
     wrong(&["set", "1", "a"], 2, "KEY=VALUE");
-    // Processes in the tests' own name space alone may have no thread of the kernel.
+    // Processes in a PID namespace may see no kernel thread.
     if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
         wrong(&["core", "--pid", "2", "stats"], 1, "process 2 ");
         wrong(&["set", "2", "thp=auto"], 1, "process 2 ");

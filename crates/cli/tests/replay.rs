@@ -4,7 +4,7 @@ use crate::common::{Place, Said, craton, library, said};
 use craton_lab::replay::Trace;
 use std::fs;
 
-/// Takes and frees large objects, each of which is a span of its own, and ends as its first argument says.
+/// Allocates and frees large objects, each a span, and ends as its first argument says.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -73,7 +73,7 @@ impl Recorded {
         Self { place, program, file }
     }
 
-    /// Runs it with these arguments of `craton run` and of its own.
+    /// Runs it with options of `craton run` and its own arguments.
     fn run(&self, options: &[&str], args: &[&str]) -> Said {
         let run = ["run", "--trace", &self.file];
         said(&mut craton([&run, options, &["--", &self.program], args].concat()))
@@ -93,7 +93,7 @@ impl Recorded {
     }
 }
 
-/// Events of a thousand objects that are taken and given back: few spans wait for the next object.
+/// Events of a thousand objects allocated and freed; a few spans are reused at once.
 const LEAST: u64 = 1900;
 
 fn number(row: &serde_json::Value, key: &str) -> u64 {
@@ -174,7 +174,7 @@ fn a_program_can_record_a_part_of_itself() {
     let run = ["run", "--", &recorded.program, "option", "500", &recorded.file];
     let ran = said(&mut craton(run));
     assert_eq!((ran.status, ran.out.as_str()), (0, "done\n"), "{}", ran.err);
-    // What was out before is in it, so that its free can be played.
+    // Objects allocated before the recording are in it, so that their frees can be replayed.
     let row = recorded.row();
     assert!((980..1300).contains(&number(&row, "events")), "{row}");
     assert!(number(&row, "peak_demand_bytes") >= 3 << 20, "{row}");

@@ -1,4 +1,4 @@
-//! Wrong usage is status 2 and says what is right; help and version are status 0.
+//! Wrong usage: status 2 with a remedy. Help and version: status 0.
 
 use crate::common::{Place, craton, said};
 
@@ -105,7 +105,7 @@ fn help_has_examples_and_the_version_is_the_packages() {
 fn the_lab_without_its_program_says_how_to_build_it() {
     let place = Place::new("no-papers");
     let program = place.path("craton");
-    // By another process: a file that this one writes is busy in children that tests start meanwhile.
+    // By another process: children that tests start meanwhile inherit a file that this one writes.
     let copied = std::process::Command::new("cp").args([env!("CARGO_BIN_EXE_craton"), &program]).status().unwrap();
     assert!(copied.success());
     for task in [&["list"] as &[&str], &["run", "speed", "--quick"]] {
@@ -117,7 +117,7 @@ fn the_lab_without_its_program_says_how_to_build_it() {
     }
 }
 
-/// Names and values from outside are shown on one line, without what moves a terminal's cursor.
+/// Names and values from outside stay on one line, without control characters.
 #[test]
 fn control_characters_of_names_and_values_are_not_printed() {
     let odd = "x\ncraton: all is well\r\x1b[2J\u{9b}31m";

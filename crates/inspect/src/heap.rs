@@ -1,11 +1,10 @@
 //! The heap, as a walk finds it.
 //!
-//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it
-//! was carved, bears no mark of a free one, and is on no free list: an object that a program frees
-//! with its size gets no mark.
+//! **What.** Spans by the page map, and on each slab its live objects. An object is live if it was
+//! carved, has no mark of a free one, and is on no free list: sized frees set no mark.
 //!
 //! **State.** Marks and records of all granted pages are read at once. [`Heap::broken`] collects
-//! what does not fit, and the walk goes on behind it.
+//! damage, and the walk goes on.
 
 mod lists;
 
@@ -27,7 +26,7 @@ pub struct Broken {
     pub address: u64,
     /// The rule, as the library's theory names it.
     pub rule: &'static str,
-    /// What was found instead.
+    /// The damage there.
     pub what: String,
 }
 
@@ -37,7 +36,7 @@ pub enum Kind {
     Small(u8),
     /// Of whole pages.
     Large,
-    /// A mapping of its own.
+    /// A separate mapping.
     Huge,
     Buffer,
     /// Of the object cache of this number.
@@ -63,9 +62,9 @@ pub enum Span {
     Morphed { first: u64, pages: u64, entry: Box<Morph> },
     /// A large object.
     Large { first: u64, pages: u64, own: u32 },
-    /// A slab of an object cache: which cache of [`Caches::all`], and which of its slabs.
+    /// A slab of an object cache: its index in [`Caches::all`], and the slab's in the cache.
     Cached { first: u64, pages: u64, cache: usize, slab: usize },
-    /// A page of the object cache of this number on which it keeps its notes.
+    /// A page of notes of the object cache with this number.
     Notes { first: u64, cache: u32 },
 }
 
@@ -140,7 +139,7 @@ pub struct Heap<'m> {
     /// Address of page 0.
     pub base: u64,
     pub granted: u64,
-    /// What marks free objects: a secret for each value of the page map, and a factor.
+    /// The mark of free objects: a secret for each value of the page map, and a factor.
     secrets: Vec<u8>,
     factor: u64,
     /// The difference of marks on slabs.
@@ -158,7 +157,7 @@ pub struct Heap<'m> {
     records: Vec<u8>,
     lengths: Vec<u8>,
     pub(crate) shape: RecordShape,
-    /// What has content, by address.
+    /// Spans with contents, by address.
     pub spans: Vec<Span>,
     /// Huge objects: start and bytes, by address.
     pub huge: Vec<(u64, u64)>,
@@ -181,7 +180,8 @@ impl<'m> Heap<'m> {
     /// Finds the heap in a process's memory and walks it.
     ///
     /// # Errors
-    /// The process does not run on Craton, its library is of another release, or memory is missing that must be there.
+    /// The process does not run on Craton, its library is of another release, or required memory is
+    /// missing.
     pub fn find(memory: &'m dyn Memory) -> Result<Self, String> {
         let reader = Reader::new(memory);
         let table = Table::find(&reader)?;
@@ -355,7 +355,7 @@ impl<'m> Heap<'m> {
         record.pages
     }
 
-    /// Adds a slab of a class, whose pages all bear `mark`; returns its pages.
+    /// Adds a slab of a class; all its pages have `mark`. Returns its pages.
     fn add_slab(&mut self, first: u64, class: u8, mark: u8, own: u32) -> u64 {
         let Some(g) = self.class(class) else {
             self.note(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
@@ -383,13 +383,13 @@ impl<'m> Heap<'m> {
         g.pages
     }
 
-    /// The entry that a page's record names, if the page is of a slab of two sizes.
+    /// The entry in a page's record, if the page is of a slab of two sizes.
     pub(crate) fn morph_entry(&self, page: u64) -> Option<u32> {
         let morph = self.record(page).morph;
         Some(morph & self.shape.entry_mask).filter(|entry| morph & self.shape.owned == 0 && *entry != 0)
     }
 
-    /// The old object that lies across the start of a slab of two sizes: where, and its bytes.
+    /// The address and bytes of the old object that crosses the start of a slab of two sizes.
     pub(crate) fn old_across(&self, mut first: u64) -> Option<(u64, u64)> {
         loop {
             let Span::Morphed { first: before, entry, .. } = self.span_of(first.checked_sub(1)?)? else { return None };
@@ -491,7 +491,8 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Calls `each` with every object of the program: buffers of the debugging kit, not the objects under them.
+    /// Calls `each` with every live object of the program: the kit's buffers, not the objects under
+    /// them.
     pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
         self.for_each_taken(|object| {
             if self.kit.under(object.start).is_none() {
@@ -510,7 +511,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Calls `each` with every taken object, those of the debugging kit too; huge ones last.
+    /// Calls `each` with every live object, the kit's included; huge ones last.
     pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
         for span in &self.spans {
             match span {

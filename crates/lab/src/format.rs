@@ -44,7 +44,7 @@ pub fn count(count: u64) -> String {
     out
 }
 
-/// Rows of cells, padded to the width of their column; the columns that `left` names are aligned left, others right.
+/// Rows padded to the widths of their columns; `left` columns are aligned left, others right.
 pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();

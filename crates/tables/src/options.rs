@@ -4,7 +4,7 @@ use core::fmt;
 
 /// Bytes that the path of `stats_file` and `trace` has at most.
 pub const PATH_MOST: usize = 511;
-/// Bytes of the least limit: the heap's tables take a third of it before the first object.
+/// The smallest limit: the heap's tables take a third of it before the first object.
 pub const LIMIT_LEAST: u64 = 1 << 20;
 
 /// What values an option takes, as in the help: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
@@ -12,15 +12,15 @@ pub const LIMIT_LEAST: u64 = 1 << 20;
 pub enum Form {
     /// One of these words.
     Words(&'static [&'static str]),
-    /// Bytes, such as `512K`, up to so many.
+    /// Bytes, such as `512K`, up to a maximum.
     Bytes(u64),
-    /// A number in decimal, from the second to the third, or one of the words.
+    /// A decimal number from a minimum to a maximum, or one of the words.
     Count(&'static [&'static str], u64, u64),
     /// 0 to 100.
     Percent,
     /// Bytes, from a least number on, or one of the words.
     Amount(&'static [&'static str], u64),
-    /// At least [`LIMIT_LEAST`] bytes, a percentage with `%` behind it, or one of the words.
+    /// At least [`LIMIT_LEAST`] bytes, a percentage with `%`, or one of the words.
     Limit(&'static [&'static str]),
     /// Words by commas, perhaps targets behind a colon.
     Checks(&'static [&'static str]),
@@ -41,7 +41,7 @@ impl Form {
         }
     }
 
-    /// What the help calls its other values.
+    /// Its other values in the help.
     pub const fn others(&self) -> &'static [&'static str] {
         match self {
             Self::Words(_) | Self::Checks(_) => &[],
@@ -83,7 +83,7 @@ pub struct Choice {
     pub when: When,
     /// The message for a value that it does not take.
     pub refusal: &'static str,
-    /// What it does, in a line.
+    /// Its effect, in a line.
     pub text: &'static str,
     /// The rest, for `docs/options.md`; Markdown.
     pub more: &'static str,

@@ -34,7 +34,7 @@ const COLUMNS: [Column; 8] = [
     ("share", Figure::Coverage, |v| format!("{:.0} %", v * 100.0), false),
 ];
 
-/// The report in lines of at most `width` characters, where the content allows it.
+/// The report, in lines of at most `width` characters if its content allows.
 pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool, width: usize) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let command_line: String = plain(&words.join(" ")).chars().take(200).collect();
@@ -68,7 +68,8 @@ fn medians(runs: &[Run], colour: bool, width: usize) -> String {
         rows.push(row);
         paints.push(paint);
     }
-    let joined: Vec<usize> = (0..rows[0].len()).filter(|i| ["×", "95 %"].contains(&rows[0][*i].as_str())).collect();
+    let joined: Vec<usize> =
+        (0..rows[0].len()).filter(|i| ["×", "95 %", "share"].contains(&rows[0][*i].as_str())).collect();
     let mut cells = columns(&rows, &[0]);
     let blocks = blocks(&cells, KEYS, &joined, width);
     for (row, paints) in cells.iter_mut().zip(paints) {
@@ -87,7 +88,7 @@ fn medians(runs: &[Run], colour: bool, width: usize) -> String {
     text
 }
 
-/// The row of one allocator, and the places in it that have a colour.
+/// The row of an allocator, and its coloured cells.
 fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str)>) {
     let summary = summarize(runs, name);
     let all = runs.iter().filter(|run| run.allocator == name).count();

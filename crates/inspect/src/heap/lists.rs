@@ -1,6 +1,7 @@
-//! The lists of free objects: slabs' own, threads', processors', and what is between them.
+//! Free lists: of slabs, threads, processors, and the layers between.
 //!
-//! **What.** Follows each link up to the first that leads to no free object: its object was written after it was freed.
+//! **What.** Follows each list up to the first link that leads to no free object: that one was
+//! overwritten after its free.
 
 use super::{Heap, Span};
 
@@ -72,7 +73,8 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an old object of a class begins there: a cache may keep it across the slab's change of class.
+    /// Whether an old object of a class begins there: a cache may keep it across the slab's change
+    /// of class.
     fn is_old(&self, span: &Span, at: u64, class: u8) -> bool {
         let Span::Morphed { first, entry, .. } = span else { return false };
         entry.old_objects().any(|(offset, _, old)| old == class && self.address(*first) + offset == at)
@@ -139,7 +141,8 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// The other lists of a hardened heap's cache: of objects that wait, and for requests.
+    /// The further lists of a hardened heap's cache: freed objects that wait, and those for
+    /// requests.
     fn follow_stages(&mut self, stages: u64, cache: u64) -> Result<(), String> {
         if stages == 0 {
             return Ok(());
