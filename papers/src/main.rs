@@ -105,12 +105,12 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
                 documents.push(found.document);
             }
             Err(why) => {
-                // What it says of an option is about the call.
+                // The error names an option: it is about the call.
                 let failure = if why.starts_with("--") { Failure::Usage } else { Failure::Failed };
                 problem = Some(failure(format!("{}: {why}", experiment.name)));
             }
         }
-        // Written anew after each: a long list of experiments may be stopped, or the machine be turned off.
+        // Rewritten after each experiment: a long list may be stopped.
         if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
             json.write(&text(&documents))?;
         }

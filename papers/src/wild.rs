@@ -1,11 +1,13 @@
 //! Programs as other people write them, whose memory and pauses depend on the allocator's policies.
 //!
-//! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, services that idle, load that
-//! swings, forks, sizes that change, objects that threads hand on, requests that must not be late.
-//! It measures itself, for a look from outside would hold up its page faults, and gives
-//! [`Figures`].
+//! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, idle services, swinging load,
+//! forks, changing sizes, objects passed between threads, requests with deadlines. It measures
+//! itself, since an observer would delay its page faults, and returns [`Figures`].
+//!
 //! **Units.** Seconds, bytes, nanoseconds, as the names say.
+//!
 //! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
+//!
 //! **Unsafe.** Reads the process's use of time.
 
 pub mod fragments;
@@ -33,7 +35,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// The part of `full` that is asked for, at least 100: no program has less to do.
+    /// The requested part of `full`, at least 100.
     fn of(&self, full: u64) -> u64 {
         (full.saturating_mul(self.percent) / 100).max(full.min(100))
     }
@@ -86,7 +88,8 @@ impl Figures {
         }
     }
 
-    /// Looks after each turn of `second`, `turns` times: resident set by what is live after 10 and at the end.
+    /// Samples after each turn of `second`, `turns` times: resident set by live bytes after 10 and
+    /// at the end.
     fn watch(&mut self, seconds: u64, live: f64, mut second: impl FnMut()) {
         for turn in 1..=seconds {
             second();
@@ -97,7 +100,7 @@ impl Figures {
         }
     }
 
-    /// All of it as a line of JSON; samples are [seconds, resident set, on hugepages].
+    /// All figures as a line of JSON; samples are [seconds, resident set, on hugepages].
     pub fn line(mut self, program: &str) -> String {
         self.add("peak_rss_bytes", peak_bytes() as f64);
         let samples: Vec<_> = self.meter.samples.iter().map(|s| (s.at_s, s.rss_bytes, s.huge_bytes)).collect();
@@ -133,7 +136,7 @@ pub struct Program {
 
 const MIB: usize = 1 << 20;
 
-/// Threads, slots and operations of all, sizes, in strides or not, and operations of one thread.
+/// Threads, slots and operations in total, sizes, strides, and a thread's operations.
 const fn replaced(
     (threads, slots, operations): (usize, usize, u64),
     size: fn(&mut craton_lab::rng::Rng) -> usize,

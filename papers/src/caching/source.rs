@@ -1,4 +1,4 @@
-//! Who serves objects, for the loop that times it.
+//! Sources of objects, for the timed loop.
 //!
 //! **Unsafe.** Calls allocators.
 
@@ -51,7 +51,7 @@ impl<M: Memory> Source for Plain<M> {
     }
 }
 
-/// The process's malloc, of so many bytes.
+/// The process's malloc, with this size.
 pub(super) struct Malloc(pub usize);
 
 impl Memory for Malloc {
@@ -67,7 +67,7 @@ impl Memory for Malloc {
     }
 }
 
-/// A store, for so many bytes.
+/// A store, with this size.
 pub(super) struct Stored<S>(pub S, pub usize);
 
 impl<S: Store> Memory for Stored<S> {
@@ -110,7 +110,7 @@ impl Memory for Slabs {
     }
 }
 
-/// Objects that are constructed when they are taken, and destroyed when they are given back, on the process's malloc.
+/// Objects constructed and destroyed at each use, on the process's malloc.
 pub(super) struct Constructed(pub &'static Type);
 
 impl Source for Constructed {

@@ -3,10 +3,13 @@
 //! **What.** A list of free blocks for each order from 0 to 10, a lock over all of them. A block
 //! that is too long is halved; a freed one joins its buddy as long as that is free. Orders 0 to 3
 //! and 9 go through a [`cache`] of the processor first.
+//!
 //! **From.** LLFree §2, which describes Linux 5.13 and later, and Linux's `buddy_merge_likely`: a
-//! block whose next buddy is free goes to its list's end.
-//! **State.** A place's mark is 0 for what is allocated or no block's first frame, 1 + order for a
-//! free block, [`CACHED`] in a processor's cache.
+//! block whose next buddy is free goes to the end of its list.
+//!
+//! **State.** A place's mark: 0 if allocated or not a block's first frame, 1 + order for a free
+//! block, [`CACHED`] in a processor's cache.
+//!
 //! **Threads.** The lock guards lists, marks of blocks, and the count.
 
 mod cache;
@@ -52,7 +55,7 @@ impl Zone {
         self.free.store(change(self.free.load(Relaxed)), Relaxed);
     }
 
-    /// A block of the shortest order that will do, halved as often as needed.
+    /// A block of the shortest sufficient order, halved as often as needed.
     fn take(&self, _held: &Held<'_>, order: u32) -> Option<u32> {
         let (mut at, frame) = (order..=MAX_ORDER).find_map(|at| Some((at, self.chain(at).first()?)))?;
         self.chain(at).remove(&self.places, frame);

@@ -1,7 +1,8 @@
 //! Objects that outlive rounds, threads and owners.
 //!
 //! **What.** In each round new threads allocate objects, mostly small ones, keep a part of them,
-//! free others, and swap what they keep through a shared array, to threads that live later.
+//! free others, and swap kept ones through a shared array, for later threads.
+//!
 //! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
 //! action", 2019).
 

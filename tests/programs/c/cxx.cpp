@@ -156,7 +156,7 @@ static void nothrow() {
     CHECK(new (std::nothrow) char[too_large] == nullptr);
 }
 
-// What can be had of the address space in pieces of 64 MiB, under a limit that the test sets.
+// The address space in pieces of 64 MiB, under a limit that the test sets.
 static std::vector<void *> *hoard;
 static int handled;
 

@@ -1,4 +1,4 @@
-//! Limits on memory that the program or its control group sets: kept, told of, and recovered from.
+//! Memory limits of the program or its control group: kept, reported, and recovered from.
 
 use craton_programs::{Group, Output, Program, cc, cxx, workspace};
 use std::fs;
@@ -185,7 +185,7 @@ fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     assert!(line.ends_with(says), "{output}");
 }
 
-/// The group's directory is an empty one, in a namespace of mounts; those above it have their files.
+/// In a mount namespace, the group's directory is empty; those above it have their files.
 #[test]
 fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     let shell = "group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); all=$(sed -n 's/^0:://p' /proc/self/cgroup); \
@@ -204,7 +204,7 @@ fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     assert!(output.stderr.is_empty(), "{output}");
 }
 
-/// The file that tells of pressure is another one, in a namespace of mounts.
+/// In a mount namespace, another file reports the pressure.
 #[test]
 fn pressure_gives_free_memory_back() {
     let file = tempfile::NamedTempFile::new().expect("a file");

@@ -1,4 +1,5 @@
-//! Memory that ends, and memory that goes back: `ENOMEM` as the standards say, a program that goes on, and nothing hoarded.
+//! Exhausted and released memory: `ENOMEM` by the standards, a program that continues, and nothing
+//! hoarded.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
@@ -7,7 +8,7 @@ fn name(program: &Path) -> &str {
     program.file_name().and_then(|n| n.to_str()).expect("the program has a name")
 }
 
-/// Runs a part under a limit on address space, in MiB; `least` MiB of it must be had in objects.
+/// Runs a part under a limit on address space, in MiB; objects must get at least `least` MiB of it.
 fn within(limit: u64, part: &str, least: u64) {
     let program = cc("limits.c", &[]);
     let shell = format!("ulimit -v {} && exec \"$0\" \"$@\"", limit * 1024);
@@ -25,7 +26,8 @@ fn part(source: &str, part: &str) -> Output {
     output
 }
 
-/// From less than the dynamic linker needs to more than a small program does: it ends well, or says that there was no memory.
+/// From less than the dynamic linker needs to more than a small program does: it ends well, or
+/// reports that there was no memory.
 #[test]
 fn too_little_address_space_is_null_and_never_a_crash() {
     let program = cc("plain.c", &[]);
@@ -37,7 +39,7 @@ fn too_little_address_space_is_null_and_never_a_crash() {
         match output.status {
             Some(0) => {
                 assert_eq!(output.stdout, "hello, 42\n", "with {kib} KiB:\n{output}");
-                // The linker leaves out a library that it has no room for: what counts is who served the program.
+                // The linker omits a library without room: the test needs the program's own record.
                 ended_well += usize::from(output.stats.iter().any(|s| s.exe == name(&program)[..15] && s.refills > 0));
             }
             // plain.c's own check, which names errno.
@@ -110,7 +112,7 @@ fn refusing_everything_leaves_what_the_heap_has() {
     part("limits.c", "all_refused");
 }
 
-/// Fills 400 MiB with objects of a size and frees them in order, or in another one.
+/// Fills 400 MiB with objects of a size and frees them, in order or shuffled.
 fn gives_back(size: usize, order: &str) {
     let program = cc("giving.c", &[]);
     let output = Program::new(&program).arg(order).arg(size.to_string()).preloaded().timeout(300).run();

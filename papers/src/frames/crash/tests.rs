@@ -40,7 +40,7 @@ fn after(change: impl FnOnce(&FileZone<'_>, &Records)) -> Result<Found, String> 
     world.look(false)
 }
 
-/// A frame that nobody has is one, of the zone that `World::new` makes.
+/// The first free, or else allocated, frame without a holder in `World::new`'s zone.
 fn first_of(zone: &FileZone<'_>, is_free: bool) -> usize {
     (0..FRAMES).find(|frame| zone.is_free(*frame) == Ok(is_free)).expect("half of them")
 }
