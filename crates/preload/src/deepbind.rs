@@ -45,7 +45,7 @@ core::arch::global_asm!(
     before = sym before,
 );
 
-/// The target of the assembly's jump: the next `dlopen`, as a rule the C library's.
+/// The target of the assembly's jump: the next `dlopen`, usually the C library's.
 extern "C" fn before(mode: c_int) -> usize {
     if mode & RTLD_DEEPBIND != 0 {
         redirect();
@@ -64,8 +64,8 @@ extern "C" fn none(_file: *const c_char, _mode: c_int) -> *mut c_void {
     null_mut()
 }
 
-/// The malloc family. Where another library comes before us these are that library's functions,
-/// by the linker's order.
+/// The malloc family. If another library precedes us, these are its functions, by the linker's
+/// order.
 const NAMES: [&CStr; 18] = [
     c"malloc",
     c"free",
@@ -87,8 +87,8 @@ const NAMES: [&CStr; 18] = [
     c"mallinfo2",
 ];
 
-/// Nothing changes where the process's functions are the C library's: opened late, we serve our
-/// callers alone.
+/// Changes nothing if the process's functions are the C library's: opened late, we serve only our
+/// callers.
 #[cold]
 fn redirect() {
     if !loaded::redirect(c"libc.so.6", &NAMES.map(|name| (name, symbol::find(name)))) {
