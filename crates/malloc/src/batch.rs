@@ -92,7 +92,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
 }
 
 fn home() -> usize {
-    // SAFETY: it is this thread's cache.
+    // SAFETY: `tls` returned the calling thread's cache.
     tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
 }
 

@@ -157,7 +157,7 @@ pub(crate) fn sees_large() -> bool {
 /// Flushes the calling thread's cache, if the option has changed since the last flush.
 fn flush_if_asked() {
     if let Some(cache) = tls::own() {
-        // SAFETY: it is this thread's cache.
+        // SAFETY: `tls` returned the calling thread's cache.
         unsafe { govern::heed(cache) };
     }
 }

@@ -50,7 +50,7 @@ impl Tended for Here {
             return (false, false);
         }
         let id = HEAP.begin_collapse();
-        // A search is vain, and takes many system calls, where the system gives no hugepages.
+        // Where the system gives no hugepages, a search would only cost system calls.
         let mapping = || {
             let is_worth = HEAP.gate.huge() > 0 && thp::is_on();
             if is_worth { HEAP.next_dense_mapping() } else { None }
@@ -138,7 +138,7 @@ impl Limited for Here {
             return;
         }
         if let Some(cache) = tls::own() {
-            // SAFETY: it is this thread's cache.
+            // SAFETY: `tls` returned the calling thread's cache.
             unsafe { shrink(cache) };
         }
         if PROCESSOR_CACHES.in_use() {

@@ -1,6 +1,6 @@
 //! Set-up of the heap: address space, tables, and the environment's options for the first request.
 //!
-//! **Unsafe.** Gives the heap its region and tables.
+//! **Unsafe.** Passes region and tables to the heap.
 
 pub(crate) mod hardening;
 mod letting_go;
@@ -29,7 +29,7 @@ pub(crate) fn set_up() -> bool {
     READY.load(Ordering::Acquire) || set_up_and_go_on()
 }
 
-/// Does not lie in the pages that are let go of, like what it calls first (`layout.ld`).
+/// Must not lie in the released pages, nor its callees at first (`layout.ld`).
 #[cold]
 #[inline(never)]
 fn set_up_and_go_on() -> bool {

@@ -16,7 +16,7 @@ fn mode() -> ThreadMode {
 }
 
 /// # Safety
-/// The caller owns the object, which has so many bytes.
+/// The caller owns the object, which has `bytes` bytes.
 unsafe fn filled(object: *mut u8, bytes: usize, with: u8) {
     // SAFETY: by the callers, which own the object.
     unsafe { object.write_bytes(with, bytes) };

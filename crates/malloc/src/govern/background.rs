@@ -55,10 +55,10 @@ const IDLE_S: u64 = 10;
 const QUIET_S: u64 = 2 * DEMAND_S;
 /// Collapses of a round in a request: some milliseconds. The thread's are bounded by their time.
 const COLLAPSES: u32 = 4;
-/// Such rounds in a row, with no collapse left, that earn the thread: more than those for the front and the probes
-/// of a heap that grew.
+/// Rounds in a row that used all collapses, after which the thread starts: more than a grown heap
+/// needs for its front and probes.
 const FULL_ROUNDS: u32 = 4;
-/// Backed hugepages from which a fork earns it: writes break hugepages while the child lives.
+/// Backed hugepages from which a fork starts it: writes break hugepages while the child lives.
 const FORK_FROM: HugePages = HugePages(32);
 /// Uses of the page heap between two reads of the clock.
 pub(crate) const USES: u32 = 16;

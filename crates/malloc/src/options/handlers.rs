@@ -1,5 +1,5 @@
 //! One handler for each option of the table. [`set`] parses a value by the row's form, [`show`]
-//! writes it back. The match in [`handler`] has an arm for each option, or does not compile.
+//! writes it. The match in [`handler`] has an arm for each option, or does not compile.
 //!
 //! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
 

@@ -1,4 +1,4 @@
-//! How a thread returns its cache.
+//! Returns a thread's cache.
 //!
 //! **Unsafe.** Empties and returns the calling thread's cache; the C library calls it.
 

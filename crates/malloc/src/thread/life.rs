@@ -42,7 +42,7 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {
-            // SAFETY: it is this thread's cache.
+            // SAFETY: `Server::Cache` has the calling thread's cache.
             unsafe { govern::heed(cache) };
             Some(cache)
         }
@@ -79,7 +79,7 @@ fn new_cache() -> Option<*mut ThreadCache> {
     drop(caches);
     // SAFETY: the registry gave the cache to us alone.
     unsafe { govern::begin_cache(cache, home, share) };
-    // Threads with a new cache left objects in the per-CPU caches, each of which pins its slab.
+    // Ended threads left objects in the per-CPU caches, each of which pins its slab.
     if (SEGMENT.threads_seen.load(Relaxed) + 1).is_multiple_of(THREADS_TO_EMPTY) {
         PROCESSOR_CACHES.empty(&HEAP);
     }

@@ -44,7 +44,7 @@ impl Registry {
             Some(cache) => cache,
             None => self.carve(hardened)?,
         };
-        // SAFETY: the cache is ours to give.
+        // SAFETY: under the registry's lock, an unused or new cache.
         unsafe { (*cache).taken = true };
         self.taken += 1;
         Some(cache)

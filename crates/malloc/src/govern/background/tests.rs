@@ -1,4 +1,4 @@
-//! Minutes of a process's life, in virtual time: when memory goes back, and when there is a thread for it.
+//! Minutes of a process's life, in virtual time: when memory is released, and when the thread runs.
 
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, SECOND_NS, process};
@@ -10,7 +10,8 @@ use std::vec::Vec;
 /// Bytes that [`much_free`] leaves free, about.
 const MUCH_FREE: u64 = 100 * MIB;
 
-/// A program that has filled as much, kept it for so long, and freed 63 of 64 objects; with what it has left.
+/// A program that filled the heap, kept it for `kept_s`, and freed 63 of 64 objects; returns the
+/// rest.
 fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     let objects = p.fill(MUCH_FREE);
     p.sleep(kept_s);
@@ -19,7 +20,7 @@ fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     left
 }
 
-/// Seconds until half of it has gone back, a second of `life` at a time; at most so many.
+/// Seconds until half of it is released, a second of `life` at a time; at most `most`.
 fn seconds_until_half_is_back(p: &'static Process, most: u64, life: impl Fn()) -> Option<u64> {
     let start = p.now_s();
     while p.backed() > MUCH_FREE / 2 {
@@ -395,7 +396,7 @@ fn a_round_in_a_request_is_due_each_second_and_earlier_when_the_heap_has_doubled
     [first, more].into_iter().flatten().for_each(|object| p.free(object));
 }
 
-/// A heap whose collapses come out as they are told, one after the other.
+/// A heap whose collapses have the given outcomes, in order.
 struct Collapsing {
     outcomes: RefCell<Vec<(bool, bool)>>,
     firsts: Cell<u32>,

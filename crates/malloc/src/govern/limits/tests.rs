@@ -127,7 +127,7 @@ fn a_round_keeps_the_soft_limit_while_the_program_sleeps() {
     let objects = p.fill(60 * MIB);
     assert!(set(p, "soft_limit", "50M"));
     assert!(p.used() > 50 * MIB, "all is in use");
-    // No request of the program looks: what is free by now goes back in the next round.
+    // No request checks the limit: the next round releases memory freed by then.
     p.machine.is_shallow.set(true);
     p.limits.at_work.store(true, Relaxed);
     p.leave_holes(objects);

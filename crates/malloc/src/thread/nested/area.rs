@@ -26,7 +26,7 @@ pub(crate) struct Area {
     pub(super) reported: AtomicBool,
 }
 
-// SAFETY: each part of `bytes` is handed out once, and only its receiver uses it.
+// SAFETY: `serve` hands out each part of `bytes` once, and only its receiver uses it.
 unsafe impl Sync for Area {}
 
 impl Area {
@@ -65,7 +65,8 @@ impl Area {
         if taken.is_err() {
             return null_mut();
         }
-        // SAFETY: the bytes from the old to the new mark are ours, with room for the head.
+        // SAFETY: the exchange reserved the bytes from the old to the new mark, with room for the
+        // head.
         unsafe {
             let object = self.bytes.0.get().cast::<u8>().add(start);
             object.sub(HEAD).cast::<usize>().write(size);
