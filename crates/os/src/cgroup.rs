@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_tables::amount::decimal;
 use place::{Kind, Place};
 
-/// What the control groups of the process allow.
+/// The limits of the process's control groups.
 #[derive(Default)]
 pub struct Limits {
     /// Memory in bytes: the tightest of `memory.max`, `memory.high` and `memory.limit_in_bytes`.
@@ -39,7 +39,7 @@ pub enum Source {
     V2,
 }
 
-/// Limits from here on are none: the kernel writes 2⁶³ less a page.
+/// Larger limits mean none: the kernel writes 2⁶³ minus a page.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -258,7 +258,7 @@ fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
             }
             pressure
         }
-        // Another time it will be told.
+        // A later read reports it.
         Err(unread) => unread.passes().then_some(0),
     }
 }

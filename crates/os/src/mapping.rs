@@ -113,9 +113,8 @@ pub fn advise_small(at: usize, bytes: usize) {
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
-/// Lets go of the pages of a mapped part of a file, which come back when they are touched. Does
-/// nothing where a debugger has set a breakpoint, or where the system does not tell. Returns whether
-/// it did.
+/// Drops the pages of a mapped part of a file, which are read again on touch; returns whether it
+/// did. Does nothing if a debugger has set a breakpoint there, or the system does not report that.
 ///
 /// # Safety
 /// The process has not written to the part, all pages of which are of one file.

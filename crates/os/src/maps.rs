@@ -23,7 +23,7 @@ pub struct Mapping<'a> {
     pub name: &'a [u8],
 }
 
-/// Tells of each mapping, by address; `false` when the system does not say, or not of all.
+/// Calls `tell` with each mapping, by address; `false` if the system reports none, or not all.
 pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
     let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {

@@ -6,9 +6,9 @@
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//! **Threads.** A spin of some 30 µs, then sleep. Most holders leave within a microsecond, and those
-//! that give memory back within tens of them; to sleep and be woken takes 50 µs and more in a virtual
-//! machine. Not fair, not re-entrant.
+//! **Threads.** A spin of some 30 µs, then sleep. Most holders leave within a microsecond, those
+//! that release memory within tens; sleep and wake-up take 50 µs and more in a virtual machine. Not
+//! fair, not re-entrant.
 //! **Failure.** A thread waits for itself if a signal handler interrupted it and re-entered us: it
 //! reports one line and aborts. A task cloned past the C library can share its parent's thread
 //! pointer, so it first waits longer than any holder takes.
