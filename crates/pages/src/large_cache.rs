@@ -165,7 +165,7 @@ impl LargeCache {
     /// Longest kept span, 2 MiB: a longer one is used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
-    /// The longest span that serves an object of a number of pages; shorter than that if none waits.
+    /// The longest span that serves an object of a number of pages, if a shorter one is not there.
     pub fn most_for(pages: Pages) -> Pages {
         Pages((pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0))
     }
