@@ -162,7 +162,7 @@ impl SlabRecord {
         let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last(), self.morph_entry());
     }
 
-    /// How many objects of the slab have ever been handed out: the first so many of its places.
+    /// The number of the slab's objects ever carved: its first places.
     pub fn cut_objects(&self) -> u16 {
         self.carved()
     }
@@ -282,7 +282,7 @@ impl SlabRecord {
         if n == 0 {
             return Ok(0);
         }
-        // A program may have overwritten links: only free objects of the slab are followed, each once.
+        // A program may have overwritten links: follows only free objects of the slab, each once.
         let is_here = |at: *mut u8| (at as usize).wrapping_sub(start as usize) < bytes;
         let (mut last, mut at) = (first, first);
         for _ in 0..n {

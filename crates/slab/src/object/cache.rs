@@ -17,7 +17,8 @@ use core::ptr::NonNull;
 pub enum Taken {
     /// It is in its constructed state, as it was given back.
     Constructed(*mut u8),
-    /// It is to be constructed, if the cache has a constructor. What it contains may be anything.
+    /// Not constructed: the caller constructs it, if the cache has a constructor. Arbitrary
+    /// contents.
     Raw(*mut u8),
 }
 
@@ -29,7 +30,7 @@ impl Taken {
     }
 }
 
-/// What is wrong with an object that should come back. Nothing has changed.
+/// An error in a free of an object. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadObject {
     /// It lies on no slab of this cache.
@@ -80,7 +81,7 @@ pub struct ObjectSlabs {
     pub(super) detached: u32,
 }
 
-// SAFETY: the slabs are the cache's alone.
+// SAFETY: the cache owns its slabs, as a vector its elements.
 unsafe impl Send for ObjectSlabs {}
 
 impl ObjectSlabs {
@@ -121,7 +122,7 @@ impl ObjectSlabs {
             None => self.add_slab(supplier)?,
         };
         let before = slab.used();
-        // SAFETY: the slab is ours and has room, by the lists.
+        // SAFETY: the lists have only slabs of this cache, here one with room.
         let (object, constructed) = unsafe { slab.take(&self.layout) };
         if self.slabs.lists.is_last_of_list(before, 1) {
             self.slabs.rise(slab, before, before + 1, &InRecords);
@@ -143,7 +144,7 @@ impl ObjectSlabs {
             Err(wrong) => return Err(self.bad(slab, wrong, object)),
         };
         let before = slab.used();
-        // SAFETY: the slab is ours, and `i` one of its places.
+        // SAFETY: the table has only slabs of this cache; `i` is one of its places.
         if !unsafe { slab.give(&self.layout, i, constructed) } {
             return Err(BadObject::Free);
         }
@@ -184,7 +185,7 @@ impl ObjectSlabs {
                 }
             },
         };
-        // SAFETY: the pages are ours now, and so is the record.
+        // SAFETY: the supplier and the records just allocated pages and record for this slab.
         let slab = unsafe { Slab::begin(&layout, pages, record, self.colours.next(&layout)) };
         self.table.insert(&layout, slab);
         self.slabs.begin(slab, 0, &InRecords);
@@ -207,7 +208,8 @@ impl ObjectSlabs {
     /// Calls `f` with each object that is out, slab by slab.
     pub fn for_each_out(&self, mut f: impl FnMut(*mut u8)) {
         for slab in self.table.iter() {
-            // SAFETY: the slab is ours, and `f` has no way to change it: we are borrowed.
+            // SAFETY: the table has only slabs of this cache, and the borrow keeps `f` from
+            // changing it.
             unsafe { slab.for_each(&self.layout, true, &mut f) };
         }
     }

@@ -24,7 +24,7 @@ impl ObjectSlabs {
 
     fn look(&self, slab: Slab) -> Result<(), &'static str> {
         let (layout, first) = (&self.layout, slab.address() as usize);
-        // SAFETY: the slab is ours.
+        // SAFETY: the lists have only slabs of this cache.
         if !unsafe { slab.is_sound(layout) } {
             return Err("O1");
         }

@@ -35,14 +35,14 @@ impl Trusted {
             Some(slab) => slab,
             None => {
                 let page = supplier.get(layout.bytes(), layout.slab_align())?;
-                // SAFETY: the page is ours now, and the record lies in it.
+                // SAFETY: the supplier just allocated the page, with room for the record.
                 let slab = unsafe { Slab::begin(layout, page, record_inside(layout, page)?, 0) };
                 self.partial.push(slab, &InRecords);
                 self.bytes += layout.bytes();
                 slab
             }
         };
-        // SAFETY: slabs on the list are ours and have room.
+        // SAFETY: only slabs of this store with room are on the list.
         let (object, _) = unsafe { slab.take(layout) };
         if u32::from(slab.used()) == layout.capacity {
             self.partial.unlink(slab, &InRecords);
@@ -59,7 +59,7 @@ impl Trusted {
         let Some(slab) = record_inside(layout, page).map(Slab) else { return };
         let was_full = u32::from(slab.used()) == layout.capacity;
         let place = slab.place_of(layout, object as usize);
-        // SAFETY: the object was out, so that its slab is ours.
+        // SAFETY: the caller frees a live object of this store, so the slab is the store's.
         let given = place.is_ok_and(|i| unsafe { slab.give(layout, i, false) });
         debug_assert!(given, "{object:?} is not out");
         self.live -= 1;

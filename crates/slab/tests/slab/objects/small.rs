@@ -134,7 +134,7 @@ fn a_write_to_a_free_object_breaks_no_slab() {
             };
             assert_eq!(free.len(), 8);
             for at in &free[2..5] {
-                // SAFETY: the memory is there, though nobody may write to it.
+                // SAFETY: the memory exists, though a program may not write to it.
                 (0..layout.stride() / 8).for_each(|word| unsafe { at.cast::<u64>().add(word).write(garbage) });
             }
             let mut got: Vec<*mut u8> = (0..8)

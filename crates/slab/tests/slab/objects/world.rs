@@ -57,8 +57,8 @@ pub struct World<'a> {
     stamp: u8,
 }
 
-/// Runs a test on a world with so many pages, as long as the layout's; all of them are back at its
-/// end.
+/// Runs a test on a world with `pages` pages of the layout's length; checks that all are free at
+/// its end.
 pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut World)) {
     let page = layout.page_bytes();
     let mut memory = vec![0u8; (pages + 1) * page];
@@ -110,7 +110,7 @@ impl World<'_> {
         assert!(bytes.iter().all(|b| *b == object.stamp), "{object:?} was written to");
     }
 
-    /// Gives the object at this place of the list back, after tries with what is none.
+    /// Frees the object at this place of the list, after attempts with bad pointers.
     pub fn give(&mut self, i: usize, constructed: bool) {
         let (layout, object) = (*self.slabs.layout(), self.out.swap_remove(i));
         self.assert_is(object);
@@ -131,7 +131,7 @@ impl World<'_> {
         self.check();
     }
 
-    /// Gives complete slabs back but for so many.
+    /// Frees complete slabs beyond `keep`.
     pub fn reap(&mut self, keep: u32) {
         let (before, mut destroyed) = (self.slabs.bytes(), Vec::new());
         // SAFETY: the supplier is the same each time.
