@@ -136,7 +136,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let rseq = rseq.filter(|rseq| self.caches.arrays.open(rseq, id, handle, 2 * cache.rounds()));
         let (depot, slabs, mut supply) = self.parts(cache);
         if rseq.is_some() {
-            // SAFETY: the supply is the cache's.
+            // SAFETY: `parts` always returns the same supply for a cache.
             let n = unsafe { depot.fetch(&mut objects[..rounds], &mut supply) };
             if n > 0 {
                 self.fill_array(cache, handle, rseq, &objects[..n - 1]);

@@ -109,7 +109,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let (_, _, mut cache) = self.caches.slots.lock(handle)?;
             self.flush(&mut cache, false);
             let (depot, _, mut supply) = self.parts(&mut cache);
-            // SAFETY: the supply is the cache's.
+            // SAFETY: `parts` always returns the same supply for a cache.
             Ok::<_, Misuse>(unsafe { depot.reap_empty(true, &mut supply) })
         })?;
         Ok(magazines + self.free_slabs(slot, handle, |_| true))
@@ -169,7 +169,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 // SAFETY: it is of this depot.
                 unsafe { depot.drop_empty(magazine, &mut supply) };
             }
-            // SAFETY: the supply is the cache's.
+            // SAFETY: `parts` always returns the same supply for a cache.
             unsafe { depot.reap_empty(false, &mut supply) };
             slabs.turn();
         }
