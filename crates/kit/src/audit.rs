@@ -34,7 +34,7 @@ pub struct Transaction {
     pub action: Action,
 }
 
-/// Place for one transaction; all zeros are none.
+/// A transaction's place; zeros if empty.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct Entry {

@@ -106,7 +106,7 @@ impl<P: Process> Kit<P> {
             taken,
             given: Event::default(),
         };
-        // SAFETY: the memory is ours until it is handed out.
+        // SAFETY: the buffer's memory is unused until this function returns it.
         unsafe {
             area::write_redzones(&buffer, self.secret());
             if checks & POISON != 0 {
@@ -145,8 +145,8 @@ impl<P: Process> Kit<P> {
         Ok(sample)
     }
 
-    /// Counts allocations of a class that a cache served without the slabs; whether the next is to be
-    /// a sample.
+    /// Counts allocations of a class that a cache served without the slabs; returns whether the
+    /// next one becomes a sample.
     pub fn count_reuse(&self, class: usize, allocations: u32) -> bool {
         self.sample.reused(class, allocations)
     }
@@ -206,10 +206,10 @@ impl<P: Process> Kit<P> {
         Ok((under != 0).then_some(Area { under, address: under + front, kind: Kind::Heap }))
     }
 
-    /// Frees a buffer; `false` if the pointer is none.
+    /// Frees a buffer; `false` if the pointer is not one.
     ///
     /// # Safety
-    /// The caller gives up what is at the pointer, if it is a buffer.
+    /// The caller no longer uses the memory, if it is a buffer.
     pub unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,

@@ -89,7 +89,7 @@ impl<P: Process> Kit<P> {
         let mut words = |at: usize, bytes: usize, see: &mut dyn FnMut(usize)| read(at, at + bytes, see);
         let touched = maps::Touched::ask();
         for (start, end) in &ranges[..known] {
-            // The unused part of this thread's stack holds what was, as does an ended thread's stack.
+            // The unused part of this thread's stack has old values, as an ended thread's stack.
             let from = if (*start..*end).contains(&stack_from) {
                 stack_from
             } else {

@@ -23,7 +23,7 @@ pub struct Finding {
     pub buffer: Buffer,
 }
 
-/// What a program did to a buffer.
+/// A program's action on a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
     /// Wrote into a redzone, `offset` bytes from the buffer's start.
@@ -51,7 +51,7 @@ pub enum Mistake {
 }
 
 pub(crate) struct Reports {
-    /// When the report began: times are told as so long before that, however long its lines take.
+    /// The report's start: times are relative to it, however long the report takes.
     began_ns: AtomicU64,
     /// A report that ends the process is being printed.
     speaks: AtomicBool,

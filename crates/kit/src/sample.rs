@@ -28,7 +28,8 @@ const PACE_PARTS: u64 = 700;
 const LONGEST_NS: u64 = 1_000_000;
 /// Largest object that becomes a sample by default.
 const PACED_BYTES: usize = 32 << 10;
-/// Cost of the first touch of a page, which a sample of several pages has more of than other objects.
+/// The cost of a page's first touch, of which a sample of several pages has more than other
+/// objects.
 const TOUCH_NS: u64 = 500;
 
 /// Samples that may be out or waiting: at a rate that was asked for, and by default; and by default
