@@ -155,11 +155,11 @@ fn times(request: &Request, source: &mut impl Source) -> Result<Vec<f64>, String
         let start = Instant::now();
         for _ in 0..turns {
             for place in &mut batch {
-                *place = source.take().ok_or("the allocator refused an object")?;
+                *place = source.alloc().ok_or("the allocator refused an object")?;
             }
             for place in batch.iter().rev() {
                 // SAFETY: it was taken, and is given back once.
-                unsafe { source.give(*place) };
+                unsafe { source.free(*place) };
             }
         }
         if repetition > 0 {

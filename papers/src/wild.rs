@@ -52,7 +52,7 @@ pub struct Figures {
 impl Figures {
     fn start() -> Self {
         let mut meter = Meter::start();
-        let start = meter.look().rss_bytes;
+        let start = meter.sample().rss_bytes;
         let [cpu_s, faults] = used();
         let mut figures = Self { meter, cpu_s, faults, numbers: Map::new() };
         figures.add("start_rss_bytes", start as f64);
@@ -62,7 +62,7 @@ impl Figures {
     /// The work is done; `live` bytes of its memory have been written.
     fn done(&mut self, live_bytes: u64) {
         let (time, [cpu_s, faults]) = (self.meter.seconds(), used());
-        let rss = self.meter.look().rss_bytes;
+        let rss = self.meter.sample().rss_bytes;
         let numbers = [
             ("time_s", time),
             ("cpu_s", cpu_s - self.cpu_s),
@@ -93,7 +93,7 @@ impl Figures {
     fn watch(&mut self, seconds: u64, live: f64, mut second: impl FnMut()) {
         for turn in 1..=seconds {
             second();
-            let ratio = self.meter.look().rss_bytes as f64 / live;
+            let ratio = self.meter.sample().rss_bytes as f64 / live;
             if turn == 10 || turn == seconds {
                 self.add(if turn == 10 { "ratio_after_10_s" } else { "ratio_at_end" }, ratio);
             }

@@ -201,7 +201,7 @@ fn options_are_for_the_runs_on_craton() {
 
 #[test]
 fn a_peer_that_is_not_there_is_known_before_the_runs() {
-    for (list, part) in [("no-such", "there are all, none"), ("x=/nonexistent/x.so", "x.so"), ("glibc", "always")] {
+    for (list, part) in [("no-such", "peers: all, none"), ("x=/nonexistent/x.so", "x.so"), ("glibc", "always")] {
         let said = said(&mut craton(["compare", "--peers", list, "--", "true"]));
         assert!(said.status == 2 && said.out.is_empty() && said.err.contains(part), "{list}: {}", said.err);
     }

@@ -120,7 +120,7 @@ unsafe impl GlobalAlloc for Craton {
 #[cold]
 #[inline(never)]
 unsafe fn free_slowly(pointer: *mut u8) {
-    craton_malloc::debug::note_trust();
+    craton_malloc::debug::record_trust();
     // SAFETY: by the contract.
     if let Err(misuse) = unsafe { front::free(pointer) } {
         front::die("dealloc", pointer, misuse);

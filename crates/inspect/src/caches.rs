@@ -241,7 +241,7 @@ impl Heap<'_> {
     pub(crate) fn add_cached(&mut self, first: u64, id: u32) -> u64 {
         let Some(known) = self.caches.by_id(id) else {
             let what = format!("the page is one of object cache number {id}, and there is none");
-            self.note(self.address(first), "K2", what);
+            self.record_broken(self.address(first), "K2", what);
             return 1;
         };
         let slab_bytes = known.slab_bytes;
@@ -311,7 +311,7 @@ impl Heap<'_> {
             }
         }
         for (at, what) in wrong {
-            self.note(at, "O1", what);
+            self.record_broken(at, "O1", what);
         }
     }
 }

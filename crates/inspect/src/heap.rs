@@ -249,7 +249,7 @@ impl<'m> Heap<'m> {
         Ok(this)
     }
 
-    pub(crate) fn note(&mut self, address: u64, rule: &'static str, what: String) {
+    pub(crate) fn record_broken(&mut self, address: u64, rule: &'static str, what: String) {
         self.broken.push(Broken { address, rule, what });
     }
 
@@ -325,8 +325,8 @@ impl<'m> Heap<'m> {
                     Some((heap, class)) if class == large => self.add_large(page, heap + 1),
                     Some((heap, class)) => self.add_slab(page, class, owned, heap + 1),
                     None => {
-                        let what = "the page is marked as one of a heap of its own, and its record names none";
-                        self.note(self.address(page), "H4", what.to_owned());
+                        let what = "the page has the mark of a separate heap, and its record names none";
+                        self.record_broken(self.address(page), "H4", what.to_owned());
                         1
                     }
                 },
@@ -342,13 +342,13 @@ impl<'m> Heap<'m> {
         if record.is_gone || record.pages == 0 || end > self.granted {
             let (pages, freed) = (record.pages, if record.is_gone { ", freed" } else { "" });
             let what = format!("the page is marked as the start of a large object of {pages} pages{freed}");
-            self.note(self.address(first), "M1", what);
+            self.record_broken(self.address(first), "M1", what);
             return 1;
         }
         if let Some(inside) = (first + 1..end).find(|page| self.marks[*page as usize] != 0) {
             let mark = self.marks[inside as usize];
             let what = format!("a page inside the large object at {:#x} has the mark {mark}", self.address(first));
-            self.note(self.address(inside), "M1", what);
+            self.record_broken(self.address(inside), "M1", what);
             return inside - first;
         }
         self.spans.push(Span::Large { first, pages: record.pages, own });
@@ -358,7 +358,7 @@ impl<'m> Heap<'m> {
     /// Adds a slab of a class; all its pages have `mark`. Returns its pages.
     fn add_slab(&mut self, first: u64, class: u8, mark: u8, own: u32) -> u64 {
         let Some(g) = self.class(class) else {
-            self.note(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
+            self.record_broken(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
             return 1;
         };
         let is_single = g.capacity == 1;
@@ -367,7 +367,7 @@ impl<'m> Heap<'m> {
         let expected = |page: u64| if is_single { 0 } else { mark } == self.marks[page as usize];
         if !first.is_multiple_of(align) || end > self.granted || !(first + 1..end).all(expected) {
             let what = format!("no whole slab of the class of {}, as whose page it is marked, is there", g.object);
-            self.note(self.address(first), "M1", what);
+            self.record_broken(self.address(first), "M1", what);
             return 1;
         }
         let record = self.record(first);
@@ -377,7 +377,7 @@ impl<'m> Heap<'m> {
                 "the slab of the class of {} has the record {pages} pages, {carved} of {} places cut, {used} used",
                 g.object, g.capacity
             );
-            self.note(self.address(first), "S1", what);
+            self.record_broken(self.address(first), "S1", what);
         }
         self.spans.push(Span::Slab { first, class, own });
         g.pages
@@ -403,7 +403,7 @@ impl<'m> Heap<'m> {
     fn add_morphed(&mut self, first: u64) -> Result<u64, String> {
         let Some(morph) = Morph::read(self, first)? else {
             let what = "the page is marked as one of a slab of two classes, and its entry is not its".to_owned();
-            self.note(self.address(first), "S6", what);
+            self.record_broken(self.address(first), "S6", what);
             return Ok(1);
         };
         let pages = morph.bytes / self.page;
@@ -420,7 +420,7 @@ impl<'m> Heap<'m> {
         let stride = get("huge.entry.stride")? as usize;
         let (start, bytes) = (get("huge.entry.at")? as usize, get("huge.entry.bytes")? as usize);
         if capacity > 1 << 32 {
-            self.note(at, "huge", format!("a table of {capacity} entries"));
+            self.record_broken(at, "huge", format!("a table of {capacity} entries"));
             return Ok(());
         }
         let table = self.reader.bytes(entries, capacity as usize * stride)?;
@@ -428,10 +428,10 @@ impl<'m> Heap<'m> {
         self.huge.retain(|(at, _)| *at != 0);
         self.huge.sort_unstable();
         if self.huge.len() as u64 != len {
-            self.note(at, "huge", format!("{} entries, where {len} are counted", self.huge.len()));
+            self.record_broken(at, "huge", format!("{} entries, where {len} are counted", self.huge.len()));
         }
         if let Some(pair) = self.huge.windows(2).find(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0) {
-            self.note(pair[1].0, "huge", format!("it lies in the huge object at {:#x}", pair[0].0));
+            self.record_broken(pair[1].0, "huge", format!("it lies in the huge object at {:#x}", pair[0].0));
         }
         Ok(())
     }

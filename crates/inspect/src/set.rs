@@ -96,7 +96,7 @@ impl Mailbox {
     }
 
     /// Posts a request; without a text, the one that is there.
-    fn ask(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
+    fn request(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
             self.write("request", text)?;
             self.write("request.len", &(text.len() as u32).to_le_bytes())?;
@@ -105,7 +105,7 @@ impl Mailbox {
     }
 
     /// Withdraws an unread request; returns its text, empty without one, and the last number used.
-    fn take_back(&self) -> Result<(Vec<u8>, u32), String> {
+    fn withdraw(&self) -> Result<(Vec<u8>, u32), String> {
         let asked = self.number("asked")?;
         if asked == 0 {
             return Ok((Vec::new(), self.number("answered")?));
@@ -197,7 +197,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
             time.as_secs_f64()
         ));
     }
-    let (waiting, last) = mailbox.take_back()?;
+    let (waiting, last) = mailbox.withdraw()?;
     let waited = if waiting.is_empty() { 0 } else { waiting.split(|b| *b == 0).count() };
     let mut text = waiting;
     for setting in settings {
@@ -208,7 +208,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     }
     if text.len() > mailbox.most {
         // The earlier request goes on waiting.
-        mailbox.ask(None, last)?;
+        mailbox.request(None, last)?;
         return Err(format!(
             "process {pid}: the settings have {} bytes with those that wait there already, and a request takes {} at the most",
             text.len(),
@@ -216,7 +216,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         ));
     }
     let number = last.wrapping_add(1).max(1);
-    mailbox.ask(Some(&text), number)?;
+    mailbox.request(Some(&text), number)?;
     // Another process that adds to our request uses a later number.
     let is_answered = |m: &Mailbox| Ok((m.number("answered")?.wrapping_sub(number) as i32) >= 0);
     let mut answered = mailbox.wait(time, is_answered)?;

@@ -196,7 +196,7 @@ impl What {
         }
         write!(f, ": {}", if self.state == "live" { "live" } else { "freed" })?;
         let mut tell = |what: &str, who: &Option<Who>| match who {
-            None => write!(f, "\n  {what} by nobody knows whom: nothing is noted without debug=audit"),
+            None => write!(f, "\n  {what} by an unknown stack: debug=audit records stacks"),
             Some(who) => write!(f, "\n  {what} {who}"),
         };
         tell("allocated", &self.allocated)?;

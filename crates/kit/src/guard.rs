@@ -215,8 +215,8 @@ impl Pages {
         if guards && !core::mem::replace(&mut self.reported, true) {
             let buffers = (self.fresh - self.waiting + self.mapped) as u64;
             let line =
-                Line::new().text("craton: debug: ").number(buffers).text(" buffers have pages of their own, and the ");
-            line.text("system allows too few mappings for more (vm.max_map_count): further ones lie on the heap")
+                Line::new().text("craton: debug: ").number(buffers).text(" buffers have separate pages, and the ");
+            line.text("system allows too few mappings for more (vm.max_map_count): further ones are on the heap")
                 .print();
         }
     }
@@ -318,7 +318,7 @@ impl Guards {
         // Samples come seldom, and the pages of those that wait are all that a small program has of
         // them. With `debug=unmap` the call would cost each free.
         if closed && !pages.marked && buffer.checks & SAMPLED != 0 {
-            guarded::forget(at, bytes);
+            guarded::discard(at, bytes);
         }
         closed
     }

@@ -43,7 +43,7 @@ impl<P: Process> Kit<P> {
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         let blocks = Blocks::learn();
-        if copy::look(|| u8::from(!self.search_leaks(stack_from, blocks))) != Some(0) {
+        if copy::run(|| u8::from(!self.search_leaks(stack_from, blocks))) != Some(0) {
             Line::new()
                 .text("craton: leaks: no search was possible: the system gave no copy of the process, or no memory")
                 .print();

@@ -158,10 +158,10 @@ fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Targe
             headline(kind, how).text(of)
         }
         Mistake::Pattern { freed: true, .. } => {
-            headline("use-after-free", "used as an address what was read from a freed buffer")
+            headline("use-after-free", "used a word of a freed buffer as an address")
         }
         Mistake::Pattern { freed: false, .. } => {
-            headline("uninitialised", "used as an address what was read from a buffer where nobody has written")
+            headline("uninitialised", "used an unwritten word of a buffer as an address")
         }
     }
 }
@@ -239,7 +239,7 @@ impl<P: Process> Kit<P> {
 
     fn print_event(&self, what: &str, event: Event) {
         if event.thread == 0 {
-            detail().text(what).text(" by nobody knows whom: nothing is noted without debug=audit").write_to(TO);
+            detail().text(what).text(" by an unknown stack: debug=audit records stacks").write_to(TO);
             return;
         }
         let line = detail().text(what).text(" by thread ").number(event.thread.into());

@@ -114,7 +114,7 @@ impl Places<'_> {
             "" => "the list of peers has an empty name in it; write `none` for no peers".to_owned(),
             "none" => "`none` stands alone: take it or the other peers out of the list".to_owned(),
             _ if ALWAYS.contains(&name) => format!("`{name}` is not a peer: it always runs, take it out of the list"),
-            _ => format!("there is no peer `{name}`; there are {}, and any NAME=LIBRARY", names()),
+            _ => format!("there is no peer `{name}`; peers: {}, and any NAME=LIBRARY", names()),
         })
     }
 

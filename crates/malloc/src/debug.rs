@@ -158,7 +158,7 @@ pub(crate) fn sees_large() -> bool {
 fn flush_if_asked() {
     if let Some(cache) = tls::own() {
         // SAFETY: `tls` returned the calling thread's cache.
-        unsafe { govern::heed(cache) };
+        unsafe { govern::flush_if_requested(cache) };
     }
 }
 
@@ -255,7 +255,7 @@ pub fn check() -> usize {
 }
 
 /// Frees trust sizes ([`crate::front::try_free_trusted`]): `debug` must be set at the start.
-pub fn note_trust() {
+pub fn record_trust() {
     KIT.trust();
 }
 

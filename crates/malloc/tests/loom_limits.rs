@@ -110,7 +110,7 @@ impl Options {
 
     fn set(&self, option: usize, value: u64) {
         self.given[option].store(value, Relaxed);
-        self.changes.note();
+        self.changes.record();
         self.changes.until_settled(|| self.apply());
     }
 }

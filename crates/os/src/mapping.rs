@@ -118,7 +118,7 @@ pub fn advise_small(at: usize, bytes: usize) {
 ///
 /// # Safety
 /// The process has not written to the part, all pages of which are of one file.
-pub unsafe fn let_go_of_file(part: Range<usize>) -> bool {
+pub unsafe fn drop_file_pages(part: Range<usize>) -> bool {
     let page = process::page_size();
     let whole = part.start & !(page - 1)..part.end.next_multiple_of(page);
     let is_unchanged = Pagemap::open().and_then(|pagemap| pagemap.is_unchanged(whole.clone()));

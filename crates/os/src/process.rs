@@ -207,7 +207,7 @@ fn write_without_signals(fd: i32, text: &[u8]) -> isize {
         let written = call::write(fd, text);
         let saved = errno();
         if written < 0 {
-            call::take_signal(&ours);
+            call::consume_signal(&ours);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
         set_errno(saved);

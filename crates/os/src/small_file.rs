@@ -78,7 +78,7 @@ impl File {
     /// # Safety
     /// `question` is the address of the structure that the system reads and writes for this
     /// request.
-    pub(crate) unsafe fn ask(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
+    pub(crate) unsafe fn ioctl(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
         // SAFETY: by the contract.
         unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }

@@ -128,7 +128,7 @@ impl SlabCache {
         let (object, carved) = (self.geometry.object as usize, record.carved());
         let cut = if record.morph_entry() == 0 { usize::from(carved) * object } else { self.geometry.pages.bytes().0 };
         // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
-        let mut used = record.used() + unsafe { record.take_free(start, cut, want - out.len(), out, marks) }?;
+        let mut used = record.used() + unsafe { record.pop_free_run(start, cut, want - out.len(), out, marks) }?;
         // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;

@@ -270,7 +270,7 @@ impl SlabRecord {
     /// The slab begins at `start`, where all its free objects lie in `bytes`; its record and its
     /// free objects are the caller's.
     #[inline]
-    pub(crate) unsafe fn take_free(
+    pub(crate) unsafe fn pop_free_run(
         &self,
         start: *mut u8,
         bytes: usize,
@@ -309,7 +309,7 @@ impl SlabRecord {
 
     /// Prepends objects linked from `first` to `last`. The caller updates `used`.
     /// # Safety
-    /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
+    /// As [`SlabRecord::pop_free_run`]; the objects lie on the slab, and the caller gives them up.
     #[inline]
     pub(crate) unsafe fn put_free(&self, start: *mut u8, first: *mut u8, last: *mut u8) {
         let others = self.free() as *mut u8;

@@ -13,7 +13,7 @@ fn options_stand_by_the_alphabet_and_are_found_by_name() {
     }
     assert_eq!(Key::named(b"no_such_key"), None);
     assert_eq!(Key::named(b"thp="), None);
-    assert!(NO_SUCH_KEY.starts_with("no such key (there are audit_log, background, caches, "));
+    assert!(NO_SUCH_KEY.starts_with("no such key (keys: audit_log, background, caches, "));
     assert!(NO_SUCH_KEY.ends_with(", thread_cache, trace, trace_events); ignored"));
 }
 

@@ -72,7 +72,7 @@ impl Ask<'_> {
     pub fn known(&self, kind: &str, names: &[impl AsRef<str>]) -> Result<(), String> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         match self.only.iter().find(|only| !names.contains(&only.as_str())) {
-            Some(unknown) => Err(format!("--only {unknown}: no such {kind} here; there are: {}", names.join(", "))),
+            Some(unknown) => Err(format!("--only {unknown}: no such {kind} here; choose of: {}", names.join(", "))),
             None => Ok(()),
         }
     }

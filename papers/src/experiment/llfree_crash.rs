@@ -91,7 +91,7 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
         command.arg(world.directory()).args(words).arg(left);
         let killed = kill(command, || if early { true } else { world.begun() == threads }, life);
         closed = rng.one_in(2);
-        let found = killed.and_then(|()| world.look(closed));
+        let found = killed.and_then(|()| world.inspect(closed));
         let is_wrong = found.is_err();
         rows.push(row(KILL, run, gib, threads, found));
         if is_wrong {

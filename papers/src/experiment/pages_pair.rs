@@ -146,11 +146,11 @@ impl Filled {
             rows.push(self.row("pair", name, repetitions, |filled| filled.pairs(density))?);
             let mut out = Vec::with_capacity(TURNED);
             for _ in 0..TURNED {
-                out.push(self.take(density)?);
+                out.push(self.alloc(density)?);
             }
             rows.push(self.row("turnover", name, repetitions, |filled| filled.turnovers(density, &mut out))?);
             for span in out {
-                self.give(span, density)?;
+                self.free(span, density)?;
             }
         }
         Ok(rows)
@@ -187,19 +187,19 @@ impl Filled {
         }))
     }
 
-    fn take(&mut self, density: Density) -> Result<PageRange, String> {
+    fn alloc(&mut self, density: Density) -> Result<PageRange, String> {
         let span = self.heap.alloc(Pages(1), Pages(1), density);
         span.map(|span| span.range).map_err(|e| format!("a page of a heap of {}: {e}", bytes(self.heap_bytes)))
     }
 
-    fn give(&mut self, span: PageRange, density: Density) -> Result<(), String> {
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), String> {
         self.heap.free(span, density).map_err(|e| format!("a page of a heap of {}: {e}", bytes(self.heap_bytes)))
     }
 
     fn pairs(&mut self, density: Density) -> Result<(), String> {
         for _ in 0..PAIRS {
-            let span = self.take(density)?;
-            self.give(span, density)?;
+            let span = self.alloc(density)?;
+            self.free(span, density)?;
         }
         Ok(())
     }

@@ -148,7 +148,7 @@ fn objects(size: usize, count: usize, layout: Layout) -> Result<Objects, String>
     let mut slabs = ObjectSlabs::new(of);
     slabs.set_colouring(layout == Layout::Coloured);
     // SAFETY: the arena is the one supplier.
-    let take = |_| unsafe { slabs.take(&mut arena) }.map(|taken| taken.object());
+    let take = |_| unsafe { slabs.alloc(&mut arena) }.map(|taken| taken.object());
     let at = (0..count).map(take).collect::<Option<_>>().ok_or_else(none)?;
     let colours = if layout == Layout::Coloured { of.colours() } else { 1 };
     Ok(Objects { at, colours, _memory: Memory::Slabs(arena) })

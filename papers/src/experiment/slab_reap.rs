@@ -103,7 +103,7 @@ impl Cache {
             return self.loaded.as_mut().and_then(Magazine::pop).ok_or_else(|| "a full magazine is empty".to_owned());
         }
         // SAFETY: the arena is always the supplier.
-        match unsafe { self.slabs.take(&mut self.arena) } {
+        match unsafe { self.slabs.alloc(&mut self.arena) } {
             Some(Taken::Constructed(object)) => Ok(object),
             Some(Taken::Raw(object)) => {
                 self.constructed += 1;
@@ -162,7 +162,7 @@ impl Cache {
 
 fn give(slabs: &mut ObjectSlabs, object: *mut u8) {
     // SAFETY: the object is free and constructed, and came from the magazine, which owned it.
-    unsafe { slabs.give(object, true) }.expect("it is an object of the cache");
+    unsafe { slabs.free(object, true) }.expect("it is an object of the cache");
 }
 
 fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Row>, String> {

@@ -103,7 +103,7 @@ impl Job for Aging {
             let mut gone = Vec::new();
             for (stays, of) in [true, false].into_iter().zip(&mut blocks) {
                 let some = of.len() / self.course.one_of(stays);
-                gone.extend(take_random(of, some, &mut rng));
+                gone.extend(remove_random(of, some, &mut rng));
             }
             shuffle(&mut gone, &mut rng);
             let ns_per_put = self.put(frames, &gone)?;
@@ -207,7 +207,7 @@ fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, S
 }
 
 /// Removes this many, each equally likely.
-fn take_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
+fn remove_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
     let left = of.len() - some;
     for at in (left..of.len()).rev() {
         of.swap(at, rng.below(at as u32 + 1) as usize);
@@ -216,7 +216,7 @@ fn take_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
 }
 
 fn shuffle(of: &mut Vec<Block>, rng: &mut Rng) {
-    let mut all = take_random(of, of.len(), rng);
+    let mut all = remove_random(of, of.len(), rng);
     of.append(&mut all);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! **What.** A [`World`] is a zone in one file and its threads' records in another ([`records`]).
 //! [`work`] is the process until it is killed: each thread gets and puts ([`worker`]).
-//! [`World::look`] opens the zone, compares it with the records ([`mod@audit`]), frees lost frames,
+//! [`World::inspect`] opens the zone, compares it with the records ([`mod@audit`]), frees lost frames,
 //! and leaves the zone for the next process, closed or as after a crash.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
@@ -13,7 +13,7 @@ mod worker;
 
 use super::crew::{Member, crew};
 use super::file::ZoneFile;
-use audit::{Audit, audit, take_back};
+use audit::{Audit, audit, free_lost};
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser as Range, TypedValueParser};
 use clap::{ArgAction, Parser};
 use craton_base::atomic::Ordering::Relaxed;
@@ -93,14 +93,14 @@ impl World {
 
     /// Opens the zone of an ended process. Afterwards no frame is lost; the zone is closed, or as
     /// after a crash. Error: zone and records disagree.
-    pub fn look(&self, close: bool) -> Result<Found, String> {
+    pub fn inspect(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, records.frames(), records.threads())?;
         let took = start.elapsed();
         let operations = records.operations();
         let audit = audit(&zone, records)?;
-        take_back(&zone, &audit.lost)?;
+        free_lost(&zone, &audit.lost)?;
         records.reset();
         if close {
             zone.close();

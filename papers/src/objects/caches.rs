@@ -127,7 +127,7 @@ impl Heap for Caches {
     #[inline]
     fn get(&mut self, kind: usize, _: usize) -> Option<*mut u8> {
         // SAFETY: the arena is the supplier of all.
-        unsafe { self.caches[self.of[kind]].take(&mut self.arena) }.map(|taken| taken.object())
+        unsafe { self.caches[self.of[kind]].alloc(&mut self.arena) }.map(|taken| taken.object())
     }
 
     #[inline]
@@ -135,7 +135,7 @@ impl Heap for Caches {
         let slabs = &mut self.caches[self.of[kind]];
         let constructed = slabs.layout().is_constructed();
         // SAFETY: as the caller says.
-        unsafe { slabs.give(object, constructed) }.expect("it is an object of this cache that is out");
+        unsafe { slabs.free(object, constructed) }.expect("it is an object of this cache that is out");
     }
 
     fn second(&mut self) {

@@ -6,7 +6,7 @@
 //! use minus those locally free:
 //! - lazy, 2 and more: the block becomes locally free;
 //! - reclaiming, 1: the block becomes globally free;
-//! - accelerated, 0: so does a locally free one.
+//! - accelerated, 0: the block and a locally free one become globally free.
 //!
 //! Where we differ: one pool of chunks of two pages, returned when whole; SVr4 has two.
 //!

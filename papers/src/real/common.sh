@@ -1,6 +1,5 @@
 # Functions of all loads, which source this file.
-#   bash NAME.sh prepare DIR SIZE DRIVE     writes the inputs into DIR; prints the command to
-#   measure, one word a line
+#   bash NAME.sh prepare DIR SIZE DRIVE     writes inputs into DIR; prints the command, a word a line
 #   bash NAME.sh run DIR SIZE DRIVE         the command of loads that are more than one program
 # SIZE is quick or full. DRIVE is the program craton-drive, for loads with a server.
 #

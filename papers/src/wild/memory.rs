@@ -151,7 +151,7 @@ impl Meter {
     }
 
     /// Takes a sample; the last place is overwritten when all are taken.
-    pub fn look(&mut self) -> Sample {
+    pub fn sample(&mut self) -> Sample {
         let [rss_bytes, huge_bytes] = fields("/proc/self/smaps_rollup", ["Rss:", "AnonHugePages:"]);
         let sample = Sample { at_s: self.seconds(), rss_bytes, huge_bytes };
         if self.samples.len() == MOST {

@@ -24,7 +24,7 @@ pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed
     }
     figures.done((count * bytes.div_ceil(step) * PAGE) as u64);
     drop(objects);
-    let freed = figures.meter.look().rss_bytes;
+    let freed = figures.meter.sample().rss_bytes;
     figures.add("freed_rss_bytes", freed as f64);
     figures
 }
@@ -105,7 +105,7 @@ pub fn idle(given: &Given, helper: Helper) -> Figures {
         }
         let count = given.of(13_000) as usize;
         let mut objects: Vec<Option<Object>> = (0..count).map(|_| Some(Object::written(BYTES))).collect();
-        figures.meter.look();
+        figures.meter.sample();
         shuffle(&mut Rng::new(given.seed, 0), &mut objects);
         let freed = count * 6 / 10;
         objects[..freed].fill_with(|| None);
@@ -168,12 +168,12 @@ pub fn swing(given: &Given, period_s: u64) -> Figures {
                 live += sessions[at].bytes();
                 thread::sleep(Duration::from_millis(5));
                 if start.elapsed() >= next {
-                    figures.meter.look();
+                    figures.meter.sample();
                     next += half / 10;
                 }
             }
             if level != high {
-                ratios.push(figures.meter.look().rss_bytes as f64 / live as f64);
+                ratios.push(figures.meter.sample().rss_bytes as f64 / live as f64);
             }
         }
     }
@@ -208,7 +208,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     let mut objects: Vec<Object> = (0..count).map(|_| Object::written(PAGE)).collect();
     let live = count as f64 * PAGE as f64;
     figures.done(live as u64);
-    let before = figures.meter.look().huge_bytes as f64 / live;
+    let before = figures.meter.sample().huge_bytes as f64 / live;
     // SAFETY: the process has a single thread, and the child makes only calls that are allowed
     // after fork.
     let child = unsafe { libc::fork() };
@@ -227,7 +227,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     }
     // SAFETY: waits for the child; its status does not matter.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-    let after = figures.meter.look().huge_bytes as f64 / live;
+    let after = figures.meter.sample().huge_bytes as f64 / live;
     let from = figures.meter.samples.len();
     figures.watch(given.seconds.unwrap_or(12), live, || {
         let start = Instant::now();
@@ -272,12 +272,12 @@ fn growth(bytes: usize, (a, b): (usize, usize), seed: u64) -> f64 {
     let (first, second) = (bytes / a, bytes / b * 9 / 10);
     objects[..first].fill_with(|| Some(Object::written(a)));
     let mut meter = Meter::start();
-    let before = meter.look().rss_bytes;
+    let before = meter.sample().rss_bytes;
     shuffle(&mut Rng::new(seed, 0), &mut objects[..first]);
     objects[..first * 9 / 10].fill_with(|| None);
     let places = objects.iter_mut().filter(|place| place.is_none());
     places.take(second).for_each(|place| *place = Some(Object::written(b)));
-    (meter.look().rss_bytes as f64 - before as f64).max(0.0)
+    (meter.sample().rss_bytes as f64 - before as f64).max(0.0)
 }
 
 /// What `work` returns in a child process.

@@ -63,7 +63,7 @@ fn what_no_allocator_has_is_refused_with_the_likely_reason() {
     for part in ["inside", "unknown"] {
         let output = run(part, &module());
         assert_eq!(output.signal, Some(6), "{output}");
-        let said = "not allocated by Craton; a library that dlmopen has loaded has an allocator of its own";
+        let said = "not allocated by Craton; a library loaded by dlmopen has another allocator";
         assert!(output.stderr.contains(said), "{output}");
     }
 }

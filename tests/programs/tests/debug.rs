@@ -40,7 +40,7 @@ fn a_log_that_is_full_loses_the_oldest_and_counts_all() {
 #[test]
 fn without_mappings_further_buffers_lie_on_the_heap_and_one_line_says_so() {
     let output = run("more_than_pages", "debug=redzone,guard");
-    assert_eq!(output.stderr.matches("further ones lie on the heap").count(), 1, "{output}");
+    assert_eq!(output.stderr.matches("further ones are on the heap").count(), 1, "{output}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn what_is_wrong_with_a_setting_is_named() {
         output.assert_success();
         output.stderr
     };
-    let no_check = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a colon, and + between them); ignored";
+    let no_check = "is no check (checks: audit, redzone, poison, verify, guard, unmap, leak, mismatch, all, none; targets follow a colon, with + between them); ignored";
     for (options, option, why) in [
         ("debug=redzone,nonsense", "debug=redzone,nonsense", &format!("\"nonsense\" {no_check}")[..]),
         ("debug=all,none,thp=auto", "debug=all,none", "\"none\" turns all checks off, and so stands alone; ignored"),

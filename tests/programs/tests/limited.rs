@@ -97,9 +97,9 @@ fn operator_new_throws_at_the_hard_limit() {
 fn limits_that_make_no_sense_are_refused() {
     run("bad_options", "memory_limit=none");
     for (option, text) in [
-        ("soft_limit=big", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
-        ("hard_limit=0", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
-        ("memory_limit=5%", "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored"),
+        ("soft_limit=big", "bad value (none, auto, bytes such as 512M, or a percentage such as 80%); ignored"),
+        ("hard_limit=0", "bad value (none, auto, bytes such as 512M, or a percentage such as 80%); ignored"),
+        ("memory_limit=5%", "bad value (cgroup, auto, none, or bytes such as 512M); ignored"),
         ("pressure=200", "bad value (0 to 100 percent); ignored"),
         ("hard_limit=100K", "too little for any program to run (1M is the least); ignored"),
         ("soft_limit=1", "too little for any program to run (1M is the least); ignored"),

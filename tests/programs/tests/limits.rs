@@ -179,32 +179,29 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (there are audit_log, background, caches, debug, guard_sample, hard_limit, hardened, memory_limit, page_heap, \
+            "no such key (keys: audit_log, background, caches, debug, guard_sample, hard_limit, hardened, memory_limit, page_heap, \
              pressure, quarantine, release_rate, soft_limit, stats, stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),
-        ("stats=2", "bad value (there are 0 and 1); ignored"),
-        ("thp=sometimes", "bad value (there are auto, always and never); ignored"),
+        ("stats=2", "bad value (0 or 1); ignored"),
+        ("thp=sometimes", "bad value (auto, always or never); ignored"),
         ("thread_cache=12x", "bad value (bytes, such as 512K); ignored"),
-        ("background=2", "bad value (there are 0, inline and 1); ignored"),
-        (
-            "hardened=2",
-            "bad value (there are 0 and 1, as long as there is no heap: say it in the environment); ignored",
-        ),
-        ("caches=many", "bad value (there are auto, thread and cpu); ignored"),
+        ("background=2", "bad value (0, inline or 1); ignored"),
+        ("hardened=2", "bad value (0 or 1, before the first request: set it in the environment); ignored"),
+        ("caches=many", "bad value (auto, thread or cpu); ignored"),
         (
             "page_heap=buddy",
-            "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
+            "bad value (temeraire or frames, before the first request: set it in the environment); ignored",
         ),
         ("release_rate=-1", "bad value (auto, or bytes, such as 512K); ignored"),
         ("audit_log=0", "bad value (1 to 268435456 entries, until the log is made); ignored"),
         (
             "debug=audits",
-            "\"audits\" is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a \
-             colon, and + between them); ignored",
+            "\"audits\" is no check (checks: audit, redzone, poison, verify, guard, unmap, leak, mismatch, all, none; targets follow a \
+             colon, with + between them); ignored",
         ),
         ("debug=audit:12K", "\"12K\" is no size: give bytes as a plain number; ignored"),
-        ("guard_sample=often", "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored"),
+        ("guard_sample=often", "bad value (0 for none, auto, or N for one object in N, up to 1099511627776); ignored"),
         ("quarantine=lots", "bad value (0 to 1T bytes, such as 64M); ignored"),
         ("trace_events=0", "bad value (a number above 0); ignored"),
         ("thread_cache=99999999999999999999", "bad value (bytes, such as 512K); ignored"),

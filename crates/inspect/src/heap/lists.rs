@@ -41,22 +41,26 @@ impl Heap<'_> {
                     }
                     false => format!("a free object, of which the {}", written(at)),
                 };
-                return self.note(from, "S1", what);
+                return self.record_broken(from, "S1", what);
             }
             self.add_free(at);
             self.on_slabs += 1;
             (n, from) = (n + 1, at);
             match self.reader.word(at) {
                 Ok(next) => at = next,
-                Err(why) => return self.note(from, "S1", why),
+                Err(why) => return self.record_broken(from, "S1", why),
             }
         }
         if n != expected {
             let what = format!("the slab has {n} free objects on its list, and {expected} by its counts");
-            self.note(start, "S1", what);
+            self.record_broken(start, "S1", what);
         } else if n > 0 && start + record.last * self.shape.unit != from {
             let known = start + record.last * self.shape.unit;
-            self.note(start, "S5", format!("its last free object is {from:#x}, and the record knows {known:#x}"));
+            self.record_broken(
+                start,
+                "S5",
+                format!("its last free object is {from:#x}, and the record knows {known:#x}"),
+            );
         }
     }
 
@@ -106,18 +110,18 @@ impl Heap<'_> {
                     ),
                     false => format!("a free object of {size} bytes, of which the {} ({holder} has it)", written(at)),
                 };
-                return self.note(before, "T1", what);
+                return self.record_broken(before, "T1", what);
             }
             self.add_free(at);
             self.in_caches += 1;
             (before, n) = (at, n + 1);
             match self.reader.word(at) {
                 Ok(next) => at = next,
-                Err(why) => return self.note(before, "T1", why),
+                Err(why) => return self.record_broken(before, "T1", why),
             }
         }
         if at != self.end && most == LONGEST {
-            self.note(from, "T1", format!("{holder} has a list of free objects without an end"));
+            self.record_broken(from, "T1", format!("{holder} has a list of free objects without an end"));
         }
     }
 
@@ -186,7 +190,11 @@ impl Heap<'_> {
                 let g = self.table.classes[class];
                 let n = self.reader.u32(area + g.count_at + count)?;
                 if u64::from(n) > 2 * g.batch {
-                    self.note(area + g.count_at, "T3", format!("a processor's cache has {n} objects of {}", g.object));
+                    self.record_broken(
+                        area + g.count_at,
+                        "T3",
+                        format!("a processor's cache has {n} objects of {}", g.object),
+                    );
                     continue;
                 }
                 for slot in 0..u64::from(n) {

@@ -66,7 +66,7 @@ fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Request>,
         }
     }
     if !pattern.takes(request.size_bytes) {
-        return Err(format!("{name} --size {}: so many objects of this size are too much", request.size_bytes));
+        return Err(format!("{name} --size {}: the objects of this size take too much memory", request.size_bytes));
     }
     Ok(Some(request))
 }

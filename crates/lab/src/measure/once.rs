@@ -233,7 +233,7 @@ impl Watched {
             let now = Instant::now();
             if self.started && self.ended.is_none() && now >= next_sample {
                 let elapsed = now - self.start;
-                self.samples.take(self.child.id(), elapsed.as_secs_f64());
+                self.samples.sample(self.child.id(), elapsed.as_secs_f64());
                 let period = (elapsed / 20).clamp(SHORTEST_PERIOD, SAMPLE_PERIOD);
                 next_sample = Instant::now() + period.max(now.elapsed() * SAMPLE_REST);
             }

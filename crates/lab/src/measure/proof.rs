@@ -89,7 +89,7 @@ impl Watch {
     }
 
     /// Looks at a process whose resident set is so large now.
-    pub fn look(&mut self, pid: u32, rss_bytes: u64) {
+    pub fn observe(&mut self, pid: u32, rss_bytes: u64) {
         // Before its exec, a child of the launcher is a copy of this program.
         if fs::read_link(format!("/proc/{pid}/exe")).ok() == fs::read_link("/proc/self/exe").ok() {
             return;
@@ -99,11 +99,11 @@ impl Watch {
         let prepared = maps.contains("/libc.so") || fs::read(format!("/proc/{pid}/auxv")).is_ok_and(|a| is_static(&a));
         // A process that ended since has shown only a part; it has no program any more.
         if prepared && fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
-            self.note(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+            self.record(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
         }
     }
 
-    fn note(&mut self, pid: u32, rss_bytes: u64, maps: &str, name: impl FnOnce() -> String) {
+    fn record(&mut self, pid: u32, rss_bytes: u64, maps: &str, name: impl FnOnce() -> String) {
         let seen = self.seen.entry(pid).or_default();
         // The number stays when a process becomes another program.
         let mapped = match self.library.contains('/') {

@@ -53,7 +53,7 @@ impl Record {
     }
 
     /// Samples the descendants of process `of`, without itself, at `at_s`.
-    pub fn take(&mut self, of: u32, at_s: f64) {
+    pub fn sample(&mut self, of: u32, at_s: f64) {
         let Some(sample) = largest(of, at_s, self.watch.as_mut()) else { return };
         if self.seen.is_multiple_of(1 << self.thinned) {
             self.samples.push(sample);
@@ -98,7 +98,7 @@ fn largest(of: u32, at_s: f64, mut watch: Option<&mut Watch>) -> Option<Sample> 
             hugepage_bytes: field("AnonHugePages"),
         };
         if let Some(watch) = &mut watch {
-            watch.look(pid, sample.rss_bytes);
+            watch.observe(pid, sample.rss_bytes);
         }
         if sample.rss_bytes > largest.map_or(0, |l| l.rss_bytes) {
             largest = Some(sample);

@@ -111,19 +111,19 @@ static OBJECT: Object = Object(UnsafeCell::new([0; MOST_BYTES]));
 
 /// Returns the object.
 #[unsafe(naked)]
-extern "C" fn give(_: usize) -> *mut u8 {
+extern "C" fn alloc_empty(_: usize) -> *mut u8 {
     naked_asm!("lea rax, [rip + {}]", "ret", sym OBJECT)
 }
 
-/// As [`give`], with two arguments.
+/// As [`alloc_empty`], with two arguments.
 #[unsafe(naked)]
-extern "C" fn give_again(_: *mut u8, _: usize) -> *mut u8 {
+extern "C" fn realloc_empty(_: *mut u8, _: usize) -> *mut u8 {
     naked_asm!("lea rax, [rip + {}]", "ret", sym OBJECT)
 }
 
 /// Does nothing.
 #[unsafe(naked)]
-extern "C" fn take(_: *mut u8) {
+extern "C" fn free_empty(_: *mut u8) {
     naked_asm!("ret")
 }
 
@@ -137,22 +137,22 @@ extern "C" fn measure(_: *mut u8) -> usize {
 unsafe impl Calls for Empty {
     #[inline(always)]
     fn malloc(size: usize) -> *mut u8 {
-        give(size)
+        alloc_empty(size)
     }
 
     #[inline(always)]
     fn calloc(size: usize) -> *mut u8 {
-        give(size)
+        alloc_empty(size)
     }
 
     #[inline(always)]
     unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
-        give_again(address, size)
+        realloc_empty(address, size)
     }
 
     #[inline(always)]
     unsafe fn free(address: *mut u8) {
-        take(address);
+        free_empty(address);
     }
 
     #[inline(always)]

@@ -225,7 +225,7 @@ impl Driver<'_> {
                     }
                     let Some(result) = self.count(candidate, case) else { return };
                     let total = loop_instructions.clone().unwrap_or_else(|| Err("no loop".to_owned()));
-                    self.note(candidate, case, total.and_then(|of_loop| Ok((result?, of_loop))));
+                    self.record(candidate, case, total.and_then(|of_loop| Ok((result?, of_loop))));
                     self.done += 1;
                 }
             }
@@ -244,7 +244,7 @@ impl Driver<'_> {
     }
 
     /// Puts a count and that of the loop into its row.
-    fn note(&mut self, candidate: usize, case: Case, counted: Result<(f64, f64), String>) {
+    fn record(&mut self, candidate: usize, case: Case, counted: Result<(f64, f64), String>) {
         let Some(row) = self.row(candidate, case) else { return };
         match counted {
             Ok((all, of_loop)) => {

@@ -74,7 +74,7 @@ impl Pattern {
     pub fn find(name: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|pattern| pattern.name() == name).ok_or_else(|| {
             let names: Vec<String> = Self::ALL.into_iter().map(Self::name).collect();
-            format!("{name:?} is no pattern; there are {}", names.join(", "))
+            format!("{name:?} is no pattern; patterns: {}", names.join(", "))
         })
     }
 

@@ -205,7 +205,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     /// Counts a use of the page heap, under its lock. `free` counts the releasable pages exactly;
     /// `backed` minus `in_use` is an upper bound, since hugepages may be partly backed.
     #[inline(always)]
-    pub(crate) fn note(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
+    pub(crate) fn record_use(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
         if backed < FROM {
             return;
         }
@@ -214,14 +214,14 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wake();
         let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
         if used.is_multiple_of(USES) {
-            self.look_at_time(backed);
+            self.check_time(backed);
         } else if is_much(rough, in_use) {
-            self.note_free(in_use, free);
+            self.record_free(in_use, free);
         }
     }
 
     #[inline(never)]
-    fn note_free(&self, in_use: Pages, free: impl FnOnce() -> Pages) {
+    fn record_free(&self, in_use: Pages, free: impl FnOnce() -> Pages) {
         let is_wanted = self.wants(Chore::Thread) && self.wants(Chore::Release);
         if !is_wanted && self.mode() == Mode::Thread && self.life.may_start() && is_much(free(), in_use) {
             self.want(Chore::Thread);
@@ -230,10 +230,10 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     /// [`Self::note`] now and then, for requests that bypass the page heap.
-    pub(crate) fn note_time(&self, backed: HugePages) {
+    pub(crate) fn record_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
-            self.look_at_time(backed);
+            self.check_time(backed);
         }
     }
 
@@ -254,7 +254,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     #[inline(never)]
-    fn look_at_time(&self, backed: HugePages) {
+    fn check_time(&self, backed: HugePages) {
         if self.threads.load(Relaxed) > 1 || self.thread.has_company() {
             self.want_thread();
         }
@@ -289,7 +289,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         // The thread's end a moment ago was the fork's: without another request it would stay away.
         self.next_thread_ns.store(0, Relaxed);
         self.want_thread();
-        self.take(Chore::Thread, true, false)
+        self.claim(Chore::Thread, true, false)
     }
 
     #[inline]
@@ -314,7 +314,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
 
     /// Takes a pending chore. `may_start`: the caller may start a thread, for which the C library
     /// allocates. `may_call`: it may call the program back.
-    pub(crate) fn take(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
+    pub(crate) fn claim(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
         if !self.wants(chore) {
             return false;
         }
@@ -504,7 +504,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     /// Runs a round in a request, if due.
-    pub(crate) fn look_in_passing(&self, deep: bool, heap: &impl Tended) {
+    pub(crate) fn round_in_request(&self, deep: bool, heap: &impl Tended) {
         let (now, next) = (self.clock.now_ns(), self.next_look_ns.load(Relaxed));
         let mine = || self.next_look_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
         if now >= next && mine() && self.mode() != Mode::Off {

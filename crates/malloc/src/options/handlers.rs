@@ -130,8 +130,8 @@ fn set_caches(i: usize) -> bool {
     ADMISSION.set_caches_for(caches);
     if caches == CachesFor::Processors && set_up() && PROCESSOR_CACHES.rseq().is_none() {
         let line =
-            Line::new().text("craton: option \"caches=cpu\": threads have no restartable sequences here, so that ");
-        line.text("each has a cache of its own").print();
+            Line::new().text("craton: option \"caches=cpu\": restartable sequences are not available, so each thread ");
+        line.text("has its own cache").print();
     }
     true
 }

@@ -25,6 +25,6 @@ pub(crate) fn read_mailbox(may_wait: bool) {
     });
     if let Some(cache) = tls::own() {
         // SAFETY: `tls` returned the calling thread's cache.
-        unsafe { govern::heed(cache) };
+        unsafe { govern::flush_if_requested(cache) };
     }
 }

@@ -39,7 +39,7 @@ impl Hooks for Reports {
     }
     fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
         if let Some(p) = CURRENT.get() {
-            p.background.note(usage.backed, usage.in_use, releasable);
+            p.background.record_use(usage.backed, usage.in_use, releasable);
         }
     }
     fn event(event: Event) -> u64 {
@@ -244,7 +244,7 @@ impl Tended for Process {
         self.limits.round(deep, self)
     }
     fn is_settled(&self) -> bool {
-        self.heap.surplus() == Pages(0) && !self.limits.heeds_pressure(self)
+        self.heap.surplus() == Pages(0) && !self.limits.reads_pressure(self)
     }
     fn drop_kept(&self) {
         self.heap.drop_kept();
@@ -288,11 +288,11 @@ impl Process {
     /// The end of a slow request: chores.
     pub(crate) fn request(&self) {
         for chore in Chore::ALL {
-            if self.background.take(chore, !self.only_frees.get(), true) {
+            if self.background.claim(chore, !self.only_frees.get(), true) {
                 match chore {
                     Chore::Limits => self.limits.act(self),
                     Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
-                    Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
+                    Chore::Look => self.background.round_in_request(!self.machine.is_shallow.get(), self),
                     Chore::Release => _ = self.heap.release_now(),
                     Chore::Wake | Chore::Refill => self.thread.nudge(),
                     Chore::Later => {}

@@ -43,7 +43,7 @@ pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCach
     match server {
         Server::Cache(cache) => {
             // SAFETY: `Server::Cache` has the calling thread's cache.
-            unsafe { govern::heed(cache) };
+            unsafe { govern::flush_if_requested(cache) };
             Some(cache)
         }
         Server::NewCache => thread_begins(),
@@ -68,7 +68,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
 
 fn new_cache() -> Option<*mut ThreadCache> {
     let mut caches = REGISTRY.lock();
-    let cache = caches.take(HEAP.is_hardened())?;
+    let cache = caches.alloc(HEAP.is_hardened())?;
     let share = ADMISSION.share(caches.taken());
     count_threads(&caches);
     if caches.taken() > 1 {

@@ -83,7 +83,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             return cache.free_buffer::<P>(object);
         }
         // SAFETY: an object of this cache's arrays or of the caller, who gives it up.
-        if unsafe { cache.slabs.give(object, constructed) }.is_err() {
+        if unsafe { cache.slabs.free(object, constructed) }.is_err() {
             P::corrupt(object, Misuse::Unallocated);
         }
     }

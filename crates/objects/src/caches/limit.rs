@@ -27,18 +27,18 @@ impl Cache {
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     /// An object from the slabs; at the limit a constructed one. `None` without memory or such one.
-    pub(super) fn take(&self, cache: &mut Cache) -> Option<Taken> {
+    pub(super) fn alloc_from_slabs(&self, cache: &mut Cache) -> Option<Taken> {
         let is_at_limit = cache.is_at_limit();
         let (_, slabs, mut supply) = self.parts(cache);
         if !is_at_limit {
             // SAFETY: `parts` always returns the same supply for a cache.
-            return unsafe { slabs.take(&mut supply) };
+            return unsafe { slabs.alloc(&mut supply) };
         }
         let (mut found, mut raws) = (None, null_mut::<u8>());
         // Before the slabs have to grow.
         while found.is_none() && slabs.in_use() < slabs.total() {
             // SAFETY: as above.
-            match unsafe { slabs.take(&mut supply) } {
+            match unsafe { slabs.alloc(&mut supply) } {
                 // SAFETY: the raw object was just allocated here, and has at least a word.
                 Some(Taken::Raw(object)) => unsafe {
                     object.cast::<*mut u8>().write(raws);
@@ -52,7 +52,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let freed = unsafe {
                 let object = raws;
                 raws = object.cast::<*mut u8>().read();
-                slabs.give(object, false)
+                slabs.free(object, false)
             };
             debug_assert_eq!(freed, Ok(()), "the object came from there");
         }

@@ -158,7 +158,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let (depot, slabs, mut supply) = self.parts(cache);
             let mut free = |object: *mut u8| {
                 // SAFETY: free objects are the cache's, and ours now.
-                let freed = unsafe { slabs.give(object, constructed) };
+                let freed = unsafe { slabs.free(object, constructed) };
                 debug_assert_eq!(freed, Ok(()), "a free object is the cache's");
             };
             self.caches.arrays.empty(id, Which::Idle, false, &mut free);

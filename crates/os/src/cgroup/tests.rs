@@ -192,7 +192,7 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
 #[test]
 fn what_the_process_is_short_of_for_a_moment_makes_the_answer_a_partial_one() {
     let mut limits = Limits::default();
-    limits.note_unread(super::said(b"/f"), Unread(libc::EMFILE));
+    limits.record_unread(super::said(b"/f"), Unread(libc::EMFILE));
     assert!(limits.is_partial);
     assert_eq!(
         limits.odd.map(text).unwrap(),

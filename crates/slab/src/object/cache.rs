@@ -116,14 +116,14 @@ impl ObjectSlabs {
     /// # Safety
     /// `supplier` is the same in each call, or one that manages the same pages.
     #[inline(always)]
-    pub unsafe fn take(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
+    pub unsafe fn alloc(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
         let slab = match self.slabs.lists.fullest() {
             Some(slab) => slab,
             None => self.add_slab(supplier)?,
         };
         let before = slab.used();
         // SAFETY: the lists have only slabs of this cache, here one with room.
-        let (object, constructed) = unsafe { slab.take(&self.layout) };
+        let (object, constructed) = unsafe { slab.alloc(&self.layout) };
         if self.slabs.lists.is_last_of_list(before, 1) {
             self.slabs.rise(slab, before, before + 1, &InRecords);
         }
@@ -135,9 +135,9 @@ impl ObjectSlabs {
 
     /// Frees an object, `constructed` or not.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; the caller gives the object up, constructed if so marked.
+    /// As [`ObjectSlabs::alloc`]; the caller gives the object up, constructed if so marked.
     #[inline]
-    pub unsafe fn give(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
+    pub unsafe fn free(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
         let Some(slab) = self.table.find(&self.layout, object as usize) else { return Err(BadObject::Foreign) };
         let i = match slab.place_of(&self.layout, object as usize) {
             Ok(i) => i,
@@ -145,7 +145,7 @@ impl ObjectSlabs {
         };
         let before = slab.used();
         // SAFETY: the table has only slabs of this cache; `i` is one of its places.
-        if !unsafe { slab.give(&self.layout, i, constructed) } {
+        if !unsafe { slab.free(&self.layout, i, constructed) } {
             return Err(BadObject::Free);
         }
         self.slabs.stats.objects_out -= 1;
@@ -176,7 +176,7 @@ impl ObjectSlabs {
         let record = match record_inside(&layout, pages) {
             Some(record) => record,
             // SAFETY: all records are of one layout.
-            None => match unsafe { self.records.take(records_of(&layout), supplier) }.and_then(NonNull::new) {
+            None => match unsafe { self.records.alloc(records_of(&layout), supplier) }.and_then(NonNull::new) {
                 Some(record) => record.cast::<Record>(),
                 None => {
                     // SAFETY: they came just now.

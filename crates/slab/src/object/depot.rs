@@ -118,7 +118,7 @@ impl Depot {
         }
         let size = usize::from(self.size);
         // SAFETY: magazines of one size are of one layout.
-        let at = unsafe { self.store[size].take(&LAYOUTS[size], supplier) }?;
+        let at = unsafe { self.store[size].alloc(&LAYOUTS[size], supplier) }?;
         // SAFETY: the store just allocated the memory, with a magazine's layout.
         unsafe { Magazine::begin(at, self.size) }
     }
@@ -142,7 +142,7 @@ impl Depot {
         // SAFETY: the caller passes ownership; the layout is that of the magazine's size.
         unsafe {
             let size = magazine.size();
-            self.store[size].give(&LAYOUTS[size], magazine.address(), supplier);
+            self.store[size].free(&LAYOUTS[size], magazine.address(), supplier);
         }
     }
 
@@ -185,7 +185,7 @@ impl Depot {
     }
 
     /// Records a wait for the depot's lock.
-    pub fn note_contended(&mut self) {
+    pub fn count_contended(&mut self) {
         self.pressure += 1;
         self.contended += 1;
     }

@@ -51,7 +51,7 @@ impl ObjectSlabs {
 
     /// Frees a detached slab's pages, and other unneeded memory; returns the bytes freed.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
+    /// As [`ObjectSlabs::alloc`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
         let (slab, layout) = (slab.0, self.layout);
         let (before, first) = (self.bytes(), slab.address());
@@ -59,7 +59,7 @@ impl ObjectSlabs {
         // record.
         unsafe {
             if layout.is_apart() {
-                self.records.give(records_of(&layout), slab.0.as_ptr().cast(), supplier);
+                self.records.free(records_of(&layout), slab.0.as_ptr().cast(), supplier);
             }
             supplier.put(first, layout.bytes());
         }
@@ -70,7 +70,7 @@ impl ObjectSlabs {
 
     /// Frees complete slabs beyond `keep`; `destroy` gets their constructed objects. Returns bytes.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
+    /// As [`ObjectSlabs::alloc`]; `destroy` does not use the cache.
     pub unsafe fn reap(
         &mut self,
         keep: u32,

@@ -30,7 +30,7 @@ impl Trusted {
     /// Allocates an object. `None`: the supplier refused.
     /// # Safety
     /// `layout` is the same each time, small and without a constructor.
-    pub(super) unsafe fn take(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
+    pub(super) unsafe fn alloc(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
         let slab = match self.partial.first() {
             Some(slab) => slab,
             None => {
@@ -43,7 +43,7 @@ impl Trusted {
             }
         };
         // SAFETY: only slabs of this store with room are on the list.
-        let (object, _) = unsafe { slab.take(layout) };
+        let (object, _) = unsafe { slab.alloc(layout) };
         if u32::from(slab.used()) == layout.capacity {
             self.partial.unlink(slab, &InRecords);
         }
@@ -53,14 +53,14 @@ impl Trusted {
 
     /// Frees an object.
     /// # Safety
-    /// As [`Trusted::take`], which returned this object; it is given up.
-    pub(super) unsafe fn give(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
+    /// As [`Trusted::alloc`], which returned this object; it is given up.
+    pub(super) unsafe fn free(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
         let page = object.wrapping_sub(object as usize % layout.page_bytes());
         let Some(slab) = record_inside(layout, page).map(Slab) else { return };
         let was_full = u32::from(slab.used()) == layout.capacity;
         let place = slab.place_of(layout, object as usize);
         // SAFETY: the caller frees a live object of this store, so the slab is the store's.
-        let given = place.is_ok_and(|i| unsafe { slab.give(layout, i, false) });
+        let given = place.is_ok_and(|i| unsafe { slab.free(layout, i, false) });
         debug_assert!(given, "{object:?} is not out");
         self.live -= 1;
         if was_full {

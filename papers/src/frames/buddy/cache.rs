@@ -71,7 +71,7 @@ impl Cache {
     }
 
     /// The block that was freed last.
-    pub fn take(&self, places: &[Place], order: u32) -> Option<u32> {
+    pub fn alloc(&self, places: &[Place], order: u32) -> Option<u32> {
         let list = &self.lists[list_of(order)];
         let frame = list.first()?;
         list.remove(places, frame);
@@ -96,7 +96,7 @@ impl Cache {
 
     /// Flushes at least this many frames, as far as it has them: of each list in turn the oldest
     /// block.
-    pub fn give(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
+    pub fn flush(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
         let mut given = 0;
         let blocks = ORDERS.iter().zip(&self.lists).cycle();
         for (order, list) in blocks {

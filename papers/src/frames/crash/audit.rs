@@ -1,7 +1,7 @@
 //! Compares the zone with the threads' records after a crash.
 //!
 //! **What.** [`audit`] checks every frame: held ones are allocated and held once; others are free,
-//! except those that unfinished requests account for, which [`take_back`] frees.
+//! except those that unfinished requests account for, which [`free_lost`] frees.
 //!
 //! **From.** LLFree §3.2.3: frames are lost only if an allocation has not reached the caller, or a
 //! free has not reached the bit: at most one request for each processor loses frames.
@@ -67,7 +67,7 @@ pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Resul
 
 /// Frees what was lost; how many requests that took.
 /// Error: the zone refuses.
-pub fn take_back<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
+pub fn free_lost<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
 

@@ -186,7 +186,7 @@ fn a_free_releases_nothing_where_a_thread_runs_or_may_start_or_never_will() {
     let b = &p.background;
     let release = |may_start| {
         b.want(Chore::Release);
-        (b.take(Chore::Release, may_start, true), b.wants(Chore::Release))
+        (b.claim(Chore::Release, may_start, true), b.wants(Chore::Release))
     };
     assert_eq!((release(false), release(true)), ((true, false), (false, false)));
     b.start(|| unreachable!("tests run it"), p);
@@ -329,9 +329,9 @@ fn a_stopped_thread_is_started_again_a_second_later_at_the_earliest() {
     assert!(!p.background.stop(p), "there is none");
     p.background.want_thread();
     p.clock.advance(SECOND_NS - 1);
-    assert!(!p.background.take(Chore::Thread, true, true));
+    assert!(!p.background.claim(Chore::Thread, true, true));
     p.clock.advance(1);
-    assert!(p.background.take(Chore::Thread, true, true));
+    assert!(p.background.claim(Chore::Thread, true, true));
 }
 
 #[test]
@@ -363,17 +363,17 @@ fn chores_wait_for_a_caller_that_may_do_them() {
     let p = process(4);
     let b = &p.background;
     for chore in Chore::ALL {
-        assert!(!b.take(chore, true, true), "{chore:?} is not wanted");
+        assert!(!b.claim(chore, true, true), "{chore:?} is not wanted");
         b.want(chore);
     }
-    assert!(!b.take(Chore::Limits, true, false), "the program may not be called back");
+    assert!(!b.claim(Chore::Limits, true, false), "the program may not be called back");
     b.life.hold();
-    assert!(!b.take(Chore::Limits, true, true), "nor while a fork may be under way");
+    assert!(!b.claim(Chore::Limits, true, true), "nor while a fork may be under way");
     b.life.release();
-    assert!(!b.take(Chore::Thread, false, true), "the C library may hold its own lock");
-    assert!(b.take(Chore::Thread, true, true));
-    assert!(!b.take(Chore::Look, true, true) && !b.take(Chore::Wake, true, true), "the thread begins with a round");
-    assert!(b.take(Chore::Later, false, false) && b.take(Chore::Limits, false, true));
+    assert!(!b.claim(Chore::Thread, false, true), "the C library may hold its own lock");
+    assert!(b.claim(Chore::Thread, true, true));
+    assert!(!b.claim(Chore::Look, true, true) && !b.claim(Chore::Wake, true, true), "the thread begins with a round");
+    assert!(b.claim(Chore::Later, false, false) && b.claim(Chore::Limits, false, true));
     assert!(!b.is_wanted());
 }
 

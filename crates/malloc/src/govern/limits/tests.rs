@@ -268,16 +268,16 @@ fn pressure_is_not_read_for_little_memory_nor_when_the_option_or_the_system_says
     assert!(set(p, "pressure", "0"));
     p.clock.advance(PRESSURE_EVERY_NS);
     assert_eq!((p.limits.round(true, p), p.machine.pressure_read.get()), (0, 0));
-    assert!(!p.limits.heeds_pressure(p));
+    assert!(!p.limits.reads_pressure(p));
     assert!(set(p, "pressure", "50"));
-    assert!(p.limits.heeds_pressure(p), "an idle process wakes for 16 MiB");
+    assert!(p.limits.reads_pressure(p), "an idle process wakes for 16 MiB");
     p.machine.pressure.set(None);
     for _ in 0..3 {
         p.clock.advance(PRESSURE_EVERY_NS);
         p.limits.round(true, p);
     }
     assert_eq!(p.machine.pressure_read.get(), 1, "a system that does not say is asked once");
-    assert!(!p.limits.heeds_pressure(p));
+    assert!(!p.limits.reads_pressure(p));
 }
 
 #[test]

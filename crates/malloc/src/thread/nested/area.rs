@@ -91,7 +91,7 @@ impl Area {
         loop {
             // SAFETY: by the contract.
             unsafe { object.cast::<*mut u8>().write(first) };
-            // ORDERING: Release pairs with the Acquire in `take_later`: the link is seen.
+            // ORDERING: Release pairs with the Acquire in `pop_deferred`: the link is seen.
             match self.later.compare_exchange(first, object, Ordering::Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => first = now,
@@ -100,7 +100,7 @@ impl Area {
     }
 
     /// Removes the deferred objects: the first, which links to the next.
-    pub(crate) fn take_later(&self) -> *mut u8 {
+    pub(crate) fn pop_deferred(&self) -> *mut u8 {
         // ORDERING: Acquire pairs with the Release in `free_later`.
         self.later.swap(null_mut(), Ordering::Acquire)
     }

@@ -139,7 +139,7 @@ fn a_write_to_a_free_object_breaks_no_slab() {
             }
             let mut got: Vec<*mut u8> = (0..8)
                 // SAFETY: the supplier is the same each time.
-                .map(|_| match unsafe { world.slabs.take(&mut world.supplier) } {
+                .map(|_| match unsafe { world.slabs.alloc(&mut world.supplier) } {
                     Some(Taken::Raw(object)) => object,
                     other => panic!("{other:?}"),
                 })
@@ -149,7 +149,7 @@ fn a_write_to_a_free_object_breaks_no_slab() {
             assert_eq!(got, free, "each free object is handed out once");
             world.slabs.check().unwrap();
             // SAFETY: they are out.
-            got.iter().for_each(|at| unsafe { world.slabs.give(*at, false).unwrap() });
+            got.iter().for_each(|at| unsafe { world.slabs.free(*at, false).unwrap() });
         });
     }
 }

@@ -76,7 +76,7 @@ impl World<'_> {
     /// Takes an object and fills it; says whether there was one.
     pub fn take(&mut self) -> bool {
         // SAFETY: the supplier is the same each time.
-        let taken = unsafe { self.slabs.take(&mut self.supplier) };
+        let taken = unsafe { self.slabs.alloc(&mut self.supplier) };
         let took = taken.is_some();
         if let Some(taken) = taken {
             self.took(taken);
@@ -119,11 +119,11 @@ impl World<'_> {
         unsafe {
             if inside > 0 {
                 let error = BadObject::Inside { start: object.at, offset: inside };
-                assert_eq!(self.slabs.give(object.at.add(inside), constructed), Err(error));
+                assert_eq!(self.slabs.free(object.at.add(inside), constructed), Err(error));
             }
-            self.slabs.give(object.at, constructed).unwrap();
-            assert_eq!(self.slabs.give(object.at, constructed), Err(BadObject::Free));
-            assert_eq!(self.slabs.give((&raw const inside).cast_mut().cast(), constructed), Err(BadObject::Foreign));
+            self.slabs.free(object.at, constructed).unwrap();
+            assert_eq!(self.slabs.free(object.at, constructed), Err(BadObject::Free));
+            assert_eq!(self.slabs.free((&raw const inside).cast_mut().cast(), constructed), Err(BadObject::Foreign));
         }
         if constructed && layout.is_constructed() {
             self.built.insert(object.at as usize, object.stamp);

@@ -21,6 +21,6 @@ pub(crate) fn begun(by: u8) {
     let (start, end) = (weak!("craton_start_begins"), weak!("craton_start_ends"));
     if start != 0 {
         // SAFETY: the library's code, to which it never writes.
-        unsafe { mapping::let_go_of_file(start..end) };
+        unsafe { mapping::drop_file_pages(start..end) };
     }
 }
