@@ -14,7 +14,8 @@
 //! | [`trust`] | a client that checks its objects, and programs whose system calls fail | `craton-client` |
 //! | [`kernel`], [`objects`] | the load of a kernel's objects, and the allocators of 1994 for it | the experiments |
 //!
-//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
+//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are
+//! counts.
 //!
 //! **Not here.** Runs, medians, documents, pictures: `craton-lab`. This crate does not link
 //! `craton-malloc`, whose hooks would run in the measured programs.

@@ -1,10 +1,10 @@
 //! `craton-papers`: the experiments; `craton lab` becomes this program.
 //!
-//! **What.** Lists the experiments and runs the named ones: tables on standard output, documents and
-//! pictures into files. Options, allocators, files and signals are those of `craton`.
+//! **What.** Lists the experiments and runs the named ones: tables on standard output, documents
+//! and pictures into files. Options, allocators, files and signals are those of `craton`.
 //!
-//! **Failure.** Files that cannot be written fail before the first run. A failed row is written like
-//! others, and the exit status is 1. After Ctrl-C the figures so far are written.
+//! **Failure.** Files that cannot be written fail before the first run. A failed row is written
+//! like others, and the exit status is 1. After Ctrl-C the figures so far are written.
 
 use clap::Parser;
 use craton_cli::failure::Failure;

@@ -1,6 +1,7 @@
 //! The allocators of a comparison: glibc's, Craton, and the requested peers.
 //!
-//! **Failure.** No library of Craton, a missing peer, or an environment that hides glibc's allocator.
+//! **Failure.** No library of Craton, a missing peer, or an environment that hides glibc's
+//! allocator.
 
 use crate::failure::Failure;
 use crate::library;

@@ -60,7 +60,8 @@ pub struct Run {
     /// At the end, print on standard error which processes Craton served, and how many allocations
     #[arg(long)]
     pub stats: bool,
-    /// Record the requests to the page heap into FILE, for `craton replay`; %p becomes the process id
+    /// Record the requests to the page heap into FILE, for `craton replay`; %p becomes the process
+    /// id
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Set an option of the library; the list is below
@@ -112,7 +113,8 @@ pub struct Compare {
     /// Keep CMD on these processors, such as 0 or 0-1
     #[arg(long, value_name = "CPUS", allow_negative_numbers = true)]
     pub pin: Option<String>,
-    /// Write every run and the ratios to FILE as JSON; `-` for standard output, with the table on standard error
+    /// Write every run and the ratios to FILE as JSON; `-` for standard output, with the table on
+    /// standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write a page with tables and charts to FILE
@@ -173,7 +175,8 @@ pub struct LabRun {
     /// Run only these workloads of the experiment
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Write the figures to FILE as JSON; `-` for standard output, with the tables on standard error
+    /// Write the figures to FILE as JSON; `-` for standard output, with the tables on standard
+    /// error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write pictures into the folder DIR; create it if needed

@@ -3,8 +3,8 @@
 //! **What.** The lab measures. This module finds the libraries, opens the documents and prints.
 //!
 //! **Failure.** A document that cannot be written fails before the first run. A run that failed or
-//! was not served is a row like others, and the exit status is 1. Ctrl-C ends the runs; those so far
-//! are printed and written.
+//! was not served is a row like others, and the exit status is 1. Ctrl-C ends the runs; those so
+//! far are printed and written.
 
 mod page;
 mod report;

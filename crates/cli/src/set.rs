@@ -1,7 +1,7 @@
 //! `craton set`: options of a running process.
 //!
-//! **Failure.** Prints the settings that the process refuses; the others are in force. If the process
-//! does not read the request in time, it will later, and the exit status is [`WAITS`].
+//! **Failure.** Prints the settings that the process refuses; the others are in force. If the
+//! process does not read the request in time, it will later, and the exit status is [`WAITS`].
 
 use crate::args;
 use crate::failure::Failure;

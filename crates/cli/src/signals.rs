@@ -35,7 +35,8 @@ pub const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// Installs `handler` for [`ENDING`]; it must be async-signal-safe.
 pub fn catch(handler: Handler) {
     for signal in ENDING {
-        // SAFETY: zeros are a valid sigaction, and the handler has the signature that SA_SIGINFO asks for.
+        // SAFETY: zeros are a valid sigaction, and the handler has the signature that SA_SIGINFO
+        // asks for.
         unsafe {
             let mut action: libc::sigaction = zeroed();
             if libc::sigaction(signal, null_mut(), &mut action) != 0 || action.sa_sigaction == libc::SIG_IGN {

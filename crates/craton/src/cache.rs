@@ -3,7 +3,7 @@
 //! ```
 //! let buffers = craton::ObjectCache::new("buffers", || Vec::<u8>::with_capacity(4096))?;
 //! {
-//!     let mut buffer = buffers.alloc()?; // constructed now, since there is none yet
+//!     let mut buffer = buffers.alloc()?; // constructed now: the cache is empty
 //!     buffer.extend(b"hello");
 //!     assert_eq!(buffer.len(), 5);
 //!     buffer.clear(); // goes back as it is, its memory and all

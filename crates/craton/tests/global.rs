@@ -32,7 +32,8 @@ fn collections_and_threads_live_on_craton() {
 fn layouts_of_any_alignment_are_kept_by_realloc() {
     for align in [1, 16, 64, 4096, 8192, 1 << 16, 1 << 21, 1 << 22] {
         let layout = Layout::from_size_align(100, align).unwrap();
-        // SAFETY: sizes are not 0, and each pointer is used within its size and freed with its layout.
+        // SAFETY: sizes are not 0, and each pointer is used within its size and freed with its
+        // layout.
         unsafe {
             let first = ALLOCATOR.alloc_zeroed(layout);
             assert_eq!(first as usize % align, 0);

@@ -10,7 +10,6 @@
 //!
 //! **State.** Nothing here knows the library's layout. The table (`craton_malloc::inspect`) names
 //! the offsets; a missing name that a walk needs is an error.
-//! the offsets; a name that a walk needs and does not find is an error.
 //! ```text
 //! memory (live | core) → table → heap: marks of pages, records, lists of free objects → spans → objects
 //!                                                                                     ↘ what does not fit: Broken

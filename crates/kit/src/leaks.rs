@@ -1,9 +1,8 @@
 //! The search for leaks at the exit.
 //!
-//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers, live or freed,
-//! the exiting thread's registers and the used part of its stack, all of other threads' stacks
-//! unless they have ended.
-//! Leaks from the same place are reported once.
+//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
+//! live or freed, the exiting thread's registers and the used part of its stack, all of other
+//! threads' stacks unless they have ended. Leaks from the same place are reported once.
 //!
 //! **Units.** Buffers that were made with the check `leak`.
 //!

@@ -1,11 +1,13 @@
-//! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate pages.
+//! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate
+//! pages.
 //!
 //! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
-//! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor time
-//! of the one before: samples cost a bounded part of it, however much a program allocates and
+//! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor
+//! time of the one before: samples cost a bounded part of it, however much a program allocates and
 //! however deep its stacks are. Then only objects of up to [`PACED_BYTES`] become samples.
 //!
-//! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache tells.
+//! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache
+//! tells.
 //!
 //! **Threads.** Counts are statistical: of two refills at once one may go uncounted.
 //!

@@ -12,7 +12,8 @@
 //!
 //! **Threads.** One at a time moves watchpoints; another one then leaves its buffer out.
 //!
-//! **Cost.** Two system calls an allocation, 5 µs, of which one a [`PACE_NS`] and [`BURST`] at once.
+//! **Cost.** Two system calls an allocation, 5 µs, of which one a [`PACE_NS`] and [`BURST`] at
+//! once.
 //!
 //! **Failure.** Without watchpoints nothing is watched.
 

@@ -146,7 +146,8 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
     }
     if run > 0 {
         let saved = process::errno();
-        // SAFETY: `recognise` has shown that the objects are of this class; the caller gives them up.
+        // SAFETY: `recognise` has shown that the objects are of this class; the caller gives them
+        // up.
         nested::within(|| unsafe { HEAP.give(class, chain) });
         process::set_errno(saved);
     }

@@ -261,7 +261,7 @@ fn work(may_start: bool, may_call: bool) {
             Chore::Limits => LIMITS.act(&Here),
             Chore::Thread => BACKGROUND.start(run, &Here),
             Chore::Release => nested::within(|| Here.release_now()),
-            Chore::Look => {
+            Chore::Round => {
                 nested::within(|| BACKGROUND.round_in_request(thread::on_main_stack(), &Here));
             }
         }
@@ -307,8 +307,8 @@ pub(crate) fn forked_in_parent() {
     }
 }
 
-/// In a fork's child: resets the work of other threads. `forks`: those that this thread has begun and
-/// not ended.
+/// In a fork's child: resets the work of other threads. `forks`: those that this thread has begun
+/// and not ended.
 pub(crate) fn forked(forks: u32) {
     thread::record_main();
     HEAP.forked();

@@ -26,8 +26,8 @@ pub use rank::Rank;
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
-/// Turns of the spin before sleeping, 28 ns each on an EPYC. Two threads that replace blocks of 32 to
-/// 512 KiB take 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
+/// Turns of the spin before sleeping, 28 ns each on an EPYC. Two threads that replace blocks of 32
+/// to 512 KiB take 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
 /// How often, and how long, a thread waits for itself before it aborts.
 const DOUBTS: u32 = 100;

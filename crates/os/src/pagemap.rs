@@ -87,7 +87,8 @@ impl Pagemap {
         Some(is_unchanged)
     }
 
-    /// Finds pages with all categories of the first mask, and with one of the second unless it is 0.
+    /// Finds pages with all categories of the first mask, and with one of the second unless it is
+    /// 0.
     fn walk(&self, range: Range<usize>, masks: (u64, u64), mut f: impl FnMut(Range<usize>, u64)) -> Option<()> {
         let saved = process::errno();
         let mut found = [Found { start: 0, end: 0, categories: 0 }; 32];

@@ -1,8 +1,8 @@
 //! Rules for growth: when a hugepage begins on small pages, is cleared ahead, or refilled.
 //!
-//! **What.** The first touch of a hugepage clears 2 MiB in one request: 170 µs, or seconds where the
-//! system compacts memory for it. Four rules bound that, for heaps whose library thread collapses
-//! hugepages later:
+//! **What.** The first touch of a hugepage clears 2 MiB in one request: 170 µs, or seconds where
+//! the system compacts memory for it. Four rules bound that, for heaps whose library thread
+//! collapses hugepages later:
 //! ```text
 //! first of a rise   the hugepage begins on small pages, for a collapse by the thread
 //! slow growth       the thread clears one hugepage ahead, which waits in the cache

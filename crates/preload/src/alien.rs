@@ -1,8 +1,8 @@
 //! Pointers of allocators outside of the process's scope.
 //!
-//! **What.** A library that `dlmopen` opens gets a second C library, into which nothing is preloaded,
-//! or the second copy of Craton that it is linked with. Its objects may reach our `free`, which
-//! passes them to that allocator. [`owner`] finds the allocator:
+//! **What.** A library that `dlmopen` opens gets a second C library, into which nothing is
+//! preloaded, or the second copy of Craton that it is linked with. Its objects may reach our
+//! `free`, which passes them to that allocator. [`owner`] finds the allocator:
 //!
 //! | allocator                     | the pointer is its object if                                   |
 //! |-------------------------------|----------------------------------------------------------------|

@@ -1,10 +1,10 @@
 //! `dlopen`, for libraries that are opened with `RTLD_DEEPBIND`.
 //!
-//! **What.** Such a library finds the C library's `malloc` before ours, because the C library is among
-//! its dependencies. Its objects and the program's then meet in the wrong `free`. So before the
-//! first such call, [`redirect`] changes the C library's symbols to the addresses of the process's
-//! functions. All other names are bound as the flag demands, and a library whose dependencies
-//! include another allocator keeps it.
+//! **What.** Such a library finds the C library's `malloc` before ours, because the C library is
+//! among its dependencies. Its objects and the program's then meet in the wrong `free`. So before
+//! the first such call, [`redirect`] changes the C library's symbols to the addresses of the
+//! process's functions. All other names are bound as the flag demands, and a library whose
+//! dependencies include another allocator keeps it.
 //!
 //! **Failure.** The symbols' pages must not become writable: a line on standard error, and the
 //! library is opened as without us.

@@ -2,8 +2,8 @@
 //!
 //! **What.** A [`World`] is a zone in one file and its threads' records in another ([`records`]).
 //! [`work`] is the process until it is killed: each thread gets and puts ([`worker`]).
-//! [`World::inspect`] opens the zone, compares it with the records ([`mod@audit`]), frees lost frames,
-//! and leaves the zone for the next process, closed or as after a crash.
+//! [`World::inspect`] opens the zone, compares it with the records ([`mod@audit`]), frees lost
+//! frames, and leaves the zone for the next process, closed or as after a crash.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
 
@@ -121,7 +121,8 @@ impl World {
     }
 }
 
-/// Gets and puts page frames of a zone in a file, until it is killed; `craton lab run llfree-crash` starts it.
+/// Gets and puts page frames of a zone in a file, until it is killed; `craton lab run llfree-crash`
+/// starts it.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(
     after_help = "Exit status: 1 when the zone is wrong, 2 for wrong usage, 0 when the process that started it has ended."

@@ -186,8 +186,8 @@ impl Heads for Cas {
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
             places[block as usize].next.store(head as u32, Ordering::Relaxed);
-            // ORDERING: pairs with the Acquires of `pop`, which reads the link; every change of the head is a
-            // read-modify-write, so that later ones keep this one visible.
+            // ORDERING: pairs with the Acquires of `pop`, which reads the link; every change of the
+            // head is a read-modify-write, so that later ones keep this one visible.
             match self.0.compare_exchange_weak(head, Self::after(head, block), Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => head = now,

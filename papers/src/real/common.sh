@@ -1,6 +1,6 @@
 # Functions of all loads, which source this file.
-#   bash NAME.sh prepare DIR SIZE DRIVE     writes inputs into DIR; prints the command, a word a line
-#   bash NAME.sh run DIR SIZE DRIVE         the command of loads that are more than one program
+#   bash NAME.sh prepare DIR SIZE DRIVE   writes inputs into DIR; prints the command, a word a line
+#   bash NAME.sh run DIR SIZE DRIVE       the command of loads that are more than one program
 # SIZE is quick or full. DRIVE is the program craton-drive, for loads with a server.
 #
 # All files are below DIR, with the load's name. A wrong result is exit status 1 and a line on

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# memcached: values from 16 bytes to 8 KiB under random keys, overwritten, read and deleted, by its text protocol.
+# memcached: values from 16 bytes to 8 KiB under random keys, overwritten, read and deleted, by its
+# text protocol.
 #
 # By LD_DEBUG=bindings it calls the C library's malloc, calloc, realloc, free and posix_memalign, or
 # the preloaded ones. It allocates slab pages of 1 MiB and divides them into values: a full run has

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# z3: pigeons and holes, factors of two numbers as products of bit vectors, and a chain of terms over an unknown
-# function.
+# z3: pigeons and holes, factors of two numbers as products of bit vectors, and a chain of terms
+# over an unknown function.
 #
 # z3 exits with status 0 whatever it finds, so the script compares its output. z3 calls the C
 # library's malloc, or the preloaded one, for chunks that it divides into small objects, and for

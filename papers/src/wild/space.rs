@@ -246,7 +246,8 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
 /// The sizes of which each follows each.
 const SIZES: [usize; 12] = [32, 64, 100, 200, 300, 500, 700, 900, 1500, 2000, 3000, 6000];
 
-/// For each pair of sizes, in a separate process: 12 MB of the first, 90 % freed at random, as much of the second.
+/// For each pair of sizes, in a separate process: 12 MB of the first, 90 % freed at random, as much
+/// of the second.
 pub fn pairs(given: &Given) -> Figures {
     let mut figures = Figures::start();
     let bytes = given.of(12_000_000) as usize;

@@ -56,7 +56,8 @@ fn free(objects: Vec<Filled>) -> u64 {
     objects.into_iter().fold(0, |sum, object| sum.wrapping_add(object.ends()))
 }
 
-/// Eight words at most, but one of 16 has up to a hundred times as many, and one of 2000 a thousand times.
+/// Eight words at most, but one of 16 has up to a hundred times as many, and one of 2000 a thousand
+/// times.
 fn size(rng: &mut Rng) -> usize {
     let scale = if rng.one_in(2000) {
         1000

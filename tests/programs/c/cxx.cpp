@@ -1,4 +1,5 @@
-// C++'s operators new and delete in all forms, their failures, and the standard library on top of them.
+// C++'s operators new and delete in all forms, their failures, and the standard library on top of
+// them.
 #include "check.h"
 #include <cstdint>
 #include <functional>

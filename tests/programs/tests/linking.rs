@@ -116,7 +116,8 @@ fn the_library_needs_only_libc() {
 fn the_library_takes_little_of_the_static_thread_storage() {
     let headers = ask("readelf", &["-lW"]);
     let line = headers.lines().find(|l| l.trim_start().starts_with("TLS"));
-    // The columns: type, offset, virtual address, physical address, size in the file, size in memory.
+    // The columns: type, offset, virtual address, physical address, size in the file, size in
+    // memory.
     let size = line.and_then(|l| l.split_whitespace().nth(5)).and_then(|hex| hex.strip_prefix("0x"));
     let size = size.map(|hex| u64::from_str_radix(hex, 16).expect("readelf prints a number")).unwrap_or(0);
     // glibc keeps some hundred bytes for libraries that are opened later; more than a share of them

@@ -1,8 +1,8 @@
 //! `craton run --stats`: which processes of a program Craton served.
 //!
 //! **What.** The program runs as a child. Its processes write their numbers to a private file at
-//! exit; the [`record`]s there become a table on standard error. A `stats_file` option of the caller
-//! gets the same lines.
+//! exit; the [`record`]s there become a table on standard error. A `stats_file` option of the
+//! caller gets the same lines.
 //!
 //! **Failure.** A process that ends by `_exit`, `exec` or a signal leaves no record. Without any
 //! record a message has the likely reason. The exit status is always the program's.

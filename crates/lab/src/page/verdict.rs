@@ -35,7 +35,8 @@ pub fn class(ratio: &Estimate) -> &'static str {
     }
 }
 
-/// `On Craton: 12 % less wall time (95 % interval 8–15 %), no clear difference in peak memory. Compared with glibc.`
+/// `On Craton: 12 % less wall time (95 % interval 8–15 %), no clear difference in peak memory.
+/// Compared with glibc.`
 pub fn sentence(column: &Column, base: &str) -> String {
     let name = if is_craton(&column.name) { capital(&column.name) } else { column.name.clone() };
     if column.name == base {

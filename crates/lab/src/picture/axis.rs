@@ -177,7 +177,8 @@ fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// The multiples of `mantissa` · 10^`exponent` that enclose `low` and `high`; none if there are too many.
+/// The multiples of `mantissa` · 10^`exponent` that enclose `low` and `high`; none if there are too
+/// many.
 fn multiples(mantissa: f64, exponent: i32, low: f64, high: f64) -> Vec<f64> {
     let step = mantissa * 10f64.powi(exponent);
     // A value that misses a multiple by rounding alone is on it.

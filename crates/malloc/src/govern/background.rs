@@ -11,12 +11,13 @@
 //! **Bound.** With the thread, memory that was not wanted for [`DEMAND_S`] is back with the system
 //! 10 s after its last use. In a program whose threads began after its heap had grown, a free that
 //! finds much free releases it at once, until a slow request starts the thread. Rounds in requests
-//! (`inline`, or where the system refuses a thread) take as many slow requests, a second apart each.
+//! (`inline`, or where the system refuses a thread) take as many slow requests, a second apart
+//! each.
 //!
 //! **State.**
 //! ```text
-//! request ─ note ──► wanted: LOOK · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER
-//! wanted ──► take, in a slow request without locks
+//! request ─ want ──► wanted: ROUND · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER
+//! wanted ──► claim, in a slow request without locks
 //! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
 //!
@@ -91,12 +92,12 @@ pub(crate) enum Chore {
     /// Release free memory now, since the thread can't be started here.
     Release = 32,
     /// Run a round in this request.
-    Look = 1,
+    Round = 1,
 }
 
 impl Chore {
     pub(crate) const ALL: [Self; 7] =
-        [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Look];
+        [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Round];
 }
 
 /// Chores that higher files implement.
@@ -153,8 +154,8 @@ pub(crate) struct Background<C, T> {
     used: AtomicU32,
     /// When the next round in a request is due, by time or by hugepages: a heap that grows gets its
     /// first collapses before the program only computes.
-    next_look_ns: AtomicU64,
-    next_look_at: AtomicU32,
+    next_round_ns: AtomicU64,
+    next_round_at: AtomicU32,
     /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
@@ -189,8 +190,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
             paced: AtomicBool::new(false),
             wanted: AtomicU8::new(0),
             used: AtomicU32::new(0),
-            next_look_ns: AtomicU64::new(0),
-            next_look_at: AtomicU32::new(2 * FROM.0),
+            next_round_ns: AtomicU64::new(0),
+            next_round_at: AtomicU32::new(2 * FROM.0),
             next_thread_ns: AtomicU64::new(0),
             threads: AtomicUsize::new(0),
             full_rounds: AtomicU32::new(0),
@@ -229,7 +230,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// [`Self::note`] now and then, for requests that bypass the page heap.
+    /// [`Self::record_use`] now and then, for requests that bypass the page heap.
     pub(crate) fn record_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
@@ -259,13 +260,13 @@ impl<C: Clock, T: Helper> Background<C, T> {
             self.want_thread();
         }
         let runs = self.life.runs();
-        let grown = backed.0 >= self.next_look_at.load(Relaxed);
+        let grown = backed.0 >= self.next_round_at.load(Relaxed);
         if grown {
-            self.next_look_at.store(2 * backed.0, Relaxed);
-            self.next_look_ns.store(0, Relaxed);
+            self.next_round_at.store(2 * backed.0, Relaxed);
+            self.next_round_ns.store(0, Relaxed);
         }
-        if !runs && (grown || self.clock.now_ns() >= self.next_look_ns.load(Relaxed)) {
-            self.want(Chore::Look);
+        if !runs && (grown || self.clock.now_ns() >= self.next_round_ns.load(Relaxed)) {
+            self.want(Chore::Round);
         }
     }
 
@@ -468,7 +469,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to end.
+    /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to
+    /// end.
     fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
         // A request counts itself and checks `asleep` under the page heap's lock. Taking that lock
@@ -505,8 +507,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
 
     /// Runs a round in a request, if due.
     pub(crate) fn round_in_request(&self, deep: bool, heap: &impl Tended) {
-        let (now, next) = (self.clock.now_ns(), self.next_look_ns.load(Relaxed));
-        let mine = || self.next_look_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
+        let (now, next) = (self.clock.now_ns(), self.next_round_ns.load(Relaxed));
+        let mine = || self.next_round_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
         if now >= next && mine() && self.mode() != Mode::Off {
             self.round(deep, COLLAPSES, heap);
         }

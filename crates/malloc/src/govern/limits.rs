@@ -36,7 +36,8 @@ pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
 pub(crate) use setting::Setting;
 
-/// Default soft limit, in percent of the control group's: the rest is for code, stacks and the like.
+/// Default soft limit, in percent of the control group's: the rest is for code, stacks and the
+/// like.
 const SOFT_PERCENT: u8 = 90;
 /// Bytes in use from which the control group is read: small programs save that.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;

@@ -292,7 +292,7 @@ impl Process {
                 match chore {
                     Chore::Limits => self.limits.act(self),
                     Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
-                    Chore::Look => self.background.round_in_request(!self.machine.is_shallow.get(), self),
+                    Chore::Round => self.background.round_in_request(!self.machine.is_shallow.get(), self),
                     Chore::Release => _ = self.heap.release_now(),
                     Chore::Wake | Chore::Refill => self.thread.nudge(),
                     Chore::Later => {}

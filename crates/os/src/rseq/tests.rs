@@ -1,5 +1,5 @@
 //! Tokens that threads put into processors' arrays and take out again: none is lost or duplicated,
-//! however often threads are moved and interrupted. Without registration the test says so.
+//! however often threads are moved and interrupted. Without registration the test prints it.
 
 extern crate std;
 use super::*;

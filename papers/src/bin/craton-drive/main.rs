@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Requests to a redis-server or memcached on a unix socket; each answer is compared with the right one.
+/// Requests to a redis-server or memcached on a unix socket; each answer is compared with the right
+/// one.
 #[derive(Parser)]
 #[command(after_help = "Exit status: 1 when an answer is wrong or does not come, 2 for wrong usage.
 

@@ -1,4 +1,5 @@
-//! `craton-wild`: programs as other people write them; each measures and prints its memory and time.
+//! `craton-wild`: programs as other people write them; each measures and prints its memory and
+//! time.
 //!
 //! **What.** Runs a program of [`craton_papers::wild`], alone, in a control group, or on a system
 //! without free hugepages, and prints a line of JSON.

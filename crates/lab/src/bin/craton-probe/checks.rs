@@ -134,7 +134,8 @@ fn alignments(family: &Family) -> Result<(), String> {
     while align <= MOST_ALIGN_BYTES {
         for size in [1, align, 3 * align, 100_000] {
             let mut by_pointer = std::ptr::null_mut();
-            // SAFETY: a power of two that is a multiple of a pointer's size, and a place for the pointer.
+            // SAFETY: a power of two that is a multiple of a pointer's size, and a place for the
+            // pointer.
             let status = unsafe { (family.posix_memalign)(&mut by_pointer, align, size) };
             if status != 0 {
                 return Err(format!("posix_memalign({align}, {size}) gave {status}"));

@@ -372,7 +372,7 @@ fn chores_wait_for_a_caller_that_may_do_them() {
     b.life.release();
     assert!(!b.claim(Chore::Thread, false, true), "the C library may hold its own lock");
     assert!(b.claim(Chore::Thread, true, true));
-    assert!(!b.claim(Chore::Look, true, true) && !b.claim(Chore::Wake, true, true), "the thread begins with a round");
+    assert!(!b.claim(Chore::Round, true, true) && !b.claim(Chore::Wake, true, true), "the thread begins with a round");
     assert!(b.claim(Chore::Later, false, false) && b.claim(Chore::Limits, false, true));
     assert!(!b.is_wanted());
 }
@@ -381,18 +381,18 @@ fn chores_wait_for_a_caller_that_may_do_them() {
 fn a_round_in_a_request_is_due_each_second_and_earlier_when_the_heap_has_doubled() {
     let p = process(96);
     p.background.set_mode(Mode::Inline, p);
-    let looks = || p.background.next_look_ns.load(Relaxed);
+    let next = || p.background.next_round_ns.load(Relaxed);
     let first = p.fill(40 * MIB);
     p.go_on();
-    let (due, at) = (looks(), p.background.next_look_at.load(Relaxed));
+    let (due, at) = (next(), p.background.next_round_at.load(Relaxed));
     p.go_on();
-    assert_eq!(looks(), due, "not twice in a second");
+    assert_eq!(next(), due, "not twice in a second");
     let more = p.fill(60 * MIB);
     p.go_on();
-    assert!(p.background.next_look_at.load(Relaxed) > at, "the heap has doubled");
+    assert!(p.background.next_round_at.load(Relaxed) > at, "the heap has doubled");
     p.clock.advance(SECOND_NS);
     p.go_on();
-    assert!(looks() > due);
+    assert!(next() > due);
     [first, more].into_iter().flatten().for_each(|object| p.free(object));
 }
 
@@ -487,11 +487,14 @@ fn one_round_at_a_time() {
     let p = process(16);
     p.background.at_work.store(true, Relaxed);
     assert_eq!(p.background.round(true, 4, p), (true, Pages(0)), "another thread is at it");
-    p.background.want(Chore::Look);
+    p.background.want(Chore::Round);
     p.background.want(Chore::Later);
     p.background.forked(0);
     assert!(!p.background.at_work.load(Relaxed));
-    assert!(p.background.wants(Chore::Later) && !p.background.wants(Chore::Look), "its own chores are left to a child");
+    assert!(
+        p.background.wants(Chore::Later) && !p.background.wants(Chore::Round),
+        "its own chores are left to a child"
+    );
 }
 
 #[test]
