@@ -2,7 +2,7 @@
 # Builds other allocators as libraries to preload, for `craton compare`, and checks each.
 #   scripts/peers.sh [NAME…]     the folders of peers/; default: all
 # Writes TARGET/release/peers/NAME.so. A peer that fails to build, load or pass the check is
-# reported and not installed; the others go on, and the exit status is 1. Quick when nothing changed.
+# reported and not installed; the others go on, and the exit status is 1. Quick if nothing changed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

@@ -128,7 +128,7 @@ fn without_a_log_it_is_said_how_to_have_one() {
     let program = Program::start(&place, "plain", "int main(void) { global = malloc(9); wait_here(); return 0; }\n");
     let said = said(&mut craton(["core", "--pid", &program.pid(), "log"]));
     assert!(said.status == 1 && said.out.is_empty(), "{}", said.out);
-    assert!(said.err.contains("no log was kept; `craton set PID debug=audit`"), "{}", said.err);
+    assert!(said.err.contains("keeps no log; `craton set PID debug=audit`"), "{}", said.err);
 }
 
 const CACHES: &str = "\

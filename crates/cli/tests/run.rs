@@ -127,7 +127,7 @@ fn the_table_shows_the_processes_served() {
         assert!(cells[0].parse::<u32>().is_ok() && cells[2] != "0" && cells[3] != "0", "{row}");
     }
     assert!(said.err.lines().last().is_some_and(|line| line.starts_with("total")), "{}", said.err);
-    for head in ["pid", "exe", "refills", "objects", "large", "huge", "heap in use", "heap backed", "metadata"] {
+    for head in ["pid", "program", "cache refills", "large objects", "huge objects", "heap in use", "metadata"] {
         assert!(said.err.contains(head), "{head}: {}", said.err);
     }
 }

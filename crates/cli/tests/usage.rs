@@ -68,7 +68,7 @@ fn options_have_the_form_of_a_setting() {
     wrong(&["compare", "-o", "thp", "--", "true"], &["KEY=VALUE"]);
     let unknown = ["invalid value 'trhead_cache=1'", "did you mean `thread_cache`?", "options: audit_log, "];
     wrong(&["compare", "-o", "trhead_cache=1", "--", "true"], &unknown);
-    wrong(&["compare", "-o", "thp=on", "--", "true"], &["invalid value 'thp=on'", "auto, always and never"]);
+    wrong(&["compare", "-o", "thp=on", "--", "true"], &["invalid value 'thp=on'", "auto, always or never"]);
     wrong(&["run", "-o"], &["-o"]);
 }
 

@@ -210,7 +210,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         // The earlier request goes on waiting.
         mailbox.request(None, last)?;
         return Err(format!(
-            "process {pid}: the settings have {} bytes with those that wait there already, and a request takes {} at the most",
+            "process {pid}: the settings and those of waiting requests have {} bytes; a request holds at most {}",
             text.len(),
             mailbox.most
         ));

@@ -278,9 +278,9 @@ impl<P: Process> Kit<P> {
     pub(crate) fn print_pattern(&self, value: usize, freed: bool, frames: &[usize]) {
         self.reports.begin();
         if freed {
-            headline("use-after-free", "used as an address what freed memory is filled with").write_to(TO);
+            headline("use-after-free", "used the fill pattern of freed memory as an address").write_to(TO);
         } else {
-            headline("uninitialised", "used as an address what new memory is filled with").write_to(TO);
+            headline("uninitialised", "used the fill pattern of new memory as an address").write_to(TO);
         }
         detail().text("the address was ").address(value).write_to(TO);
         print_here(frames);

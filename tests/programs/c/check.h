@@ -50,7 +50,8 @@ static inline void read_proc(const char *path, char *text, size_t size) {
     text[n] = 0;
 }
 
-/* A field of /proc/self/statm, in KiB: 0 is the address space, 1 the resident memory. Allocates nothing. */
+/* A field of /proc/self/statm, in KiB: 0 is the address space, 1 the resident memory. Does not
+ * allocate. */
 static inline size_t statm_kib(int field) {
     char text[256];
     read_proc("/proc/self/statm", text, sizeof text);

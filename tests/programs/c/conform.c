@@ -199,7 +199,7 @@ static void aligned_alloc_errors(void) {
         errno = 0;
         CHECK(aligned_alloc(bad[i], 240) == NULL && errno == EINVAL);
     }
-    /* memalign rounds its alignment up, as glibc's does; one that cannot be rounded up is refused. */
+    /* memalign rounds its alignment up, as glibc's does, or refuses one too large for that. */
     void *p = memalign(24, 240);
     CHECK(p && aligned_to(p, 32));
     free(p);

@@ -1,4 +1,4 @@
-/* craton.h: sizes, batches, hints, heaps, options and statistics. The first argument chooses a part. */
+/* craton.h: sizes, batches, hints, heaps, options, statistics. The first argument is a part. */
 #define _GNU_SOURCE
 #include "../../../crates/preload/include/craton.h"
 #include "check.h"

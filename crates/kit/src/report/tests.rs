@@ -108,7 +108,7 @@ fn an_address_made_of_a_pattern_says_of_what_and_how_sure_it_is() {
     assert_eq!(headline, "craton: BUG use-after-free: used a word of a freed buffer as an address");
     assert!(place.unwrap().ends_with(", as this buffer has it, to which a register leads"));
     let (headline, place) = lines(pattern(false, 3), State::Live);
-    assert!(headline.starts_with("craton: BUG uninitialised: used as an address what was read"));
+    assert!(headline.starts_with("craton: BUG uninitialised: used an unwritten word"));
     let place = place.unwrap();
     assert!(place.contains(", as 3 buffers have it to which registers lead: this is one of them"));
 }
