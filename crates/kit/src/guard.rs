@@ -160,7 +160,7 @@ impl Pages {
         if !guarded::shut(at, bytes) || !guarded::open(at, bytes) {
             return false;
         }
-        guarded::set_apart(at, bytes);
+        guarded::split_off(at, bytes);
         self.ready += slots;
         true
     }
@@ -175,7 +175,7 @@ impl Pages {
                     return None;
                 }
             } else {
-                guarded::set_apart(self.slot_at(slot), self.page);
+                guarded::split_off(self.slot_at(slot), self.page);
             }
             return self.open(slot).then(|| {
                 self.fresh += 1;
@@ -368,8 +368,8 @@ impl Guards {
         (unsafe { self.0.held_for_fork() }.ring as usize, SLOTS * size_of::<Waiting>())
     }
 
-    pub(crate) fn hold_for_fork(&self, nested: bool) {
-        self.0.hold_for_fork(nested);
+    pub(crate) fn lock_for_fork(&self, nested: bool) {
+        self.0.lock_for_fork(nested);
         // A call that was interrupted may be in the middle of a change.
         if !nested {
             let saved = process::errno();

@@ -41,7 +41,7 @@ impl<P: Process> Kit<P> {
         // program's: the frames of the exit overwrite those that `main` has left.
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
-        let blocks = Blocks::learn();
+        let blocks = Blocks::find();
         if copy::run(|| u8::from(!self.search_leaks(stack_from, blocks))) != Some(0) {
             Line::new()
                 .text("craton: leaks: no search was possible: the system gave no copy of the process, or no memory")
@@ -86,7 +86,7 @@ impl<P: Process> Kit<P> {
         }
         let mut search = Search::new(suspects, stack);
         let mut words = |at: usize, bytes: usize, see: &mut dyn FnMut(usize)| read(at, at + bytes, see);
-        let touched = maps::Touched::ask();
+        let touched = maps::Touched::open();
         for (start, end) in &ranges[..known] {
             // The unused part of this thread's stack has old values, as an ended thread's stack.
             let from = if (*start..*end).contains(&stack_from) {

@@ -131,8 +131,8 @@ impl Quarantine {
         (unsafe { self.ring.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())
     }
 
-    pub(crate) fn hold_for_fork(&self, nested: bool) {
-        self.ring.hold_for_fork(nested);
+    pub(crate) fn lock_for_fork(&self, nested: bool) {
+        self.ring.lock_for_fork(nested);
     }
 
     /// # Safety

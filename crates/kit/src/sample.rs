@@ -190,7 +190,7 @@ impl Sample {
     fn comes_now(&self, now_ns: u64) -> bool {
         // The system call only after a while. A program that filters its calls may forbid it.
         let is_due = now_ns.wrapping_sub(self.last_at_ns.load(Relaxed)) >= PACE_NS
-            && thp::may_ask()
+            && thp::may_query()
             && self.is_time(process_cpu_ns());
         if is_due {
             self.last_at_ns.store(now_ns, Relaxed);

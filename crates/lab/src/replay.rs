@@ -287,7 +287,7 @@ impl<P: Fit> Player<'_, P> {
                 }
                 let span = self.heap.alloc(event.span.len, event.align, event.density).map_err(refused)?;
                 self.places[at] = Place::new(span.range, event.density).0;
-                self.note_peaks(span.zeroed);
+                self.record_peaks(span.zeroed);
             }
             Kind::Free => {
                 let (span, density) = self.place(at)?;
@@ -319,13 +319,13 @@ impl<P: Fit> Player<'_, P> {
             Err(other) => return Err(refused(other)),
         };
         self.places[at] = Place::new(PageRange::new(first, pages), density).0;
-        self.note_peaks(true);
+        self.record_peaks(true);
         Ok(())
     }
 
     /// Demand and memory peak after a request. One on pages used before adds no memory, or a few
     /// pages that the next sample counts.
-    fn note_peaks(&mut self, fresh: bool) {
+    fn record_peaks(&mut self, fresh: bool) {
         self.peak = self.peak.max(self.heap.in_use());
         if fresh {
             self.peak_backed = self.peak_backed.max(self.heap.backed_pages());

@@ -106,7 +106,7 @@ fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
     }
     // A free by size alone takes any pointer for an object of the heap. A program that filters its
     // system calls gets no new ones.
-    if family == family::TRUSTED && size <= MAX_QUICK || !thp::may_ask() {
+    if family == family::TRUSTED && size <= MAX_QUICK || !thp::may_query() {
         KIT.skip_sample(class);
         return false;
     }
@@ -121,10 +121,10 @@ fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
     true
 }
 
-/// [`govern::poke`], whose allocations must not come here again.
+/// [`govern::run_chores`], whose allocations must not come here again.
 fn run_background() {
     if !KIT_RUNS_CHORES.swap(true, Relaxed) {
-        govern::poke();
+        govern::run_chores();
         KIT_RUNS_CHORES.store(false, Relaxed);
     }
 }

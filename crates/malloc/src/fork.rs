@@ -30,7 +30,7 @@ pub(crate) unsafe extern "C" fn before_fork() {
     } else {
         BACKGROUND.stop(&Here);
     }
-    locks::hold_all(nested);
+    locks::lock_all(nested);
     FORKS.fetch_add(1, Relaxed);
 }
 

@@ -103,7 +103,7 @@ fn collapse(at: usize) -> (Result<(), CollapseError>, Took) {
 
 /// In real time: the cost of such acts bounds their number.
 fn timed<T>(act: impl FnOnce() -> T) -> (T, Took) {
-    let now = || (if thp::may_ask() { processor_ns() } else { precise_ns() }, precise_ns());
+    let now = || (if thp::may_query() { processor_ns() } else { precise_ns() }, precise_ns());
     let start = now();
     let result = act();
     let end = now();
@@ -152,8 +152,8 @@ impl Limited for Here {
 }
 
 impl System for Here {
-    fn may_ask(&self) -> bool {
-        thp::may_ask()
+    fn may_query(&self) -> bool {
+        thp::may_query()
     }
 
     fn group(&self) -> cgroup::Limits {
@@ -193,7 +193,7 @@ pub(crate) fn run() {
 
 /// Runs pending chores. Slow paths only, no locks held: starting the thread calls malloc.
 #[inline]
-pub(crate) fn poke() {
+pub(crate) fn run_chores() {
     if BACKGROUND.is_wanted() {
         // Not earlier: a small program saves the C library's pages that this touches.
         thread::find_flag();
@@ -202,11 +202,12 @@ pub(crate) fn poke() {
     check_mailbox(true);
 }
 
-/// [`poke`] in a free. The C library frees stacks of ended threads under the lock that a thread's
-/// start takes. So a thread starts here only in a process that never had one, and no callback runs.
-/// Elsewhere much free memory goes back here and now: the process may sleep after this free.
+/// [`run_chores`] in a free. The C library frees stacks of ended threads under the lock that a
+/// thread's start takes. So a thread starts here only in a process that never had one, and no
+/// callback runs. Elsewhere much free memory goes back here and now: the process may sleep after
+/// this free.
 #[inline]
-pub(crate) fn poke_in_free() {
+pub(crate) fn run_chores_in_free() {
     if BACKGROUND.is_wanted() {
         work(thread::never_started(), false);
     }
@@ -215,7 +216,7 @@ pub(crate) fn poke_in_free() {
 
 /// In a free that bypasses the heap: its thread may make no other slow request.
 #[inline]
-pub(crate) fn look_in_free() {
+pub(crate) fn read_mailbox_in_free() {
     check_mailbox(false);
 }
 

@@ -85,7 +85,7 @@ const WRITABLE: u64 = 2;
 fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
     // A filter of system calls may allow reads alone.
     let file = match PathText::new(MAPS) {
-        Some(path) if thp::may_ask() => File::open(&path).ok(),
+        Some(path) if thp::may_query() => File::open(&path).ok(),
         _ => None,
     };
     let Some(file) = file else { return Answer::Unknown };
@@ -124,7 +124,7 @@ pub struct Touched {
 }
 
 impl Touched {
-    pub fn ask() -> Self {
+    pub fn open() -> Self {
         Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 

@@ -101,7 +101,7 @@ impl<T> Mutex<T> {
     /// Takes the lock for a `fork`, until [`Mutex::release_after_fork`]. A forking signal handler
     /// may have interrupted the holder, which holds it afterwards too. `nested`: the interrupted
     /// code may hold a lock that this holder waits for, so do not wait for ever.
-    pub fn hold_for_fork(&self, nested: bool) {
+    pub fn lock_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
             return;
@@ -115,9 +115,9 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// Releases a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
+    /// Releases a lock taken by [`Mutex::lock_for_fork`], in the parent and in the child.
     /// # Safety
-    /// The calling thread (in the child, its original) holds the lock through `hold_for_fork`.
+    /// The calling thread (in the child, its original) holds the lock through `lock_for_fork`.
     pub unsafe fn release_after_fork(&self) {
         if self.state.load(Ordering::Relaxed) & AGAIN == 0 {
             rank::gave(self.rank());
@@ -129,7 +129,7 @@ impl<T> Mutex<T> {
 
     /// The value, while the lock is held for a fork.
     /// # Safety
-    /// The calling thread holds the lock through `hold_for_fork`, and no other reference.
+    /// The calling thread holds the lock through `lock_for_fork`, and no other reference.
     #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
     pub unsafe fn held_for_fork(&self) -> &mut T {
         // SAFETY: by the contract.

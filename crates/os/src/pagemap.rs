@@ -46,9 +46,9 @@ struct Found {
 pub(crate) struct Pagemap(File);
 
 impl Pagemap {
-    /// `None` if unreadable, or if the system may no longer be asked ([`thp::may_ask`]).
+    /// `None` if unreadable, or if the system may no longer be asked ([`thp::may_query`]).
     pub(crate) fn open() -> Option<Self> {
-        if !thp::may_ask() {
+        if !thp::may_query() {
             return None;
         }
         let saved = process::errno();

@@ -84,7 +84,7 @@ impl Watch {
 
     /// Watches `len` bytes, 1, 2, 4 or 8, aligned to their number, instead of the previous ones.
     pub fn set(&self, address: usize, len: usize) -> bool {
-        if !thp::may_ask() {
+        if !thp::may_query() {
             return false;
         }
         let attributes = attributes(address, len);
@@ -112,7 +112,7 @@ impl Watch {
     /// Watches nothing, until it is set again.
     pub fn stop(&self) {
         let fd = self.fd.load(Relaxed) - 1;
-        if fd >= 0 && thp::may_ask() {
+        if fd >= 0 && thp::may_query() {
             // SAFETY: a system call without memory.
             unsafe { libc::syscall(libc::SYS_ioctl, fd, DISABLE, 0) };
         }
@@ -121,7 +121,7 @@ impl Watch {
     /// In the child of a fork: the watch is its parent's.
     pub fn forget(&self) {
         let fd = self.fd.swap(0, Relaxed) - 1;
-        if fd >= 0 && thp::may_ask() {
+        if fd >= 0 && thp::may_query() {
             // SAFETY: the descriptor was this watch's.
             unsafe { close(fd.into()) };
         }

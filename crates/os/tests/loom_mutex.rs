@@ -59,7 +59,7 @@ fn a_fork_holds_the_lock_while_others_wait() {
             let counter = Arc::clone(&counter);
             thread::spawn(move || count(&counter))
         };
-        counter.hold_for_fork(false);
+        counter.lock_for_fork(false);
         thread::yield_now();
         // SAFETY: taken just now.
         unsafe { counter.release_after_fork() };

@@ -90,7 +90,7 @@ impl Growth {
     }
 
     #[inline]
-    pub(crate) fn note(&mut self, in_use: u32) {
+    pub(crate) fn record(&mut self, in_use: u32) {
         self.low = self.low.min(in_use);
     }
 

@@ -217,7 +217,7 @@ impl LargeCache {
         if let Some(old) = old {
             shard.counts.fetch_sub(old.len.0.into(), Ordering::Relaxed);
         }
-        self.note_used(cpu);
+        self.record_use(cpu);
         old
     }
 
@@ -236,7 +236,7 @@ impl LargeCache {
     /// Counts an object that the page heap served.
     pub fn count(&self, cpu: usize) {
         self.shard(cpu).counts.fetch_add(SERVED, Ordering::Relaxed);
-        self.note_used(cpu);
+        self.record_use(cpu);
     }
 
     /// Reports the objects served on a CPU if there are enough: `report` returns all so far.
@@ -265,7 +265,7 @@ impl LargeCache {
         self.used().filter(|shard| shard.held() > 0).find_map(Shard::evict)
     }
 
-    fn note_used(&self, cpu: usize) {
+    fn record_use(&self, cpu: usize) {
         let bit = 1 << (cpu % SHARDS);
         if self.used.load(Ordering::Relaxed) & bit == 0 && self.used.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
             self.shards_used.fetch_add(1, Ordering::Relaxed);

@@ -61,7 +61,7 @@ impl SlabCache {
         self.slabs.stats
     }
 
-    /// Complete slabs kept; [`SlabCache::give_complete`] and [`SlabCache::give_idle`] free them.
+    /// Complete slabs kept; [`SlabCache::free_complete`] and [`SlabCache::free_idle`] free them.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
@@ -272,7 +272,7 @@ impl SlabCache {
     }
 
     /// Returns up to `most` complete slabs to `source`.
-    pub fn give_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
+    pub fn free_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };
             self.retire(slab.page(), 0, records, source);
@@ -280,9 +280,9 @@ impl SlabCache {
     }
 
     /// Returns the complete slabs unused since the last call to `source`.
-    pub fn give_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
+    pub fn free_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.kept.turn();
-        self.give_complete(self.slabs.kept.idle(), records, source);
+        self.free_complete(self.slabs.kept.idle(), records, source);
     }
 
     #[inline]

@@ -15,7 +15,7 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use super::apart::free_apart;
+use super::apart::free_in_handler;
 use crate::statics::{HEAP, HEAPS, PROCESSOR_CACHES, READY};
 use crate::thread::life::{cache_for, register_threads, server};
 use crate::thread::mode::Server;
@@ -96,7 +96,7 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
         Server::PerCpu(_) if !nested::is_nested() => None,
         Server::PerCpu(_) | Server::Apart => {
             // SAFETY: by the contract.
-            unsafe { free_apart(pointer) };
+            unsafe { free_in_handler(pointer) };
             return Ok(()); // 5
         }
         other => cache_for(other),
@@ -110,7 +110,7 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
             None => Ok(()),
         }
     }); // 6
-    govern::poke_in_free();
+    govern::run_chores_in_free();
     set_errno(saved);
     if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
 }
@@ -120,7 +120,7 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
 fn give_span(span: PageRange) {
     let saved = errno();
     nested::within(|| HEAP.give_span(span));
-    govern::poke_in_free();
+    govern::run_chores_in_free();
     set_errno(saved);
 }
 
@@ -137,16 +137,16 @@ unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
             return true;
         }
         if PROCESSOR_CACHES.push(rseq, class, pointer) {
-            govern::look_in_free();
+            govern::read_mailbox_in_free();
         } else {
             if nested::is_nested() {
-                free_apart(HEAP.wipe_mark(class, pointer));
+                free_in_handler(HEAP.wipe_mark(class, pointer));
                 return true;
             }
             let saved = errno();
             register_threads();
             nested::within(|| PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer));
-            govern::poke_in_free();
+            govern::run_chores_in_free();
             set_errno(saved);
         }
     }

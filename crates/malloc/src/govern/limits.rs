@@ -76,7 +76,7 @@ pub(crate) enum Whose {
 
 pub(crate) trait System {
     /// Whether system calls beyond memory and locks are still allowed.
-    fn may_ask(&self) -> bool;
+    fn may_query(&self) -> bool;
     fn group(&self) -> cgroup::Limits;
     /// Pressure in 1/100 of a percent of time; `None` where the system reports none.
     fn pressure(&self) -> Option<u32>;
@@ -251,7 +251,7 @@ impl<C: Clock, S: System> Limits<C, S> {
     /// Reads the control group's limits, if system calls are still allowed.
     fn read_group(&self) {
         self.next_read_ns.store(self.clock.now_ns() + READ_EVERY_NS, Relaxed);
-        if !self.system.may_ask() {
+        if !self.system.may_query() {
             return;
         }
         let limits = self.system.group();
@@ -276,7 +276,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         if threshold == 0
             || now < self.next_pressure_ns.load(Relaxed)
             || self.no_pressure.load(Relaxed)
-            || !self.system.may_ask()
+            || !self.system.may_query()
             || heap.releasable() < PRESSURE_FROM
         {
             return 0;

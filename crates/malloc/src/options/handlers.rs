@@ -67,7 +67,7 @@ fn handler(key: Key) -> Handler {
         }),
         Key::Thp => Word(set_backing, backing),
         Key::ThreadCache => Any(|n| ADMISSION.set_cache_bytes(n as usize), || ADMISSION.cache_bytes() as u64),
-        Key::Trace => Text(recording::ask, |t| _ = recording::show_path(t)),
+        Key::Trace => Text(recording::request, |t| _ = recording::show_path(t)),
         Key::TraceEvents => Number(|n| recording::set_bound(n as usize), recording::bound),
     }
 }

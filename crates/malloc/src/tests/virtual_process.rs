@@ -126,7 +126,7 @@ pub(crate) struct Machine {
 }
 
 impl System for &'static Machine {
-    fn may_ask(&self) -> bool {
+    fn may_query(&self) -> bool {
         !self.is_sealed.get()
     }
     fn group(&self) -> cgroup::Limits {

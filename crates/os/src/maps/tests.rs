@@ -49,7 +49,7 @@ fn pages_that_nobody_has_touched_are_left_out() {
     }
     let mut runs = [(0, 0); 3];
     let mut n = 0;
-    Touched::ask().each(at, at + 1000 * page, |from, to| {
+    Touched::open().each(at, at + 1000 * page, |from, to| {
         runs[n] = ((from - at) / page, (to - at) / page);
         n += 1;
     });

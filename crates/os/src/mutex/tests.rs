@@ -33,7 +33,7 @@ fn a_fork_in_the_middle_takes_the_lock_again_and_leaves_it_held() {
     let lock = Mutex::new(0);
     let held = lock.lock();
     assert!(lock.is_own());
-    lock.hold_for_fork(true);
+    lock.lock_for_fork(true);
     let status = in_child(|| {
         // SAFETY: the child is a copy of the thread that holds it.
         unsafe { lock.release_after_fork() };
@@ -45,7 +45,7 @@ fn a_fork_in_the_middle_takes_the_lock_again_and_leaves_it_held() {
     assert!(lock.is_own(), "the interrupted holder still has it");
     drop(held);
     assert!(!lock.is_own());
-    lock.hold_for_fork(true);
+    lock.lock_for_fork(true);
     // SAFETY: as above.
     unsafe { lock.release_after_fork() };
     assert!(!lock.is_own());

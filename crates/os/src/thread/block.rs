@@ -25,7 +25,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// Learns it from the calling thread's block.
-    pub fn learn() -> Option<Self> {
+    pub fn find() -> Option<Self> {
         if cfg!(not(all(target_arch = "x86_64", target_env = "gnu"))) {
             return None;
         }

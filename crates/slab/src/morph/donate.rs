@@ -210,14 +210,14 @@ impl SlabCache {
     }
 
     /// Drops a slab that moves to another cache.
-    fn give_up(&mut self, slab: PageId, records: &impl Records) {
+    fn drop_slab(&mut self, slab: PageId, records: &impl Records) {
         let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);
         self.slabs.stats.objects_out -= u64::from(record.used());
     }
 
-    /// Takes a slab that [`donate`] made for this cache, besides the one that its source returned.
-    pub fn take_over(&mut self, first: PageId, records: &impl Records) {
+    /// Adopts a slab that [`donate`] made for this cache, besides the one that its source returned.
+    pub fn adopt(&mut self, first: PageId, records: &impl Records) {
         self.begin_slab(first, records);
     }
 }
@@ -262,7 +262,7 @@ pub unsafe fn donate(
     let is_noted = parts
         .iter()
         .filter(|part| part.donor.is_some())
-        .all(|part| unsafe { note_live(part.range, new.pages, first, base, records, morphs) });
+        .all(|part| unsafe { record_live(part.range, new.pages, first, base, records, morphs) });
     if is_noted {
         places = slabs().map(|slab| morphs.slab(slab, records).cut_gaps()).sum();
     }
@@ -273,7 +273,7 @@ pub unsafe fn donate(
     }
     for part in parts {
         if let Some(donor) = part.donor {
-            donors.cache(donor).give_up(part.range.first, records);
+            donors.cache(donor).drop_slab(part.range.first, records);
         }
     }
     for first in slabs() {
@@ -340,7 +340,7 @@ unsafe fn regrid(
 /// begin every `step` pages from `first` on. `false` if its free list is damaged.
 /// # Safety
 /// The slab and its free objects are the caller's.
-unsafe fn note_live(
+unsafe fn record_live(
     old: PageRange,
     step: Pages,
     first: PageId,

@@ -116,15 +116,15 @@ impl World {
     /// Gives everything back: all slabs go.
     pub fn drain(&mut self) {
         self.give(0..self.out.len());
-        self.give_complete(u32::MAX);
+        self.free_complete(u32::MAX);
         assert_eq!((self.cache.stats().slabs, self.source.live()), (0, Pages(0)));
         self.check();
     }
 
     /// Gives up to `most` complete slabs back; says how many went.
-    pub fn give_complete(&mut self, most: u32) -> u32 {
+    pub fn free_complete(&mut self, most: u32) -> u32 {
         let before = (self.cache.complete(), self.cache.stats().slabs);
-        self.cache.give_complete(most, &self.records, &mut self.source);
+        self.cache.free_complete(most, &self.records, &mut self.source);
         let went = before.0 - self.cache.complete();
         assert_eq!(before.1 - self.cache.stats().slabs, went);
         self.check();
@@ -132,8 +132,8 @@ impl World {
     }
 
     /// Frees the complete slabs unused since the last call.
-    pub fn give_idle(&mut self) {
-        self.cache.give_idle(&self.records, &mut self.source);
+    pub fn free_idle(&mut self) {
+        self.cache.free_idle(&self.records, &mut self.source);
         self.check();
     }
 

@@ -376,7 +376,7 @@ impl<G: Geometry> World<G> {
         let (from, mut small) = (heap.backing().from, 0);
         for id in (0..self.sim.granted().0).map(HugePageId) {
             let advised = self.sim.advice(id) == Some(Advice::Huge);
-            assert_eq!(advised, heap.asks_for(id), "{id:?}: whether hugepages are asked for, as from {from:?} on");
+            assert_eq!(advised, heap.is_requested(id), "{id:?}: whether hugepages are asked for, as from {from:?} on");
             small += u32::from(id >= from && !advised);
         }
         let (guarded, left) = (heap.figures().guarded.0, heap.figures().left_small.0);

@@ -173,7 +173,7 @@ impl Caches {
         let size = cache.geometry().object as usize;
         // SAFETY: base, records and source belong together.
         let mut chain = unsafe { cache.alloc(want, self.memory.base(), &self.records, &mut source, |_| ()) }.unwrap();
-        source.2.into_iter().for_each(|slab| cache.take_over(slab, &self.records));
+        source.2.into_iter().for_each(|slab| cache.adopt(slab, &self.records));
         drop(cache);
         let mut got = 0;
         while let Some(object) = chain.pop() {
@@ -311,7 +311,7 @@ impl Caches {
             self.give(self.out.len() - 1, false);
         }
         for (class, cache) in self.caches.iter().enumerate() {
-            cache.borrow_mut().give_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));
+            cache.borrow_mut().free_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));
         }
         assert_eq!((self.pages(), self.morphs.borrow().slabs()), (Pages(0), 0));
     }
