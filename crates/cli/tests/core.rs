@@ -372,7 +372,8 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
         println!("skipped: gdb may not trace here");
     } else {
         let mut asked = craton(["core", "--pid", &program.pid(), "stats"]);
-        assert_eq!(said(&mut asked).status, 0, "the process goes on");
+        let asked = said(&mut asked);
+        assert_eq!((asked.status, asked.err.as_str()), (0, ""), "the process goes on");
         assert!(gdb.out.contains("$1 = "), "{} {}", gdb.out, gdb.err);
         // No request waits any more. Behind another one there would be no room for one of this
         // length.

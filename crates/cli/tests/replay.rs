@@ -165,7 +165,7 @@ fn the_bound_is_kept_and_what_was_dropped_is_counted() {
     }
     assert_eq!(recorded.run(&["-o", "trace_events=300"], &["kill", "1000"]).status, 128 + 9);
     let text = recorded.replay(&[]).out;
-    assert!(text.contains("how many events were dropped is not known"), "{text}");
+    assert!(text.contains("the number of dropped events is unknown"), "{text}");
 }
 
 #[test]
