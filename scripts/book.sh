@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the documents as a book, target/book/html/index.html, by mdBook: the one on PATH, or else one that is compiled
-# once into target/tools (40 seconds on two cores).
+# Builds the documents as a book, target/book/html/index.html, by mdBook: the one on PATH, or else
+# one that is compiled once into target/tools (40 seconds on two cores).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

@@ -34,7 +34,7 @@ const HEAD: &str = "# The fast paths as compiled; `cargo xtask golden --fix` wri
 enum Outcome {
     /// The code is that of the listing, or has just become so.
     Same,
-    /// There is no saying.
+    /// The code cannot be compared, for the given reason.
     Skipped(String),
 }
 

@@ -17,9 +17,8 @@
 //!   ([`Media`]).
 //! - A CPU reserves the tree that it frees into (§3.2.2) only when its own is used up and that one
 //!   nearly full: else every CPU would leave partial trees behind.
-//! - A refused request leaves a proof, and later ones are refused by it until frames are freed.
-//! - Trees are found by sets of class and kind, not by a search through their entries. [`Paper`] is
-//!   a geometry whose zones search as the paper writes, to be measured beside ours.
+//! - A refused request leaves a proof that refuses later ones until frames are freed.
+//! - Trees are found by sets of class and kind. The zones of [`Paper`] search as the paper writes.
 //! - Within a tree the fullest huge frame serves first, and nearly allocated trees serve before
 //!   free ones.
 //! ```
@@ -59,10 +58,9 @@
 //!            and 16 for each processor's claims        1,216 B each processor
 //! ```
 //! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`),
-//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* the row shows a mark for a
-//! claimed half: its word tells which of its frames are free (`lower/claims.rs`); *F7* a tree is
-//! reserved iff one CPU's root names it; *F8* no order that counts as used up has a free block
-//! (`proof.rs`). [`Zone::check`] walks them.
+//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* the row marks a claimed half, whose
+//! word has its free frames (`lower/claims.rs`); *F7* one CPU's root names each reserved tree; *F8*
+//! no order that counts as used up has a free block (`proof.rs`). [`Zone::check`] walks them.
 //!
 //! **Threads.** Any thread may call any method at any time; a CPU number is a hint that may be
 //! stale. All accesses are sequentially consistent (`word.rs`). A request waits only while another

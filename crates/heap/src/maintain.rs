@@ -156,11 +156,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 
     /// Takes every lock, before a fork.
-    pub fn hold_for_fork(&self, nested: bool) {
-        self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.hold_for_fork(nested));
-        self.morphs.hold_for_fork(nested);
-        self.pages.hold_for_fork(nested);
-        self.huge.hold_for_fork(nested);
+    pub fn lock_for_fork(&self, nested: bool) {
+        self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.lock_for_fork(nested));
+        self.morphs.lock_for_fork(nested);
+        self.pages.lock_for_fork(nested);
+        self.huge.lock_for_fork(nested);
     }
 
     /// Releases every lock, after a fork.

@@ -70,7 +70,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Recut<'a, F, C, H> {
     /// Passes the slabs that were made and not needed to their cache.
     pub(crate) fn pass_rest(&mut self, slabs: &mut SlabCache) {
         while let Some(range) = self.next() {
-            slabs.take_over(range.first, &self.below.heap.layout().records);
+            slabs.adopt(range.first, &self.below.heap.layout().records);
         }
     }
 }

@@ -465,12 +465,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Returns all complete slabs, except of classes that another thread has locked.
     #[cold]
     pub(crate) fn drop_complete(&self) {
-        self.for_complete(|slabs, source| slabs.give_complete(u32::MAX, &self.layout().records, source));
+        self.for_complete(|slabs, source| slabs.free_complete(u32::MAX, &self.layout().records, source));
     }
 
     /// Returns the complete slabs that no request needed since the last call.
     pub(crate) fn drop_idle(&self) {
-        self.for_complete(|slabs, source| slabs.give_idle(&self.layout().records, source));
+        self.for_complete(|slabs, source| slabs.free_idle(&self.layout().records, source));
     }
 
     fn for_complete(&self, mut act: impl FnMut(&mut SlabCache, &mut Marked<'_, F, C, H>)) {

@@ -86,7 +86,7 @@ use stacks::Stacks;
 use table::{State, Table};
 use watch::Watches;
 
-/// What the kit asks of the process around it. Calls are resolved at compile time.
+/// The kit's requests to its process, resolved at compile time.
 pub trait Process: 'static {
     fn thread_id() -> u32 {
         craton_os::process::thread_id()
@@ -215,11 +215,11 @@ impl<P: Process> Kit<P> {
     }
 
     /// Takes every lock, for a fork.
-    pub fn hold_for_fork(&self, nested: bool) {
-        self.quarantine.hold_for_fork(nested);
-        self.guards.hold_for_fork(nested);
-        self.table.hold_for_fork(nested);
-        self.setting.hold_for_fork(nested);
+    pub fn lock_for_fork(&self, nested: bool) {
+        self.quarantine.lock_for_fork(nested);
+        self.guards.lock_for_fork(nested);
+        self.table.lock_for_fork(nested);
+        self.setting.lock_for_fork(nested);
     }
 
     /// In the child of a fork, before the locks are given up.

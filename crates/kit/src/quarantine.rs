@@ -78,7 +78,7 @@ impl Quarantine {
         mut leave: impl FnMut(usize) -> Result<(), Finding>,
     ) -> Result<(), Finding> {
         let limit = self.limit();
-        // One that is too large to wait does not push out all others.
+        // A buffer too large for the quarantine must not push out all others.
         if bytes > limit {
             return leave(address);
         }
@@ -131,8 +131,8 @@ impl Quarantine {
         (unsafe { self.ring.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())
     }
 
-    pub(crate) fn hold_for_fork(&self, nested: bool) {
-        self.ring.hold_for_fork(nested);
+    pub(crate) fn lock_for_fork(&self, nested: bool) {
+        self.ring.lock_for_fork(nested);
     }
 
     /// # Safety

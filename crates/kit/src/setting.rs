@@ -263,8 +263,8 @@ impl Setting {
         }
     }
 
-    pub(crate) fn hold_for_fork(&self, nested: bool) {
-        self.text.hold_for_fork(nested);
+    pub(crate) fn lock_for_fork(&self, nested: bool) {
+        self.text.lock_for_fork(nested);
     }
 
     /// # Safety
@@ -307,7 +307,7 @@ impl<P: Process> Kit<P> {
     /// `on_hugepages`: hugepages may be asked for. `on_fault` is called at each fault from now on.
     pub fn set_option(&self, value: &[u8], on_hugepages: bool, on_fault: fn(&Fault)) -> Option<bool> {
         let checks = self.setting.check(value).ok()?;
-        self.table.ask_for_huge(on_hugepages);
+        self.table.set_huge(on_hugepages);
         let changed = self.setting.set(value)?;
         if changed && checks {
             self.turn_on(on_fault);
@@ -385,7 +385,7 @@ pub fn is_check(word: &[u8]) -> bool {
 }
 
 const NO_PAIRS: &str = "is no size, nor large or malloc, and mismatch checks only what these serve: caches have one function each; ignored";
-const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a colon, and + between them); ignored";
+const NO_CHECK: &str = "is no check (checks: audit, redzone, poison, verify, guard, unmap, leak, mismatch, all, none; targets follow a colon, with + between them); ignored";
 
 struct Wanted {
     checks: u16,

@@ -212,7 +212,7 @@ impl Table {
     }
 
     /// Sets whether large parts lie on hugepages, from their next growth on.
-    pub(crate) fn ask_for_huge(&self, ask: bool) {
+    pub(crate) fn set_huge(&self, ask: bool) {
         self.huge.store(ask, Relaxed);
     }
 
@@ -310,8 +310,8 @@ impl Table {
         }
     }
 
-    pub(crate) fn hold_for_fork(&self, nested: bool) {
-        self.parts.iter().for_each(|part| part.hold_for_fork(nested));
+    pub(crate) fn lock_for_fork(&self, nested: bool) {
+        self.parts.iter().for_each(|part| part.lock_for_fork(nested));
     }
 
     /// # Safety

@@ -337,7 +337,7 @@ fn the_copy_of_a_process_checks_what_it_has_freed_itself() {
     let w = world(8);
     let [theirs, ours] = core::array::from_fn(|_| w.alloc(100, 16, POISON));
     assert_eq!(w.free(theirs, Target::MALLOC), Ok(true));
-    w.kit.hold_for_fork(false);
+    w.kit.lock_for_fork(false);
     // SAFETY: the locks were taken just now.
     unsafe {
         w.kit.forked();

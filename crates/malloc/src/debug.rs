@@ -106,7 +106,7 @@ fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
     }
     // A free by size alone takes any pointer for an object of the heap. A program that filters its
     // system calls gets no new ones.
-    if family == family::TRUSTED && size <= MAX_QUICK || !thp::may_ask() {
+    if family == family::TRUSTED && size <= MAX_QUICK || !thp::may_query() {
         KIT.skip_sample(class);
         return false;
     }
@@ -121,10 +121,10 @@ fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
     true
 }
 
-/// [`govern::poke`], whose allocations must not come here again.
+/// [`govern::run_chores`], whose allocations must not come here again.
 fn run_background() {
     if !KIT_RUNS_CHORES.swap(true, Relaxed) {
-        govern::poke();
+        govern::run_chores();
         KIT_RUNS_CHORES.store(false, Relaxed);
     }
 }
@@ -157,8 +157,8 @@ pub(crate) fn sees_large() -> bool {
 /// Flushes the calling thread's cache, if the option has changed since the last flush.
 fn flush_if_asked() {
     if let Some(cache) = tls::own() {
-        // SAFETY: it is this thread's cache.
-        unsafe { govern::heed(cache) };
+        // SAFETY: `tls` returned the calling thread's cache.
+        unsafe { govern::flush_if_requested(cache) };
     }
 }
 
@@ -255,7 +255,7 @@ pub fn check() -> usize {
 }
 
 /// Frees trust sizes ([`crate::front::try_free_trusted`]): `debug` must be set at the start.
-pub fn note_trust() {
+pub fn record_trust() {
     KIT.trust();
 }
 

@@ -202,9 +202,9 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
     }
 
     /// Takes every lock, for a fork.
-    pub fn hold_for_fork(&self, nested: bool) {
-        self.slots.hold_for_fork(nested);
-        self.arrays.hold_for_fork(nested);
+    pub fn lock_for_fork(&self, nested: bool) {
+        self.slots.lock_for_fork(nested);
+        self.arrays.lock_for_fork(nested);
     }
 
     /// Releases all locks after a fork.

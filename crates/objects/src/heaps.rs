@@ -185,8 +185,8 @@ impl Heaps {
     }
 
     /// Takes every lock, for a fork.
-    pub fn hold_for_fork(&self, nested: bool) {
-        self.slots.hold_for_fork(nested);
+    pub fn lock_for_fork(&self, nested: bool) {
+        self.slots.lock_for_fork(nested);
     }
 
     /// Releases all locks after a fork.

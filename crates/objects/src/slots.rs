@@ -67,7 +67,7 @@ impl<K: Kind> Slot<K> {
         offset_of!(Self, locked) + Mutex::<K::Locked>::SHAPE[1],
     ];
 
-    /// The tenant's handle; 0 while there is none.
+    /// The tenant's handle; 0 without one.
     #[inline(always)]
     pub(crate) fn handle(&self) -> usize {
         // ORDERING: Acquire pairs with the Release in `Slots::publish`: the tenant is set up.
@@ -213,9 +213,9 @@ impl<K: Kind> Slots<K> {
         (0..self.used()).map(|id| (id as u16, self.get(id as u16))).filter(|(_, slot)| slot.handle() != 0)
     }
 
-    pub(crate) fn hold_for_fork(&self, nested: bool) {
-        self.free.hold_for_fork(nested);
-        (0..self.used()).for_each(|id| self.get(id as u16).locked.hold_for_fork(nested));
+    pub(crate) fn lock_for_fork(&self, nested: bool) {
+        self.free.lock_for_fork(nested);
+        (0..self.used()).for_each(|id| self.get(id as u16).locked.lock_for_fork(nested));
     }
 
     /// Releases all locks after a fork.

@@ -24,14 +24,14 @@ pub fn usable() -> usize {
 /// As [`usable`], by at most one system call and little stack; may omit the quota until asked for.
 pub fn known() -> usize {
     match USABLE.load(Relaxed) {
-        0 if thp::may_ask() => affinity().unwrap_or(1),
+        0 if thp::may_query() => affinity().unwrap_or(1),
         cpus => cpus.max(1),
     }
 }
 
 /// Asks the system again, after a change of affinity or quota; leaves `errno` alone.
 pub fn refresh() -> usize {
-    if !thp::may_ask() {
+    if !thp::may_query() {
         return USABLE.load(Relaxed).max(1);
     }
     let saved = process::errno();

@@ -33,7 +33,7 @@ pub fn reserve_zeros(bytes: usize) -> Option<usize> {
 }
 
 /// Makes a closed range a separate mapping, never joined with closed neighbours.
-pub fn set_apart(at: usize, bytes: usize) {
+pub fn split_off(at: usize, bytes: usize) {
     // SAFETY: advice on a range of the caller's changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
@@ -100,7 +100,7 @@ pub fn renew_shut(at: usize, bytes: usize) -> bool {
     if new == libc::MAP_FAILED {
         return false;
     }
-    set_apart(at, bytes);
+    split_off(at, bytes);
     shut(at, bytes)
 }
 
@@ -111,7 +111,7 @@ pub fn unshut(at: usize, bytes: usize) -> bool {
 }
 
 /// Takes the memory behind the range away; it reads as zeros when it is opened next.
-pub fn forget(at: usize, bytes: usize) {
+pub fn discard(at: usize, bytes: usize) {
     // SAFETY: the caller owns the range and needs what it holds no more.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) };
 }

@@ -116,7 +116,7 @@ impl Line {
 
 /// Whether a write succeeds soon; false for a broken pipe, whose signal would end the program.
 fn has_room(fd: i32) -> bool {
-    if !thp::may_ask() {
+    if !thp::may_query() {
         return true;
     }
     let mut left = if IN_VAIN.load(Relaxed) { 0 } else { PATIENCE_MS };

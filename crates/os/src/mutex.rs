@@ -6,9 +6,9 @@
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//! **Threads.** A spin of some 30 µs, then sleep. Most holders leave within a microsecond, and those
-//! that give memory back within tens of them; to sleep and be woken takes 50 µs and more in a virtual
-//! machine. Not fair, not re-entrant.
+//! **Threads.** A spin of some 30 µs, then sleep. Most holders leave within a microsecond, those
+//! that release memory within tens; sleep and wake-up take 50 µs and more in a virtual machine. Not
+//! fair, not re-entrant.
 //! **Failure.** A thread waits for itself if a signal handler interrupted it and re-entered us: it
 //! reports one line and aborts. A task cloned past the C library can share its parent's thread
 //! pointer, so it first waits longer than any holder takes.
@@ -26,8 +26,8 @@ pub use rank::Rank;
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
-/// Turns of the spin before sleeping, 28 ns each on an EPYC. Two threads that replace blocks of 32 to
-/// 512 KiB take 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
+/// Turns of the spin before sleeping, 28 ns each on an EPYC. Two threads that replace blocks of 32
+/// to 512 KiB take 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
 /// How often, and how long, a thread waits for itself before it aborts.
 const DOUBTS: u32 = 100;
@@ -101,7 +101,7 @@ impl<T> Mutex<T> {
     /// Takes the lock for a `fork`, until [`Mutex::release_after_fork`]. A forking signal handler
     /// may have interrupted the holder, which holds it afterwards too. `nested`: the interrupted
     /// code may hold a lock that this holder waits for, so do not wait for ever.
-    pub fn hold_for_fork(&self, nested: bool) {
+    pub fn lock_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
             return;
@@ -115,9 +115,9 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// Releases a lock taken by [`Mutex::hold_for_fork`], in the parent and in the child.
+    /// Releases a lock taken by [`Mutex::lock_for_fork`], in the parent and in the child.
     /// # Safety
-    /// The calling thread (in the child, its original) holds the lock through `hold_for_fork`.
+    /// The calling thread (in the child, its original) holds the lock through `lock_for_fork`.
     pub unsafe fn release_after_fork(&self) {
         if self.state.load(Ordering::Relaxed) & AGAIN == 0 {
             rank::gave(self.rank());
@@ -129,7 +129,7 @@ impl<T> Mutex<T> {
 
     /// The value, while the lock is held for a fork.
     /// # Safety
-    /// The calling thread holds the lock through `hold_for_fork`, and no other reference.
+    /// The calling thread holds the lock through `lock_for_fork`, and no other reference.
     #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
     pub unsafe fn held_for_fork(&self) -> &mut T {
         // SAFETY: by the contract.

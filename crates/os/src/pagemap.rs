@@ -46,9 +46,9 @@ struct Found {
 pub(crate) struct Pagemap(File);
 
 impl Pagemap {
-    /// `None` if unreadable, or if the system may no longer be asked ([`thp::may_ask`]).
+    /// `None` if unreadable, or if the system may no longer be asked ([`thp::may_query`]).
     pub(crate) fn open() -> Option<Self> {
-        if !thp::may_ask() {
+        if !thp::may_query() {
             return None;
         }
         let saved = process::errno();
@@ -87,7 +87,8 @@ impl Pagemap {
         Some(is_unchanged)
     }
 
-    /// Finds pages with all categories of the first mask, and with one of the second unless it is 0.
+    /// Finds pages with all categories of the first mask, and with one of the second unless it is
+    /// 0.
     fn walk(&self, range: Range<usize>, masks: (u64, u64), mut f: impl FnMut(Range<usize>, u64)) -> Option<()> {
         let saved = process::errno();
         let mut found = [Found { start: 0, end: 0, categories: 0 }; 32];
@@ -108,7 +109,7 @@ impl Pagemap {
                 return_mask: HUGE | FILE,
             };
             // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
-            let answer = unsafe { self.0.ask(PAGEMAP_SCAN, (&raw mut scan) as usize) };
+            let answer = unsafe { self.0.ioctl(PAGEMAP_SCAN, (&raw mut scan) as usize) };
             let Ok(n) = usize::try_from(answer) else {
                 process::set_errno(saved);
                 return None;

@@ -69,7 +69,7 @@ impl Machine for Linux {
     }
 
     fn touch(&self, at: usize) -> u64 {
-        if !thp::may_ask() {
+        if !thp::may_query() {
             return 0;
         }
         let start = processor_ns();
@@ -82,7 +82,7 @@ impl Machine for Linux {
     }
 
     fn huge(&self, at: usize, bytes: usize) -> Option<usize> {
-        if thp::may_ask() { thp::huge_bytes(at, bytes) } else { None }
+        if thp::may_query() { thp::huge_bytes(at, bytes) } else { None }
     }
 
     fn shut(&self, at: usize, bytes: usize, shut: bool) -> bool {

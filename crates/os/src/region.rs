@@ -258,7 +258,7 @@ impl Floor for Region {
     }
 
     fn residency(&self, range: PageRange, ask: Ask) -> Residency {
-        if !thp::may_ask() {
+        if !thp::may_query() {
             return Residency::default();
         }
         let (at, len) = self.span(range);

@@ -58,7 +58,7 @@ pub const COUNTING: usize = 253;
 pub struct Counting {
     /// How many pointers there are in its lowest byte; in the others, how many were ever taken.
     pub word: AtomicU64,
-    /// Who may take.
+    /// The cache whose requests may take pointers.
     pub owner: AtomicUsize,
     /// How many there may be, up to [`COUNTING`].
     pub capacity: AtomicU32,
@@ -133,7 +133,7 @@ impl Rseq {
         if unsafe { arch::field(self.offset + CPU_ID) } < 0 {
             return false;
         }
-        if !thp::may_ask() {
+        if !thp::may_query() {
             return true;
         }
         let saved = process::errno();
@@ -210,7 +210,7 @@ impl Rseq {
     /// Restarts all critical sections under way on any CPU: none still uses memory removed from the
     /// table. `false` if the system refuses or may not be asked.
     pub fn interrupt(&self) -> bool {
-        if !thp::may_ask() {
+        if !thp::may_query() {
             return false;
         }
         // SAFETY: the calls touch no memory.

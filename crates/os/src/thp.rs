@@ -33,7 +33,7 @@ pub fn keep_answer() {
 }
 
 /// Whether the system may still be asked about memory.
-pub fn may_ask() -> bool {
+pub fn may_query() -> bool {
     !KEPT.load(Relaxed)
 }
 
@@ -42,9 +42,9 @@ pub fn may_ask() -> bool {
 pub fn is_on() -> bool {
     let now = CoarseClock.now_ns();
     let is_old = now.wrapping_sub(ASKED_NS.load(Relaxed)) >= LASTS_NS || LAST.load(Relaxed) == UNKNOWN;
-    if is_old && may_ask() {
+    if is_old && may_query() {
         ASKED_NS.store(now, Relaxed);
-        LAST.store(ask(), Relaxed);
+        LAST.store(query(), Relaxed);
     }
     LAST.load(Relaxed) != NEVER
 }
@@ -57,7 +57,7 @@ pub fn gives_unasked() -> bool {
     LAST.load(Relaxed) == UNASKED
 }
 
-fn ask() -> u8 {
+fn query() -> u8 {
     // SAFETY: a query without side effects.
     if unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1 {
         return NEVER;
@@ -103,7 +103,7 @@ const MADV_COLLAPSE: i32 = 25;
 
 /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
 pub fn resident_bytes(at: usize, len: usize) -> usize {
-    if !may_ask() {
+    if !may_query() {
         return 0;
     }
     let page = process::page_size();

@@ -203,8 +203,8 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
 /// Records the initial thread: called when the library is loaded, and in a forked child.
-pub fn note_main() {
-    if kernel_says_main() {
+pub fn record_main() {
+    if is_main_by_kernel() {
         // SAFETY: no preconditions.
         MAIN.store(unsafe { libc::pthread_self() } as usize, Relaxed);
     }
@@ -213,7 +213,7 @@ pub fn note_main() {
 /// Whether this is the initial thread. A system call only if another thread loaded the library.
 pub fn is_main() -> bool {
     match MAIN.load(Relaxed) {
-        0 => kernel_says_main(),
+        0 => is_main_by_kernel(),
         // SAFETY: no preconditions.
         main => main == unsafe { libc::pthread_self() } as usize,
     }
@@ -257,7 +257,7 @@ pub fn pointer() -> usize {
     own_number()
 }
 
-fn kernel_says_main() -> bool {
+fn is_main_by_kernel() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }

@@ -140,13 +140,13 @@ impl<G: Geometry> Backing<G> {
 
     /// Whether hugepages are requested: past the threshold, or by growth or a collapse; not if
     /// guarded, or left on small pages.
-    pub(crate) fn asks_for(&self, id: HugePageId, t: &Tracker<G>) -> bool {
+    pub(crate) fn is_requested(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         t.collapsing || !t.guarded && if id >= self.wanted.from { !t.is_small() } else { t.asked }
     }
 
     /// Whether an unbacked hugepage will become huge at its first touch.
     pub(crate) fn will_be_huge(&self, id: HugePageId, t: &Tracker<G>) -> bool {
-        !self.in_vain && self.asks_for(id, t)
+        !self.in_vain && self.is_requested(id, t)
     }
 
     /// The advice for a hugepage without an owner's own.
@@ -171,7 +171,7 @@ impl<G: Geometry> Backing<G> {
         // That overwrote the advice of guards, and of hugepages requested for a collapse.
         for id in (0..granted.0).map(HugePageId) {
             if trackers[id.0 as usize].is_small() {
-                self.note_left(trackers, id.0, Left::Not);
+                self.record_left(trackers, id.0, Left::Not);
                 if id >= backing.from {
                     floor.advise(G::range(id), Advice::Huge);
                 }
@@ -217,7 +217,7 @@ impl<G: Geometry> Backing<G> {
         span: Use,
         demand: HugePages,
     ) {
-        self.ask(trackers, floor, taken, span, demand);
+        self.advise_span(trackers, floor, taken, span, demand);
         for id in (taken.0.0..taken.0.0 + taken.1.0).map(HugePageId) {
             let t = &mut trackers[id.0 as usize];
             if t.backed_pages() == 0 {
@@ -232,7 +232,7 @@ impl<G: Geometry> Backing<G> {
     }
 
     /// Asks for hugepages where a span begins to use memory, or leaves it on small pages.
-    pub(crate) fn ask(
+    pub(crate) fn advise_span(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
@@ -264,7 +264,7 @@ impl<G: Geometry> Backing<G> {
                 Left::Not | Left::Later => demand,
                 Left::Unsure => HugePages(0),
             };
-            self.ask_in_front(trackers, floor, (first, len), demand);
+            self.advise_front(trackers, floor, (first, len), demand);
         }
         // In front all begin small.
         let mut at = if left == Left::Later { ids.start.max(self.wanted.from.0) } else { ids.start };
@@ -275,12 +275,12 @@ impl<G: Geometry> Backing<G> {
             self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
             at += run.max(1);
         }
-        self.look_later(trackers, floor, (first, len), span.pages, choice);
+        self.schedule_check(trackers, floor, (first, len), span.pages, choice);
     }
 
-    /// Notes hugepages of a span that will be looked at: one of a probe, which is left small; and two
-    /// of a span that is left small as a whole.
-    fn look_later(
+    /// Schedules a check of a span's hugepages: one of a probe on small pages, and two of a span
+    /// left on small pages as a whole.
+    fn schedule_check(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
@@ -321,7 +321,7 @@ impl<G: Geometry> Backing<G> {
             let advice = if left == Left::Not { Advice::Huge } else { Advice::Small };
             floor.advise(G::run(HugePageId(from), HugePages(run.end - from)), advice);
         }
-        run.for_each(|i| self.note_left(trackers, i, left));
+        run.for_each(|i| self.record_left(trackers, i, left));
     }
 
     /// The end of the unused hugepages from `at`, a few at most: one call leaves them small too.
@@ -332,7 +332,7 @@ impl<G: Geometry> Backing<G> {
     }
 
     /// Sets a hugepage's mark, and counts the ranges of marked ones.
-    fn note_left(&mut self, trackers: &mut Trackers<G>, i: u32, left: Left) {
+    fn record_left(&mut self, trackers: &mut Trackers<G>, i: u32, left: Left) {
         let was_small = trackers[i as usize].is_small();
         trackers[i as usize].left = left;
         let small = left != Left::Not;
@@ -348,7 +348,7 @@ impl<G: Geometry> Backing<G> {
 
     /// Requests a hugepage at the region's front if the heap is no longer small; reverts that for
     /// later spans when the heap is small again.
-    fn ask_in_front(
+    fn advise_front(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
@@ -358,10 +358,10 @@ impl<G: Geometry> Backing<G> {
         let from = self.wanted.from;
         for i in first.0..(first.0 + len.0).min(from.0) {
             let t = &mut trackers[i as usize];
-            let ask = demand.0 > if t.asked { from.0 / 2 } else { from.0 };
-            if ask != t.asked && t.backed_pages() == 0 && !t.guarded && !t.collapsing {
-                t.asked = ask;
-                let advice = if ask { Advice::Huge } else { Advice::Small };
+            let advise = demand.0 > if t.asked { from.0 / 2 } else { from.0 };
+            if advise != t.asked && t.backed_pages() == 0 && !t.guarded && !t.collapsing {
+                t.asked = advise;
+                let advice = if advise { Advice::Huge } else { Advice::Small };
                 self.advise(floor, HugePageId(i), HugePageId(i + 1), advice);
             }
         }
@@ -409,7 +409,7 @@ impl<G: Geometry> Backing<G> {
     /// After any collapse: guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].intact {
-            self.note_left(trackers, id.0, Left::Not);
+            self.record_left(trackers, id.0, Left::Not);
         } else if trackers[id.0 as usize].is_small() && id >= self.wanted.from {
             floor.advise(G::range(id), Advice::Small);
         } else if trackers[id.0 as usize].broken {
@@ -433,7 +433,7 @@ impl<G: Geometry> Backing<G> {
             return false;
         }
         if self.in_vain {
-            return self.ask_again(trackers, floor, granted);
+            return self.query_again(trackers, floor, granted);
         }
         let first = HugePageId(self.look_up % granted.0);
         let len = HugePages(LOOKED_UP.min(granted.0 - first.0));
@@ -474,7 +474,7 @@ impl<G: Geometry> Backing<G> {
     }
 
     /// Queries a system that gave no hugepages.
-    fn ask_again(&mut self, trackers: &Trackers<G>, floor: &mut impl Floor, granted: HugePages) -> bool {
+    fn query_again(&mut self, trackers: &Trackers<G>, floor: &mut impl Floor, granted: HugePages) -> bool {
         self.vain_ticks += 1;
         let last = HugePageId(granted.0 - 1);
         let asks =

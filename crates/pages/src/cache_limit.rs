@@ -41,7 +41,7 @@ impl CacheLimit {
     }
 
     /// Records the demand in hugepages; once an epoch lowers the limit to the window's.
-    pub(crate) fn note(&mut self, demand: HugePages, now_ns: u64) {
+    pub(crate) fn record(&mut self, demand: HugePages, now_ns: u64) {
         let epoch = now_ns / EPOCH_NS + 1;
         let slot = &mut self.ring[epoch as usize % EPOCHS];
         if slot.epoch != epoch {

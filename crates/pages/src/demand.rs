@@ -31,7 +31,7 @@ impl Demand {
     pub(crate) const NONE: Self = Self { high: 0, ring: [Epoch { number: 0, high: 0 }; EPOCHS] };
 
     #[inline]
-    pub(crate) fn note(&mut self, pages: u32) {
+    pub(crate) fn record(&mut self, pages: u32) {
         self.high = self.high.max(pages);
     }
 

@@ -37,7 +37,7 @@ fn chunk(allocs: u32) -> usize {
 }
 
 /// A place in the first hugepage of a few lists from `from` on.
-fn look<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usize, pages: u32, align: u32) -> Found {
+fn search<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usize, pages: u32, align: u32) -> Found {
     let mut from = from;
     for _ in 0..LOOKS {
         let at = lists.first_in(from, to)?;
@@ -60,7 +60,7 @@ impl sealed::Fit for LongestFreeFirst {
     }
 
     fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
-        look(lists, trackers, CHUNKS * pages as usize, LISTS, pages, align).or_else(|| {
+        search(lists, trackers, CHUNKS * pages as usize, LISTS, pages, align).or_else(|| {
             // Any hugepage with this much room holds an aligned place.
             let sure = (pages + align - 1).min(G::PAGES);
             let at = lists.first_in(CHUNKS * sure as usize, LISTS)?;
@@ -83,7 +83,7 @@ impl sealed::Fit for FullestFirst {
 
     fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         (0..CHUNKS).find_map(|c| {
-            look(lists, trackers, LENGTHS * c + pages as usize, LENGTHS * (c + 1), pages, align).or_else(|| {
+            search(lists, trackers, LENGTHS * c + pages as usize, LENGTHS * (c + 1), pages, align).or_else(|| {
                 let sure = (pages + align - 1).min(G::PAGES) as usize;
                 let id = lists.head(lists.first_in(LENGTHS * c + sure, LENGTHS * (c + 1))?)?;
                 trackers[id.0 as usize].best_fit(pages, align).map(|place| (id, place))

@@ -287,7 +287,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if was_broken && self.backing.will_be_huge(id, t) && self.floor.unback(G::range(id)).is_ok() {
             self.release.count(t.unbacked().into());
             self.cache.put_unbacked(&mut self.trackers, id, HugePages(1));
-            self.note_demand();
+            self.record_demand();
         } else {
             self.put(id, HugePages(1));
         }
@@ -300,13 +300,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
         let kind = Use { later: self.begins_small(len, span), ..span };
         self.back_new(granted, (taken.first, len), kind);
-        self.note_taken(taken.missing);
+        self.record_taken(taken.missing);
         self.make_up_for(taken.missing);
         Ok(taken.first)
     }
 
-    /// Unbacks as many hugepages as a request gave memory to, of those that could not serve it: they
-    /// would come on top.
+    /// Unbacks as many hugepages as a request backed, of those that could not serve it, so that
+    /// they are not additional.
     fn make_up_for(&mut self, backed: HugePages) {
         self.shrink(backed.min(self.free_backed_hugepages()));
     }
@@ -348,7 +348,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             }
             at += part.0;
         }
-        self.note_demand();
+        self.record_demand();
         self.shrink_to_limit();
     }
 
@@ -363,17 +363,17 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.put_unbacked(&mut self.trackers, first, len);
     }
 
-    fn note_demand(&mut self) {
-        self.note_taken(HugePages(0));
+    fn record_demand(&mut self) {
+        self.record_taken(HugePages(0));
     }
 
     /// Records them after a request that missed `missing` in the cache.
-    fn note_taken(&mut self, missing: HugePages) {
+    fn record_taken(&mut self, missing: HugePages) {
         let (now, demand) = (self.clock.now_ns(), self.in_demand());
         if missing.0 > 0 {
             self.cache.limit.missed(missing, demand, now);
         }
-        self.cache.limit.note(demand, now);
+        self.cache.limit.record(demand, now);
     }
 
     // Regions.
@@ -404,10 +404,10 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let len = HugePages(range.end().0.div_ceil(G::PAGES) - first.0);
         let (kind, demand) =
             (Use { pages: range.len, fills_up: false, later: self.growth.is_paused() }, self.in_demand());
-        self.backing.ask(&mut self.trackers, &mut self.floor, (first, len), kind, demand);
+        self.backing.advise_span(&mut self.trackers, &mut self.floor, (first, len), kind, demand);
         let huge = |id: HugePageId, t: &Tracker<G>| self.backing.will_be_huge(id, t);
         let occupied = self.regions.occupy(&mut self.trackers, range, begins, huge);
-        self.note_taken(occupied.missing);
+        self.record_taken(occupied.missing);
         self.make_up_for(occupied.missing);
         occupied.zeroed
     }
@@ -428,7 +428,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
                 }
             }
         }
-        self.note_demand();
+        self.record_demand();
         self.shrink_to_limit();
     }
 
@@ -494,8 +494,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     fn count(&mut self, old: u32, new: u32) {
         self.in_use = self.in_use - old + new;
         self.donation.count(old, new);
-        self.demand.note(self.in_use);
-        self.growth.note(self.in_use);
+        self.demand.record(self.in_use);
+        self.growth.record(self.in_use);
     }
 }
 

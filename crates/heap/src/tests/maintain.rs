@@ -209,7 +209,7 @@ fn a_fork_holds_every_lock_and_gives_it_up() {
     let w = world(8, 0);
     w.heap.use_shards(2);
     assert_eq!(free_locks(&w), [true; 5]);
-    w.heap.hold_for_fork(false);
+    w.heap.lock_for_fork(false);
     assert_eq!(free_locks(&w), [false; 5]);
     // SAFETY: this thread holds the locks.
     unsafe { w.heap.release_after_fork() };
@@ -221,7 +221,7 @@ fn a_fork_in_a_signal_handler_leaves_what_it_interrupted_its_lock() {
     let w = world(8, 0);
     w.heap.use_shards(2);
     let held = w.heap.slabs(0, 1);
-    w.heap.hold_for_fork(true);
+    w.heap.lock_for_fork(true);
     // SAFETY: this thread holds the locks.
     unsafe { w.heap.release_after_fork() };
     assert_eq!(free_locks(&w), [false, true, true, true, true]);

@@ -17,7 +17,7 @@ impl ThreadCache {
     /// Copies the heap's fields, but keeps frees slow if a flush was requested meanwhile.
     pub fn look_again(&mut self, view: HeapView<'_>, asked: &AtomicU32) {
         (self.base, self.pages, self.map) = (view.base, view.pages, view.map);
-        // ORDERING: SeqCst pairs with the fence in `limits::ask_for_caches`: seen, or its 0 comes.
+        // ORDERING: SeqCst pairs with the fence in `govern::request_flushes`: seen, or its 0 comes.
         fence(Ordering::SeqCst);
         if asked.load(Relaxed) != self.generation {
             self.pages = 0;

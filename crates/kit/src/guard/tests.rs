@@ -78,7 +78,7 @@ fn pages_that_are_closed_by_marks_open_again() {
     let guards = Guards::new();
     let [kept, freed, late] = core::array::from_fn(|_| guards.alloc(100, 16, Whose::Option).unwrap().area);
     guards.free_slot(&buffer(freed, 100), !guards.close(&buffer(freed, 100)));
-    guards.hold_for_fork(false);
+    guards.lock_for_fork(false);
     // SAFETY: the lock was taken just now.
     unsafe { guards.release_after_fork() };
     guards.free_slot(&buffer(late, 100), !guards.close(&buffer(late, 100)));

@@ -71,7 +71,7 @@ fn a_child_owns_only_what_it_has_freed_itself() {
     let quarantine = Quarantine::new();
     quarantine.set_limit(500);
     (1..=3).for_each(|address| assert_eq!(wait(&quarantine, address, 100), []));
-    quarantine.hold_for_fork(false);
+    quarantine.lock_for_fork(false);
     // SAFETY: the lock was taken just now.
     unsafe {
         quarantine.forked();

@@ -48,7 +48,7 @@ fn an_entry_can_be_found_by_a_condition_and_its_memory_is_known() {
 #[test]
 fn the_locks_held_for_a_fork_come_free_again() {
     let table = Table::new();
-    table.hold_for_fork(false);
+    table.lock_for_fork(false);
     assert!(table.parts.iter().all(|part| part.try_lock().is_none()));
     // SAFETY: this thread has just taken them.
     unsafe { table.release_after_fork() };

@@ -81,7 +81,7 @@ fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
     OBJECT_CACHES.over(&HEAP).run_deferred(cache);
-    govern::poke();
+    govern::run_chores();
     process::set_errno(saved);
     result
 }
@@ -168,7 +168,7 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
     let result = OBJECT_CACHES.over(&HEAP).destroy(cache);
-    govern::poke_in_free();
+    govern::run_chores_in_free();
     process::set_errno(saved);
     result
 }

@@ -16,12 +16,12 @@ struct Entry {
     release: unsafe fn(),
 }
 
-/// An entry for a value with `hold_for_fork` and `release_after_fork`.
+/// An entry for a value with `lock_for_fork` and `release_after_fork`.
 macro_rules! lock {
     ($rank:ident: $($lock:tt)+) => {
         Entry {
             rank: Rank::$rank,
-            hold: |nested| $($lock)+ hold_for_fork(nested),
+            hold: |nested| $($lock)+ lock_for_fork(nested),
             // SAFETY: by `release_all`'s contract this thread, or its original, took it by `hold`.
             release: || unsafe { $($lock)+ release_after_fork() },
         }
@@ -38,7 +38,7 @@ const LOCKS: [Entry; 11] = [
     lock!(KitQuarantine: KIT.),
     lock!(StatsFile: STATS_FILE.),
     lock!(Recorder: TRACE.recorder.),
-    lock!(TraceAsked: TRACE.asked.),
+    lock!(TraceAsked: TRACE.requested.),
     lock!(TracePath: TRACE.path.),
 ];
 
@@ -51,14 +51,14 @@ const _: () = {
 };
 
 /// Takes all locks, before a fork; `nested`: in a signal handler that interrupted a request.
-pub(crate) fn hold_all(nested: bool) {
+pub(crate) fn lock_all(nested: bool) {
     LOCKS.iter().for_each(|lock| (lock.hold)(nested));
 }
 
 /// Releases all locks after the fork.
 ///
 /// # Safety
-/// [`hold_all`] ran in the calling thread, or in the one that it copies.
+/// [`lock_all`] ran in the calling thread, or in the one that it copies.
 pub(crate) unsafe fn release_all() {
     for lock in LOCKS.iter().rev() {
         // SAFETY: by the contract.

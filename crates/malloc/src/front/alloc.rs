@@ -4,7 +4,7 @@
 //!
 //! **Unsafe.** Uses the calling thread's cache, and clears objects.
 
-use super::apart::{malloc_apart, malloc_apart_class};
+use super::apart::{malloc_in_handler, malloc_in_handler_class};
 use super::{MAX_SIZE, with_errno};
 use crate::start::set_up;
 use crate::statics::{FAILURES, HEAP, LENT, PROCESSOR_CACHES};
@@ -58,7 +58,7 @@ fn malloc_class(class: usize, align: usize) -> *mut u8 {
     let saved = errno();
     let cache = match server() {
         Server::PerCpu(rseq) => return malloc_per_cpu(rseq, class),
-        Server::Apart => return malloc_apart_class(class),
+        Server::Apart => return malloc_in_handler_class(class),
         other => cache_for(other),
     };
     let object = match cache {
@@ -84,7 +84,7 @@ fn malloc_class(class: usize, align: usize) -> *mut u8 {
     if object.is_null() {
         count_failure(class);
     }
-    govern::poke();
+    govern::run_chores();
     with_errno(object, saved)
 }
 
@@ -100,7 +100,7 @@ fn malloc_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
     if !object.is_null() {
         HEAP.wipe_mark(class, object)
     } else if nested::is_nested() {
-        malloc_apart_class(class)
+        malloc_in_handler_class(class)
     } else {
         refill_per_cpu(rseq, class)
     }
@@ -119,7 +119,7 @@ fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
         count_failure(class);
     }
     let object = HEAP.wipe_mark(class, object);
-    govern::poke();
+    govern::run_chores();
     with_errno(object, saved)
 }
 
@@ -152,7 +152,7 @@ pub(super) fn malloc_large(size: usize, align: usize, zero: bool, family: u8) ->
 #[cold]
 fn malloc_large_anew(size: usize, align: usize, zero: bool, family: u8) -> *mut u8 {
     if nested::is_nested() {
-        return malloc_apart(size, align);
+        return malloc_in_handler(size, align);
     }
     if let Some(buffer) = debug::alloc(size, align, family) {
         if zero && !buffer.is_null() {
@@ -173,6 +173,6 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool, family: u8) -> *mut 
             govern::count_refusal(size);
         }
     }
-    govern::poke();
+    govern::run_chores();
     with_errno(object, saved)
 }

@@ -12,13 +12,13 @@ use craton_heap::size_class;
 
 /// An object of a class for a signal handler, at any alignment that the class gives.
 #[cold]
-pub(super) fn malloc_apart_class(class: usize) -> *mut u8 {
+pub(super) fn malloc_in_handler_class(class: usize) -> *mut u8 {
     let size = size_class::size_of_class(class);
-    malloc_apart(size, 1 << size.trailing_zeros())
+    malloc_in_handler(size, 1 << size.trailing_zeros())
 }
 
 #[cold]
-pub(super) fn malloc_apart(size: usize, align: usize) -> *mut u8 {
+pub(super) fn malloc_in_handler(size: usize, align: usize) -> *mut u8 {
     nested::say("malloc");
     let object = APART.serve(size, align);
     if object.is_null() { no_memory() } else { object }
@@ -29,7 +29,7 @@ pub(super) fn malloc_apart(size: usize, align: usize) -> *mut u8 {
 /// # Safety
 /// As [`free`].
 #[cold]
-pub(super) unsafe fn free_apart(pointer: *mut u8) {
+pub(super) unsafe fn free_in_handler(pointer: *mut u8) {
     nested::say("free");
     if let Some(class) = HEAP.recognise(pointer) {
         // SAFETY: a live object of a class, given up.
@@ -42,7 +42,7 @@ pub(super) unsafe fn free_apart(pointer: *mut u8) {
 }
 
 pub(crate) fn free_what_waits() {
-    let mut object = APART.take_later();
+    let mut object = APART.pop_deferred();
     while !object.is_null() {
         HEAP.end_waiting(object);
         // SAFETY: a handler gave the object up, linked to the next; no other list has it.
@@ -59,7 +59,7 @@ pub(crate) fn free_what_waits() {
 /// # Safety
 /// As [`realloc`].
 #[cold]
-pub(super) unsafe fn realloc_apart(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
+pub(super) unsafe fn realloc_in_handler(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
     let old = match nested::size_of(pointer) {
         Some(size) => size,
         None => match find(pointer) {

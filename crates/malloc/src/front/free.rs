@@ -15,7 +15,7 @@
 //!
 //! **Unsafe.** Takes objects from callers.
 
-use super::apart::free_apart;
+use super::apart::free_in_handler;
 use crate::statics::{HEAP, HEAPS, PROCESSOR_CACHES, READY};
 use crate::thread::life::{cache_for, register_threads, server};
 use crate::thread::mode::Server;
@@ -85,7 +85,7 @@ unsafe fn turn_over(cache: *mut ThreadCache, class: usize) {
         }
     }
     drop(inside);
-    govern::poke_in_free();
+    govern::run_chores_in_free();
 }
 
 /// Frees an object into the thread cache if its slab has morphed to its class and there is room. As
@@ -106,7 +106,8 @@ pub unsafe fn free_on_morphed(pointer: *mut u8) -> bool {
 #[inline(always)]
 pub(crate) unsafe fn free_on_morphed_if(pointer: *mut u8, is_right: impl Fn(usize) -> bool) -> bool {
     let cache = tls::get();
-    // SAFETY: it is this thread's cache or one without room; the object is one of the class, and given up.
+    // SAFETY: it is this thread's cache or one without room; the object is one of the class, and
+    // given up.
     unsafe {
         let found = HEAP.recognise_morphed(pointer, ThreadCache::pages(cache)).filter(|(class, _)| is_right(*class));
         found.is_some_and(|(class, mark)| ThreadCache::push_marked(cache, class, pointer, mark))
@@ -144,7 +145,7 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
         Server::PerCpu(_) if !nested::is_nested() => None,
         Server::PerCpu(_) | Server::Apart => {
             // SAFETY: by the contract.
-            unsafe { free_apart(pointer) };
+            unsafe { free_in_handler(pointer) };
             return Ok(()); // 5
         }
         other => cache_for(other),
@@ -158,7 +159,7 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
             None => Ok(()),
         }
     }); // 6
-    govern::poke_in_free();
+    govern::run_chores_in_free();
     set_errno(saved);
     if result == Err(Misuse::Foreign) && nested::size_of(pointer).is_some() { Ok(()) } else { result }
 }
@@ -168,7 +169,7 @@ pub unsafe fn free_otherwise(pointer: *mut u8) -> Result<(), Misuse> {
 fn give_span(span: PageRange) {
     let saved = errno();
     nested::within(|| HEAP.give_span(span));
-    govern::poke_in_free();
+    govern::run_chores_in_free();
     set_errno(saved);
 }
 
@@ -185,16 +186,16 @@ unsafe fn free_per_cpu(rseq: &Rseq, pointer: *mut u8) -> bool {
             return true;
         }
         if PROCESSOR_CACHES.push(rseq, class, pointer) {
-            govern::look_in_free();
+            govern::read_mailbox_in_free();
         } else {
             if nested::is_nested() {
-                free_apart(HEAP.wipe_mark(class, pointer));
+                free_in_handler(HEAP.wipe_mark(class, pointer));
                 return true;
             }
             let saved = errno();
             register_threads();
             nested::within(|| PROCESSOR_CACHES.overflow(&HEAP, rseq, class, pointer));
-            govern::poke_in_free();
+            govern::run_chores_in_free();
             set_errno(saved);
         }
     }

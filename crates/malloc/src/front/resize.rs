@@ -2,7 +2,7 @@
 //!
 //! **Unsafe.** Takes objects from callers, and copies them.
 
-use super::apart::realloc_apart;
+use super::apart::realloc_in_handler;
 use super::{MAX_SIZE, free, is_ready, malloc, no_memory, try_free, with_errno};
 use crate::statics::{HEAP, HEAPS};
 use crate::thread::{nested, tls};
@@ -44,7 +44,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
     }
     if nested::is_nested() || nested::size_of(pointer).is_some() {
         // SAFETY: by the contract.
-        return unsafe { realloc_apart(pointer, size) };
+        return unsafe { realloc_in_handler(pointer, size) };
     }
     let found = nested::within(|| HEAP.find(pointer));
     let old = found.usable()?;
@@ -61,7 +61,7 @@ pub unsafe fn realloc(pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> 
         _ => HEAP.resize(pointer, found, size),
     });
     if let Some(same) = resized {
-        govern::poke();
+        govern::run_chores();
         return Ok(with_errno(same, saved));
     }
     set_errno(saved);

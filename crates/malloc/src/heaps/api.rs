@@ -24,7 +24,7 @@ pub fn create(options: Options<'_>) -> Result<usize, Refused> {
 pub fn destroy(heap: usize) -> Result<(), Misuse> {
     let saved = process::errno();
     let result = HEAPS.over(&HEAP).destroy(heap);
-    govern::poke_in_free();
+    govern::run_chores_in_free();
     process::set_errno(saved);
     result
 }
@@ -36,7 +36,7 @@ pub fn alloc(heap: usize, size: usize, align: usize, zero: bool) -> Result<*mut 
     if object.is_null() && govern::make_room() {
         object = HEAPS.over(&HEAP).alloc(heap, size, align, zero)?;
     }
-    govern::poke();
+    govern::run_chores();
     Ok(front::with_errno(object, saved))
 }
 
@@ -52,7 +52,7 @@ pub unsafe fn free(heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
     let object = HEAPS.over(&HEAP).find_in(heap, pointer)?;
     // SAFETY: the object was classified, and the caller gives it up.
     let result = unsafe { HEAPS.over(&HEAP).free(object, pointer) };
-    govern::poke_in_free();
+    govern::run_chores_in_free();
     process::set_errno(saved);
     result
 }

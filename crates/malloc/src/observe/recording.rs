@@ -7,8 +7,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, file_map};
 
 /// Sets the option `trace`, for [`begin`].
-pub(crate) fn ask(path: &[u8]) -> bool {
-    TRACE.ask(path)
+pub(crate) fn request(path: &[u8]) -> bool {
+    TRACE.request(path)
 }
 
 pub(crate) fn show_path<'a, 'b>(into: &'a mut Text<'b>) -> &'a mut Text<'b> {
@@ -30,7 +30,7 @@ pub(crate) fn set_bound(events: usize) -> bool {
 
 /// Begins the recording requested since the last call, ending the one before.
 pub(crate) fn begin() {
-    let Some((path, len)) = TRACE.asked.lock().take() else { return };
+    let Some((path, len)) = TRACE.requested.lock().take() else { return };
     end();
     if len == 0 || !set_up() {
         return;

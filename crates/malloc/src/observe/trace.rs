@@ -35,7 +35,7 @@ const DEFAULT_EVENTS: u64 = 16_000_000;
 pub(crate) struct Tracer {
     pub(crate) bound: AtomicU64,
     /// The option `trace`, path and length, until its recording begins.
-    pub(crate) asked: Mutex<Option<([u8; PATH_MAX], usize)>>,
+    pub(crate) requested: Mutex<Option<([u8; PATH_MAX], usize)>>,
     /// The last value of the option `trace`, and its length.
     pub(crate) path: Mutex<([u8; PATH_MAX], usize)>,
     pub(crate) on: AtomicBool,
@@ -59,7 +59,7 @@ impl Tracer {
     pub(crate) const fn new() -> Self {
         Self {
             bound: AtomicU64::new(DEFAULT_EVENTS),
-            asked: Mutex::ranked(Rank::TraceAsked, None),
+            requested: Mutex::ranked(Rank::TraceAsked, None),
             path: Mutex::ranked(Rank::TracePath, ([0; PATH_MAX], 0)),
             on: AtomicBool::new(false),
             recorder: Mutex::ranked(Rank::Recorder, None),
@@ -67,7 +67,7 @@ impl Tracer {
     }
 
     /// Sets the option `trace` for the next recording; an empty path ends one.
-    pub(crate) fn ask(&self, path: &[u8]) -> bool {
+    pub(crate) fn request(&self, path: &[u8]) -> bool {
         let pids = path.windows(2).filter(|two| *two == b"%p").count();
         // A process's number has at most ten digits.
         if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
@@ -83,7 +83,7 @@ impl Tracer {
         let mut place = [0; PATH_MAX];
         let len = text.as_bytes().len();
         place[..len].copy_from_slice(text.as_bytes());
-        *self.asked.lock() = Some((place, len));
+        *self.requested.lock() = Some((place, len));
         let mut shown = self.path.lock();
         shown.0[..path.len()].copy_from_slice(path);
         shown.1 = path.len();
@@ -136,7 +136,7 @@ impl Tracer {
                 SpanEvent::Free { range, density } => (Kind::Free, range, Pages(1), density),
                 SpanEvent::Resize { range } => (Kind::Resize, range, Pages(1), Density::Sparse),
             };
-            recorder.note(CoarseClock.now_ns(), kind, range, align, density);
+            recorder.record(CoarseClock.now_ns(), kind, range, align, density);
         }
     }
 }
@@ -164,11 +164,11 @@ impl Recorder {
             // The first words last: they make it a valid trace.
             recorder.map.store(SLOT_BYTES * i, *words);
         }
-        heap.for_each_span(|span, density| recorder.note(now, Kind::Alloc, span, Pages(1), density));
+        heap.for_each_span(|span, density| recorder.record(now, Kind::Alloc, span, Pages(1), density));
         Ok(recorder)
     }
 
-    fn note(&mut self, now_ns: u64, kind: Kind, span: PageRange, align: Pages, density: Density) {
+    fn record(&mut self, now_ns: u64, kind: Kind, span: PageRange, align: Pages, density: Density) {
         if self.events >= self.bound || (self.slot == BLOCK_EVENTS && !self.turn()) {
             self.dropped += 1;
             return;

@@ -199,8 +199,8 @@ impl<P: Process> Arrays<P> {
         ours
     }
 
-    pub(super) fn hold_for_fork(&self, nested: bool) {
-        self.making.hold_for_fork(nested);
+    pub(super) fn lock_for_fork(&self, nested: bool) {
+        self.making.lock_for_fork(nested);
     }
 
     /// # Safety

@@ -212,7 +212,7 @@ fn handles_of_no_cache_are_errors_of_every_call() {
 fn a_fork_holds_the_locks_of_all_caches() {
     let w = world(4);
     let cache = w.cache(&PLAIN);
-    w.caches.hold_for_fork(false);
+    w.caches.lock_for_fork(false);
     let caches = w.caches;
     let waits = std::thread::spawn(move || caches.stats(cache).unwrap().in_use);
     std::thread::sleep(std::time::Duration::from_millis(5));

@@ -364,7 +364,7 @@ fn zeroed_objects_are_zeroed_also_on_used_memory() {
 fn a_fork_holds_the_locks_of_all_heaps() {
     let w = world(4);
     let heap = w.heaps.create(PLAIN).unwrap();
-    w.heaps.hold_for_fork(false);
+    w.heaps.lock_for_fork(false);
     let heaps = w.heaps;
     let waits = std::thread::spawn(move || heaps.stats(heap).unwrap().objects);
     std::thread::sleep(std::time::Duration::from_millis(5));

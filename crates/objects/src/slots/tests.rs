@@ -92,7 +92,7 @@ fn what_was_locked_by_handle_is_refused_when_its_tenant_went_meanwhile() {
 fn the_locks_held_for_a_fork_come_free_again() {
     let slots = Slots::<Few>::new();
     let handle = begin(&slots, 0).unwrap();
-    slots.hold_for_fork(false);
+    slots.lock_for_fork(false);
     assert!(slots.get(0).locked.try_lock().is_none() && slots.free.try_lock().is_none());
     // SAFETY: this thread has just taken them.
     unsafe { slots.release_after_fork() };

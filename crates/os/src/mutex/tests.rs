@@ -2,7 +2,7 @@ extern crate std;
 use super::*;
 use std::sync::atomic::AtomicU32;
 
-/// Runs `f` in a child of its own, without threads; returns how that ended.
+/// Runs `f` in a child process without threads; returns its status.
 fn in_child(f: impl FnOnce()) -> i32 {
     let mut status = 0;
     // SAFETY: the child touches what it copied, makes system calls and leaves without destructors.
@@ -33,7 +33,7 @@ fn a_fork_in_the_middle_takes_the_lock_again_and_leaves_it_held() {
     let lock = Mutex::new(0);
     let held = lock.lock();
     assert!(lock.is_own());
-    lock.hold_for_fork(true);
+    lock.lock_for_fork(true);
     let status = in_child(|| {
         // SAFETY: the child is a copy of the thread that holds it.
         unsafe { lock.release_after_fork() };
@@ -45,7 +45,7 @@ fn a_fork_in_the_middle_takes_the_lock_again_and_leaves_it_held() {
     assert!(lock.is_own(), "the interrupted holder still has it");
     drop(held);
     assert!(!lock.is_own());
-    lock.hold_for_fork(true);
+    lock.lock_for_fork(true);
     // SAFETY: as above.
     unsafe { lock.release_after_fork() };
     assert!(!lock.is_own());

@@ -35,7 +35,7 @@ impl Known {
     }
 
     /// Records a module; returns whether another one may have lain there before.
-    pub(super) fn meet(&self, module: Module) -> bool {
+    pub(super) fn record(&self, module: Module) -> bool {
         let what = module.frames ^ module.record.rotate_left(17);
         let mut replaces = false;
         for place in &self.places {

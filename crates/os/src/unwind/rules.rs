@@ -57,7 +57,7 @@ pub(super) fn of(address: usize) -> Rule {
 #[inline(never)]
 fn find(address: usize) -> Rule {
     let module = module::find(address);
-    if module.is_some_and(|module| KNOWN.meet(module)) {
+    if module.is_some_and(|module| KNOWN.record(module)) {
         super::forget();
     }
     let row = module.and_then(|module| cfi::row(module, address));

@@ -89,7 +89,7 @@ const SURELY: usize = 256 << 10;
 
 /// Whether the kernel can read eight bytes there; if it may not be asked, up to the stack's end.
 pub(super) fn is_readable(at: usize) -> bool {
-    if !thp::may_ask() {
+    if !thp::may_query() {
         return is_surely_stack(at);
     }
     process::can_read(at)

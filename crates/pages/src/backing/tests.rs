@@ -130,7 +130,7 @@ fn the_users_wish_for_hugepages_goes_before_what_was_seen() {
 fn ranges_of_hugepages_on_small_pages_are_counted() {
     let mut w = World::new(0);
     let mut set = |id: u32, small: bool| {
-        w.backing.note_left(&mut w.trackers, id, if small { Left::Unsure } else { Left::Not });
+        w.backing.record_left(&mut w.trackers, id, if small { Left::Unsure } else { Left::Not });
         w.backing.small_ranges
     };
     assert_eq!([(3, true), (5, true), (15, true), (4, true)].map(|(id, small)| set(id, small)), [1, 2, 3, 2]);
@@ -183,7 +183,7 @@ fn a_span_that_takes_a_hugepage_during_a_collapse_leaves_its_advice_alone() {
     let before = w.floor.advised.len();
     w.take(2, 3, false, 1);
     assert_eq!(w.floor.advised[before..], [2, 4].map(|id| (Huge64K::range(HugePageId(id)), Advice::Small)));
-    assert!(!w.trackers[3].is_small() && w.backing.asks_for(HugePageId(3), &w.trackers[3]));
+    assert!(!w.trackers[3].is_small() && w.backing.is_requested(HugePageId(3), &w.trackers[3]));
 }
 
 #[test]
@@ -192,10 +192,10 @@ fn a_guard_keeps_the_system_away_until_it_is_lifted() {
     let id = HugePageId(3);
     w.backing.guard(&mut w.trackers, &mut w.floor, id);
     assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(id), Advice::Small)));
-    assert!(!w.backing.asks_for(id, &w.trackers[3]) && w.backing.guarded() == HugePages(1));
+    assert!(!w.backing.is_requested(id, &w.trackers[3]) && w.backing.guarded() == HugePages(1));
     w.backing.unguard(&mut w.trackers, &mut w.floor, HugePageId(0), HugePages(16));
     assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(id), Advice::Huge)));
-    assert!(w.backing.asks_for(id, &w.trackers[3]) && w.backing.guarded() == HugePages(0));
+    assert!(w.backing.is_requested(id, &w.trackers[3]) && w.backing.guarded() == HugePages(0));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_change_of_what_is_wanted_goes_over_guards_and_collapses() {
     w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(4));
     w.backing.set(&mut w.trackers, &mut w.floor, HugePages(16), HugeBacking::NEVER);
     let asks = |w: &World| -> Vec<u32> {
-        (0..16).filter(|i| w.backing.asks_for(HugePageId(*i), &w.trackers[*i as usize])).collect()
+        (0..16).filter(|i| w.backing.is_requested(HugePageId(*i), &w.trackers[*i as usize])).collect()
     };
     assert_eq!((asks(&w), w.backing.guarded()), (Vec::from([4]), HugePages(0)));
     assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(4)), Advice::Huge)));

@@ -6,8 +6,8 @@ const SECOND: u64 = EPOCH_NS;
 fn the_highest_demand_of_the_window_is_wanted_and_then_forgotten() {
     let mut demand = Demand::NONE;
     assert_eq!(demand.wanted(0), 0, "none yet");
-    demand.note(130);
-    demand.note(100);
+    demand.record(130);
+    demand.record(100);
     demand.fold(100, 7 * SECOND);
     (8..7 + DEMAND_S).for_each(|second| {
         demand.fold(100, second * SECOND);
@@ -21,7 +21,7 @@ fn the_highest_demand_of_the_window_is_wanted_and_then_forgotten() {
 fn a_peak_between_two_looks_counts_from_the_second_one() {
     let mut demand = Demand::NONE;
     demand.fold(10, 0);
-    demand.note(500);
+    demand.record(500);
     demand.fold(10, 1000 * SECOND);
     assert_eq!(demand.wanted((999 + DEMAND_S) * SECOND), 500);
     assert_eq!(demand.wanted((1000 + DEMAND_S) * SECOND), 0);
@@ -31,7 +31,7 @@ fn a_peak_between_two_looks_counts_from_the_second_one() {
 fn demand_that_swings_within_the_window_is_wanted_all_the_time() {
     let mut demand = Demand::NONE;
     for second in 0..100 {
-        demand.note(if second % DEMAND_S == 0 { 450 } else { 50 });
+        demand.record(if second % DEMAND_S == 0 { 450 } else { 50 });
         demand.fold(50, second * SECOND);
         assert_eq!(demand.wanted(second * SECOND), 450);
     }

@@ -59,7 +59,7 @@ fn pauses_double_up_to_a_minute_and_are_forgotten() {
 fn a_rise_refills_as_much_as_it_has_taken() {
     let mut growth = helped();
     growth.tick(10_000, SECOND);
-    growth.note(9_000);
+    growth.record(9_000);
     assert_eq!((growth.refill_due(9_500), growth.refill_due(9_000 + RISE - 1)), (Pages(0), Pages(0)));
     assert_eq!(growth.refill_due(9_000 + RISE), Pages(RISE));
     growth.refilled(Pages(RISE));

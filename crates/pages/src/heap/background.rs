@@ -30,9 +30,9 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     pub(super) fn tick_step(&mut self) -> Tick {
         let now = self.clock.now_ns();
         self.demand.fold(self.in_use, now);
-        self.note_demand();
+        self.record_demand();
         self.growth.tick(self.in_use, now);
-        let unseen = self.look_up_backing();
+        let unseen = self.check_backing();
         let mut released = self.shrink_to_limit();
         let surplus = self.releasable(Breaking::Surplus);
         let due = self.release.due(now, surplus);
@@ -126,8 +126,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     /// Whether hugepages are requested at a place: past the threshold, or where growth or a
     /// collapse asks for one, except where broken.
-    pub fn asks_for(&self, id: HugePageId) -> bool {
-        self.backing.asks_for(id, &self.trackers[id.0 as usize])
+    pub fn is_requested(&self, id: HugePageId) -> bool {
+        self.backing.is_requested(id, &self.trackers[id.0 as usize])
     }
 
     pub(super) fn advise_span(&mut self, span: PageRange, advice: Advice) {
@@ -152,7 +152,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 
     /// Checks whether hugepages came whole, and whether the system's mode changed; whether the tick
     /// has more to check.
-    fn look_up_backing(&mut self) -> bool {
+    fn check_backing(&mut self) -> bool {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
         let in_parts = |trackers: &mut Trackers<G>, id, resident| {
@@ -250,7 +250,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.follow_grant(granted);
         let (id, demand) = (taken.ok()?, self.in_demand());
         let slabs = Use { pages: Pages(1), fills_up: true, later: false };
-        self.backing.ask(&mut self.trackers, &mut self.floor, (id, one), slabs, demand);
+        self.backing.advise_span(&mut self.trackers, &mut self.floor, (id, one), slabs, demand);
         let t = &mut self.trackers[id.0 as usize];
         if t.collapsing || !self.backing.will_be_huge(id, t) {
             self.cache.put_unbacked(&mut self.trackers, id, one);

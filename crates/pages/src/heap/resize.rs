@@ -69,7 +69,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
         self.cache.take_at(&mut self.trackers, end, more);
         self.back_new(granted, (end, more), Use { pages, fills_up: false, later: self.growth.is_paused() });
-        self.note_demand();
+        self.record_demand();
         zeroed &= occupy_whole(&mut self.trackers, end, HugePages(new.last().0 - end.0), false);
         if new.tail > 0 {
             zeroed &= self.donate(new, false);
@@ -163,7 +163,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let Large { first, whole, .. } = Large::of::<G>(span);
         let all = (first.0..first.0 + whole.0).all(|i| {
             let t = &self.trackers[i as usize];
-            t.place == Place::Large && !t.collapsing && self.asks_for(HugePageId(i)) == self.asks_for(first)
+            t.place == Place::Large && !t.collapsing && self.is_requested(HugePageId(i)) == self.is_requested(first)
         });
         if all { whole } else { HugePages(0) }
     }
@@ -185,7 +185,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             self.trackers[i as usize].unbacked();
         }
         self.cache.put_unbacked(&mut self.trackers, large.first, large.whole);
-        self.note_demand();
+        self.record_demand();
         Ok(())
     }
 }

@@ -46,8 +46,8 @@ impl World {
         let mut got = 0;
         while let Some(object) = chain.pop() {
             assert_eq!(object as usize % 16, 0);
-            // Every byte is ours to write: a cache that kept anything inside an object that is out
-            // would break. SAFETY: the object is out, and has so many bytes.
+            // Writes every byte: a cache that kept anything inside a live object would break.
+            // SAFETY: the object is live and has this size.
             unsafe { object.write_bytes(0xa5, self.cache.geometry().object as usize) };
             self.out.push(object as usize);
             got += 1;
@@ -70,12 +70,11 @@ impl World {
         self.check();
     }
 
-    /// Gives back the place so many objects behind the last one that is out; says whether that was
-    /// refused.
+    /// Frees the place `objects` behind the last live one; returns whether that was refused.
     pub fn give_place_behind(&mut self, objects: usize) -> bool {
         let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
         let mut chain = Chain::EMPTY;
-        // SAFETY: the place lies on the slab, and is nobody's.
+        // SAFETY: the place is on the slab, and not an object.
         unsafe {
             chain.push(place as *mut u8);
             self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) == Err(place as *mut u8)
@@ -117,24 +116,24 @@ impl World {
     /// Gives everything back: all slabs go.
     pub fn drain(&mut self) {
         self.give(0..self.out.len());
-        self.give_complete(u32::MAX);
+        self.free_complete(u32::MAX);
         assert_eq!((self.cache.stats().slabs, self.source.live()), (0, Pages(0)));
         self.check();
     }
 
     /// Gives up to `most` complete slabs back; says how many went.
-    pub fn give_complete(&mut self, most: u32) -> u32 {
+    pub fn free_complete(&mut self, most: u32) -> u32 {
         let before = (self.cache.complete(), self.cache.stats().slabs);
-        self.cache.give_complete(most, &self.records, &mut self.source);
+        self.cache.free_complete(most, &self.records, &mut self.source);
         let went = before.0 - self.cache.complete();
         assert_eq!(before.1 - self.cache.stats().slabs, went);
         self.check();
         went
     }
 
-    /// Gives those complete slabs back that nobody needed since the last time.
-    pub fn give_idle(&mut self) {
-        self.cache.give_idle(&self.records, &mut self.source);
+    /// Frees the complete slabs unused since the last call.
+    pub fn free_idle(&mut self) {
+        self.cache.free_idle(&self.records, &mut self.source);
         self.check();
     }
 

@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// One fork at a time: a handler's takes a lock out of order, and two such walks wait for each other.
+/// One fork at a time: a handler's takes a lock out of order, and two such walks wait for each
+/// other.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -18,14 +19,14 @@ fn alone() -> MutexGuard<'static, ()> {
 fn a_fork_holds_every_lock_and_gives_all_up_again() {
     let _alone = alone();
     assert!(!front::malloc(1).is_null(), "the heap is set up");
-    hold_all(false);
+    lock_all(false);
     let held = [
         SETTING_UP.is_own(),
         LIMITS.callback.function.is_own(),
         REGISTRY.is_own(),
         STATS_FILE.is_own(),
         TRACE.recorder.is_own(),
-        TRACE.asked.is_own(),
+        TRACE.requested.is_own(),
         TRACE.path.is_own(),
     ];
     // SAFETY: taken above.
@@ -75,7 +76,7 @@ fn no_other_thread_is_inside_while_a_fork_holds_the_locks() {
     requests.iter().for_each(|request| request());
     let done = [const { AtomicU32::new(0) }; 4];
     thread::scope(|scope| {
-        hold_all(false);
+        lock_all(false);
         for (request, done) in requests.iter().zip(&done) {
             scope.spawn(move || {
                 request();
@@ -95,7 +96,7 @@ fn no_other_thread_is_inside_while_a_fork_holds_the_locks() {
 fn a_handler_that_forks_keeps_the_locks_of_what_it_interrupted() {
     let _alone = alone();
     let guard = STATS_FILE.lock();
-    hold_all(true);
+    lock_all(true);
     // SAFETY: taken above.
     unsafe { release_all() };
     assert!(STATS_FILE.is_own(), "the interrupted part goes on with it");

@@ -132,7 +132,7 @@ fn a_forked_child_leaves_the_file_to_its_parent() {
     begin(p, &file).unwrap();
     // SAFETY: this thread holds the lock.
     unsafe {
-        p.trace.recorder.hold_for_fork(false);
+        p.trace.recorder.lock_for_fork(false);
         p.trace.forked(false);
         p.trace.recorder.release_after_fork();
     }
@@ -144,9 +144,9 @@ fn a_forked_child_leaves_the_file_to_its_parent() {
 #[test]
 fn the_path_names_the_process_and_is_kept_as_it_was_set() {
     let p = process(4);
-    assert!(p.trace.ask(b"/tmp/a-%p-%p.x%"));
+    assert!(p.trace.request(b"/tmp/a-%p-%p.x%"));
     let id = std::process::id();
-    let (path, len) = p.trace.asked.lock().take().unwrap();
+    let (path, len) = p.trace.requested.lock().take().unwrap();
     assert_eq!(String::from_utf8_lossy(&path[..len]), format!("/tmp/a-{id}-{id}.x%"));
     let shown = p.trace.path.lock();
     assert_eq!(&shown.0[..shown.1], b"/tmp/a-%p-%p.x%");
@@ -156,9 +156,9 @@ fn the_path_names_the_process_and_is_kept_as_it_was_set() {
 fn a_path_that_is_too_long_or_has_a_zero_is_refused() {
     let p = process(4);
     let most = [b'x'; PATH_MAX];
-    assert!(p.trace.ask(&most[..PATH_MAX - 1]) && !p.trace.ask(&most));
+    assert!(p.trace.request(&most[..PATH_MAX - 1]) && !p.trace.request(&most));
     let mut with_id = most;
     with_id[..2].copy_from_slice(b"%p");
-    assert!(!p.trace.ask(&with_id[..PATH_MAX - 5]), "a process's number has up to ten digits");
-    assert!(!p.trace.ask(b"a\0b"));
+    assert!(!p.trace.request(&with_id[..PATH_MAX - 5]), "a process's number has up to ten digits");
+    assert!(!p.trace.request(b"a\0b"));
 }

@@ -7,7 +7,7 @@ use std::vec;
 
 #[test]
 fn the_calling_threads_block_is_that_of_a_thread_that_lives() {
-    let Some(blocks) = Blocks::learn() else {
+    let Some(blocks) = Blocks::find() else {
         let is_known = cfg!(all(target_arch = "x86_64", target_env = "gnu"));
         return assert!(!is_known, "glibc's blocks are known");
     };
@@ -18,7 +18,7 @@ fn the_calling_threads_block_is_that_of_a_thread_that_lives() {
 
 #[test]
 fn a_block_without_a_number_is_that_of_a_thread_that_has_ended() {
-    let Some(blocks) = Blocks::learn() else { return };
+    let Some(blocks) = Blocks::find() else { return };
     let mut memory = vec![0usize; 4096 / WORD];
     let start = memory.as_ptr() as usize;
     let at = (start + 512).next_multiple_of(ALIGN);

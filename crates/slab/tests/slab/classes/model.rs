@@ -26,7 +26,7 @@ proptest! {
                 world.give((0..len).filter(|i| i * 7919 % 97 < n));
             }
             if n % 16 == 0 {
-                world.give_idle();
+                world.free_idle();
             }
         }
         world.drain();

@@ -138,7 +138,7 @@ impl Caches {
 }
 
 impl Caches {
-    /// Caches of these sizes, with room for so many slabs of two sizes, less one.
+    /// Caches of these sizes, with room for `entries` slabs of two sizes, less one.
     pub fn new(sizes: &[usize], entries: usize) -> Self {
         let hugepages = HugePages(2);
         let pages = hugepages.pages();
@@ -161,8 +161,8 @@ impl Caches {
     }
 
     fn sizes(&self) -> Vec<usize> {
-        // A cache at work cannot be asked; all have their sizes from `Geometry::of`.
-        // SAFETY: nobody else is in the caches while one is at work, and sizes never change.
+        // A cache at work cannot be borrowed; all have their sizes from `Geometry::of`.
+        // SAFETY: no other code uses the caches while one is at work, and sizes never change.
         self.caches.iter().map(|c| unsafe { (*c.as_ptr()).geometry().object as usize }).collect()
     }
 
@@ -173,13 +173,13 @@ impl Caches {
         let size = cache.geometry().object as usize;
         // SAFETY: base, records and source belong together.
         let mut chain = unsafe { cache.alloc(want, self.memory.base(), &self.records, &mut source, |_| ()) }.unwrap();
-        source.2.into_iter().for_each(|slab| cache.take_over(slab, &self.records));
+        source.2.into_iter().for_each(|slab| cache.adopt(slab, &self.records));
         drop(cache);
         let mut got = 0;
         while let Some(object) = chain.pop() {
             let stamp = self.stamp.get().wrapping_add(1);
             self.stamp.set(stamp);
-            // SAFETY: the object is out, and has so many bytes.
+            // SAFETY: the object is live and has this size.
             unsafe { object.write_bytes(stamp, size) };
             self.out.push(Object { at: object as usize, class, stamp });
             got += 1;
@@ -188,7 +188,7 @@ impl Caches {
         got
     }
 
-    /// What lies at an address of a slab of two sizes.
+    /// The contents at an address of a slab of two sizes.
     pub fn look(&self, at: usize) -> Option<Place> {
         let (slab, _) = self.slab_around(at);
         let offset = at - self.memory.base() as usize;
@@ -311,7 +311,7 @@ impl Caches {
             self.give(self.out.len() - 1, false);
         }
         for (class, cache) in self.caches.iter().enumerate() {
-            cache.borrow_mut().give_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));
+            cache.borrow_mut().free_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));
         }
         assert_eq!((self.pages(), self.morphs.borrow().slabs()), (Pages(0), 0));
     }

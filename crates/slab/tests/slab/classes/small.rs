@@ -77,13 +77,13 @@ fn complete_slabs_that_were_missed_are_kept_and_go_back_when_asked_or_idle() {
     assert_eq!(swing(3), (0, 3));
     assert_eq!(swing(9), (6, 3));
     assert_eq!(swing(9), (6, 5), "no more than the most");
-    world.give_idle();
+    world.free_idle();
     assert_eq!(world.cache.complete(), 5, "all were used since the last look");
     world.take(4 * 2);
     world.give(0..8);
-    world.give_idle();
+    world.free_idle();
     assert_eq!(world.cache.complete(), 2);
-    assert_eq!((world.give_complete(1), world.give_complete(5)), (1, 1));
+    assert_eq!((world.free_complete(1), world.free_complete(5)), (1, 1));
 }
 
 #[test]
