@@ -16,7 +16,8 @@
 //! alone, so that a paused thread may be in it. A sync covers all threads that asked for one before
 //! it copied; they return without another write.
 //! **Failure.** [`FileError`]; the last sync point stands, and the next sync tries again.
-//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait.
+//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait. Stores pause for
+//! scan and copies; of more than 16 MiB, for all writes but the last, too.
 //! **Not here.** Stores are not durable before a sync. The journal belongs to the file of the same
 //! name: copy both, or close the heap first.
 //! **Unsafe.** Copies pages of the mapping, and drops them.
@@ -304,11 +305,9 @@ impl DiskFile {
         state.journal.reset(&self.journal_file, self.journal_bytes)
     }
 
-    /// Writes entries home, where the file is as long as the memory.
+    /// Writes entries home. Meanwhile the file can grow, but only `fit` shortens it.
     fn write_home(&self, home: &mut Guard<'_, Home>) -> Result<(), FileError> {
         let Home { entries, bytes } = &mut **home;
-        // The end stays while pages are written before it.
-        let _length = self.memory.resizing.lock();
         write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
     }
 
