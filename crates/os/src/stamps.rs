@@ -10,7 +10,7 @@
 //! **Unsafe.** Calls the instruction, after the CPU has reported it.
 
 use crate::small_file::{PathText, read_start};
-use craton_base::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A source of stamps.
 #[derive(Debug)]
