@@ -2,7 +2,7 @@
 //!
 //! **What.** Amounts ([`Bytes`], [`Pages`], [`HugePages`]), places ([`PageId`], [`HugePageId`],
 //! [`PageRange`]), sets of pages inside a hugepage ([`PageBits`]), growing metadata arrays
-//! ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`FrameSource`], [`Clock`]).
+//! ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`FrameSource`], [`Medium`], [`Clock`]).
 //!
 //! **Units.** A *page* is 8 KiB, a *hugepage* 2 MiB, 256 pages, whatever the machine's page size,
 //! which the floor finds at run time. Page 0 is the first page of the heap's region: policies count
@@ -14,6 +14,7 @@
 pub mod atomic;
 mod bits;
 mod geometry;
+mod medium;
 mod ones;
 mod platform;
 mod seams;
@@ -22,6 +23,7 @@ mod units;
 
 pub use bits::PageBits;
 pub use geometry::{Geometry, Huge2M, Huge64K};
+pub use medium::{LINE_BYTES, LINE_WORDS, Line, Medium, Promise, Space, SpaceError};
 pub use ones::Ones;
 pub use platform::{Machine, Mappings, Platform};
 pub use seams::{

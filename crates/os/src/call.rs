@@ -47,10 +47,29 @@ pub(crate) fn write(fd: c_int, text: &[u8]) -> isize {
     unsafe { syscall(libc::SYS_write, fd, text.as_ptr(), text.len()) as isize }
 }
 
+/// Writes at a place of a file; the bytes written.
+pub(crate) fn write_at(fd: c_int, text: &[u8], at: i64) -> isize {
+    // SAFETY: the buffer is as long as said.
+    unsafe { syscall(libc::SYS_pwrite64, fd, text.as_ptr(), text.len(), at) as isize }
+}
+
 /// Makes room in a file.
 pub(crate) fn allocate(fd: c_int, at: i64, bytes: i64) -> c_int {
     // SAFETY: touches no memory of the process.
     unsafe { syscall(libc::SYS_fallocate, fd, 0, at, bytes) as c_int }
+}
+
+/// Gives back the room of a part of a file, which then reads as zeros.
+pub(crate) fn punch(fd: c_int, at: i64, bytes: i64) -> c_int {
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: touches no memory of the process.
+    unsafe { syscall(libc::SYS_fallocate, fd, how, at, bytes) as c_int }
+}
+
+/// Makes a file durable, with its size.
+pub(crate) fn sync(fd: c_int) -> c_int {
+    // SAFETY: touches no memory of the process.
+    unsafe { syscall(libc::SYS_fdatasync, fd) as c_int }
 }
 
 /// Waits for a child that ends without a signal, too; its number.

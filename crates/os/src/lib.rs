@@ -3,8 +3,9 @@
 //! **What.** The heap's address space and metadata ([`Region`]), separate mappings ([`mapping`]), a
 //! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
 //! ([`CoarseClock`]), facts and limits of the process ([`process`], [`cgroup`], [`cpus`], [`thp`]),
-//! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), and reports
-//! without memory ([`Line`], [`unwind`], [`names`]).
+//! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as
+//! persistent memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), stamps ([`Stamps`]), and reports without memory
+//! ([`Line`], [`unwind`], [`names`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; heap ranges in pages of 8 KiB. The machine's
 //! page size is found at run time.
@@ -13,6 +14,8 @@
 //! pure system call. **Failure.** [`craton_base::NoMemory`] or `None`; the caller keeps `errno`.
 //! **Not here.** Policies.
 #![no_std]
+// Models leave out the modules of files, and with them the users of some calls.
+#![cfg_attr(loom, allow(dead_code))]
 
 mod bell;
 mod call;
@@ -21,6 +24,8 @@ mod clock;
 pub mod copy;
 pub mod cpus;
 mod decimal;
+#[cfg(not(loom))]
+pub mod disk_file;
 mod event;
 pub mod fault;
 pub mod file_map;
@@ -35,12 +40,15 @@ mod mutex;
 pub mod names;
 mod pagemap;
 mod persist;
+#[cfg(not(loom))]
+pub mod persistent_file;
 mod platform;
 pub mod process;
 mod region;
 pub mod restrict;
 pub mod rseq;
 mod small_file;
+mod stamps;
 pub mod symbol;
 pub mod task;
 pub mod thp;
@@ -52,14 +60,19 @@ pub mod watch;
 pub use bell::Bell;
 pub use clock::{CoarseClock, precise_ns, process_cpu_ns, processor_ns};
 pub use decimal::Decimal;
+#[cfg(not(loom))]
+pub use disk_file::DiskFile;
 pub use event::Event;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};
 pub use mutex::rank::trust as trust_lock_order;
 pub use mutex::{Guard, Mutex, Rank};
 pub use persist::WriteBack;
+#[cfg(not(loom))]
+pub use persistent_file::PersistentFile;
 pub use platform::Linux;
 pub use region::{PartSpec, Region};
+pub use stamps::Stamps;
 
 #[cfg(test)]
 mod tests;
