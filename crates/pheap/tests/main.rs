@@ -1,0 +1,1 @@
+//! The tests of the persistent heap, as one program.
