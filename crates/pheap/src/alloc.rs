@@ -26,10 +26,18 @@ const PAGES_MOST: u64 = (1 << 26) - 1;
 /// An allocated object, as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found {
-    Small { number: usize, object: Cached },
+    Small {
+        number: usize,
+        object: Cached,
+    },
     /// Of the class before, in a slab that has changed its class.
-    Old { tag: Tag, index: u32 },
-    Large { plan: Plan },
+    Old {
+        tag: Tag,
+        index: u32,
+    },
+    Large {
+        plan: Plan,
+    },
 }
 
 impl<M: Medium + Space> Heap<M> {
@@ -242,7 +250,8 @@ impl<M: Medium + Space> Heap<M> {
                 Ok(()) => filled = from(home),
                 // Other arenas may have what this one cannot get.
                 Err(error) => {
-                    filled = (0..self.arenas.len()).any(|arena| from(arena) || self.morph(guard, arena, number) && from(arena));
+                    filled = (0..self.arenas.len())
+                        .any(|arena| from(arena) || self.morph(guard, arena, number) && from(arena));
                     if !filled {
                         return Err(error);
                     }

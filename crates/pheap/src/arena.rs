@@ -68,7 +68,13 @@ pub struct Arena {
 impl Arena {
     pub fn new() -> Self {
         let heads = Box::new([[NIL; LEVELS]; CLASSES]);
-        Self { slabs: Vec::new(), vacant: Vec::new(), heads, count: Box::new([0; CLASSES]), empty: Box::new([0; CLASSES]) }
+        Self {
+            slabs: Vec::new(),
+            vacant: Vec::new(),
+            heads,
+            count: Box::new([0; CLASSES]),
+            empty: Box::new([0; CLASSES]),
+        }
     }
 
     /// Adds a slab with its taken objects; returns its index.

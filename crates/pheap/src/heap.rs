@@ -9,9 +9,7 @@ use crate::config::{Config, Model, Options};
 use crate::error::Error;
 use crate::extents::{ExtentKind, Extents};
 use crate::lane::{Lane, SPARE};
-use crate::layout::{
-    BOOK, BOOK_BYTES, LANES, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT,
-};
+use crate::layout::{BOOK, BOOK_BYTES, LANES, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
 use crate::recover::{self, Report};
 use crate::seat::Seats;
 use crate::slab::{self, Header};

@@ -27,6 +27,7 @@
 
 mod alloc;
 mod arena;
+mod batch;
 mod check;
 mod class;
 mod collect;
@@ -38,6 +39,7 @@ mod lane;
 mod layout;
 mod line;
 mod morph;
+mod object;
 mod recover;
 mod roots;
 mod seat;
@@ -46,6 +48,7 @@ mod state;
 mod tcache;
 mod units;
 
+pub use batch::{Batch, Reserved};
 pub use check::Stats;
 pub use class::SMALL_MOST;
 pub use config::{Config, Model, Options};

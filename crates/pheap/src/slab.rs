@@ -7,8 +7,8 @@
 //! index table is durable before the one line that commits the change.
 
 use crate::class::{CLASSES, Class};
-use crate::layout::{SLAB_BITMAP, SLAB_MAGIC, SLAB_TABLE, SLAB_TABLE_ENTRIES, check_of};
 use crate::lane::seed_of;
+use crate::layout::{SLAB_BITMAP, SLAB_MAGIC, SLAB_TABLE, SLAB_TABLE_ENTRIES, check_of};
 use crate::line::{Kind, Redo};
 use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Line, Medium};

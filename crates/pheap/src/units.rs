@@ -52,7 +52,8 @@ impl Units {
     /// Makes the unit of `at` a slab, or none.
     pub fn set(&self, at: u64, tag: Option<Tag>) {
         let unit = at >> UNIT_SHIFT;
-        let chunk = self.chunks[(unit / CHUNK) as usize].get_or_init(|| (0..CHUNK).map(|_| AtomicU64::new(0)).collect());
+        let chunk =
+            self.chunks[(unit / CHUNK) as usize].get_or_init(|| (0..CHUNK).map(|_| AtomicU64::new(0)).collect());
         let word = tag.map_or(0, |tag| {
             let mixed = if tag.mixed { MIXED } else { 0 };
             SLAB | mixed | (tag.class as u64) << 8 | (tag.arena as u64) << 16 | (tag.slab as u64) << 32
