@@ -1,0 +1,11 @@
+//! A crash-consistent persistent heap, after NVAlloc (ASPLOS 2022).
+#![forbid(unsafe_code)]
+
+mod book_log;
+mod extents;
+
+pub use book_log::{ChunkView, LogConfig, LogStats};
+pub use extents::{
+    Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Home, PAGE_BYTES, Plan, Range, RangeState,
+    UNIT_PAGES,
+};
