@@ -33,8 +33,8 @@ mod tests;
 
 use chunk::{Image, SLOTS};
 use craton_base::{Line, Medium};
-use entry::{Of, encode_place};
 pub(crate) use entry::{Entry, PAGE_BITS, PAGES_BITS};
+use entry::{Of, encode_place};
 pub(crate) use open::Live;
 use room::Room;
 pub(crate) use room::UNIT_BYTES;

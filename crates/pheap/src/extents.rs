@@ -118,12 +118,7 @@ impl Extents {
     }
 
     /// Plans an extent of `pages`, fewer than 2^26. Slabs are one unit.
-    pub fn plan_alloc<M: Medium + Space>(
-        &self,
-        medium: &M,
-        pages: u32,
-        kind: ExtentKind,
-    ) -> Result<Plan, ExtentError> {
+    pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
         if pages == 0 || pages >> book_log::PAGES_BITS != 0 {
             return Err(ExtentError::Pages { pages });
         }
@@ -193,23 +188,32 @@ impl Extents {
         self.epoch.store(epoch, Relaxed);
     }
 
+    /// The epochs up to this one are settled.
+    pub fn settled(&self, epoch: u64) {
+        let mut inner = self.lock();
+        inner.settled = inner.settled.max(epoch);
+    }
+
     /// The extent in use that contains a page.
     pub fn extent_at(&self, page: u64) -> Option<Extent> {
         let inner = self.lock();
-        let there = &inner.map.nodes[inner.map.containing(page)?];
-        let is_used = matches!(there.state, State::Live | State::Freeing);
-        is_used.then_some(Extent { page: there.page, pages: there.pages, kind: there.kind })
+        // Most often its first page is asked for.
+        let node = inner.map.starting_at(page).or_else(|| inner.map.containing(page))?;
+        inner.map.nodes[node].extent()
+    }
+
+    /// The extents in use, by address.
+    pub fn list(&self) -> Vec<Extent> {
+        let inner = self.lock();
+        inner.map.iter().filter_map(|node| inner.map.nodes[node].extent()).collect()
     }
 
     /// All ranges of the data area, by address.
     pub fn ranges(&self) -> Vec<Range> {
         let inner = self.lock();
         let nodes = &inner.map.nodes;
-        let range = |node: u32| Range {
-            page: nodes[node].page,
-            pages: nodes[node].pages,
-            state: nodes[node].public_state(),
-        };
+        let range =
+            |node: u32| Range { page: nodes[node].page, pages: nodes[node].pages, state: nodes[node].public_state() };
         inner.map.iter().map(range).collect()
     }
 
@@ -288,11 +292,15 @@ impl Inner {
         let Self { map, log, .. } = self;
         // ORDERING: relaxed; a line's home word was stored after its epoch was begun, and read
         // (acquire) before this.
-        log.compact(medium, || epoch.load(Relaxed), |page, slot| {
-            if let Some(node) = map.starting_at(page) {
-                map.nodes[node].slot = slot;
-            }
-        })
+        log.compact(
+            medium,
+            || epoch.load(Relaxed),
+            |page, slot| {
+                if let Some(node) = map.starting_at(page) {
+                    map.nodes[node].slot = slot;
+                }
+            },
+        )
     }
 
     /// E5: log is no extent, so a line may be redone into memory that was freed for it too early.
@@ -300,7 +308,7 @@ impl Inner {
         let settled = self.settled;
         let carve = |map: &mut Map| map.carve(UNIT_PAGES, State::Log, |range| range.epoch <= settled);
         let node = carve(&mut self.map).or_else(|| {
-            self.grow(medium, UNIT_PAGES);
+            self.grow(medium, UNIT_PAGES, State::Retained);
             carve(&mut self.map)
         });
         let Some(node) = node else { return false };
@@ -319,24 +327,28 @@ impl Inner {
     #[cold]
     #[inline(never)]
     fn carve_slowly<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> Option<u32> {
-        if self.grow(medium, pages) {
-            return self.map.carve(pages, State::Live, |_| true);
+        let carve = |map: &mut Map| map.carve(pages, State::Live, |_| true);
+        if self.grow(medium, pages, State::Retained) {
+            return carve(&mut self.map);
         }
         // Ranges with and without memory may make one together.
         self.map.merge_all();
-        self.map.carve(pages, State::Live, |_| true)
+        carve(&mut self.map).or_else(|| {
+            self.grow(medium, pages, State::Reclaimed);
+            carve(&mut self.map)
+        })
     }
 
-    /// Grows the file, so that an extent of `pages` fits at its end.
-    fn grow<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> bool {
+    /// Grows the file by a free range of a state, so that an extent of `pages` fits at its end.
+    fn grow<M: Medium + Space>(&mut self, medium: &M, pages: u64, state: State) -> bool {
         let end = self.map.end();
         let last = self.map.last().map(|node| &self.map.nodes[node]);
-        let from = last.filter(|last| last.state == State::Retained).map_or(end, |last| last.page);
+        let from = last.filter(|last| last.state == state).map_or(end, |last| last.page);
         let needed = (from.next_multiple_of(UNIT_PAGES) + pages).next_multiple_of(UNIT_PAGES) * PAGE_BYTES;
         let len = end * PAGE_BYTES;
         let wanted = len + GROWTH_BYTES.max(len / GROWTH_PART).next_multiple_of(UNIT_BYTES);
         let wanted = wanted.max(needed).min(medium.limit() / PAGE_BYTES * PAGE_BYTES);
-        if wanted < needed || needed / PAGE_BYTES >> book_log::PAGE_BITS != 0 {
+        if wanted < needed || (needed / PAGE_BYTES) >> book_log::PAGE_BITS != 0 {
             return false;
         }
         let is_grown = medium.resize(wanted).is_ok() || needed < wanted && medium.resize(needed).is_ok();
@@ -344,7 +356,7 @@ impl Inner {
         if !is_grown || end <= self.map.end() {
             return false;
         }
-        self.map.extend(end, State::Retained);
+        self.map.extend(end, state);
         true
     }
 }

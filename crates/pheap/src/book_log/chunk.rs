@@ -10,8 +10,8 @@
 //! by one store. Entries follow each other on `stripes` different lines (NVAlloc §5.1).
 
 use super::entry::{self, Entry, mix};
-use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 use craton_base::atomic::Ordering::Acquire;
+use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 
 pub(super) const CHUNK_BYTES: u64 = 1024;
 const WORDS: usize = CHUNK_BYTES as usize / 8;

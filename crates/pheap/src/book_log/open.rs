@@ -25,7 +25,11 @@ pub(crate) type Damage = (&'static str, u64);
 
 impl BookLog {
     /// Reads the log; its chunks must lie in the bytes `data`. Redo lines were redone before.
-    pub(crate) fn open<M: Medium>(medium: &M, config: LogConfig, data: Range<u64>) -> Result<(Self, Vec<Live>), Damage> {
+    pub(crate) fn open<M: Medium>(
+        medium: &M,
+        config: LogConfig,
+        data: Range<u64>,
+    ) -> Result<(Self, Vec<Live>), Damage> {
         let mut log = Self::empty(config);
         let mut at = log.read_head(medium)?;
         let mut found: Vec<(u32, Found)> = Vec::new();
@@ -114,7 +118,8 @@ impl BookLog {
             true => SLOTS,
             false => self.order.iter().rposition(|slot| !is_empty(slot)).map_or(0, |nth| nth + 1),
         };
-        let empty: Vec<u8> = self.order[..self.used].iter().copied().filter(|s| !last.is_sealed && is_empty(s)).collect();
+        let empty: Vec<u8> =
+            self.order[..self.used].iter().copied().filter(|s| !last.is_sealed && is_empty(s)).collect();
         empty.into_iter().for_each(|slot| self.keep_spare(Slot { chunk: *tail, slot }));
         // Other chunks may have empty slots too, and are then never full.
         self.unsealed.retain(|id| self.by_id.get(id).is_some_and(|index| index == tail));

@@ -290,13 +290,8 @@ impl Map {
 #[inline]
 fn place(range: &Node, pages: u64) -> Option<u64> {
     let unit = range.page.next_multiple_of(UNIT_PAGES);
-    let page = if pages.is_multiple_of(UNIT_PAGES) {
-        unit
-    } else if pages < UNIT_PAGES && range.page + pages > unit && range.page != unit {
-        unit
-    } else {
-        range.page
-    };
+    let straddles = pages < UNIT_PAGES && range.page < unit && range.page + pages > unit;
+    let page = if pages.is_multiple_of(UNIT_PAGES) || straddles { unit } else { range.page };
     (page + pages <= range.end()).then_some(page)
 }
 

@@ -1,7 +1,7 @@
 //! Nodes of ranges: NVAlloc's virtual extent headers (VEH, §2.2), in an array.
 
 use super::bins::By;
-use super::plan::{ExtentKind, RangeState, UNIT_PAGES};
+use super::plan::{Extent, ExtentKind, RangeState, UNIT_PAGES};
 use crate::book_log::Slot;
 use std::ops::{Index, IndexMut};
 
@@ -60,7 +60,7 @@ impl Node {
             by_units: Links::NONE,
             age: Links::NONE,
             state,
-            kind: ExtentKind::Extent,
+            kind: ExtentKind::Object,
         }
     }
 
@@ -85,6 +85,12 @@ impl Node {
             By::Pages => self.by_pages,
             By::Units => self.by_units,
         }
+    }
+
+    /// If it is in use.
+    pub(super) fn extent(&self) -> Option<Extent> {
+        let is_used = matches!(self.state, State::Live | State::Freeing);
+        is_used.then_some(Extent { page: self.page, pages: self.pages as u32, kind: self.kind })
     }
 
     pub(super) fn public_state(&self) -> RangeState {

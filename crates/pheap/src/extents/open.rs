@@ -25,15 +25,14 @@ impl Extents {
         let first = config.data / PAGE_BYTES;
         let end = (medium.len() / PAGE_BYTES).max(first);
         let corrupt = |(what, at)| ExtentError::Corrupt { what, at };
-        let (log, live) =
-            BookLog::open(medium, config.log, config.data..end * PAGE_BYTES).map_err(corrupt)?;
+        let (log, live) = BookLog::open(medium, config.log, config.data..end * PAGE_BYTES).map_err(corrupt)?;
 
         let extent = |live: &crate::book_log::Live| Found {
             page: live.page,
             pages: u64::from(live.pages),
             state: State::Live,
             slot: live.slot,
-            kind: if live.is_slab { ExtentKind::Slab } else { ExtentKind::Extent },
+            kind: if live.is_slab { ExtentKind::Slab } else { ExtentKind::Object },
             at: live.at,
         };
         let unit = |at: u64| Found {
@@ -41,7 +40,7 @@ impl Extents {
             pages: UNIT_PAGES,
             state: State::Log,
             slot: Slot::NOWHERE,
-            kind: ExtentKind::Extent,
+            kind: ExtentKind::Object,
             at,
         };
         let mut found: Vec<Found> = live.iter().map(extent).chain(log.units().map(unit)).collect();

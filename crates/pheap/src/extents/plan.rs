@@ -11,7 +11,7 @@ pub const UNIT_PAGES: u64 = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExtentKind {
     /// One large object.
-    Extent,
+    Object,
     /// A slab of small objects.
     Slab,
 }
@@ -20,7 +20,7 @@ pub enum ExtentKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     pub page: u64,
-    pub pages: u64,
+    pub pages: u32,
     pub kind: ExtentKind,
 }
 

@@ -30,9 +30,8 @@ impl Extents {
         let old = inner.withdraw_old(now_ms);
         if !old.is_empty() {
             drop(inner);
-            let discard = |&(node, page, pages): &(u32, u64, u64)| {
-                (node, medium.discard(page * PAGE_BYTES, pages * PAGE_BYTES))
-            };
+            let discard =
+                |&(node, page, pages): &(u32, u64, u64)| (node, medium.discard(page * PAGE_BYTES, pages * PAGE_BYTES));
             let done: Vec<(u32, Result<(), SpaceError>)> = old.iter().map(discard).collect();
             inner = self.lock();
             inner.end_discards(&done);
