@@ -33,7 +33,7 @@ mod tests;
 
 use chunk::{Image, SLOTS};
 use craton_base::{Line, Medium};
-pub(crate) use entry::{Entry, PAGE_BITS, PAGES_BITS};
+pub(crate) use entry::{Entry, PAGE_BITS, PAGES_BITS, mix};
 use entry::{Of, encode_place};
 pub(crate) use open::Live;
 use room::Room;
@@ -61,9 +61,9 @@ pub struct LogConfig {
 }
 
 impl LogConfig {
-    /// Six stripes; collected above 64 KiB if half is garbage.
+    /// Six stripes; collected above 64 KiB if three quarters are garbage.
     pub const fn new(header: u64, salt: u64) -> Self {
-        Self { header, salt, stripes: 6, usage_bytes: 65_536, usage_percent: 50 }
+        Self { header, salt, stripes: 6, usage_bytes: 65_536, usage_percent: 25 }
     }
 }
 

@@ -33,10 +33,11 @@ mod tags;
 mod tests;
 mod tick;
 
+pub(crate) use crate::book_log::mix;
 use crate::book_log::{self, BookLog, ChunkView, Entry, LogConfig, LogStats, UNIT_BYTES};
 use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_base::{Medium, Space};
-use decay::Decay;
+pub(crate) use decay::Decay;
 use map::Map;
 use nodes::State;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,9 +3,11 @@
 
 mod book_log;
 mod extents;
+mod frame_extents;
 
 pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use extents::{
     Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Home, PAGE_BYTES, Plan, Range, RangeState,
     UNIT_PAGES,
 };
+pub use frame_extents::{FrameConfig, FrameExtents, FrameMemory};

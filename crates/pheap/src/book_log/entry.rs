@@ -37,7 +37,7 @@ pub(crate) enum Entry {
 }
 
 /// A hash whose every bit depends on every bit of the words (the finalizer of MurmurHash3).
-pub(super) fn mix(salt: u64, a: u64, b: u64) -> u64 {
+pub(crate) fn mix(salt: u64, a: u64, b: u64) -> u64 {
     let mut hash = salt ^ a.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for word in [b, 0x5851_f42d_4c95_7f2d] {
         hash ^= word;

@@ -29,7 +29,7 @@ const fn shares() -> [u64; STEPS] {
     shares
 }
 
-pub(super) struct Decay {
+pub(crate) struct Decay {
     /// Pages that became free in each step, youngest last.
     steps: [u64; STEPS],
     /// The free pages at the end of the last step.
@@ -38,12 +38,12 @@ pub(super) struct Decay {
 }
 
 impl Decay {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { steps: [0; STEPS], before: 0, now: None }
     }
 
     /// Pages that should go now, of the `pages` that are free.
-    pub(super) fn excess(&mut self, now_ms: u64, pages: u64) -> u64 {
+    pub(crate) fn excess(&mut self, now_ms: u64, pages: u64) -> u64 {
         let now = now_ms / STEP_MS;
         // Time that runs backwards stands still.
         let passed = now.saturating_sub(self.now.unwrap_or(now)).min(STEPS as u64) as usize;
@@ -59,7 +59,7 @@ impl Decay {
     }
 
     /// Some pages went: they are no longer counted as free.
-    pub(super) fn went(&mut self, pages: u64) {
+    pub(crate) fn went(&mut self, pages: u64) {
         self.before = self.before.saturating_sub(pages);
     }
 

@@ -228,7 +228,7 @@ fn damage_is_refused_with_its_place() {
     let mut world = world(64 << 20);
     for _ in 0..300 {
         let page = world.alloc(16, SLAB).unwrap();
-        if page % 48 == 0 {
+        if page.is_multiple_of(48) {
             world.free(page).unwrap();
         }
     }
