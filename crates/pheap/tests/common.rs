@@ -104,7 +104,7 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
     }
     let new_node = |slot: Slot, rng: &mut Rng| {
         let size = size::<F>(rng);
-        heap.alloc_with(slot, size, |heap, at| write_node(heap, at, size / 8, mark)).map(drop)
+        heap.alloc_with(slot, size, |heap, at| write_node(heap, at, (size / 8).min(12), mark)).map(drop)
     };
     match rng.below(if F { 12 } else { 11 }) {
         0..=3 if heap.read(node.0) == 0 => new_node(node, rng),
@@ -121,7 +121,7 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
         }
         6 => {
             let slot = leaf(rng);
-            let size = size::<F>(rng);
+            let size = *rng.pick(&[16, 64, 200, 1000]);
             heap.realloc(slot, size).map(drop)
         }
         7 => {

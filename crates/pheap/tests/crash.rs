@@ -141,14 +141,14 @@ fn run<const F: bool>(seed: u64, steps: u64, most: usize) -> Result<u64, String>
 
 #[test]
 fn every_crash_leaves_before_or_after() {
-    let opened: u64 = (0..1).map(|seed| run::<true>(seed, 6, 10).unwrap()).sum();
+    let opened: u64 = (0..4).map(|seed| run::<true>(seed, 20, 16).unwrap()).sum();
     assert!(opened > 5_000, "{opened} images");
     eprintln!("{opened} images");
 }
 
 #[test]
 fn every_death_of_a_process_leaves_before_or_after() {
-    let opened: u64 = (0..1).map(|seed| run::<false>(seed, 10, 10).unwrap()).sum();
+    let opened: u64 = (0..4).map(|seed| run::<false>(seed, 40, 16).unwrap()).sum();
     assert!(opened > 1_000, "{opened} images");
     eprintln!("{opened} images");
 }
