@@ -218,7 +218,7 @@ impl<M: Medium + Space> Heap<M> {
     }
 
     pub(crate) fn plan_large(&self, size: u64) -> Result<Plan, Error> {
-        let most = (self.sup.most - self.places.data()).min(PAGES_MOST * PAGE);
+        let most = (self.medium.limit() - self.places.data()).min(PAGES_MOST * PAGE);
         match size {
             0 => Err(Error::NoSize),
             size if size > most => Err(Error::TooLarge { size, most }),

@@ -28,7 +28,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// For a heap of at most `bytes`.
+    /// For a heap of at most `bytes`: 24 bytes for each 64 MiB at first.
     pub fn new(bytes: u64) -> Self {
         let chunks = (bytes >> UNIT_SHIFT) / CHUNK + 1;
         Self { chunks: (0..chunks).map(|_| OnceLock::new()).collect() }
