@@ -3,7 +3,8 @@
 //! A *node* is an object that checks itself: its first word has a mark and its length, the second is
 //! a slot for a child, the others follow from the first. Leaves are objects without contents.
 
-use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot};
+use craton_base::Medium;
+use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot, Trace};
 use craton_sim::{Rng, SimPersistent};
 
 pub type Sim<const F: bool> = SimPersistent<F>;
@@ -38,6 +39,20 @@ pub fn slots_of(at: Offset, slots: u64) -> Vec<Slot> {
 /// The slots of nodes are the first; leaves hang in the others.
 pub const NODES: u64 = 4;
 pub const SLOTS: u64 = 8;
+
+/// Knows the table, whose root has the tag 1, nodes and leaves.
+pub struct Typed;
+
+impl<M: Medium> Trace<M> for Typed {
+    fn trace(&self, medium: &M, tag: u64, at: u64, _: u64, reach: &mut dyn FnMut(u64, u64)) {
+        let load = |at: u64| medium.word(at).load(std::sync::atomic::Ordering::Relaxed);
+        match tag {
+            1 => (0..SLOTS).for_each(|i| reach(load(at + 8 * i), if i < NODES { 2 } else { 3 })),
+            2 => reach(load(at + 8), 2),
+            _ => {}
+        }
+    }
+}
 
 pub fn write_node<const F: bool>(heap: &Heap<Sim<F>>, at: Offset, words: u64, mark: u64) {
     let first = mark << 16 | words;
