@@ -202,6 +202,20 @@ impl Arena {
         self.first(number, EMPTY)
     }
 
+    /// An empty slab of another class.
+    pub fn empty_of_another(&self, number: usize) -> Option<usize> {
+        (0..CLASSES).filter(|other| *other != number).find_map(|other| self.first(other, EMPTY))
+    }
+
+    /// The first slabs of a class with at most a quarter of their objects taken, the sparsest first.
+    pub fn sparse(&self, number: usize, most: usize) -> impl Iterator<Item = usize> {
+        let next = |index: &usize| {
+            let behind = self.slabs[*index].behind;
+            (behind != NIL).then_some(behind as usize)
+        };
+        [7, 6].into_iter().flat_map(move |level| std::iter::successors(self.first(number, level), next).take(most))
+    }
+
     /// Whether A2 holds for a slab.
     pub fn is_listed_right(&self, index: usize, objects: u32) -> bool {
         self.slabs[index].level == self.slabs[index].level_for(objects)

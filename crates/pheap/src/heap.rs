@@ -54,6 +54,8 @@ pub struct Heap<M> {
     pub(crate) roots: Mutex<()>,
     /// The time that `maintain` was told last.
     now_ms: AtomicU64,
+    /// Held while a slab changes its class.
+    pub(crate) morphing: Mutex<()>,
 }
 
 /// Where the extents of a heap lie, and their log.
@@ -153,6 +155,7 @@ impl<M: Medium + Space> Heap<M> {
             reserved: AtomicU64::new(0),
             roots: Mutex::new(()),
             now_ms: AtomicU64::new(0),
+            morphing: Mutex::new(()),
             medium,
             sup,
             seed,
@@ -185,7 +188,7 @@ impl<M: Medium + Space> Heap<M> {
             let old = crate::morph::adopt(&self.medium, &self.classes, &mut arena.slabs[index], &header)?;
             report.small += old;
             arena.relist(index, objects);
-            let tag = Tag { class: header.class, arena: number, slab: index, mixed: old > 0 };
+            let tag = Tag { class: header.class, arena: number, slab: index, mixed: old > 0, frozen: false };
             self.units.set(at, Some(tag));
         }
         Ok(())
@@ -273,10 +276,12 @@ impl<M: Medium + Space> Heap<M> {
         let seat = self.seats.seat();
         let lane = &self.lanes[seat.lane as usize];
         if !M::FLUSHES {
-            if seat.shared {
+            // A thread that has its lane alone is locked out by nobody but a change of class.
+            let locked = seat.shared || self.options.morph != 0 && parts > 0;
+            if locked {
                 lane.lock();
             }
-            return Guard { lane, index: seat.lane, locked: seat.shared, roomy: true };
+            return Guard { lane, index: seat.lane, locked, roomy: true };
         }
         loop {
             lane.lock();

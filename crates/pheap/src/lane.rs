@@ -72,6 +72,11 @@ impl Lane {
         }
     }
 
+    pub fn try_lock(&self) -> bool {
+        // ORDERING: pairs with the release in `unlock`.
+        !self.locked.swap(true, Ordering::Acquire)
+    }
+
     #[inline]
     pub fn unlock(&self) {
         // ORDERING: pairs with the swap in `lock`.

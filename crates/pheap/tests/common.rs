@@ -106,7 +106,7 @@ pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, Stri
 }
 
 fn size<const F: bool>(rng: &mut Rng) -> u64 {
-    *rng.pick(&[16, 24, 64, 64, 64, 200, 1000, 5000, 16_000, 16_000, 16_000, 20_000, 70_000])
+    *rng.pick(&[16, 24, 64, 64, 64, 200, 1000, 3000, 5000, 9000, 16_000, 16_000, 16_000, 20_000, 70_000])
 }
 
 /// One operation, drawn at random, on the heap of [`table`] with [`SLOTS`] slots.
