@@ -328,6 +328,16 @@ impl<M: Medium + Space> Heap<M> {
         self.release(guard, number, &objects);
     }
 
+    /// Gives the lane's cached objects of a class back to their slabs.
+    pub(crate) fn empty_cache(&self, guard: &Guard<'_>, number: usize) {
+        let class = &self.classes[number];
+        let mut objects = Vec::new();
+        for stripe in 0..class.stripes {
+            guard.lane.tcache.drain(number, class, stripe, class.cached, &mut objects);
+        }
+        self.release(guard, number, &objects);
+    }
+
     /// Gives free objects back to their slabs.
     pub(crate) fn release(&self, guard: &Guard<'_>, number: usize, objects: &[Cached]) {
         let class = &self.classes[number];

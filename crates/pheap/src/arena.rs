@@ -10,7 +10,6 @@
 //! **Threads.** One lock an arena.
 
 use crate::class::{CLASSES, Class};
-use crate::layout::UNIT;
 use crate::morph::Old;
 use crate::slab::unused_bits;
 use crate::tcache::{Cached, Tcache};
@@ -251,9 +250,4 @@ fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, in
 /// The taken bits of a slab without objects.
 pub fn all_free(class: &Class) -> Box<[u64]> {
     unused_bits(class)
-}
-
-/// The slab that holds `at`.
-pub fn slab_at(at: u64) -> u64 {
-    at & !(UNIT - 1)
 }

@@ -20,7 +20,7 @@ pub struct Config {
     /// Threads beyond this number share a lane. 1 to 64.
     pub lanes: u32,
     /// Redo lines of half a lane's ring; all dirty lines are written back when one is full.
-    /// 4 to 4,096.
+    /// 8 to 4,096.
     pub half: u32,
     /// Stripes of bitmaps, 1 to 8 (NVAlloc §5.1).
     pub stripes: u32,
@@ -45,7 +45,7 @@ impl Config {
             false => Err(Error::Config { what, value }),
         };
         within("lanes", self.lanes.into(), 1, 64)?;
-        within("lines of half a ring", self.half.into(), 4, 4096)?;
+        within("lines of half a ring", self.half.into(), 8, 4096)?;
         within("stripes", self.stripes.into(), 1, 8)?;
         let places = Places { lanes: self.lanes, half: self.half };
         within("bytes at most", limit, places.data() + UNIT, 1 << OFFSET_BITS)

@@ -154,7 +154,15 @@ impl<M: Medium + Space> Heap<M> {
         if self.options.morph == 0 || self.sup.model == Model::Gc {
             return false;
         }
-        let Some(index) = self.candidate(&arena, number) else { return false };
+        let mut found = self.candidate(&arena, number);
+        if let Err(Some(other)) = found {
+            // Only cached objects are in the way, perhaps this lane's.
+            drop(arena);
+            self.empty_cache(guard, other);
+            arena = self.lock_arena(number_of_arena);
+            found = self.candidate(&arena, number);
+        }
+        let Ok(index) = found else { return false };
         arena.unlink(index);
         let (at, class) = (arena.slabs[index].at, arena.slabs[index].class);
         let tag = Tag { class, arena: number_of_arena, slab: index, mixed: true, frozen: true };
@@ -170,8 +178,9 @@ impl<M: Medium + Space> Heap<M> {
         changed
     }
 
-    /// A sparse slab of another class.
-    fn candidate(&self, arena: &Arena, number: usize) -> Option<usize> {
+    /// A sparse slab of another class; else such a class, whose slabs lanes have cached objects of.
+    fn candidate(&self, arena: &Arena, number: usize) -> Result<usize, Option<usize>> {
+        let mut cached = None;
         let is_sparse = |index: &usize| {
             let slab = &arena.slabs[*index];
             let class = &self.classes[slab.class];
@@ -179,9 +188,16 @@ impl<M: Medium + Space> Heap<M> {
             live * 100 <= class.objects * self.options.morph
                 && live as usize <= SLAB_TABLE_ENTRIES
                 && slab.old.is_none()
-                && self.is_settled(slab)
         };
-        (0..CLASSES).filter(|other| *other != number).find_map(|other| arena.sparse(other, LOOKED_AT).find(is_sparse))
+        for other in (0..CLASSES).filter(|other| *other != number) {
+            for index in arena.sparse(other, LOOKED_AT).filter(is_sparse) {
+                if self.is_settled(&arena.slabs[index]) {
+                    return Ok(index);
+                }
+                cached = Some(other);
+            }
+        }
+        Err(cached)
     }
 
     /// M1 and M3.

@@ -10,7 +10,7 @@ use craton_sim::{Rng, SimPersistent};
 pub type Sim<const F: bool> = SimPersistent<F>;
 
 pub fn config(model: Model) -> Config {
-    Config { model, lanes: 3, half: 6, uuid: 0x1234_5678_9abc_def0_1111, ..Config::default() }
+    Config { model, lanes: 3, half: 8, uuid: 0x1234_5678_9abc_def0_1111, ..Config::default() }
 }
 
 pub fn options() -> Options {
