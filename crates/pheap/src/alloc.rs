@@ -12,7 +12,7 @@ use crate::config::Model;
 use crate::error::Error;
 use crate::extents::{Extent, ExtentKind, Home, Plan};
 use crate::heap::{Guard, Heap, Offset, Slot};
-use crate::layout::{OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
+use crate::layout::{LANES, OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
 use crate::line::{Kind, Redo};
 use crate::slab::Header;
 use crate::tcache::{Cached, bit_of};
@@ -121,6 +121,12 @@ impl<M: Medium + Space> Heap<M> {
             return Ok(());
         }
         Err(Error::NotASlot { at })
+    }
+
+    /// Slots of batches may also be words of lanes' headers.
+    pub(crate) fn check_any_slot(&self, slot: Slot) -> Result<(), Error> {
+        let headers = LANES..self.places.ring(0);
+        if headers.contains(&slot.0) { Ok(()) } else { self.check_slot(slot) }
     }
 
     pub(crate) fn redo_alloc(&self, slot: u64, old: u64, number: usize, object: Cached) -> Redo {

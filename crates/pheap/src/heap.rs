@@ -4,11 +4,11 @@
 //! taken in this order: advance, lane, arena, extents.
 
 use crate::arena::Arena;
+use crate::book_log::LogConfig;
 use crate::class::{CLASSES, Class};
 use crate::collect::{Conservative, Trace};
 use crate::config::{Config, Model, Options};
 use crate::error::Error;
-use crate::book_log::LogConfig;
 use crate::extents::{ExtentConfig, ExtentKind, Extents};
 use crate::lane::{Lane, SPARE};
 use crate::layout::{BOOK, BOOK_BYTES, LANES, OFFSET_BITS, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
@@ -16,6 +16,7 @@ use crate::recover::{self, Report};
 use crate::seat::Seats;
 use crate::slab::{self, Header};
 use crate::state::{Phase, State, Super, clear};
+use crate::tx;
 use crate::units::{Tag, Units};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{LINE_BYTES, Medium, Space};
@@ -38,7 +39,7 @@ pub struct Heap<M> {
     pub(crate) places: Places,
     pub(crate) classes: Box<[Class; CLASSES]>,
     pub(crate) lanes: Box<[Lane]>,
-    seats: Arc<Seats>,
+    pub(crate) seats: Arc<Seats>,
     pub(crate) units: Units,
     pub(crate) arenas: Box<[Mutex<Arena>]>,
     pub(crate) extents: Extents,
@@ -54,6 +55,8 @@ pub struct Heap<M> {
     pub(crate) roots: Mutex<()>,
     /// The time that `maintain` was told last.
     now_ms: AtomicU64,
+    /// Lanes whose headers have no transaction, and a number for the next.
+    pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,
     /// Held while a slab changes its class.
     pub(crate) morphing: Mutex<()>,
 }
@@ -120,6 +123,7 @@ impl<M: Medium + Space> Heap<M> {
         let mut report = Report { clean: state.phase == Phase::Closed, ..Report::default() };
         if !report.clean {
             recover::redo(&medium, &sup, &mut state, &mut report)?;
+            report.undone = tx::undo(&medium, &sup)?;
         }
         let extents = Extents::rebuild(&medium, extent_config(&sup))?;
         let mut heap = Self::new(medium, sup, state, options, extents);
@@ -131,6 +135,7 @@ impl<M: Medium + Space> Heap<M> {
         state.phase = Phase::Running;
         state.write(&heap.medium, heap.seed);
         report.generation = state.generation;
+        heap.no_tx.get_mut().unwrap_or_else(PoisonError::into_inner).1 = state.generation << 32;
         *heap.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
         Ok((heap, report))
     }
@@ -155,6 +160,7 @@ impl<M: Medium + Space> Heap<M> {
             reserved: AtomicU64::new(0),
             roots: Mutex::new(()),
             now_ms: AtomicU64::new(0),
+            no_tx: Mutex::new(((0..sup.lanes).rev().collect(), state.generation << 32)),
             morphing: Mutex::new(()),
             medium,
             sup,
@@ -276,10 +282,11 @@ impl<M: Medium + Space> Heap<M> {
         let seat = self.seats.seat();
         let lane = &self.lanes[seat.lane as usize];
         if !M::FLUSHES {
-            // A thread that has its lane alone is locked out by nobody but a change of class.
-            let locked = seat.shared || self.options.morph != 0 && parts > 0;
+            // Where nothing is settled, only a change of a slab's class locks other lanes.
+            let locked = seat.shared || self.options.morph != 0 && parts > 0 && self.seats.are_many();
             if locked {
                 lane.lock();
+                self.seats.set_locks(seat.lane);
             }
             return Guard { lane, index: seat.lane, locked, roomy: true };
         }

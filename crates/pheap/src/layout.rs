@@ -44,7 +44,7 @@ pub const ROOTS_END: u64 = 65536;
 pub const LANES: u64 = 65536;
 pub const LANE_HEADER_BYTES: u64 = 128;
 
-/// Words of a lane's header, as offsets from it.
+/// Words of a lane's header, as offsets from it. The transaction need not be of the lane's thread.
 pub const LANE_PENDING: u64 = 0;
 pub const LANE_TX: u64 = 64;
 pub const LANE_UNDO: u64 = 72;

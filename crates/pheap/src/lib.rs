@@ -48,14 +48,15 @@ mod seat;
 mod slab;
 mod state;
 mod tcache;
+mod tx;
 mod units;
 
 pub use batch::{Batch, Reserved};
+pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use check::Stats;
 pub use class::SMALL_MOST;
 pub use collect::{Conservative, Trace};
 pub use config::{Config, Model, Options};
-pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use error::Error;
 pub use extents::{
     Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Home, PAGE_BYTES, Plan, Range, RangeState,
@@ -65,3 +66,4 @@ pub use frame_extents::{FrameConfig, FrameExtents, FrameMemory};
 pub use heap::{Heap, Offset, Slot};
 pub use recover::Report;
 pub use roots::{ROOT_NAME_BYTES, Root};
+pub use tx::Tx;

@@ -83,17 +83,22 @@ pub fn snapshot<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, S
             if !(2..=20_000).contains(&words) || (2..words).any(|i| heap.read(at + 8 * i) != pattern(first, i)) {
                 return Err(format!("the node at {at:#x} in slot {slot:#x} is spoilt"));
             }
+            found.push((at | CONTENTS, first));
             slot = at + 8;
         }
     }
     Ok(found)
 }
 
+/// Marks an entry of a snapshot that is the first word of a node.
+const CONTENTS: u64 = 1;
+
 /// Checks the heap, and that its objects are those the table reaches, no more and no fewer.
 pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, String> {
     heap.check().map_err(|e| e.to_string())?;
     let slots = snapshot(heap)?;
-    let mut owned: Vec<u64> = slots.iter().map(|(_, at)| *at).filter(|at| *at != 0).collect();
+    let mut owned: Vec<u64> =
+        slots.iter().filter(|(slot, at)| *at != 0 && slot & CONTENTS == 0).map(|(_, at)| *at).collect();
     owned.sort_unstable();
     let mut objects = Vec::new();
     heap.objects(|at, _| objects.push(at.0));
@@ -121,16 +126,16 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
         let size = size::<F>(rng);
         heap.alloc_with(slot, size, |heap, at| write_node(heap, at, (size / 8).min(12), mark)).map(drop)
     };
-    match rng.below(if F { 12 } else { 11 }) {
+    match rng.below(if F { 14 } else { 13 }) {
         0..=3 if heap.read(node.0) == 0 => new_node(node, rng),
-        0..=2 => {
+        0..=3 => {
             // The node goes; its child moves up.
             let at = heap.read(node.0);
             let mut batch = heap.batch();
             batch.free_and_set(node, heap.read(at + 8));
             batch.commit()
         }
-        3..=5 => {
+        4 | 5 => {
             let slot = leaf(rng);
             if heap.read(slot.0) == 0 { heap.alloc_to(slot, size::<F>(rng)).map(drop) } else { heap.free_from(slot) }
         }
@@ -180,6 +185,28 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
             let reserved = heap.reserve(64)?;
             heap.cancel(reserved);
             Ok(())
+        }
+        11 | 12 => {
+            // A node is rewritten in place, while leaves come and go.
+            let at = heap.read(node.0);
+            let (a, b) = (leaf(rng), leaf(rng));
+            let mut tx = heap.begin()?;
+            if at != 0 {
+                let (words, child) = (heap.read(at) & 0xffff, heap.read(at + 8));
+                tx.snapshot(at, 8)?;
+                tx.snapshot(at + 8, 8 * words - 8)?;
+                write_node(heap, Offset(at), words, mark + 1000);
+                heap.write(Offset(at), 8, child);
+            }
+            if heap.read(a.0) == 0 {
+                tx.alloc(a, size::<F>(rng))?;
+            } else {
+                tx.free(a);
+            }
+            if a != b {
+                tx.set(b, heap.read(b.0));
+            }
+            if rng.one_in(4) { Ok(drop(tx)) } else { tx.commit() }
         }
         _ => {
             heap.settle();

@@ -206,7 +206,9 @@ fn each_missing_flush_and_fence_is_caught() {
 #[test]
 #[ignore = "nightly: an hour of crashes"]
 fn many_crashes() {
-    let opened: u64 = (100..400).map(|seed| run::<true>(Model::Log, seed, 60, 200).unwrap() + run::<false>(Model::Log, seed, 200, 200).unwrap()).sum();
+    let opened: u64 = (100..400)
+        .map(|seed| run::<true>(Model::Log, seed, 60, 200).unwrap() + run::<false>(Model::Log, seed, 200, 200).unwrap())
+        .sum();
     eprintln!("{opened} images");
 }
 
