@@ -4,3 +4,4 @@ mod api;
 mod common;
 mod crash;
 mod morph;
+mod threads;
