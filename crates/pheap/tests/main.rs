@@ -4,4 +4,5 @@ mod api;
 mod common;
 mod crash;
 mod morph;
+mod mutation;
 mod threads;
