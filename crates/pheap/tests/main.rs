@@ -2,6 +2,7 @@
 
 mod api;
 mod common;
+mod cost;
 mod crash;
 mod morph;
 mod mutation;
