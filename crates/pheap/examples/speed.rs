@@ -22,12 +22,13 @@ impl Medium for Words {
 
     #[inline]
     fn store(&self, at: u64, value: u64) {
+        // ORDERING: pairs with the heap's acquiring loads.
         self.word(at).store(value, Ordering::Release);
     }
 
     #[inline]
     fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
-        // A locked instruction each, as a mapped file has.
+        // ORDERING: pairs with itself. A locked instruction each, as a mapped file has.
         let old = if set != 0 { self.word(at).fetch_or(set, Ordering::AcqRel) } else { 0 };
         if clear != 0 { self.word(at).fetch_and(!clear, Ordering::AcqRel) } else { old }
     }

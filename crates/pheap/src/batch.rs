@@ -120,6 +120,13 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Chooses an object without a change of the medium.
     pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
+        match self.try_reserve(size) {
+            Err(Error::NoMemory) if self.reclaim() => self.try_reserve(size),
+            result => result,
+        }
+    }
+
+    fn try_reserve(&self, size: u64) -> Result<Reserved, Error> {
         if size.wrapping_sub(1) >= SMALL_MOST {
             let plan = self.plan_large(size)?;
             return Ok(Reserved { at: plan.page * PAGE, size, what: What::Large(plan) });

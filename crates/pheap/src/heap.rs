@@ -254,18 +254,31 @@ impl<M: Medium + Space> Heap<M> {
         state.write(&self.medium, self.seed);
         self.settled.store(epoch, Ordering::Relaxed);
         self.extents.settled(epoch);
-        self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), epoch);
+        self.tick();
     }
 
     /// Gives back what is free: empty slabs to the extents, and the memory of extents that have been
     /// free long enough to the system. Call it every 50 ms or so; `now_ms` never goes back.
     pub fn maintain(&self, now_ms: u64) {
         self.now_ms.fetch_max(now_ms, Ordering::Relaxed);
+        self.retire_empty();
+        self.tick();
+    }
+
+    /// Gives all empty slabs back; returns whether there was one.
+    pub(crate) fn retire_empty(&self) -> bool {
+        let mut any = false;
         for arena in 0..self.arenas.len() {
             for class in 0..CLASSES {
-                while self.retire(&self.enter(0), arena, class) {}
+                while self.retire(&self.enter(0), arena, class) {
+                    any = true;
+                }
             }
         }
+        any
+    }
+
+    pub(crate) fn tick(&self) {
         let settled = self.settled.load(Ordering::Relaxed);
         self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), settled);
     }
@@ -290,12 +303,16 @@ impl<M: Medium + Space> Heap<M> {
             }
             return Guard { lane, index: seat.lane, locked, roomy: true };
         }
+        self.enter_epoch(lane, seat.lane, parts)
+    }
+
+    fn enter_epoch<'a>(&'a self, lane: &'a Lane, index: u32, parts: u32) -> Guard<'a> {
         loop {
             lane.lock();
             // ORDERING: pairs with the release in `advance`.
             let epoch = self.epoch.load(Ordering::Acquire);
             if lane.has_room(epoch, parts + SPARE) {
-                return Guard { lane, index: seat.lane, locked: true, roomy: true };
+                return Guard { lane, index, locked: true, roomy: true };
             }
             lane.unlock();
             self.advance(epoch);

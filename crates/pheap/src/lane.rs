@@ -97,7 +97,9 @@ impl Lane {
     }
 
     /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.
-    #[inline]
+    /// Elsewhere the lines lie at the ring's beginning, and count while the header says how many
+    /// they are.
+    #[inline(never)]
     pub fn commit<M: Medium>(&self, medium: &M, stamp: u64, parts: &[Redo]) {
         if M::FLUSHES {
             let epoch = self.epoch.load(Ordering::Relaxed);
@@ -127,7 +129,20 @@ impl Lane {
         }
     }
 
-    #[inline]
+    /// As `commit` of one part.
+    #[inline(always)]
+    pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) {
+        if M::FLUSHES {
+            self.commit(medium, stamp, std::slice::from_ref(redo));
+            return;
+        }
+        medium.store_line(self.ring, &redo.encode_unchecked());
+        medium.store(self.header + LANE_PENDING, 1);
+        self.apply(medium, redo);
+        medium.store(self.header + LANE_PENDING, 0);
+    }
+
+    #[inline(always)]
     fn apply<M: Medium>(&self, medium: &M, redo: &Redo) {
         if redo.slot != 0 {
             medium.store(redo.slot, redo.new);

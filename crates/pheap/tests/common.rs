@@ -206,7 +206,10 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
             if a != b {
                 tx.set(b, heap.read(b.0));
             }
-            if rng.one_in(4) { Ok(drop(tx)) } else { tx.commit() }
+            if rng.one_in(4) {
+                return Ok(());
+            }
+            tx.commit()
         }
         _ => {
             heap.settle();

@@ -4,6 +4,8 @@ mod api;
 mod common;
 mod cost;
 mod crash;
+mod damage;
+mod model;
 mod morph;
 mod mutation;
 mod threads;

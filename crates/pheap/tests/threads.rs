@@ -86,7 +86,7 @@ fn crash<const F: bool>(model: Model, seed: u64, at: u64) -> u64 {
         for (slot, log) in slots.iter().zip(&logs) {
             let value = found.read(slot.0);
             let log = log.lock().unwrap();
-            let ended = log.iter().filter(|done| done.ended <= stop).next_back().unwrap().value;
+            let ended = log.iter().rfind(|done| done.ended <= stop).unwrap().value;
             let under_way = log.iter().find(|done| done.ended > stop && done.began < stop).map(|done| done.value);
             assert!(value == ended || Some(value) == under_way, "{slot:?} has {value:#x}, at {stop}: {log:x?}");
             if value != 0 {
