@@ -93,14 +93,8 @@ fn measure(name: &str, live: usize, sizes: impl Fn(u64) -> u32) {
         best = best.min(begun.elapsed().as_nanos() as f64 / pairs as f64);
     }
     let stats = extents.stats();
-    println!(
-        "{name}: {best:.0} ns a free and an alloc, {live} live, {} free ranges; {:?}",
-        {
-            let ranges = extents.ranges();
-            ranges.len() as u64 - stats.slabs - stats.extents
-        },
-        stats.log
-    );
+    let free = extents.ranges().len() as u64 - stats.slabs - stats.extents;
+    println!("{name}: {best:.0} ns a free and an alloc, {live} live, {free} free ranges; {:?}", stats.log);
     let begun = Instant::now();
     let again = Extents::rebuild(&medium, config(6, 65_536)).unwrap();
     println!("    opened in {} us", begun.elapsed().as_micros());
