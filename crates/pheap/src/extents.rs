@@ -35,7 +35,7 @@ mod tick;
 
 pub(crate) use crate::book_log::mix;
 use crate::book_log::{self, BookLog, ChunkView, Entry, LogConfig, LogStats, UNIT_BYTES};
-use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
+use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Medium, Space};
 pub(crate) use decay::Decay;
 use map::Map;
@@ -193,7 +193,7 @@ impl Extents {
     pub fn begin_epoch(&self, epoch: u64) {
         // ORDERING: relaxed; a line of the epoch is written after this, by a thread that learnt of
         // the epoch from this one; its home word (release) orders this before `compact`'s load.
-        self.epoch.store(epoch, Relaxed);
+        self.epoch.store(epoch, Ordering::Relaxed);
     }
 
     /// The epochs up to this one are settled.
@@ -302,7 +302,7 @@ impl Inner {
         // (acquire) before this.
         log.compact(
             medium,
-            || epoch.load(Relaxed),
+            || epoch.load(Ordering::Relaxed),
             |page, slot| {
                 if let Some(node) = map.starting_at(page) {
                     map.nodes[node].slot = slot;

@@ -57,6 +57,14 @@ impl Map {
         }
     }
 
+    /// Makes room for ranges up to a page at once.
+    pub(super) fn reserve(&mut self, end: u64, used: usize) {
+        self.tags.grow(end - self.first);
+        self.starts.grow(end - self.first);
+        // Between any two in use may be a free one.
+        self.nodes.reserve(2 * used + 1);
+    }
+
     pub(super) fn first(&self) -> u64 {
         self.first
     }
