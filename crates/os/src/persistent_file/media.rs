@@ -235,7 +235,7 @@ impl Space for Flushed {
     }
 
     fn limit(&self) -> u64 {
-        self.file.limit
+        self.file.limit()
     }
 }
 
@@ -253,6 +253,6 @@ impl Space for Cached {
     }
 
     fn limit(&self) -> u64 {
-        self.file.limit
+        self.file.limit()
     }
 }
