@@ -29,6 +29,8 @@ pub struct Lane {
     /// Lines of that epoch.
     used: AtomicU32,
     dirty: [Dirty; 2],
+    /// Lines that this epoch's list has, by their lowest bits: most lines come again soon.
+    recent: [AtomicU64; RECENT],
     header: u64,
     ring: u64,
     half: u32,
@@ -39,6 +41,7 @@ pub struct Lane {
 /// Lines beyond its parts that an operation may write: a slab that changes its class, one that is
 /// new, and one that goes.
 pub const SPARE: u32 = 3;
+const RECENT: usize = 64;
 /// Dirty lines of a new slab's header.
 const SLAB_LINES: u32 = 10;
 
@@ -54,6 +57,7 @@ impl Lane {
             epoch: AtomicU64::new(0),
             used: AtomicU32::new(0),
             dirty: [dirty(), dirty()],
+            recent: [const { AtomicU64::new(0) }; RECENT],
             header: places.lane_header(index),
             ring: places.ring(index),
             half: places.half,
@@ -90,6 +94,7 @@ impl Lane {
         if self.epoch.load(Ordering::Relaxed) != epoch {
             self.epoch.store(epoch, Ordering::Relaxed);
             self.used.store(0, Ordering::Relaxed);
+            self.recent.iter().for_each(|line| line.store(0, Ordering::Relaxed));
         }
         let dirty = &self.dirty[(epoch & 1) as usize];
         let dirty_lines = dirty.len.load(Ordering::Relaxed) + 2 * lines + SPARE * SLAB_LINES;
@@ -166,9 +171,15 @@ impl Lane {
     #[inline]
     pub fn mark_dirty<M: Medium>(&self, at: u64) {
         if M::FLUSHES {
+            let line = at & !(LINE_BYTES - 1);
+            let recent = &self.recent[(line / LINE_BYTES) as usize % RECENT];
+            if recent.load(Ordering::Relaxed) == line {
+                return;
+            }
+            recent.store(line, Ordering::Relaxed);
             let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
             let len = dirty.len.load(Ordering::Relaxed);
-            dirty.lines[len as usize].store(at & !(LINE_BYTES - 1), Ordering::Relaxed);
+            dirty.lines[len as usize].store(line, Ordering::Relaxed);
             dirty.len.store(len + 1, Ordering::Relaxed);
         }
     }
