@@ -34,7 +34,10 @@ impl UseMedium for Open {
         let start = Instant::now();
         let (_, report) = Heap::open(medium, Options::default()).expect("a heap");
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        println!("opened in {ms:.2} ms: {} small objects in {} slabs, clean {}", report.small, report.slabs, report.clean);
+        println!(
+            "opened in {ms:.2} ms: {} small objects in {} slabs, clean {}",
+            report.small, report.slabs, report.clean
+        );
     }
 }
 

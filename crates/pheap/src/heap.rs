@@ -49,6 +49,7 @@ pub struct Heap<M> {
     state: Mutex<State>,
     pub(crate) settled: AtomicU64,
     counter: AtomicU64,
+    generation: AtomicU64,
     pub(crate) options: Options,
     /// Small objects that are reserved: taken, and nobody's.
     pub(crate) reserved: AtomicU64,
@@ -135,6 +136,7 @@ impl<M: Medium + Space> Heap<M> {
         state.phase = Phase::Running;
         state.write(&heap.medium, heap.seed);
         report.generation = state.generation;
+        heap.generation.store(state.generation, Ordering::Relaxed);
         heap.no_tx.get_mut().unwrap_or_else(PoisonError::into_inner).1 = state.generation << 32;
         *heap.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
         Ok((heap, report))
@@ -157,6 +159,7 @@ impl<M: Medium + Space> Heap<M> {
             settled: AtomicU64::new(state.settled),
             state: Mutex::new(state),
             counter: AtomicU64::new(1),
+            generation: AtomicU64::new(state.generation),
             reserved: AtomicU64::new(0),
             roots: Mutex::new(()),
             now_ms: AtomicU64::new(0),
@@ -312,6 +315,7 @@ impl<M: Medium + Space> Heap<M> {
             // ORDERING: pairs with the release in `advance`.
             let epoch = self.epoch.load(Ordering::Acquire);
             if lane.has_room(epoch, parts + SPARE) {
+                lane.begin(&self.medium, self.generation.load(Ordering::Relaxed));
                 return Guard { lane, index, locked: true, roomy: true };
             }
             lane.unlock();

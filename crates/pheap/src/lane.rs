@@ -8,7 +8,7 @@
 //! **Threads.** The lock of a lane covers all its words. Threads that have a lane alone leave the
 //! lock out where nothing is settled: on media without write-back.
 
-use crate::layout::{LANE_PENDING, Places};
+use crate::layout::{LANE_PENDING, LANE_USED, Places};
 use crate::line::{Kind, Place, Redo};
 use crate::slab;
 use crate::tcache::Tcache;
@@ -28,6 +28,8 @@ pub struct Lane {
     epoch: AtomicU64,
     /// Lines of that epoch.
     used: AtomicU32,
+    /// The generation that the header names: recovery reads no ring of another one.
+    generation: AtomicU64,
     dirty: [Dirty; 2],
     /// Lines that this epoch's list has, by their lowest bits: most lines come again soon.
     recent: [AtomicU64; RECENT],
@@ -56,6 +58,7 @@ impl Lane {
             locked: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             used: AtomicU32::new(0),
+            generation: AtomicU64::new(0),
             dirty: [dirty(), dirty()],
             recent: [const { AtomicU64::new(0) }; RECENT],
             header: places.lane_header(index),
@@ -99,6 +102,17 @@ impl Lane {
         let dirty = &self.dirty[(epoch & 1) as usize];
         let dirty_lines = dirty.len.load(Ordering::Relaxed) + 2 * lines + SPARE * SLAB_LINES;
         self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= dirty.lines.len() as u32
+    }
+
+    /// Makes it durable that the ring is used, before its first line. Lane locked.
+    #[inline]
+    pub fn begin<M: Medium>(&self, medium: &M, generation: u64) {
+        if self.generation.load(Ordering::Relaxed) != generation {
+            self.generation.store(generation, Ordering::Relaxed);
+            medium.store(self.header + LANE_USED, generation);
+            medium.flush(self.header + LANE_USED);
+            medium.fence();
+        }
     }
 
     /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.

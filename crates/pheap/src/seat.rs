@@ -40,6 +40,8 @@ struct Held(RefCell<Vec<(Weak<Seats>, u64, Seat)>>);
 
 impl Drop for Held {
     fn drop(&mut self) {
+        // What ends after this, and uses a heap, must not use a lane that another thread gets.
+        let _ = LAST.try_with(|last| last.set((0, Seat { lane: 0, shared: true })));
         for (seats, _, seat) in self.0.borrow_mut().drain(..) {
             if let Some(seats) = seats.upgrade().filter(|_| !seat.shared) {
                 // ORDERING: pairs with the acquire in `locks`.
