@@ -178,6 +178,11 @@ fn apply<M: Medium>(
         if home {
             check_home(medium, redo)?;
             slab::redo(medium, seed, redo, &mut *dirty);
+        } else if redo.kind == Kind::NewSlab {
+            // The unit has another owner; the log's word, which a later one names, has none.
+            check_word(medium, redo.home)?;
+            medium.store(redo.home, redo.value);
+            dirty(redo.home);
         }
         if slot {
             check_word(medium, redo.slot)?;

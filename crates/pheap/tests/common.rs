@@ -126,7 +126,7 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
         let size = size(rng);
         heap.alloc_with(slot, size, |heap, at| write_node(heap, at, (size / 8).min(12), mark)).map(drop)
     };
-    match rng.below(if M::FLUSHES { 14 } else { 13 }) {
+    match rng.below(15) {
         0..=3 if heap.read(node.0) == 0 => new_node(node, rng),
         0..=3 => {
             // The node goes; its child moves up.
@@ -210,6 +210,10 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
                 return Ok(());
             }
             tx.commit()
+        }
+        13 => {
+            heap.maintain(mark * 1000);
+            Ok(())
         }
         _ => {
             heap.settle();
