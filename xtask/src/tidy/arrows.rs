@@ -54,7 +54,7 @@ const PAPERS: [&str; 8] = [
 ];
 
 /// Every package, from the bottom up; the last in a workspace apart.
-const CRATES: [Crate; 19] = [
+const CRATES: [Crate; 20] = [
     core("craton-base", &[]),
     // Options and counters as data, for the library and for the tools alike.
     core("craton-tables", &[]),
@@ -62,6 +62,8 @@ const CRATES: [Crate; 19] = [
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
+    // What outlives the process; std, for its DRAM structures come from the global allocator.
+    core("craton-pheap", &["craton-base", "craton-frames"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
     // Of the system it names the lock and the restartable sequences; the rest comes through seams.

@@ -1,0 +1,6 @@
+mod cost;
+mod crash;
+mod model;
+mod ranges;
+mod refused;
+mod world;

@@ -1,0 +1,11 @@
+//! The tests of the persistent heap, as one program.
+
+mod api;
+mod common;
+mod cost;
+mod crash;
+mod damage;
+mod model;
+mod morph;
+mod mutation;
+mod threads;
