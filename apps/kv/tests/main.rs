@@ -1,0 +1,7 @@
+//! The tree and the server, from outside.
+
+mod crash;
+mod memory;
+mod model;
+mod random;
+mod threads;
