@@ -191,12 +191,7 @@ pub fn write_leaf<S: Store>(
 }
 
 /// Writes a directory of these leaves. Not yet published.
-pub fn write_dir<S: Store>(
-    store: &S,
-    at: u64,
-    low: &[u8],
-    leaves: &[u64],
-) -> Result<NewLow<S::Reserved>, StoreError> {
+pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Result<NewLow<S::Reserved>, StoreError> {
     let new_low = NewLow::write(store, at + DIR_LOW, low)?;
     let bits = !(u128::MAX.checked_shl(leaves.len() as u32).unwrap_or(0));
     put(store, at, bits as u64);

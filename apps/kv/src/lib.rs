@@ -29,6 +29,7 @@ mod layout;
 pub mod memory;
 mod node;
 mod scan;
+pub mod server;
 mod sorted;
 mod split;
 pub mod store;

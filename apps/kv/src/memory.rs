@@ -143,7 +143,7 @@ impl Store for Memory {
     }
 
     fn word(&self, at: u64) -> Option<&AtomicU64> {
-        if at % 8 == 0 { self.words.get((at / 8) as usize) } else { None }
+        if at.is_multiple_of(8) { self.words.get((at / 8) as usize) } else { None }
     }
 
     fn reserve(&self, bytes: u64) -> Result<Object, StoreError> {

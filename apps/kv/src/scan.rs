@@ -14,12 +14,7 @@ pub type Entry = (Vec<u8>, Vec<u8>);
 impl<S: Store> Tree<S> {
     /// Appends the pairs of one leaf from `from` on, in order, and returns where the next leaf
     /// begins. Values are left empty unless `values`.
-    pub fn scan_leaf(
-        &self,
-        from: &[u8],
-        values: bool,
-        out: &mut Vec<Entry>,
-    ) -> Result<Option<Box<[u8]>>, StoreError> {
+    pub fn scan_leaf(&self, from: &[u8], values: bool, out: &mut Vec<Entry>) -> Result<Option<Box<[u8]>>, StoreError> {
         let mark = out.len();
         loop {
             out.truncate(mark);

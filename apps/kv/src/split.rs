@@ -176,7 +176,13 @@ impl<S: Store> Tree<S> {
     }
 
     /// Frees a directory with its one empty leaf, unless it is the first.
-    fn drop_dir(&self, dir: &Arc<Dir>, state: &mut DirState, leaf: &Leaf, locked: Locked<'_>) -> Result<(), StoreError> {
+    fn drop_dir(
+        &self,
+        dir: &Arc<Dir>,
+        state: &mut DirState,
+        leaf: &Leaf,
+        locked: Locked<'_>,
+    ) -> Result<(), StoreError> {
         let mut index = self.index();
         let top = self.top.load_full();
         let Some(place) = top.dirs.place_of(dir).filter(|place| *place > 0) else { return Ok(()) };
@@ -247,4 +253,3 @@ fn separator(left: &[u8], right: &[u8]) -> Vec<u8> {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     right[..right.len().min(common + 1)].to_vec()
 }
-

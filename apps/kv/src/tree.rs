@@ -8,9 +8,8 @@
 
 use crate::latch::Locked;
 use crate::layout::{
-    DEAD, DIR_BYTES, INDEX_BYTES, INDEX_SLOTS, INDEX_TAG, LEAF_BITS, LEAF_BYTES, LIVE, MAGIC, Pair,
-    ROOT_BYTES, VERSION, dir_slot, find, fingerprint, index_slot, leaf_slot, set_fingerprint, write_dir, write_index,
-    write_leaf,
+    DEAD, DIR_BYTES, INDEX_BYTES, INDEX_SLOTS, INDEX_TAG, LEAF_BITS, LEAF_BYTES, LIVE, MAGIC, Pair, ROOT_BYTES,
+    VERSION, dir_slot, find, fingerprint, index_slot, leaf_slot, set_fingerprint, write_dir, write_index, write_leaf,
 };
 use crate::node::{Dir, Leaf};
 use crate::sorted::{Low, Sorted};
@@ -75,7 +74,8 @@ impl<S: Store> Tree<S> {
             }
             read_index(&store, root)?
         };
-        let tree = Self { store, root, top: ArcSwap::from_pointee(top), index: Mutex::new(index), clearing: Mutex::default() };
+        let tree =
+            Self { store, root, top: ArcSwap::from_pointee(top), index: Mutex::new(index), clearing: Mutex::default() };
         if load(&tree.store, tree.root + DEAD)? != 0 {
             tree.free_dead()?;
         }
@@ -97,7 +97,12 @@ impl<S: Store> Tree<S> {
     }
 
     /// The length of the value of `key`, appended to `out` by `head`, then the value itself.
-    pub fn get_with_head(&self, key: &[u8], head: impl Fn(usize, &mut Vec<u8>), out: &mut Vec<u8>) -> Result<bool, StoreError> {
+    pub fn get_with_head(
+        &self,
+        key: &[u8],
+        head: impl Fn(usize, &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StoreError> {
         let write = |pair: &Pair, out: &mut Vec<u8>| {
             head(pair.value_len, out);
             pair.read_value(&self.store, out)
@@ -146,7 +151,13 @@ impl<S: Store> Tree<S> {
     }
 
     /// Stores a value; appends the old one to `old`.
-    pub fn put(&self, key: &[u8], value: &[u8], when: When, mut old: Option<&mut Vec<u8>>) -> Result<Outcome, StoreError> {
+    pub fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        when: When,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Outcome, StoreError> {
         let print = fingerprint(key);
         let mut pair = Some(Pair::reserve(&self.store, key, value)?);
         let done = self.at_locked(key, |leaf, locked, top| {
@@ -197,7 +208,7 @@ impl<S: Store> Tree<S> {
     pub fn update<E>(
         &self,
         key: &[u8],
-        next: impl Fn(Option<&[u8]>) -> Result<Vec<u8>, E>,
+        mut next: impl FnMut(Option<&[u8]>) -> Result<Vec<u8>, E>,
     ) -> Result<Result<(), E>, StoreError> {
         let print = fingerprint(key);
         self.at_locked(key, |leaf, locked, top| {

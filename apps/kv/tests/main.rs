@@ -4,4 +4,5 @@ mod crash;
 mod memory;
 mod model;
 mod random;
+mod server;
 mod threads;

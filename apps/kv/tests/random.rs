@@ -24,7 +24,8 @@ impl Random {
         match i % 5 {
             0 => format!("key:{i:012}").into_bytes(),
             1 => i.to_le_bytes().to_vec(),
-            2 => format!("{}{i}", "a long beginning that many keys have in common, ".repeat(1 + i as usize % 3)).into_bytes(),
+            2 => format!("{}{i}", "a long beginning that many keys have in common, ".repeat(1 + i as usize % 3))
+                .into_bytes(),
             3 => vec![0; (i / 5 % 70) as usize],
             _ => vec![b'x'; 1 + (i % 3) as usize].into_iter().chain(i.to_be_bytes()).collect(),
         }
