@@ -31,6 +31,8 @@ pub enum Promise {
 }
 
 /// Persistent memory in bytes `0..len`. Offsets of words are multiples of 8.
+// An empty medium is no special case.
+#[allow(clippy::len_without_is_empty)]
 pub trait Medium: Send + Sync {
     /// Whether stores need write-back and fences to be durable. A constant, so that a medium
     /// without them costs nothing.

@@ -33,6 +33,18 @@ pub enum FaultRule {
     From(u64),
 }
 
+impl FaultRule {
+    /// Whether the rule names the call of this number.
+    pub(crate) fn names(self, number: u64) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Nth(n) => number == n,
+            Self::Every(k) => number.checked_rem(k) == Some(0),
+            Self::From(n) => number >= n,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// Its number since the rule was set.
@@ -91,12 +103,7 @@ impl FaultPlan {
         }
         plan.calls += 1;
         let number = plan.calls;
-        let refused = match plan.rule {
-            FaultRule::Never => false,
-            FaultRule::Nth(n) => number == n,
-            FaultRule::Every(k) => number.checked_rem(k) == Some(0),
-            FaultRule::From(n) => number >= n,
-        };
+        let refused = plan.rule.names(number);
         if refused {
             plan.refused += 1;
             if plan.record.len() < REMEMBERED {

@@ -3,7 +3,8 @@
 //! **What.** Layers that only decide get a [`SimFloor`] with the *state* of memory and no bytes, a
 //! [`VirtualClock`], a seeded [`Rng`] and a [`FaultPlan`] of refused calls. Layers that touch
 //! objects get a [`RealFloor`] with bytes, or [`BumpSpans`] for spans alone. [`Checked`] and
-//! [`Faulty`] wrap any floor or span source. [`Lines`] lists what a crash leaves.
+//! [`Faulty`] wrap any floor or span source. [`SimMedium`] is persistent memory, and lists what a
+//! crash leaves; [`Lines`] does so for memory that the test holds itself.
 //!
 //! The simulation is also a *checker*: a broken contract (a range beyond the grant, a shrinking
 //! grant, a span freed twice) panics in the offending call, with the values.
@@ -47,6 +48,7 @@ mod faulty;
 mod floor;
 mod frames;
 mod lines;
+mod persistent;
 mod real;
 mod rng;
 mod spans;
@@ -58,6 +60,10 @@ pub use fault::{Call, FaultPlan, FaultRule, Refusal};
 pub use faulty::Faulty;
 pub use floor::{FloorCalls, SimFloor, ThpMode};
 pub use lines::{LINE_WORDS, Line, Lines};
+pub use persistent::{
+    Counted, Counters, Event, Fallible, Image, Images, Latency, Moment, REFLUSH_DISTANCES, SimCached, SimMedium,
+    SimPersistent,
+};
 pub use real::{RealFloor, RealMemory};
 pub use rng::Rng;
 pub use spans::BumpSpans;

@@ -54,7 +54,7 @@ const PAPERS: [&str; 8] = [
 ];
 
 /// Every package, from the bottom up; the last in a workspace apart.
-const CRATES: [Crate; 19] = [
+const CRATES: [Crate; 20] = [
     core("craton-base", &[]),
     // Options and counters as data, for the library and for the tools alike.
     core("craton-tables", &[]),
@@ -64,6 +64,7 @@ const CRATES: [Crate; 19] = [
     core("craton-frames", &["craton-base"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
+    core("craton-pheap", &["craton-base", "craton-frames"]),
     // Of the system it names the lock and the restartable sequences; the rest comes through seams.
     core("craton-heap", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
     core("craton-objects", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-tables"]),

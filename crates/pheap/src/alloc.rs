@@ -1,0 +1,354 @@
+//! Allocation and free, each with its slot.
+//!
+//! **What.** `alloc_to` allocates an object and stores its offset in a slot, `free_from` frees the
+//! object of a slot and clears it; each happens whole or not at all, also in a crash.
+//! **From.** NVAlloc §4.1, nvalloc_malloc_to and nvalloc_free_from. There a crash between the
+//! bitmap and the slot leaks the object, and the caller clears the slot.
+//! **Cost.** A small object, LOG, on a medium with write-back: one line, one fence. Elsewhere the
+//! line's stores, and one locked instruction for the bit. GC: no line and no bit.
+
+use crate::class::{Class, SIZES, SMALL_MOST, class_of};
+use crate::config::Model;
+use crate::error::Error;
+use crate::extents::{ExtentKind, Plan};
+use crate::heap::{Guard, Heap, Offset, Slot};
+use crate::layout::{OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
+use crate::line::{Kind, Redo};
+use crate::slab::Header;
+use crate::tcache::{Cached, bit_of};
+use crate::units::Tag;
+use craton_base::atomic::Ordering;
+use craton_base::{LINE_BYTES, Medium, Space};
+
+/// The most pages of an extent: 26 bits.
+const PAGES_MOST: u64 = (1 << 26) - 1;
+
+/// An allocated object, as it was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Found {
+    Small {
+        number: usize,
+        object: Cached,
+    },
+    /// Of the class before, in a slab that has changed its class.
+    Old {
+        tag: Tag,
+        index: u32,
+    },
+    Large {
+        plan: Plan,
+    },
+}
+
+impl<M: Medium + Space> Heap<M> {
+    /// Allocates `size` bytes and stores the object's offset in the slot. The object's contents are
+    /// not defined.
+    #[inline]
+    pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        self.check_slot(slot)?;
+        if size.wrapping_sub(1) >= SMALL_MOST {
+            return self.alloc_large(slot, size);
+        }
+        let number = class_of(size);
+        if self.sup.model == Model::Gc {
+            let guard = self.enter_cache();
+            let object = self.cached(&guard, number)?;
+            self.medium.store(slot.0, object.at());
+            return Ok(Offset(object.at()));
+        }
+        let guard = self.enter(1);
+        let object = self.cached(&guard, number)?;
+        let redo = self.redo_alloc(slot.0, self.load(slot.0), number, object);
+        guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+        Ok(Offset(object.at()))
+    }
+
+    /// Frees the object of the slot and stores 0 there.
+    #[inline]
+    pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
+        self.check_slot(slot)?;
+        let at = self.load(slot.0);
+        let Some(tag) = self.units.get(at).filter(|tag| !tag.mixed) else {
+            return self.free_rare(slot, at);
+        };
+        let class = &self.classes[tag.class];
+        let index = class.index_at(at % UNIT).ok_or(Error::NotAnObject { at })?;
+        let object = Cached::new(at, class.mid_of(index));
+        if self.sup.model == Model::Gc {
+            let guard = self.enter_cache();
+            self.medium.store(slot.0, 0);
+            self.uncommit(&guard, tag.class, object);
+            return Ok(());
+        }
+        let (home, bit) = object.bit();
+        if self.load(home) & bit == 0 {
+            return Err(Error::AlreadyFree { at });
+        }
+        let guard = self.enter(1);
+        let redo = Redo { kind: Kind::Free, slot: slot.0, old: at, new: 0, home, value: bit, len: class.size / 16 };
+        guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+        self.uncommit(&guard, tag.class, object);
+        Ok(())
+    }
+
+    /// The bytes that the object at this offset can hold.
+    pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
+        match self.find(object.0)? {
+            Found::Small { number, .. } => Ok(u64::from(SIZES[number])),
+            Found::Old { tag, .. } => {
+                let arena = self.lock_arena(tag.arena);
+                let old = arena.slabs[tag.slab].old.as_ref().map(|old| old.class);
+                old.map(|class| u64::from(SIZES[class])).ok_or(Error::NotAnObject { at: object.0 })
+            }
+            Found::Large { plan } => Ok(u64::from(plan.pages) * PAGE),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn load(&self, at: u64) -> u64 {
+        // ORDERING: pairs with the release in `Medium::store`: the object behind a slot is there.
+        self.medium.word(at).load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(crate) fn check_slot(&self, slot: Slot) -> Result<(), Error> {
+        let at = slot.0;
+        let in_data = at >= self.places.data() && at < self.medium.len();
+        if at.is_multiple_of(8) && (in_data || (ROOTS..ROOTS_END).contains(&at) && at.is_multiple_of(LINE_BYTES)) {
+            return Ok(());
+        }
+        Err(Error::NotASlot { at })
+    }
+
+    pub(crate) fn redo_alloc(&self, slot: u64, old: u64, number: usize, object: Cached) -> Redo {
+        let (home, value) = object.bit();
+        Redo { kind: Kind::Alloc, slot, old, new: object.at(), home, value, len: SIZES[number] / 16 }
+    }
+
+    /// The line that frees what was found, of the slot if it is not 0. Small ones are checked.
+    pub(crate) fn redo_free(&self, slot: u64, at: u64, found: &Found) -> Result<Redo, Error> {
+        let redo = |kind, home, value, len| Redo { kind, slot, old: at, new: 0, home, value, len };
+        match *found {
+            Found::Small { number, object } => {
+                let (home, bit) = object.bit();
+                Ok(redo(Kind::Free, home, bit, SIZES[number] / 16))
+            }
+            Found::Old { tag, index } => {
+                let (home, bits, size) = self.old_home(tag, index, at)?;
+                Ok(redo(Kind::Free, home, bits, size / 16))
+            }
+            Found::Large { plan } => Ok(redo(Kind::FreeExtent, plan.home.at, plan.home.value, plan.pages)),
+        }
+    }
+
+    /// What is allocated at an offset. A large object's plan is not yet a change.
+    pub(crate) fn find(&self, at: u64) -> Result<Found, Error> {
+        if let Some(tag) = self.units.get(at) {
+            if tag.mixed
+                && let Some(index) = self.old_index(tag, at)
+            {
+                return Ok(Found::Old { tag, index });
+            }
+            let class = &self.classes[tag.class];
+            let index = class.index_at(at % UNIT).ok_or(Error::NotAnObject { at })?;
+            let object = Cached::new(at, class.mid_of(index));
+            let (home, bit) = object.bit();
+            if self.sup.model == Model::Log && self.load(home) & bit == 0 {
+                return Err(Error::AlreadyFree { at });
+            }
+            return Ok(Found::Small { number: tag.class, object });
+        }
+        let page = at / PAGE;
+        let extent = self.extents.extent_at(page).filter(|extent| extent.page * PAGE == at);
+        if extent.is_none_or(|extent| extent.kind != ExtentKind::Object) {
+            return Err(Error::NotAnObject { at });
+        }
+        Ok(Found::Large { plan: self.extents.plan_free(&self.medium, page)? })
+    }
+
+    /// What happens when the free is committed.
+    pub(crate) fn finish_free(&self, guard: &Guard<'_>, found: Found) {
+        match found {
+            Found::Small { number, object } => self.uncommit(guard, number, object),
+            Found::Old { tag, index } => self.finish_old(guard, tag, index),
+            Found::Large { plan } => self.extents.finish_free(&plan),
+        }
+    }
+
+    #[cold]
+    fn free_rare(&self, slot: Slot, at: u64) -> Result<(), Error> {
+        if at == 0 {
+            return Err(Error::Null { slot: slot.0 });
+        }
+        let guard = self.enter(1);
+        let found = self.find(at)?;
+        if self.sup.model == Model::Gc {
+            // The object is unreachable before it is free, so a crash in between loses nothing.
+            self.medium.store(slot.0, 0);
+            self.medium.flush(slot.0);
+            self.medium.fence();
+            if let Found::Large { .. } = found {
+                let redo = self.redo_free(0, at, &found)?;
+                guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+            }
+        } else {
+            let redo = self.redo_free(slot.0, at, &found)?;
+            guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+        }
+        self.finish_free(&guard, found);
+        Ok(())
+    }
+
+    #[cold]
+    fn alloc_large(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        let guard = self.enter(1);
+        let plan = self.plan_large(size)?;
+        let at = plan.page * PAGE;
+        if self.sup.model == Model::Gc {
+            guard.lane.commit(&self.medium, self.stamp(), &[self.redo_large(0, 0, &plan)]);
+            self.medium.store(slot.0, at);
+        } else {
+            let redo = self.redo_large(slot.0, self.load(slot.0), &plan);
+            guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+        }
+        Ok(Offset(at))
+    }
+
+    pub(crate) fn plan_large(&self, size: u64) -> Result<Plan, Error> {
+        let most = (self.sup.most - self.places.data()).min(PAGES_MOST * PAGE);
+        match size {
+            0 => Err(Error::NoSize),
+            size if size > most => Err(Error::TooLarge { size, most }),
+            size => self.extents.plan_alloc(&self.medium, size.div_ceil(PAGE) as u32, ExtentKind::Object),
+        }
+    }
+
+    pub(crate) fn redo_large(&self, slot: u64, old: u64, plan: &Plan) -> Redo {
+        let new = plan.page * PAGE;
+        let (home, value) = (plan.home.at, plan.home.value);
+        Redo { kind: Kind::AllocExtent, slot, old, new, home, value, len: plan.pages }
+    }
+
+    /// A free object of a class, from the lane's cache.
+    #[inline]
+    pub(crate) fn cached(&self, guard: &Guard<'_>, number: usize) -> Result<Cached, Error> {
+        match guard.lane.tcache.pop(number, &self.classes[number]) {
+            Some(object) => Ok(object),
+            None => self.refill(guard, number),
+        }
+    }
+
+    #[cold]
+    fn refill(&self, guard: &Guard<'_>, number: usize) -> Result<Cached, Error> {
+        let class = &self.classes[number];
+        let home = guard.index as usize % self.arenas.len();
+        let most = (class.cached * class.stripes / 2).max(1);
+        let from = |arena: usize| self.lock_arena(arena).refill(number, class, &guard.lane.tcache, most) > 0;
+        let mut filled = from(home) || self.morph(guard, home, number) && from(home);
+        if !filled {
+            match self.new_slab(guard, home, number) {
+                Ok(()) => filled = from(home),
+                // Other arenas may have what this one cannot get.
+                Err(error) => {
+                    filled = (0..self.arenas.len())
+                        .any(|arena| from(arena) || self.morph(guard, arena, number) && from(arena));
+                    if !filled {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        debug_assert!(filled, "another thread took a whole slab");
+        guard.lane.tcache.pop(number, class).ok_or(Error::NoMemory)
+    }
+
+    /// Commits a line besides an operation's, in the lane that the thread has.
+    pub(crate) fn commit_aside(&self, guard: &Guard<'_>, redo: Redo) {
+        if guard.roomy {
+            guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+        } else {
+            self.enter(1).lane.commit(&self.medium, self.stamp(), &[redo]);
+        }
+    }
+
+    fn new_slab(&self, guard: &Guard<'_>, arena: usize, number: usize) -> Result<(), Error> {
+        let class = &self.classes[number];
+        let plan = self.extents.plan_alloc(&self.medium, PAGES_PER_UNIT, ExtentKind::Slab)?;
+        let at = plan.page * PAGE;
+        debug_assert!(at.is_multiple_of(UNIT) && at < 1 << OFFSET_BITS);
+        let word = Header { class: number, stripes: class.stripes, old: None }.word();
+        let (home, value) = (plan.home.at, plan.home.value);
+        let redo = Redo { kind: Kind::NewSlab, slot: 0, old: word, new: at, home, value, len: plan.pages };
+        self.commit_aside(guard, redo);
+        let mut slabs = self.lock_arena(arena);
+        let index = slabs.insert(at, number, crate::arena::all_free(class));
+        self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false }));
+        slabs.relist(index, class.objects);
+        Ok(())
+    }
+
+    /// Puts an object that is free now into the lane's cache.
+    #[inline]
+    pub(crate) fn uncommit(&self, guard: &Guard<'_>, number: usize, object: Cached) {
+        let class = &self.classes[number];
+        if !guard.lane.tcache.push(number, class, object) {
+            self.spill(guard, number, class, object);
+        }
+    }
+
+    #[cold]
+    fn spill(&self, guard: &Guard<'_>, number: usize, class: &Class, object: Cached) {
+        let mut objects = Vec::with_capacity(class.cached as usize);
+        guard.lane.tcache.drain(number, class, object.stripe(), class.cached / 2, &mut objects);
+        if !guard.lane.tcache.push(number, class, object) {
+            objects.push(object);
+        }
+        self.release(guard, number, &objects);
+    }
+
+    /// Gives free objects back to their slabs.
+    pub(crate) fn release(&self, guard: &Guard<'_>, number: usize, objects: &[Cached]) {
+        let class = &self.classes[number];
+        let mut crowded = None;
+        let mut held = None;
+        for object in objects {
+            // A slab with taken objects keeps its place.
+            let Some(tag) = self.units.get(object.at()) else { continue };
+            if held.as_ref().is_none_or(|(arena, _)| *arena != tag.arena) {
+                // One lock at a time.
+                drop(held.take());
+                held = Some((tag.arena, self.lock_arena(tag.arena)));
+            }
+            if let Some((arena, slabs)) = &mut held
+                && slabs.release(tag.slab, class, object.mid())
+            {
+                crowded = Some(*arena);
+            }
+        }
+        drop(held);
+        if let Some(arena) = crowded {
+            self.retire(guard, arena, number);
+        }
+    }
+
+    /// Gives an empty slab of a class back to the extents.
+    pub(crate) fn retire(&self, guard: &Guard<'_>, arena: usize, number: usize) -> bool {
+        let mut slabs = self.lock_arena(arena);
+        let Some(index) = slabs.spare(number) else { return false };
+        let at = slabs.slabs[index].at;
+        let Ok(plan) = self.extents.plan_free(&self.medium, at / PAGE) else { return false };
+        slabs.remove(index);
+        self.units.set(at, None);
+        drop(slabs);
+        let (home, value) = (plan.home.at, plan.home.value);
+        let redo = Redo { kind: Kind::FreeSlab, slot: 0, old: at, new: 0, home, value, len: plan.pages };
+        self.commit_aside(guard, redo);
+        self.extents.finish_free(&plan);
+        true
+    }
+
+    /// Word and bit of an object of a slab.
+    pub(crate) fn bit(&self, slab: u64, class: &Class, index: u32) -> (u64, u64) {
+        bit_of(slab, class.mid_of(index))
+    }
+}

@@ -1,0 +1,245 @@
+//! An arena: slabs in DRAM, by class and occupancy.
+//!
+//! **What.** For each slab, which objects are taken: allocated, or cached by a lane. Slabs of a
+//! class hang in lists by how full they are. The fullest serve first, so that sparse ones drain
+//! and go back to the extents, or serve another class.
+//! **From.** NVAlloc §4.2 keeps one list of partial slabs a class; the research of today's heaps
+//! asks for lists by occupancy, which make a candidate for a change of class a constant search.
+//! **Invariants.** *A1* `free` of a slab is the number of its zero bits. *A2* A slab with free
+//! objects is in the list of its class and `level`; a full one in none.
+//! **Threads.** One lock an arena.
+
+use crate::class::{CLASSES, Class};
+use crate::layout::UNIT;
+use crate::morph::Old;
+use crate::slab::unused_bits;
+use crate::tcache::{Cached, Tcache};
+
+/// Lists of a class: eighths of free objects, and empty slabs.
+const LEVELS: usize = 9;
+const EMPTY: usize = 8;
+/// Empty slabs that a class keeps, besides an eighth of its slabs: a slab costs a fence.
+const KEPT: u32 = 2;
+const NIL: u32 = u32::MAX;
+
+pub struct Slab {
+    /// Offset of the slab; 0 for a vacant entry.
+    pub at: u64,
+    pub class: usize,
+    pub free: u32,
+    /// Taken objects by mid.
+    pub taken: Box<[u64]>,
+    /// Objects of the class before.
+    pub old: Option<Box<Old>>,
+    /// Until this epoch is settled, redo lines may name the index table.
+    pub table_epoch: u64,
+    level: usize,
+    before: u32,
+    behind: u32,
+}
+
+const UNLISTED: usize = usize::MAX;
+
+impl Slab {
+    fn level_for(&self, objects: u32) -> usize {
+        match self.free {
+            0 => UNLISTED,
+            free if free >= objects && self.old.is_none() => EMPTY,
+            free => ((free - 1) * 8 / objects) as usize,
+        }
+    }
+
+    /// Whether an old object covers this one.
+    pub fn is_covered(&self, index: u32) -> bool {
+        self.old.as_ref().is_some_and(|old| old.covers(index))
+    }
+}
+
+pub struct Arena {
+    pub slabs: Vec<Slab>,
+    vacant: Vec<u32>,
+    heads: Box<[[u32; LEVELS]; CLASSES]>,
+    /// Slabs of each class.
+    pub count: Box<[u32; CLASSES]>,
+    /// Empty slabs of each class.
+    empty: Box<[u32; CLASSES]>,
+}
+
+impl Arena {
+    pub fn new() -> Self {
+        let heads = Box::new([[NIL; LEVELS]; CLASSES]);
+        Self {
+            slabs: Vec::new(),
+            vacant: Vec::new(),
+            heads,
+            count: Box::new([0; CLASSES]),
+            empty: Box::new([0; CLASSES]),
+        }
+    }
+
+    /// Adds a slab with its taken objects; returns its index.
+    pub fn insert(&mut self, at: u64, number: usize, taken: Box<[u64]>) -> usize {
+        let free = taken.iter().map(|word| word.count_zeros()).sum();
+        let slab = Slab {
+            at,
+            class: number,
+            free,
+            taken,
+            old: None,
+            table_epoch: 0,
+            level: UNLISTED,
+            before: NIL,
+            behind: NIL,
+        };
+        let index = match self.vacant.pop() {
+            Some(index) => {
+                self.slabs[index as usize] = slab;
+                index as usize
+            }
+            None => {
+                self.slabs.push(slab);
+                self.slabs.len() - 1
+            }
+        };
+        self.count[number] += 1;
+        index
+    }
+
+    /// Removes an empty slab.
+    pub fn remove(&mut self, index: usize) {
+        self.unlink(index);
+        let slab = &mut self.slabs[index];
+        self.count[slab.class] -= 1;
+        slab.at = 0;
+        slab.taken = Box::default();
+        slab.old = None;
+        self.vacant.push(index as u32);
+    }
+
+    /// Puts a slab into the list for its free objects.
+    pub fn relist(&mut self, index: usize, objects: u32) {
+        let slab = &self.slabs[index];
+        let level = slab.level_for(objects);
+        if level == slab.level {
+            return;
+        }
+        self.unlink(index);
+        if level != UNLISTED {
+            let class = self.slabs[index].class;
+            self.empty[class] += u32::from(level == EMPTY);
+            let head = std::mem::replace(&mut self.heads[class][level], index as u32);
+            if head != NIL {
+                self.slabs[head as usize].before = index as u32;
+            }
+            let slab = &mut self.slabs[index];
+            (slab.level, slab.before, slab.behind) = (level, NIL, head);
+        }
+    }
+
+    pub fn unlink(&mut self, index: usize) {
+        let slab = &mut self.slabs[index];
+        let (level, before, behind, class) = (slab.level, slab.before, slab.behind, slab.class);
+        if level == UNLISTED {
+            return;
+        }
+        slab.level = UNLISTED;
+        self.empty[class] -= u32::from(level == EMPTY);
+        match before {
+            NIL => self.heads[class][level] = behind,
+            before => self.slabs[before as usize].behind = behind,
+        }
+        if behind != NIL {
+            self.slabs[behind as usize].before = before;
+        }
+    }
+
+    /// The first slab of a class's list.
+    pub fn first(&self, number: usize, level: usize) -> Option<usize> {
+        let head = self.heads[number][level];
+        (head != NIL).then_some(head as usize)
+    }
+
+    /// Moves up to `most` free objects of a class into a lane's cache; returns how many.
+    pub fn refill(&mut self, number: usize, class: &Class, tcache: &Tcache, most: u32) -> u32 {
+        let mut moved = 0;
+        let mut found = Vec::with_capacity(most as usize);
+        for level in 0..LEVELS {
+            while moved < most
+                && let Some(index) = self.first(number, level)
+            {
+                let slab = &mut self.slabs[index];
+                take(slab, class, most - moved, |stripe| tcache.room(number, class, stripe), &mut found);
+                if found.is_empty() {
+                    return moved;
+                }
+                slab.free -= found.len() as u32;
+                moved += found.len() as u32;
+                // Lists serve from their ends: the lowest address of a stripe goes last.
+                for object in found.drain(..).rev() {
+                    let pushed = tcache.push(number, class, object);
+                    debug_assert!(pushed, "a refill overflows a list");
+                }
+                self.relist(index, class.objects);
+            }
+        }
+        moved
+    }
+
+    /// Gives an object back to its slab. Returns whether the class has too many empty slabs.
+    pub fn release(&mut self, index: usize, class: &Class, mid: u32) -> bool {
+        let slab = &mut self.slabs[index];
+        let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
+        debug_assert!(slab.taken[word] & bit != 0, "released twice");
+        slab.taken[word] &= !bit;
+        slab.free += 1;
+        let number = slab.class;
+        self.relist(index, class.objects);
+        self.empty[number] > KEPT + self.count[number] / 8
+    }
+
+    /// An empty slab that its class does without.
+    pub fn spare(&self, number: usize) -> Option<usize> {
+        self.first(number, EMPTY)
+    }
+
+    /// Whether A2 holds for a slab.
+    pub fn is_listed_right(&self, index: usize, objects: u32) -> bool {
+        self.slabs[index].level == self.slabs[index].level_for(objects)
+    }
+
+    /// Changes the class of a slab that is in no list.
+    pub fn change_class(&mut self, index: usize, number: usize) {
+        let slab = &mut self.slabs[index];
+        self.count[slab.class] -= 1;
+        self.count[number] += 1;
+        slab.class = number;
+    }
+}
+
+/// Takes up to `most` free objects of a slab, as evenly from its stripes as it can.
+fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, into: &mut Vec<Cached>) {
+    let each = most.div_ceil(class.stripes);
+    for stripe in 0..class.stripes {
+        let mut left = each.min(most - into.len() as u32).min(room(stripe));
+        for word in stripe * 8..stripe * 8 + 8 {
+            let taken = &mut slab.taken[word as usize];
+            while left > 0 && *taken != u64::MAX {
+                let bit = taken.trailing_ones();
+                *taken |= 1 << bit;
+                let mid = word * 64 + bit;
+                into.push(Cached::new(slab.at + class.offset_of(class.index_of(mid)), mid));
+                left -= 1;
+            }
+        }
+    }
+}
+
+/// The taken bits of a slab without objects.
+pub fn all_free(class: &Class) -> Box<[u64]> {
+    unused_bits(class)
+}
+
+/// The slab that holds `at`.
+pub fn slab_at(at: u64) -> u64 {
+    at & !(UNIT - 1)
+}

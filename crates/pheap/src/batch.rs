@@ -1,0 +1,331 @@
+//! Several changes as one: all of them or none.
+//!
+//! **What.** A [`Batch`] collects objects to allocate, slots to free and values to set, and commits
+//! them with one fence. [`Reserved`] objects are chosen in DRAM alone: a crash frees them.
+//! **From.** The research of today's heaps: PMDK's reserve and publish. NVAlloc has one object an
+//! operation (§4.1). **Failure.** An error of `commit` gives the reserved objects back.
+//! **Cost.** A line for each part; two fences where objects must be durable before they are linked.
+
+use crate::alloc::Found;
+use crate::class::{SMALL_MOST, class_of};
+use crate::config::Model;
+use crate::error::Error;
+use crate::extents::Plan;
+use crate::heap::{Guard, Heap, Offset, Slot};
+use crate::layout::PAGE;
+use crate::line::{Kind, PARTS_MOST, Redo};
+use crate::tcache::Cached;
+use craton_base::atomic::Ordering;
+use craton_base::{Medium, Space};
+
+/// An object that is chosen and not allocated. Publish it, or give it back: dropped, it stays
+/// taken until the heap is opened again.
+#[must_use]
+#[derive(PartialEq, Eq, Debug)]
+pub struct Reserved {
+    at: u64,
+    size: u64,
+    what: What,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+enum What {
+    Small(usize, Cached),
+    Large(Plan),
+}
+
+impl Reserved {
+    pub fn at(&self) -> Offset {
+        Offset(self.at)
+    }
+
+    /// The bytes that were asked for.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+enum Part {
+    Alloc(Slot, Reserved),
+    /// Frees the slot's object, and stores a value there.
+    Free(Slot, u64),
+    Set(Slot, u64),
+}
+
+impl Part {
+    fn slot(&self) -> Slot {
+        match self {
+            Self::Alloc(slot, _) | Self::Free(slot, _) | Self::Set(slot, _) => *slot,
+        }
+    }
+}
+
+/// Changes that happen together.
+pub struct Batch<'a, M: Medium + Space> {
+    heap: &'a Heap<M>,
+    parts: Vec<Part>,
+}
+
+impl<M: Medium + Space> Batch<'_, M> {
+    /// Allocates an object for the slot, which has it once the batch is committed.
+    pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        self.heap.check_slot(slot)?;
+        let reserved = self.heap.reserve(size)?;
+        let at = reserved.at();
+        self.parts.push(Part::Alloc(slot, reserved));
+        Ok(at)
+    }
+
+    /// Links a reserved object, whose contents are durable if they matter.
+    pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
+        self.parts.push(Part::Alloc(slot, reserved));
+    }
+
+    /// Frees the slot's object.
+    pub fn free(&mut self, slot: Slot) {
+        self.free_and_set(slot, 0);
+    }
+
+    /// Frees the slot's object, and stores another value in the slot: the next of a list.
+    pub fn free_and_set(&mut self, slot: Slot, value: u64) {
+        self.parts.push(Part::Free(slot, value));
+    }
+
+    pub fn set(&mut self, slot: Slot, value: u64) {
+        self.parts.push(Part::Set(slot, value));
+    }
+
+    /// Makes all changes, or none if one is refused.
+    pub fn commit(mut self) -> Result<(), Error> {
+        let parts = std::mem::take(&mut self.parts);
+        self.heap.commit_parts(parts)
+    }
+}
+
+impl<M: Medium + Space> Drop for Batch<'_, M> {
+    fn drop(&mut self) {
+        self.heap.cancel_parts(std::mem::take(&mut self.parts));
+    }
+}
+
+impl<M: Medium + Space> Heap<M> {
+    /// The most parts of a batch in this heap.
+    pub fn parts_most(&self) -> usize {
+        PARTS_MOST.min(self.sup.half as usize - crate::lane::SPARE as usize)
+    }
+
+    pub fn batch(&self) -> Batch<'_, M> {
+        Batch { heap: self, parts: Vec::new() }
+    }
+
+    /// Chooses an object without a change of the medium.
+    pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
+        if size.wrapping_sub(1) >= SMALL_MOST {
+            let plan = self.plan_large(size)?;
+            return Ok(Reserved { at: plan.page * PAGE, size, what: What::Large(plan) });
+        }
+        let number = class_of(size);
+        let guard = if self.sup.model == Model::Gc { self.enter_cache() } else { self.enter(0) };
+        let object = self.cached(&guard, number)?;
+        self.reserved.fetch_add(1, Ordering::Relaxed);
+        Ok(Reserved { at: object.at(), size, what: What::Small(number, object) })
+    }
+
+    /// Gives a reserved object back.
+    pub fn cancel(&self, reserved: Reserved) {
+        match reserved.what {
+            What::Small(number, object) => {
+                self.reserved.fetch_sub(1, Ordering::Relaxed);
+                self.uncommit(&self.enter(0), number, object);
+            }
+            What::Large(plan) => self.extents.cancel(&plan),
+        }
+    }
+
+    /// Makes reserved objects durable, and links all of them. The slots' old values are lost.
+    pub fn publish(&self, parts: impl IntoIterator<Item = (Slot, Reserved)>) -> Result<(), Error> {
+        let parts: Vec<Part> = parts.into_iter().map(|(slot, reserved)| Part::Alloc(slot, reserved)).collect();
+        for part in &parts {
+            if let Part::Alloc(_, reserved) = part {
+                self.flush_range(reserved.at, reserved.size);
+            }
+        }
+        self.medium.fence();
+        self.commit_parts(parts)
+    }
+
+    /// Allocates an object whose contents `init` writes; they are durable before the slot has it.
+    pub fn alloc_with(&self, slot: Slot, size: u64, init: impl FnOnce(&Self, Offset)) -> Result<Offset, Error> {
+        self.check_slot(slot)?;
+        let reserved = self.reserve(size)?;
+        let at = reserved.at();
+        init(self, at);
+        self.publish([(slot, reserved)])?;
+        Ok(at)
+    }
+
+    /// Stores a value in a slot, so that recovery keeps it in order with other changes.
+    pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
+        self.commit_parts(vec![Part::Set(slot, value)])
+    }
+
+    /// Puts a reserved object, made durable, in place of the slot's object, which is freed.
+    pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
+        self.flush_range(reserved.at, reserved.size);
+        self.medium.fence();
+        let old = self.check_slot(slot).map(|()| self.load(slot.0));
+        match old {
+            Ok(0) | Err(_) => self.commit_parts(vec![Part::Alloc(slot, reserved)]),
+            Ok(old) => {
+                let result = self.replace_with(slot, old, &reserved);
+                if result.is_err() {
+                    self.cancel(reserved);
+                }
+                result
+            }
+        }
+    }
+
+    /// Gives the slot's object another size; its contents, as far as they fit, are durable.
+    pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        self.check_slot(slot)?;
+        let at = self.load(slot.0);
+        if at == 0 {
+            return self.alloc_to(slot, size);
+        }
+        let found = self.find(at)?;
+        let is_small = (1..=SMALL_MOST).contains(&size);
+        let fits = match &found {
+            Found::Small { number, .. } => is_small && class_of(size) == *number,
+            Found::Old { .. } => false,
+            Found::Large { plan } => !is_small && size.div_ceil(PAGE) == u64::from(plan.pages),
+        };
+        if fits {
+            return Ok(Offset(at));
+        }
+        let kept = self.room_of(at, &found)?.min(size);
+        let reserved = self.reserve(size)?;
+        self.copy(at, reserved.at, kept);
+        self.flush_range(reserved.at, kept);
+        self.medium.fence();
+        let new = reserved.at();
+        match self.replace_with(slot, at, &reserved) {
+            Ok(()) => Ok(new),
+            Err(error) => {
+                self.cancel(reserved);
+                Err(error)
+            }
+        }
+    }
+
+    fn replace_with(&self, slot: Slot, old: u64, reserved: &Reserved) -> Result<(), Error> {
+        let guard = self.enter(2);
+        let found = self.find(old)?;
+        let parts = [self.redo_reserved(slot.0, old, reserved), self.redo_free(0, old, &found)?];
+        self.published(reserved);
+        self.commit(guard, &parts, vec![found]);
+        Ok(())
+    }
+
+    fn redo_reserved(&self, slot: u64, old: u64, reserved: &Reserved) -> Redo {
+        match &reserved.what {
+            What::Small(number, object) => self.redo_alloc(slot, old, *number, *object),
+            What::Large(plan) => self.redo_large(slot, old, plan),
+        }
+    }
+
+    fn published(&self, reserved: &Reserved) {
+        if let What::Small(..) = reserved.what {
+            self.reserved.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn cancel_parts(&self, parts: Vec<Part>) {
+        for part in parts {
+            if let Part::Alloc(_, reserved) = part {
+                self.cancel(reserved);
+            }
+        }
+    }
+
+    fn commit_parts(&self, parts: Vec<Part>) -> Result<(), Error> {
+        let result = self.try_parts(&parts);
+        if result.is_err() {
+            self.cancel_parts(parts);
+        }
+        result
+    }
+
+    fn try_parts(&self, parts: &[Part]) -> Result<(), Error> {
+        if parts.len() > self.parts_most() {
+            return Err(Error::TooMany { parts: parts.len(), most: self.parts_most() });
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        parts.iter().try_for_each(|part| self.check_slot(part.slot()))?;
+        check_distinct(parts.iter().map(|part| part.slot().0))?;
+        let guard = self.enter(parts.len() as u32);
+        let mut lines = Vec::with_capacity(parts.len());
+        let mut freed = Vec::new();
+        for part in parts {
+            let slot = part.slot().0;
+            let old = self.load(slot);
+            lines.push(match part {
+                Part::Alloc(_, reserved) => self.redo_reserved(slot, old, reserved),
+                Part::Set(_, value) => Redo::set(slot, old, *value),
+                Part::Free(..) if old == 0 => return Err(Error::Null { slot }),
+                Part::Free(_, value) => {
+                    let found = self.find(old)?;
+                    freed.push(found);
+                    Redo { new: *value, ..self.redo_free(slot, old, &found)? }
+                }
+            });
+        }
+        check_distinct(lines.iter().filter(|line| is_free(line)).map(|line| line.old))?;
+        for part in parts {
+            if let Part::Alloc(_, reserved) = part {
+                self.published(reserved);
+            }
+        }
+        self.commit(guard, &lines, freed);
+        Ok(())
+    }
+
+    /// Commits the lines of a batch, and ends its frees.
+    pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: Vec<Found>) {
+        if self.sup.model == Model::Log {
+            guard.lane.commit(&self.medium, self.stamp(), lines);
+            freed.into_iter().for_each(|found| self.finish_free(&guard, found));
+            return;
+        }
+        // Bits of small objects are not kept, and their later frees not logged: the lines of slots
+        // must be void before any object here can be freed or served again.
+        let logged: Vec<Redo> = lines.iter().map(without_bits).collect();
+        guard.lane.commit(&self.medium, self.stamp(), &logged);
+        drop(guard);
+        self.settle();
+        let guard = self.enter(1);
+        freed.into_iter().for_each(|found| self.finish_free(&guard, found));
+    }
+}
+
+fn is_free(line: &Redo) -> bool {
+    matches!(line.kind, Kind::Free | Kind::FreeExtent)
+}
+
+fn without_bits(line: &Redo) -> Redo {
+    match line.kind {
+        Kind::Alloc | Kind::Free => Redo::set(line.slot, line.old, line.new),
+        _ => *line,
+    }
+}
+
+fn check_distinct(offsets: impl Iterator<Item = u64>) -> Result<(), Error> {
+    let mut sorted: Vec<u64> = offsets.collect();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::Twice { at: pair[0] }),
+        None => Ok(()),
+    }
+}

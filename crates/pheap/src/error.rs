@@ -1,0 +1,78 @@
+//! What can be wrong with a request, or with a heap file.
+
+use core::fmt;
+
+/// Why a request was refused. The heap is as before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The medium cannot grow, and no free range is long enough.
+    NoMemory,
+    /// A size of 0.
+    NoSize,
+    /// A size above the largest that the heap can ever hold.
+    TooLarge { size: u64, most: u64 },
+    /// The slot is not a multiple of 8, or lies outside the roots and the objects.
+    NotASlot { at: u64 },
+    /// The slot holds 0.
+    Null { slot: u64 },
+    /// What the slot holds is not the beginning of an object of this heap.
+    NotAnObject { at: u64 },
+    /// The object is free already.
+    AlreadyFree { at: u64 },
+    /// A batch names this slot, or this object, twice.
+    Twice { at: u64 },
+    /// A batch has more parts than a lane holds.
+    TooMany { parts: usize, most: usize },
+    /// A range that does not lie inside the heap.
+    OutOfRange { at: u64, len: u64 },
+    /// There is no root of this name.
+    NoRoot,
+    /// There is a root of this name.
+    RootExists { slot: u64 },
+    /// The root's slot still holds an object.
+    RootInUse { slot: u64 },
+    /// Names of roots have 1 to 39 bytes.
+    RootName { len: usize },
+    /// The table of roots is full.
+    RootsFull,
+    /// A value of the configuration that a heap cannot have.
+    Config { what: &'static str, value: u64 },
+    /// There is no heap: its first word.
+    NotAHeap { found: u64 },
+    /// A heap of another version of the format.
+    Version { found: u32, known: u32 },
+    /// What recovery would trust is damaged, at this offset. Nothing was changed.
+    Damaged { what: &'static str, at: u64 },
+    /// The heap is longer than its medium.
+    Truncated { len: u64, needed: u64 },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoMemory => write!(f, "no free range is long enough, and the heap cannot grow"),
+            Self::NoSize => write!(f, "an object of 0 bytes"),
+            Self::TooLarge { size, most } => write!(f, "an object of {size} bytes; this heap holds at most {most}"),
+            Self::NotASlot { at } => write!(f, "{at:#x} is no slot: not a multiple of 8, or outside roots and objects"),
+            Self::Null { slot } => write!(f, "the slot at {slot:#x} holds no object"),
+            Self::NotAnObject { at } => write!(f, "{at:#x} is not the beginning of an object of this heap"),
+            Self::AlreadyFree { at } => write!(f, "the object at {at:#x} is free already"),
+            Self::Twice { at } => write!(f, "the batch names {at:#x} twice"),
+            Self::TooMany { parts, most } => write!(f, "a batch of {parts} parts; the most is {most}"),
+            Self::OutOfRange { at, len } => write!(f, "{len} bytes from {at:#x} do not lie in the heap"),
+            Self::NoRoot => write!(f, "there is no root of this name"),
+            Self::RootExists { slot } => write!(f, "there is a root of this name, at {slot:#x}"),
+            Self::RootInUse { slot } => write!(f, "the root at {slot:#x} still holds an object"),
+            Self::RootName { len } => write!(f, "a root's name has 1 to 39 bytes, not {len}"),
+            Self::RootsFull => write!(f, "the table of roots is full"),
+            Self::Config { what, value } => write!(f, "a heap cannot have {what} {value}"),
+            Self::NotAHeap { found } => write!(f, "no persistent heap: it begins with {found:#x}"),
+            Self::Version { found, known } => write!(f, "a heap of version {found}; this library knows {known}"),
+            Self::Damaged { what, at } => write!(f, "damaged: {what} at {at:#x}"),
+            Self::Truncated { len, needed } => write!(f, "the file has {len} bytes; the heap needs {needed}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

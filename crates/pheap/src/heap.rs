@@ -1,0 +1,300 @@
+//! The heap: its parts, how it begins and how it ends.
+//!
+//! **Threads.** All operations but `close` take `&self`. Lanes, arenas and extents have their locks,
+//! taken in this order: advance, lane, arena, extents.
+
+use crate::arena::Arena;
+use crate::class::{CLASSES, Class};
+use crate::config::{Config, Model, Options};
+use crate::error::Error;
+use crate::extents::{ExtentKind, Extents};
+use crate::lane::{Lane, SPARE};
+use crate::layout::{BOOK, BOOK_BYTES, LANES, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
+use crate::recover::{self, Report};
+use crate::seat::Seats;
+use crate::slab::{self, Header};
+use crate::state::{Phase, State, Super, clear};
+use crate::units::{Tag, Units};
+use craton_base::atomic::{AtomicU64, Ordering};
+use craton_base::{LINE_BYTES, Medium, Space};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A place of 8 bytes in the heap that holds the offset of an object, or 0: a root's pointer, or a
+/// word of an object. Its line must be durable before the heap first changes it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Slot(pub u64);
+
+/// Where an object begins, in bytes from the beginning of the medium.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Offset(pub u64);
+
+/// A crash-consistent heap in a medium.
+pub struct Heap<M> {
+    pub(crate) medium: M,
+    pub(crate) sup: Super,
+    pub(crate) seed: u64,
+    pub(crate) places: Places,
+    pub(crate) classes: Box<[Class; CLASSES]>,
+    pub(crate) lanes: Box<[Lane]>,
+    seats: Arc<Seats>,
+    pub(crate) units: Units,
+    pub(crate) arenas: Box<[Mutex<Arena>]>,
+    pub(crate) extents: Extents,
+    /// The epoch of new redo lines.
+    epoch: AtomicU64,
+    /// Also the lock of [`Heap::advance`].
+    state: Mutex<State>,
+    pub(crate) settled: AtomicU64,
+    counter: AtomicU64,
+    pub(crate) options: Options,
+    /// Small objects that are reserved: taken, and nobody's.
+    pub(crate) reserved: AtomicU64,
+    pub(crate) roots: Mutex<()>,
+}
+
+/// A lane in use by this thread.
+pub(crate) struct Guard<'a> {
+    pub lane: &'a Lane,
+    pub index: u32,
+    locked: bool,
+    /// There is room for redo lines.
+    pub roomy: bool,
+}
+
+impl Drop for Guard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.locked {
+            self.lane.unlock();
+        }
+    }
+}
+
+impl<M: Medium + Space> Heap<M> {
+    /// Makes a new heap in the medium, whatever was there.
+    pub fn create(medium: M, config: Config, options: Options) -> Result<Self, Error> {
+        config.check(medium.limit())?;
+        let sup = Super::of(&config, medium.limit());
+        let places = sup.places();
+        if medium.len() < places.data() + UNIT {
+            medium.resize(places.data() + UNIT).map_err(|_| Error::NoMemory)?;
+        }
+        // A crash in between finds no heap, rather than the old one's superblock over new parts.
+        clear(&medium, SUPER, SUPER + LINE_BYTES);
+        medium.fence();
+        clear(&medium, STATES[0], STATES[1] + LINE_BYTES);
+        clear(&medium, BOOK, BOOK + BOOK_BYTES);
+        clear(&medium, ROOTS, ROOTS_END);
+        clear(&medium, LANES, places.ring(places.lanes));
+        medium.fence();
+        let mut state = State { settled: 0, generation: 1, phase: Phase::Running, sequence: 0 };
+        state.write(&medium, sup.seed());
+        let heap = Self::new(medium, sup, state, options);
+        heap.extents.create(&heap.medium)?;
+        heap.sup.write(&heap.medium);
+        Ok(heap)
+    }
+
+    /// Opens the heap of a medium. After a crash, repairs it first. A damaged heap is refused.
+    pub fn open(medium: M, options: Options) -> Result<(Self, Report), Error> {
+        let sup = Super::read(&medium)?;
+        let mut state = State::read(&medium, sup.seed())?;
+        let mut report = Report { clean: state.phase == Phase::Closed, ..Report::default() };
+        if !report.clean {
+            recover::redo(&medium, &sup, &mut state, &mut report)?;
+        }
+        let mut heap = Self::new(medium, sup, state, options);
+        heap.extents.rebuild(&heap.medium)?;
+        heap.adopt_slabs(&mut report)?;
+        if !report.clean && sup.model == Model::Gc {
+            heap.collect_after_crash(&mut report)?;
+        }
+        state.generation += 1;
+        state.phase = Phase::Running;
+        state.write(&heap.medium, heap.seed);
+        report.generation = state.generation;
+        *heap.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
+        Ok((heap, report))
+    }
+
+    fn new(medium: M, sup: Super, state: State, options: Options) -> Self {
+        let (places, seed) = (sup.places(), sup.seed());
+        let data = places.data();
+        Self {
+            lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES)).collect(),
+            seats: Seats::new(sup.lanes),
+            classes: Box::new(std::array::from_fn(|class| Class::new(class, sup.stripes))),
+            units: Units::new(sup.most),
+            arenas: (0..options.arenas()).map(|_| Mutex::new(Arena::new())).collect(),
+            extents: Extents::new(data, sup.most),
+            epoch: AtomicU64::new(state.settled + 1),
+            settled: AtomicU64::new(state.settled),
+            state: Mutex::new(state),
+            counter: AtomicU64::new(1),
+            reserved: AtomicU64::new(0),
+            roots: Mutex::new(()),
+            medium,
+            sup,
+            seed,
+            places,
+            options,
+        }
+    }
+
+    /// Makes DRAM's record of the slabs that the extents name.
+    fn adopt_slabs(&mut self, report: &mut Report) -> Result<(), Error> {
+        for extent in self.extents.list() {
+            let at = extent.page * PAGE;
+            if extent.kind == ExtentKind::Object {
+                report.large += 1;
+                continue;
+            }
+            let header = Header::read(&self.medium, self.seed, at);
+            let header = header.ok_or(Error::Damaged { what: "header of a slab", at })?;
+            let class = &self.classes[header.class];
+            if header.stripes != class.stripes {
+                return Err(Error::Damaged { what: "stripes of a slab", at });
+            }
+            let taken = slab::read_bits(&self.medium, at, class);
+            let objects = class.objects;
+            let number = (report.slabs % self.arenas.len() as u64) as usize;
+            let arena = self.arenas[number].get_mut().unwrap_or_else(PoisonError::into_inner);
+            let index = arena.insert(at, header.class, taken);
+            report.slabs += 1;
+            report.small += u64::from(objects - arena.slabs[index].free);
+            let old = crate::morph::adopt(&self.medium, &self.classes, &mut arena.slabs[index], &header)?;
+            report.small += old;
+            arena.relist(index, objects);
+            let tag = Tag { class: header.class, arena: number, slab: index, mixed: old > 0 };
+            self.units.set(at, Some(tag));
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable, and the next `open` quick.
+    pub fn close(self) -> M {
+        if self.sup.model == Model::Gc {
+            self.write_bits();
+        }
+        self.settle();
+        let mut state = self.lock_state();
+        state.phase = Phase::Closed;
+        state.write(&self.medium, self.seed);
+        drop(state);
+        self.medium
+    }
+
+    /// Makes all changes durable that slots got by hand and by the heap, so that recovery never
+    /// redoes older ones over them.
+    pub fn settle(&self) {
+        if M::FLUSHES {
+            let epoch = self.epoch.load(Ordering::Relaxed);
+            self.advance(epoch);
+        }
+    }
+
+    fn lock_state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends an epoch: its homes become durable, and its lines void.
+    #[cold]
+    pub(crate) fn advance(&self, epoch: u64) {
+        let mut state = self.lock_state();
+        if self.epoch.load(Ordering::Relaxed) != epoch {
+            return;
+        }
+        // ORDERING: pairs with the acquire in `enter`: whoever saw an effect of the new epoch is in it.
+        self.epoch.store(epoch + 1, Ordering::Release);
+        let mut dirty = Vec::with_capacity(1024);
+        for lane in &self.lanes {
+            // An operation of the old epoch ends before its lane can be locked.
+            lane.lock();
+            lane.drain_dirty(epoch, &mut dirty);
+            lane.unlock();
+        }
+        dirty.sort_unstable();
+        dirty.dedup();
+        let len = self.medium.len();
+        for line in dirty.into_iter().filter(|line| *line < len) {
+            self.medium.flush(line);
+        }
+        self.medium.fence();
+        state.settled = epoch;
+        state.write(&self.medium, self.seed);
+        self.settled.store(epoch, Ordering::Relaxed);
+        self.extents.settled(epoch);
+    }
+
+    /// The thread's lane, locked where others may use it, with room for `parts` and the spare lines.
+    #[inline]
+    pub(crate) fn enter(&self, parts: u32) -> Guard<'_> {
+        let seat = self.seats.seat();
+        let lane = &self.lanes[seat.lane as usize];
+        if !M::FLUSHES {
+            if seat.shared {
+                lane.lock();
+            }
+            return Guard { lane, index: seat.lane, locked: seat.shared, roomy: true };
+        }
+        loop {
+            lane.lock();
+            // ORDERING: pairs with the release in `advance`.
+            let epoch = self.epoch.load(Ordering::Acquire);
+            if lane.has_room(epoch, parts + SPARE) {
+                return Guard { lane, index: seat.lane, locked: true, roomy: true };
+            }
+            lane.unlock();
+            self.advance(epoch);
+        }
+    }
+
+    /// The thread's lane for its cached objects alone.
+    #[inline]
+    pub(crate) fn enter_cache(&self) -> Guard<'_> {
+        let seat = self.seats.seat();
+        if M::FLUSHES && seat.shared {
+            return self.enter(0);
+        }
+        let lane = &self.lanes[seat.lane as usize];
+        if seat.shared {
+            lane.lock();
+        }
+        Guard { lane, index: seat.lane, locked: seat.shared, roomy: !M::FLUSHES }
+    }
+
+    /// The next stamp: later than those of all operations whose effects this thread has seen.
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        if !M::FLUSHES {
+            return 0;
+        }
+        match self.options.stamp {
+            Some(stamp) => stamp(),
+            // ORDERING: pairs with itself: the count is in one order, with what happened before.
+            None => self.counter.fetch_add(1, Ordering::AcqRel),
+        }
+    }
+
+    pub(crate) fn lock_arena(&self, arena: usize) -> MutexGuard<'_, Arena> {
+        self.arenas[arena].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The medium, for reading objects and writing them.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    pub fn model(&self) -> Model {
+        self.sup.model
+    }
+
+    pub fn uuid(&self) -> u128 {
+        self.sup.uuid
+    }
+
+    /// The epoch whose lines are all void: their homes are durable.
+    pub fn settled_epoch(&self) -> u64 {
+        self.settled.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,171 @@
+//! Lanes: where threads write redo lines.
+//!
+//! **What.** A ring of lines in the medium, a list of home lines that are stored and not written
+//! back, and the thread's cached objects.
+//! **State.** Lines of epoch e lie in half e % 2 of the ring; dirty lines likewise in list e % 2.
+//! **Invariants.** *L1* A half is written for epoch e only when epoch e - 2 is settled: its homes
+//! are durable. *L2* A line's homes are stored after the line is committed.
+//! **Threads.** The lock of a lane covers all its words. Threads that have a lane alone leave the
+//! lock out where nothing is settled: on media without write-back.
+
+use crate::layout::{LANE_PENDING, Places};
+use crate::line::{Kind, Place, Redo};
+use crate::slab;
+use crate::tcache::Tcache;
+use craton_base::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, spin};
+use craton_base::{LINE_BYTES, Medium};
+
+/// Home lines of a lane that are not written back, for one epoch.
+#[derive(Default)]
+struct Dirty {
+    lines: Box<[AtomicU64]>,
+    len: AtomicU32,
+}
+
+pub struct Lane {
+    locked: AtomicBool,
+    /// The epoch of `used`.
+    epoch: AtomicU64,
+    /// Lines of that epoch.
+    used: AtomicU32,
+    dirty: [Dirty; 2],
+    header: u64,
+    ring: u64,
+    half: u32,
+    seed: u64,
+    pub tcache: Tcache,
+}
+
+/// Lines beyond its parts that an operation may write: a new slab, and one that it frees.
+pub const SPARE: u32 = 2;
+/// Dirty lines of a new slab's header.
+const SLAB_LINES: u32 = 10;
+
+impl Lane {
+    pub fn new(index: u32, places: Places, seed: u64, flushes: bool) -> Self {
+        // Two homes a line, and some new slabs.
+        let dirty = || Dirty {
+            lines: (0..if flushes { places.half * 2 + 4 * SLAB_LINES } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
+            len: AtomicU32::new(0),
+        };
+        Self {
+            locked: AtomicBool::new(false),
+            epoch: AtomicU64::new(0),
+            used: AtomicU32::new(0),
+            dirty: [dirty(), dirty()],
+            header: places.lane_header(index),
+            ring: places.ring(index),
+            half: places.half,
+            seed,
+            tcache: Tcache::new(),
+        }
+    }
+
+    #[inline]
+    pub fn lock(&self) {
+        // ORDERING: pairs with the release in `unlock`.
+        while self.locked.swap(true, Ordering::Acquire) {
+            while self.locked.load(Ordering::Relaxed) {
+                spin();
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    #[inline]
+    pub fn unlock(&self) {
+        // ORDERING: pairs with the swap in `lock`.
+        self.locked.store(false, Ordering::Release);
+    }
+
+    /// Whether `lines` more fit for an epoch, with their homes; begins the epoch. Lane locked.
+    #[inline]
+    pub fn has_room(&self, epoch: u64, lines: u32) -> bool {
+        if self.epoch.load(Ordering::Relaxed) != epoch {
+            self.epoch.store(epoch, Ordering::Relaxed);
+            self.used.store(0, Ordering::Relaxed);
+        }
+        let dirty = &self.dirty[(epoch & 1) as usize];
+        let dirty_lines = dirty.len.load(Ordering::Relaxed) + 2 * lines + SPARE * SLAB_LINES;
+        self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= dirty.lines.len() as u32
+    }
+
+    /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.
+    #[inline]
+    pub fn commit<M: Medium>(&self, medium: &M, stamp: u64, parts: &[Redo]) {
+        if M::FLUSHES {
+            let epoch = self.epoch.load(Ordering::Relaxed);
+            let used = self.used.load(Ordering::Relaxed);
+            let first = self.ring + (u64::from(self.half) * (epoch & 1) + u64::from(used)) * LINE_BYTES;
+            let mut at = first;
+            for (part, redo) in parts.iter().enumerate() {
+                let place = Place { epoch, part: part as u32, parts: parts.len() as u32, stamp };
+                medium.store_line(at, &redo.encode(place, seed_of(self.seed, at)));
+                at += LINE_BYTES;
+            }
+            self.used.store(used + parts.len() as u32, Ordering::Relaxed);
+            medium.fence();
+        } else {
+            let mut at = self.ring;
+            for redo in parts {
+                medium.store_line(at, &redo.encode_unchecked());
+                at += LINE_BYTES;
+            }
+            medium.store(self.header + LANE_PENDING, parts.len() as u64);
+        }
+        for redo in parts {
+            self.apply(medium, redo);
+        }
+        if !M::FLUSHES {
+            medium.store(self.header + LANE_PENDING, 0);
+        }
+    }
+
+    #[inline]
+    fn apply<M: Medium>(&self, medium: &M, redo: &Redo) {
+        if redo.slot != 0 {
+            medium.store(redo.slot, redo.new);
+            self.mark_dirty::<M>(redo.slot);
+        }
+        match redo.kind {
+            Kind::Set => return,
+            Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
+            Kind::Free => _ = medium.update(redo.home, 0, redo.value),
+            _ => return self.apply_rare(medium, redo),
+        }
+        self.mark_dirty::<M>(redo.home);
+    }
+
+    #[cold]
+    fn apply_rare<M: Medium>(&self, medium: &M, redo: &Redo) {
+        slab::redo(medium, self.seed, redo, |at| self.mark_dirty::<M>(at));
+    }
+
+    /// Puts the line of a stored word on the list.
+    #[inline]
+    pub fn mark_dirty<M: Medium>(&self, at: u64) {
+        if M::FLUSHES {
+            let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
+            let len = dirty.len.load(Ordering::Relaxed);
+            dirty.lines[len as usize].store(at & !(LINE_BYTES - 1), Ordering::Relaxed);
+            dirty.len.store(len + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Moves the dirty lines of an epoch to `into`. Lane locked.
+    pub fn drain_dirty(&self, epoch: u64, into: &mut Vec<u64>) {
+        let dirty = &self.dirty[(epoch & 1) as usize];
+        let len = dirty.len.swap(0, Ordering::Relaxed);
+        into.extend(dirty.lines[..len as usize].iter().map(|line| line.load(Ordering::Relaxed)));
+    }
+
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+}
+
+/// What the check word of a line at `at` covers besides its words.
+#[inline]
+pub fn seed_of(heap: u64, at: u64) -> u64 {
+    heap ^ at.rotate_left(40)
+}

@@ -1,0 +1,58 @@
+//! A heap that survives, after NVAlloc.
+//!
+//! **What.** Objects in persistent memory or in a file, with slots that hold their offsets. Each
+//! operation changes an object's state and its slot together, also in a crash.
+//!
+//! **From.** "NVAlloc: Rethinking Heap Metadata Management in Persistent Memory Allocators", ASPLOS
+//! 2022. Where we differ:
+//! - One redo line and one fence make an operation durable; the words that it changes are written
+//!   back later, each line once for many operations. NVAlloc writes log, bitmap and slot with a
+//!   fence each, and its log cannot tell what to redo (§4.2).
+//! - Free clears the slot in the same step.
+//! - A slab's header is the first KiB of its 64, always: objects never lie there, so any slab may
+//!   change its class. A change commits by one line (§5.2 counts steps in a flag).
+//! - Slabs are listed by occupancy: the fullest serve first (§4.2 has one list, and an LRU).
+//!
+//! **State.** `layout.rs` has the file format. In DRAM: lanes (redo lines, cached objects), arenas
+//! (slabs by class and occupancy), extents, a word for each unit of 64 KiB.
+//!
+//! **Invariants.** *L1*, *L2* of lanes, *A1*, *A2* of arenas, *S1* of the state, *N1* of roots,
+//! *R1*–*R3* of recovery.
+//!
+//! **Threads.** A thread has a lane while it lives. A redo line has a stamp; stamps are ordered as
+//! what happens before what, over all threads. Recovery makes stores in that order.
+//!
+//! **Failure.** [`Error`]; the heap is then as before. **Not here.** How a file is mapped.
+#![forbid(unsafe_code)]
+
+mod alloc;
+mod arena;
+mod batch;
+mod check;
+mod class;
+mod collect;
+mod config;
+mod error;
+mod extents;
+mod heap;
+mod lane;
+mod layout;
+mod line;
+mod morph;
+mod object;
+mod recover;
+mod roots;
+mod seat;
+mod slab;
+mod state;
+mod tcache;
+mod units;
+
+pub use batch::{Batch, Reserved};
+pub use check::Stats;
+pub use class::SMALL_MOST;
+pub use config::{Config, Model, Options};
+pub use error::Error;
+pub use heap::{Heap, Offset, Slot};
+pub use recover::Report;
+pub use roots::{ROOT_NAME_BYTES, Root};

@@ -1,0 +1,123 @@
+//! The persistent header of a slab.
+//!
+//! **What.** A line that says which objects the slab has, then bitmap and index table. `layout.rs`
+//! has the bytes. A header is written when its redo line is committed, so recovery can write it
+//! again: it is never half there.
+//! **From.** NVAlloc §5.2, figure 5. There a flag counts the steps of a change of class; here the
+//! index table is durable before the one line that commits the change.
+
+use crate::class::{CLASSES, Class};
+use crate::lane::seed_of;
+use crate::layout::{SLAB_BITMAP, SLAB_MAGIC, SLAB_TABLE, SLAB_TABLE_ENTRIES, check_of};
+use crate::line::{Kind, Redo};
+use craton_base::atomic::Ordering;
+use craton_base::{LINE_BYTES, Line, Medium};
+
+/// No class.
+const NONE: u64 = 255;
+
+/// What a header says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    pub class: usize,
+    pub stripes: u32,
+    /// The class before, and how many entries the index table has.
+    pub old: Option<(usize, u32)>,
+}
+
+impl Header {
+    /// The header's first word.
+    pub fn word(&self) -> u64 {
+        let (old, entries) = self.old.map_or((NONE, 0), |(old, entries)| (old as u64, u64::from(entries)));
+        SLAB_MAGIC | (self.class as u64) << 16 | old << 24 | entries << 32 | u64::from(self.stripes) << 48
+    }
+
+    fn of(word: u64) -> Option<Self> {
+        let field = |at: u32, bits: u32| word >> at & ((1 << bits) - 1);
+        let (class, old, entries) = (field(16, 8) as usize, field(24, 8), field(32, 16) as u32);
+        let old = (old != NONE).then_some((old as usize, entries));
+        let right = old.is_none_or(|(old, n)| old < CLASSES && n as usize <= SLAB_TABLE_ENTRIES);
+        let header = Self { class, stripes: field(48, 8) as u32, old };
+        (field(0, 16) == SLAB_MAGIC && class < CLASSES && right && header.word() == word).then_some(header)
+    }
+
+    /// Reads the header of the slab at `at`, if it is whole.
+    pub fn read<M: Medium>(medium: &M, seed: u64, at: u64) -> Option<Self> {
+        let line = read_line(medium, at);
+        let whole = line[1] == at && line[7] == check_of(&line, seed_of(seed, at));
+        whole.then(|| Self::of(line[0])).flatten()
+    }
+}
+
+/// A line of the medium.
+pub fn read_line<M: Medium>(medium: &M, at: u64) -> Line {
+    // ORDERING: pairs with the stores of `Medium`, so that a line is read behind its commit.
+    std::array::from_fn(|i| medium.word(at + 8 * i as u64).load(Ordering::Acquire))
+}
+
+fn write_header<M: Medium>(medium: &M, seed: u64, at: u64, word: u64, dirty: &mut impl FnMut(u64)) {
+    let mut line: Line = [word, at, 0, 0, 0, 0, 0, 0];
+    line[7] = check_of(&line, seed_of(seed, at));
+    for (i, word) in line.iter().enumerate() {
+        medium.store(at + 8 * i as u64, *word);
+    }
+    dirty(at);
+}
+
+fn clear_bitmap<M: Medium>(medium: &M, at: u64, dirty: &mut impl FnMut(u64)) {
+    for line in (at + SLAB_BITMAP..at + SLAB_TABLE).step_by(LINE_BYTES as usize) {
+        for word in (line..line + LINE_BYTES).step_by(8) {
+            medium.store(word, 0);
+        }
+        dirty(line);
+    }
+}
+
+/// Stores the home of a committed line, whatever its kind. Twice is as once.
+pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut(u64)) {
+    match redo.kind {
+        Kind::Set => {}
+        Kind::Alloc => {
+            medium.update(redo.home, redo.value, 0);
+            dirty(redo.home);
+        }
+        Kind::Free => {
+            medium.update(redo.home, 0, redo.value);
+            dirty(redo.home);
+        }
+        Kind::AllocExtent | Kind::FreeExtent | Kind::FreeSlab => {
+            medium.store(redo.home, redo.value);
+            dirty(redo.home);
+        }
+        Kind::NewSlab => {
+            write_header(medium, seed, redo.new, redo.old, &mut dirty);
+            clear_bitmap(medium, redo.new, &mut dirty);
+            medium.store(redo.home, redo.value);
+            dirty(redo.home);
+        }
+        Kind::Morph => {
+            write_header(medium, seed, redo.home, redo.value, &mut dirty);
+            clear_bitmap(medium, redo.home, &mut dirty);
+        }
+        Kind::Settle => write_header(medium, seed, redo.home, redo.value, &mut dirty),
+    }
+}
+
+/// The bits of a slab by mid, with those beyond its objects set.
+pub fn read_bits<M: Medium>(medium: &M, at: u64, class: &Class) -> Box<[u64]> {
+    let mut bits = unused_bits(class);
+    for (i, bits) in bits.iter_mut().enumerate() {
+        *bits |= medium.word(at + SLAB_BITMAP + 8 * i as u64).load(Ordering::Relaxed);
+    }
+    bits
+}
+
+/// Bits by mid that belong to no object.
+pub fn unused_bits(class: &Class) -> Box<[u64]> {
+    let mut bits = vec![u64::MAX; class.stripes as usize * 8].into_boxed_slice();
+    for index in 0..class.objects {
+        let mid = class.mid_of(index);
+        bits[(mid / 64) as usize] &= !(1 << (mid % 64));
+    }
+    bits
+}

@@ -1,0 +1,144 @@
+//! The superblock and the state lines.
+//!
+//! **What.** The superblock says what the heap is and never changes. The state says up to which
+//! epoch homes are durable, and whether the heap was closed.
+//! **From.** NVAlloc §4.4: running, normal shutdown, recovery, there a flag for each arena.
+//! **Invariants.** *S1* One of the two state lines is whole; the one with the higher sequence
+//! counts. **Failure.** A damaged line is reported with its offset and never followed.
+
+use crate::config::{Config, Model};
+use crate::error::Error;
+use crate::layout::{LANES, MAGIC, PAGE, Places, STATES, SUPER, UNIT, VERSION, check_of};
+use crate::slab::read_line;
+use craton_base::{LINE_BYTES, Line, Medium};
+
+/// What the superblock says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Super {
+    pub model: Model,
+    pub stripes: u32,
+    pub uuid: u128,
+    pub most: u64,
+    pub lanes: u32,
+    pub half: u32,
+    pub created: u64,
+}
+
+impl Super {
+    pub fn of(config: &Config, limit: u64) -> Self {
+        let Config { model, lanes, half, stripes, uuid, created, .. } = *config;
+        Self { model, stripes, uuid, most: config.bytes(limit), lanes, half, created }
+    }
+
+    pub fn places(&self) -> Places {
+        Places { lanes: self.lanes, half: self.half }
+    }
+
+    /// What check words of this heap begin with.
+    pub fn seed(&self) -> u64 {
+        self.uuid as u64 ^ (self.uuid >> 64) as u64
+    }
+
+    pub fn write<M: Medium>(&self, medium: &M) {
+        let model = match self.model {
+            Model::Log => 1,
+            Model::Gc => 2,
+        };
+        let kind = u64::from(VERSION) | model << 32 | u64::from(self.stripes) << 40;
+        let size = u64::from(self.lanes) | u64::from(self.half) << 32;
+        let uuid = (self.uuid as u64, (self.uuid >> 64) as u64);
+        write(medium, SUPER, [MAGIC, kind, uuid.0, uuid.1, self.most, size, self.created, 0], 0);
+    }
+
+    pub fn read<M: Medium>(medium: &M) -> Result<Self, Error> {
+        if medium.len() < LANES {
+            return Err(Error::Truncated { len: medium.len(), needed: LANES });
+        }
+        let line = read_line(medium, SUPER);
+        if line[0] != MAGIC {
+            return Err(Error::NotAHeap { found: line[0] });
+        }
+        let version = line[1] as u32;
+        if version != VERSION {
+            return Err(Error::Version { found: version, known: VERSION });
+        }
+        let damaged = Err(Error::Damaged { what: "superblock", at: SUPER });
+        let model = match line[1] >> 32 & 0xff {
+            1 => Model::Log,
+            2 => Model::Gc,
+            _ => return damaged,
+        };
+        let found = Self {
+            model,
+            stripes: (line[1] >> 40 & 0xff) as u32,
+            uuid: u128::from(line[2]) | u128::from(line[3]) << 64,
+            most: line[4],
+            lanes: line[5] as u32,
+            half: (line[5] >> 32) as u32,
+            created: line[6],
+        };
+        let config = Config { lanes: found.lanes, half: found.half, stripes: found.stripes, ..Config::default() };
+        if line[7] != check_of(&line, 0) || config.check(1 << 47).is_err() || !found.most.is_multiple_of(PAGE) {
+            return damaged;
+        }
+        let needed = found.places().data() + UNIT;
+        match medium.len() {
+            len if len < needed => Err(Error::Truncated { len, needed }),
+            _ => Ok(found),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    Running = 1,
+    Closed = 2,
+    Recovering = 3,
+}
+
+/// What a state line says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State {
+    /// Homes of lines up to this epoch are durable.
+    pub settled: u64,
+    /// How often the heap was opened.
+    pub generation: u64,
+    pub phase: Phase,
+    pub sequence: u64,
+}
+
+impl State {
+    /// Writes the state in place of the one before last; returns when it is durable.
+    pub fn write<M: Medium>(&mut self, medium: &M, seed: u64) {
+        self.sequence += 1;
+        let at = STATES[(self.sequence & 1) as usize];
+        let line = [self.settled, self.generation, self.phase as u64, self.sequence, 0, 0, 0, 0];
+        write(medium, at, line, seed ^ at);
+    }
+
+    pub fn read<M: Medium>(medium: &M, seed: u64) -> Result<Self, Error> {
+        let read = |at: u64| {
+            let line = read_line(medium, at);
+            let phase = [Phase::Running, Phase::Closed, Phase::Recovering].into_iter().find(|p| *p as u64 == line[2]);
+            let found = Self { settled: line[0], generation: line[1], phase: phase?, sequence: line[3] };
+            (line[7] == check_of(&line, seed ^ at)).then_some(found)
+        };
+        let states = STATES.map(read);
+        states.into_iter().flatten().max_by_key(|s| s.sequence).ok_or(Error::Damaged { what: "state", at: STATES[0] })
+    }
+}
+
+fn write<M: Medium>(medium: &M, at: u64, mut line: Line, seed: u64) {
+    line[7] = check_of(&line, seed);
+    medium.store_line(at, &line);
+    medium.fence();
+}
+
+/// Writes zeros where there are others, and begins to write them back.
+pub fn clear<M: Medium>(medium: &M, from: u64, to: u64) {
+    for at in (from..to).step_by(LINE_BYTES as usize) {
+        if read_line(medium, at) != [0; 8] {
+            medium.store_line(at, &[0; 8]);
+        }
+    }
+}

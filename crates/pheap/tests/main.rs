@@ -1,0 +1,4 @@
+//! The tests of the persistent heap, as one program.
+
+mod api;
+mod common;
