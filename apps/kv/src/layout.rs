@@ -15,7 +15,7 @@
 //! Slots whose bit is clear are stale: a split moved their objects away without storing zeros.
 //! **Failure.** Lengths, tags and offsets that cannot be are reported with their offset.
 
-use crate::store::{Change, Reservation, Store, StoreError, equals, load, padded, put, read, write};
+use crate::store::{Change, Reservation, Store, StoreError, equals, load, padded, read, write};
 
 pub const ROOT_BYTES: u64 = 64;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"CRATONKV");
@@ -97,7 +97,7 @@ impl Pair {
         }
         let object = store.reserve(bytes)?;
         let at = object.at();
-        put(store, at, key.len() as u64 | (value.len() as u64) << 32);
+        store.store(at, key.len() as u64 | (value.len() as u64) << 32);
         write(store, at + 8, key);
         write(store, at + 8 + padded(key.len()), value);
         store.persist(at, bytes);
@@ -125,11 +125,11 @@ pub struct NewLow<R> {
 impl<R: Reservation> NewLow<R> {
     /// Writes the low of a node that is not yet published.
     pub fn write<S: Store<Reserved = R>>(store: &S, at: u64, low: &[u8]) -> Result<Self, StoreError> {
-        put(store, at, LOW_TAG | low.len() as u64);
-        put(store, at + 8, 0);
+        store.store(at, LOW_TAG | low.len() as u64);
+        store.store(at + 8, 0);
         if low.len() <= INLINE {
             for i in 0..INLINE as u64 / 8 {
-                put(store, at + 16 + 8 * i, 0);
+                store.store(at + 16 + 8 * i, 0);
             }
             write(store, at + 16, low);
             return Ok(Self { object: None });
@@ -179,12 +179,12 @@ pub fn write_leaf<S: Store>(
     let new_low = NewLow::write(store, at + LEAF_LOW, low)?;
     for word in 0..SLOTS / 8 {
         let prints = pairs.iter().skip(8 * word).take(8).enumerate();
-        put(store, at + 8 * word as u64, prints.fold(0, |w, (i, (print, _))| w | u64::from(*print) << (8 * i)));
+        store.store(at + 8 * word as u64, prints.fold(0, |w, (i, (print, _))| w | u64::from(*print) << (8 * i)));
     }
-    put(store, at + LEAF_BITS, ((1u128 << pairs.len()) - 1) as u64);
-    put(store, at + LEAF_TAG_AT, LEAF_TAG);
+    store.store(at + LEAF_BITS, ((1u128 << pairs.len()) - 1) as u64);
+    store.store(at + LEAF_TAG_AT, LEAF_TAG);
     for i in 0..SLOTS {
-        put(store, leaf_slot(at, i), pairs.get(i).map_or(0, |(_, pair)| *pair));
+        store.store(leaf_slot(at, i), pairs.get(i).map_or(0, |(_, pair)| *pair));
     }
     store.persist(at, LEAF_BYTES);
     Ok(new_low)
@@ -194,10 +194,10 @@ pub fn write_leaf<S: Store>(
 pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Result<NewLow<S::Reserved>, StoreError> {
     let new_low = NewLow::write(store, at + DIR_LOW, low)?;
     let bits = !(u128::MAX.checked_shl(leaves.len() as u32).unwrap_or(0));
-    put(store, at, bits as u64);
-    put(store, at + 8, (bits >> 64) as u64);
+    store.store(at, bits as u64);
+    store.store(at + 8, (bits >> 64) as u64);
     for i in 0..DIR_SLOTS {
-        put(store, dir_slot(at, i), leaves.get(i as usize).copied().unwrap_or(0));
+        store.store(dir_slot(at, i), leaves.get(i as usize).copied().unwrap_or(0));
     }
     store.persist(at, DIR_BYTES);
     Ok(new_low)
@@ -205,9 +205,9 @@ pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Re
 
 /// Writes an index without directories. Not yet published.
 pub fn write_index<S: Store>(store: &S, at: u64) {
-    put(store, at, INDEX_TAG);
+    store.store(at, INDEX_TAG);
     for i in 1..INDEX_BYTES / 8 {
-        put(store, at + 8 * i, 0);
+        store.store(at + 8 * i, 0);
     }
     store.persist(at, INDEX_BYTES);
 }
@@ -249,7 +249,7 @@ pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> R
     let at = leaf + (i / 8 * 8) as u64;
     let shift = 8 * (i % 8);
     let word = load(store, at)? & !(0xff << shift) | u64::from(print) << shift;
-    put(store, at, word);
+    store.store(at, word);
     store.persist(at, 8);
     Ok(())
 }

@@ -24,6 +24,7 @@
 
 mod check;
 mod clear;
+pub mod heap;
 mod latch;
 mod layout;
 pub mod memory;

@@ -11,6 +11,9 @@ use craton_base::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// A slot outside of all objects.
+pub const ROOT: u64 = 8;
+
 /// The first words hold the root slot and keep 0 from being an object.
 const FIRST: u64 = 64;
 
@@ -106,7 +109,7 @@ impl Memory {
 
     /// A store that is durable at once.
     fn set(&self, state: &mut State, at: u64, value: u64) {
-        // ORDERING: pairs with the acquire in `store::load`.
+        // ORDERING: pairs with the acquire in `load`.
         self.words[(at / 8) as usize].store(value, Ordering::Release);
         state.durable[(at / 8) as usize] = value;
     }
@@ -138,12 +141,15 @@ impl State {
 impl Store for Memory {
     type Reserved = Object;
 
-    fn root(&self) -> u64 {
-        8
+    fn load(&self, at: u64) -> Option<u64> {
+        let word = if at.is_multiple_of(8) { self.words.get((at / 8) as usize) } else { None };
+        // ORDERING: pairs with the releases in `store` and `set`.
+        word.map(|word| word.load(Ordering::Acquire))
     }
 
-    fn word(&self, at: u64) -> Option<&AtomicU64> {
-        if at.is_multiple_of(8) { self.words.get((at / 8) as usize) } else { None }
+    fn store(&self, at: u64, value: u64) {
+        // ORDERING: pairs with the acquire in `load`.
+        self.words[(at / 8) as usize].store(value, Ordering::Release);
     }
 
     fn reserve(&self, bytes: u64) -> Result<Object, StoreError> {

@@ -8,8 +8,6 @@
 //! holds the lock of the node that contains it.
 //! **Failure.** A refused commit changes nothing, and its reserved objects are free again.
 
-use craton_base::atomic::{AtomicU64, Ordering};
-
 /// Why a store refuses. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -60,12 +58,14 @@ pub trait Reservation {
 pub trait Store: Send + Sync {
     type Reserved: Reservation;
 
-    /// The slot from which everything is reached; 0 in a new store.
-    fn root(&self) -> u64;
+    /// The word at `at`, with acquire ordering, or `None` beyond the end or if `at` is not a
+    /// multiple of 8. An offset that was read while another thread freed the object is safe to ask
+    /// for.
+    fn load(&self, at: u64) -> Option<u64>;
 
-    /// The word at `at`, or `None` beyond the end or if `at` is not a multiple of 8. An offset
-    /// that was read while another thread freed the object is safe to ask for.
-    fn word(&self, at: u64) -> Option<&AtomicU64>;
+    /// A plain store, with release ordering, which [`persist`](Self::persist) makes durable. `at`
+    /// lies in an object that the caller has.
+    fn store(&self, at: u64, value: u64);
 
     /// An object of at least `bytes` bytes with any contents.
     fn reserve(&self, bytes: u64) -> Result<Self::Reserved, StoreError>;
@@ -87,18 +87,7 @@ pub const MOST_CHANGES: usize = 15;
 /// Reads a word whose offset came from the store.
 #[inline]
 pub fn load<S: Store>(store: &S, at: u64) -> Result<u64, StoreError> {
-    // ORDERING: pairs with the release of `put` and of the store's own stores: who sees the offset
-    // of an object sees its contents, and who sees a changed word sees its leaf locked.
-    store.word(at).map(|word| word.load(Ordering::Acquire)).ok_or(StoreError::Damaged(at))
-}
-
-/// A plain store, which [`Store::persist`] makes durable.
-#[inline]
-pub fn put<S: Store>(store: &S, at: u64, value: u64) {
-    if let Some(word) = store.word(at) {
-        // ORDERING: pairs with the acquire in `load`.
-        word.store(value, Ordering::Release);
-    }
+    store.load(at).ok_or(StoreError::Damaged(at))
 }
 
 /// Bytes that a string takes in whole words.
@@ -123,7 +112,7 @@ pub fn word_of(bytes: &[u8]) -> u64 {
 /// Writes a string in whole words, the last one padded with zeros.
 pub fn write<S: Store>(store: &S, at: u64, bytes: &[u8]) {
     for (i, part) in bytes.chunks(8).enumerate() {
-        put(store, at + 8 * i as u64, word_of(part));
+        store.store(at + 8 * i as u64, word_of(part));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::layout::{
 };
 use crate::node::{Dir, Leaf};
 use crate::sorted::{Low, Sorted};
-use crate::store::{Change, Reservation, Store, StoreError, load, put};
+use crate::store::{Change, Reservation, Store, StoreError, load};
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,11 +61,11 @@ pub struct Outcome {
 }
 
 impl<S: Store> Tree<S> {
-    /// Opens the tree of a store, or makes an empty one in a new store.
-    pub fn open(store: S) -> Result<Self, StoreError> {
-        let mut root = load(&store, store.root())?;
+    /// Opens the tree that is reached from a slot of the store, or makes an empty one if that is 0.
+    pub fn open(store: S, slot: u64) -> Result<Self, StoreError> {
+        let mut root = load(&store, slot)?;
         let (top, index) = if root == 0 {
-            let made = new_root(&store)?;
+            let made = new_root(&store, slot)?;
             root = made.0;
             (made.1, made.2)
         } else {
@@ -378,7 +378,7 @@ impl<R: Reservation> Empty<R> {
     }
 }
 
-fn new_root<S: Store>(store: &S) -> Result<(u64, Top, Index), StoreError> {
+fn new_root<S: Store>(store: &S, slot: u64) -> Result<(u64, Top, Index), StoreError> {
     let empty = Empty::new(store)?;
     let root = match store.reserve(ROOT_BYTES) {
         Ok(root) => root,
@@ -390,13 +390,13 @@ fn new_root<S: Store>(store: &S) -> Result<(u64, Top, Index), StoreError> {
         }
     };
     let at = root.at();
-    put(store, at, MAGIC);
-    put(store, at + 8, VERSION);
-    put(store, at + LIVE, 0);
-    put(store, at + DEAD, 0);
+    store.store(at, MAGIC);
+    store.store(at + 8, VERSION);
+    store.store(at + LIVE, 0);
+    store.store(at + DEAD, 0);
     store.persist(at, ROOT_BYTES);
     let (changes, top, index) = empty.publish(at + LIVE);
-    let attach = Change::Attach { slot: store.root(), object: root };
+    let attach = Change::Attach { slot, object: root };
     store.commit([attach].into_iter().chain(changes))?;
     Ok((at, top, index))
 }

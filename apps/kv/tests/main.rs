@@ -1,6 +1,7 @@
 //! The tree and the server, from outside.
 
 mod crash;
+mod heap;
 mod memory;
 mod model;
 mod random;

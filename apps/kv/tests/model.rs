@@ -1,7 +1,7 @@
 //! The tree does what a `BTreeMap` does.
 
 use crate::random::Random;
-use craton_kv::memory::Memory;
+use craton_kv::memory::{Memory, ROOT};
 use craton_kv::{Tree, When};
 use std::collections::BTreeMap;
 
@@ -65,14 +65,14 @@ fn random_operations_agree_with_a_map() {
     for seed in 0..6 {
         let mut random = Random::new(seed);
         let mut model = Model::new();
-        let mut tree = Tree::open(Memory::new(16 << 20)).unwrap();
+        let mut tree = Tree::open(Memory::new(16 << 20), ROOT).unwrap();
         for phase in 0..6 {
             for _ in 0..4000 {
                 step(&tree, &mut model, &mut random, 20_000, phase % 2 == 0);
             }
             compare(&tree, &model);
             // A restart finds the same, before and after its inner nodes are read.
-            tree = Tree::open(tree.store().crashed()).unwrap();
+            tree = Tree::open(tree.store().crashed(), ROOT).unwrap();
             if phase % 3 == 0 {
                 compare(&tree, &model);
             }
@@ -82,7 +82,7 @@ fn random_operations_agree_with_a_map() {
 
 #[test]
 fn a_tree_grows_by_directories_and_shrinks_to_nothing() {
-    let tree = Tree::open(Memory::new(256 << 20)).unwrap();
+    let tree = Tree::open(Memory::new(256 << 20), ROOT).unwrap();
     let mut model = Model::new();
     for i in 0..200_000u64 {
         let key = format!("key:{:012}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 1_000_000_007).into_bytes();
@@ -92,7 +92,7 @@ fn a_tree_grows_by_directories_and_shrinks_to_nothing() {
     compare(&tree, &model);
     let census = tree.check().unwrap();
     assert!(census.dirs > 20 && census.leaves < 200_000 / 40, "{census:?}");
-    let tree = Tree::open(tree.store().crashed()).unwrap();
+    let tree = Tree::open(tree.store().crashed(), ROOT).unwrap();
     compare(&tree, &model);
     // From the low end, as a queue does it.
     for key in model.keys() {
@@ -105,7 +105,7 @@ fn a_tree_grows_by_directories_and_shrinks_to_nothing() {
 
 #[test]
 fn leaves_emptied_from_the_high_end_are_freed() {
-    let tree = Tree::open(Memory::new(64 << 20)).unwrap();
+    let tree = Tree::open(Memory::new(64 << 20), ROOT).unwrap();
     for i in 0..50_000u32 {
         tree.put(&i.to_be_bytes(), b"", When::Always, None).unwrap();
     }
@@ -119,7 +119,7 @@ fn leaves_emptied_from_the_high_end_are_freed() {
 
 #[test]
 fn clearing_frees_everything() {
-    let tree = Tree::open(Memory::new(64 << 20)).unwrap();
+    let tree = Tree::open(Memory::new(64 << 20), ROOT).unwrap();
     for round in 0..3 {
         let mut random = Random::new(round);
         for _ in 0..20_000 {
@@ -133,6 +133,6 @@ fn clearing_frees_everything() {
             compare(&tree, &Model::from([(b"a".to_vec(), b"b".to_vec())]));
         }
     }
-    let tree = Tree::open(tree.store().crashed()).unwrap();
+    let tree = Tree::open(tree.store().crashed(), ROOT).unwrap();
     compare(&tree, &Model::from([(b"a".to_vec(), b"b".to_vec())]));
 }

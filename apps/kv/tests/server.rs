@@ -1,7 +1,7 @@
 //! The server in this process, over a store in memory, spoken to byte by byte.
 
 use craton_kv::Tree;
-use craton_kv::memory::Memory;
+use craton_kv::memory::{Memory, ROOT};
 use craton_kv::server::{About, Server, SyncPoints};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub fn start(sync: Option<SyncPoints<Memory>>) -> Server<Memory> {
-    let tree = Tree::open(Memory::new(256 << 20)).unwrap();
+    let tree = Tree::open(Memory::new(256 << 20), ROOT).unwrap();
     let about = About { threads: 2, ..About::default() };
     Server::start(tree, (Ipv4Addr::LOCALHOST, 0).into(), about, sync, Box::new(|| {})).unwrap()
 }

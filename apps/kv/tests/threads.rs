@@ -1,7 +1,7 @@
 //! Several threads at once.
 
 use crate::random::Random;
-use craton_kv::memory::Memory;
+use craton_kv::memory::{Memory, ROOT};
 use craton_kv::{Tree, When};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,7 +18,7 @@ fn is_value_of(key: &[u8], value: &[u8]) -> bool {
 
 #[test]
 fn readers_see_whole_pairs_while_writers_split_and_free() {
-    let tree = Tree::open(Memory::new(64 << 20)).unwrap();
+    let tree = Tree::open(Memory::new(64 << 20), ROOT).unwrap();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let tree = &tree;
@@ -72,7 +72,7 @@ fn readers_see_whole_pairs_while_writers_split_and_free() {
 
 #[test]
 fn increments_are_not_lost() {
-    let tree = Tree::open(Memory::new(16 << 20)).unwrap();
+    let tree = Tree::open(Memory::new(16 << 20), ROOT).unwrap();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -95,7 +95,7 @@ fn increments_are_not_lost() {
 
 #[test]
 fn keys_of_each_thread_are_all_there() {
-    let tree = Tree::open(Memory::new(64 << 20)).unwrap();
+    let tree = Tree::open(Memory::new(64 << 20), ROOT).unwrap();
     thread::scope(|scope| {
         for t in 0..4u64 {
             let tree = &tree;

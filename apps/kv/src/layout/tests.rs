@@ -23,10 +23,10 @@ fn a_low_is_read_as_it_was_written() {
         let node = store.reserve(DIR_BYTES).unwrap();
         let new = write_dir(&store, node.at(), &low, &[]).unwrap();
         let at = node.at();
-        let attach = Change::Attach { slot: store.root(), object: node };
+        let attach = Change::Attach { slot: crate::memory::ROOT, object: node };
         store.commit([attach].into_iter().chain(new.attach(at + DIR_LOW))).unwrap();
         assert_eq!(&read_low(&store, at + DIR_LOW).unwrap()[..], &low[..]);
-        put(&store, at + DIR_LOW, 12);
+        store.store(at + DIR_LOW, 12);
         assert_eq!(read_low(&store, at + DIR_LOW), Err(StoreError::Damaged(at + DIR_LOW)));
     }
 }

@@ -108,14 +108,14 @@ mod tests {
     fn a_ticket_is_good_only_after_a_sync_point_that_began_later() {
         let group = Group::default();
         let (written, durable) = (AtomicU64::new(0), AtomicU64::new(0));
-        let sync = || {
+        let sync = &|| {
             let seen = written.load(Ordering::SeqCst);
             std::thread::sleep(Duration::from_micros(200));
             durable.store(seen, Ordering::SeqCst);
             Ok(())
         };
         std::thread::scope(|scope| {
-            let syncing = scope.spawn(|| group.run(Duration::ZERO, &sync, || {}));
+            let syncing = scope.spawn(|| group.run(Duration::ZERO, sync, || {}));
             let writers: Vec<_> = (0..3)
                 .map(|_| {
                     scope.spawn(|| {
