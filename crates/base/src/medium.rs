@@ -67,8 +67,16 @@ pub trait Space {
     /// Maps `len` bytes, a multiple of 4,096; new bytes read as zero. *Refused:* no change.
     fn resize(&self, len: u64) -> Result<(), SpaceError>;
 
-    /// Gives back the memory of a range of whole pages, which then reads as zero.
+    /// Gives back the memory of a range of whole pages, which then reads as zero. A power failure
+    /// may bring the old contents back, until a page of the range is stored to.
     fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError>;
+
+    /// Makes room for pages about to be stored to, new or discarded ones, so that a full disk is
+    /// an error here and no signal at the store. *Contents:* survive.
+    fn allocate(&self, at: u64, len: u64) -> Result<(), SpaceError> {
+        let _ = (at, len);
+        Ok(())
+    }
 
     /// The largest `len` that [`resize`](Self::resize) can reach.
     fn limit(&self) -> u64;

@@ -53,6 +53,19 @@ pub(crate) fn allocate(fd: c_int, at: i64, bytes: i64) -> c_int {
     unsafe { syscall(libc::SYS_fallocate, fd, 0, at, bytes) as c_int }
 }
 
+/// Gives back the room of a part of a file, which then reads as zeros.
+pub(crate) fn punch(fd: c_int, at: i64, bytes: i64) -> c_int {
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: touches no memory of the process.
+    unsafe { syscall(libc::SYS_fallocate, fd, how, at, bytes) as c_int }
+}
+
+/// Makes a file durable, with its size.
+pub(crate) fn sync(fd: c_int) -> c_int {
+    // SAFETY: touches no memory of the process.
+    unsafe { syscall(libc::SYS_fdatasync, fd) as c_int }
+}
+
 /// Waits for a child that ends without a signal, too; its number.
 pub(crate) fn wait(child: c_int, status: &mut c_int) -> c_int {
     // SAFETY: the status is written; usage is not requested.

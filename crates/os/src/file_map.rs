@@ -174,7 +174,7 @@ fn status(fd: i32) -> Option<libc::stat> {
     }
 }
 
-fn file_size_limit() -> u64 {
+pub(crate) fn file_size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` is a valid place for the answer.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };

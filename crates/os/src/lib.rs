@@ -3,8 +3,9 @@
 //! **What.** The heap's address space and metadata ([`Region`]), separate mappings ([`mapping`]), a
 //! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
 //! ([`CoarseClock`]), facts and limits of the process ([`process`], [`cgroup`], [`cpus`], [`thp`]),
-//! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), and reports
-//! without memory ([`Line`], [`unwind`], [`names`]).
+//! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as
+//! persistent memory ([`PersistentFile`]), stamps ([`Stamps`]), and reports without memory
+//! ([`Line`], [`unwind`], [`names`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; heap ranges in pages of 8 KiB. The machine's
 //! page size is found at run time.
@@ -35,12 +36,15 @@ mod mutex;
 pub mod names;
 mod pagemap;
 mod persist;
+#[cfg(not(loom))]
+pub mod persistent_file;
 mod platform;
 pub mod process;
 mod region;
 pub mod restrict;
 pub mod rseq;
 mod small_file;
+mod stamps;
 pub mod symbol;
 pub mod task;
 pub mod thp;
@@ -58,8 +62,11 @@ pub use line::{Line, write_to_stream};
 pub use mutex::rank::trust as trust_lock_order;
 pub use mutex::{Guard, Mutex, Rank};
 pub use persist::WriteBack;
+#[cfg(not(loom))]
+pub use persistent_file::PersistentFile;
 pub use platform::Linux;
 pub use region::{PartSpec, Region};
+pub use stamps::Stamps;
 
 #[cfg(test)]
 mod tests;

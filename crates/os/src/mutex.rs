@@ -44,6 +44,12 @@ pub struct Mutex<T> {
 // SAFETY: the lock gives the value to one thread at a time.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
+impl<T> core::fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Mutex")
+    }
+}
+
 /// The right to use the value; gives it up when dropped.
 pub struct Guard<'a, T> {
     lock: &'a Mutex<T>,

@@ -2,9 +2,12 @@
 //!
 //! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line cached, `clflushopt` does
 //! not; both wait for older stores to the same line, and `sfence` waits for both. The older
-//! `clflush` waits for each line and is not used. [`WriteBack::detect`] is `None` without either.
+//! `clflush` waits for each line. Non-temporal stores go past the cache and need the fence alone.
+//! **Failure.** [`WriteBack::detect`] is `None` on other architectures.
 //! **Unsafe.** Names these instructions in assembly, since the intrinsics are unstable, and only
 //! after the CPU has reported them.
+
+use craton_base::LINE_BYTES;
 
 /// The CPU's best way to make stores durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,12 +19,13 @@ pub struct WriteBack {
 enum Instruction {
     Clwb,
     Clflushopt,
+    Clflush,
 }
 
-const LINE: usize = 64;
+const LINE: usize = LINE_BYTES as usize;
 
 impl WriteBack {
-    /// Asks the CPU; `None` if it has neither instruction, or is of another architecture.
+    /// Asks the CPU; `None` if it has no such instruction, or is of another architecture.
     pub fn detect() -> Option<Self> {
         instruction().map(|instruction| Self { instruction })
     }
@@ -31,6 +35,7 @@ impl WriteBack {
         match self.instruction {
             Instruction::Clwb => "clwb",
             Instruction::Clflushopt => "clflushopt",
+            Instruction::Clflush => "clflush",
         }
     }
 
@@ -39,6 +44,23 @@ impl WriteBack {
     pub fn flush<W>(self, word: &W) {
         const { assert!(size_of::<W>() <= LINE && align_of::<W>() == size_of::<W>(), "more than a line") };
         flush(self.instruction, core::ptr::from_ref(word).cast());
+    }
+
+    /// Begins to write back the line of an address of this process.
+    /// # Safety
+    /// The address is mapped.
+    #[inline(always)]
+    pub(crate) unsafe fn flush_at(self, at: *const u8) {
+        flush(self.instruction, at);
+    }
+
+    /// Stores a line past the cache, in parts of 16 bytes.
+    /// # Safety
+    /// `to` is a multiple of 64, and its line is mapped for writing.
+    #[inline(always)]
+    pub(crate) unsafe fn store_line(self, to: *mut u64, line: &craton_base::Line) {
+        // SAFETY: by the contract.
+        unsafe { store_line(to, line) };
     }
 
     /// Waits until this thread's write-backs are in memory, or on a path that survives.
@@ -55,14 +77,13 @@ fn instruction() -> Option<Instruction> {
     const FEATURES: u32 = 7;
     const CLFLUSHOPT: u32 = 1 << 23;
     const CLWB: u32 = 1 << 24;
-    if __cpuid(0).eax < FEATURES {
-        return None;
-    }
-    let has = __cpuid_count(FEATURES, 0).ebx;
+    /// Its bit in EDX of leaf 1.
+    const CLFLUSH: u32 = 1 << 19;
+    let has = if __cpuid(0).eax < FEATURES { 0 } else { __cpuid_count(FEATURES, 0).ebx };
     match (has & CLWB != 0, has & CLFLUSHOPT != 0) {
         (true, _) => Some(Instruction::Clwb),
         (_, true) => Some(Instruction::Clflushopt),
-        _ => None,
+        _ => (__cpuid(1).edx & CLFLUSH != 0).then_some(Instruction::Clflush),
     }
 }
 
@@ -77,7 +98,37 @@ fn flush(instruction: Instruction, at: *const u8) {
             Instruction::Clflushopt => {
                 core::arch::asm!("clflushopt [{}]", in(reg) at, options(nostack, preserves_flags));
             }
+            Instruction::Clflush => core::arch::asm!("clflush [{}]", in(reg) at, options(nostack, preserves_flags)),
         }
+    }
+}
+
+/// # Safety
+/// As [`WriteBack::store_line`].
+#[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
+#[inline(always)]
+unsafe fn store_line(to: *mut u64, line: &craton_base::Line) {
+    // In assembly, which the compiler takes for any store: the intrinsics promise less than a plain
+    // store to later code of the same thread.
+    // SAFETY: the source is 64 readable bytes; the target is writable and aligned by contract.
+    unsafe {
+        core::arch::asm!(
+            "movups {a}, [{from}]",
+            "movups {b}, [{from} + 16]",
+            "movups {c}, [{from} + 32]",
+            "movups {d}, [{from} + 48]",
+            "movntps [{to}], {a}",
+            "movntps [{to} + 16], {b}",
+            "movntps [{to} + 32], {c}",
+            "movntps [{to} + 48], {d}",
+            from = in(reg) line,
+            to = in(reg) to,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack, preserves_flags)
+        );
     }
 }
 
@@ -95,6 +146,14 @@ fn instruction() -> Option<Instruction> {
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 fn flush(_: Instruction, _: *const u8) {}
+
+/// # Safety
+/// As [`WriteBack::store_line`].
+#[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
+unsafe fn store_line(to: *mut u64, line: &craton_base::Line) {
+    // SAFETY: by the contract.
+    unsafe { to.cast::<craton_base::Line>().write(*line) };
+}
 
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 fn fence() {}

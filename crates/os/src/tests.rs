@@ -8,9 +8,13 @@ pub(crate) struct Tree(std::string::String);
 
 impl Tree {
     pub(crate) fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+
+    pub(crate) fn within(parent: &std::path::Path) -> Self {
         static NEXT: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
         let next = NEXT.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(std::format!("craton-os-tree-{}-{next}", process::id()));
+        let dir = parent.join(std::format!("craton-os-tree-{}-{next}", process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         Self(dir.into_os_string().into_string().unwrap())
     }

@@ -381,6 +381,12 @@ impl<const FLUSHES: bool> Space for SimPersistent<FLUSHES> {
         Ok(())
     }
 
+    fn allocate(&self, at: u64, len: u64) -> Result<(), SpaceError> {
+        self.check_pages(at, len);
+        assert!(at + len <= self.len(), "no pages at {at}+{len} of a medium of {} bytes", self.len());
+        if self.state().fails(Fallible::Allocate) { Err(SpaceError::Full) } else { Ok(()) }
+    }
+
     fn limit(&self) -> u64 {
         self.inner.limit
     }

@@ -36,10 +36,12 @@ pub enum Fallible {
     Resize,
     /// As [`Self::Resize`].
     Discard,
+    /// As [`Self::Resize`].
+    Allocate,
 }
 
 impl Fallible {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 impl State {

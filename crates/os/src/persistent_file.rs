@@ -1,0 +1,276 @@
+//! A file mapped as a persistent heap's memory.
+//!
+//! **What.** [`PersistentFile`] creates or opens a file or a device, locks it and maps it. It then
+//! becomes a [`Medium`](craton_base::Medium): [`Flushed`] where caches lose their contents, [`Cached`]
+//! where they do not.
+//! **From.** NVAlloc §2.1 and §6.4 (eADR); mmap(2): `MAP_SYNC` succeeds only for files on
+//! persistent memory, and makes the file's blocks durable before a store to them.
+//! ```text
+//! memory of                         promise         medium by default
+//! persistent memory                 power failure   Flushed
+//! persistent memory, eADR           power failure   Cached
+//! tmpfs, or a disk's page cache     process crash   Cached
+//! any, opened to be read            process crash   Cached, of private memory
+//! ```
+//! **State.** The address space of the largest length, all of it mapped to the file; `len` of it may
+//! be touched. A reader's mapping is private: its stores stay in the process, so that a heap can be
+//! recovered for inspection while the file keeps its contents.
+//! **Threads.** A lock orders changes of the length. Whoever shrinks the file makes sure that no
+//! thread uses what goes. **Failure.** [`FileError`], before anything has changed. A store to a page
+//! that the full disk has no room for raises a signal; [`Room::Reserved`] and
+//! [`allocate`](craton_base::Space::allocate) make room first, as errors. So does another process
+//! raise one that shortens the file and ignores its lock.
+//! **Unsafe.** Maps and unmaps the file.
+
+pub(crate) mod descriptor;
+mod domain;
+mod error;
+mod media;
+
+use crate::{Mutex, process};
+use core::ffi::CStr;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, Ordering};
+use craton_base::{Promise, SpaceError};
+pub use descriptor::Access;
+use descriptor::{Descriptor, Kind};
+pub use error::FileError;
+pub use media::{Cached, Flushed, UseMedium, WriteBackChoice};
+
+/// The unit of lengths.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// When the file's pages get their place on the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// When they are first stored to, or by [`allocate`](craton_base::Space::allocate): least space.
+    Sparse,
+    /// When the file grows: a full disk refuses growth. Pages given back lose their place again.
+    Reserved,
+}
+
+/// How a file is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileOptions {
+    /// The largest length, for which address space is reserved.
+    pub limit: u64,
+    pub access: Access,
+    pub room: Room,
+}
+
+impl FileOptions {
+    pub const fn new(limit: u64) -> Self {
+        Self { limit, access: Access::ReadWrite, room: Room::Reserved }
+    }
+}
+
+/// A mapped file, before its medium is chosen.
+#[derive(Debug)]
+pub struct PersistentFile {
+    file: Descriptor,
+    base: *mut u8,
+    limit: u64,
+    len: AtomicU64,
+    room: Room,
+    access: Access,
+    /// A store is durable as soon as its line is: the file system has no part in it.
+    is_synchronous: bool,
+    resizing: Mutex<()>,
+}
+
+// SAFETY: the mapping belongs to this value, whose users access it by atomics.
+unsafe impl Send for PersistentFile {}
+// SAFETY: as above.
+unsafe impl Sync for PersistentFile {}
+
+impl PersistentFile {
+    /// Makes a file of `len` bytes, all zero. A failure leaves no file behind.
+    pub fn create(path: &CStr, len: u64, options: FileOptions) -> Result<Self, FileError> {
+        check_len(len)?;
+        if options.access == Access::ReadOnly {
+            return Err(FileError::ReadOnly);
+        }
+        if len > options.limit {
+            return Err(FileError::TooLong(len));
+        }
+        let file = Descriptor::create(path)?;
+        let sized = file.set_size(len).and_then(|()| match options.room {
+            Room::Reserved => file.allocate(0, len),
+            Room::Sparse => Ok(()),
+        });
+        let mapped = sized.and_then(|()| Self::map(file, len, options));
+        if mapped.is_err() {
+            // SAFETY: a path of the caller; the file there is the one just made.
+            unsafe { libc::unlink(path.as_ptr()) };
+        }
+        mapped
+    }
+
+    /// Opens a file with all its contents.
+    pub fn open(path: &CStr, options: FileOptions) -> Result<Self, FileError> {
+        let file = Descriptor::open(path, options.access)?;
+        let len = file.size()?;
+        check_len(len)?;
+        if len > options.limit {
+            return Err(FileError::TooLong(len));
+        }
+        Self::map(file, len, options)
+    }
+
+    fn map(file: Descriptor, len: u64, options: FileOptions) -> Result<Self, FileError> {
+        let FileOptions { access, room, limit } = options;
+        // A device cannot grow, and is not mapped beyond its end.
+        let limit = if file.kind == Kind::File { limit } else { len };
+        let refused = FileError::AddressSpace(limit);
+        let bytes = limit.checked_next_multiple_of(process::page_size() as u64).ok_or(refused)?;
+        let bytes = usize::try_from(bytes).map_err(|_| refused)?;
+        let map = |flags| {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: a new mapping at a place of the kernel's choice touches nothing of ours.
+            match unsafe { libc::mmap(null_mut(), bytes, access, flags, file.fd(), 0) } {
+                libc::MAP_FAILED => Err(process::errno()),
+                at => Ok(at.cast()),
+            }
+        };
+        let (mapped, is_synchronous) = match access {
+            Access::ReadOnly => (map(libc::MAP_PRIVATE | libc::MAP_NORESERVE), false),
+            Access::ReadWrite => match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
+                Ok(at) => (Ok(at), true),
+                Err(_) => (map(libc::MAP_SHARED), file.kind == Kind::DaxDevice),
+            },
+        };
+        let base = mapped.map_err(|errno| match errno {
+            libc::ENOMEM => refused,
+            errno => FileError::of("mmap", errno),
+        })?;
+        let (len, resizing) = (AtomicU64::new(len), Mutex::new(()));
+        Ok(Self { file, base, limit, len, room, access, is_synchronous, resizing })
+    }
+
+    /// What the file keeps, with the medium that [`WriteBackChoice::Auto`] chooses.
+    pub fn promise(&self) -> Promise {
+        if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
+    }
+
+    /// Where the file's first byte is in this process.
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    #[inline(always)]
+    fn len(&self) -> u64 {
+        // ORDERING: pairs with `resize`: new pages are in the file before they are used.
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// The address of `bytes` at `at`, which is a multiple of `bytes`, at most a page.
+    #[inline(always)]
+    fn at(&self, at: u64, bytes: u64) -> *mut u8 {
+        let len = self.len();
+        if at >= len || !at.is_multiple_of(bytes) {
+            outside(at, bytes, len);
+        }
+        // SAFETY: `len` is a multiple of the page, so all bytes are below it, and inside the mapping.
+        unsafe { self.base.add(at as usize) }
+    }
+
+    #[inline(always)]
+    fn word(&self, at: u64) -> &AtomicU64 {
+        // SAFETY: mapped, aligned, and as long as `self`; accessed by atomics alone.
+        unsafe { &*self.at(at, 8).cast() }
+    }
+
+    fn is_whole_pages(at: u64, len: u64) -> Result<(), FileError> {
+        let is_aligned = at.is_multiple_of(PAGE_BYTES) && len.is_multiple_of(PAGE_BYTES);
+        if is_aligned { Ok(()) } else { Err(FileError::Length(len)) }
+    }
+
+    fn can_change(&self) -> Result<(), FileError> {
+        match (self.access, self.file.kind) {
+            (Access::ReadOnly, _) => Err(FileError::ReadOnly),
+            (_, Kind::File) => Ok(()),
+            _ => Err(FileError::Fixed),
+        }
+    }
+
+    fn resize(&self, len: u64) -> Result<(), FileError> {
+        self.can_change()?;
+        check_len(len)?;
+        if len > self.limit {
+            return Err(FileError::TooLong(len));
+        }
+        let _guard = self.resizing.lock();
+        let old = self.len();
+        if len < old {
+            // ORDERING: pairs with `len`: the end is refused before it is gone.
+            self.len.store(len, Ordering::Release);
+        }
+        let sized = self.file.set_size(len).and_then(|()| self.keep_size(old, len));
+        match sized {
+            Ok(()) => {
+                // ORDERING: pairs with `len`.
+                self.len.store(len, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => {
+                // The part beyond was zero and unused, or is still there.
+                let _ = self.file.set_size(old);
+                // ORDERING: as above.
+                self.len.store(old, Ordering::Release);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes room for the new part, and the length durable where stores are.
+    fn keep_size(&self, old: u64, len: u64) -> Result<(), FileError> {
+        if len > old && self.room == Room::Reserved {
+            self.file.allocate(old, len - old)?;
+        }
+        if self.is_synchronous { self.file.sync() } else { Ok(()) }
+    }
+
+    fn allocate(&self, at: u64, len: u64) -> Result<(), FileError> {
+        Self::is_whole_pages(at, len)?;
+        match self.can_change() {
+            Ok(()) => self.file.allocate(at, len),
+            // All of it has its place already.
+            Err(FileError::Fixed) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn discard(&self, at: u64, len: u64) -> Result<(), FileError> {
+        Self::is_whole_pages(at, len)?;
+        self.can_change()?;
+        if at.checked_add(len).is_none_or(|end| end > self.len()) {
+            return Err(FileError::TooLong(at.saturating_add(len)));
+        }
+        self.file.punch(at, len)
+    }
+}
+
+impl Drop for PersistentFile {
+    fn drop(&mut self) {
+        let bytes = (self.limit as usize).next_multiple_of(process::page_size());
+        crate::mapping::unmap(self.base as usize, bytes);
+    }
+}
+
+pub(crate) fn check_len(len: u64) -> Result<(), FileError> {
+    if len == 0 || !len.is_multiple_of(PAGE_BYTES) { Err(FileError::Length(len)) } else { Ok(()) }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn outside(at: u64, bytes: u64, len: u64) -> ! {
+    panic!("no {bytes} aligned bytes at {at} of a medium of {len} bytes");
+}
+
+/// The error of a seam's call.
+fn space(result: Result<(), FileError>) -> Result<(), SpaceError> {
+    result.map_err(SpaceError::from)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
