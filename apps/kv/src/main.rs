@@ -1,1 +1,95 @@
-fn main() {}
+//! The program `craton-kv`: opens the heap file, serves it, closes it.
+//!
+//! **Threads.** This one waits for the end: a signal, `SHUTDOWN`, or a failed sync point.
+//! **Failure.** One line that names the file or the option, exit status 1; wrong usage is 2.
+
+mod file;
+mod options;
+
+use clap::Parser;
+use craton_base::{Medium, Promise, Space};
+use craton_kv::Tree;
+use craton_kv::heap::HeapStore;
+use craton_kv::server::{About, Server, SyncPoints};
+use craton_pheap::{Heap, Model};
+use options::Options;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Instant;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    match file::with_heap(&options, Serve { options: &options }) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("craton-kv: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves a heap, whatever its medium.
+struct Serve<'a> {
+    options: &'a Options,
+}
+
+impl file::UseHeap for Serve<'_> {
+    fn call<M: Medium + Space + 'static>(
+        self,
+        heap: Heap<M>,
+        promise: Promise,
+        sync: Option<SyncPoints<HeapStore<M>>>,
+    ) -> Result<(), String> {
+        let Options { file, listen, port, threads, .. } = self.options;
+        let named = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+        let started = Instant::now();
+        let model = heap.model();
+        let (store, slot) = HeapStore::new(heap).map_err(|why| named(&why))?;
+        let tree = Tree::open(store, slot).map_err(|why| named(&why))?;
+        let about = About {
+            file: file.display().to_string(),
+            promise: promise_text(promise).to_owned(),
+            model: model_text(model).to_owned(),
+            threads: if *threads > 0 { *threads } else { std::thread::available_parallelism().map_or(1, |n| n.get()) },
+            port: *port,
+        };
+        let (end, ends) = mpsc::channel();
+        let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|why| format!("cannot wait for signals: {why}"))?;
+        let on_signal = end.clone();
+        std::thread::spawn(move || {
+            // The receiver is gone only when the program ends.
+            signals.forever().for_each(|_| _ = on_signal.send(()));
+        });
+        let address = (*listen, *port).into();
+        let server = Server::start(tree, address, about, sync, Box::new(move || _ = end.send(())))
+            .map_err(|why| format!("cannot listen on {address}: {why}"))?;
+        println!(
+            "craton-kv: {}: listening on {listen}:{}, {:.1} ms; acknowledged writes survive {}",
+            file.display(),
+            server.port(),
+            started.elapsed().as_secs_f64() * 1e3,
+            promise_text(promise),
+        );
+        let _ = ends.recv();
+        let store = server.stop().map_err(|why| named(&why))?;
+        store.into_heap().close();
+        Ok(())
+    }
+}
+
+fn promise_text(promise: Promise) -> &'static str {
+    match promise {
+        Promise::PowerFailure => "a power failure",
+        Promise::ProcessCrash => "the end of the process, no power failure",
+        Promise::PowerFailureAtSync => "a power failure, from their sync point on",
+    }
+}
+
+fn model_text(model: Model) -> &'static str {
+    match model {
+        Model::Log => "log",
+        Model::Gc => "gc",
+    }
+}
