@@ -2,8 +2,12 @@
 
 mod crash;
 mod heap;
+mod kill;
 mod memory;
 mod model;
+mod process;
 mod random;
+mod redis;
 mod server;
 mod threads;
+mod usage;
