@@ -8,7 +8,7 @@
 //! **Failure.** An offset that is out of range or not aligned is the heap's own bug, or a damaged
 //! file that was not checked: the medium panics with the offset and reads nothing.
 
-use crate::atomic::AtomicU64;
+use crate::atomic::{AtomicU32, AtomicU64};
 
 /// Bytes of a cache line, the unit of write-back.
 pub const LINE_BYTES: u64 = 64;
@@ -60,6 +60,19 @@ pub trait Medium: Send + Sync {
 
     /// Waits until the lines that this thread has begun to write back are durable.
     fn fence(&self);
+
+    /// Words from `at` on as an array, for structures that lie in the medium as such. Their stores
+    /// go past [`store`](Self::store). `None`: the medium must see each store.
+    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        let _ = (at, words);
+        None
+    }
+
+    /// As [`words`](Self::words), of 4 bytes each; no word of 8 is used there.
+    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+        let _ = (at, words);
+        None
+    }
 }
 
 /// The space behind a medium: a file that grows, and gives unused parts back.

@@ -10,7 +10,7 @@
 use crate::class::{Class, SIZES, SMALL_MOST, class_of};
 use crate::config::Model;
 use crate::error::Error;
-use crate::extents::{ExtentKind, Plan};
+use crate::extents::{Extent, ExtentKind, Home, Plan};
 use crate::heap::{Guard, Heap, Offset, Slot};
 use crate::layout::{OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
 use crate::line::{Kind, Redo};
@@ -36,7 +36,8 @@ pub(crate) enum Found {
         index: u32,
     },
     Large {
-        plan: Plan,
+        page: u64,
+        pages: u32,
     },
 }
 
@@ -100,7 +101,7 @@ impl<M: Medium + Space> Heap<M> {
                 let old = arena.slabs[tag.slab].old.as_ref().map(|old| old.class);
                 old.map(|class| u64::from(SIZES[class])).ok_or(Error::NotAnObject { at: object.0 })
             }
-            Found::Large { plan } => Ok(u64::from(plan.pages) * PAGE),
+            Found::Large { pages, .. } => Ok(u64::from(pages) * PAGE),
         }
     }
 
@@ -125,7 +126,8 @@ impl<M: Medium + Space> Heap<M> {
         Redo { kind: Kind::Alloc, slot, old, new: object.at(), home, value, len: SIZES[number] / 16 }
     }
 
-    /// The line that frees what was found, of the slot if it is not 0. Small ones are checked.
+    /// The line that frees what was found, and clears the slot if that is not 0. An extent is then
+    /// planned to be free: commit the line, or `cancel_free` it.
     pub(crate) fn redo_free(&self, slot: u64, at: u64, found: &Found) -> Result<Redo, Error> {
         let redo = |kind, home, value, len| Redo { kind, slot, old: at, new: 0, home, value, len };
         match *found {
@@ -137,7 +139,10 @@ impl<M: Medium + Space> Heap<M> {
                 let (home, bits, size) = self.old_home(tag, index, at)?;
                 Ok(redo(Kind::Free, home, bits, size / 16))
             }
-            Found::Large { plan } => Ok(redo(Kind::FreeExtent, plan.home.at, plan.home.value, plan.pages)),
+            Found::Large { page, .. } => {
+                let plan = self.extents.plan_free(&self.medium, page)?;
+                Ok(redo(Kind::FreeExtent, plan.home.at, plan.home.value, plan.pages))
+            }
         }
     }
 
@@ -160,18 +165,18 @@ impl<M: Medium + Space> Heap<M> {
         }
         let page = at / PAGE;
         let extent = self.extents.extent_at(page).filter(|extent| extent.page * PAGE == at);
-        if extent.is_none_or(|extent| extent.kind != ExtentKind::Object) {
-            return Err(Error::NotAnObject { at });
+        match extent.filter(|extent| extent.kind == ExtentKind::Object) {
+            Some(Extent { page, pages, .. }) => Ok(Found::Large { page, pages }),
+            None => Err(Error::NotAnObject { at }),
         }
-        Ok(Found::Large { plan: self.extents.plan_free(&self.medium, page)? })
     }
 
     /// What happens when the free is committed.
-    pub(crate) fn finish_free(&self, guard: &Guard<'_>, found: Found) {
+    pub(crate) fn finish_free(&self, guard: &Guard<'_>, found: Found, redo: &Redo) {
         match found {
             Found::Small { number, object } => self.uncommit(guard, number, object),
             Found::Old { tag, index } => self.finish_old(guard, tag, index),
-            Found::Large { plan } => self.extents.finish_free(&plan),
+            Found::Large { .. } => self.extents.finish_free(&plan_of(redo), self.epoch_of(guard)),
         }
     }
 
@@ -187,15 +192,13 @@ impl<M: Medium + Space> Heap<M> {
             self.medium.store(slot.0, 0);
             self.medium.flush(slot.0);
             self.medium.fence();
-            if let Found::Large { .. } = found {
-                let redo = self.redo_free(0, at, &found)?;
-                guard.lane.commit(&self.medium, self.stamp(), &[redo]);
-            }
-        } else {
-            let redo = self.redo_free(slot.0, at, &found)?;
+        }
+        let logged = if self.sup.model == Model::Gc { 0 } else { slot.0 };
+        let redo = self.redo_free(logged, at, &found)?;
+        if self.sup.model == Model::Log || matches!(found, Found::Large { .. }) {
             guard.lane.commit(&self.medium, self.stamp(), &[redo]);
         }
-        self.finish_free(&guard, found);
+        self.finish_free(&guard, found, &redo);
         Ok(())
     }
 
@@ -219,7 +222,7 @@ impl<M: Medium + Space> Heap<M> {
         match size {
             0 => Err(Error::NoSize),
             size if size > most => Err(Error::TooLarge { size, most }),
-            size => self.extents.plan_alloc(&self.medium, size.div_ceil(PAGE) as u32, ExtentKind::Object),
+            size => Ok(self.extents.plan_alloc(&self.medium, size.div_ceil(PAGE) as u32, ExtentKind::Object)?),
         }
     }
 
@@ -287,6 +290,13 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
+    /// Drops the line of `redo_free`.
+    pub(crate) fn cancel_free(&self, redo: &Redo) {
+        if redo.kind == Kind::FreeExtent {
+            self.extents.cancel(&plan_of(redo));
+        }
+    }
+
     /// Puts an object that is free now into the lane's cache.
     #[inline]
     pub(crate) fn uncommit(&self, guard: &Guard<'_>, number: usize, object: Cached) {
@@ -343,7 +353,7 @@ impl<M: Medium + Space> Heap<M> {
         let (home, value) = (plan.home.at, plan.home.value);
         let redo = Redo { kind: Kind::FreeSlab, slot: 0, old: at, new: 0, home, value, len: plan.pages };
         self.commit_aside(guard, redo);
-        self.extents.finish_free(&plan);
+        self.extents.finish_free(&plan, self.epoch_of(guard));
         true
     }
 
@@ -351,4 +361,9 @@ impl<M: Medium + Space> Heap<M> {
     pub(crate) fn bit(&self, slab: u64, class: &Class, index: u32) -> (u64, u64) {
         bit_of(slab, class.mid_of(index))
     }
+}
+
+/// The plan that a line of an extent's free carries.
+fn plan_of(redo: &Redo) -> Plan {
+    Plan { page: redo.old / PAGE, pages: redo.len, home: Home { at: redo.home, value: redo.value } }
 }

@@ -198,7 +198,7 @@ impl<M: Medium + Space> Heap<M> {
         let fits = match &found {
             Found::Small { number, .. } => is_small && class_of(size) == *number,
             Found::Old { .. } => false,
-            Found::Large { plan } => !is_small && size.div_ceil(PAGE) == u64::from(plan.pages),
+            Found::Large { pages, .. } => !is_small && size.div_ceil(PAGE) == u64::from(*pages),
         };
         if fits {
             return Ok(Offset(at));
@@ -221,9 +221,9 @@ impl<M: Medium + Space> Heap<M> {
     fn replace_with(&self, slot: Slot, old: u64, reserved: &Reserved) -> Result<(), Error> {
         let guard = self.enter(2);
         let found = self.find(old)?;
-        let parts = [self.redo_reserved(slot.0, old, reserved), self.redo_free(0, old, &found)?];
+        let freed = self.redo_free(0, old, &found)?;
         self.published(reserved);
-        self.commit(guard, &parts, vec![found]);
+        self.commit(guard, &[self.redo_reserved(slot.0, old, reserved), freed], vec![(found, freed)]);
         Ok(())
     }
 
@@ -268,21 +268,11 @@ impl<M: Medium + Space> Heap<M> {
         let guard = self.enter(parts.len() as u32);
         let mut lines = Vec::with_capacity(parts.len());
         let mut freed = Vec::new();
-        for part in parts {
-            let slot = part.slot().0;
-            let old = self.load(slot);
-            lines.push(match part {
-                Part::Alloc(_, reserved) => self.redo_reserved(slot, old, reserved),
-                Part::Set(_, value) => Redo::set(slot, old, *value),
-                Part::Free(..) if old == 0 => return Err(Error::Null { slot }),
-                Part::Free(_, value) => {
-                    let found = self.find(old)?;
-                    freed.push(found);
-                    Redo { new: *value, ..self.redo_free(slot, old, &found)? }
-                }
-            });
+        let result = self.lines_of(parts, &mut lines, &mut freed);
+        if result.is_err() {
+            freed.iter().for_each(|(_, redo)| self.cancel_free(redo));
+            return result;
         }
-        check_distinct(lines.iter().filter(|line| is_free(line)).map(|line| line.old))?;
         for part in parts {
             if let Part::Alloc(_, reserved) = part {
                 self.published(reserved);
@@ -292,11 +282,30 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
+    fn lines_of(&self, parts: &[Part], lines: &mut Vec<Redo>, freed: &mut Vec<(Found, Redo)>) -> Result<(), Error> {
+        for part in parts {
+            let slot = part.slot().0;
+            let old = self.load(slot);
+            lines.push(match part {
+                Part::Alloc(_, reserved) => self.redo_reserved(slot, old, reserved),
+                Part::Set(_, value) => Redo::set(slot, old, *value),
+                Part::Free(..) if old == 0 => return Err(Error::Null { slot }),
+                Part::Free(_, value) => {
+                    let found = self.find(old)?;
+                    let redo = Redo { new: *value, ..self.redo_free(slot, old, &found)? };
+                    freed.push((found, redo));
+                    redo
+                }
+            });
+        }
+        check_distinct(freed.iter().map(|(_, redo)| redo.old))
+    }
+
     /// Commits the lines of a batch, and ends its frees.
-    pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: Vec<Found>) {
+    pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: Vec<(Found, Redo)>) {
         if self.sup.model == Model::Log {
             guard.lane.commit(&self.medium, self.stamp(), lines);
-            freed.into_iter().for_each(|found| self.finish_free(&guard, found));
+            freed.into_iter().for_each(|(found, redo)| self.finish_free(&guard, found, &redo));
             return;
         }
         // Bits of small objects are not kept, and their later frees not logged: the lines of slots
@@ -306,12 +315,8 @@ impl<M: Medium + Space> Heap<M> {
         drop(guard);
         self.settle();
         let guard = self.enter(1);
-        freed.into_iter().for_each(|found| self.finish_free(&guard, found));
+        freed.into_iter().for_each(|(found, redo)| self.finish_free(&guard, found, &redo));
     }
-}
-
-fn is_free(line: &Redo) -> bool {
-    matches!(line.kind, Kind::Free | Kind::FreeExtent)
 }
 
 fn without_bits(line: &Redo) -> Redo {

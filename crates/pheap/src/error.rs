@@ -1,5 +1,7 @@
 //! What can be wrong with a request, or with a heap file.
 
+use crate::extents::ExtentError;
+use crate::layout::{OFFSET_MASK, PAGE};
 use core::fmt;
 
 /// Why a request was refused. The heap is as before.
@@ -76,3 +78,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<ExtentError> for Error {
+    fn from(error: ExtentError) -> Self {
+        match error {
+            ExtentError::NoMemory => Self::NoMemory,
+            ExtentError::Pages { pages } => Self::TooLarge { size: u64::from(pages) * PAGE, most: OFFSET_MASK },
+            ExtentError::NotAllocated { page } => Self::AlreadyFree { at: page * PAGE },
+            ExtentError::Corrupt { what, at } => Self::Damaged { what, at },
+        }
+    }
+}

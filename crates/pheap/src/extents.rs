@@ -1,211 +1,363 @@
-//! Extents by first fit, and a table of their entries in place of a log.
+//! Extents: page ranges of the data area, for large objects and slabs (NVAlloc §4.3 and §2.2).
 //!
-//! **What.** Ranges of 4 KiB pages. The table is the first unit of the data: a word for each
-//! extent, 0 when it is free. **Invariants.** *E1* extents and free ranges cover the data once.
-//! **Failure.** A request that does not fit grows the medium, or is refused.
+//! **What.** DRAM knows every range ([`map`]); the bookkeeping log in the medium knows those in use.
+//! An operation is planned here, committed by the caller's redo line, which carries the plan's
+//! [`Home`], and ended by storing the home word. A crash before the commit leaves nothing of it.
+//! ```text
+//! plan_alloc → commit → store home             plan_free → commit → store home → finish_free
+//! plan_alloc → cancel                          plan_free → cancel
+//! ```
+//! **From.** NVAlloc §4.3: best fit over the reclaimed and the retained list, splitting, coalescing,
+//! decay; §5.3 for the log. Where we differ: one index over both lists; extents above 2 MiB are
+//! like others; neighbours are found by tags at a range's ends, not by an R-tree.
+//!
+//! **Invariants.** *E1*–*E4* of the map, *B1*–*B5* of the log. *E5* A freed range loses its memory,
+//! or its place in the file, or becomes log only once the epoch of its free is settled: until then
+//! a crash may redo lines into it.
+//! **Threads.** One mutex; `tick` discards memory without it. `begin_epoch` is called before any
+//! line of that epoch is written.
+//! **Failure.** A refused plan has changed nothing. A free needs a slot of the log: some chunks are
+//! kept for frees alone; if they are full too, settle, `tick`, and try again.
+//! **Cost.** Of DRAM, 5 bytes a page and 80 a range.
 
-use crate::error::Error;
-use crate::layout::{PAGE, PAGES_PER_UNIT};
+mod bins;
+mod check;
+mod decay;
+mod map;
+mod nodes;
+mod open;
+mod plan;
+mod starts;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod tick;
+
+pub(crate) use crate::book_log::mix;
+use crate::book_log::{self, BookLog, ChunkView, Entry, LogConfig, LogStats, UNIT_BYTES};
+use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_base::{Medium, Space};
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+pub(crate) use decay::Decay;
+use map::Map;
+use nodes::State;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What an extent holds.
+pub use plan::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, Range, RangeState, UNIT_PAGES};
+
+/// The file grows by at least this, and by 1/8 of its length.
+const GROWTH_BYTES: u64 = 4 << 20;
+const GROWTH_PART: u64 = 8;
+
+/// Where the extents lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ExtentKind {
-    /// One large object.
-    Object,
-    /// A slab; aligned to a unit.
-    Slab,
+pub struct ExtentConfig {
+    /// First byte of the data area, a multiple of 64 KiB. It ends with the medium.
+    pub data: u64,
+    pub log: LogConfig,
 }
 
-/// A range of pages in use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Extent {
-    pub page: u64,
-    pub pages: u32,
-    pub kind: ExtentKind,
+/// Pages by state, and the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExtentStats {
+    pub extents: u64,
+    pub slabs: u64,
+    /// Pages of the extents and slabs in use.
+    pub used_pages: u64,
+    pub log_pages: u64,
+    pub reclaimed_pages: u64,
+    pub retained_pages: u64,
+    pub discarding_pages: u64,
+    /// The longest free range.
+    pub largest_free_pages: u64,
+    pub log: LogStats,
 }
 
-/// A word of the persistent record, and what it shall become when the operation commits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Home {
-    pub at: u64,
-    pub value: u64,
-}
-
-/// A change that is not committed yet. Its pages belong to the caller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plan {
-    pub page: u64,
-    pub pages: u32,
-    pub home: Home,
-}
-
-#[derive(Default)]
-struct State {
-    /// By first page: pages, kind, slot of the entry.
-    used: BTreeMap<u64, (u32, ExtentKind, u64)>,
-    /// By first page.
-    free: BTreeMap<u64, u64>,
-    slots: Vec<u64>,
-    /// One behind the last page of the medium that is managed.
-    end: u64,
-}
-
+/// The extents of a heap.
 pub struct Extents {
-    state: Mutex<State>,
-    /// The table's first page.
-    first: u64,
-    most: u64,
+    inner: Mutex<Inner>,
+    /// At least the epoch of any line written so far.
+    epoch: AtomicU64,
+    /// The step and settled epoch of the last tick.
+    ticked: [AtomicU64; 2],
 }
 
-const STEP: u64 = 64;
+struct Inner {
+    map: Map,
+    log: BookLog,
+    settled: u64,
+    reclaimed: Decay,
+    retained: Decay,
+    can_shrink: bool,
+    can_discard: bool,
+}
 
 impl Extents {
-    /// Manages the pages of `data..most` bytes.
-    pub fn new(data: u64, most: u64) -> Self {
-        Self { state: Mutex::default(), first: data / PAGE, most: most / PAGE }
+    /// Makes a log and no extents, whatever was there.
+    pub fn create<M: Medium>(medium: &M, config: ExtentConfig) -> Self {
+        let log = BookLog::create(medium, config.log);
+        let mut map = Map::new(config.data / PAGE_BYTES);
+        let end = medium.len() / PAGE_BYTES;
+        if end > map.first() {
+            map.extend(end, State::Retained);
+        }
+        Self::over(map, log)
     }
 
-    /// Writes an empty record; the caller flushes nothing.
-    pub fn create<M: Medium + Space>(&self, medium: &M) -> Result<(), Error> {
-        let (from, to) = (self.first * PAGE, (self.first + u64::from(PAGES_PER_UNIT)) * PAGE);
-        if medium.len() < to {
-            medium.resize(to).map_err(|_| Error::NoMemory)?;
-        }
-        for at in (from..to).step_by(8) {
-            medium.store(at, 0);
-        }
-        for at in (from..to).step_by(64) {
-            medium.flush(at);
-        }
-        medium.fence();
-        self.rebuild(medium)
-    }
-
-    /// Reads the record, after redo lines were applied to it.
-    pub fn rebuild<M: Medium + Space>(&self, medium: &M) -> Result<(), Error> {
-        let mut state = State::default();
-        let data = self.first + u64::from(PAGES_PER_UNIT);
-        for slot in (0..u64::from(PAGES_PER_UNIT) * PAGE / 8).rev() {
-            let slot = self.first * PAGE + 8 * slot;
-            let word = medium.word(slot).load(core::sync::atomic::Ordering::Relaxed);
-            if word == 0 {
-                state.slots.push(slot);
-                continue;
-            }
-            let (pages, page) = ((word & 0x3ff_ffff) as u32, word >> 26 & ((1 << 36) - 1));
-            let kind = if word >> 62 == 2 { ExtentKind::Slab } else { ExtentKind::Object };
-            state.used.insert(page, (pages, kind, slot));
-        }
-        let mut at = data;
-        for (page, (pages, ..)) in &state.used {
-            if *page < at || *page + u64::from(*pages) > medium.len() / PAGE {
-                return Err(Error::Damaged { what: "an extent overlaps another", at: *page * PAGE });
-            }
-            if *page > at {
-                state.free.insert(at, *page - at);
-            }
-            at = *page + u64::from(*pages);
-        }
-        state.end = medium.len() / PAGE;
-        if state.end > at {
-            state.free.insert(at, state.end - at);
-        }
-        *self.state() = state;
-        Ok(())
-    }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, Error> {
-        let mut state = self.state();
-        let align = if kind == ExtentKind::Slab { u64::from(PAGES_PER_UNIT) } else { 1 };
-        let fits = |(page, len): (&u64, &u64)| {
-            let begin = page.next_multiple_of(align);
-            (begin + u64::from(pages) <= page + len).then_some((*page, *len, begin))
+    fn over(map: Map, log: BookLog) -> Self {
+        let inner = Inner {
+            map,
+            log,
+            settled: 0,
+            reclaimed: Decay::new(),
+            retained: Decay::new(),
+            can_shrink: true,
+            can_discard: true,
         };
-        let mut found = state.free.iter().find_map(fits);
-        if found.is_none() {
-            let needed = (state.end.next_multiple_of(align) + u64::from(pages)).next_multiple_of(STEP);
-            let end = needed.min(self.most);
-            if end <= state.end || medium.resize(end * PAGE).is_err() {
-                return Err(Error::NoMemory);
-            }
-            let old = state.end;
-            state.end = end;
-            state.insert(old, end - old);
-            found = state.free.iter().find_map(fits);
-        }
-        let (page, len, begin) = found.ok_or(Error::NoMemory)?;
-        let slot = state.slots.pop().ok_or(Error::NoMemory)?;
-        state.free.remove(&page);
-        if begin > page {
-            state.free.insert(page, begin - page);
-        }
-        let end = begin + u64::from(pages);
-        if end < page + len {
-            state.free.insert(end, page + len - end);
-        }
-        state.used.insert(begin, (pages, kind, slot));
-        let code = if kind == ExtentKind::Slab { 2 } else { 1 };
-        let value = u64::from(pages) | begin << 26 | code << 62;
-        Ok(Plan { page: begin, pages, home: Home { at: slot, value } })
+        // Until an epoch is known, chunks that the log's slow collection frees stay unused.
+        let never = || AtomicU64::new(u64::MAX);
+        Self { inner: Mutex::new(inner), epoch: never(), ticked: [never(), never()] }
     }
 
-    pub fn plan_free<M: Medium + Space>(&self, _: &M, page: u64) -> Result<Plan, Error> {
-        let state = self.state();
-        let (pages, _, slot) = *state.used.get(&page).ok_or(Error::NotAnObject { at: page * PAGE })?;
-        Ok(Plan { page, pages, home: Home { at: slot, value: 0 } })
-    }
-
-    /// A free is committed: its pages serve again.
-    pub fn finish_free(&self, plan: &Plan) {
-        let mut state = self.state();
-        if state.used.remove(&plan.page).is_some() {
-            state.slots.push(plan.home.at);
-            state.insert(plan.page, u64::from(plan.pages));
+    /// Plans an extent of `pages`, fewer than 2^26. Slabs are one unit.
+    pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
+        if pages == 0 || pages >> book_log::PAGES_BITS != 0 {
+            return Err(ExtentError::Pages { pages });
         }
+        let mut inner = self.lock();
+        inner.prepare_log(medium, false, &self.epoch)?;
+        let node = inner.carve(medium, u64::from(pages))?;
+        let page = inner.map.nodes[node].page;
+        let is_slab = kind == ExtentKind::Slab;
+        let (slot, at, value) = inner.log.append(Entry::Extent { page, pages, is_slab });
+        let there = &mut inner.map.nodes[node];
+        (there.slot, there.kind) = (slot, kind);
+        Ok(Plan { page, pages, home: Home { at, value } })
     }
 
-    /// A plan is dropped: as before.
+    /// Plans the free of the extent that begins at `page`.
+    pub fn plan_free<M: Medium + Space>(&self, medium: &M, page: u64) -> Result<Plan, ExtentError> {
+        let mut inner = self.lock();
+        let live = |map: &Map| map.starting_at(page).filter(|node| map.nodes[*node].state == State::Live);
+        let node = live(&inner.map).ok_or(ExtentError::NotAllocated { page })?;
+        inner.prepare_log(medium, true, &self.epoch)?;
+        let Inner { map, log, .. } = &mut *inner;
+        let there = &mut map.nodes[node];
+        let (slot, at, value) = log.append_tombstone(there.slot);
+        (there.tombstone, there.state) = (slot, State::Freeing);
+        Ok(Plan { page, pages: there.pages as u32, home: Home { at, value } })
+    }
+
+    /// Ends a free whose line, of `epoch`, is committed and whose home word is stored.
+    pub fn finish_free(&self, plan: &Plan, epoch: u64) {
+        let mut inner = self.lock();
+        let Inner { map, log, .. } = &mut *inner;
+        let Some(node) = map.starting_at(plan.page) else { return };
+        let there = &map.nodes[node];
+        if there.state != State::Freeing {
+            debug_assert!(false, "finish_free of page {} without plan_free", plan.page);
+            return;
+        }
+        log.end(there.slot, there.tombstone, epoch);
+        let epoch = epoch.max(there.epoch);
+        map.free(node, State::Reclaimed, epoch);
+    }
+
+    /// Drops a plan whose line was never written.
     pub fn cancel(&self, plan: &Plan) {
-        if plan.home.value != 0 {
-            self.finish_free(plan);
+        let mut inner = self.lock();
+        let Inner { map, log, .. } = &mut *inner;
+        let Some(node) = map.starting_at(plan.page) else { return };
+        let there = &mut map.nodes[node];
+        match (there.state, Entry::is_tombstone(plan.home.value)) {
+            (State::Freeing, true) => {
+                log.cancel_tombstone(there.slot, there.tombstone);
+                there.state = State::Live;
+            }
+            (State::Live, false) => {
+                log.cancel(there.slot);
+                let epoch = there.epoch;
+                map.free(node, State::Reclaimed, epoch);
+            }
+            _ => debug_assert!(false, "cancel of page {} without a plan", plan.page),
         }
     }
 
-    /// All homes of epochs up to this one are durable.
-    pub fn settled(&self, _epoch: u64) {}
-
-    /// The extent that holds a page.
-    pub fn extent_at(&self, page: u64) -> Option<Extent> {
-        let state = self.state();
-        let (first, (pages, kind, _)) = state.used.range(..=page).next_back()?;
-        (page < first + u64::from(*pages)).then_some(Extent { page: *first, pages: *pages, kind: *kind })
+    /// Lines of `epoch` will be written from now on.
+    pub fn begin_epoch(&self, epoch: u64) {
+        // ORDERING: relaxed; a line of the epoch is written after this, by a thread that learnt of
+        // the epoch from this one; its home word (release) orders this before `compact`'s load.
+        self.epoch.store(epoch, Relaxed);
     }
 
-    /// All extents, by address.
+    /// The epochs up to this one are settled.
+    pub fn settled(&self, epoch: u64) {
+        let mut inner = self.lock();
+        inner.settled = inner.settled.max(epoch);
+    }
+
+    /// The extent in use that contains a page.
+    pub fn extent_at(&self, page: u64) -> Option<Extent> {
+        let inner = self.lock();
+        // Most often its first page is asked for.
+        let node = inner.map.starting_at(page).or_else(|| inner.map.containing(page))?;
+        inner.map.nodes[node].extent()
+    }
+
+    /// The extents in use, by address.
     pub fn list(&self) -> Vec<Extent> {
-        let state = self.state();
-        state.used.iter().map(|(page, (pages, kind, _))| Extent { page: *page, pages: *pages, kind: *kind }).collect()
+        let inner = self.lock();
+        inner.map.iter().filter_map(|node| inner.map.nodes[node].extent()).collect()
+    }
+
+    /// All ranges of the data area, by address.
+    pub fn ranges(&self) -> Vec<Range> {
+        let inner = self.lock();
+        let nodes = &inner.map.nodes;
+        let range =
+            |node: u32| Range { page: nodes[node].page, pages: nodes[node].pages, state: nodes[node].public_state() };
+        inner.map.iter().map(range).collect()
+    }
+
+    /// The chunks of the bookkeeping log, oldest first.
+    pub fn chunks(&self) -> Vec<ChunkView> {
+        self.lock().log.views().collect()
+    }
+
+    pub fn stats(&self) -> ExtentStats {
+        let inner = self.lock();
+        let mut stats = ExtentStats { log: inner.log.stats(), ..ExtentStats::default() };
+        for node in inner.map.iter() {
+            let there = &inner.map.nodes[node];
+            match there.state {
+                State::Live | State::Freeing => {
+                    stats.used_pages += there.pages;
+                    let is_slab = there.kind == ExtentKind::Slab;
+                    stats.slabs += u64::from(is_slab);
+                    stats.extents += u64::from(!is_slab);
+                }
+                State::Log => stats.log_pages += there.pages,
+                State::Reclaimed => stats.reclaimed_pages += there.pages,
+                State::Discarding => stats.discarding_pages += there.pages,
+                State::Retained | State::Vacant => stats.retained_pages += there.pages,
+            }
+            if matches!(there.state, State::Reclaimed | State::Retained) {
+                stats.largest_free_pages = stats.largest_free_pages.max(there.pages);
+            }
+        }
+        stats
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn insert(&mut self, mut page: u64, mut len: u64) {
-        if let Some((before, pages)) = self.free.range(..page).next_back().map(|(a, b)| (*a, *b))
-            && before + pages == page
-        {
-            self.free.remove(&before);
-            (page, len) = (before, len + pages);
+impl Inner {
+    /// Makes sure that the next entry has a slot.
+    #[inline]
+    fn prepare_log<M: Medium + Space>(
+        &mut self,
+        medium: &M,
+        is_free: bool,
+        epoch: &AtomicU64,
+    ) -> Result<(), ExtentError> {
+        if self.log.has_slot() { Ok(()) } else { self.extend_log(medium, is_free, epoch) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn extend_log<M: Medium + Space>(
+        &mut self,
+        medium: &M,
+        is_free: bool,
+        epoch: &AtomicU64,
+    ) -> Result<(), ExtentError> {
+        self.log.collect(medium);
+        if self.log.is_slow_due() {
+            let needed = self.log.slow_chunks();
+            while self.log.free_chunks() < needed && self.add_log_unit(medium) {}
+            self.compact(medium, epoch);
+            if self.log.has_slot() {
+                return Ok(());
+            }
         }
-        if let Some(pages) = self.free.remove(&(page + len)) {
-            len += pages;
+        while self.log.missing_chunks(is_free) > 0 {
+            if !self.add_log_unit(medium) {
+                return Err(ExtentError::NoMemory);
+            }
         }
-        self.free.insert(page, len);
+        if self.log.append_chunk(medium) { Ok(()) } else { Err(ExtentError::NoMemory) }
+    }
+
+    fn compact<M: Medium>(&mut self, medium: &M, epoch: &AtomicU64) -> bool {
+        let Self { map, log, .. } = self;
+        // ORDERING: relaxed; a line's home word was stored after its epoch was begun, and read
+        // (acquire) before this.
+        log.compact(
+            medium,
+            || epoch.load(Relaxed),
+            |page, slot| {
+                if let Some(node) = map.starting_at(page) {
+                    map.nodes[node].slot = slot;
+                }
+            },
+        )
+    }
+
+    /// E5: log is no extent, so a line may be redone into memory that was freed for it too early.
+    fn add_log_unit<M: Medium + Space>(&mut self, medium: &M) -> bool {
+        let settled = self.settled;
+        let carve = |map: &mut Map| map.carve(UNIT_PAGES, State::Log, |range| range.epoch <= settled);
+        let node = carve(&mut self.map).or_else(|| {
+            self.grow(medium, UNIT_PAGES, State::Retained);
+            carve(&mut self.map)
+        });
+        let Some(node) = node else { return false };
+        self.log.add_unit(self.map.nodes[node].page * PAGE_BYTES);
+        true
+    }
+
+    #[inline]
+    fn carve<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> Result<u32, ExtentError> {
+        match self.map.carve(pages, State::Live, |_| true) {
+            Some(node) => Ok(node),
+            None => self.carve_slowly(medium, pages).ok_or(ExtentError::NoMemory),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn carve_slowly<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> Option<u32> {
+        let carve = |map: &mut Map| map.carve(pages, State::Live, |_| true);
+        if self.grow(medium, pages, State::Retained) {
+            return carve(&mut self.map);
+        }
+        // Ranges with and without memory may make one together.
+        self.map.merge_all();
+        carve(&mut self.map).or_else(|| {
+            self.grow(medium, pages, State::Reclaimed);
+            carve(&mut self.map)
+        })
+    }
+
+    /// Grows the file by a free range of a state, so that an extent of `pages` fits at its end.
+    fn grow<M: Medium + Space>(&mut self, medium: &M, pages: u64, state: State) -> bool {
+        let end = self.map.end();
+        let last = self.map.last().map(|node| &self.map.nodes[node]);
+        let from = last.filter(|last| last.state == state).map_or(end, |last| last.page);
+        let needed = (from.next_multiple_of(UNIT_PAGES) + pages).next_multiple_of(UNIT_PAGES) * PAGE_BYTES;
+        let len = end * PAGE_BYTES;
+        let wanted = len + GROWTH_BYTES.max(len / GROWTH_PART).next_multiple_of(UNIT_BYTES);
+        let wanted = wanted.max(needed).min(medium.limit() / PAGE_BYTES * PAGE_BYTES);
+        if wanted < needed || (needed / PAGE_BYTES) >> book_log::PAGE_BITS != 0 {
+            return false;
+        }
+        let is_grown = medium.resize(wanted).is_ok() || needed < wanted && medium.resize(needed).is_ok();
+        let end = medium.len() / PAGE_BYTES;
+        if !is_grown || end <= self.map.end() {
+            return false;
+        }
+        self.map.extend(end, state);
+        true
     }
 }

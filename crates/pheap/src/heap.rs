@@ -7,7 +7,8 @@ use crate::arena::Arena;
 use crate::class::{CLASSES, Class};
 use crate::config::{Config, Model, Options};
 use crate::error::Error;
-use crate::extents::{ExtentKind, Extents};
+use crate::book_log::LogConfig;
+use crate::extents::{ExtentConfig, ExtentKind, Extents};
 use crate::lane::{Lane, SPARE};
 use crate::layout::{BOOK, BOOK_BYTES, LANES, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
 use crate::recover::{self, Report};
@@ -50,6 +51,14 @@ pub struct Heap<M> {
     /// Small objects that are reserved: taken, and nobody's.
     pub(crate) reserved: AtomicU64,
     pub(crate) roots: Mutex<()>,
+    /// The time that `maintain` was told last.
+    now_ms: AtomicU64,
+}
+
+/// Where the extents of a heap lie, and their log.
+fn extent_config(sup: &Super) -> ExtentConfig {
+    let log = LogConfig { stripes: sup.stripes.clamp(1, 16), ..LogConfig::new(BOOK, sup.seed()) };
+    ExtentConfig { data: sup.places().data(), log }
 }
 
 /// A lane in use by this thread.
@@ -89,8 +98,8 @@ impl<M: Medium + Space> Heap<M> {
         medium.fence();
         let mut state = State { settled: 0, generation: 1, phase: Phase::Running, sequence: 0 };
         state.write(&medium, sup.seed());
-        let heap = Self::new(medium, sup, state, options);
-        heap.extents.create(&heap.medium)?;
+        let extents = Extents::create(&medium, extent_config(&sup));
+        let heap = Self::new(medium, sup, state, options, extents);
         heap.sup.write(&heap.medium);
         Ok(heap)
     }
@@ -103,8 +112,8 @@ impl<M: Medium + Space> Heap<M> {
         if !report.clean {
             recover::redo(&medium, &sup, &mut state, &mut report)?;
         }
-        let mut heap = Self::new(medium, sup, state, options);
-        heap.extents.rebuild(&heap.medium)?;
+        let extents = Extents::rebuild(&medium, extent_config(&sup))?;
+        let mut heap = Self::new(medium, sup, state, options, extents);
         heap.adopt_slabs(&mut report)?;
         if !report.clean && sup.model == Model::Gc {
             heap.collect_after_crash(&mut report)?;
@@ -117,22 +126,26 @@ impl<M: Medium + Space> Heap<M> {
         Ok((heap, report))
     }
 
-    fn new(medium: M, sup: Super, state: State, options: Options) -> Self {
+    fn new(medium: M, sup: Super, state: State, options: Options, extents: Extents) -> Self {
         let (places, seed) = (sup.places(), sup.seed());
-        let data = places.data();
+        // Without write-back nothing is ever unsettled, so all happens in one epoch.
+        let epoch = if M::FLUSHES { state.settled + 1 } else { 0 };
+        extents.begin_epoch(epoch);
+        extents.settled(if M::FLUSHES { state.settled } else { 0 });
         Self {
             lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES)).collect(),
             seats: Seats::new(sup.lanes),
             classes: Box::new(std::array::from_fn(|class| Class::new(class, sup.stripes))),
             units: Units::new(sup.most),
             arenas: (0..options.arenas()).map(|_| Mutex::new(Arena::new())).collect(),
-            extents: Extents::new(data, sup.most),
-            epoch: AtomicU64::new(state.settled + 1),
+            extents,
+            epoch: AtomicU64::new(epoch),
             settled: AtomicU64::new(state.settled),
             state: Mutex::new(state),
             counter: AtomicU64::new(1),
             reserved: AtomicU64::new(0),
             roots: Mutex::new(()),
+            now_ms: AtomicU64::new(0),
             medium,
             sup,
             seed,
@@ -204,6 +217,7 @@ impl<M: Medium + Space> Heap<M> {
         if self.epoch.load(Ordering::Relaxed) != epoch {
             return;
         }
+        self.extents.begin_epoch(epoch + 1);
         // ORDERING: pairs with the acquire in `enter`: whoever saw an effect of the new epoch is in it.
         self.epoch.store(epoch + 1, Ordering::Release);
         let mut dirty = Vec::with_capacity(1024);
@@ -224,6 +238,26 @@ impl<M: Medium + Space> Heap<M> {
         state.write(&self.medium, self.seed);
         self.settled.store(epoch, Ordering::Relaxed);
         self.extents.settled(epoch);
+        self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), epoch);
+    }
+
+    /// Gives back what is free: empty slabs to the extents, and the memory of extents that have been
+    /// free long enough to the system. Call it every 50 ms or so; `now_ms` never goes back.
+    pub fn maintain(&self, now_ms: u64) {
+        self.now_ms.fetch_max(now_ms, Ordering::Relaxed);
+        for arena in 0..self.arenas.len() {
+            for class in 0..CLASSES {
+                while self.retire(&self.enter(0), arena, class) {}
+            }
+        }
+        let settled = self.settled.load(Ordering::Relaxed);
+        self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), settled);
+    }
+
+    /// The epoch of what this lane commits.
+    #[inline]
+    pub(crate) fn epoch_of(&self, guard: &Guard<'_>) -> u64 {
+        if M::FLUSHES { guard.lane.epoch() } else { 0 }
     }
 
     /// The thread's lane, locked where others may use it, with room for `parts` and the spare lines.

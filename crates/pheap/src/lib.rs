@@ -28,12 +28,14 @@
 mod alloc;
 mod arena;
 mod batch;
+mod book_log;
 mod check;
 mod class;
 mod collect;
 mod config;
 mod error;
 mod extents;
+mod frame_extents;
 mod heap;
 mod lane;
 mod layout;
@@ -52,7 +54,13 @@ pub use batch::{Batch, Reserved};
 pub use check::Stats;
 pub use class::SMALL_MOST;
 pub use config::{Config, Model, Options};
+pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use error::Error;
+pub use extents::{
+    Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Home, PAGE_BYTES, Plan, Range, RangeState,
+    UNIT_PAGES,
+};
+pub use frame_extents::{FrameConfig, FrameExtents, FrameMemory};
 pub use heap::{Heap, Offset, Slot};
 pub use recover::Report;
 pub use roots::{ROOT_NAME_BYTES, Root};

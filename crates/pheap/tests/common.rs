@@ -1,24 +1,29 @@
-//! Small heaps.
+//! Small heaps, and a tree of objects that tells whether a crash harmed it.
+//!
+//! A *node* is an object that checks itself: its first word has a mark and its length, the second is
+//! a slot for a child, the others follow from the first. Leaves are objects without contents.
 
-use craton_pheap::{Config, Heap, Model, Offset, Options, Slot};
-use craton_sim::SimPersistent;
+use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot};
+use craton_sim::{Rng, SimPersistent};
+
+pub type Sim<const F: bool> = SimPersistent<F>;
 
 pub fn config(model: Model) -> Config {
-    Config { model, lanes: 2, half: 6, uuid: 0x1234_5678_9abc_def0_1111, ..Config::default() }
+    Config { model, lanes: 3, half: 6, uuid: 0x1234_5678_9abc_def0_1111, ..Config::default() }
 }
 
 pub fn options() -> Options {
     Options { arenas: 1, markers: 1, ..Options::default() }
 }
 
-pub fn create<const F: bool>(model: Model, limit: u64) -> (SimPersistent<F>, Heap<SimPersistent<F>>) {
+pub fn create<const F: bool>(model: Model, limit: u64) -> (Sim<F>, Heap<Sim<F>>) {
     let medium = SimPersistent::new(1 << 16, limit);
     let heap = Heap::create(medium.clone(), config(model), options()).unwrap();
     (medium, heap)
 }
 
 /// An object of slots.
-pub fn table<const F: bool>(heap: &Heap<SimPersistent<F>>, slots: u64) -> Vec<Slot> {
+pub fn table<const F: bool>(heap: &Heap<Sim<F>>, slots: u64) -> Vec<Slot> {
     let root = heap.add_root(b"table", 1).unwrap();
     let at = heap.alloc_with(root, slots * 8, |heap, at| {
         (0..slots).for_each(|i| heap.write(at, i * 8, 0));
@@ -28,4 +33,142 @@ pub fn table<const F: bool>(heap: &Heap<SimPersistent<F>>, slots: u64) -> Vec<Sl
 
 pub fn slots_of(at: Offset, slots: u64) -> Vec<Slot> {
     (0..slots).map(|i| Slot(at.0 + 8 * i)).collect()
+}
+
+/// The slots of nodes are the first; leaves hang in the others.
+pub const NODES: u64 = 4;
+pub const SLOTS: u64 = 8;
+
+pub fn write_node<const F: bool>(heap: &Heap<Sim<F>>, at: Offset, words: u64, mark: u64) {
+    let first = mark << 16 | words;
+    heap.write(at, 0, first);
+    heap.write(at, 8, 0);
+    (2..words).for_each(|i| heap.write(at, 8 * i, pattern(first, i)));
+}
+
+fn pattern(first: u64, i: u64) -> u64 {
+    (first ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63
+}
+
+/// All slots that are reached, with their values. Checks nodes' contents.
+pub fn snapshot<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, String> {
+    let root = heap.root(b"table").map_err(|e| e.to_string())?.slot;
+    let table = heap.read(root.0);
+    let mut found = vec![(root.0, table)];
+    for i in 0..SLOTS {
+        let mut slot = table + 8 * i;
+        loop {
+            let at = heap.read(slot);
+            found.push((slot, at));
+            if at == 0 || i >= NODES {
+                break;
+            }
+            let first = heap.read(at);
+            let words = first & 0xffff;
+            if !(2..=20_000).contains(&words) || (2..words).any(|i| heap.read(at + 8 * i) != pattern(first, i)) {
+                return Err(format!("the node at {at:#x} in slot {slot:#x} is spoilt"));
+            }
+            slot = at + 8;
+        }
+    }
+    Ok(found)
+}
+
+/// Checks the heap, and that its objects are those the table reaches, no more and no fewer.
+pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, String> {
+    heap.check().map_err(|e| e.to_string())?;
+    let slots = snapshot(heap)?;
+    let mut owned: Vec<u64> = slots.iter().map(|(_, at)| *at).filter(|at| *at != 0).collect();
+    owned.sort_unstable();
+    let mut objects = Vec::new();
+    heap.objects(|at, _| objects.push(at.0));
+    if owned != objects {
+        let lost: Vec<_> = objects.iter().filter(|at| !owned.contains(at)).collect();
+        let wild: Vec<_> = owned.iter().filter(|at| !objects.contains(at)).collect();
+        return Err(format!("objects without an owner {lost:x?}, slots without an object {wild:x?}"));
+    }
+    Ok(slots)
+}
+
+fn size<const F: bool>(rng: &mut Rng) -> u64 {
+    *rng.pick(&[16, 24, 64, 64, 64, 200, 1000, 5000, 16_000, 16_000, 16_000, 20_000, 70_000])
+}
+
+/// One operation, drawn at random, on the heap of [`table`] with [`SLOTS`] slots.
+pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Result<(), Error> {
+    let table = heap.read(heap.root(b"table")?.slot.0);
+    let leaf = |rng: &mut Rng| Slot(table + 8 * rng.in_range(NODES..SLOTS));
+    let mut node = Slot(table + 8 * rng.below(NODES));
+    while heap.read(node.0) != 0 && !rng.one_in(3) {
+        node = Slot(heap.read(node.0) + 8);
+    }
+    let new_node = |slot: Slot, rng: &mut Rng| {
+        let size = size::<F>(rng);
+        heap.alloc_with(slot, size, |heap, at| write_node(heap, at, (size / 8).min(12), mark)).map(drop)
+    };
+    match rng.below(if F { 12 } else { 11 }) {
+        0..=3 if heap.read(node.0) == 0 => new_node(node, rng),
+        0..=2 => {
+            // The node goes; its child moves up.
+            let at = heap.read(node.0);
+            let mut batch = heap.batch();
+            batch.free_and_set(node, heap.read(at + 8));
+            batch.commit()
+        }
+        3..=5 => {
+            let slot = leaf(rng);
+            if heap.read(slot.0) == 0 { heap.alloc_to(slot, size::<F>(rng)).map(drop) } else { heap.free_from(slot) }
+        }
+        6 => {
+            let slot = leaf(rng);
+            let size = *rng.pick(&[16, 64, 200, 1000]);
+            heap.realloc(slot, size).map(drop)
+        }
+        7 => {
+            let (a, b) = (leaf(rng), leaf(rng));
+            let mut batch = heap.batch();
+            for slot in if a == b { vec![a] } else { vec![a, b] } {
+                if heap.read(slot.0) == 0 {
+                    batch.alloc(slot, size::<F>(rng))?;
+                } else {
+                    batch.free(slot);
+                }
+            }
+            batch.commit()
+        }
+        8 => {
+            // Two slots change places.
+            let (a, b) = (leaf(rng), leaf(rng));
+            if a == b {
+                return heap.set(a, heap.read(a.0));
+            }
+            let mut batch = heap.batch();
+            batch.set(a, heap.read(b.0));
+            batch.set(b, heap.read(a.0));
+            batch.commit()
+        }
+        9 => {
+            let slot = leaf(rng);
+            let reserved = heap.reserve(size::<F>(rng))?;
+            heap.replace(slot, reserved)
+        }
+        10 => {
+            // Written by hand, as an application may between operations.
+            let slot = leaf(rng);
+            let to = leaf(rng);
+            if heap.read(slot.0) != 0 && heap.read(to.0) == 0 {
+                let mut batch = heap.batch();
+                batch.set(to, heap.read(slot.0));
+                batch.set(slot, 0);
+                return batch.commit();
+            }
+            let reserved = heap.reserve(64)?;
+            heap.cancel(reserved);
+            Ok(())
+        }
+        _ => {
+            heap.settle();
+            Ok(())
+        }
+    }
 }

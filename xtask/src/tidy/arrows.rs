@@ -62,9 +62,10 @@ const CRATES: [Crate; 20] = [
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
+    // What outlives the process; std, for its DRAM structures come from the global allocator.
+    core("craton-pheap", &["craton-base", "craton-frames"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
-    core("craton-pheap", &["craton-base", "craton-frames"]),
     // Of the system it names the lock and the restartable sequences; the rest comes through seams.
     core("craton-heap", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
     core("craton-objects", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-tables"]),

@@ -1,0 +1,70 @@
+//! How free memory goes back with time (NVAlloc §2.2, after jemalloc).
+//!
+//! **What.** Pages that became free in a step may stay by the share that the smootherstep curve
+//! still leaves them: all at first, none after 200 steps of 50 ms. What is above the sum goes.
+//! **From.** jemalloc's `smootherstep(x) = 6x⁵ − 15x⁴ + 10x³` with its 200 steps; the paper keeps
+//! both. **Threads.** The caller's lock. **Cost.** A step adds up 200 products.
+
+/// Milliseconds of a step.
+pub(super) const STEP_MS: u64 = 50;
+/// Steps until nothing may stay: 10 s.
+const STEPS: usize = 200;
+/// Bits after the point of a share.
+const POINT: u32 = 24;
+
+/// Shares by age in steps, youngest first.
+const SHARES: [u64; STEPS] = shares();
+
+const fn shares() -> [u64; STEPS] {
+    let mut shares = [0; STEPS];
+    let n = STEPS as u128;
+    let mut age = 0;
+    while age < STEPS {
+        let x = (STEPS - age) as u128;
+        // 6x⁵ − 15x⁴n + 10x³n², over n⁵.
+        let sum = 6 * x * x * x * x * x + 10 * x * x * x * n * n - 15 * x * x * x * x * n;
+        shares[age] = ((sum << POINT) / (n * n * n * n * n)) as u64;
+        age += 1;
+    }
+    shares
+}
+
+pub(crate) struct Decay {
+    /// Pages that became free in each step, youngest last.
+    steps: [u64; STEPS],
+    /// The free pages at the end of the last step.
+    before: u64,
+    now: Option<u64>,
+}
+
+impl Decay {
+    pub(crate) fn new() -> Self {
+        Self { steps: [0; STEPS], before: 0, now: None }
+    }
+
+    /// Pages that should go now, of the `pages` that are free.
+    pub(crate) fn excess(&mut self, now_ms: u64, pages: u64) -> u64 {
+        let now = now_ms / STEP_MS;
+        // Time that runs backwards stands still.
+        let passed = now.saturating_sub(self.now.unwrap_or(now)).min(STEPS as u64) as usize;
+        if self.now.is_none() || passed > 0 {
+            self.now = Some(now);
+            let passed = passed.max(1);
+            self.steps.copy_within(passed.., 0);
+            self.steps[STEPS - passed..].fill(0);
+            self.steps[STEPS - 1] = pages.saturating_sub(self.before);
+            self.before = pages;
+        }
+        pages.saturating_sub(self.limit())
+    }
+
+    /// Some pages went: they are no longer counted as free.
+    pub(crate) fn went(&mut self, pages: u64) {
+        self.before = self.before.saturating_sub(pages);
+    }
+
+    fn limit(&self) -> u64 {
+        let kept = self.steps.iter().rev().zip(SHARES).map(|(pages, share)| u128::from(*pages) * u128::from(share));
+        (kept.sum::<u128>() >> POINT) as u64
+    }
+}

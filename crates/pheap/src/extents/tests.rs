@@ -1,0 +1,5 @@
+mod cost;
+mod crash;
+mod model;
+mod ranges;
+mod world;

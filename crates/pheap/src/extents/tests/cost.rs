@@ -1,0 +1,113 @@
+//! What an extent costs in DRAM: `cargo test --release -p craton-pheap -- --ignored cost --nocapture`.
+
+use super::world::{DATA, config};
+use crate::extents::{ExtentKind, Extents, PAGE_BYTES};
+use craton_base::atomic::{AtomicU64, Ordering};
+use craton_base::{Line, Medium, Space, SpaceError};
+use std::time::Instant;
+
+/// Words in DRAM, without a model.
+struct Plain {
+    words: Vec<AtomicU64>,
+    len: AtomicU64,
+}
+
+impl Medium for Plain {
+    const FLUSHES: bool = false;
+
+    fn len(&self) -> u64 {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    fn word(&self, at: u64) -> &AtomicU64 {
+        &self.words[at as usize / 8]
+    }
+
+    fn store(&self, at: u64, value: u64) {
+        self.word(at).store(value, Ordering::Release);
+    }
+
+    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
+        let old = self.word(at).load(Ordering::Relaxed);
+        self.store(at, (old | set) & !clear);
+        old
+    }
+
+    fn store_line(&self, at: u64, line: &Line) {
+        line.iter().enumerate().for_each(|(nth, word)| self.store(at + 8 * nth as u64, *word));
+    }
+
+    fn flush(&self, _: u64) {}
+
+    fn fence(&self) {}
+}
+
+impl Space for Plain {
+    fn resize(&self, len: u64) -> Result<(), SpaceError> {
+        self.len.store(len, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn discard(&self, _: u64, _: u64) -> Result<(), SpaceError> {
+        Ok(())
+    }
+
+    fn limit(&self) -> u64 {
+        8 * self.words.len() as u64
+    }
+}
+
+fn measure(name: &str, live: usize, sizes: impl Fn(u64) -> u32) {
+    let medium = Plain { words: (0..(1 << 30) / 8).map(|_| AtomicU64::new(0)).collect(), len: AtomicU64::new(DATA) };
+    let extents = Extents::create(&medium, config(6, 65_536));
+    extents.begin_epoch(1);
+    let mut rng = craton_sim::Rng::new(3);
+    let alloc = |rng: &mut craton_sim::Rng| {
+        let pages = sizes(rng.next_u64());
+        let kind = if pages == 16 { ExtentKind::Slab } else { ExtentKind::Object };
+        let plan = extents.plan_alloc(&medium, pages, kind).unwrap();
+        medium.store(plan.home.at, plan.home.value);
+        plan.page
+    };
+    let free = |page: u64, epoch: u64| {
+        let plan = extents.plan_free(&medium, page).unwrap();
+        medium.store(plan.home.at, plan.home.value);
+        extents.finish_free(&plan, epoch);
+    };
+    let mut pages: Vec<u64> = (0..live).map(|_| alloc(&mut rng)).collect();
+    let mut best = f64::MAX;
+    for round in 1..=5_u64 {
+        let pairs = 400_000;
+        let begun = Instant::now();
+        for pair in 0..pairs {
+            let at = rng.below(live as u64) as usize;
+            free(pages[at], round);
+            pages[at] = alloc(&mut rng);
+            if pair % 4096 == 0 {
+                extents.begin_epoch(round);
+                extents.tick(&medium, round * 50, round - 1);
+            }
+        }
+        best = best.min(begun.elapsed().as_nanos() as f64 / pairs as f64);
+    }
+    let stats = extents.stats();
+    println!(
+        "{name}: {best:.0} ns a free and an alloc, {live} live, {} free ranges; {:?}",
+        {
+            let ranges = extents.ranges();
+            ranges.len() as u64 - stats.slabs - stats.extents
+        },
+        stats.log
+    );
+    let _ = PAGE_BYTES;
+}
+
+#[test]
+#[ignore = "a timing"]
+fn cost_of_an_extent() {
+    measure("slabs", 1000, |_| 16);
+    measure("slabs", 10_000, |_| 16);
+    measure("32 to 512 KiB", 1000, |random| 8 + (random % 121) as u32);
+    measure("multiples of 32 KiB", 1000, |random| 8 + 8 * (random % 8) as u32);
+    measure("16 KiB to 2 MiB", 400, |random| 4 + (random % 509) as u32);
+}

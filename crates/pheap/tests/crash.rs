@@ -1,0 +1,184 @@
+//! A crash after every store, flush and fence of every operation.
+//!
+//! For each moment of an operation, each image that a crash can leave is opened: the slots are as
+//! before or as after, each object has one owner, contents are whole. Recoveries of some images
+//! crash too, and some heaps go on with a random load.
+
+use crate::common::{SLOTS, Sim, check, config, create, options, snapshot, step, table};
+use craton_pheap::{Error, Heap, Model};
+use craton_sim::{Image, Rng};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread that keeps its lane.
+struct Worker(Option<Sender<Job>>, Receiver<()>, Option<std::thread::JoinHandle<()>>);
+
+impl Worker {
+    fn new() -> Self {
+        let ((jobs, todo), (done, finished)) = (channel::<Job>(), channel());
+        let thread = std::thread::spawn(move || {
+            for job in todo {
+                job();
+                done.send(()).unwrap();
+            }
+        });
+        Self(Some(jobs), finished, Some(thread))
+    }
+
+    fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        let (result, got) = channel();
+        self.0.as_ref().unwrap().send(Box::new(move || result.send(job()).unwrap())).unwrap();
+        self.1.recv().expect("the thread of an operation panicked");
+        got.recv().unwrap()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.0 = None;
+        if let Some(thread) = self.2.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+type Slots = Vec<(u64, u64)>;
+
+struct Images {
+    rng: Rng,
+    seen: HashSet<u128>,
+    most: usize,
+    opened: u64,
+}
+
+fn open<const F: bool>(image: &Image) -> Result<(Sim<F>, Heap<Sim<F>>), Error> {
+    let medium = Sim::<F>::from_image(image);
+    Heap::open(medium.clone(), options()).map(|(heap, _)| (medium, heap))
+}
+
+impl Images {
+    /// Opens an image; the slots must be as before or as after the operation.
+    fn verify<const F: bool>(&mut self, image: &Image, before: &Slots, after: &Slots) -> Result<(), String> {
+        if !self.seen.insert(image.digest()) {
+            return Ok(());
+        }
+        self.opened += 1;
+        let (_, heap) = open::<F>(image).map_err(|e| format!("open: {e}"))?;
+        let found = check(&heap)?;
+        if found != *before && found != *after {
+            return Err(format!("slots {found:x?}\nbefore {before:x?}\nafter {after:x?}"));
+        }
+        if self.rng.one_in(16) {
+            self.crash_again::<F>(image, &found)?;
+        }
+        if self.rng.one_in(16) {
+            for mark in 0..8 {
+                match step(&heap, &mut self.rng, mark) {
+                    Ok(()) | Err(Error::NoMemory) => check(&heap)?,
+                    Err(error) => return Err(format!("afterwards: {error}")),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Crashes in the recovery of an image; the next recovery yields the same.
+    fn crash_again<const F: bool>(&mut self, image: &Image, slots: &Slots) -> Result<(), String> {
+        let medium = Sim::<F>::from_image(image);
+        medium.record();
+        drop(Heap::open(medium.clone(), options()));
+        for moment in medium.take_moments() {
+            for image in moment.new_images(8, &mut self.rng) {
+                let (_, heap) = open::<F>(&image).map_err(|e| format!("open again: {e}"))?;
+                let found = check(&heap).map_err(|e| format!("recovered again: {e}"))?;
+                if found != *slots {
+                    return Err(format!("recovered again: {found:x?}\nat first {slots:x?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a random load from a seed, with every crash of every operation. Returns opened images.
+fn run<const F: bool>(seed: u64, steps: u64, most: usize) -> Result<u64, String> {
+    let (medium, heap) = create::<F>(Model::Log, 2 << 20);
+    let heap = Arc::new(heap);
+    table(&heap, SLOTS);
+    let workers = [Worker::new(), Worker::new()];
+    let mut rng = Rng::new(seed);
+    let mut images = Images { rng: Rng::new(seed ^ 0xabcd), seen: HashSet::new(), most, opened: 0 };
+    for mark in 0..steps {
+        let before = check(&heap)?;
+        let (heap_there, at) = (heap.clone(), rng.next_u64());
+        medium.record();
+        let result = rng.pick(&workers).run(move || step(&heap_there, &mut Rng::new(at), mark + 1));
+        let moments = medium.take_moments();
+        let after = check(&heap).map_err(|e| format!("step {mark}: {e}"))?;
+        match result {
+            Ok(()) => {}
+            Err(Error::NoMemory) => assert_eq!(snapshot(&heap)?, before),
+            Err(error) => return Err(format!("step {mark}: {error}")),
+        }
+        let mut first = true;
+        for moment in moments {
+            let these = if std::mem::take(&mut first) {
+                moment.images(images.most, &mut rng)
+            } else {
+                moment.new_images(images.most, &mut rng)
+            };
+            for image in these {
+                let verdict = images.verify::<F>(&image, &before, &after);
+                verdict.map_err(|e| format!("seed {seed}, step {mark}, after {:?}: {e}", moment.event()))?;
+            }
+        }
+    }
+    Ok(images.opened)
+}
+
+#[test]
+fn every_crash_leaves_before_or_after() {
+    let opened: u64 = (0..4).map(|seed| run::<true>(seed, 20, 16).unwrap()).sum();
+    assert!(opened > 5_000, "{opened} images");
+    eprintln!("{opened} images");
+}
+
+#[test]
+fn every_death_of_a_process_leaves_before_or_after() {
+    let opened: u64 = (0..4).map(|seed| run::<false>(seed, 40, 16).unwrap()).sum();
+    assert!(opened > 1_000, "{opened} images");
+    eprintln!("{opened} images");
+}
+
+#[test]
+#[ignore = "nightly: an hour of crashes"]
+fn many_crashes() {
+    let opened: u64 = (100..400).map(|seed| run::<true>(seed, 60, 200).unwrap() + run::<false>(seed, 200, 200).unwrap()).sum();
+    eprintln!("{opened} images");
+}
+
+#[test]
+fn a_crash_in_create_leaves_no_heap_or_a_whole_one() {
+    let medium = Sim::<true>::new(1 << 16, 1 << 20);
+    medium.record();
+    drop(Heap::create(medium.clone(), config(Model::Log), options()));
+    let mut rng = Rng::new(1);
+    let mut whole = 0;
+    for moment in medium.take_moments() {
+        for image in moment.new_images(16, &mut rng) {
+            match open::<true>(&image) {
+                Ok((_, heap)) => {
+                    heap.check().unwrap();
+                    whole += 1;
+                }
+                Err(Error::NotAHeap { .. } | Error::Truncated { .. } | Error::Damaged { what: "superblock", .. }) => {}
+                Err(Error::Version { found: 0, .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    assert!(whole > 0);
+}
