@@ -69,14 +69,17 @@ impl<M: Medium + Space> Heap<M> {
     pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
         self.check_slot(slot)?;
         let at = self.load(slot.0);
+        let is_logged = self.sup.model == Model::Log;
+        // Before the class is known: a slab changes its class once each lane was unlocked.
+        let guard = if is_logged { self.enter(1) } else { self.enter_cache() };
         let Some(tag) = self.units.get(at).filter(|tag| !tag.mixed) else {
+            drop(guard);
             return self.free_rare(slot, at);
         };
         let class = &self.classes[tag.class];
         let index = class.index_at(at % UNIT).ok_or(Error::NotAnObject { at })?;
         let object = Cached::new(at, class.mid_of(index));
-        if self.sup.model == Model::Gc {
-            let guard = self.enter_cache();
+        if !is_logged {
             self.medium.store(slot.0, 0);
             self.uncommit(&guard, tag.class, object);
             return Ok(());
@@ -85,7 +88,6 @@ impl<M: Medium + Space> Heap<M> {
         if self.load(home) & bit == 0 {
             return Err(Error::AlreadyFree { at });
         }
-        let guard = self.enter(1);
         let redo = Redo { kind: Kind::Free, slot: slot.0, old: at, new: 0, home, value: bit, len: class.size / 16 };
         guard.lane.commit(&self.medium, self.stamp(), &[redo]);
         self.uncommit(&guard, tag.class, object);
@@ -148,7 +150,7 @@ impl<M: Medium + Space> Heap<M> {
 
     /// What is allocated at an offset. A large object's plan is not yet a change.
     pub(crate) fn find(&self, at: u64) -> Result<Found, Error> {
-        if let Some(tag) = self.units.get(at) {
+        if let Some(tag) = self.tag_of(at) {
             if tag.mixed
                 && let Some(index) = self.old_index(tag, at)
             {
@@ -168,6 +170,16 @@ impl<M: Medium + Space> Heap<M> {
         match extent.filter(|extent| extent.kind == ExtentKind::Object) {
             Some(Extent { page, pages, .. }) => Ok(Found::Large { page, pages }),
             None => Err(Error::NotAnObject { at }),
+        }
+    }
+
+    /// What the unit of `at` is, once it does not change.
+    fn tag_of(&self, at: u64) -> Option<Tag> {
+        loop {
+            match self.units.get(at) {
+                Some(tag) if tag.frozen => std::thread::yield_now(),
+                tag => return tag,
+            }
         }
     }
 
@@ -218,7 +230,7 @@ impl<M: Medium + Space> Heap<M> {
     }
 
     pub(crate) fn plan_large(&self, size: u64) -> Result<Plan, Error> {
-        let most = (self.sup.most - self.places.data()).min(PAGES_MOST * PAGE);
+        let most = (self.medium.limit() - self.places.data()).min(PAGES_MOST * PAGE);
         match size {
             0 => Err(Error::NoSize),
             size if size > most => Err(Error::TooLarge { size, most }),
@@ -285,7 +297,7 @@ impl<M: Medium + Space> Heap<M> {
         self.commit_aside(guard, redo);
         let mut slabs = self.lock_arena(arena);
         let index = slabs.insert(at, number, crate::arena::all_free(class));
-        self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false }));
+        self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false, frozen: false }));
         slabs.relist(index, class.objects);
         Ok(())
     }
@@ -312,6 +324,16 @@ impl<M: Medium + Space> Heap<M> {
         guard.lane.tcache.drain(number, class, object.stripe(), class.cached / 2, &mut objects);
         if !guard.lane.tcache.push(number, class, object) {
             objects.push(object);
+        }
+        self.release(guard, number, &objects);
+    }
+
+    /// Gives the lane's cached objects of a class back to their slabs.
+    pub(crate) fn empty_cache(&self, guard: &Guard<'_>, number: usize) {
+        let class = &self.classes[number];
+        let mut objects = Vec::new();
+        for stripe in 0..class.stripes {
+            guard.lane.tcache.drain(number, class, stripe, class.cached, &mut objects);
         }
         self.release(guard, number, &objects);
     }

@@ -10,7 +10,6 @@
 //! **Threads.** One lock an arena.
 
 use crate::class::{CLASSES, Class};
-use crate::layout::UNIT;
 use crate::morph::Old;
 use crate::slab::unused_bits;
 use crate::tcache::{Cached, Tcache};
@@ -202,6 +201,20 @@ impl Arena {
         self.first(number, EMPTY)
     }
 
+    /// An empty slab of another class.
+    pub fn empty_of_another(&self, number: usize) -> Option<usize> {
+        (0..CLASSES).filter(|other| *other != number).find_map(|other| self.first(other, EMPTY))
+    }
+
+    /// The first slabs of a class with at most a quarter of their objects taken, the sparsest first.
+    pub fn sparse(&self, number: usize, most: usize) -> impl Iterator<Item = usize> {
+        let next = |index: &usize| {
+            let behind = self.slabs[*index].behind;
+            (behind != NIL).then_some(behind as usize)
+        };
+        [7, 6].into_iter().flat_map(move |level| std::iter::successors(self.first(number, level), next).take(most))
+    }
+
     /// Whether A2 holds for a slab.
     pub fn is_listed_right(&self, index: usize, objects: u32) -> bool {
         self.slabs[index].level == self.slabs[index].level_for(objects)
@@ -237,9 +250,4 @@ fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, in
 /// The taken bits of a slab without objects.
 pub fn all_free(class: &Class) -> Box<[u64]> {
     unused_bits(class)
-}
-
-/// The slab that holds `at`.
-pub fn slab_at(at: u64) -> u64 {
-    at & !(UNIT - 1)
 }

@@ -1,7 +1,7 @@
 //! How a heap is made, and how it is opened.
 
 use crate::error::Error;
-use crate::layout::{OFFSET_BITS, PAGE, Places, UNIT};
+use crate::layout::{OFFSET_BITS, Places, UNIT};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// How small objects survive a crash (NVAlloc §4.1).
@@ -20,12 +20,10 @@ pub struct Config {
     /// Threads beyond this number share a lane. 1 to 64.
     pub lanes: u32,
     /// Redo lines of half a lane's ring; all dirty lines are written back when one is full.
-    /// 4 to 4,096.
+    /// 8 to 4,096.
     pub half: u32,
     /// Stripes of bitmaps, 1 to 8 (NVAlloc §5.1).
     pub stripes: u32,
-    /// The heap never grows beyond this many bytes. 0: as far as the medium can.
-    pub most: u64,
     /// Tells this heap from others; not 0.
     pub uuid: u128,
     /// Nanoseconds since 1970, for people.
@@ -36,7 +34,7 @@ impl Default for Config {
     fn default() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         let uuid = (u128::from(random()) << 64) | u128::from(random()) | 1;
-        Self { model: Model::Log, lanes: 64, half: 256, stripes: 6, most: 0, uuid, created: 0 }
+        Self { model: Model::Log, lanes: 64, half: 256, stripes: 6, uuid, created: 0 }
     }
 }
 
@@ -47,16 +45,10 @@ impl Config {
             false => Err(Error::Config { what, value }),
         };
         within("lanes", self.lanes.into(), 1, 64)?;
-        within("lines of half a ring", self.half.into(), 4, 4096)?;
+        within("lines of half a ring", self.half.into(), 8, 4096)?;
         within("stripes", self.stripes.into(), 1, 8)?;
         let places = Places { lanes: self.lanes, half: self.half };
-        within("bytes", self.bytes(limit), places.data() + UNIT, 1 << OFFSET_BITS)
-    }
-
-    /// The most bytes on a medium that can have `limit`.
-    pub(crate) fn bytes(&self, limit: u64) -> u64 {
-        let most = if self.most == 0 { limit.min(1 << OFFSET_BITS) } else { self.most.min(limit) };
-        most / PAGE * PAGE
+        within("bytes at most", limit, places.data() + UNIT, 1 << OFFSET_BITS)
     }
 }
 

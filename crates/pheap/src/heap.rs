@@ -5,12 +5,13 @@
 
 use crate::arena::Arena;
 use crate::class::{CLASSES, Class};
+use crate::collect::{Conservative, Trace};
 use crate::config::{Config, Model, Options};
 use crate::error::Error;
 use crate::book_log::LogConfig;
 use crate::extents::{ExtentConfig, ExtentKind, Extents};
 use crate::lane::{Lane, SPARE};
-use crate::layout::{BOOK, BOOK_BYTES, LANES, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
+use crate::layout::{BOOK, BOOK_BYTES, LANES, OFFSET_BITS, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
 use crate::recover::{self, Report};
 use crate::seat::Seats;
 use crate::slab::{self, Header};
@@ -53,6 +54,8 @@ pub struct Heap<M> {
     pub(crate) roots: Mutex<()>,
     /// The time that `maintain` was told last.
     now_ms: AtomicU64,
+    /// Held while a slab changes its class.
+    pub(crate) morphing: Mutex<()>,
 }
 
 /// Where the extents of a heap lie, and their log.
@@ -83,7 +86,7 @@ impl<M: Medium + Space> Heap<M> {
     /// Makes a new heap in the medium, whatever was there.
     pub fn create(medium: M, config: Config, options: Options) -> Result<Self, Error> {
         config.check(medium.limit())?;
-        let sup = Super::of(&config, medium.limit());
+        let sup = Super::of(&config);
         let places = sup.places();
         if medium.len() < places.data() + UNIT {
             medium.resize(places.data() + UNIT).map_err(|_| Error::NoMemory)?;
@@ -106,6 +109,12 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Opens the heap of a medium. After a crash, repairs it first. A damaged heap is refused.
     pub fn open(medium: M, options: Options) -> Result<(Self, Report), Error> {
+        Self::open_traced(medium, options, &Conservative)
+    }
+
+    /// As [`open`](Self::open). After a crash of a heap without logs, `trace` finds the objects that
+    /// are reached.
+    pub fn open_traced(medium: M, options: Options, trace: &dyn Trace<M>) -> Result<(Self, Report), Error> {
         let sup = Super::read(&medium)?;
         let mut state = State::read(&medium, sup.seed())?;
         let mut report = Report { clean: state.phase == Phase::Closed, ..Report::default() };
@@ -116,7 +125,7 @@ impl<M: Medium + Space> Heap<M> {
         let mut heap = Self::new(medium, sup, state, options, extents);
         heap.adopt_slabs(&mut report)?;
         if !report.clean && sup.model == Model::Gc {
-            heap.collect_after_crash(&mut report)?;
+            heap.collect_after_crash(trace, &mut report)?;
         }
         state.generation += 1;
         state.phase = Phase::Running;
@@ -136,7 +145,7 @@ impl<M: Medium + Space> Heap<M> {
             lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES)).collect(),
             seats: Seats::new(sup.lanes),
             classes: Box::new(std::array::from_fn(|class| Class::new(class, sup.stripes))),
-            units: Units::new(sup.most),
+            units: Units::new(medium.limit().min(1 << OFFSET_BITS)),
             arenas: (0..options.arenas()).map(|_| Mutex::new(Arena::new())).collect(),
             extents,
             epoch: AtomicU64::new(epoch),
@@ -146,6 +155,7 @@ impl<M: Medium + Space> Heap<M> {
             reserved: AtomicU64::new(0),
             roots: Mutex::new(()),
             now_ms: AtomicU64::new(0),
+            morphing: Mutex::new(()),
             medium,
             sup,
             seed,
@@ -178,7 +188,7 @@ impl<M: Medium + Space> Heap<M> {
             let old = crate::morph::adopt(&self.medium, &self.classes, &mut arena.slabs[index], &header)?;
             report.small += old;
             arena.relist(index, objects);
-            let tag = Tag { class: header.class, arena: number, slab: index, mixed: old > 0 };
+            let tag = Tag { class: header.class, arena: number, slab: index, mixed: old > 0, frozen: false };
             self.units.set(at, Some(tag));
         }
         Ok(())
@@ -266,10 +276,12 @@ impl<M: Medium + Space> Heap<M> {
         let seat = self.seats.seat();
         let lane = &self.lanes[seat.lane as usize];
         if !M::FLUSHES {
-            if seat.shared {
+            // A thread that has its lane alone is locked out by nobody but a change of class.
+            let locked = seat.shared || self.options.morph != 0 && parts > 0;
+            if locked {
                 lane.lock();
             }
-            return Guard { lane, index: seat.lane, locked: seat.shared, roomy: true };
+            return Guard { lane, index: seat.lane, locked, roomy: true };
         }
         loop {
             lane.lock();

@@ -36,8 +36,9 @@ pub struct Lane {
     pub tcache: Tcache,
 }
 
-/// Lines beyond its parts that an operation may write: a new slab, and one that it frees.
-pub const SPARE: u32 = 2;
+/// Lines beyond its parts that an operation may write: a slab that changes its class, one that is
+/// new, and one that goes.
+pub const SPARE: u32 = 3;
 /// Dirty lines of a new slab's header.
 const SLAB_LINES: u32 = 10;
 
@@ -70,6 +71,11 @@ impl Lane {
                 std::thread::yield_now();
             }
         }
+    }
+
+    pub fn try_lock(&self) -> bool {
+        // ORDERING: pairs with the release in `unlock`.
+        !self.locked.swap(true, Ordering::Acquire)
     }
 
     #[inline]

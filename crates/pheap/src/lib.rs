@@ -53,6 +53,7 @@ mod units;
 pub use batch::{Batch, Reserved};
 pub use check::Stats;
 pub use class::SMALL_MOST;
+pub use collect::{Conservative, Trace};
 pub use config::{Config, Model, Options};
 pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use error::Error;

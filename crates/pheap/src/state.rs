@@ -8,7 +8,7 @@
 
 use crate::config::{Config, Model};
 use crate::error::Error;
-use crate::layout::{LANES, MAGIC, PAGE, Places, STATES, SUPER, UNIT, VERSION, check_of};
+use crate::layout::{LANES, MAGIC, Places, STATES, SUPER, UNIT, VERSION, check_of};
 use crate::slab::read_line;
 use craton_base::{LINE_BYTES, Line, Medium};
 
@@ -18,16 +18,15 @@ pub struct Super {
     pub model: Model,
     pub stripes: u32,
     pub uuid: u128,
-    pub most: u64,
     pub lanes: u32,
     pub half: u32,
     pub created: u64,
 }
 
 impl Super {
-    pub fn of(config: &Config, limit: u64) -> Self {
+    pub fn of(config: &Config) -> Self {
         let Config { model, lanes, half, stripes, uuid, created, .. } = *config;
-        Self { model, stripes, uuid, most: config.bytes(limit), lanes, half, created }
+        Self { model, stripes, uuid, lanes, half, created }
     }
 
     pub fn places(&self) -> Places {
@@ -47,7 +46,7 @@ impl Super {
         let kind = u64::from(VERSION) | model << 32 | u64::from(self.stripes) << 40;
         let size = u64::from(self.lanes) | u64::from(self.half) << 32;
         let uuid = (self.uuid as u64, (self.uuid >> 64) as u64);
-        write(medium, SUPER, [MAGIC, kind, uuid.0, uuid.1, self.most, size, self.created, 0], 0);
+        write(medium, SUPER, [MAGIC, kind, uuid.0, uuid.1, size, self.created, 0, 0], 0);
     }
 
     pub fn read<M: Medium>(medium: &M) -> Result<Self, Error> {
@@ -72,13 +71,12 @@ impl Super {
             model,
             stripes: (line[1] >> 40 & 0xff) as u32,
             uuid: u128::from(line[2]) | u128::from(line[3]) << 64,
-            most: line[4],
-            lanes: line[5] as u32,
-            half: (line[5] >> 32) as u32,
-            created: line[6],
+            lanes: line[4] as u32,
+            half: (line[4] >> 32) as u32,
+            created: line[5],
         };
         let config = Config { lanes: found.lanes, half: found.half, stripes: found.stripes, ..Config::default() };
-        if line[7] != check_of(&line, 0) || config.check(1 << 47).is_err() || !found.most.is_multiple_of(PAGE) {
+        if line[7] != check_of(&line, 0) || config.check(1 << 47).is_err() {
             return damaged;
         }
         let needed = found.places().data() + UNIT;

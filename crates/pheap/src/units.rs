@@ -17,10 +17,13 @@ pub struct Tag {
     pub slab: usize,
     /// Some objects may be of the class before.
     pub mixed: bool,
+    /// The slab is about to change its class: frees wait.
+    pub frozen: bool,
 }
 
 const SLAB: u64 = 1;
 const MIXED: u64 = 2;
+const FROZEN: u64 = 4;
 const CHUNK: u64 = 1024;
 
 pub struct Units {
@@ -28,7 +31,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// For a heap of at most `bytes`.
+    /// For a heap of at most `bytes`: 24 bytes for each 64 MiB at first.
     pub fn new(bytes: u64) -> Self {
         let chunks = (bytes >> UNIT_SHIFT) / CHUNK + 1;
         Self { chunks: (0..chunks).map(|_| OnceLock::new()).collect() }
@@ -46,6 +49,7 @@ impl Units {
             arena: (word >> 16 & 0xff) as usize,
             slab: (word >> 32) as usize,
             mixed: word & MIXED != 0,
+            frozen: word & FROZEN != 0,
         })
     }
 
@@ -56,7 +60,8 @@ impl Units {
             self.chunks[(unit / CHUNK) as usize].get_or_init(|| (0..CHUNK).map(|_| AtomicU64::new(0)).collect());
         let word = tag.map_or(0, |tag| {
             let mixed = if tag.mixed { MIXED } else { 0 };
-            SLAB | mixed | (tag.class as u64) << 8 | (tag.arena as u64) << 16 | (tag.slab as u64) << 32
+            let frozen = if tag.frozen { FROZEN } else { 0 };
+            SLAB | mixed | frozen | (tag.class as u64) << 8 | (tag.arena as u64) << 16 | (tag.slab as u64) << 32
         });
         // ORDERING: pairs with the acquire in `get`.
         chunk[(unit % CHUNK) as usize].store(word, Ordering::Release);

@@ -3,13 +3,14 @@
 //! A *node* is an object that checks itself: its first word has a mark and its length, the second is
 //! a slot for a child, the others follow from the first. Leaves are objects without contents.
 
-use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot};
+use craton_base::Medium;
+use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot, Trace};
 use craton_sim::{Rng, SimPersistent};
 
 pub type Sim<const F: bool> = SimPersistent<F>;
 
 pub fn config(model: Model) -> Config {
-    Config { model, lanes: 3, half: 6, uuid: 0x1234_5678_9abc_def0_1111, ..Config::default() }
+    Config { model, lanes: 3, half: 8, uuid: 0x1234_5678_9abc_def0_1111, ..Config::default() }
 }
 
 pub fn options() -> Options {
@@ -38,6 +39,20 @@ pub fn slots_of(at: Offset, slots: u64) -> Vec<Slot> {
 /// The slots of nodes are the first; leaves hang in the others.
 pub const NODES: u64 = 4;
 pub const SLOTS: u64 = 8;
+
+/// Knows the table, whose root has the tag 1, nodes and leaves.
+pub struct Typed;
+
+impl<M: Medium> Trace<M> for Typed {
+    fn trace(&self, medium: &M, tag: u64, at: u64, _: u64, reach: &mut dyn FnMut(u64, u64)) {
+        let load = |at: u64| medium.word(at).load(std::sync::atomic::Ordering::Relaxed);
+        match tag {
+            1 => (0..SLOTS).for_each(|i| reach(load(at + 8 * i), if i < NODES { 2 } else { 3 })),
+            2 => reach(load(at + 8), 2),
+            _ => {}
+        }
+    }
+}
 
 pub fn write_node<const F: bool>(heap: &Heap<Sim<F>>, at: Offset, words: u64, mark: u64) {
     let first = mark << 16 | words;
@@ -91,7 +106,7 @@ pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, Stri
 }
 
 fn size<const F: bool>(rng: &mut Rng) -> u64 {
-    *rng.pick(&[16, 24, 64, 64, 64, 200, 1000, 5000, 16_000, 16_000, 16_000, 20_000, 70_000])
+    *rng.pick(&[16, 24, 64, 64, 64, 200, 1000, 3000, 5000, 9000, 16_000, 16_000, 16_000, 20_000, 70_000])
 }
 
 /// One operation, drawn at random, on the heap of [`table`] with [`SLOTS`] slots.

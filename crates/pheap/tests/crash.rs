@@ -4,9 +4,9 @@
 //! before or as after, each object has one owner, contents are whole. Recoveries of some images
 //! crash too, and some heaps go on with a random load.
 
-use crate::common::{SLOTS, Sim, check, config, create, options, snapshot, step, table};
+use crate::common::{SLOTS, Sim, Typed, check, config, create, options, snapshot, step, table};
 use craton_pheap::{Error, Heap, Model};
-use craton_sim::{Image, Rng};
+use craton_sim::{Fallible, FaultRule, Image, Rng};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -56,7 +56,7 @@ struct Images {
 
 fn open<const F: bool>(image: &Image) -> Result<(Sim<F>, Heap<Sim<F>>), Error> {
     let medium = Sim::<F>::from_image(image);
-    Heap::open(medium.clone(), options()).map(|(heap, _)| (medium, heap))
+    Heap::open_traced(medium.clone(), options(), &Typed).map(|(heap, _)| (medium, heap))
 }
 
 impl Images {
@@ -89,7 +89,7 @@ impl Images {
     fn crash_again<const F: bool>(&mut self, image: &Image, slots: &Slots) -> Result<(), String> {
         let medium = Sim::<F>::from_image(image);
         medium.record();
-        drop(Heap::open(medium.clone(), options()));
+        drop(Heap::open_traced(medium.clone(), options(), &Typed));
         for moment in medium.take_moments() {
             for image in moment.new_images(8, &mut self.rng) {
                 let (_, heap) = open::<F>(&image).map_err(|e| format!("open again: {e}"))?;
@@ -104,10 +104,21 @@ impl Images {
 }
 
 /// Runs a random load from a seed, with every crash of every operation. Returns opened images.
-fn run<const F: bool>(seed: u64, steps: u64, most: usize) -> Result<u64, String> {
-    let (medium, heap) = create::<F>(Model::Log, 2 << 20);
+fn run<const F: bool>(model: Model, seed: u64, steps: u64, most: usize) -> Result<u64, String> {
+    run_with::<F>(model, seed, steps, most, |_| {})
+}
+
+fn run_with<const F: bool>(
+    model: Model,
+    seed: u64,
+    steps: u64,
+    most: usize,
+    prepare: impl FnOnce(&Sim<F>),
+) -> Result<u64, String> {
+    let (medium, heap) = create::<F>(model, 2 << 20);
     let heap = Arc::new(heap);
     table(&heap, SLOTS);
+    prepare(&medium);
     let workers = [Worker::new(), Worker::new()];
     let mut rng = Rng::new(seed);
     let mut images = Images { rng: Rng::new(seed ^ 0xabcd), seen: HashSet::new(), most, opened: 0 };
@@ -141,22 +152,61 @@ fn run<const F: bool>(seed: u64, steps: u64, most: usize) -> Result<u64, String>
 
 #[test]
 fn every_crash_leaves_before_or_after() {
-    let opened: u64 = (0..4).map(|seed| run::<true>(seed, 20, 16).unwrap()).sum();
+    let opened: u64 = (0..4).map(|seed| run::<true>(Model::Log, seed, 20, 16).unwrap()).sum();
     assert!(opened > 5_000, "{opened} images");
     eprintln!("{opened} images");
 }
 
 #[test]
 fn every_death_of_a_process_leaves_before_or_after() {
-    let opened: u64 = (0..4).map(|seed| run::<false>(seed, 40, 16).unwrap()).sum();
+    let opened: u64 = (0..4).map(|seed| run::<false>(Model::Log, seed, 40, 16).unwrap()).sum();
     assert!(opened > 1_000, "{opened} images");
     eprintln!("{opened} images");
 }
 
 #[test]
+fn every_death_of_a_process_is_collected() {
+    let opened: u64 = (0..4).map(|seed| run::<false>(Model::Gc, seed, 40, 16).unwrap()).sum();
+    assert!(opened > 1_000, "{opened} images");
+}
+
+/// How many of the first `most` events of a kind, left out one by one, make the test fail.
+fn caught(event: Fallible, step: u64, most: u64) -> (u64, u64, Vec<u64>) {
+    let (mut tried, mut missed) = (0, Vec::new());
+    for number in (1..=most).step_by(step as usize) {
+        let happened = Arc::new(std::sync::Mutex::new(None));
+        let kept = happened.clone();
+        let result = std::panic::catch_unwind(|| {
+            run_with::<true>(Model::Log, 3, 14, 8, |medium| {
+                medium.fail(event, FaultRule::Nth(number));
+                *kept.lock().unwrap() = Some(medium.clone());
+            })
+        });
+        let events = happened.lock().unwrap().as_ref().map_or(0, |medium: &Sim<true>| medium.fallible_events(event));
+        if events < number {
+            break;
+        }
+        tried += 1;
+        if matches!(result, Ok(Ok(_))) {
+            missed.push(number);
+        }
+    }
+    (tried, tried - missed.len() as u64, missed)
+}
+
+#[test]
+#[ignore = "nightly: minutes"]
+fn each_missing_flush_and_fence_is_caught() {
+    let fences = caught(Fallible::Fence, 1, 200);
+    let flushes = caught(Fallible::Flush, 1, 400);
+    eprintln!("fences {fences:?}, flushes {flushes:?}");
+    assert!(fences.2.is_empty());
+}
+
+#[test]
 #[ignore = "nightly: an hour of crashes"]
 fn many_crashes() {
-    let opened: u64 = (100..400).map(|seed| run::<true>(seed, 60, 200).unwrap() + run::<false>(seed, 200, 200).unwrap()).sum();
+    let opened: u64 = (100..400).map(|seed| run::<true>(Model::Log, seed, 60, 200).unwrap() + run::<false>(Model::Log, seed, 200, 200).unwrap()).sum();
     eprintln!("{opened} images");
 }
 
