@@ -47,6 +47,12 @@ pub(crate) fn write(fd: c_int, text: &[u8]) -> isize {
     unsafe { syscall(libc::SYS_write, fd, text.as_ptr(), text.len()) as isize }
 }
 
+/// Writes at a place of a file; the bytes written.
+pub(crate) fn write_at(fd: c_int, text: &[u8], at: i64) -> isize {
+    // SAFETY: the buffer is as long as said.
+    unsafe { syscall(libc::SYS_pwrite64, fd, text.as_ptr(), text.len(), at) as isize }
+}
+
 /// Makes room in a file.
 pub(crate) fn allocate(fd: c_int, at: i64, bytes: i64) -> c_int {
     // SAFETY: touches no memory of the process.

@@ -4,7 +4,7 @@
 //! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
 //! ([`CoarseClock`]), facts and limits of the process ([`process`], [`cgroup`], [`cpus`], [`thp`]),
 //! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as
-//! persistent memory ([`PersistentFile`]), stamps ([`Stamps`]), and reports without memory
+//! persistent memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), stamps ([`Stamps`]), and reports without memory
 //! ([`Line`], [`unwind`], [`names`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; heap ranges in pages of 8 KiB. The machine's
@@ -22,6 +22,8 @@ mod clock;
 pub mod copy;
 pub mod cpus;
 mod decimal;
+#[cfg(not(loom))]
+pub mod disk_file;
 mod event;
 pub mod fault;
 pub mod file_map;
@@ -56,6 +58,8 @@ pub mod watch;
 pub use bell::Bell;
 pub use clock::{CoarseClock, precise_ns, process_cpu_ns, processor_ns};
 pub use decimal::Decimal;
+#[cfg(not(loom))]
+pub use disk_file::DiskFile;
 pub use event::Event;
 pub use file_map::FileMap;
 pub use line::{Line, write_to_stream};

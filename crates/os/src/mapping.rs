@@ -64,6 +64,14 @@ pub fn discard(at: usize, bytes: usize) {
     }
 }
 
+/// Drops a private copy of a part of a file, which the part then shows again; returns the bytes
+/// dropped, 0 if the system refuses (locked memory).
+pub(crate) fn drop_private(at: usize, bytes: usize) -> usize {
+    // SAFETY: the caller owns the part, whose contents are the file's.
+    let refused = unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) } != 0;
+    if refused { 0 } else { bytes }
+}
+
 /// Resizes a whole mapping, moving it if it must; contents survive. Returns its address.
 pub fn remap(at: usize, old_bytes: usize, new_bytes: usize) -> Option<usize> {
     // SAFETY: the caller owns the whole mapping, and takes the new address for the old.

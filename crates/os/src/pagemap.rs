@@ -8,6 +8,7 @@ use crate::small_file::{File, PathText};
 use crate::{process, thp};
 use core::ops::Range;
 
+const WRITTEN: u64 = 1 << 1;
 const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
 const SWAPPED: u64 = 1 << 4;
@@ -15,6 +16,18 @@ const HUGE: u64 = 1 << 6;
 /// `_IOWR('f', 16, struct pm_scan_arg)`
 const PAGEMAP_SCAN: libc::c_ulong =
     0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
+
+/// Protect what is reported again, and fail unless writes to protected pages are recorded.
+const PROTECT: u64 = 1 << 0 | 1 << 1;
+
+/// Which pages a scan reports: those with all of some categories, none of others, and, unless it is
+/// empty, one of a third set.
+#[derive(Clone, Copy, Default)]
+struct Filter {
+    all: u64,
+    none: u64,
+    any: u64,
+}
 
 /// `struct pm_scan_arg`.
 #[repr(C)]
@@ -60,7 +73,7 @@ impl Pagemap {
     /// Bytes of a range of whole pages that are mapped to memory, and of these on hugepages.
     pub(crate) fn mapped_bytes(&self, range: Range<usize>) -> Option<(usize, usize)> {
         let (mut all, mut huge) = (0, 0);
-        self.walk(range, (PRESENT, 0), |found, categories| {
+        self.walk(range, Filter { all: PRESENT, ..Filter::default() }, 0, |found, categories| {
             all += found.len();
             huge += if categories & HUGE != 0 { found.len() } else { 0 };
         })?;
@@ -70,41 +83,66 @@ impl Pagemap {
     /// Bytes of a range of whole pages that are on hugepages.
     pub(crate) fn huge_bytes(&self, range: Range<usize>) -> Option<usize> {
         let mut huge = 0;
-        self.walk(range, (PRESENT | HUGE, 0), |found, _| huge += found.len())?;
+        self.walk(range, Filter { all: PRESENT | HUGE, ..Filter::default() }, 0, |found, _| huge += found.len())?;
         Some(huge)
     }
 
     /// Calls `f` with each part of a range of whole pages that has contents, in memory or swapped
     /// out, in order. The rest of private memory reads as zeros.
     pub(crate) fn touched(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
-        self.walk(range, (0, PRESENT | SWAPPED), |found, _| f(found))
+        self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |found, _| f(found))
     }
 
     /// Whether a range of whole pages of a file is as in the file: no debugger has written into it.
     pub(crate) fn is_unchanged(&self, range: Range<usize>) -> Option<bool> {
         let mut is_unchanged = true;
-        self.walk(range, (0, PRESENT | SWAPPED), |_, categories| is_unchanged &= categories & FILE != 0)?;
+        self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |_, categories| {
+            is_unchanged &= categories & FILE != 0
+        })?;
         Some(is_unchanged)
     }
 
-    /// Finds pages with all categories of the first mask, and with one of the second unless it is 0.
-    fn walk(&self, range: Range<usize>, masks: (u64, u64), mut f: impl FnMut(Range<usize>, u64)) -> Option<()> {
+    /// Calls `f` with each part of a private file mapping whose contents differ from the file's, or
+    /// may: the process has written to them.
+    pub(crate) fn private(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
+        self.walk(range, Filter { none: FILE, any: PRESENT | SWAPPED, all: 0 }, 0, |found, _| f(found))
+    }
+
+    /// As [`private`](Self::private), but only pages not written to since [`take_written`](Self::take_written).
+    pub(crate) fn unwritten(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
+        self.walk(range, Filter { none: FILE | WRITTEN, any: PRESENT | SWAPPED, all: 0 }, 0, |found, _| f(found))
+    }
+
+    /// Calls `f` with each part of a private file mapping that was written to since the last call. The
+    /// range is registered for asynchronous write protection. After `None` some parts may be lost.
+    pub(crate) fn take_written(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
+        // Absent pages count as written.
+        self.walk(range, Filter { all: WRITTEN, none: FILE, any: PRESENT | SWAPPED }, PROTECT, |found, _| f(found))
+    }
+
+    fn walk(
+        &self,
+        range: Range<usize>,
+        filter: Filter,
+        flags: u64,
+        mut f: impl FnMut(Range<usize>, u64),
+    ) -> Option<()> {
         let saved = process::errno();
         let mut found = [Found { start: 0, end: 0, categories: 0 }; 32];
         let mut start = range.start as u64;
         while start < range.end as u64 {
             let mut scan = Scan {
                 size: size_of::<Scan>() as u64,
-                flags: 0,
+                flags,
                 start,
                 end: range.end as u64,
                 walk_end: 0,
                 vec: found.as_mut_ptr() as u64,
                 vec_len: found.len() as u64,
                 max_pages: 0,
-                category_inverted: 0,
-                category_mask: masks.0,
-                category_anyof_mask: masks.1,
+                category_inverted: filter.none,
+                category_mask: filter.all | filter.none,
+                category_anyof_mask: filter.any,
                 return_mask: HUGE | FILE,
             };
             // SAFETY: the argument has the call's type, and `vec` the stated number of entries.

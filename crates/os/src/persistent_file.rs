@@ -25,10 +25,11 @@
 pub(crate) mod descriptor;
 mod domain;
 mod error;
-mod media;
+pub(crate) mod media;
 
 use crate::{Mutex, process};
 use core::ffi::CStr;
+use core::ops::Range;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering};
 use craton_base::{Promise, SpaceError};
@@ -64,10 +65,25 @@ impl FileOptions {
     }
 }
 
+/// Where stores to the mapping go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sharing {
+    /// To the file.
+    Shared,
+    /// To copies of its pages.
+    Private,
+}
+
+impl Sharing {
+    fn of(access: Access) -> Self {
+        if access == Access::ReadOnly { Self::Private } else { Self::Shared }
+    }
+}
+
 /// A mapped file, before its medium is chosen.
 #[derive(Debug)]
 pub struct PersistentFile {
-    file: Descriptor,
+    pub(crate) file: Descriptor,
     base: *mut u8,
     limit: u64,
     len: AtomicU64,
@@ -75,7 +91,7 @@ pub struct PersistentFile {
     access: Access,
     /// A store is durable as soon as its line is: the file system has no part in it.
     is_synchronous: bool,
-    resizing: Mutex<()>,
+    pub(crate) resizing: Mutex<()>,
 }
 
 // SAFETY: the mapping belongs to this value, whose users access it by atomics.
@@ -98,7 +114,7 @@ impl PersistentFile {
             Room::Reserved => file.allocate(0, len),
             Room::Sparse => Ok(()),
         });
-        let mapped = sized.and_then(|()| Self::map(file, len, options));
+        let mapped = sized.and_then(|()| Self::map(file, len, options, Sharing::of(options.access)));
         if mapped.is_err() {
             // SAFETY: a path of the caller; the file there is the one just made.
             unsafe { libc::unlink(path.as_ptr()) };
@@ -114,10 +130,11 @@ impl PersistentFile {
         if len > options.limit {
             return Err(FileError::TooLong(len));
         }
-        Self::map(file, len, options)
+        Self::map(file, len, options, Sharing::of(options.access))
     }
 
-    fn map(file: Descriptor, len: u64, options: FileOptions) -> Result<Self, FileError> {
+    /// Maps a file that is as long as `len` and locked.
+    pub(crate) fn map(file: Descriptor, len: u64, options: FileOptions, sharing: Sharing) -> Result<Self, FileError> {
         let FileOptions { access, room, limit } = options;
         // A device cannot grow, and is not mapped beyond its end.
         let limit = if file.kind == Kind::File { limit } else { len };
@@ -132,9 +149,9 @@ impl PersistentFile {
                 at => Ok(at.cast()),
             }
         };
-        let (mapped, is_synchronous) = match access {
-            Access::ReadOnly => (map(libc::MAP_PRIVATE | libc::MAP_NORESERVE), false),
-            Access::ReadWrite => match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
+        let (mapped, is_synchronous) = match sharing {
+            Sharing::Private => (map(libc::MAP_PRIVATE | libc::MAP_NORESERVE), false),
+            Sharing::Shared => match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
                 Ok(at) => (Ok(at), true),
                 Err(_) => (map(libc::MAP_SHARED), file.kind == Kind::DaxDevice),
             },
@@ -157,15 +174,39 @@ impl PersistentFile {
         self.base
     }
 
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    pub(crate) fn room(&self) -> Room {
+        self.room
+    }
+
+    /// The addresses of the whole mapping.
+    pub(crate) fn mapped(&self) -> Range<usize> {
+        self.mapped_part(self.limit.next_multiple_of(process::page_size() as u64))
+    }
+
+    /// The addresses of the first bytes.
+    pub(crate) fn mapped_part(&self, len: u64) -> Range<usize> {
+        self.base as usize..self.base as usize + len as usize
+    }
+
+    /// The caller holds the lock of the length, and the file is as long.
+    pub(crate) fn set_len(&self, len: u64) {
+        // ORDERING: pairs with `len`.
+        self.len.store(len, Ordering::Release);
+    }
+
     #[inline(always)]
-    fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         // ORDERING: pairs with `resize`: new pages are in the file before they are used.
         self.len.load(Ordering::Acquire)
     }
 
     /// The address of `bytes` at `at`, which is a multiple of `bytes`, at most a page.
     #[inline(always)]
-    fn at(&self, at: u64, bytes: u64) -> *mut u8 {
+    pub(crate) fn at(&self, at: u64, bytes: u64) -> *mut u8 {
         let len = self.len();
         if at >= len || !at.is_multiple_of(bytes) {
             outside(at, bytes, len);
@@ -175,12 +216,12 @@ impl PersistentFile {
     }
 
     #[inline(always)]
-    fn word(&self, at: u64) -> &AtomicU64 {
+    pub(crate) fn word(&self, at: u64) -> &AtomicU64 {
         // SAFETY: mapped, aligned, and as long as `self`; accessed by atomics alone.
         unsafe { &*self.at(at, 8).cast() }
     }
 
-    fn is_whole_pages(at: u64, len: u64) -> Result<(), FileError> {
+    pub(crate) fn is_whole_pages(at: u64, len: u64) -> Result<(), FileError> {
         let is_aligned = at.is_multiple_of(PAGE_BYTES) && len.is_multiple_of(PAGE_BYTES);
         if is_aligned { Ok(()) } else { Err(FileError::Length(len)) }
     }
@@ -268,9 +309,9 @@ pub(crate) fn outside(at: u64, bytes: u64, len: u64) -> ! {
 }
 
 /// The error of a seam's call.
-fn space(result: Result<(), FileError>) -> Result<(), SpaceError> {
+pub(crate) fn space(result: Result<(), FileError>) -> Result<(), SpaceError> {
     result.map_err(SpaceError::from)
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests;
+pub(crate) mod tests;

@@ -38,6 +38,10 @@ impl PathText {
         self.text[self.len] = 0;
     }
 
+    pub(crate) fn as_c_str(&self) -> &core::ffi::CStr {
+        call::path(&self.text)
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.text[..self.len]
     }

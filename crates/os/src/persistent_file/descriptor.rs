@@ -30,6 +30,8 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     fd: i32,
+    /// The process that opened it, which alone ends the lock: forked ones share it.
+    opener: u32,
     pub(crate) kind: Kind,
     /// Major and minor number: of the device itself, or of the one that the file is on.
     pub(crate) device: (u32, u32),
@@ -61,6 +63,11 @@ impl Descriptor {
         Self::locked(path, flags | libc::O_NOCTTY | libc::O_NONBLOCK, access)
     }
 
+    /// Opens a file that another one's lock protects, and makes it if it is not there.
+    pub(crate) fn beside(path: &CStr) -> Result<Self, FileError> {
+        Self::of(path, libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK)
+    }
+
     fn locked(path: &CStr, flags: i32, access: Access) -> Result<Self, FileError> {
         let file = Self::of(path, flags)?;
         let lock = if access == Access::ReadWrite { libc::LOCK_EX } else { libc::LOCK_SH };
@@ -71,7 +78,7 @@ impl Descriptor {
 
     fn of(path: &CStr, flags: i32) -> Result<Self, FileError> {
         let fd = retry("open", || i64::from(call::open(path, flags, 0o660)))? as i32;
-        let mut file = Self { fd, kind: Kind::File, device: (0, 0) };
+        let mut file = Self { fd, opener: crate::process::id(), kind: Kind::File, device: (0, 0) };
         let status = file.status()?;
         (file.kind, file.device) = match status.st_mode & libc::S_IFMT {
             libc::S_IFREG => (Kind::File, numbers(status.st_dev)),
@@ -129,6 +136,36 @@ impl Descriptor {
         }
     }
 
+    /// Reads bytes that are there.
+    pub(crate) fn read(&self, mut at: u64, mut into: &mut [u8]) -> Result<(), FileError> {
+        while !into.is_empty() {
+            // SAFETY: the buffer is as long as stated.
+            let read = retry("pread", || unsafe {
+                call::read_at(self.fd, into.as_mut_ptr().cast(), into.len(), at as i64) as i64
+            })? as usize;
+            if read == 0 {
+                return Err(FileError::Length(at));
+            }
+            (at, into) = (at + read as u64, &mut into[read..]);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn write(&self, mut at: u64, mut from: &[u8]) -> Result<(), FileError> {
+        // Beyond this limit the system sends a signal.
+        if at.saturating_add(from.len() as u64) > file_size_limit() {
+            return Err(FileError::Full(libc::EFBIG));
+        }
+        while !from.is_empty() {
+            let written = retry("pwrite", || call::write_at(self.fd, from, at as i64) as i64)? as usize;
+            if written == 0 {
+                return Err(FileError::Full(libc::ENOSPC));
+            }
+            (at, from) = (at + written as u64, &from[written..]);
+        }
+        Ok(())
+    }
+
     pub(crate) fn punch(&self, at: u64, bytes: u64) -> Result<(), FileError> {
         retry("fallocate", || i64::from(call::punch(self.fd, at as i64, bytes as i64))).map(drop)
     }
@@ -140,10 +177,26 @@ impl Descriptor {
     }
 }
 
+/// Makes durable which files a folder has.
+pub(crate) fn sync_folder(path: &CStr) -> Result<(), FileError> {
+    let fd = retry("open", || i64::from(call::open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)))? as i32;
+    let folder = Descriptor { fd, opener: 0, kind: Kind::File, device: (0, 0) };
+    match folder.sync() {
+        // Some file systems have no such wait, and do it at once.
+        Err(FileError::System(_, libc::EINVAL)) => Ok(()),
+        answer => answer,
+    }
+}
+
 impl Drop for Descriptor {
     fn drop(&mut self) {
         // SAFETY: the descriptor is this value's.
-        unsafe { call::close(self.fd) };
+        unsafe {
+            if self.opener == crate::process::id() {
+                libc::flock(self.fd, libc::LOCK_UN);
+            }
+            call::close(self.fd);
+        }
     }
 }
 

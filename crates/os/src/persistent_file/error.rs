@@ -31,8 +31,10 @@ pub enum FileError {
     Fixed,
     /// The CPU has no instruction to write a cache line back.
     NoWriteBack,
-    /// The journal beside the file belongs to another file, or is of another version.
+    /// The journal beside the file is none, or of another version.
     Journal,
+    /// The journal beside the file is damaged at this offset, although later parts are whole.
+    Damaged(u64),
     /// The system call of this name failed, with this `errno`.
     System(&'static str, i32),
 }
@@ -59,7 +61,7 @@ impl FileError {
             Self::InUse => libc::EWOULDBLOCK,
             Self::NotAFile => libc::ENODEV,
             Self::ReadOnly => libc::EROFS,
-            Self::Length(_) | Self::Journal => libc::EINVAL,
+            Self::Length(_) | Self::Journal | Self::Damaged(_) => libc::EINVAL,
             Self::TooLong(_) => libc::EFBIG,
             Self::AddressSpace(_) => libc::ENOMEM,
             Self::Fixed => libc::EINVAL,
@@ -94,7 +96,8 @@ impl fmt::Display for FileError {
             Self::AddressSpace(bytes) => write!(f, "no address space of {bytes} bytes"),
             Self::Fixed => write!(f, "the size of a device is fixed"),
             Self::NoWriteBack => write!(f, "the CPU cannot write a cache line back"),
-            Self::Journal => write!(f, "the journal is of another file or version"),
+            Self::Journal => write!(f, "the journal is none, or of another version"),
+            Self::Damaged(at) => write!(f, "the journal is damaged at byte {at}"),
             Self::System(call, errno) => write!(f, "{call} failed with error {errno}"),
         }
     }

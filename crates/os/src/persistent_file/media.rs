@@ -219,7 +219,7 @@ impl Space for Flushed {
     }
 
     fn limit(&self) -> u64 {
-        self.file.limit
+        self.file.limit()
     }
 }
 
@@ -237,6 +237,6 @@ impl Space for Cached {
     }
 
     fn limit(&self) -> u64 {
-        self.file.limit
+        self.file.limit()
     }
 }

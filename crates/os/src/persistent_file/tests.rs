@@ -171,7 +171,7 @@ fn a_sparse_file_takes_room_when_asked_and_gives_it_back() {
 }
 
 /// Runs `f` in a child process, whose limits and mounts are its own; `None` if it cannot.
-fn in_child(f: impl FnOnce() -> Option<bool>) -> Option<bool> {
+pub(crate) fn in_child(f: impl FnOnce() -> Option<bool>) -> Option<bool> {
     // SAFETY: the child uses its own copies, and the C library's allocator survives the fork.
     unsafe {
         let child = libc::fork();
@@ -186,7 +186,7 @@ fn in_child(f: impl FnOnce() -> Option<bool>) -> Option<bool> {
 }
 
 /// Mounts memory of two megabytes over a folder, for this process.
-fn mount(folder: &std::ffi::CStr, flags: u64) -> Option<()> {
+pub(crate) fn mount(folder: &std::ffi::CStr, flags: u64) -> Option<()> {
     // SAFETY: valid texts; the mount is seen by this process alone.
     let answers = unsafe {
         let nothing = core::ptr::null();

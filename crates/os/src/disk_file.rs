@@ -1,0 +1,461 @@
+//! A heap file on an ordinary disk, whose syncs happen whole or not at all.
+//!
+//! **What.** [`DiskFile`] is a [`Medium`] of private memory above a file. [`DiskFile::sync`] writes
+//! the changed pages to a journal beside the file; [`DiskFile::checkpoint`] writes them to their
+//! places; [`DiskFile::release`] gives the memory of written pages back.
+//! ```text
+//! memory (private copies) ── sync ──► FILE.journal ── checkpoint ──► FILE
+//!        ▲──────────── pages that were never written ────────────────┘
+//! ```
+//! **From.** Write-ahead logging; `../shared/research/pheap.md` §7 has the measurements.
+//! **State.** `len` as stores see it; the length and contents of the last sync are the journal's.
+//! **Invariants.** S1 The file and the journal together hold the last sync point, whatever fails.
+//! S2 A page that no sync has made durable is private memory, or listed to be tried again.
+//! **Threads.** `pause` stops all stores until its value is dropped: a sync copies the pages of one
+//! moment. Locks are taken in the order checkpoint, journal, `pause`, length; `resize` takes the last
+//! alone, so that a paused thread may be in it. A sync covers all threads that asked for one before
+//! it copied; they return without another write.
+//! **Failure.** [`FileError`]; the last sync point stands, and the next sync tries again.
+//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait.
+//! **Not here.** Stores are not durable before a sync. The journal belongs to the file of the same
+//! name: copy both, or close the heap first.
+//! **Unsafe.** Copies pages of the mapping, and drops them.
+
+mod buffer;
+mod format;
+mod journal;
+mod medium;
+mod paths;
+mod tracker;
+
+use crate::persistent_file::descriptor::{Descriptor, sync_folder};
+use crate::persistent_file::{self, Access, FileError, FileOptions, PAGE_BYTES, PersistentFile, Room, Sharing};
+use crate::small_file::PathText;
+use crate::{Guard, Mutex, mapping};
+use buffer::Buffer;
+use core::ffi::CStr;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+use craton_base::{Line, Promise};
+use format::Check;
+pub use journal::Synced;
+use journal::{Entry, IS_ZERO, Journal, Store, write_home};
+use paths::{folder, journal_path};
+use tracker::Tracker;
+pub use tracker::Tracking;
+
+/// How a heap file on a disk is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiskOptions {
+    pub file: FileOptions,
+    /// Bytes of journal from which on [`DiskFile::wants_checkpoint`], and that a checkpoint leaves.
+    pub journal_bytes: u64,
+    /// The best way to find changed pages that is used.
+    pub tracking: Tracking,
+}
+
+impl DiskOptions {
+    pub const fn new(limit: u64) -> Self {
+        Self { file: FileOptions::new(limit), journal_bytes: 64 << 20, tracking: Tracking::Recorded }
+    }
+}
+
+/// A heap file on a disk.
+pub struct DiskFile {
+    memory: PersistentFile,
+    journal_file: Descriptor,
+    tracker: Tracker,
+    journal_bytes: u64,
+    /// Syncs that threads asked for.
+    asked: AtomicU64,
+    state: Mutex<State>,
+    checkpoint: Mutex<Home>,
+    journal_path: PathText,
+}
+
+struct State {
+    journal: Journal,
+    /// Syncs asked for that are done.
+    done: u64,
+    /// Pages to be copied, and those of failed syncs.
+    pages: Buffer<u64>,
+    /// Pages written to may be missing from the list: compare all private ones.
+    is_in_doubt: bool,
+}
+
+struct Home {
+    entries: Buffer<Entry>,
+    bytes: Buffer<u8>,
+}
+
+impl DiskFile {
+    /// Makes a file of `len` bytes, all zero, and its journal, durably.
+    pub fn create(path: &CStr, len: u64, options: DiskOptions) -> Result<Self, FileError> {
+        persistent_file::check_len(len)?;
+        if len > options.file.limit {
+            return Err(FileError::TooLong(len));
+        }
+        let journal_path = journal_path(path)?;
+        let file = Descriptor::create(path)?;
+        let made = Self::begin(file, len, path, journal_path.clone(), options);
+        if made.is_err() {
+            // SAFETY: paths that end by 0; the files there are those just made.
+            unsafe {
+                libc::unlink(path.as_ptr());
+                libc::unlink(journal_path.as_c_str().as_ptr());
+            }
+        }
+        made
+    }
+
+    fn begin(
+        file: Descriptor,
+        len: u64,
+        path: &CStr,
+        journal_path: PathText,
+        options: DiskOptions,
+    ) -> Result<Self, FileError> {
+        file.set_size(len)?;
+        if options.file.room == Room::Reserved {
+            file.allocate(0, len)?;
+        }
+        file.sync()?;
+        let journal_file = Descriptor::beside(journal_path.as_c_str())?;
+        let journal = Journal::create(&journal_file, len)?;
+        sync_folder(folder(path)?.as_c_str())?;
+        Self::map(file, journal_file, journal, journal_path, options)
+    }
+
+    /// Opens a file at its last sync point.
+    pub fn open(path: &CStr, options: DiskOptions) -> Result<Self, FileError> {
+        let file = Descriptor::open(path, Access::ReadWrite)?;
+        if file.kind != persistent_file::descriptor::Kind::File {
+            return Err(FileError::NotAFile);
+        }
+        let journal_path = journal_path(path)?;
+        let journal_file = Descriptor::beside(journal_path.as_c_str())?;
+        let size = file.size()?;
+        let journal = Journal::open(&journal_file, size)?;
+        sync_folder(folder(path)?.as_c_str())?;
+        let len = journal.len();
+        persistent_file::check_len(len)?;
+        if len > options.file.limit {
+            return Err(FileError::TooLong(len));
+        }
+        // What is beyond no sync has made durable; what is missing is in the journal.
+        if size != len {
+            file.set_size(len)?;
+        }
+        Self::map(file, journal_file, journal, journal_path, options)
+    }
+
+    fn map(
+        file: Descriptor,
+        journal_file: Descriptor,
+        journal: Journal,
+        journal_path: PathText,
+        options: DiskOptions,
+    ) -> Result<Self, FileError> {
+        let len = journal.len();
+        let memory = PersistentFile::map(file, len, options.file, Sharing::Private)?;
+        for slot in journal.journaled(1).filter(|slot| slot.page < len / PAGE_BYTES) {
+            let to = memory.at(slot.page * PAGE_BYTES, PAGE_BYTES);
+            // SAFETY: a page of the mapping, which no other thread knows yet.
+            let page = unsafe { core::slice::from_raw_parts_mut(to, PAGE_BYTES as usize) };
+            if slot.place & IS_ZERO != 0 {
+                page.fill(0);
+            } else {
+                journal_file.read(slot.place, page)?;
+            }
+        }
+        let tracker = Tracker::new(memory.mapped(), options.tracking)?;
+        let state = State { journal, done: 0, pages: Buffer::new(), is_in_doubt: false };
+        let file = Self {
+            memory,
+            journal_file,
+            tracker,
+            journal_bytes: options.journal_bytes,
+            asked: AtomicU64::new(0),
+            state: Mutex::new(state),
+            checkpoint: Mutex::new(Home { entries: Buffer::new(), bytes: Buffer::new() }),
+            journal_path,
+        };
+        // The pages just read count as written; they are in the journal.
+        if file.tracking() == Tracking::Recorded
+            && file.tracker.take_written(file.memory.mapped_part(len), |_| {}).is_none()
+        {
+            file.state.lock().is_in_doubt = true;
+        }
+        Ok(file)
+    }
+
+    pub fn promise(&self) -> Promise {
+        Promise::PowerFailureAtSync
+    }
+
+    /// How changed pages are found.
+    pub fn tracking(&self) -> Tracking {
+        self.tracker.tracking()
+    }
+
+    /// Where the file's first byte is in this process.
+    pub fn base(&self) -> *mut u8 {
+        self.memory.base()
+    }
+
+    /// Makes all stores before the call durable, all or nothing. While the value that `pause` returns
+    /// lives, no thread stores.
+    pub fn sync<P>(&self, pause: impl FnOnce() -> P) -> Result<Synced, FileError> {
+        // ORDERING: pairs with the load below: the stores of a thread that asked are seen when its
+        // request is.
+        let asked = self.asked.fetch_add(1, Ordering::Release) + 1;
+        let mut state = self.state.lock();
+        if state.done >= asked {
+            return Ok(Synced::default());
+        }
+        let paused = pause();
+        // ORDERING: pairs with the addition above.
+        let covered = self.asked.load(Ordering::Acquire);
+        let len = self.memory.len();
+        let compares = self.find_changed(&mut state, len)?;
+        let State { journal, pages, .. } = &mut *state;
+        let copy = |page: u64, into: &mut [u8]| self.copy(page, into);
+        let synced = journal.sync(&self.journal_file, len, pages, compares, copy, || drop(paused))?;
+        state.pages.clear();
+        state.is_in_doubt = false;
+        state.done = covered;
+        Ok(synced)
+    }
+
+    /// Lists the pages to be copied, each once; returns whether their checks are to be compared.
+    fn find_changed(&self, state: &mut State, len: u64) -> Result<bool, FileError> {
+        let range = self.memory.mapped_part(len);
+        let start = range.start;
+        let State { pages, is_in_doubt, .. } = state;
+        let mut listed = Ok(());
+        let mut list = |found: Range<usize>| {
+            for at in found.step_by(PAGE_BYTES as usize) {
+                listed = listed.and_then(|()| pages.push((at - start) as u64 / PAGE_BYTES));
+            }
+        };
+        let is_recorded = self.tracker.tracking() == Tracking::Recorded;
+        if is_recorded && self.tracker.take_written(range.clone(), &mut list).is_none() {
+            *is_in_doubt = true;
+        }
+        if *is_in_doubt || !is_recorded {
+            self.tracker.private(range, &mut list)?;
+        }
+        if listed.is_err() {
+            // The kernel does not report these pages again.
+            *is_in_doubt = true;
+        }
+        listed?;
+        sort_once(pages);
+        // Pages of a failed sync, beyond the end by now.
+        let below = pages.partition_point(|page| *page < len / PAGE_BYTES);
+        pages.truncate(below);
+        Ok(*is_in_doubt || !is_recorded)
+    }
+
+    /// Copies a page; returns its check.
+    fn copy(&self, page: u64, into: &mut [u8]) -> u64 {
+        let from = self.memory.at(page * PAGE_BYTES, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();
+        // SAFETY: a page of the mapping; it is read by atomics, since stores should be paused but may not be.
+        let words = unsafe { &*from };
+        let mut check = Check::new(0);
+        for (words, into) in words.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<64>().0) {
+            let line: Line = core::array::from_fn(|word| words[word].load(Ordering::Relaxed));
+            check.add(&line.map(u64::to_le));
+            for (word, into) in line.iter().zip(into.as_chunks_mut::<8>().0) {
+                *into = word.to_ne_bytes();
+            }
+        }
+        check.sum()
+    }
+
+    /// Bytes of the journal that are in use.
+    pub fn journal_bytes(&self) -> u64 {
+        self.state.lock().journal.bytes()
+    }
+
+    /// Whether the journal has outgrown its bound.
+    pub fn wants_checkpoint(&self) -> bool {
+        self.journal_bytes() > self.journal_bytes
+    }
+
+    /// Writes the synced pages to their places and empties the journal. Stores and syncs go on
+    /// meanwhile, but for a last part: the pages of syncs that came in between.
+    pub fn checkpoint(&self) -> Result<(), FileError> {
+        let mut home = self.checkpoint.lock();
+        let file = &self.memory.file;
+        let end = {
+            let state = self.state.lock();
+            home.fill(&state.journal, 1)?;
+            state.journal.bytes()
+        };
+        self.write_home(&mut home)?;
+        file.sync()?;
+        // The rest, while no sync adds to it.
+        let mut state = self.state.lock();
+        home.fill(&state.journal, end)?;
+        if !home.entries.is_empty() {
+            self.write_home(&mut home)?;
+        }
+        self.fit(&state)?;
+        file.sync()?;
+        state.journal.reset(&self.journal_file, self.journal_bytes)
+    }
+
+    /// Writes entries home, where the file is as long as the memory.
+    fn write_home(&self, home: &mut Guard<'_, Home>) -> Result<(), FileError> {
+        let Home { entries, bytes } = &mut **home;
+        // The end stays while pages are written before it.
+        let _length = self.memory.resizing.lock();
+        write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
+    }
+
+    /// Shortens the file to the length of the last sync, if stores need no more.
+    fn fit(&self, state: &State) -> Result<(), FileError> {
+        let _length = self.memory.resizing.lock();
+        let needed = state.journal.len().max(self.memory.len());
+        if self.memory.file.size()? > needed { self.memory.file.set_size(needed) } else { Ok(()) }
+    }
+
+    /// Gives back the memory of pages that are in the file as they are in memory; returns its bytes.
+    /// While the value that `pause` returns lives, no thread stores: later stores would be lost.
+    pub fn release<P>(&self, pause: impl FnOnce() -> P) -> Result<u64, FileError> {
+        let mut state = self.state.lock();
+        if state.is_in_doubt || !state.pages.is_empty() {
+            // A failed sync's pages are only in memory.
+            return Ok(0);
+        }
+        let _paused = pause();
+        let range = self.memory.mapped_part(self.memory.len());
+        let (start, is_recorded) = (range.start, self.tracker.tracking() == Tracking::Recorded);
+        let mut released = 0;
+        let State { journal, is_in_doubt, .. } = &mut *state;
+        let mut scratch = [0; PAGE_BYTES as usize];
+        let mut release = |found: Range<usize>| {
+            for at in found.step_by(PAGE_BYTES as usize) {
+                let page = (at - start) as u64 / PAGE_BYTES;
+                let slot = journal.slot(page);
+                let is_home = slot.check != 0 && slot.place == 0;
+                if is_home && (is_recorded || self.copy(page, &mut scratch) == slot.check) {
+                    released += mapping::drop_private(at, PAGE_BYTES as usize);
+                }
+            }
+        };
+        if !is_recorded {
+            self.tracker.private(range, &mut release)?;
+        } else if self.tracker.unwritten(range, &mut release).is_none() {
+            *is_in_doubt = true;
+        }
+        Ok(released as u64)
+    }
+
+    /// Writes the last sync point to the file and removes the journal. Later stores are lost.
+    pub fn close(self) -> Result<(), FileError> {
+        self.checkpoint()?;
+        // SAFETY: a path that ends by 0.
+        if unsafe { libc::unlink(self.journal_path.as_c_str().as_ptr()) } != 0 {
+            return Err(FileError::of("unlink", crate::process::errno()));
+        }
+        Ok(())
+    }
+
+    fn resize_memory(&self, len: u64) -> Result<(), FileError> {
+        persistent_file::check_len(len)?;
+        if len > self.memory.limit() {
+            return Err(FileError::TooLong(len));
+        }
+        let _length = self.memory.resizing.lock();
+        let old = self.memory.len();
+        if len < old {
+            // The file keeps its end until a checkpoint: the last sync point needs it.
+            self.zero(len, old - len);
+        } else if len > self.memory.file.size()? {
+            let size = self.memory.file.size()?;
+            let grown = self.memory.file.set_size(len).and_then(|()| match self.memory.room() {
+                Room::Reserved => self.memory.file.allocate(size, len - size),
+                Room::Sparse => Ok(()),
+            });
+            if let Err(error) = grown {
+                // The part beyond was unused.
+                let _ = self.memory.file.set_size(size);
+                return Err(error);
+            }
+        }
+        self.memory.set_len(len);
+        Ok(())
+    }
+
+    /// Makes whole pages zero. They stay in memory until they are home and released.
+    fn zero(&self, at: u64, len: u64) {
+        for page in (at..at + len).step_by(PAGE_BYTES as usize) {
+            let to = self.memory.at(page, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();
+            // SAFETY: a page of the mapping, stored to by atomics.
+            unsafe { &*to }.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        }
+    }
+}
+
+impl Home {
+    /// Lists what the journal holds from a place on, by page.
+    fn fill(&mut self, journal: &Journal, from: u64) -> Result<(), FileError> {
+        self.entries.clear();
+        journal.journaled(from).try_for_each(|entry| self.entries.push(entry))?;
+        self.entries.sort_unstable_by_key(|entry| entry.page);
+        Ok(())
+    }
+}
+
+/// Sorts numbers and removes repeated ones.
+fn sort_once(numbers: &mut Buffer<u64>) {
+    if numbers.windows(2).all(|pair| pair[0] < pair[1]) {
+        return;
+    }
+    numbers.sort_unstable();
+    let mut kept = 0;
+    for i in 0..numbers.len() {
+        if kept == 0 || numbers[kept - 1] != numbers[i] {
+            numbers[kept] = numbers[i];
+            kept += 1;
+        }
+    }
+    numbers.truncate(kept);
+}
+
+impl Store for Descriptor {
+    fn size(&self) -> Result<u64, FileError> {
+        self.size()
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), FileError> {
+        self.read(at, into)
+    }
+
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), FileError> {
+        self.write(at, from)
+    }
+
+    fn set_size(&self, bytes: u64) -> Result<(), FileError> {
+        self.set_size(bytes)
+    }
+
+    fn punch(&self, at: u64, bytes: u64) -> Result<(), FileError> {
+        match self.punch(at, bytes) {
+            Err(FileError::System(_, libc::EOPNOTSUPP | libc::ENOSYS)) => {
+                let zeros = [0; PAGE_BYTES as usize];
+                (at..at + bytes).step_by(zeros.len()).try_for_each(|at| self.write(at, &zeros))
+            }
+            answer => answer,
+        }
+    }
+
+    fn sync(&self) -> Result<(), FileError> {
+        self.sync()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

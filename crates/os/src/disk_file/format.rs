@@ -1,0 +1,209 @@
+//! The journal's bytes. All numbers are little endian words of 8 bytes.
+//!
+//! ```text
+//! block 0   head: magic, version, generation, length of the heap file, 0, 0, 0, check
+//! then      records, each at a multiple of 4,096:
+//!           magic, generation, sequence, length of the heap file,
+//!           entries | LAST << 32, pages of data, check of the record before, check
+//!           entries: page number | ZERO << 63, check of the page or number of zero pages
+//!           zeros up to a multiple of 4,096
+//!           the pages of the entries that are not ZERO, in their order
+//! ```
+//! A record's check is over its words, its entries and its place in the journal. Records of one sync
+//! follow each other, and the last has the flag LAST: without it none of them counts.
+
+/// The journal's block, and the page of the heap file.
+pub(super) const BLOCK: u64 = 4096;
+/// Words of a page.
+pub(super) const WORDS: usize = BLOCK as usize / 8;
+pub(super) const HEAD_BYTES: usize = 64;
+pub(super) const ENTRY_BYTES: usize = 16;
+const HEAD_MAGIC: u64 = u64::from_le_bytes(*b"CRATONJH");
+const RECORD_MAGIC: u64 = u64::from_le_bytes(*b"CRATONJR");
+const VERSION: u64 = 1;
+const LAST: u64 = 1 << 32;
+const ZERO: u64 = 1 << 63;
+
+/// A check of words. Each step is a bijection of the word and of the lane, so that one changed word
+/// always changes the sum.
+#[derive(Clone, Copy)]
+pub(super) struct Check {
+    lanes: [u64; 8],
+}
+
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Check {
+    pub(super) const fn new(seed: u64) -> Self {
+        let (mut lanes, mut lane) = ([0; 8], 0);
+        while lane < 8 {
+            lanes[lane] = (seed ^ lane as u64).wrapping_mul(FACTOR);
+            lane += 1;
+        }
+        Self { lanes }
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, words: &[u64; 8]) {
+        for (lane, word) in self.lanes.iter_mut().zip(words) {
+            *lane = (*lane ^ word).wrapping_mul(FACTOR).rotate_left(29);
+        }
+    }
+
+    pub(super) const fn sum(self) -> u64 {
+        let (mut sum, mut lane) = (0u64, 0);
+        while lane < 8 {
+            sum = (sum.rotate_left(23) ^ self.lanes[lane]).wrapping_mul(FACTOR);
+            lane += 1;
+        }
+        let sum = (sum ^ sum >> 32).wrapping_mul(FACTOR);
+        sum ^ sum >> 29
+    }
+}
+
+/// The check of a page of zeros.
+pub(super) const ZERO_CHECK: u64 = zero_check();
+
+const fn zero_check() -> u64 {
+    let (mut check, mut chunk) = (Check::new(0), 0);
+    while chunk < WORDS / 8 {
+        let mut lane = 0;
+        while lane < 8 {
+            check.lanes[lane] = check.lanes[lane].wrapping_mul(FACTOR).rotate_left(29);
+            lane += 1;
+        }
+        chunk += 1;
+    }
+    check.sum()
+}
+
+/// The check of bytes, a multiple of 64.
+pub(super) fn check_of(seed: u64, bytes: &[u8]) -> u64 {
+    let mut check = Check::new(seed);
+    bytes.as_chunks::<64>().0.iter().for_each(|chunk| check.add(&words(chunk)));
+    check.sum()
+}
+
+fn words(bytes: &[u8; HEAD_BYTES]) -> [u64; 8] {
+    core::array::from_fn(|i| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().unwrap_or_default()))
+}
+
+fn put(words: [u64; 8], into: &mut [u8; HEAD_BYTES]) {
+    for (word, bytes) in words.into_iter().zip(into.as_chunks_mut::<8>().0) {
+        *bytes = word.to_le_bytes();
+    }
+}
+
+/// The journal's first block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Head {
+    /// Records of other generations do not count.
+    pub(super) generation: u64,
+    /// The heap file's length when the generation began.
+    pub(super) len: u64,
+}
+
+impl Head {
+    pub(super) fn write(self, into: &mut [u8; HEAD_BYTES]) {
+        let mut words = [HEAD_MAGIC, VERSION, self.generation, self.len, 0, 0, 0, 0];
+        put(words, into);
+        words[7] = check_of(0, into);
+        put(words, into);
+    }
+
+    pub(super) fn read(from: &[u8; HEAD_BYTES]) -> Option<Self> {
+        let [magic, version, generation, len, _, _, _, check] = words(from);
+        let mut unchecked = *from;
+        unchecked[56..].fill(0);
+        let is_whole = magic == HEAD_MAGIC && version == VERSION && check == check_of(0, &unchecked);
+        is_whole.then_some(Self { generation, len })
+    }
+}
+
+/// A record, without its entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Record {
+    pub(super) generation: u64,
+    pub(super) sequence: u64,
+    pub(super) len: u64,
+    pub(super) entries: u64,
+    pub(super) is_last: bool,
+    pub(super) data_pages: u64,
+    pub(super) previous: u64,
+}
+
+/// Bytes of a record's words and entries, up to its data.
+pub(super) fn table_bytes(entries: u64) -> u64 {
+    (HEAD_BYTES as u64 + ENTRY_BYTES as u64 * entries).next_multiple_of(BLOCK)
+}
+
+impl Record {
+    pub(super) fn bytes(&self) -> u64 {
+        table_bytes(self.entries) + self.data_pages * BLOCK
+    }
+
+    /// Writes the words before a table that is complete, zeros behind the entries included; returns
+    /// the check. `at` is the record's place.
+    pub(super) fn write(&self, at: u64, table: &mut [u8]) -> u64 {
+        let entries = self.entries | if self.is_last { LAST } else { 0 };
+        let mut words =
+            [RECORD_MAGIC, self.generation, self.sequence, self.len, entries, self.data_pages, self.previous, 0];
+        put(words, head_of(table));
+        words[7] = check_of(at, table);
+        put(words, head_of(table));
+        words[7]
+    }
+
+    /// Reads the words of a record; their check comes with the table's.
+    pub(super) fn read(from: &[u8; HEAD_BYTES]) -> Option<(Self, u64)> {
+        let [magic, generation, sequence, len, entries, data_pages, previous, check] = words(from);
+        let is_last = entries & LAST != 0;
+        let record = Self { generation, sequence, len, entries: entries & !LAST, is_last, data_pages, previous };
+        // Bounded, so that sums of a damaged record cannot overflow.
+        let is_sane = magic == RECORD_MAGIC && record.entries < LAST && data_pages <= record.entries;
+        is_sane.then_some((record, check))
+    }
+
+    /// Whether a table, its words included, is as it was written at this place.
+    pub(super) fn is_whole(at: u64, table: &mut [u8], check: u64) -> bool {
+        let words = head_of(table);
+        words[56..].fill(0);
+        let sum = check_of(at, table);
+        head_of(table)[56..].copy_from_slice(&check.to_le_bytes());
+        sum == check
+    }
+}
+
+fn head_of(table: &mut [u8]) -> &mut [u8; HEAD_BYTES] {
+    table.first_chunk_mut().expect("a table has a block at least")
+}
+
+/// What a record holds of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Change {
+    /// A page's contents, with their check.
+    Data { page: u64, check: u64 },
+    /// Pages that are zero.
+    Zero { page: u64, count: u64 },
+}
+
+impl Change {
+    pub(super) fn write(self, into: &mut [u8]) {
+        let words = match self {
+            Self::Data { page, check } => [page, check],
+            Self::Zero { page, count } => [page | ZERO, count],
+        };
+        for (word, bytes) in words.into_iter().zip(into.as_chunks_mut::<8>().0) {
+            *bytes = word.to_le_bytes();
+        }
+    }
+
+    pub(super) fn read(from: &[u8; ENTRY_BYTES]) -> Self {
+        let word = |i: usize| u64::from_le_bytes(from[8 * i..8 * i + 8].try_into().unwrap_or_default());
+        let page = word(0) & !ZERO;
+        if word(0) & ZERO != 0 { Self::Zero { page, count: word(1) } } else { Self::Data { page, check: word(1) } }
+    }
+}
+
+#[cfg(test)]
+mod tests;

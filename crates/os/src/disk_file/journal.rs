@@ -1,0 +1,453 @@
+//! The journal of a heap file on an ordinary disk: syncs that happen whole or not at all.
+//!
+//! **What.** [`Journal::sync`] appends the changed pages and makes them durable with one wait.
+//! [`Journal::open`] finds the whole records after a crash and drops a torn last one. A checkpoint
+//! writes the pages to their places in the heap file, and begins a new generation.
+//! **From.** Write-ahead logging as in databases; the layout is [`super::format`]'s.
+//! **State.** For each page the place of its newest contents: in the journal, or in the heap file.
+//! ```text
+//! slot.place  0: the heap file    n × 4096: there in the journal    n × 4096 + 1: zero, by the record there
+//! ```
+//! **Invariants.** J1 A record counts if it and all before it are whole, and its sync's last record
+//! is among them. J2 The heap file's pages change only when the journal holds their new contents
+//! durably. J3 A generation ends when the heap file holds all of it durably.
+//! **Failure.** A write or a wait that fails: the sync's records are cut off, durably, before any
+//! other record is written, and the sync before it stands. A record that is damaged although a later
+//! sync is whole is an error that names its place; nothing is dropped then.
+//! **Threads.** The caller's lock. [`write_home`] alone runs without it, on places that stay.
+
+use super::buffer::Buffer;
+use super::format::{BLOCK, Change, ENTRY_BYTES, HEAD_BYTES, Head, Record, ZERO_CHECK, check_of, table_bytes};
+use crate::persistent_file::FileError;
+
+/// What a journal asks of a file.
+pub(super) trait Store {
+    fn size(&self) -> Result<u64, FileError>;
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), FileError>;
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), FileError>;
+    fn set_size(&self, bytes: u64) -> Result<(), FileError>;
+    /// Makes a part zero, and gives its room back where the file system can.
+    fn punch(&self, at: u64, bytes: u64) -> Result<(), FileError>;
+    /// Makes all writes up to now durable.
+    fn sync(&self) -> Result<(), FileError>;
+}
+
+/// A page's newest contents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub(super) struct Entry {
+    pub(super) page: u64,
+    pub(super) place: u64,
+    pub(super) check: u64,
+}
+
+/// The bit of a place where a page is zero.
+pub(super) const IS_ZERO: u64 = 1;
+/// Pages of a record, so that a large sync needs a small buffer.
+const PART_PAGES: usize = 4096;
+/// Pages that a checkpoint writes at once.
+const RUN_PAGES: usize = 256;
+
+/// The check of a page's contents.
+pub(super) fn page_check(page: &[u8]) -> u64 {
+    check_of(0, page)
+}
+
+/// What a sync wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Synced {
+    /// Pages with new contents, zero pages included.
+    pub pages: u64,
+    /// Bytes appended to the journal.
+    pub bytes: u64,
+}
+
+/// Where the next record goes.
+#[derive(Clone, Copy)]
+struct Tail {
+    end: u64,
+    sequence: u64,
+    previous: u64,
+}
+
+pub(super) struct Journal {
+    generation: u64,
+    /// The heap file's length as of the last sync.
+    len: u64,
+    tail: Tail,
+    /// By page.
+    slots: Buffer<Entry>,
+    /// Pages whose newest contents are in the journal, each once.
+    pages: Buffer<u64>,
+    /// Changes of the sync under way.
+    staged: Buffer<Entry>,
+    record: Buffer<u8>,
+    /// The remains of a failed sync may be behind the tail.
+    has_remains: bool,
+    /// Which generation the file is in is uncertain: the head must be written first.
+    has_doubtful_head: bool,
+}
+
+impl Journal {
+    fn new(Head { generation, len }: Head) -> Self {
+        Self {
+            generation,
+            len,
+            tail: Tail { end: BLOCK, sequence: 1, previous: 0 },
+            slots: Buffer::new(),
+            pages: Buffer::new(),
+            staged: Buffer::new(),
+            record: Buffer::new(),
+            has_remains: false,
+            has_doubtful_head: false,
+        }
+    }
+
+    /// Begins a journal of a heap file of this length, durably.
+    pub(super) fn create(file: &impl Store, len: u64) -> Result<Self, FileError> {
+        file.set_size(0)?;
+        let journal = Self::new(Head { generation: 1, len });
+        journal.write_head(file)?;
+        Ok(journal)
+    }
+
+    fn write_head(&self, file: &impl Store) -> Result<(), FileError> {
+        let mut block = [0; BLOCK as usize];
+        let head = Head { generation: self.generation, len: self.len };
+        head.write(block.first_chunk_mut().expect("a block is longer than a head"));
+        file.write(0, &block)?;
+        file.sync()
+    }
+
+    /// Reads a journal; `len` is the heap file's length, in case that the journal is empty.
+    pub(super) fn open(file: &impl Store, len: u64) -> Result<Self, FileError> {
+        let size = file.size()?;
+        if size == 0 {
+            return Self::create(file, len);
+        }
+        let mut bytes = [0; HEAD_BYTES];
+        if size >= BLOCK {
+            file.read(0, &mut bytes)?;
+        }
+        let mut journal = Self::new(Head::read(&bytes).ok_or(FileError::Journal)?);
+        let mut tail = journal.tail;
+        while let Some(record) = journal.read_record(file, size, &mut tail)? {
+            if record.is_last {
+                tail.sequence += 1;
+                journal.tail = tail;
+                journal.apply_staged()?;
+                journal.set_len(record.len);
+            }
+        }
+        journal.staged.clear();
+        journal.find_later(file, size)?;
+        journal.has_remains = size > journal.tail.end;
+        Ok(journal)
+    }
+
+    /// Reads the record at the tail, stages its changes and moves the tail; `None` if it is not whole.
+    fn read_record(&mut self, file: &impl Store, size: u64, tail: &mut Tail) -> Result<Option<Record>, FileError> {
+        let at = tail.end;
+        let Some((record, check)) = self.read_table(file, size, at)? else { return Ok(None) };
+        if record.sequence != tail.sequence || record.previous != tail.previous {
+            return Ok(None);
+        }
+        let mut place = at + table_bytes(record.entries);
+        let mut page_bytes = [0; BLOCK as usize];
+        for entry in 0..record.entries as usize {
+            let from = HEAD_BYTES + entry * ENTRY_BYTES;
+            let bytes = self.record[from..].first_chunk().expect("the table holds its entries");
+            match Change::read(bytes) {
+                Change::Zero { page, count } => {
+                    // A run ends before the largest file's end.
+                    let end = page.saturating_add(count).min(u64::MAX / BLOCK);
+                    for page in page..end {
+                        self.staged.push(Entry { page, place: at | IS_ZERO, check: ZERO_CHECK })?;
+                    }
+                }
+                Change::Data { page, check } => {
+                    if place >= at + record.bytes() {
+                        return Ok(None);
+                    }
+                    file.read(place, &mut page_bytes)?;
+                    if page_check(&page_bytes) != check {
+                        return Ok(None);
+                    }
+                    self.staged.push(Entry { page, place, check })?;
+                    place += BLOCK;
+                }
+            }
+        }
+        (tail.end, tail.previous) = (at + record.bytes(), check);
+        Ok(Some(record))
+    }
+
+    /// Reads words and entries of a record of this generation into the buffer, if they are whole.
+    fn read_table(&mut self, file: &impl Store, size: u64, at: u64) -> Result<Option<(Record, u64)>, FileError> {
+        let mut words = [0; HEAD_BYTES];
+        if at + BLOCK > size {
+            return Ok(None);
+        }
+        file.read(at, &mut words)?;
+        let Some((record, check)) = Record::read(&words) else { return Ok(None) };
+        if record.generation != self.generation || at + record.bytes() > size {
+            return Ok(None);
+        }
+        self.record.set_len(table_bytes(record.entries) as usize)?;
+        file.read(at, &mut self.record)?;
+        Ok(Record::is_whole(at, &mut self.record, check).then_some((record, check)))
+    }
+
+    /// Fails if a later sync than the one that is not whole is whole: the disk lost what was durable.
+    fn find_later(&mut self, file: &impl Store, size: u64) -> Result<(), FileError> {
+        let Tail { end, sequence, .. } = self.tail;
+        for at in (end..size).step_by(BLOCK as usize) {
+            if let Some((record, _)) = self.read_table(file, size, at)?
+                && record.sequence > sequence
+            {
+                return Err(FileError::Damaged(end));
+            }
+        }
+        Ok(())
+    }
+
+    /// The heap file's length as of the last sync.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Bytes up to the last record's end.
+    pub(super) fn bytes(&self) -> u64 {
+        self.tail.end
+    }
+
+    /// What is known of a page; all zero if it never was in the journal.
+    pub(super) fn slot(&self, page: u64) -> Entry {
+        self.slots.get(page as usize).copied().unwrap_or_default()
+    }
+
+    /// The newest contents of the pages that the heap file lacks, from a place in the journal on.
+    pub(super) fn journaled(&self, from: u64) -> impl Iterator<Item = Entry> {
+        self.pages.iter().map(|page| self.slot(*page)).filter(move |slot| slot.place >= from)
+    }
+
+    /// Makes `len` and the contents of `pages`, in order and each once, durable: all or nothing.
+    /// `copy` copies a page and returns its check; `copied` is called when all are copied. With
+    /// `skips_equal`, a page that is as last seen is left out.
+    pub(super) fn sync(
+        &mut self,
+        file: &impl Store,
+        len: u64,
+        pages: &[u64],
+        skips_equal: bool,
+        mut copy: impl FnMut(u64, &mut [u8]) -> u64,
+        copied: impl FnOnce(),
+    ) -> Result<Synced, FileError> {
+        self.mend(file)?;
+        self.staged.clear();
+        let result = self.append(file, len, pages, skips_equal, &mut copy, copied);
+        match result {
+            Ok(Some(tail)) => {
+                let pages = self.staged.len() as u64;
+                let bytes = tail.end - self.tail.end;
+                self.tail = Tail { sequence: tail.sequence + 1, ..tail };
+                self.apply_staged().expect("there is room");
+                self.set_len(len);
+                Ok(Synced { pages, bytes })
+            }
+            Ok(None) => Ok(Synced::default()),
+            Err(error) => {
+                self.has_remains = true;
+                // If this fails too, the next sync does it.
+                let _ = self.mend(file);
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes what a failure left, durably.
+    fn mend(&mut self, file: &impl Store) -> Result<(), FileError> {
+        if self.has_doubtful_head {
+            self.write_head(file)?;
+            self.has_doubtful_head = false;
+        }
+        if self.has_remains {
+            file.set_size(self.tail.end)?;
+            file.sync()?;
+            self.has_remains = false;
+        }
+        Ok(())
+    }
+
+    /// Writes the records of a sync and waits; returns the new tail, or `None` if nothing changed.
+    fn append(
+        &mut self,
+        file: &impl Store,
+        len: u64,
+        pages: &[u64],
+        skips_equal: bool,
+        copy: &mut impl FnMut(u64, &mut [u8]) -> u64,
+        copied: impl FnOnce(),
+    ) -> Result<Option<Tail>, FileError> {
+        let mut tail = self.tail;
+        let parts = pages.len().div_ceil(PART_PAGES).max(1);
+        let mut copied = Some(copied);
+        for part in 0..parts {
+            let is_last = part + 1 == parts;
+            let pages = &pages[part * PART_PAGES..pages.len().min((part + 1) * PART_PAGES)];
+            let data_pages = self.build(tail.end, pages, skips_equal, copy)?;
+            if is_last {
+                copied.take().into_iter().for_each(|copied| copied());
+            }
+            if is_last && self.staged.is_empty() && len == self.len {
+                return Ok(None);
+            }
+            let Tail { sequence, previous, end } = tail;
+            let (entries, generation) = (pages.len() as u64, self.generation);
+            let record = Record { generation, sequence, len, entries, is_last, data_pages, previous };
+            let table = table_bytes(entries) as usize;
+            tail.previous = record.write(end, &mut self.record[..table]);
+            file.write(end, &self.record[..record.bytes() as usize])?;
+            tail.end += record.bytes();
+        }
+        // From here on nothing but the wait can fail.
+        self.pages.reserve(self.staged.len())?;
+        let most = self.staged.iter().map(|entry| entry.page + 1).max().unwrap_or(0);
+        self.slots.set_len(self.slots.len().max(most as usize))?;
+        file.sync()?;
+        Ok(Some(tail))
+    }
+
+    /// Fills the buffer with the entries and contents of a record at `at`, and stages its changes;
+    /// returns the pages of data.
+    fn build(
+        &mut self,
+        at: u64,
+        pages: &[u64],
+        skips_equal: bool,
+        copy: &mut impl FnMut(u64, &mut [u8]) -> u64,
+    ) -> Result<u64, FileError> {
+        let table = table_bytes(pages.len() as u64) as usize;
+        self.record.set_len(table + pages.len() * BLOCK as usize)?;
+        self.record[..table].fill(0);
+        let (mut data_pages, mut entries) = (0, 0);
+        let mut last: Option<Change> = None;
+        for page in pages {
+            let data = table + data_pages * BLOCK as usize;
+            let contents = &mut self.record[data..data + BLOCK as usize];
+            let check = copy(*page, contents);
+            if skips_equal && self.slots.get(*page as usize).is_some_and(|slot| slot.check == check) {
+                continue;
+            }
+            let is_zero = check == ZERO_CHECK && contents.iter().all(|byte| *byte == 0);
+            let place = if is_zero { at | IS_ZERO } else { at + data as u64 };
+            self.staged.push(Entry { page: *page, place, check })?;
+            let change = match last {
+                Some(Change::Zero { page: first, count }) if is_zero && first + count == *page => {
+                    entries -= 1;
+                    Change::Zero { page: first, count: count + 1 }
+                }
+                _ if is_zero => Change::Zero { page: *page, count: 1 },
+                _ => Change::Data { page: *page, check },
+            };
+            data_pages += usize::from(!is_zero);
+            change.write(&mut self.record[HEAD_BYTES + entries * ENTRY_BYTES..]);
+            (last, entries) = (Some(change), entries + 1);
+        }
+        // The table has an entry for each page; those that are left over change nothing.
+        for entry in entries..pages.len() {
+            Change::Zero { page: 0, count: 0 }.write(&mut self.record[HEAD_BYTES + entry * ENTRY_BYTES..]);
+        }
+        Ok(data_pages as u64)
+    }
+
+    fn apply_staged(&mut self) -> Result<(), FileError> {
+        for i in 0..self.staged.len() {
+            let entry = self.staged[i];
+            let page = entry.page as usize;
+            if page >= self.slots.len() {
+                self.slots.set_len(page + 1)?;
+            }
+            if self.slots[page].place == 0 {
+                self.pages.push(entry.page)?;
+            }
+            self.slots[page] = entry;
+        }
+        self.staged.clear();
+        Ok(())
+    }
+
+    /// Forgets pages beyond the end: when the file grows again, they are zero.
+    fn set_len(&mut self, len: u64) {
+        let (first, old) = ((len / BLOCK) as usize, core::mem::replace(&mut self.len, len));
+        if len < old {
+            self.slots.iter_mut().skip(first).for_each(|slot| *slot = Entry::default());
+            let mut kept = 0;
+            for i in 0..self.pages.len() {
+                if self.pages[i] < first as u64 {
+                    self.pages[kept] = self.pages[i];
+                    kept += 1;
+                }
+            }
+            self.pages.truncate(kept);
+        }
+    }
+
+    /// Ends a generation: the heap file, `len` bytes long, holds all of it durably. The file keeps at
+    /// most `keep` bytes, which the next generation writes without new blocks.
+    pub(super) fn reset(&mut self, file: &impl Store, keep: u64) -> Result<(), FileError> {
+        for i in 0..self.pages.len() {
+            let page = self.pages[i] as usize;
+            self.slots[page].place = 0;
+        }
+        self.pages.clear();
+        self.tail = Tail { end: BLOCK, sequence: 1, previous: 0 };
+        self.generation += 1;
+        self.has_doubtful_head = true;
+        // Records of older generations behind the tail do not count.
+        self.has_remains = false;
+        self.mend(file)?;
+        if file.size()? > keep.max(BLOCK) { file.set_size(keep.max(BLOCK)) } else { Ok(()) }
+    }
+}
+
+/// Writes contents from the journal to their places in the heap file, sorted by page. Does not wait.
+pub(super) fn write_home(
+    journal: &impl Store,
+    home: &impl Store,
+    entries: &[Entry],
+    len: u64,
+    buffer: &mut Buffer<u8>,
+) -> Result<(), FileError> {
+    let mut rest = entries;
+    while let Some(first) = rest.first() {
+        let is_zero = first.place & IS_ZERO != 0;
+        let most = if is_zero { usize::MAX } else { RUN_PAGES };
+        let follows = |(i, entry): (usize, &Entry)| {
+            entry.page == first.page + i as u64 && (entry.place & IS_ZERO != 0) == is_zero
+        };
+        let count = rest.iter().enumerate().take(most).take_while(|pair| follows(*pair)).count();
+        let (run, later) = rest.split_at(count);
+        rest = later;
+        let (at, bytes) = (first.page * BLOCK, count as u64 * BLOCK);
+        if at >= len {
+            continue;
+        }
+        if is_zero {
+            home.punch(at, bytes.min(len - at))?;
+            continue;
+        }
+        buffer.set_len(bytes as usize)?;
+        for (entry, page) in run.iter().zip(buffer.chunks_exact_mut(BLOCK as usize)) {
+            journal.read(entry.place, page)?;
+            if page_check(page) != entry.check {
+                return Err(FileError::Damaged(entry.place));
+            }
+        }
+        home.write(at, &buffer[..bytes.min(len - at) as usize])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

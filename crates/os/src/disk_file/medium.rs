@@ -1,0 +1,61 @@
+//! The medium of a heap file on a disk: private memory.
+
+use super::DiskFile;
+use crate::persistent_file::{PersistentFile, media, space};
+use core::sync::atomic::{AtomicU64, Ordering};
+use craton_base::{LINE_BYTES, Line, Medium, Space, SpaceError};
+
+impl Medium for DiskFile {
+    const FLUSHES: bool = false;
+
+    #[inline(always)]
+    fn len(&self) -> u64 {
+        self.memory.len()
+    }
+
+    #[inline(always)]
+    fn word(&self, at: u64) -> &AtomicU64 {
+        self.memory.word(at)
+    }
+
+    #[inline(always)]
+    fn store(&self, at: u64, value: u64) {
+        // ORDERING: pairs with the acquiring loads of the medium's users.
+        self.memory.word(at).store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
+        media::update(self.memory.word(at), set, clear)
+    }
+
+    #[inline(always)]
+    fn store_line(&self, at: u64, line: &Line) {
+        media::store_words(self.memory.at(at, LINE_BYTES), line);
+    }
+
+    #[inline(always)]
+    fn flush(&self, _at: u64) {}
+
+    #[inline(always)]
+    fn fence(&self) {}
+}
+
+impl Space for DiskFile {
+    fn resize(&self, len: u64) -> Result<(), SpaceError> {
+        space(self.resize_memory(len))
+    }
+
+    fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError> {
+        PersistentFile::is_whole_pages(at, len).map_err(SpaceError::from)?;
+        if at.checked_add(len).is_none_or(|end| end > self.len()) {
+            return Err(SpaceError::Full);
+        }
+        self.zero(at, len);
+        Ok(())
+    }
+
+    fn limit(&self) -> u64 {
+        self.memory.limit()
+    }
+}
