@@ -9,6 +9,7 @@
 use crate::layout::{
     DEAD, DIR_LOW, INDEX_SLOTS, LEAF_BITS, LEAF_LOW, LIVE, bits, dir_leaves, dir_slot, free_low, index_slot, leaf_slot,
 };
+use crate::log::Record;
 use crate::store::{Change, MOST_CHANGES, Store, StoreError, load};
 use crate::tree::{Empty, Tree};
 use std::sync::{Arc, PoisonError};
@@ -23,8 +24,10 @@ impl<S: Store> Tree<S> {
             let mut index = self.index();
             let old = self.top.load_full();
             let dead = Change::Set { slot: self.root + DEAD, value: load(&self.store, self.root + LIVE)? };
-            let (changes, top, new_index) = empty.publish(self.root + LIVE);
+            let (changes, mut top, new_index) = empty.publish(self.root + LIVE);
             self.store.commit([dead].into_iter().chain(changes))?;
+            top.epoch = old.epoch + 1;
+            self.record(Record::Clear, &top);
             self.top.store(Arc::new(top));
             *index = new_index;
             old

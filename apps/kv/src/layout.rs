@@ -3,6 +3,7 @@
 //! **State.** Little endian; offsets are those of the store; a slot holds an offset or 0.
 //! ```text
 //! root      0 magic "CRATONKV" | 8 version 1 | 16 slot: index in use | 24 slot: index being freed
+//!           32 generation of the log that begins here, on disks
 //! index     0 tag | 8 slot: next index | 16.. 510 slots of directories
 //! directory 0 valid bits, 2 words | 16 low | 64.. 128 slots of leaves
 //! leaf      0 64 fingerprints | 64 valid bits | 72 low | 120 tag | 128.. 64 slots of pairs
@@ -22,6 +23,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"CRATONKV");
 pub const VERSION: u64 = 1;
 pub const LIVE: u64 = 16;
 pub const DEAD: u64 = 24;
+pub const GENERATION: u64 = 32;
 
 pub const INDEX_SLOTS: u64 = 510;
 pub const INDEX_BYTES: u64 = 16 + 8 * INDEX_SLOTS;

@@ -27,6 +27,7 @@ mod clear;
 pub mod heap;
 mod latch;
 mod layout;
+pub mod log;
 pub mod memory;
 mod node;
 mod scan;
@@ -37,6 +38,7 @@ pub mod store;
 mod tree;
 
 pub use check::Census;
+pub use log::Log;
 pub use scan::{Entry, Range};
 pub use store::{Change, Reservation, Store, StoreError};
 pub use tree::{Outcome, Tree, When};

@@ -116,8 +116,9 @@ impl Log {
             let header = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
             let words: Vec<u64> = header.chunks(8).map(word_of).collect();
             let first = words.get(3).copied().unwrap_or(0);
+            // The heap's own generation may have no records, and its file be of an older one.
             if words != self.header(generation, first) {
-                break;
+                continue;
             }
             epoch = epoch.max(first);
             let mut at = FIRST;

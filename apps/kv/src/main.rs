@@ -8,15 +8,16 @@ mod options;
 
 use clap::Parser;
 use craton_base::{Medium, Promise, Space};
-use craton_kv::Tree;
 use craton_kv::heap::HeapStore;
-use craton_kv::server::{About, Server, SyncPoints};
+use craton_kv::log::{Log, Record};
+use craton_kv::server::{About, Disk, Gates, Server, SyncHeap};
+use craton_kv::{StoreError, Tree, When};
 use craton_pheap::{Heap, Model};
 use options::Options;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 fn main() -> ExitCode {
@@ -40,14 +41,24 @@ impl file::UseHeap for Serve<'_> {
         self,
         heap: Heap<M>,
         promise: Promise,
-        sync: Option<SyncPoints<HeapStore<M>>>,
-    ) -> Result<(), String> {
+        disk: Option<file::DiskParts<M>>,
+    ) -> Result<Heap<M>, String> {
         let Options { file, listen, port, threads, .. } = self.options;
         let named = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let started = Instant::now();
-        let model = heap.model();
+        let (model, uuid) = (heap.model(), heap.uuid());
         let (store, slot) = HeapStore::new(heap).map_err(|why| named(&why))?;
-        let tree = Tree::open(store, slot).map_err(|why| named(&why))?;
+        let mut tree = Tree::open(store, slot).map_err(|why| named(&why))?;
+        let mut replayed = 0;
+        let is_disk = disk.is_some();
+        let disk = match disk {
+            Some(file::DiskParts { interval, files, sync }) => {
+                let log = Arc::new(Log::new(files, uuid));
+                replayed = replay(&mut tree, &log, sync).map_err(|why| named(&why))?;
+                Some(Disk { interval, log, sync, log_bytes: self.options.log })
+            }
+            None => None,
+        };
         let about = About {
             file: file.display().to_string(),
             promise: promise_text(promise).to_owned(),
@@ -63,20 +74,42 @@ impl file::UseHeap for Serve<'_> {
             signals.forever().for_each(|_| _ = on_signal.send(()));
         });
         let address = (*listen, *port).into();
-        let server = Server::start(tree, address, about, sync, Box::new(move || _ = end.send(())))
+        let server = Server::start(tree, address, about, disk, Box::new(move || _ = end.send(())))
             .map_err(|why| format!("cannot listen on {address}: {why}"))?;
         println!(
-            "craton-kv: {}: listening on {listen}:{}, {:.1} ms; acknowledged writes survive {}",
+            "craton-kv: {}: listening on {listen}:{}, after {:.1} ms and {replayed} records; acknowledged writes survive {}",
             file.display(),
             server.port(),
             started.elapsed().as_secs_f64() * 1e3,
             promise_text(promise),
         );
         let _ = ends.recv();
-        let store = server.stop().map_err(|why| named(&why))?;
-        store.into_heap().close();
-        Ok(())
+        let tree = server.stop().map_err(|why| named(&why))?;
+        if is_disk {
+            // The log is void once the heap is durable as it is now.
+            tree.generation().and_then(|now| tree.begin_generation(now + 1)).map_err(|why| named(&why))?;
+        }
+        Ok(tree.into_store().into_heap())
     }
+}
+
+/// Does the records of the log again, and makes the heap durable; their number.
+fn replay<M: Medium + Space>(
+    tree: &mut Tree<HeapStore<M>>,
+    log: &Arc<Log>,
+    sync: SyncHeap<HeapStore<M>>,
+) -> Result<u64, StoreError> {
+    let generation = tree.generation()?;
+    let replayed = log.replay(generation, |record| match record {
+        Record::Set { key, value } => tree.put(key, value, When::Always, None).map(drop),
+        Record::Del { key } => tree.remove(key).map(drop),
+        Record::Clear => tree.clear().and_then(|()| tree.free_dead()),
+    })?;
+    tree.set_log(Arc::clone(log));
+    // Two files may have been read; the next one to be written is the older of them.
+    tree.begin_generation(generation + 2)?;
+    sync(tree.store(), &Gates::new(0), &|| {})?;
+    Ok(replayed)
 }
 
 fn promise_text(promise: Promise) -> &'static str {

@@ -31,12 +31,16 @@ pub struct Options {
     #[arg(long, value_name = "MS|always", value_parser = parse_sync)]
     pub sync: Option<Duration>,
 
+    /// With --sync: bytes of log after which the heap has a sync point, with K, M, G or T
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = |text: &str| parse_size(text, 0))]
+    pub log: u64,
+
     /// How a new heap keeps small objects through a crash
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Log)]
     pub model: ModelName,
 
     /// Bytes that the file may grow to, with K, M, G or T
-    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "64G", value_parser = |text: &str| parse_size(text, 16 << 20))]
     pub most: u64,
 
     /// Whether cache lines are written back: as the medium needs it, always, or never
@@ -72,7 +76,7 @@ fn parse_sync(text: &str) -> Result<Duration, String> {
     ms.map(Duration::from_millis).ok_or_else(|| format!("give milliseconds from 0 to {MOST}, or `always`"))
 }
 
-fn parse_size(text: &str) -> Result<u64, String> {
+fn parse_size(text: &str, least: u64) -> Result<u64, String> {
     const PAGE: u64 = 4096;
     let (digits, unit) = match text.char_indices().last() {
         Some((at, letter)) if letter.is_ascii_alphabetic() => (&text[..at], letter.to_ascii_uppercase()),
@@ -89,8 +93,8 @@ fn parse_size(text: &str) -> Result<u64, String> {
     let number = digits.parse::<u64>().ok();
     let bytes = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
     match bytes {
-        Some(bytes) if bytes >= 16 << 20 => Ok(bytes / PAGE * PAGE),
-        Some(_) => Err("a heap with keys needs at least 16M".to_owned()),
+        Some(bytes) if bytes >= least => Ok(bytes / PAGE * PAGE),
+        Some(_) => Err(format!("give at least {}M", least >> 20)),
         None => Err("give a number of bytes, such as 4G".to_owned()),
     }
 }
@@ -101,11 +105,11 @@ mod tests {
 
     #[test]
     fn sizes_and_intervals_are_read() {
-        assert_eq!(parse_size("16M"), Ok(16 << 20));
-        assert_eq!(parse_size("1t"), Ok(1 << 40));
-        assert_eq!(parse_size("20000001"), Ok(20_000_001 / 4096 * 4096));
+        assert_eq!(parse_size("16M", 16 << 20), Ok(16 << 20));
+        assert_eq!(parse_size("1t", 0), Ok(1 << 40));
+        assert_eq!(parse_size("20000001", 16 << 20), Ok(20_000_001 / 4096 * 4096));
         for wrong in ["", "M", "1X", "-1", "1.5G", "99999999999T", "15M", "Ä"] {
-            assert!(parse_size(wrong).is_err(), "{wrong}");
+            assert!(parse_size(wrong, 16 << 20).is_err(), "{wrong}");
         }
         assert_eq!(parse_sync("always"), Ok(Duration::ZERO));
         assert_eq!(parse_sync("20"), Ok(Duration::from_millis(20)));

@@ -1,13 +1,15 @@
 //! The server: threads that wait for sockets, and what they share.
 //!
 //! **Threads.** Each worker waits for its own connections and runs their commands; the tree takes
-//! all workers at once. The first worker accepts and hands connections out in turn. One thread
-//! makes sync points where the medium has them; one reads directories and frees cleared trees.
+//! all workers at once. The first worker accepts and hands connections out in turn. On a
+//! disk one thread flushes the log; the keeper reads directories, frees cleared trees, and makes sync
+//! points of the heap.
 //! **Failure.** A connection's fault ends that connection. A failed sync point ends the server.
 
 mod commands;
 mod connection;
 mod cursors;
+mod gates;
 mod glob;
 mod group;
 mod info;
@@ -16,7 +18,9 @@ mod resp;
 mod worker;
 
 pub use commands::About;
+pub use gates::Gates;
 
+use crate::log::Log;
 use crate::store::{Store, StoreError};
 use crate::tree::Tree;
 use commands::Context;
@@ -26,7 +30,7 @@ use mio::{Poll, Waker};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -38,17 +42,28 @@ pub struct Counters {
     pub syncs: AtomicU64,
 }
 
-/// How writes are acknowledged.
-pub struct SyncPoints<S> {
-    /// The least time between two of them.
+/// How writes are made durable on a disk.
+pub struct Disk<S> {
+    /// The least time between two flushes of the log, each of which acknowledges writes.
     pub interval: Duration,
-    pub sync: fn(&S) -> Result<(), StoreError>,
+    /// What the tree records into.
+    pub log: Arc<Log>,
+    pub sync: SyncHeap<S>,
+    /// Bytes of log after which the heap has a sync point.
+    pub log_bytes: u64,
 }
+
+/// Makes a sync point of the heap: of the state that it has after all gates are closed and the
+/// function was called.
+pub type SyncHeap<S> = fn(&S, &Gates, &dyn Fn()) -> Result<(), StoreError>;
+
+type Job<S> = Box<dyn FnOnce(&Shared<S>) + Send>;
 
 /// What the threads share.
 pub(crate) struct Shared<S: Store> {
     context: Context<S>,
     group: Option<Group>,
+    gates: Gates,
     is_stopping: AtomicBool,
     failed: Mutex<Option<StoreError>>,
     wakers: Vec<Waker>,
@@ -61,6 +76,12 @@ impl<S: Store> Shared<S> {
     fn wake(&self) {
         // A worker that cannot be woken has ended.
         self.wakers.iter().for_each(|waker| _ = waker.wake());
+    }
+
+    /// Ends the server with this error.
+    fn fail(&self, why: StoreError) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        (self.on_shutdown)();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -83,12 +104,13 @@ impl<S: Store + 'static> Server<S> {
         tree: Tree<S>,
         address: SocketAddr,
         mut about: About,
-        sync: Option<SyncPoints<S>>,
+        disk: Option<Disk<S>>,
         on_shutdown: Box<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         about.port = listener.local_addr()?.port();
         about.threads = about.threads.max(1);
+        let threads = about.threads;
         let polls = (0..about.threads).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let wakers = polls.iter().map(|poll| Waker::new(poll.registry(), worker::WAKER)).collect::<io::Result<_>>()?;
         let counters = Counters {
@@ -102,7 +124,8 @@ impl<S: Store + 'static> Server<S> {
         let context = Context { tree, cursors: Default::default(), counters, has_dead: AtomicBool::new(false), about };
         let shared = Arc::new(Shared {
             context,
-            group: sync.as_ref().map(|_| Group::default()),
+            group: disk.as_ref().map(|_| Group::default()),
+            gates: Gates::new(threads),
             is_stopping: AtomicBool::new(false),
             failed: Mutex::new(None),
             wakers,
@@ -116,17 +139,18 @@ impl<S: Store + 'static> Server<S> {
             let name = format!("worker {i}");
             workers.push(thread::Builder::new().name(name).spawn(move || worker::run(&shared, i, poll, listener))?);
         }
-        let keeper = {
+        let spawn = |name: &str, f: Job<S>| {
             let shared = Arc::clone(&shared);
-            thread::Builder::new().name("keeper".to_owned()).spawn(move || keep(&shared))?
+            thread::Builder::new().name(name.to_owned()).spawn(move || f(&shared))
         };
-        let syncer = match sync {
-            Some(points) => {
-                let shared = Arc::clone(&shared);
-                Some(thread::Builder::new().name("sync".to_owned()).spawn(move || make_sync_points(&shared, &points))?)
+        let syncer = match &disk {
+            Some(Disk { interval, log, .. }) => {
+                let (interval, log) = (*interval, Arc::clone(log));
+                Some(spawn("log", Box::new(move |shared: &Shared<S>| flush_log(shared, interval, &log)))?)
             }
             None => None,
         };
+        let keeper = spawn("keeper", Box::new(move |shared: &Shared<S>| keep(shared, disk.as_ref())))?;
         Ok(Self { shared, workers, keeper, syncer })
     }
 
@@ -135,8 +159,8 @@ impl<S: Store + 'static> Server<S> {
         self.shared.context.about.port
     }
 
-    /// Ends: connections get the replies of what was done, and the store comes back.
-    pub fn stop(self) -> Result<S, StoreError> {
+    /// Ends: connections get the replies of what was done, and the tree comes back.
+    pub fn stop(self) -> Result<Tree<S>, StoreError> {
         // ORDERING: pairs with the acquire in `is_stopping`.
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.wake();
@@ -150,13 +174,14 @@ impl<S: Store + 'static> Server<S> {
             let _ = syncer.join();
         }
         let shared = Arc::into_inner(self.shared).ok_or(StoreError::System(0))?;
-        let failed = shared.failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        failed.map_or_else(|| Ok(shared.context.tree.into_store()), Err)
+        let failed = shared.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.map_or_else(|| Ok(shared.context.tree), Err)
     }
 }
 
-/// Reads the directories that no request has read, then frees what is cleared.
-fn keep<S: Store>(shared: &Shared<S>) {
+/// Reads the directories that no request has read, then frees what is cleared and, on disks, makes
+/// sync points of the heap.
+fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
     let Context { tree, has_dead, .. } = &shared.context;
     // A damaged directory is reported to the client that asks for its keys.
     let _ = tree.len();
@@ -165,22 +190,31 @@ fn keep<S: Store>(shared: &Shared<S>) {
         if has_dead.swap(false, Ordering::Acquire) {
             let _ = tree.free_dead();
         }
-        thread::park_timeout(Duration::from_millis(100));
+        if let Some(disk) = disk
+            && disk.log.bytes() > disk.log_bytes
+            && let Err(why) = sync_heap(shared, disk.sync)
+        {
+            shared.fail(why);
+        }
+        thread::park_timeout(Duration::from_millis(20));
     }
 }
 
-fn make_sync_points<S: Store>(shared: &Shared<S>, points: &SyncPoints<S>) {
+/// Makes the heap durable, so that the log before is void.
+fn sync_heap<S: Store>(shared: &Shared<S>, sync: SyncHeap<S>) -> Result<(), StoreError> {
+    let tree = &shared.context.tree;
+    let next = tree.generation()? + 1;
+    let begun = Mutex::new(Ok(()));
+    let begin = || *begun.lock().unwrap_or_else(PoisonError::into_inner) = tree.begin_generation(next);
+    sync(tree.store(), &shared.gates, &begin)?;
+    begun.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn flush_log<S: Store>(shared: &Shared<S>, interval: Duration, log: &Log) {
     let Some(group) = &shared.group else { return };
-    let sync = || {
-        let result = (points.sync)(shared.context.tree.store());
+    let flush = || {
         shared.context.counters.syncs.fetch_add(1, Ordering::Relaxed);
-        if let Err(why) = result {
-            *shared.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(why);
-        }
-        result
+        log.flush().inspect_err(|why| shared.fail(*why))
     };
-    group.run(points.interval, sync, || shared.wake());
-    if shared.failed.lock().is_ok_and(|failed| failed.is_some()) {
-        (shared.on_shutdown)();
-    }
+    group.run(interval, flush, || shared.wake());
 }

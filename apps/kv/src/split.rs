@@ -138,7 +138,11 @@ impl<S: Store> Tree<S> {
             Dir::new(dir.at, dir.slot, Arc::clone(&dir.low), Some(Sorted::new(lower.to_vec()))),
             Dir::new(at, slot, low.into(), Some(Sorted::new(upper.to_vec()))),
         ];
-        self.top.store(Arc::new(Top { dirs: top.dirs.with(place, two), count: Arc::clone(&top.count) }));
+        self.top.store(Arc::new(Top {
+            dirs: top.dirs.with(place, two),
+            count: Arc::clone(&top.count),
+            epoch: top.epoch,
+        }));
         Ok(())
     }
 
@@ -191,7 +195,11 @@ impl<S: Store> Tree<S> {
         changes.push(Change::Free { slot: dir.slot });
         self.store.commit(changes)?;
         index.free.push(dir.slot);
-        self.top.store(Arc::new(Top { dirs: top.dirs.with(place, []), count: Arc::clone(&top.count) }));
+        self.top.store(Arc::new(Top {
+            dirs: top.dirs.with(place, []),
+            count: Arc::clone(&top.count),
+            epoch: top.epoch,
+        }));
         state.is_retired = true;
         locked.retire();
         Ok(())

@@ -8,9 +8,11 @@
 
 use crate::latch::Locked;
 use crate::layout::{
-    DEAD, DIR_BYTES, INDEX_BYTES, INDEX_SLOTS, INDEX_TAG, LEAF_BITS, LEAF_BYTES, LIVE, MAGIC, Pair, ROOT_BYTES,
-    VERSION, dir_slot, find, fingerprint, index_slot, leaf_slot, set_fingerprint, write_dir, write_index, write_leaf,
+    DEAD, DIR_BYTES, GENERATION, INDEX_BYTES, INDEX_SLOTS, INDEX_TAG, LEAF_BITS, LEAF_BYTES, LIVE, MAGIC, Pair,
+    ROOT_BYTES, VERSION, dir_slot, find, fingerprint, index_slot, leaf_slot, set_fingerprint, write_dir, write_index,
+    write_leaf,
 };
+use crate::log::{Log, Record};
 use crate::node::{Dir, Leaf};
 use crate::sorted::{Low, Sorted};
 use crate::store::{Change, Reservation, Store, StoreError, load};
@@ -25,6 +27,8 @@ pub struct Tree<S: Store> {
     index: Mutex<Index>,
     /// Held while what `clear` took out of use is freed.
     pub(crate) clearing: Mutex<()>,
+    /// Where each change is recorded, on disks.
+    pub(crate) log: Option<Arc<Log>>,
 }
 
 /// The directories in order.
@@ -32,6 +36,8 @@ pub(crate) struct Top {
     pub dirs: Sorted<Dir>,
     /// Pairs in the directories that have been read.
     pub count: Arc<AtomicI64>,
+    /// How often the tree was cleared since it was opened.
+    pub epoch: u64,
 }
 
 /// Free places for directories.
@@ -74,8 +80,14 @@ impl<S: Store> Tree<S> {
             }
             read_index(&store, root)?
         };
-        let tree =
-            Self { store, root, top: ArcSwap::from_pointee(top), index: Mutex::new(index), clearing: Mutex::default() };
+        let tree = Self {
+            store,
+            root,
+            top: ArcSwap::from_pointee(top),
+            index: Mutex::new(index),
+            clearing: Mutex::default(),
+            log: None,
+        };
         if load(&tree.store, tree.root + DEAD)? != 0 {
             tree.free_dead()?;
         }
@@ -84,6 +96,33 @@ impl<S: Store> Tree<S> {
 
     pub fn store(&self) -> &S {
         &self.store
+    }
+
+    /// Records all changes in a log from now on.
+    pub fn set_log(&mut self, log: Arc<Log>) {
+        self.log = Some(log);
+    }
+
+    /// The log's generation that begins at this state of the store.
+    pub fn generation(&self) -> Result<u64, StoreError> {
+        load(&self.store, self.root + GENERATION)
+    }
+
+    /// Begins a generation of the log. No other thread writes meanwhile.
+    pub fn begin_generation(&self, generation: u64) -> Result<(), StoreError> {
+        self.store.commit([Change::Set { slot: self.root + GENERATION, value: generation }])?;
+        if let Some(log) = &self.log {
+            log.begin(generation, self.top.load().epoch);
+        }
+        Ok(())
+    }
+
+    /// Records a change, under the lock of its leaf.
+    #[inline]
+    pub(crate) fn record(&self, record: Record<'_>, top: &Top) {
+        if let Some(log) = &self.log {
+            log.append(record, top.epoch);
+        }
     }
 
     /// Closes the tree and returns its store.
@@ -177,6 +216,7 @@ impl<S: Store> Tree<S> {
             if let Some((i, _)) = found {
                 if let Some(object) = pair.take() {
                     self.store.commit([Change::Replace { slot: leaf_slot(leaf.at, i), object }])?;
+                    self.record(Record::Set { key, value }, top);
                 }
                 return Ok(Step::Done(Outcome { existed, changed: true }));
             }
@@ -186,6 +226,7 @@ impl<S: Store> Tree<S> {
             }
             if let Some(object) = pair.take() {
                 self.insert(leaf, valid, print, object)?;
+                self.record(Record::Set { key, value }, top);
             }
             top.count.fetch_add(1, Ordering::Relaxed);
             Ok(Step::Done(Outcome { existed, changed: true }))
@@ -233,6 +274,7 @@ impl<S: Store> Tree<S> {
                     top.count.fetch_add(1, Ordering::Relaxed);
                 }
             }
+            self.record(Record::Set { key, value: &value }, top);
             Ok(Step::Done(Ok(())))
         })
     }
@@ -245,6 +287,7 @@ impl<S: Store> Tree<S> {
             let valid = load(&self.store, leaf.at + LEAF_BITS)? & !(1 << i);
             let clear = Change::Set { slot: leaf.at + LEAF_BITS, value: valid };
             self.store.commit([clear, Change::Free { slot: leaf_slot(leaf.at, i) }])?;
+            self.record(Record::Del { key }, top);
             top.count.fetch_sub(1, Ordering::Relaxed);
             if valid == 0 {
                 // The deletion is done; that the empty leaf cannot be freed now is no failure of it.
@@ -372,7 +415,7 @@ impl<R: Reservation> Empty<R> {
         ];
         let leaves = Sorted::new(vec![Leaf::new(leaf, Arc::new([]))]);
         let dir = Dir::new(dir, index_slot(index, 0), Arc::new([]), Some(leaves));
-        let top = Top { dirs: Sorted::new(vec![dir]), count: Arc::default() };
+        let top = Top { dirs: Sorted::new(vec![dir]), count: Arc::default(), epoch: 0 };
         let free = (1..INDEX_SLOTS).rev().map(|i| index_slot(index, i)).collect();
         (changes, top, Index { free, next: index + 8 })
     }
@@ -394,6 +437,7 @@ fn new_root<S: Store>(store: &S, slot: u64) -> Result<(u64, Top, Index), StoreEr
     store.store(at + 8, VERSION);
     store.store(at + LIVE, 0);
     store.store(at + DEAD, 0);
+    store.store(at + GENERATION, 0);
     store.persist(at, ROOT_BYTES);
     let (changes, top, index) = empty.publish(at + LIVE);
     let attach = Change::Attach { slot, object: root };
@@ -427,5 +471,5 @@ fn read_index<S: Store>(store: &S, root: u64) -> Result<(Top, Index), StoreError
     if dirs.first().is_none_or(|dir| !dir.low.is_empty()) || dirs.windows(2).any(|two| two[0].low == two[1].low) {
         return Err(StoreError::Damaged(root + LIVE));
     }
-    Ok((Top { dirs: Sorted::new(dirs), count: Arc::default() }, index))
+    Ok((Top { dirs: Sorted::new(dirs), count: Arc::default(), epoch: 0 }, index))
 }

@@ -14,7 +14,6 @@ pub fn command() -> Command {
 pub struct Running {
     child: Child,
     pub port: u16,
-    pub greeting: String,
 }
 
 impl Running {
@@ -27,11 +26,7 @@ impl Running {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut greeting).unwrap();
         let port = greeting.split("listening on 127.0.0.1:").nth(1).and_then(|rest| rest.split(',').next());
         let port = port.unwrap_or_else(|| panic!("no port in {greeting:?}")).parse().unwrap();
-        Self { child, port, greeting }
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+        Self { child, port }
     }
 
     pub fn kill(mut self) {

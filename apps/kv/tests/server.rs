@@ -1,17 +1,30 @@
 //! The server in this process, over a store in memory, spoken to byte by byte.
 
 use craton_kv::Tree;
+use craton_kv::log::{Log, LogFile};
 use craton_kv::memory::{Memory, ROOT};
-use craton_kv::server::{About, Server, SyncPoints};
+use craton_kv::server::{About, Disk, Server};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub fn start(sync: Option<SyncPoints<Memory>>) -> Server<Memory> {
-    let tree = Tree::open(Memory::new(256 << 20), ROOT).unwrap();
+pub fn start(file: Option<fn() -> Box<dyn LogFile>>) -> Server<Memory> {
+    let mut tree = Tree::open(Memory::new(256 << 20), ROOT).unwrap();
     let about = About { threads: 2, ..About::default() };
-    Server::start(tree, (Ipv4Addr::LOCALHOST, 0).into(), about, sync, Box::new(|| {})).unwrap()
+    let disk = file.map(|file| {
+        let log = Arc::new(Log::new([file(), file()], 1));
+        tree.set_log(Arc::clone(&log));
+        tree.begin_generation(1).unwrap();
+        let sync = |_: &Memory, gates: &craton_kv::server::Gates, then: &dyn Fn()| {
+            let _paused = gates.pause();
+            then();
+            Ok(())
+        };
+        Disk { interval: Duration::ZERO, log, sync, log_bytes: 1 << 20 }
+    });
+    Server::start(tree, (Ipv4Addr::LOCALHOST, 0).into(), about, disk, Box::new(|| {})).unwrap()
 }
 
 pub struct Client(TcpStream);
@@ -226,16 +239,48 @@ fn a_scan_returns_each_key_that_stays() {
     server.stop().unwrap();
 }
 
-#[test]
-fn writes_are_acknowledged_at_sync_points() {
-    static GATE: AtomicBool = AtomicBool::new(false);
-    let sync = |_: &Memory| {
+static GATE: AtomicBool = AtomicBool::new(false);
+
+/// A disk that waits for the gate.
+struct Slow;
+
+impl LogFile for Slow {
+    fn write(&self, _: u64, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
         while !GATE.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
-    };
-    let server = start(Some(SyncPoints { interval: Duration::ZERO, sync }));
+    }
+
+    fn read(&self, _: u64, _: usize) -> std::io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+}
+
+/// A full disk.
+struct Full;
+
+impl LogFile for Full {
+    fn write(&self, _: u64, _: &[u8]) -> std::io::Result<()> {
+        Err(std::io::Error::from_raw_os_error(28))
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn read(&self, _: u64, _: usize) -> std::io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn writes_are_acknowledged_when_the_log_has_them() {
+    let server = start(Some(|| Box::new(Slow)));
     let (mut writer, mut reader) = (Client::new(server.port()), Client::new(server.port()));
     writer.send(b"SET a 1\r\nGET a\r\n");
     writer.expect_nothing();
@@ -249,9 +294,8 @@ fn writes_are_acknowledged_at_sync_points() {
 }
 
 #[test]
-fn a_failed_sync_point_acknowledges_nothing() {
-    let sync = |_: &Memory| Err(craton_kv::StoreError::System(28));
-    let server = start(Some(SyncPoints { interval: Duration::ZERO, sync }));
+fn a_log_that_fails_acknowledges_nothing() {
+    let server = start(Some(|| Box::new(Full)));
     let mut client = Client::new(server.port());
     client.send(b"SET a 1\r\n");
     client.expect("-ERR not durable: No space left on device (os error 28)\r\n");

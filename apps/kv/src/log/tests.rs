@@ -72,7 +72,11 @@ fn records_are_read_from_the_heaps_generation_on() {
     assert_eq!(read(&disks, 6), ["d=v", "e=v"]);
     assert_eq!(read(&disks, 7), ["e=v"]);
     assert_eq!(read(&disks, 8), [""; 0]);
-    assert!(Log::new([Box::new(disks[0].clone()), Box::new(disks[1].clone())], 78).replay(6, |_| Err(StoreError::NoMemory)).is_ok());
+    assert!(
+        Log::new([Box::new(disks[0].clone()), Box::new(disks[1].clone())], 78)
+            .replay(6, |_| Err(StoreError::NoMemory))
+            .is_ok()
+    );
 }
 
 #[test]
@@ -107,11 +111,18 @@ fn a_torn_frame_is_no_frame() {
     for at in whole..image.len() {
         for flip in [true, false] {
             let mut torn = image.clone();
-            if flip { torn[at] ^= 4 } else { torn.truncate(at) }
+            if flip {
+                torn[at] ^= 4
+            } else {
+                torn.truncate(at)
+            }
             disks[0].0.lock().unwrap().0 = torn;
             // Bytes between the frames are of neither.
             let found = read(&disks, 2);
-            assert!(found == ["a=v"] || found == ["a=v", "b=v"] && flip && at < whole.next_multiple_of(8), "{at} {found:?}");
+            assert!(
+                found == ["a=v"] || found == ["a=v", "b=v"] && flip && at < whole.next_multiple_of(8),
+                "{at} {found:?}"
+            );
         }
     }
 }

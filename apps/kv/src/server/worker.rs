@@ -32,6 +32,8 @@ struct Worker<'a, S: Store> {
     /// Connections whose replies wait for a sync point.
     held: Vec<usize>,
     chunk: Vec<u8>,
+    /// Its number among the workers.
+    i: usize,
 }
 
 pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Option<TcpListener>) {
@@ -44,7 +46,7 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
     }
     let chunk = vec![0; CHUNK];
     let (connections, free, ready, held) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut worker = Worker { shared, poll, connections, free, ready, held, chunk };
+    let mut worker = Worker { shared, poll, connections, free, ready, held, chunk, i };
     let mut next = 0;
     // A listener whose queue may not be empty.
     let mut accepts = false;
@@ -130,7 +132,10 @@ impl<S: Store> Worker<'_, S> {
 
     fn serve(&mut self, token: usize) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
-        match connection.serve(&self.shared.context, &mut self.chunk, self.shared.group.is_some()) {
+        let gate = self.shared.group.as_ref().map(|_| self.shared.gates.enter(self.i));
+        let state = connection.serve(&self.shared.context, &mut self.chunk, self.shared.group.is_some());
+        drop(gate);
+        match state {
             State::Open => {}
             State::Ready => self.ready.push(token),
             State::Wrote => {
