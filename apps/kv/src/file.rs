@@ -17,6 +17,7 @@ use std::ffi::CString;
 use std::fmt::Display;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -143,6 +144,7 @@ fn on_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Result<(),
     let heap = heap.map_err(|why| named(&why))?;
     let open = |name: &str| {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(with(path, name));
+        let file = file.and_then(|file| fill(&file, options.log + FIRST).map(|()| file));
         file.map(|file| Box::new(file) as Box<dyn LogFile>).map_err(|why| format!("{}{name}: {why}", path.display()))
     };
     let files = [open(".log0")?, open(".log1")?];
@@ -152,6 +154,19 @@ fn on_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Result<(),
     let parts = DiskParts { interval, files, sync: sync_disk };
     let medium = f.call(heap, promise, Some(parts))?.close();
     medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| named(&why))
+}
+
+/// Writes zeros up to a length, so that a flush of the log finds its blocks in place.
+fn fill(file: &File, bytes: u64) -> std::io::Result<()> {
+    let zeros = vec![0; FIRST as usize];
+    let len = file.metadata()?.len();
+    if len >= bytes {
+        return Ok(());
+    }
+    for at in (len..bytes).step_by(zeros.len()) {
+        file.write_all_at(&zeros[..zeros.len().min((bytes - at) as usize)], at)?;
+    }
+    file.sync_all()
 }
 
 fn sync_disk(store: &HeapStore<DiskFile>, gates: &Gates, then: &dyn Fn()) -> Result<(), StoreError> {

@@ -19,10 +19,16 @@ pub struct Group {
 struct State {
     begun: u64,
     done: u64,
-    is_wanted: bool,
+    /// Tickets since the last flush began.
+    wanted: u64,
     is_stopped: bool,
     failed: Option<StoreError>,
 }
+
+/// A pause in which no ticket is asked for, after which all are thought to be there.
+const QUIET: Duration = Duration::from_micros(30);
+/// The longest wait for more tickets.
+const MOST_WAIT: Duration = Duration::from_millis(2);
 
 /// What has become of a ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +42,8 @@ impl Group {
     /// A ticket for everything that this thread has written.
     pub fn ticket(&self) -> u64 {
         let mut state = self.state();
-        if !state.is_wanted {
-            state.is_wanted = true;
+        state.wanted += 1;
+        if state.wanted == 1 {
             self.changed.notify_one();
         }
         state.begun + 1
@@ -55,10 +61,12 @@ impl Group {
     /// Makes sync points as they are asked for, at most one in `interval`, until stopped or until
     /// one fails. `wake` is called after each.
     pub fn run(&self, interval: Duration, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn()) {
+        // What the last flush took, and for how many tickets.
+        let (mut took, mut last) = (Duration::ZERO, 0);
         loop {
             let next = Instant::now() + interval;
             let mut state = self.state();
-            while !state.is_wanted && !state.is_stopped {
+            while state.wanted == 0 && !state.is_stopped {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
             while !state.is_stopped {
@@ -68,13 +76,27 @@ impl Group {
                 }
                 state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
             }
-            if !state.is_wanted {
+            // Clients whose replies have just left send their next commands now. One flush for all
+            // of them is better than two, each for a half.
+            let end = Instant::now() + (took / 2).min(MOST_WAIT);
+            while state.wanted < last && !state.is_stopped && Instant::now() < end {
+                let before = state.wanted;
+                drop(state);
+                std::thread::sleep(QUIET);
+                state = self.state();
+                if state.wanted == before {
+                    break;
+                }
+            }
+            if state.wanted == 0 {
                 return;
             }
-            state.is_wanted = false;
+            last = std::mem::take(&mut state.wanted);
             state.begun += 1;
+            let start = Instant::now();
             drop(state);
             let result = sync();
+            took = start.elapsed();
             let mut state = self.state();
             match result {
                 Ok(()) => state.done += 1,
