@@ -31,7 +31,7 @@ use crate::{Mutex, process};
 use core::ffi::CStr;
 use core::ops::Range;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_base::{Promise, SpaceError};
 pub use descriptor::Access;
 use descriptor::{Descriptor, Kind};
@@ -219,6 +219,25 @@ impl PersistentFile {
     pub(crate) fn word(&self, at: u64) -> &AtomicU64 {
         // SAFETY: mapped, aligned, and as long as `self`; accessed by atomics alone.
         unsafe { &*self.at(at, 8).cast() }
+    }
+
+    /// An array of words of the file, of 4 or 8 bytes.
+    fn array<T>(&self, at: u64, words: usize) -> Option<&[T]> {
+        let (size, len) = (size_of::<T>() as u64, self.len());
+        let end = size.checked_mul(words as u64).and_then(|bytes| bytes.checked_add(at));
+        if words == 0 || !at.is_multiple_of(size) || end.is_none_or(|end| end > len) {
+            return None;
+        }
+        // SAFETY: mapped, aligned, and as long as `self`; atomics, whose bits may be any.
+        Some(unsafe { core::slice::from_raw_parts(self.base.add(at as usize).cast(), words) })
+    }
+
+    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        self.array(at, words)
+    }
+
+    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+        self.array(at, words)
     }
 
     pub(crate) fn is_whole_pages(at: u64, len: u64) -> Result<(), FileError> {

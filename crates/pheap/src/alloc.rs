@@ -12,7 +12,7 @@ use crate::config::Model;
 use crate::error::Error;
 use crate::extents::{Extent, ExtentKind, Home, Plan};
 use crate::heap::{Guard, Heap, Offset, Slot};
-use crate::layout::{OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
+use crate::layout::{LANES, OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
 use crate::line::{Kind, Redo};
 use crate::slab::Header;
 use crate::tcache::{Cached, bit_of};
@@ -46,6 +46,14 @@ impl<M: Medium + Space> Heap<M> {
     /// not defined.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        match self.try_alloc_to(slot, size) {
+            Err(Error::NoMemory) if self.reclaim() => self.try_alloc_to(slot, size),
+            result => result,
+        }
+    }
+
+    #[inline(always)]
+    fn try_alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.check_slot(slot)?;
         if size.wrapping_sub(1) >= SMALL_MOST {
             return self.alloc_large(slot, size);
@@ -60,7 +68,7 @@ impl<M: Medium + Space> Heap<M> {
         let guard = self.enter(1);
         let object = self.cached(&guard, number)?;
         let redo = self.redo_alloc(slot.0, self.load(slot.0), number, object);
-        guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+        guard.lane.commit_one(&self.medium, self.stamp(), &redo);
         Ok(Offset(object.at()))
     }
 
@@ -89,7 +97,7 @@ impl<M: Medium + Space> Heap<M> {
             return Err(Error::AlreadyFree { at });
         }
         let redo = Redo { kind: Kind::Free, slot: slot.0, old: at, new: 0, home, value: bit, len: class.size / 16 };
-        guard.lane.commit(&self.medium, self.stamp(), &[redo]);
+        guard.lane.commit_one(&self.medium, self.stamp(), &redo);
         self.uncommit(&guard, tag.class, object);
         Ok(())
     }
@@ -121,6 +129,12 @@ impl<M: Medium + Space> Heap<M> {
             return Ok(());
         }
         Err(Error::NotASlot { at })
+    }
+
+    /// Slots of batches may also be words of lanes' headers.
+    pub(crate) fn check_any_slot(&self, slot: Slot) -> Result<(), Error> {
+        let headers = LANES..self.places.ring(0);
+        if headers.contains(&slot.0) { Ok(()) } else { self.check_slot(slot) }
     }
 
     pub(crate) fn redo_alloc(&self, slot: u64, old: u64, number: usize, object: Cached) -> Redo {
@@ -194,6 +208,28 @@ impl<M: Medium + Space> Heap<M> {
 
     #[cold]
     fn free_rare(&self, slot: Slot, at: u64) -> Result<(), Error> {
+        match self.try_free_rare(slot, at) {
+            // The bookkeeping log is full: its dead chunks serve once their epochs are settled.
+            Err(Error::NoMemory) => {
+                self.reclaim();
+                self.try_free_rare(slot, at)
+            }
+            result => result,
+        }
+    }
+
+    /// Gives empty slabs back, and lets the bookkeeping log reuse its chunks. Returns whether a slab
+    /// was empty.
+    #[cold]
+    pub(crate) fn reclaim(&self) -> bool {
+        let retired = self.retire_empty();
+        self.settle();
+        self.settle();
+        self.tick();
+        retired
+    }
+
+    fn try_free_rare(&self, slot: Slot, at: u64) -> Result<(), Error> {
         if at == 0 {
             return Err(Error::Null { slot: slot.0 });
         }

@@ -45,7 +45,7 @@ impl Reserved {
     }
 }
 
-enum Part {
+pub(crate) enum Part {
     Alloc(Slot, Reserved),
     /// Frees the slot's object, and stores a value there.
     Free(Slot, u64),
@@ -120,6 +120,13 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Chooses an object without a change of the medium.
     pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
+        match self.try_reserve(size) {
+            Err(Error::NoMemory) if self.reclaim() => self.try_reserve(size),
+            result => result,
+        }
+    }
+
+    fn try_reserve(&self, size: u64) -> Result<Reserved, Error> {
         if size.wrapping_sub(1) >= SMALL_MOST {
             let plan = self.plan_large(size)?;
             return Ok(Reserved { at: plan.page * PAGE, size, what: What::Large(plan) });
@@ -176,14 +183,21 @@ impl<M: Medium + Space> Heap<M> {
         let old = self.check_slot(slot).map(|()| self.load(slot.0));
         match old {
             Ok(0) | Err(_) => self.commit_parts(vec![Part::Alloc(slot, reserved)]),
-            Ok(old) => {
-                let result = self.replace_with(slot, old, &reserved);
-                if result.is_err() {
-                    self.cancel(reserved);
-                }
-                result
-            }
+            Ok(_) => self.relink(slot, reserved),
         }
+    }
+
+    /// As `replace`, for a slot of the heap's own; the object is durable.
+    pub(crate) fn relink(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
+        let old = self.load(slot.0);
+        if old == 0 {
+            return self.commit_parts(vec![Part::Alloc(slot, reserved)]);
+        }
+        let result = self.replace_with(slot, old, &reserved);
+        if result.is_err() {
+            self.cancel(reserved);
+        }
+        result
     }
 
     /// Gives the slot's object another size; its contents, as far as they fit, are durable.
@@ -240,7 +254,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    fn cancel_parts(&self, parts: Vec<Part>) {
+    pub(crate) fn cancel_parts(&self, parts: Vec<Part>) {
         for part in parts {
             if let Part::Alloc(_, reserved) = part {
                 self.cancel(reserved);
@@ -256,14 +270,14 @@ impl<M: Medium + Space> Heap<M> {
         result
     }
 
-    fn try_parts(&self, parts: &[Part]) -> Result<(), Error> {
+    pub(crate) fn try_parts(&self, parts: &[Part]) -> Result<(), Error> {
         if parts.len() > self.parts_most() {
             return Err(Error::TooMany { parts: parts.len(), most: self.parts_most() });
         }
         if parts.is_empty() {
             return Ok(());
         }
-        parts.iter().try_for_each(|part| self.check_slot(part.slot()))?;
+        parts.iter().try_for_each(|part| self.check_any_slot(part.slot()))?;
         check_distinct(parts.iter().map(|part| part.slot().0))?;
         let guard = self.enter(parts.len() as u32);
         let mut lines = Vec::with_capacity(parts.len());

@@ -126,6 +126,15 @@ impl Vchunk {
     fn is_dead(&self) -> bool {
         self.valid == 0 && self.needed == 0
     }
+
+    /// A tombstone that names an entry of this one lies in another.
+    #[inline]
+    fn add_tombstone(&mut self, holder: u32) {
+        match self.tombstones.last_mut() {
+            Some((chunk, count)) if *chunk == holder => *count += 1,
+            _ => self.tombstones.push((holder, 1)),
+        }
+    }
 }
 
 pub(crate) struct BookLog {
@@ -241,10 +250,7 @@ impl BookLog {
         there.freeing += 1;
         let name = Entry::Tombstone { id: there.id, slot: target.slot };
         if slot.chunk != target.chunk {
-            match there.tombstones.last_mut() {
-                Some((chunk, count)) if *chunk == slot.chunk => *count += 1,
-                _ => there.tombstones.push((slot.chunk, 1)),
-            }
+            there.add_tombstone(slot.chunk);
             self.chunks[slot.chunk as usize].needed += 1;
         }
         (slot, self.at(slot), name.encode(self.config.salt))

@@ -31,14 +31,20 @@ pub struct Stats {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Calls `f` with each allocated object and its bytes, by address. Reserved objects are not
-    /// among them.
+    /// Calls `f` with each allocated object and its bytes, by address. Reserved objects, and what the
+    /// heap keeps for transactions, are not among them.
     pub fn objects(&self, mut f: impl FnMut(Offset, u64)) {
         let cached = self.cached_objects();
+        let undo = self.undo_buffers();
+        let mut f = |at: u64, bytes| {
+            if !undo.contains(&at) {
+                f(Offset(at), bytes)
+            }
+        };
         for extent in self.extents.list() {
             let at = extent.page * PAGE;
             if extent.kind == ExtentKind::Object {
-                f(Offset(at), u64::from(extent.pages) * PAGE);
+                f(at, u64::from(extent.pages) * PAGE);
                 continue;
             }
             let Some(tag) = self.units.get(at) else { continue };
@@ -65,7 +71,7 @@ impl<M: Medium + Space> Heap<M> {
             }
             drop(arena);
             found.sort_unstable();
-            found.into_iter().for_each(|(object, size)| f(Offset(object), size));
+            found.into_iter().for_each(|(object, size)| f(object, size));
         }
     }
 
@@ -94,8 +100,16 @@ impl<M: Medium + Space> Heap<M> {
             stats.mixed += u64::from(self.units.get(extent.page * PAGE).is_some_and(|tag| tag.mixed));
         }
         self.objects(|_, bytes| (stats.small, stats.small_bytes) = (stats.small + 1, stats.small_bytes + bytes));
-        stats.small -= stats.large;
-        stats.small_bytes -= stats.large_bytes;
+        // Undo buffers are extents or small; only objects were counted.
+        let (mut large, mut large_bytes) = (0, 0);
+        self.objects(|at, bytes| {
+            if self.units.get(at.0).is_none() {
+                (large, large_bytes) = (large + 1, large_bytes + bytes);
+            }
+        });
+        (stats.large, stats.large_bytes) = (large, large_bytes);
+        stats.small -= large;
+        stats.small_bytes -= large_bytes;
         stats.cached = self.cached_objects().len() as u64;
         stats
     }

@@ -85,11 +85,14 @@ impl<M: Medium + Space> Heap<M> {
                 None => extents.push((extent, AtomicU64::new(0))),
             }
         }
+        let undo = self.undo_buffers();
         let marks = Marks { slabs, extents, shared: Mutex::default(), more: Condvar::new() };
         let mut first = Vec::new();
         for root in self.roots()? {
             self.mark(&marks, self.load(root.slot.0), root.tag, &mut first);
         }
+        // Their contents reach nothing.
+        undo.into_iter().for_each(|at| self.mark(&marks, at, 0, &mut Vec::new()));
         marks.shared().objects = first;
         let markers = self.options.markers();
         std::thread::scope(|scope| {

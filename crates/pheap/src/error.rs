@@ -24,6 +24,8 @@ pub enum Error {
     AlreadyFree { at: u64 },
     /// A batch names this slot, or this object, twice.
     Twice { at: u64 },
+    /// All transactions that can be under way are.
+    TooManyTransactions,
     /// A batch has more parts than a lane holds.
     TooMany { parts: usize, most: usize },
     /// A range that does not lie inside the heap.
@@ -61,6 +63,7 @@ impl fmt::Display for Error {
             Self::NotAnObject { at } => write!(f, "{at:#x} is not the beginning of an object of this heap"),
             Self::AlreadyFree { at } => write!(f, "the object at {at:#x} is free already"),
             Self::Twice { at } => write!(f, "the batch names {at:#x} twice"),
+            Self::TooManyTransactions => write!(f, "more transactions at once than lanes"),
             Self::TooMany { parts, most } => write!(f, "a batch of {parts} parts; the most is {most}"),
             Self::OutOfRange { at, len } => write!(f, "{len} bytes from {at:#x} do not lie in the heap"),
             Self::NoRoot => write!(f, "there is no root of this name"),

@@ -35,7 +35,7 @@ mod tick;
 
 pub(crate) use crate::book_log::mix;
 use crate::book_log::{self, BookLog, ChunkView, Entry, LogConfig, LogStats, UNIT_BYTES};
-use craton_base::atomic::{AtomicU64, Ordering::Relaxed};
+use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Medium, Space};
 pub(crate) use decay::Decay;
 use map::Map;
@@ -125,13 +125,20 @@ impl Extents {
         }
         let mut inner = self.lock();
         inner.prepare_log(medium, false, &self.epoch)?;
-        let node = inner.carve(medium, u64::from(pages))?;
+        let (node, before) = inner.carve(medium, u64::from(pages))?;
         let page = inner.map.nodes[node].page;
         let is_slab = kind == ExtentKind::Slab;
         let (slot, at, value) = inner.log.append(Entry::Extent { page, pages, is_slab });
         let there = &mut inner.map.nodes[node];
         (there.slot, there.kind) = (slot, kind);
-        Ok(Plan { page, pages, home: Home { at, value } })
+        drop(inner);
+        let plan = Plan { page, pages, home: Home { at, value } };
+        // Without the lock: the file system may have to zero all of it.
+        if before == State::Retained && medium.allocate(page * PAGE_BYTES, u64::from(pages) * PAGE_BYTES).is_err() {
+            self.cancel(&plan);
+            return Err(ExtentError::NoMemory);
+        }
+        Ok(plan)
     }
 
     /// Plans the free of the extent that begins at `page`.
@@ -186,7 +193,7 @@ impl Extents {
     pub fn begin_epoch(&self, epoch: u64) {
         // ORDERING: relaxed; a line of the epoch is written after this, by a thread that learnt of
         // the epoch from this one; its home word (release) orders this before `compact`'s load.
-        self.epoch.store(epoch, Relaxed);
+        self.epoch.store(epoch, Ordering::Relaxed);
     }
 
     /// The epochs up to this one are settled.
@@ -295,7 +302,7 @@ impl Inner {
         // (acquire) before this.
         log.compact(
             medium,
-            || epoch.load(Relaxed),
+            || epoch.load(Ordering::Relaxed),
             |page, slot| {
                 if let Some(node) = map.starting_at(page) {
                     map.nodes[node].slot = slot;
@@ -312,22 +319,28 @@ impl Inner {
             self.grow(medium, UNIT_PAGES, State::Retained);
             carve(&mut self.map)
         });
-        let Some(node) = node else { return false };
-        self.log.add_unit(self.map.nodes[node].page * PAGE_BYTES);
+        let Some((node, before)) = node else { return false };
+        let at = self.map.nodes[node].page * PAGE_BYTES;
+        if before == State::Retained && medium.allocate(at, UNIT_BYTES).is_err() {
+            let epoch = self.map.nodes[node].epoch;
+            self.map.free(node, State::Retained, epoch);
+            return false;
+        }
+        self.log.add_unit(at);
         true
     }
 
     #[inline]
-    fn carve<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> Result<u32, ExtentError> {
+    fn carve<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> Result<(u32, State), ExtentError> {
         match self.map.carve(pages, State::Live, |_| true) {
-            Some(node) => Ok(node),
+            Some(found) => Ok(found),
             None => self.carve_slowly(medium, pages).ok_or(ExtentError::NoMemory),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn carve_slowly<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> Option<u32> {
+    fn carve_slowly<M: Medium + Space>(&mut self, medium: &M, pages: u64) -> Option<(u32, State)> {
         let carve = |map: &mut Map| map.carve(pages, State::Live, |_| true);
         if self.grow(medium, pages, State::Retained) {
             return carve(&mut self.map);

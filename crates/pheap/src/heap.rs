@@ -4,11 +4,11 @@
 //! taken in this order: advance, lane, arena, extents.
 
 use crate::arena::Arena;
+use crate::book_log::LogConfig;
 use crate::class::{CLASSES, Class};
 use crate::collect::{Conservative, Trace};
 use crate::config::{Config, Model, Options};
 use crate::error::Error;
-use crate::book_log::LogConfig;
 use crate::extents::{ExtentConfig, ExtentKind, Extents};
 use crate::lane::{Lane, SPARE};
 use crate::layout::{BOOK, BOOK_BYTES, LANES, OFFSET_BITS, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
@@ -16,6 +16,7 @@ use crate::recover::{self, Report};
 use crate::seat::Seats;
 use crate::slab::{self, Header};
 use crate::state::{Phase, State, Super, clear};
+use crate::tx;
 use crate::units::{Tag, Units};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{LINE_BYTES, Medium, Space};
@@ -38,7 +39,7 @@ pub struct Heap<M> {
     pub(crate) places: Places,
     pub(crate) classes: Box<[Class; CLASSES]>,
     pub(crate) lanes: Box<[Lane]>,
-    seats: Arc<Seats>,
+    pub(crate) seats: Arc<Seats>,
     pub(crate) units: Units,
     pub(crate) arenas: Box<[Mutex<Arena>]>,
     pub(crate) extents: Extents,
@@ -48,12 +49,15 @@ pub struct Heap<M> {
     state: Mutex<State>,
     pub(crate) settled: AtomicU64,
     counter: AtomicU64,
+    generation: AtomicU64,
     pub(crate) options: Options,
     /// Small objects that are reserved: taken, and nobody's.
     pub(crate) reserved: AtomicU64,
     pub(crate) roots: Mutex<()>,
     /// The time that `maintain` was told last.
     now_ms: AtomicU64,
+    /// Lanes whose headers have no transaction, and a number for the next.
+    pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,
     /// Held while a slab changes its class.
     pub(crate) morphing: Mutex<()>,
 }
@@ -120,6 +124,7 @@ impl<M: Medium + Space> Heap<M> {
         let mut report = Report { clean: state.phase == Phase::Closed, ..Report::default() };
         if !report.clean {
             recover::redo(&medium, &sup, &mut state, &mut report)?;
+            report.undone = tx::undo(&medium, &sup)?;
         }
         let extents = Extents::rebuild(&medium, extent_config(&sup))?;
         let mut heap = Self::new(medium, sup, state, options, extents);
@@ -131,6 +136,8 @@ impl<M: Medium + Space> Heap<M> {
         state.phase = Phase::Running;
         state.write(&heap.medium, heap.seed);
         report.generation = state.generation;
+        heap.generation.store(state.generation, Ordering::Relaxed);
+        heap.no_tx.get_mut().unwrap_or_else(PoisonError::into_inner).1 = state.generation << 32;
         *heap.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
         Ok((heap, report))
     }
@@ -152,9 +159,11 @@ impl<M: Medium + Space> Heap<M> {
             settled: AtomicU64::new(state.settled),
             state: Mutex::new(state),
             counter: AtomicU64::new(1),
+            generation: AtomicU64::new(state.generation),
             reserved: AtomicU64::new(0),
             roots: Mutex::new(()),
             now_ms: AtomicU64::new(0),
+            no_tx: Mutex::new(((0..sup.lanes).rev().collect(), state.generation << 32)),
             morphing: Mutex::new(()),
             medium,
             sup,
@@ -248,18 +257,31 @@ impl<M: Medium + Space> Heap<M> {
         state.write(&self.medium, self.seed);
         self.settled.store(epoch, Ordering::Relaxed);
         self.extents.settled(epoch);
-        self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), epoch);
+        self.tick();
     }
 
     /// Gives back what is free: empty slabs to the extents, and the memory of extents that have been
     /// free long enough to the system. Call it every 50 ms or so; `now_ms` never goes back.
     pub fn maintain(&self, now_ms: u64) {
         self.now_ms.fetch_max(now_ms, Ordering::Relaxed);
+        self.retire_empty();
+        self.tick();
+    }
+
+    /// Gives all empty slabs back; returns whether there was one.
+    pub(crate) fn retire_empty(&self) -> bool {
+        let mut any = false;
         for arena in 0..self.arenas.len() {
             for class in 0..CLASSES {
-                while self.retire(&self.enter(0), arena, class) {}
+                while self.retire(&self.enter(0), arena, class) {
+                    any = true;
+                }
             }
         }
+        any
+    }
+
+    pub(crate) fn tick(&self) {
         let settled = self.settled.load(Ordering::Relaxed);
         self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), settled);
     }
@@ -276,19 +298,25 @@ impl<M: Medium + Space> Heap<M> {
         let seat = self.seats.seat();
         let lane = &self.lanes[seat.lane as usize];
         if !M::FLUSHES {
-            // A thread that has its lane alone is locked out by nobody but a change of class.
-            let locked = seat.shared || self.options.morph != 0 && parts > 0;
+            // Where nothing is settled, only a change of a slab's class locks other lanes.
+            let locked = seat.shared || self.options.morph != 0 && parts > 0 && self.seats.are_many();
             if locked {
                 lane.lock();
+                self.seats.set_locks(seat.lane);
             }
             return Guard { lane, index: seat.lane, locked, roomy: true };
         }
+        self.enter_epoch(lane, seat.lane, parts)
+    }
+
+    fn enter_epoch<'a>(&'a self, lane: &'a Lane, index: u32, parts: u32) -> Guard<'a> {
         loop {
             lane.lock();
             // ORDERING: pairs with the release in `advance`.
             let epoch = self.epoch.load(Ordering::Acquire);
             if lane.has_room(epoch, parts + SPARE) {
-                return Guard { lane, index: seat.lane, locked: true, roomy: true };
+                lane.begin(&self.medium, self.generation.load(Ordering::Relaxed));
+                return Guard { lane, index, locked: true, roomy: true };
             }
             lane.unlock();
             self.advance(epoch);

@@ -8,7 +8,7 @@
 //! **Threads.** The lock of a lane covers all its words. Threads that have a lane alone leave the
 //! lock out where nothing is settled: on media without write-back.
 
-use crate::layout::{LANE_PENDING, Places};
+use crate::layout::{LANE_PENDING, LANE_USED, Places};
 use crate::line::{Kind, Place, Redo};
 use crate::slab;
 use crate::tcache::Tcache;
@@ -28,7 +28,11 @@ pub struct Lane {
     epoch: AtomicU64,
     /// Lines of that epoch.
     used: AtomicU32,
+    /// The generation that the header names: recovery reads no ring of another one.
+    generation: AtomicU64,
     dirty: [Dirty; 2],
+    /// Lines that this epoch's list has, by their lowest bits: most lines come again soon.
+    recent: [AtomicU64; RECENT],
     header: u64,
     ring: u64,
     half: u32,
@@ -39,6 +43,7 @@ pub struct Lane {
 /// Lines beyond its parts that an operation may write: a slab that changes its class, one that is
 /// new, and one that goes.
 pub const SPARE: u32 = 3;
+const RECENT: usize = 64;
 /// Dirty lines of a new slab's header.
 const SLAB_LINES: u32 = 10;
 
@@ -53,7 +58,9 @@ impl Lane {
             locked: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             used: AtomicU32::new(0),
+            generation: AtomicU64::new(0),
             dirty: [dirty(), dirty()],
+            recent: [const { AtomicU64::new(0) }; RECENT],
             header: places.lane_header(index),
             ring: places.ring(index),
             half: places.half,
@@ -90,14 +97,28 @@ impl Lane {
         if self.epoch.load(Ordering::Relaxed) != epoch {
             self.epoch.store(epoch, Ordering::Relaxed);
             self.used.store(0, Ordering::Relaxed);
+            self.recent.iter().for_each(|line| line.store(0, Ordering::Relaxed));
         }
         let dirty = &self.dirty[(epoch & 1) as usize];
         let dirty_lines = dirty.len.load(Ordering::Relaxed) + 2 * lines + SPARE * SLAB_LINES;
         self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= dirty.lines.len() as u32
     }
 
-    /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.
+    /// Makes it durable that the ring is used, before its first line. Lane locked.
     #[inline]
+    pub fn begin<M: Medium>(&self, medium: &M, generation: u64) {
+        if self.generation.load(Ordering::Relaxed) != generation {
+            self.generation.store(generation, Ordering::Relaxed);
+            medium.store(self.header + LANE_USED, generation);
+            medium.flush(self.header + LANE_USED);
+            medium.fence();
+        }
+    }
+
+    /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.
+    /// Elsewhere the lines lie at the ring's beginning, and count while the header says how many
+    /// they are.
+    #[inline(never)]
     pub fn commit<M: Medium>(&self, medium: &M, stamp: u64, parts: &[Redo]) {
         if M::FLUSHES {
             let epoch = self.epoch.load(Ordering::Relaxed);
@@ -127,7 +148,20 @@ impl Lane {
         }
     }
 
-    #[inline]
+    /// As `commit` of one part.
+    #[inline(always)]
+    pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) {
+        if M::FLUSHES {
+            self.commit(medium, stamp, std::slice::from_ref(redo));
+            return;
+        }
+        medium.store_line(self.ring, &redo.encode_unchecked());
+        medium.store(self.header + LANE_PENDING, 1);
+        self.apply(medium, redo);
+        medium.store(self.header + LANE_PENDING, 0);
+    }
+
+    #[inline(always)]
     fn apply<M: Medium>(&self, medium: &M, redo: &Redo) {
         if redo.slot != 0 {
             medium.store(redo.slot, redo.new);
@@ -151,9 +185,15 @@ impl Lane {
     #[inline]
     pub fn mark_dirty<M: Medium>(&self, at: u64) {
         if M::FLUSHES {
+            let line = at & !(LINE_BYTES - 1);
+            let recent = &self.recent[(line / LINE_BYTES) as usize % RECENT];
+            if recent.load(Ordering::Relaxed) == line {
+                return;
+            }
+            recent.store(line, Ordering::Relaxed);
             let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
             let len = dirty.len.load(Ordering::Relaxed);
-            dirty.lines[len as usize].store(at & !(LINE_BYTES - 1), Ordering::Relaxed);
+            dirty.lines[len as usize].store(line, Ordering::Relaxed);
             dirty.len.store(len + 1, Ordering::Relaxed);
         }
     }

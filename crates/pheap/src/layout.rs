@@ -8,7 +8,8 @@
 //! 128,256  state       1 line   settled epoch, generation, state, sequence, 0, 0, 0, check
 //! 1024     bookkeeping 3 KiB    heads of the bookkeeping log
 //! 4096     roots       60 KiB   lines: pointer, tag, name (39 bytes and its length), check
-//! 65536    lanes                a header of 128 B each: pending, transaction, undo slot
+//! 65536    lanes                a header of 128 B each: pending lines, generation that used the
+//!                               ring; from 64 on: transaction, undo slot
 //!          rings                2 halves of H lines each
 //! then     data                 units of 64 KiB, from the next multiple of 64 KiB
 //! ```
@@ -44,8 +45,9 @@ pub const ROOTS_END: u64 = 65536;
 pub const LANES: u64 = 65536;
 pub const LANE_HEADER_BYTES: u64 = 128;
 
-/// Words of a lane's header, as offsets from it.
+/// Words of a lane's header, as offsets from it. The transaction need not be of the lane's thread.
 pub const LANE_PENDING: u64 = 0;
+pub const LANE_USED: u64 = 8;
 pub const LANE_TX: u64 = 64;
 pub const LANE_UNDO: u64 = 72;
 

@@ -13,11 +13,34 @@
 //!   change its class. A change commits by one line (§5.2 counts steps in a flag).
 //! - Slabs are listed by occupancy: the fullest serve first (§4.2 has one list, and an LRU).
 //!
+//! ```
+//! use craton_pheap::{Config, Error, Heap, Options, Slot};
+//! use craton_sim::SimMedium;
+//!
+//! let medium = SimMedium::new(1 << 20, 64 << 20);
+//! let heap = Heap::create(medium.clone(), Config::default(), Options::default())?;
+//! let list = heap.add_root(b"list", 0)?;
+//! // A node whose first word is a slot for the next node; durable before the root has it.
+//! let first = heap.alloc_with(list, 64, |heap, at| heap.write(at, 0, 0))?;
+//! heap.alloc_to(Slot(first.0), 100)?;
+//! drop(heap); // As in a crash.
+//!
+//! let after = SimMedium::from_image(&medium.now().durable());
+//! let (heap, report) = Heap::open(after, Options::default())?;
+//! assert!(!report.clean);
+//! let first = heap.read(heap.root(b"list")?.slot.0);
+//! heap.free_from(Slot(first))?;
+//! assert_eq!(heap.free_from(Slot(first)), Err(Error::Null { slot: first }));
+//! heap.check()?;
+//! heap.close();
+//! # Ok::<(), Error>(())
+//! ```
 //! **State.** `layout.rs` has the file format. In DRAM: lanes (redo lines, cached objects), arenas
 //! (slabs by class and occupancy), extents, a word for each unit of 64 KiB.
 //!
 //! **Invariants.** *L1*, *L2* of lanes, *A1*, *A2* of arenas, *S1* of the state, *N1* of roots,
-//! *R1*–*R3* of recovery.
+//! *R1*–*R3* of recovery, *M1*–*M3* of morphing, *T1*, *T2* of transactions, *E1*–*E5* of extents
+//! and *B1*–*B5* of the bookkeeping log.
 //!
 //! **Threads.** A thread has a lane while it lives. A redo line has a stamp; stamps are ordered as
 //! what happens before what, over all threads. Recovery makes stores in that order.
@@ -48,14 +71,15 @@ mod seat;
 mod slab;
 mod state;
 mod tcache;
+mod tx;
 mod units;
 
 pub use batch::{Batch, Reserved};
+pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use check::Stats;
 pub use class::SMALL_MOST;
 pub use collect::{Conservative, Trace};
 pub use config::{Config, Model, Options};
-pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use error::Error;
 pub use extents::{
     Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Home, PAGE_BYTES, Plan, Range, RangeState,
@@ -65,3 +89,4 @@ pub use frame_extents::{FrameConfig, FrameExtents, FrameMemory};
 pub use heap::{Heap, Offset, Slot};
 pub use recover::Report;
 pub use roots::{ROOT_NAME_BYTES, Root};
+pub use tx::Tx;

@@ -170,7 +170,9 @@ impl<M: Medium + Space> Heap<M> {
         drop(arena);
         let quiet = self.wait_for_lanes(guard);
         let mut arena = self.lock_arena(number_of_arena);
-        let changed = quiet && self.is_settled(&arena.slabs[index]) && self.mix(guard, &mut arena, number_of_arena, index, number);
+        let changed = quiet
+            && self.is_settled(&arena.slabs[index])
+            && self.mix(guard, &mut arena, number_of_arena, index, number);
         if !changed {
             self.units.set(at, Some(Tag { mixed: false, frozen: false, ..tag }));
             arena.relist(index, self.classes[class].objects);
@@ -211,11 +213,17 @@ impl<M: Medium + Space> Heap<M> {
     fn wait_for_lanes(&self, guard: &Guard<'_>) -> bool {
         self.lanes.iter().enumerate().all(|(index, lane)| {
             let mine = index as u32 == guard.index;
-            let locked = mine || (0..PATIENCE).any(|_| lane.try_lock() || { spin(); false });
+            let locked = mine
+                || (0..PATIENCE).any(|_| {
+                    lane.try_lock() || {
+                        spin();
+                        false
+                    }
+                });
             if locked && !mine {
                 lane.unlock();
             }
-            locked
+            locked && (M::FLUSHES || mine || self.seats.locks(index as u32))
         })
     }
 
@@ -242,8 +250,7 @@ impl<M: Medium + Space> Heap<M> {
         }
         self.flush_range(at + SLAB_TABLE, old.entries.len().div_ceil(4) as u64 * 8);
         self.medium.fence();
-        let header =
-            Header { class: number, stripes: new.stripes, old: Some((slab.class, old.entries.len() as u32)) };
+        let header = Header { class: number, stripes: new.stripes, old: Some((slab.class, old.entries.len() as u32)) };
         self.change(guard, arena, place, index, header, Some(old));
         true
     }

@@ -6,7 +6,7 @@
 //! **Threads.** The thread's own words; a lock where a lane is taken or released.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Numbers of open heaps, never used twice.
@@ -24,6 +24,10 @@ pub struct Seats {
     heap: u64,
     shared: u32,
     free: Mutex<Vec<u32>>,
+    /// A second thread has come: threads lock their lanes from their next operation on.
+    many: AtomicBool,
+    /// Lanes whose thread locks. Only the first thread's can be without.
+    locks: Box<[AtomicBool]>,
 }
 
 thread_local! {
@@ -36,8 +40,12 @@ struct Held(RefCell<Vec<(Weak<Seats>, u64, Seat)>>);
 
 impl Drop for Held {
     fn drop(&mut self) {
+        // What ends after this, and uses a heap, must not use a lane that another thread gets.
+        let _ = LAST.try_with(|last| last.set((0, Seat { lane: 0, shared: true })));
         for (seats, _, seat) in self.0.borrow_mut().drain(..) {
             if let Some(seats) = seats.upgrade().filter(|_| !seat.shared) {
+                // ORDERING: pairs with the acquire in `locks`.
+                seats.locks[seat.lane as usize].store(true, Ordering::Release);
                 seats.lock().push(seat.lane);
             }
         }
@@ -47,7 +55,34 @@ impl Drop for Held {
 impl Seats {
     pub fn new(lanes: u32) -> Arc<Self> {
         let free = (0..lanes - 1).rev().collect();
-        Arc::new(Self { heap: HEAPS.fetch_add(1, Ordering::Relaxed), shared: lanes - 1, free: Mutex::new(free) })
+        Arc::new(Self {
+            heap: HEAPS.fetch_add(1, Ordering::Relaxed),
+            shared: lanes - 1,
+            free: Mutex::new(free),
+            many: AtomicBool::new(lanes == 1),
+            locks: (0..lanes).map(|_| AtomicBool::new(true)).collect(),
+        })
+    }
+
+    /// Whether threads lock their lanes.
+    #[inline]
+    pub fn are_many(&self) -> bool {
+        self.many.load(Ordering::Relaxed)
+    }
+
+    /// The thread of a lane has locked it, and will from now on.
+    #[inline]
+    pub fn set_locks(&self, lane: u32) {
+        if !self.locks[lane as usize].load(Ordering::Relaxed) {
+            // ORDERING: pairs with the acquire in `locks`: operations without a lock have ended.
+            self.locks[lane as usize].store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether no operation of a lane can be under way without its lock.
+    pub fn locks(&self, lane: u32) -> bool {
+        // ORDERING: pairs with the releases in `set_locks` and `drop`.
+        self.locks[lane as usize].load(Ordering::Acquire)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
@@ -75,7 +110,17 @@ impl Seats {
                 return *seat;
             }
             held.retain(|(seats, ..)| seats.strong_count() > 0);
-            let lane = self.lock().pop();
+            let mut free = self.lock();
+            let is_first = free.len() + 1 == self.locks.len();
+            if !is_first {
+                self.many.store(true, Ordering::Relaxed);
+            }
+            let lane = free.pop();
+            if let Some(lane) = lane {
+                // ORDERING: pairs with the acquire in `locks`.
+                self.locks[lane as usize].store(self.are_many(), Ordering::Release);
+            }
+            drop(free);
             let seat = lane.map_or(self.standing(), |lane| Seat { lane, shared: false });
             // A thread that shares looks again, at the next use after another heap's.
             if !seat.shared {

@@ -114,10 +114,17 @@ pub fn read_bits<M: Medium>(medium: &M, at: u64, class: &Class) -> Box<[u64]> {
 
 /// Bits by mid that belong to no object.
 pub fn unused_bits(class: &Class) -> Box<[u64]> {
-    let mut bits = vec![u64::MAX; class.stripes as usize * 8].into_boxed_slice();
-    for index in 0..class.objects {
-        let mid = class.mid_of(index);
-        bits[(mid / 64) as usize] &= !(1 << (mid % 64));
-    }
-    bits
+    let word = |number: u32| {
+        let (stripe, from) = (number / 8, number % 8 * 64);
+        // A stripe has every `stripes`-th object.
+        let objects = (class.objects + class.stripes - 1 - stripe) / class.stripes;
+        match objects.saturating_sub(from) {
+            used @ 0..64 => u64::MAX << used,
+            _ => 0,
+        }
+    };
+    (0..class.stripes * 8).map(word).collect()
 }
+
+#[cfg(test)]
+mod tests;

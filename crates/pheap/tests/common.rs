@@ -3,7 +3,7 @@
 //! A *node* is an object that checks itself: its first word has a mark and its length, the second is
 //! a slot for a child, the others follow from the first. Leaves are objects without contents.
 
-use craton_base::Medium;
+use craton_base::{Medium, Space};
 use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot, Trace};
 use craton_sim::{Rng, SimPersistent};
 
@@ -24,7 +24,7 @@ pub fn create<const F: bool>(model: Model, limit: u64) -> (Sim<F>, Heap<Sim<F>>)
 }
 
 /// An object of slots.
-pub fn table<const F: bool>(heap: &Heap<Sim<F>>, slots: u64) -> Vec<Slot> {
+pub fn table<M: Medium + Space>(heap: &Heap<M>, slots: u64) -> Vec<Slot> {
     let root = heap.add_root(b"table", 1).unwrap();
     let at = heap.alloc_with(root, slots * 8, |heap, at| {
         (0..slots).for_each(|i| heap.write(at, i * 8, 0));
@@ -54,7 +54,7 @@ impl<M: Medium> Trace<M> for Typed {
     }
 }
 
-pub fn write_node<const F: bool>(heap: &Heap<Sim<F>>, at: Offset, words: u64, mark: u64) {
+pub fn write_node<M: Medium + Space>(heap: &Heap<M>, at: Offset, words: u64, mark: u64) {
     let first = mark << 16 | words;
     heap.write(at, 0, first);
     heap.write(at, 8, 0);
@@ -66,7 +66,7 @@ fn pattern(first: u64, i: u64) -> u64 {
 }
 
 /// All slots that are reached, with their values. Checks nodes' contents.
-pub fn snapshot<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, String> {
+pub fn snapshot<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, String> {
     let root = heap.root(b"table").map_err(|e| e.to_string())?.slot;
     let table = heap.read(root.0);
     let mut found = vec![(root.0, table)];
@@ -83,17 +83,22 @@ pub fn snapshot<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, S
             if !(2..=20_000).contains(&words) || (2..words).any(|i| heap.read(at + 8 * i) != pattern(first, i)) {
                 return Err(format!("the node at {at:#x} in slot {slot:#x} is spoilt"));
             }
+            found.push((at | CONTENTS, first));
             slot = at + 8;
         }
     }
     Ok(found)
 }
 
+/// Marks an entry of a snapshot that is the first word of a node.
+const CONTENTS: u64 = 1;
+
 /// Checks the heap, and that its objects are those the table reaches, no more and no fewer.
-pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, String> {
+pub fn check<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, String> {
     heap.check().map_err(|e| e.to_string())?;
     let slots = snapshot(heap)?;
-    let mut owned: Vec<u64> = slots.iter().map(|(_, at)| *at).filter(|at| *at != 0).collect();
+    let mut owned: Vec<u64> =
+        slots.iter().filter(|(slot, at)| *at != 0 && slot & CONTENTS == 0).map(|(_, at)| *at).collect();
     owned.sort_unstable();
     let mut objects = Vec::new();
     heap.objects(|at, _| objects.push(at.0));
@@ -105,12 +110,12 @@ pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Result<Vec<(u64, u64)>, Stri
     Ok(slots)
 }
 
-fn size<const F: bool>(rng: &mut Rng) -> u64 {
+fn size(rng: &mut Rng) -> u64 {
     *rng.pick(&[16, 24, 64, 64, 64, 200, 1000, 3000, 5000, 9000, 16_000, 16_000, 16_000, 20_000, 70_000])
 }
 
 /// One operation, drawn at random, on the heap of [`table`] with [`SLOTS`] slots.
-pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Result<(), Error> {
+pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Result<(), Error> {
     let table = heap.read(heap.root(b"table")?.slot.0);
     let leaf = |rng: &mut Rng| Slot(table + 8 * rng.in_range(NODES..SLOTS));
     let mut node = Slot(table + 8 * rng.below(NODES));
@@ -118,21 +123,21 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
         node = Slot(heap.read(node.0) + 8);
     }
     let new_node = |slot: Slot, rng: &mut Rng| {
-        let size = size::<F>(rng);
+        let size = size(rng);
         heap.alloc_with(slot, size, |heap, at| write_node(heap, at, (size / 8).min(12), mark)).map(drop)
     };
-    match rng.below(if F { 12 } else { 11 }) {
+    match rng.below(15) {
         0..=3 if heap.read(node.0) == 0 => new_node(node, rng),
-        0..=2 => {
+        0..=3 => {
             // The node goes; its child moves up.
             let at = heap.read(node.0);
             let mut batch = heap.batch();
             batch.free_and_set(node, heap.read(at + 8));
             batch.commit()
         }
-        3..=5 => {
+        4 | 5 => {
             let slot = leaf(rng);
-            if heap.read(slot.0) == 0 { heap.alloc_to(slot, size::<F>(rng)).map(drop) } else { heap.free_from(slot) }
+            if heap.read(slot.0) == 0 { heap.alloc_to(slot, size(rng)).map(drop) } else { heap.free_from(slot) }
         }
         6 => {
             let slot = leaf(rng);
@@ -144,7 +149,7 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
             let mut batch = heap.batch();
             for slot in if a == b { vec![a] } else { vec![a, b] } {
                 if heap.read(slot.0) == 0 {
-                    batch.alloc(slot, size::<F>(rng))?;
+                    batch.alloc(slot, size(rng))?;
                 } else {
                     batch.free(slot);
                 }
@@ -164,7 +169,7 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
         }
         9 => {
             let slot = leaf(rng);
-            let reserved = heap.reserve(size::<F>(rng))?;
+            let reserved = heap.reserve(size(rng))?;
             heap.replace(slot, reserved)
         }
         10 => {
@@ -179,6 +184,35 @@ pub fn step<const F: bool>(heap: &Heap<Sim<F>>, rng: &mut Rng, mark: u64) -> Res
             }
             let reserved = heap.reserve(64)?;
             heap.cancel(reserved);
+            Ok(())
+        }
+        11 | 12 => {
+            // A node is rewritten in place, while leaves come and go.
+            let at = heap.read(node.0);
+            let (a, b) = (leaf(rng), leaf(rng));
+            let mut tx = heap.begin()?;
+            if at != 0 {
+                let (words, child) = (heap.read(at) & 0xffff, heap.read(at + 8));
+                tx.snapshot(at, 8)?;
+                tx.snapshot(at + 8, 8 * words - 8)?;
+                write_node(heap, Offset(at), words, mark + 1000);
+                heap.write(Offset(at), 8, child);
+            }
+            if heap.read(a.0) == 0 {
+                tx.alloc(a, size(rng))?;
+            } else {
+                tx.free(a);
+            }
+            if a != b {
+                tx.set(b, heap.read(b.0));
+            }
+            if rng.one_in(4) {
+                return Ok(());
+            }
+            tx.commit()
+        }
+        13 => {
+            heap.maintain(mark * 1000);
             Ok(())
         }
         _ => {

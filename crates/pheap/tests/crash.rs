@@ -5,8 +5,9 @@
 //! crash too, and some heaps go on with a random load.
 
 use crate::common::{SLOTS, Sim, Typed, check, config, create, options, snapshot, step, table};
+use craton_base::{Medium, Space};
 use craton_pheap::{Error, Heap, Model};
-use craton_sim::{Fallible, FaultRule, Image, Rng};
+use craton_sim::{Image, Rng};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -105,20 +106,20 @@ impl Images {
 
 /// Runs a random load from a seed, with every crash of every operation. Returns opened images.
 fn run<const F: bool>(model: Model, seed: u64, steps: u64, most: usize) -> Result<u64, String> {
-    run_with::<F>(model, seed, steps, most, |_| {})
+    let (medium, heap) = create::<F>(model, 2 << 20);
+    run_in(&medium, heap, seed, steps, most)
 }
 
-fn run_with<const F: bool>(
-    model: Model,
+/// The same on a heap of this medium, perhaps through another one.
+pub fn run_in<const F: bool, M: Medium + Space + 'static>(
+    medium: &Sim<F>,
+    heap: Heap<M>,
     seed: u64,
     steps: u64,
     most: usize,
-    prepare: impl FnOnce(&Sim<F>),
 ) -> Result<u64, String> {
-    let (medium, heap) = create::<F>(model, 2 << 20);
     let heap = Arc::new(heap);
     table(&heap, SLOTS);
-    prepare(&medium);
     let workers = [Worker::new(), Worker::new()];
     let mut rng = Rng::new(seed);
     let mut images = Images { rng: Rng::new(seed ^ 0xabcd), seen: HashSet::new(), most, opened: 0 };
@@ -170,43 +171,12 @@ fn every_death_of_a_process_is_collected() {
     assert!(opened > 1_000, "{opened} images");
 }
 
-/// How many of the first `most` events of a kind, left out one by one, make the test fail.
-fn caught(event: Fallible, step: u64, most: u64) -> (u64, u64, Vec<u64>) {
-    let (mut tried, mut missed) = (0, Vec::new());
-    for number in (1..=most).step_by(step as usize) {
-        let happened = Arc::new(std::sync::Mutex::new(None));
-        let kept = happened.clone();
-        let result = std::panic::catch_unwind(|| {
-            run_with::<true>(Model::Log, 3, 14, 8, |medium| {
-                medium.fail(event, FaultRule::Nth(number));
-                *kept.lock().unwrap() = Some(medium.clone());
-            })
-        });
-        let events = happened.lock().unwrap().as_ref().map_or(0, |medium: &Sim<true>| medium.fallible_events(event));
-        if events < number {
-            break;
-        }
-        tried += 1;
-        if matches!(result, Ok(Ok(_))) {
-            missed.push(number);
-        }
-    }
-    (tried, tried - missed.len() as u64, missed)
-}
-
-#[test]
-#[ignore = "nightly: minutes"]
-fn each_missing_flush_and_fence_is_caught() {
-    let fences = caught(Fallible::Fence, 1, 200);
-    let flushes = caught(Fallible::Flush, 1, 400);
-    eprintln!("fences {fences:?}, flushes {flushes:?}");
-    assert!(fences.2.is_empty());
-}
-
 #[test]
 #[ignore = "nightly: an hour of crashes"]
 fn many_crashes() {
-    let opened: u64 = (100..400).map(|seed| run::<true>(Model::Log, seed, 60, 200).unwrap() + run::<false>(Model::Log, seed, 200, 200).unwrap()).sum();
+    let opened: u64 = (100..400)
+        .map(|seed| run::<true>(Model::Log, seed, 60, 200).unwrap() + run::<false>(Model::Log, seed, 200, 200).unwrap())
+        .sum();
     eprintln!("{opened} images");
 }
 

@@ -2,5 +2,10 @@
 
 mod api;
 mod common;
+mod cost;
 mod crash;
+mod damage;
+mod model;
 mod morph;
+mod mutation;
+mod threads;

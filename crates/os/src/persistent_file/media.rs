@@ -10,7 +10,7 @@
 use super::domain::has_persistent_caches;
 use super::{FileError, PersistentFile, space};
 use crate::WriteBack;
-use core::sync::atomic::{AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use craton_base::{LINE_BYTES, Line, Medium, Promise, Space, SpaceError};
 
 /// Whether lines are written back.
@@ -165,6 +165,14 @@ impl Medium for Flushed {
     fn fence(&self) {
         self.write_back.fence();
     }
+
+    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        self.file.words(at, words)
+    }
+
+    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+        self.file.half_words(at, words)
+    }
 }
 
 impl Medium for Cached {
@@ -203,6 +211,14 @@ impl Medium for Cached {
 
     #[inline(always)]
     fn fence(&self) {}
+
+    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        self.file.words(at, words)
+    }
+
+    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+        self.file.half_words(at, words)
+    }
 }
 
 impl Space for Flushed {

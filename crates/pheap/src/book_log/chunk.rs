@@ -10,7 +10,7 @@
 //! by one store. Entries follow each other on `stripes` different lines (NVAlloc §5.1).
 
 use super::entry::{self, Entry, mix};
-use craton_base::atomic::Ordering::Acquire;
+use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 
 pub(super) const CHUNK_BYTES: u64 = 1024;
@@ -84,7 +84,7 @@ fn seal_of(salt: u64, id: u64, entries: &[u64]) -> u64 {
 
 /// Reads a word. ORDERING: pairs with the release of `Medium::store` in the thread that wrote it.
 pub(super) fn load<M: Medium>(medium: &M, at: u64) -> u64 {
-    medium.word(at).load(Acquire)
+    medium.word(at).load(Ordering::Acquire)
 }
 
 /// Changes a chunk's link, and begins to write it back.
@@ -108,27 +108,31 @@ pub(super) fn try_seal<M: Medium>(medium: &M, salt: u64, (at, id): (u64, u64)) -
     true
 }
 
-/// A chunk as found in the medium.
+/// The header of a chunk as found in the medium.
 pub(super) struct Found {
     pub(super) id: u64,
     pub(super) next: u64,
     pub(super) is_sealed: bool,
-    pub(super) entries: [Entry; SLOTS],
 }
 
-/// Reads a chunk. Error: what is damaged, and its offset.
-pub(super) fn read<M: Medium>(medium: &M, salt: u64, at: u64) -> Result<Found, (&'static str, u64)> {
+/// Reads a chunk, and calls `each` for the entries. Error: what is damaged, and its offset.
+pub(super) fn read<M: Medium>(
+    medium: &M,
+    salt: u64,
+    at: u64,
+    mut each: impl FnMut(u8, Entry),
+) -> Result<Found, (&'static str, u64)> {
     let id = entry::decode_id(salt, at, load(medium, at)).ok_or(("id of a log chunk", at))?;
     let next = entry::decode_link(salt, id, load(medium, at + LINK)).ok_or(("link of a log chunk", at + LINK))?;
-    let (mut words, mut entries) = ([0; SLOTS], [Entry::Empty; SLOTS]);
+    let mut words = [0; SLOTS];
     for (slot, word) in words.iter_mut().enumerate() {
         let place = slot_at(at, slot as u8);
         *word = load(medium, place);
-        entries[slot] = Entry::decode(salt, *word).ok_or(("log entry", place))?;
+        each(slot as u8, Entry::decode(salt, *word).ok_or(("log entry", place))?);
     }
     let seal = load(medium, at + SEAL);
     if seal != 0 && seal != seal_of(salt, id, &words) {
         return Err(("seal of a log chunk", at + SEAL));
     }
-    Ok(Found { id, next, is_sealed: seal != 0, entries })
+    Ok(Found { id, next, is_sealed: seal != 0 })
 }

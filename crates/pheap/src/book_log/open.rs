@@ -3,7 +3,7 @@
 //! **Failure.** Each checked word, the list and what entries name are verified; the first that does
 //! not fit is reported with its offset, and nothing is followed.
 
-use super::chunk::{self, CHUNK_BYTES, Found, SLOTS};
+use super::chunk::{self, CHUNK_BYTES};
 use super::entry::{self, Entry, Of};
 use super::{BookLog, LogConfig, MAGIC, Slot};
 use craton_base::Medium;
@@ -20,6 +20,13 @@ pub(crate) struct Live {
     pub(crate) at: u64,
 }
 
+/// A tombstone that was found: where it lies, and the chunk and slot that it names.
+struct Named {
+    holder: Slot,
+    id: u64,
+    slot: u8,
+}
+
 /// What is damaged, and its offset.
 pub(crate) type Damage = (&'static str, u64);
 
@@ -32,31 +39,35 @@ impl BookLog {
     ) -> Result<(Self, Vec<Live>), Damage> {
         let mut log = Self::empty(config);
         let mut at = log.read_head(medium)?;
-        let mut found: Vec<(u32, Found)> = Vec::new();
+        let mut tombstones: Vec<Named> = Vec::new();
         let mut from = config.header;
         while at != 0 {
             if at < data.start || at % CHUNK_BYTES != 0 || at.saturating_add(CHUNK_BYTES) > data.end {
                 return Err(("place of a log chunk", from));
             }
-            let chunk = chunk::read(medium, config.salt, at)?;
-            if log.by_id.contains_key(&chunk.id) {
+            let (index, before) = (log.add_vchunk(at, 0), log.tail);
+            let mut valid = 0;
+            let found = chunk::read(medium, config.salt, at, |slot, entry| match entry {
+                Entry::Extent { .. } => valid |= 1 << slot,
+                Entry::Tombstone { id, slot: named } => {
+                    tombstones.push(Named { holder: Slot { chunk: index, slot }, id, slot: named });
+                }
+                Entry::Empty => {}
+            })?;
+            if log.by_id.insert(found.id, index).is_some() {
                 return Err(("list of log chunks, which is a loop", from));
             }
-            let (index, before) = (log.add_vchunk(at, chunk.id), log.tail);
+            let vchunk = &mut log.chunks[index as usize];
+            (vchunk.id, vchunk.valid, vchunk.is_sealed) = (found.id, valid, found.is_sealed);
             log.insert_behind(before, index);
-            log.chunks[index as usize].is_sealed = chunk.is_sealed;
-            if !chunk.is_sealed {
-                log.unsealed.push_back(chunk.id);
-            }
             log.room.add_used(at);
-            log.next_id = log.next_id.max(chunk.id + 1);
-            (from, at) = (at, chunk.next);
-            found.push((index, chunk));
+            log.next_id = log.next_id.max(found.id + 1);
+            (from, at) = (at, found.next);
         }
-        log.mark_valid(&found);
-        log.cancel_named(&found)?;
-        log.find_end(&found);
-        let live = log.list_live(&found);
+        log.by_id.remove(&0);
+        log.cancel_named(&tombstones)?;
+        log.find_end(medium);
+        let live = log.list_live(medium);
         log.live = live.len() as u64;
         log.dying = log.chunks.iter().filter(|vchunk| vchunk.is_dead()).map(|vchunk| vchunk.id).collect();
         Ok((log, live))
@@ -74,66 +85,48 @@ impl BookLog {
         entry::decode_place(salt, Of::Head(self.alt), chunk::load(medium, at)).ok_or(("head of the log", at))
     }
 
-    fn mark_valid(&mut self, found: &[(u32, Found)]) {
-        for (index, chunk) in found {
-            for (slot, entry) in chunk.entries.iter().enumerate() {
-                if matches!(entry, Entry::Extent { .. }) {
-                    self.chunks[*index as usize].valid |= 1 << slot;
-                }
-            }
-        }
-    }
-
     /// Applies tombstones. One that names a chunk that has left the list is not needed.
-    fn cancel_named(&mut self, found: &[(u32, Found)]) -> Result<(), Damage> {
-        for (index, chunk) in found {
-            for (slot, entry) in chunk.entries.iter().enumerate() {
-                let Entry::Tombstone { id, slot: named } = *entry else { continue };
-                self.next_id = self.next_id.max(id + 1);
-                let Some(&target) = self.by_id.get(&id) else { continue };
-                let there = &mut self.chunks[target as usize];
-                if there.valid >> named & 1 == 0 {
-                    let at = chunk::slot_at(self.chunks[*index as usize].at, slot as u8);
-                    return Err(("tombstone, whose entry is not in use", at));
-                }
-                there.valid &= !(1 << named);
-                if target != *index {
-                    match there.tombstones.last_mut() {
-                        Some((holder, count)) if *holder == *index => *count += 1,
-                        _ => there.tombstones.push((*index, 1)),
-                    }
-                    self.chunks[*index as usize].needed += 1;
-                }
+    fn cancel_named(&mut self, tombstones: &[Named]) -> Result<(), Damage> {
+        for &Named { holder, id, slot } in tombstones {
+            self.next_id = self.next_id.max(id + 1);
+            let Some(&target) = self.by_id.get(&id) else { continue };
+            let there = &mut self.chunks[target as usize];
+            if there.valid >> slot & 1 == 0 {
+                return Err(("tombstone, whose entry is not in use", self.at(holder)));
+            }
+            there.valid &= !(1 << slot);
+            if target != holder.chunk {
+                there.add_tombstone(holder.chunk);
+                self.chunks[holder.chunk as usize].needed += 1;
             }
         }
         Ok(())
     }
 
-    /// Entries are appended behind the last one of the tail. Slots that stayed empty before it are
-    /// for extents.
-    fn find_end(&mut self, found: &[(u32, Found)]) {
-        let Some((tail, last)) = found.last() else { return };
-        let is_empty = |slot: &u8| last.entries[usize::from(*slot)] == Entry::Empty;
-        self.used = match last.is_sealed {
-            true => SLOTS,
-            false => self.order.iter().rposition(|slot| !is_empty(slot)).map_or(0, |nth| nth + 1),
-        };
-        let empty: Vec<u8> =
-            self.order[..self.used].iter().copied().filter(|s| !last.is_sealed && is_empty(s)).collect();
-        empty.into_iter().for_each(|slot| self.keep_spare(Slot { chunk: *tail, slot }));
-        // Other chunks may have empty slots too, and are then never full.
-        self.unsealed.retain(|id| self.by_id.get(id).is_some_and(|index| index == tail));
+    /// Entries are appended behind the last one of the tail, if that is not sealed. Slots that
+    /// stayed empty before it are for extents. Other chunks with empty slots are never sealed.
+    fn find_end<M: Medium>(&mut self, medium: &M) {
+        let Some(tail) = self.chunks.get(self.tail as usize).filter(|tail| !tail.is_sealed) else { return };
+        let (at, id) = (tail.at, tail.id);
+        let is_used = |slot: &u8| chunk::load(medium, chunk::slot_at(at, *slot)) != 0;
+        self.used = self.order.iter().rposition(is_used).map_or(0, |nth| nth + 1);
+        let empty: Vec<u8> = self.order[..self.used].iter().copied().filter(|slot| !is_used(slot)).collect();
+        empty.into_iter().for_each(|slot| self.keep_spare(Slot { chunk: self.tail, slot }));
+        self.unsealed.push_back(id);
     }
 
-    fn list_live(&self, found: &[(u32, Found)]) -> Vec<Live> {
-        let mut live = Vec::new();
-        for (index, chunk) in found {
-            let vchunk = &self.chunks[*index as usize];
-            for (slot, entry) in chunk.entries.iter().enumerate() {
-                let Entry::Extent { page, pages, is_slab } = *entry else { continue };
-                if vchunk.valid >> slot & 1 == 1 {
-                    let (slot, at) = (Slot { chunk: *index, slot: slot as u8 }, chunk::slot_at(vchunk.at, slot as u8));
-                    live.push(Live { page, pages, is_slab, slot, at });
+    fn list_live<M: Medium>(&self, medium: &M) -> Vec<Live> {
+        let count: u32 = self.chunks.iter().map(|vchunk| vchunk.valid.count_ones()).sum();
+        let mut live = Vec::with_capacity(count as usize);
+        for (index, vchunk) in self.chunks.iter().enumerate() {
+            let mut left = vchunk.valid;
+            while left != 0 {
+                let slot = left.trailing_zeros() as u8;
+                left &= left - 1;
+                let at = chunk::slot_at(vchunk.at, slot);
+                let entry = Entry::decode(self.config.salt, chunk::load(medium, at));
+                if let Some(Entry::Extent { page, pages, is_slab }) = entry {
+                    live.push(Live { page, pages, is_slab, slot: Slot { chunk: index as u32, slot }, at });
                 }
             }
         }

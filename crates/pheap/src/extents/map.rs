@@ -57,6 +57,14 @@ impl Map {
         }
     }
 
+    /// Makes room for ranges up to a page at once.
+    pub(super) fn reserve(&mut self, end: u64, used: usize) {
+        self.tags.grow(end - self.first);
+        self.starts.grow(end - self.first);
+        // Between any two in use may be a free one.
+        self.nodes.reserve(2 * used + 1);
+    }
+
     pub(super) fn first(&self) -> u64 {
         self.first
     }
@@ -128,8 +136,9 @@ impl Map {
         })
     }
 
-    /// Carves `pages` from the free range that fits best among those that `accept`s.
-    pub(super) fn carve(&mut self, pages: u64, state: State, accept: impl Fn(&Node) -> bool) -> Option<u32> {
+    /// Carves `pages` from the free range that fits best among those that `accept` allows. Returns
+    /// the state that it had as well.
+    pub(super) fn carve(&mut self, pages: u64, state: State, accept: impl Fn(&Node) -> bool) -> Option<(u32, State)> {
         let nodes = &self.nodes;
         let node = if pages.is_multiple_of(UNIT_PAGES) {
             self.by_units.find(nodes, pages / UNIT_PAGES, usize::MAX, |node| accept(&nodes[node]))
@@ -139,7 +148,8 @@ impl Map {
             self.by_pages.find(nodes, pages, tries, fits)
         }?;
         let page = place(&self.nodes[node], pages)?;
-        Some(self.split(node, page, pages, state))
+        let before = self.nodes[node].state;
+        Some((self.split(node, page, pages, state), before))
     }
 
     /// Makes `pages` of a free range a range of another state.

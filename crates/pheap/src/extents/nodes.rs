@@ -115,6 +115,10 @@ impl Nodes {
         Self { nodes: Vec::new(), vacant: Vec::new() }
     }
 
+    pub(super) fn reserve(&mut self, nodes: usize) {
+        self.nodes.reserve(nodes);
+    }
+
     pub(super) fn add(&mut self, node: Node) -> u32 {
         match self.vacant.pop() {
             Some(index) => {

@@ -47,6 +47,7 @@ impl Extents {
         found.sort_unstable_by_key(|range| range.page);
 
         let mut map = Map::new(first);
+        map.reserve(end, found.len());
         for range in found {
             let range_end = range.page + range.pages;
             if range.pages == 0 || range.page < map.end() || range_end > end {

@@ -2,4 +2,5 @@ mod cost;
 mod crash;
 mod model;
 mod ranges;
+mod refused;
 mod world;

@@ -4,7 +4,7 @@ use super::decay::STEP_MS;
 use super::nodes::State;
 use super::plan::{PAGE_BYTES, UNIT_PAGES};
 use super::{Extents, Inner};
-use craton_base::atomic::Ordering::Relaxed;
+use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space, SpaceError};
 
 /// Ranges that one tick discards at most.
@@ -19,10 +19,10 @@ impl Extents {
     pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled_epoch: u64) {
         let now = [now_ms / STEP_MS, settled_epoch];
         // ORDERING: relaxed; two ticks at once do the same work twice, under the lock.
-        if (0..2).all(|i| self.ticked[i].load(Relaxed) == now[i]) {
+        if (0..2).all(|i| self.ticked[i].load(Ordering::Relaxed) == now[i]) {
             return;
         }
-        (0..2).for_each(|i| self.ticked[i].store(now[i], Relaxed));
+        (0..2).for_each(|i| self.ticked[i].store(now[i], Ordering::Relaxed));
 
         let mut inner = self.lock();
         inner.settled = inner.settled.max(settled_epoch);

@@ -1,14 +1,18 @@
-//! What an extent costs in DRAM: `cargo test --release -p craton-pheap -- --ignored cost --nocapture`.
+//! What an extent costs in DRAM, printed:
+//! `PAIRS=400000 cargo test --release -p craton-pheap -- cost --nocapture`.
 
 use super::world::{DATA, config};
-use crate::extents::{ExtentKind, Extents, PAGE_BYTES};
+use crate::extents::{ExtentKind, Extents};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Line, Medium, Space, SpaceError};
+use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Words in DRAM, without a model.
+const LIMIT: u64 = 1 << 30;
+
+/// Words in DRAM, without a model, in pages made when first touched.
 struct Plain {
-    words: Vec<AtomicU64>,
+    pages: Vec<OnceLock<Box<[AtomicU64; 512]>>>,
     len: AtomicU64,
 }
 
@@ -20,7 +24,8 @@ impl Medium for Plain {
     }
 
     fn word(&self, at: u64) -> &AtomicU64 {
-        &self.words[at as usize / 8]
+        let page = self.pages[at as usize / 4096].get_or_init(|| Box::new([const { AtomicU64::new(0) }; 512]));
+        &page[at as usize % 4096 / 8]
     }
 
     fn store(&self, at: u64, value: u64) {
@@ -53,12 +58,12 @@ impl Space for Plain {
     }
 
     fn limit(&self) -> u64 {
-        8 * self.words.len() as u64
+        LIMIT
     }
 }
 
 fn measure(name: &str, live: usize, sizes: impl Fn(u64) -> u32) {
-    let medium = Plain { words: (0..(1 << 30) / 8).map(|_| AtomicU64::new(0)).collect(), len: AtomicU64::new(DATA) };
+    let medium = Plain { pages: (0..LIMIT / 4096).map(|_| OnceLock::new()).collect(), len: AtomicU64::new(DATA) };
     let extents = Extents::create(&medium, config(6, 65_536));
     extents.begin_epoch(1);
     let mut rng = craton_sim::Rng::new(3);
@@ -76,34 +81,32 @@ fn measure(name: &str, live: usize, sizes: impl Fn(u64) -> u32) {
     };
     let mut pages: Vec<u64> = (0..live).map(|_| alloc(&mut rng)).collect();
     let mut best = f64::MAX;
+    let pairs: u64 = std::env::var("PAIRS").map_or(5000, |pairs| pairs.parse().unwrap());
+    let mut epoch = 1;
     for round in 1..=5_u64 {
-        let pairs = 400_000;
         let begun = Instant::now();
         for pair in 0..pairs {
             let at = rng.below(live as u64) as usize;
-            free(pages[at], round);
+            free(pages[at], epoch);
             pages[at] = alloc(&mut rng);
             if pair % 4096 == 0 {
-                extents.begin_epoch(round);
-                extents.tick(&medium, round * 50, round - 1);
+                epoch += 1;
+                extents.begin_epoch(epoch);
+                extents.tick(&medium, round * 50, epoch - 2);
             }
         }
         best = best.min(begun.elapsed().as_nanos() as f64 / pairs as f64);
     }
     let stats = extents.stats();
-    println!(
-        "{name}: {best:.0} ns a free and an alloc, {live} live, {} free ranges; {:?}",
-        {
-            let ranges = extents.ranges();
-            ranges.len() as u64 - stats.slabs - stats.extents
-        },
-        stats.log
-    );
-    let _ = PAGE_BYTES;
+    let free = extents.ranges().len() as u64 - stats.slabs - stats.extents;
+    println!("{name}: {best:.0} ns a free and an alloc, {live} live, {free} free ranges; {:?}", stats.log);
+    let begun = Instant::now();
+    let again = Extents::rebuild(&medium, config(6, 65_536)).unwrap();
+    println!("    opened in {} us", begun.elapsed().as_micros());
+    assert_eq!(again.list(), extents.list());
 }
 
 #[test]
-#[ignore = "a timing"]
 fn cost_of_an_extent() {
     measure("slabs", 1000, |_| 16);
     measure("slabs", 10_000, |_| 16);

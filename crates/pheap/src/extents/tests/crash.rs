@@ -114,3 +114,34 @@ fn a_dead_process_keeps_what_was_committed() {
         run::<false>(&Run { seed: 9, steps: 6000, most_live: 100, images: 12, stripes: 1, usage_bytes: 2048 });
     assert!(checked > 1000);
 }
+
+/// B3: a chunk, one in use behind it, and one whose tombstones only the first needs.
+#[test]
+fn b3_chunks_that_wait_for_another_leave_after_it() {
+    let config = config(6, 1 << 30);
+    let mut world: World<true> = World::new(24 << 20, config);
+    let alloc = |world: &mut World<true>| world.alloc(1, ExtentKind::Object).unwrap();
+    let first: Vec<u64> = (0..124).map(|_| alloc(&mut world)).collect();
+    for page in &first[..62] {
+        alloc(&mut world);
+        world.free(*page).unwrap();
+    }
+    for page in &first[62..] {
+        world.free(*page).unwrap();
+    }
+    for _ in 0..31 {
+        let page = alloc(&mut world);
+        world.free(page).unwrap();
+    }
+    assert_eq!(world.extents.stats().log.chunks, 3);
+    let redone: Vec<Home> = world.lines.iter().filter(|line| line.what.is_some()).map(|line| line.home).collect();
+    world.medium.record();
+    world.plan_alloc(1, ExtentKind::Object).unwrap();
+    let moments = world.medium.take_moments();
+    assert_eq!(world.extents.stats().log.fast_freed, 2);
+    for moment in moments {
+        for image in moment.new_images(64, &mut Rng::new(1)) {
+            check_image::<true>(&image, config, &world.live, &redone);
+        }
+    }
+}

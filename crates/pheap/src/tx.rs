@@ -1,0 +1,251 @@
+//! Transactions: ranges changed by hand, and objects, together or not at all.
+//!
+//! **What.** [`Tx::snapshot`] copies a range to an undo buffer before the application changes it.
+//! `commit` makes the ranges durable and then, by one batch, links and frees objects and ends the
+//! transaction. Dropped, or found after a crash, a transaction is undone.
+//! **From.** What PMDK's users rely on; NVAlloc leaves it to the application.
+//! **State.** A lane's header has the number of the transaction, and the slot of its buffer.
+//! ```text
+//! entry   number · offset · bytes · check · the words from there
+//! ```
+//! **Invariants.** *T1* An entry is durable before its range changes. *T2* The end of a transaction
+//! is a line of the batch that links and frees its objects.
+//! **Failure.** A snapshot that is refused leaves the transaction as it was; a refused `commit`
+//! undoes it. **Cost.** A fence for each snapshot, two for the commit.
+
+use crate::batch::{Part, Reserved};
+use crate::error::Error;
+use crate::heap::{Heap, Offset, Slot};
+use crate::layout::{LANE_TX, LANE_UNDO, check_of};
+use crate::state::Super;
+use craton_base::atomic::Ordering;
+use craton_base::{LINE_BYTES, Medium, Space};
+use std::sync::{MutexGuard, PoisonError};
+
+const ENTRY_BYTES: u64 = 32;
+const FIRST_BYTES: u64 = 4096;
+
+/// A transaction of one thread. Slots change by its own calls alone until it ends.
+pub struct Tx<'a, M: Medium + Space> {
+    heap: &'a Heap<M>,
+    /// Whose header it uses.
+    lane: u32,
+    number: u64,
+    buffer: u64,
+    room: u64,
+    used: u64,
+    ranges: Vec<(u64, u64)>,
+    parts: Vec<Part>,
+    open: bool,
+}
+
+/// The check of an entry, of its words as well.
+fn entry_check<M: Medium>(medium: &M, number: u64, at: u64, bytes: u64, data: u64) -> u64 {
+    let mut check = check_of(&[number, at, bytes, 0, 0, 0, 0, 0], number);
+    for word in (data..data + bytes).step_by(8) {
+        let value = medium.word(word).load(Ordering::Relaxed);
+        check = check.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ value;
+    }
+    check | 1
+}
+
+impl<M: Medium + Space> Heap<M> {
+    /// Begins a transaction. As many can be under way as the heap has lanes.
+    pub fn begin(&self) -> Result<Tx<'_, M>, Error> {
+        let mut free = self.free_tx();
+        let lane = free.0.pop().ok_or(Error::TooManyTransactions)?;
+        free.1 += 1;
+        let number = free.1;
+        drop(free);
+        let mut tx = Tx {
+            heap: self,
+            lane,
+            number,
+            buffer: self.load(self.places.lane_header(lane) + LANE_UNDO),
+            room: 0,
+            used: 0,
+            ranges: Vec::new(),
+            parts: Vec::new(),
+            open: false,
+        };
+        tx.room = if tx.buffer == 0 { 0 } else { self.size_of(Offset(tx.buffer))? };
+        Ok(tx)
+    }
+
+    fn free_tx(&self) -> MutexGuard<'_, (Vec<u32>, u64)> {
+        self.no_tx.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Buffers that the heap keeps for transactions.
+    pub(crate) fn undo_buffers(&self) -> Vec<u64> {
+        let buffers = (0..self.sup.lanes).map(|lane| self.load(self.places.lane_header(lane) + LANE_UNDO));
+        buffers.filter(|at| *at != 0).collect()
+    }
+}
+
+impl<M: Medium + Space> Tx<'_, M> {
+    /// Keeps `bytes` from `at`, so that they may be changed: they come back if the transaction does
+    /// not commit. Rounded outwards to words.
+    pub fn snapshot(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
+        let heap = self.heap;
+        let end = at.checked_add(bytes).filter(|end| at >= heap.places.data() && *end <= heap.medium.len());
+        let Some(end) = end.and_then(|end| end.checked_next_multiple_of(8)) else {
+            return Err(Error::OutOfRange { at, len: bytes });
+        };
+        let at = at / 8 * 8;
+        let bytes = end - at;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.grow(ENTRY_BYTES + bytes)?;
+        let entry = self.buffer + self.used;
+        let data = entry + ENTRY_BYTES;
+        heap.copy(at, data, bytes);
+        let check = entry_check(&heap.medium, self.number, at, bytes, data);
+        for (i, word) in [self.number, at, bytes, check].into_iter().enumerate() {
+            heap.medium.store(entry + 8 * i as u64, word);
+        }
+        heap.flush_range(entry, ENTRY_BYTES + bytes);
+        if !self.open {
+            let header = heap.places.lane_header(self.lane) + LANE_TX;
+            heap.medium.store(header, self.number);
+            heap.medium.flush(header);
+            self.open = true;
+        }
+        heap.medium.fence();
+        self.used += ENTRY_BYTES + bytes;
+        self.ranges.push((at, bytes));
+        Ok(())
+    }
+
+    /// Makes room in the buffer.
+    fn grow(&mut self, needed: u64) -> Result<(), Error> {
+        if self.used + needed <= self.room {
+            return Ok(());
+        }
+        let heap = self.heap;
+        let size = (self.used + needed).next_power_of_two().max(FIRST_BYTES);
+        let slot = Slot(heap.places.lane_header(self.lane) + LANE_UNDO);
+        let reserved = heap.reserve(size)?;
+        let at = reserved.at().0;
+        heap.copy(self.buffer, at, self.used);
+        if self.used == 0 {
+            // No entry of this number: what the memory held before may look like one.
+            heap.medium.store(at, 0);
+        }
+        heap.flush_range(at, self.used.max(8));
+        heap.medium.fence();
+        heap.relink(slot, reserved)?;
+        (self.buffer, self.room) = (at, size);
+        Ok(())
+    }
+
+    /// Allocates an object; the slot has it once the transaction commits.
+    pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        self.heap.check_slot(slot)?;
+        let reserved = self.heap.reserve(size)?;
+        let at = reserved.at();
+        self.publish(slot, reserved);
+        Ok(at)
+    }
+
+    /// Links a reserved object at the commit, which makes it durable.
+    pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
+        self.ranges.push((reserved.at().0, reserved.size()));
+        self.parts.push(Part::Alloc(slot, reserved));
+    }
+
+    /// Frees the slot's object at the commit.
+    pub fn free(&mut self, slot: Slot) {
+        self.parts.push(Part::Free(slot, 0));
+    }
+
+    /// Frees the slot's object at the commit, and stores another value.
+    pub fn free_and_set(&mut self, slot: Slot, value: u64) {
+        self.parts.push(Part::Free(slot, value));
+    }
+
+    pub fn set(&mut self, slot: Slot, value: u64) {
+        self.parts.push(Part::Set(slot, value));
+    }
+
+    /// Makes all changes durable, or none.
+    pub fn commit(mut self) -> Result<(), Error> {
+        let heap = self.heap;
+        for (at, bytes) in &self.ranges {
+            heap.flush_range(*at, *bytes);
+        }
+        heap.medium.fence();
+        let mut parts = std::mem::take(&mut self.parts);
+        if self.open {
+            parts.push(Part::Set(Slot(heap.places.lane_header(self.lane) + LANE_TX), 0));
+        }
+        match heap.try_parts(&parts) {
+            Ok(()) => {
+                self.open = false;
+                Ok(())
+            }
+            Err(error) => {
+                self.parts = parts;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl<M: Medium + Space> Drop for Tx<'_, M> {
+    fn drop(&mut self) {
+        let heap = self.heap;
+        if self.open {
+            undo_one(&heap.medium, heap.places.lane_header(self.lane), self.number, self.buffer);
+        }
+        heap.cancel_parts(std::mem::take(&mut self.parts));
+        heap.free_tx().0.push(self.lane);
+    }
+}
+
+/// Gives ranges their words back, the last snapshot first, and ends the transaction.
+fn undo_one<M: Medium>(medium: &M, header: u64, number: u64, buffer: u64) {
+    let load = |at: u64| medium.word(at).load(Ordering::Relaxed);
+    let mut entries = Vec::new();
+    let mut entry = buffer;
+    while entry + ENTRY_BYTES <= medium.len() && load(entry) == number {
+        let (at, bytes, data) = (load(entry + 8), load(entry + 16), entry + ENTRY_BYTES);
+        let fits = |from: u64| from.checked_add(bytes).is_some_and(|end| end <= medium.len());
+        let whole = at.is_multiple_of(8) && bytes.is_multiple_of(8) && fits(at) && fits(data);
+        if !whole || load(entry + 24) != entry_check(medium, number, at, bytes, data) {
+            break;
+        }
+        entries.push((at, bytes, data));
+        entry = data + bytes;
+    }
+    for (at, bytes, data) in entries.into_iter().rev() {
+        for i in (0..bytes).step_by(8) {
+            medium.store(at + i, load(data + i));
+        }
+        (at & !(LINE_BYTES - 1)..at + bytes).step_by(LINE_BYTES as usize).for_each(|line| medium.flush(line));
+    }
+    medium.fence();
+    medium.store(header + LANE_TX, 0);
+    medium.flush(header + LANE_TX);
+    medium.fence();
+}
+
+/// Undoes the transactions that a crash left; returns how many.
+pub fn undo<M: Medium>(medium: &M, sup: &Super) -> Result<u64, Error> {
+    let mut undone = 0;
+    for lane in 0..sup.lanes {
+        let header = sup.places().lane_header(lane);
+        let load = |at: u64| medium.word(at).load(Ordering::Relaxed);
+        let (number, buffer) = (load(header + LANE_TX), load(header + LANE_UNDO));
+        if number == 0 {
+            continue;
+        }
+        if !buffer.is_multiple_of(8) || buffer < sup.places().data() || buffer >= medium.len() {
+            return Err(Error::Damaged { what: "undo buffer of a lane", at: header + LANE_UNDO });
+        }
+        undo_one(medium, header, number, buffer);
+        undone += 1;
+    }
+    Ok(undone)
+}

@@ -1,0 +1,61 @@
+//! Damaged files are refused with the place, or harmless; never followed.
+
+use crate::common::{SLOTS, Typed, check, create, options, step, table};
+use craton_pheap::{Error, Heap, Model, SMALL_MOST};
+use craton_sim::{Image, Rng, SimCached};
+
+/// A heap of some objects, as a crash leaves it.
+fn image() -> Image {
+    let (medium, heap) = create::<false>(Model::Log, 2 << 20);
+    table(&heap, SLOTS);
+    let mut rng = Rng::new(5);
+    (0..40).for_each(|mark| step(&heap, &mut rng, mark).unwrap());
+    check(&heap).unwrap();
+    medium.now().seen()
+}
+
+fn open(image: &Image) -> Result<Heap<SimCached>, Error> {
+    Heap::open_traced(SimCached::from_image(image), options(), &Typed).map(|(heap, _)| heap)
+}
+
+#[test]
+fn each_flipped_bit_of_what_is_trusted_is_named_or_harmless() {
+    let good = image();
+    let mut rng = Rng::new(9);
+    let heap = open(&good).unwrap();
+    let mut slabs = Vec::new();
+    heap.objects(|at, bytes| {
+        if bytes <= SMALL_MOST {
+            slabs.push(at.0 / 65_536 * 65_536);
+        }
+    });
+    drop(heap);
+    slabs.dedup();
+    let lines = [0, 1024].into_iter().chain(slabs.iter().copied());
+    for line in lines {
+        for word in 0..8 {
+            let mut bad = good.clone();
+            let at = line + 8 * word;
+            bad.set_word(at, bad.word(at) ^ 1 << rng.below(64));
+            let Ok(heap) = open(&bad) else { continue };
+            // Not part of what is trusted.
+            assert!(heap.check().is_ok() && check(&heap).is_ok(), "word {at:#x}");
+        }
+    }
+}
+
+#[test]
+fn a_random_word_makes_no_panic() {
+    let good = image();
+    let mut rng = Rng::new(10);
+    for _ in 0..600 {
+        let mut bad = good.clone();
+        let at = rng.below(good.len() / 8) * 8;
+        let value = if rng.one_in(2) { rng.next_u64() } else { bad.word(at) ^ 1 << rng.below(64) };
+        bad.set_word(at, value);
+        if let Ok(heap) = open(&bad) {
+            let _ = heap.check();
+            heap.objects(|_, _| {});
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The crash tests tested: a heap that leaves out a kind of flush or fence must fail them.
+
+use crate::common::{Sim, config, options};
+use crate::crash::run_in;
+use craton_base::{Line, Medium, Space, SpaceError};
+use craton_pheap::{Heap, Model};
+use craton_sim::SimMedium;
+use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
+
+/// What is left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Out {
+    Nothing,
+    /// The fence behind redo lines.
+    CommitFence,
+    /// The fence between homes, or objects, and what makes them count.
+    FlushFence,
+    RootFlush,
+    /// Flushes of transactions' words.
+    LaneFlush,
+    /// Flushes of slabs' headers, bitmaps and tables.
+    HeaderFlush,
+    /// Flushes of objects, with slots and undo entries, and of the bookkeeping log's words.
+    ObjectFlush,
+}
+
+#[derive(Clone)]
+struct Without {
+    inner: SimMedium,
+    out: Out,
+    /// First bytes of rings and data.
+    rings: u64,
+    data: u64,
+}
+
+thread_local! {
+    /// Whether the thread has stored lines since its last fence: of a ring, of the state.
+    static LINES: Cell<(bool, bool)> = const { Cell::new((false, false)) };
+}
+
+impl Medium for Without {
+    const FLUSHES: bool = true;
+
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn word(&self, at: u64) -> &AtomicU64 {
+        self.inner.word(at)
+    }
+
+    fn store(&self, at: u64, value: u64) {
+        self.inner.store(at, value);
+    }
+
+    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
+        self.inner.update(at, set, clear)
+    }
+
+    fn store_line(&self, at: u64, line: &Line) {
+        let (ring, state) = LINES.get();
+        LINES.set((ring || (self.rings..self.data).contains(&at), state || at < 1024));
+        self.inner.store_line(at, line);
+    }
+
+    fn flush(&self, at: u64) {
+        let kind = match at {
+            ..65_536 => Out::RootFlush,
+            at if at < self.rings => Out::LaneFlush,
+            at if at % 65_536 < 1024 => Out::HeaderFlush,
+            _ => Out::ObjectFlush,
+        };
+        if kind != self.out {
+            self.inner.flush(at);
+        }
+    }
+
+    fn fence(&self) {
+        let (ring, state) = LINES.replace((false, false));
+        let kind = if ring { Out::CommitFence } else { Out::FlushFence };
+        if state || kind != self.out {
+            self.inner.fence();
+        }
+    }
+}
+
+impl Space for Without {
+    fn resize(&self, len: u64) -> Result<(), SpaceError> {
+        self.inner.resize(len)
+    }
+
+    fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError> {
+        self.inner.discard(at, len)
+    }
+
+    fn limit(&self) -> u64 {
+        self.inner.limit()
+    }
+}
+
+/// Whether the crash tests see it, with one of some seeds.
+fn is_caught(out: Out) -> bool {
+    (0..8).any(|seed| {
+        let sim: Sim<true> = SimMedium::new(1 << 16, 2 << 20);
+        let rings = 65_536 + 3 * 128;
+        let medium = |out| Without { inner: sim.clone(), out, rings, data: rings + 3 * 2 * 8 * 64 };
+        // Created whole; then with the fault.
+        drop(Heap::create(medium(Out::Nothing), config(Model::Log), options()).unwrap().close());
+        let heap = Heap::open(medium(out), options()).unwrap().0;
+        let run = std::panic::AssertUnwindSafe(|| run_in(&sim, heap, seed, 16, 8));
+        !matches!(std::panic::catch_unwind(run), Ok(Ok(_)))
+    })
+}
+
+#[test]
+fn a_kind_of_flush_or_fence_left_out_is_caught() {
+    assert!(!is_caught(Out::Nothing));
+    for out in [Out::CommitFence, Out::FlushFence, Out::RootFlush, Out::LaneFlush, Out::HeaderFlush, Out::ObjectFlush] {
+        assert!(is_caught(out), "{out:?} is not missed");
+    }
+}

@@ -1,0 +1,118 @@
+//! Threads on shared slots, and a crash in the middle.
+//!
+//! Each operation logs the medium's step before and after it. At the crash, what had ended is
+//! there, what had not begun is not, and what was under way is either.
+
+use crate::common::{Sim, Typed, create, options, table};
+use craton_pheap::{Error, Heap, Model, Slot};
+use craton_sim::Rng;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+const LEAVES: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    began: u64,
+    ended: u64,
+    value: u64,
+}
+
+/// What each slot went through, under its lock.
+type Log = Mutex<Vec<Done>>;
+
+fn act<const F: bool>(medium: &Sim<F>, heap: &Heap<Sim<F>>, slots: &[Slot], logs: &[Log], rng: &mut Rng) {
+    // Two slots in the order of their locks.
+    let a = rng.below(slots.len() as u64 - 1) as usize;
+    let b = a + 1 + rng.below((slots.len() - a - 1) as u64) as usize;
+    let (mut log_a, mut log_b) = (logs[a].lock().unwrap(), logs[b].lock().unwrap());
+    let (slot_a, slot_b) = (slots[a], slots[b]);
+    let size = *rng.pick(&[64, 64, 1000, 9000, 16_000, 16_000, 16_000, 40_000]);
+    let began = medium.steps();
+    let result = match rng.below(8) {
+        0..=4 if heap.read(slot_a.0) == 0 => heap.alloc_to(slot_a, size).map(drop),
+        0..=4 => heap.free_from(slot_a),
+        5 => heap.realloc(slot_a, 16 + size % 100).map(drop),
+        6 => {
+            let mut batch = heap.batch();
+            batch.set(slot_a, heap.read(slot_b.0));
+            batch.set(slot_b, heap.read(slot_a.0));
+            batch.commit()
+        }
+        _ => {
+            let mut batch = heap.batch();
+            for slot in [slot_a, slot_b] {
+                if heap.read(slot.0) == 0 {
+                    // Full: the batch is dropped.
+                    if batch.alloc(slot, size).is_err() {
+                        return;
+                    }
+                } else {
+                    batch.free(slot);
+                }
+            }
+            batch.commit()
+        }
+    };
+    assert!(matches!(result, Ok(()) | Err(Error::NoMemory)), "{result:?}");
+    let ended = medium.steps();
+    log_a.push(Done { began, ended, value: heap.read(slot_a.0) });
+    log_b.push(Done { began, ended, value: heap.read(slot_b.0) });
+}
+
+fn crash<const F: bool>(model: Model, seed: u64, at: u64) -> u64 {
+    let (medium, heap) = create::<F>(model, 4 << 20);
+    let slots = &table(&heap, 8)[LEAVES..];
+    let logs: Vec<Log> = slots.iter().map(|_| Mutex::new(vec![Done { began: 0, ended: 0, value: 0 }])).collect();
+    let stop = medium.steps() + at;
+    medium.stop_at(stop);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (medium, heap, logs) = (&medium, &heap, &logs);
+            scope.spawn(move || {
+                let mut rng = Rng::new(seed * 16 + thread);
+                (0..50).for_each(|_| act(medium, heap, slots, logs, &mut rng));
+            });
+        }
+    });
+    heap.check().unwrap();
+    let Some(moment) = medium.stopped() else { return 0 };
+    let mut opened = 0;
+    for image in moment.images(40, &mut Rng::new(seed)) {
+        let (found, _) = Heap::open_traced(Sim::<F>::from_image(&image), options(), &Typed).unwrap();
+        found.check().unwrap();
+        let mut owned = BTreeMap::new();
+        owned.insert(found.read(found.root(b"table").unwrap().slot.0), 0);
+        for (slot, log) in slots.iter().zip(&logs) {
+            let value = found.read(slot.0);
+            let log = log.lock().unwrap();
+            let ended = log.iter().rfind(|done| done.ended <= stop).unwrap().value;
+            let under_way = log.iter().find(|done| done.ended > stop && done.began < stop).map(|done| done.value);
+            assert!(value == ended || Some(value) == under_way, "{slot:?} has {value:#x}, at {stop}: {log:x?}");
+            if value != 0 {
+                assert_eq!(owned.insert(value, slot.0), None, "two slots have {value:#x}");
+            }
+        }
+        let mut objects = Vec::new();
+        found.objects(|at, _| objects.push(at.0));
+        assert_eq!(objects, owned.into_keys().collect::<Vec<_>>());
+        opened += 1;
+    }
+    opened
+}
+
+#[test]
+fn threads_crash_and_lose_no_ended_operation() {
+    let mut rng = Rng::new(7);
+    let opened: u64 = (0..40).map(|seed| crash::<true>(Model::Log, seed, 50 + rng.below(1500))).sum();
+    assert!(opened > 400, "{opened} images");
+}
+
+#[test]
+fn threads_die_and_lose_no_ended_operation() {
+    let mut rng = Rng::new(8);
+    let opened: u64 = (0..60).map(|seed| crash::<false>(Model::Log, seed, 50 + rng.below(1500))).sum();
+    assert!(opened > 30, "{opened} images");
+    let opened: u64 = (0..60).map(|seed| crash::<false>(Model::Gc, seed, 50 + rng.below(1000))).sum();
+    assert!(opened > 20, "{opened} images");
+}
