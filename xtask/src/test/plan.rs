@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 /// Packages, by the names of their folders, whose tests start other programs and wait for them.
-pub const WAITING: [&str; 4] = ["programs", "cli", "lab", "papers"];
+pub const WAITING: [&str; 5] = ["programs", "cli", "lab", "papers", "kv"];
 
 /// The experiments' tests that show that their programs start, measure, check and write.
 pub(super) const PAPERS: [&str; 4] =

@@ -54,7 +54,7 @@ const PAPERS: [&str; 8] = [
 ];
 
 /// Every package, from the bottom up; the last in a workspace apart.
-const CRATES: [Crate; 20] = [
+const CRATES: [Crate; 21] = [
     core("craton-base", &[]),
     // Options and counters as data, for the library and for the tools alike.
     core("craton-tables", &[]),
@@ -79,6 +79,7 @@ const CRATES: [Crate; 20] = [
     tool("craton-inspect", &[]),
     tool("craton-cli", &["craton-inspect", "craton-lab", "craton-tables"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),
+    tool("craton-kv", &["craton-base", "craton-os", "craton-pheap"]),
     tool("craton-papers", &PAPERS),
     tool("xtask", &["craton-tables"]),
 ];

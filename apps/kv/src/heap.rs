@@ -1,0 +1,113 @@
+//! The crash-consistent heap as the tree's store.
+//!
+//! **Cost.** A commit is one fence where lines are written back, and one more where objects were
+//! written before it: they must be durable before a line that names them.
+
+use crate::store::{Change, Reservation, Store, StoreError};
+use craton_base::atomic::Ordering;
+use craton_base::{LINE_BYTES, Medium, Space};
+use craton_pheap::{Error, Heap, Reserved, Slot};
+
+/// The name of the tree's root.
+const ROOT: &[u8] = b"craton-kv";
+/// What the root's object is.
+const TAG: u64 = u64::from_le_bytes(*b"CRATONKV");
+
+pub struct HeapStore<M: Medium + Space>(Heap<M>);
+
+impl<M: Medium + Space> HeapStore<M> {
+    /// The store in a heap, and the slot of its tree.
+    pub fn new(heap: Heap<M>) -> Result<(Self, u64), Error> {
+        let slot = match heap.root(ROOT) {
+            Ok(root) if root.tag == TAG => root.slot,
+            Ok(root) => return Err(Error::RootExists { slot: root.slot.0 }),
+            Err(Error::NoRoot) => heap.add_root(ROOT, TAG)?,
+            Err(error) => return Err(error),
+        };
+        Ok((Self(heap), slot.0))
+    }
+
+    pub fn heap(&self) -> &Heap<M> {
+        &self.0
+    }
+
+    pub fn into_heap(self) -> Heap<M> {
+        self.0
+    }
+}
+
+impl Reservation for Reserved {
+    fn at(&self) -> u64 {
+        Reserved::at(self).0
+    }
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoMemory => Self::NoMemory,
+            Error::TooLarge { size, .. } => Self::TooLarge(size),
+            Error::NotASlot { at }
+            | Error::Null { slot: at }
+            | Error::NotAnObject { at }
+            | Error::AlreadyFree { at }
+            | Error::Twice { at }
+            | Error::OutOfRange { at, .. }
+            | Error::Damaged { at, .. } => Self::Damaged(at),
+            // The tree has no requests that end otherwise.
+            _ => Self::Damaged(0),
+        }
+    }
+}
+
+impl<M: Medium + Space> Store for HeapStore<M> {
+    type Reserved = Reserved;
+
+    #[inline]
+    fn load(&self, at: u64) -> Option<u64> {
+        let medium = self.0.medium();
+        let is_there = at.is_multiple_of(8) && at < medium.len();
+        // ORDERING: pairs with the release of `Medium::store`.
+        is_there.then(|| medium.word(at).load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn store(&self, at: u64, value: u64) {
+        self.0.medium().store(at, value);
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<Reserved, StoreError> {
+        Ok(self.0.reserve(bytes)?)
+    }
+
+    fn cancel(&self, object: Reserved) {
+        self.0.cancel(object);
+    }
+
+    fn persist(&self, at: u64, bytes: u64) {
+        if M::FLUSHES {
+            let first = at / LINE_BYTES * LINE_BYTES;
+            (first..at + bytes).step_by(LINE_BYTES as usize).for_each(|line| self.0.medium().flush(line));
+        }
+    }
+
+    fn commit<I: IntoIterator<Item = Change<Reserved>>>(&self, changes: I) -> Result<(), StoreError> {
+        // What was persisted must be durable before a redo line names it.
+        self.0.medium().fence();
+        let mut batch = self.0.batch();
+        let mut changes = changes.into_iter();
+        while let Some(change) = changes.next() {
+            match change {
+                Change::Attach { slot, object } => batch.publish(Slot(slot), object),
+                // The tree replaces one object at a time.
+                Change::Replace { slot, object } => {
+                    debug_assert!(changes.next().is_none());
+                    return Ok(self.0.replace(Slot(slot), object)?);
+                }
+                Change::Free { slot } => batch.free(Slot(slot)),
+                Change::Set { slot, value } => batch.set(Slot(slot), value),
+            }
+        }
+        Ok(batch.commit()?)
+    }
+}

@@ -1,0 +1,273 @@
+//! The persistent structures, as byte tables, and what reads and writes them.
+//!
+//! **State.** Little endian; offsets are those of the store; a slot holds an offset or 0.
+//! ```text
+//! root      0 magic "CRATONKV" | 8 version 1 | 16 slot: index in use | 24 slot: index being freed
+//!           32 generation of the log that begins here, on disks
+//! index     0 tag | 8 slot: next index | 16.. 510 slots of directories
+//! directory 0 valid bits, 2 words | 16 low | 64.. 128 slots of leaves
+//! leaf      0 64 fingerprints | 64 valid bits | 72 low | 120 tag | 128.. 64 slots of pairs
+//! low       0 tag and length | 8 slot: object with the bytes, if longer than 32 | 16 32 bytes
+//! pair      0 length of key u32, of value u32 | 8 key, padded to 8 | value, padded to 8
+//! ```
+//! A directory lists leaves in no order, as a leaf lists pairs in none; the order is in DRAM.
+//! **Invariants.** L1: a bit is set only if its slot holds a published object. L2: `low` is not
+//! above any key below the node and never changes. L3: fingerprints of valid slots are right.
+//! Slots whose bit is clear are stale: a split moved their objects away without storing zeros.
+//! **Failure.** Lengths, tags and offsets that cannot be are reported with their offset.
+
+use crate::store::{Change, Reservation, Store, StoreError, equals, load, padded, read, write};
+
+pub const ROOT_BYTES: u64 = 64;
+pub const MAGIC: u64 = u64::from_le_bytes(*b"CRATONKV");
+pub const VERSION: u64 = 1;
+pub const LIVE: u64 = 16;
+pub const DEAD: u64 = 24;
+pub const GENERATION: u64 = 32;
+
+pub const INDEX_SLOTS: u64 = 510;
+pub const INDEX_BYTES: u64 = 16 + 8 * INDEX_SLOTS;
+pub const INDEX_TAG: u64 = u64::from_le_bytes(*b"KVINDEX1");
+
+pub const DIR_SLOTS: u64 = 128;
+pub const DIR_LOW: u64 = 16;
+pub const DIR_BYTES: u64 = 64 + 8 * DIR_SLOTS;
+
+pub const SLOTS: usize = 64;
+pub const LEAF_BITS: u64 = 64;
+pub const LEAF_LOW: u64 = 72;
+pub const LEAF_TAG_AT: u64 = 120;
+pub const LEAF_BYTES: u64 = 128 + 8 * SLOTS as u64;
+pub const LEAF_TAG: u64 = u64::from_le_bytes(*b"KVLEAF01");
+
+/// Bytes of a low that lie in the node.
+pub const INLINE: usize = 32;
+const LOW_TAG: u64 = 0x4c4f_5721 << 32;
+
+/// The longest key or value: 512 MiB, as in Redis.
+pub const LONGEST: usize = 512 << 20;
+
+pub fn index_slot(index: u64, i: u64) -> u64 {
+    index + 16 + 8 * i
+}
+
+pub fn dir_slot(dir: u64, i: u64) -> u64 {
+    dir + 64 + 8 * i
+}
+
+pub fn leaf_slot(leaf: u64, i: usize) -> u64 {
+    leaf + 128 + 8 * i as u64
+}
+
+/// The numbers of the bits that are set.
+pub fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(bit as usize)
+    })
+}
+
+/// A key and a value in the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    pub at: u64,
+    pub key_len: usize,
+    pub value_len: usize,
+}
+
+impl Pair {
+    /// Bytes of the object.
+    pub fn bytes(key: &[u8], value_len: usize) -> u64 {
+        8 + padded(key.len()) + padded(value_len)
+    }
+
+    pub fn load<S: Store>(store: &S, at: u64) -> Result<Self, StoreError> {
+        let lengths = load(store, at)?;
+        let (key_len, value_len) = ((lengths & 0xffff_ffff) as usize, (lengths >> 32) as usize);
+        if key_len > LONGEST || value_len > LONGEST {
+            return Err(StoreError::Damaged(at));
+        }
+        Ok(Self { at, key_len, value_len })
+    }
+
+    /// Reserves and writes a pair, durable with the commit that publishes it.
+    pub fn reserve<S: Store>(store: &S, key: &[u8], value: &[u8]) -> Result<S::Reserved, StoreError> {
+        let bytes = Self::bytes(key, value.len());
+        if let Some(long) = [key.len(), value.len()].into_iter().find(|len| *len > LONGEST) {
+            return Err(StoreError::TooLarge(long as u64));
+        }
+        let object = store.reserve(bytes)?;
+        let at = object.at();
+        store.store(at, key.len() as u64 | (value.len() as u64) << 32);
+        write(store, at + 8, key);
+        write(store, at + 8 + padded(key.len()), value);
+        store.persist(at, bytes);
+        Ok(object)
+    }
+
+    pub fn has_key<S: Store>(&self, store: &S, key: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.key_len == key.len() && equals(store, self.at + 8, key)?)
+    }
+
+    pub fn read_key<S: Store>(&self, store: &S, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        read(store, self.at + 8, self.key_len, out)
+    }
+
+    pub fn read_value<S: Store>(&self, store: &S, out: &mut Vec<u8>) -> Result<(), StoreError> {
+        read(store, self.at + 8 + padded(self.key_len), self.value_len, out)
+    }
+}
+
+/// The smallest key that may lie below a node, about to be written.
+pub struct NewLow<R> {
+    object: Option<R>,
+}
+
+impl<R: Reservation> NewLow<R> {
+    /// Writes the low of a node that is not yet published.
+    pub fn write<S: Store<Reserved = R>>(store: &S, at: u64, low: &[u8]) -> Result<Self, StoreError> {
+        store.store(at, LOW_TAG | low.len() as u64);
+        store.store(at + 8, 0);
+        if low.len() <= INLINE {
+            for i in 0..INLINE as u64 / 8 {
+                store.store(at + 16 + 8 * i, 0);
+            }
+            write(store, at + 16, low);
+            return Ok(Self { object: None });
+        }
+        let object = store.reserve(padded(low.len()))?;
+        write(store, object.at(), low);
+        store.persist(object.at(), padded(low.len()));
+        Ok(Self { object: Some(object) })
+    }
+
+    pub fn cancel<S: Store<Reserved = R>>(self, store: &S) {
+        if let Some(object) = self.object {
+            store.cancel(object);
+        }
+    }
+
+    /// The change that publishes it, behind the one that publishes the node.
+    pub fn attach(self, at: u64) -> Option<Change<R>> {
+        self.object.map(|object| Change::Attach { slot: at + 8, object })
+    }
+}
+
+/// The change that frees what a low has outside of its node.
+pub fn free_low<S: Store>(store: &S, at: u64) -> Result<Option<Change<S::Reserved>>, StoreError> {
+    Ok((load(store, at + 8)? != 0).then_some(Change::Free { slot: at + 8 }))
+}
+
+pub fn read_low<S: Store>(store: &S, at: u64) -> Result<Box<[u8]>, StoreError> {
+    let word = load(store, at)?;
+    let len = (word & 0xffff_ffff) as usize;
+    if word >> 32 << 32 != LOW_TAG || len > LONGEST {
+        return Err(StoreError::Damaged(at));
+    }
+    let mut low = Vec::new();
+    let from = if len <= INLINE { at + 16 } else { load(store, at + 8)? };
+    read(store, from, len, &mut low)?;
+    Ok(low.into_boxed_slice())
+}
+
+/// Writes a leaf that holds these pairs, given as fingerprint and offset. Not yet published.
+pub fn write_leaf<S: Store>(
+    store: &S,
+    at: u64,
+    low: &[u8],
+    pairs: &[(u8, u64)],
+) -> Result<NewLow<S::Reserved>, StoreError> {
+    let new_low = NewLow::write(store, at + LEAF_LOW, low)?;
+    for word in 0..SLOTS / 8 {
+        let prints = pairs.iter().skip(8 * word).take(8).enumerate();
+        store.store(at + 8 * word as u64, prints.fold(0, |w, (i, (print, _))| w | u64::from(*print) << (8 * i)));
+    }
+    store.store(at + LEAF_BITS, ((1u128 << pairs.len()) - 1) as u64);
+    store.store(at + LEAF_TAG_AT, LEAF_TAG);
+    for i in 0..SLOTS {
+        store.store(leaf_slot(at, i), pairs.get(i).map_or(0, |(_, pair)| *pair));
+    }
+    store.persist(at, LEAF_BYTES);
+    Ok(new_low)
+}
+
+/// Writes a directory of these leaves. Not yet published.
+pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Result<NewLow<S::Reserved>, StoreError> {
+    let new_low = NewLow::write(store, at + DIR_LOW, low)?;
+    let bits = !(u128::MAX.checked_shl(leaves.len() as u32).unwrap_or(0));
+    store.store(at, bits as u64);
+    store.store(at + 8, (bits >> 64) as u64);
+    for i in 0..DIR_SLOTS {
+        store.store(dir_slot(at, i), leaves.get(i as usize).copied().unwrap_or(0));
+    }
+    store.persist(at, DIR_BYTES);
+    Ok(new_low)
+}
+
+/// Writes an index without directories. Not yet published.
+pub fn write_index<S: Store>(store: &S, at: u64) {
+    store.store(at, INDEX_TAG);
+    for i in 1..INDEX_BYTES / 8 {
+        store.store(at + 8 * i, 0);
+    }
+    store.persist(at, INDEX_BYTES);
+}
+
+/// The valid slots of a directory, as their numbers.
+pub fn dir_leaves<S: Store>(store: &S, dir: u64) -> Result<Vec<u64>, StoreError> {
+    let (low, high) = (load(store, dir)?, load(store, dir + 8)?);
+    Ok(bits(low).map(|i| i as u64).chain(bits(high).map(|i| 64 + i as u64)).collect())
+}
+
+/// A hash of a key whose low byte is its fingerprint.
+pub fn fingerprint(key: &[u8]) -> u8 {
+    let mut hash = 0x9e37_79b9_7f4a_7c15 ^ key.len() as u64;
+    for part in key.chunks(8) {
+        let product = u128::from(hash ^ crate::store::word_of(part)) * 0xd6e8_feb8_6659_fd93_u128;
+        hash = product as u64 ^ (product >> 64) as u64;
+    }
+    (hash >> 32) as u8 ^ hash as u8
+}
+
+/// The slots whose fingerprint is `print`, valid or not, as a bit mask.
+#[inline]
+pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreError> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let pattern = ONES * u64::from(print);
+    let mut mask = 0;
+    for i in 0..SLOTS as u64 / 8 {
+        let x = load(store, leaf + 8 * i)? ^ pattern;
+        // The top bit of each byte that is zero, then the eight top bits side by side.
+        let zero = !(((x & LOW) + LOW) | x | LOW);
+        mask |= ((zero >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
+    }
+    Ok(mask)
+}
+
+/// Stores the fingerprint of a free slot, durable with the next commit.
+pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> Result<(), StoreError> {
+    let at = leaf + (i / 8 * 8) as u64;
+    let shift = 8 * (i % 8);
+    let word = load(store, at)? & !(0xff << shift) | u64::from(print) << shift;
+    store.store(at, word);
+    store.persist(at, 8);
+    Ok(())
+}
+
+/// The slot and the pair of a key in a leaf.
+#[inline]
+pub fn find<S: Store>(store: &S, leaf: u64, key: &[u8], print: u8) -> Result<Option<(usize, Pair)>, StoreError> {
+    let valid = load(store, leaf + LEAF_BITS)?;
+    for i in bits(matches(store, leaf, print)? & valid) {
+        let pair = Pair::load(store, load(store, leaf_slot(leaf, i))?)?;
+        if pair.has_key(store, key)? {
+            return Ok(Some((i, pair)));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

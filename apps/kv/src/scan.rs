@@ -1,0 +1,100 @@
+//! Keys in order.
+//!
+//! **Threads.** A leaf is read as a whole, between two equal versions. A scan of several leaves is
+//! no snapshot: a key that is there all the time is returned once, others perhaps.
+
+use crate::layout::{LEAF_BITS, Pair, bits, leaf_slot};
+use crate::sorted::Low;
+use crate::store::{Store, StoreError, load};
+use crate::tree::Tree;
+
+/// A key, and its value if that was asked for.
+pub type Entry = (Vec<u8>, Vec<u8>);
+
+impl<S: Store> Tree<S> {
+    /// Appends the pairs of one leaf from `from` on, in order, and returns where the next leaf
+    /// begins. Values are left empty unless `values`.
+    pub fn scan_leaf(&self, from: &[u8], values: bool, out: &mut Vec<Entry>) -> Result<Option<Box<[u8]>>, StoreError> {
+        let mark = out.len();
+        loop {
+            out.truncate(mark);
+            let top = self.top.load();
+            let place = top.dirs.place(from);
+            let dir = &top.dirs.items()[place];
+            let view = dir.view();
+            let Some(leaves) = view.as_ref() else {
+                dir.read(&self.store, &top.count)?;
+                continue;
+            };
+            let place_of_leaf = leaves.place(from);
+            let leaf = &leaves.items()[place_of_leaf];
+            let Some(version) = leaf.latch.version() else { continue };
+            let read = self.read_leaf(leaf.at, values, || leaf.latch.is_same(version), out);
+            if !leaf.latch.is_same(version) {
+                continue;
+            }
+            read?;
+            let mut kept = out.split_off(mark);
+            kept.retain(|(key, _)| &key[..] >= from);
+            kept.sort_unstable();
+            out.append(&mut kept);
+            let next = leaves.items().get(place_of_leaf + 1).map(|leaf| leaf.low());
+            let next = next.or_else(|| top.dirs.items().get(place + 1).map(|dir| dir.low()));
+            return Ok(next.map(Into::into));
+        }
+    }
+
+    fn read_leaf(
+        &self,
+        leaf: u64,
+        values: bool,
+        is_same: impl Fn() -> bool,
+        out: &mut Vec<Entry>,
+    ) -> Result<(), StoreError> {
+        for i in bits(load(&self.store, leaf + LEAF_BITS)?) {
+            let pair = Pair::load(&self.store, load(&self.store, leaf_slot(leaf, i))?)?;
+            // Lengths may be of another object by now.
+            if !is_same() {
+                return Ok(());
+            }
+            let mut entry = Entry::default();
+            pair.read_key(&self.store, &mut entry.0)?;
+            if values {
+                pair.read_value(&self.store, &mut entry.1)?;
+            }
+            out.push(entry);
+        }
+        Ok(())
+    }
+
+    /// The pairs from `from` on, in order.
+    pub fn range(&self, from: &[u8]) -> Range<'_, S> {
+        Range { tree: self, next: Some(from.into()), entries: Vec::new().into_iter() }
+    }
+}
+
+/// An ordered walk over the tree, a leaf at a time.
+pub struct Range<'a, S: Store> {
+    tree: &'a Tree<S>,
+    next: Option<Box<[u8]>>,
+    entries: std::vec::IntoIter<Entry>,
+}
+
+impl<S: Store> Iterator for Range<'_, S> {
+    type Item = Result<Entry, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(entry) = self.entries.next() {
+                return Some(Ok(entry));
+            }
+            let from = self.next.take()?;
+            let mut entries = Vec::new();
+            match self.tree.scan_leaf(&from, true, &mut entries) {
+                Ok(next) => self.next = next,
+                Err(error) => return Some(Err(error)),
+            }
+            self.entries = entries.into_iter();
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A connection: bytes in, commands run, replies out.
+//!
+//! **State.** `input` holds a command that has begun; `output` replies that are not yet sent.
+//! Commands wait in `input` while more than [`MOST_OUTPUT`] bytes of replies wait for the client.
+//! **Failure.** Bytes that break the protocol are answered by an error, and the connection closes
+//! once that is sent. A client that goes away loses its replies alone.
+
+use super::commands::{After, Context, run};
+use super::reply::error;
+use super::resp::{Parsed, Parser};
+use crate::store::Store;
+use mio::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::sync::atomic::Ordering;
+
+/// Replies that may wait before further commands do.
+const MOST_OUTPUT: usize = 4 << 20;
+
+/// Buffers larger than this are given back when they are empty.
+const KEPT: usize = 256 << 10;
+
+pub struct Connection {
+    pub socket: TcpStream,
+    parser: Parser,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    sent: usize,
+    /// The sync point for which the replies wait.
+    pub ticket: Option<u64>,
+    /// Whether `input` holds whole commands, which wait for the client to take replies.
+    is_paused: bool,
+    /// Whether `output` acknowledges a write.
+    wrote: bool,
+    wants_shutdown: bool,
+    /// No command runs any more: the last reply leaves, then what still arrives is dropped, so that
+    /// closing the socket does not take the reply with it.
+    is_closing: bool,
+    is_draining: bool,
+}
+
+/// What to do with the connection next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Waits for the client.
+    Open,
+    /// There may be more to read or to run.
+    Ready,
+    /// The replies wait for a sync point; ask for a ticket.
+    Wrote,
+    Closed,
+    Shutdown,
+}
+
+impl Connection {
+    pub fn new(socket: TcpStream) -> Self {
+        Self {
+            socket,
+            parser: Parser::default(),
+            input: Vec::new(),
+            output: Vec::new(),
+            sent: 0,
+            ticket: None,
+            is_paused: false,
+            wrote: false,
+            wants_shutdown: false,
+            is_closing: false,
+            is_draining: false,
+        }
+    }
+
+    /// Sends what waits, then reads and runs what has arrived: once, so that others have their
+    /// turn. With `holds`, replies to writes stay here until the ticket is taken away.
+    pub fn serve<S: Store>(&mut self, context: &Context<S>, chunk: &mut [u8], holds: bool) -> State {
+        if self.ticket.is_some() {
+            return State::Open;
+        }
+        match self.send() {
+            State::Ready => {}
+            other => return other,
+        }
+        let mut is_more = false;
+        if self.is_closing {
+            match self.socket.read(chunk) {
+                Ok(0) => return State::Closed,
+                Ok(_) => return State::Ready,
+                Err(why) => return after(why.kind()),
+            }
+        }
+        if self.is_paused {
+            let waits = std::mem::take(&mut self.input);
+            self.run_all(context, waits);
+        } else {
+            let len = match self.socket.read(chunk) {
+                Ok(0) => return State::Closed,
+                Ok(len) => len,
+                Err(why) => return after(why.kind()),
+            };
+            self.receive(context, &chunk[..len]);
+            // A read that did not fill the buffer took everything.
+            is_more = len == chunk.len();
+        }
+        if holds && std::mem::take(&mut self.wrote) {
+            return State::Wrote;
+        }
+        match self.send() {
+            _ if self.wants_shutdown => State::Shutdown,
+            State::Ready if !is_more && !self.is_paused && !self.is_closing => State::Open,
+            other => other,
+        }
+    }
+
+    fn receive<S: Store>(&mut self, context: &Context<S>, data: &[u8]) {
+        if self.input.is_empty() {
+            let used = self.run_some(context, data);
+            self.input.extend_from_slice(&data[used..]);
+        } else {
+            let mut waits = std::mem::take(&mut self.input);
+            waits.extend_from_slice(data);
+            self.run_all(context, waits);
+        }
+    }
+
+    /// Runs commands of `data`, and keeps the rest as input.
+    fn run_all<S: Store>(&mut self, context: &Context<S>, mut data: Vec<u8>) {
+        let used = self.run_some(context, &data);
+        if used == data.len() && data.capacity() > KEPT {
+            data = Vec::new();
+        }
+        data.drain(..used.min(data.len()));
+        self.input = data;
+    }
+
+    /// Runs the commands that are whole; returns how many bytes they have.
+    fn run_some<S: Store>(&mut self, context: &Context<S>, data: &[u8]) -> usize {
+        let (mut used, mut commands) = (0, 0);
+        self.is_paused = false;
+        while used < data.len() && !self.is_closing {
+            if self.output.len() >= MOST_OUTPUT {
+                self.is_paused = true;
+                break;
+            }
+            match self.parser.parse(&data[used..]) {
+                Ok(Parsed::Incomplete) => break,
+                Ok(Parsed::Command(len)) => {
+                    let args = self.parser.args(&data[used..]);
+                    used += len;
+                    if args.len() == 0 {
+                        continue;
+                    }
+                    commands += 1;
+                    match run(context, args, &mut self.output) {
+                        After::Read => {}
+                        After::Wrote => self.wrote = true,
+                        After::Close => self.is_closing = true,
+                        After::Shutdown => (self.wants_shutdown, self.is_closing) = (true, true),
+                    }
+                }
+                Err(why) => {
+                    error(&mut self.output, &format!("ERR {why}"));
+                    self.is_closing = true;
+                }
+            }
+        }
+        if self.is_closing {
+            used = data.len();
+        }
+        context.counters.commands.fetch_add(commands, Ordering::Relaxed);
+        used
+    }
+
+    /// Sends what waits. `Ready` when all is sent and more may be read.
+    pub fn send(&mut self) -> State {
+        while self.sent < self.output.len() {
+            match self.socket.write(&self.output[self.sent..]) {
+                Ok(0) => return State::Closed,
+                Ok(len) => self.sent += len,
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(why) => return after(why.kind()),
+            }
+        }
+        self.sent = 0;
+        self.output.clear();
+        if self.output.capacity() > KEPT {
+            self.output = Vec::new();
+        }
+        if self.is_closing && !self.is_draining {
+            self.is_draining = true;
+            // The client may be gone already, which the next read finds.
+            let _ = self.socket.shutdown(Shutdown::Write);
+        }
+        State::Ready
+    }
+
+    /// Replaces replies that a failed sync point makes untrue.
+    pub fn fail(&mut self, why: &str) {
+        self.output.truncate(self.sent);
+        error(&mut self.output, why);
+        self.is_closing = true;
+    }
+}
+
+/// What to do after a socket refused.
+fn after(kind: ErrorKind) -> State {
+    match kind {
+        ErrorKind::WouldBlock => State::Open,
+        ErrorKind::Interrupted => State::Ready,
+        _ => State::Closed,
+    }
+}

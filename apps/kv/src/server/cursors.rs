@@ -1,0 +1,39 @@
+//! Cursors of `SCAN`: numbers that stand for the key at which a scan goes on.
+//!
+//! **What.** The tree is ordered by keys of any length, which do not fit the number that the
+//! protocol wants. The server keeps the key for each number, for the [`MOST`] latest scans' steps.
+//! **Failure.** A number that is not known, or no longer, is refused; the client begins again.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+const MOST: usize = 4096;
+
+#[derive(Default)]
+pub struct Cursors(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The number of the first of `keys`, less one: numbers begin at 1.
+    forgotten: u64,
+    keys: VecDeque<Box<[u8]>>,
+}
+
+impl Cursors {
+    /// A number for a key. It can be used more than once.
+    pub fn keep(&self, key: Box<[u8]>) -> u64 {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.keys.len() == MOST {
+            state.keys.pop_front();
+            state.forgotten += 1;
+        }
+        state.keys.push_back(key);
+        state.forgotten + state.keys.len() as u64
+    }
+
+    pub fn key(&self, number: u64) -> Option<Box<[u8]>> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let i = number.checked_sub(state.forgotten + 1)?;
+        state.keys.get(usize::try_from(i).ok()?).cloned()
+    }
+}

@@ -1,0 +1,187 @@
+//! A worker: one thread, one poll, its connections.
+//!
+//! **Threads.** Others hand over sockets and wake the worker; everything else is its own.
+//! **Failure.** Accepting fails when descriptors run out: the listener waits until one is closed.
+
+use super::Shared;
+use super::connection::{Connection, State};
+use super::group::Ticket;
+use crate::store::Store;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+pub const WAKER: Token = Token(usize::MAX);
+const LISTENER: Token = Token(usize::MAX - 1);
+
+/// Bytes of one read.
+const CHUNK: usize = 64 << 10;
+
+/// How long replies may take to leave when the server ends.
+const LAST_REPLIES: Duration = Duration::from_millis(1000);
+
+struct Worker<'a, S: Store> {
+    shared: &'a Shared<S>,
+    poll: Poll,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    /// Connections with more to read.
+    ready: Vec<usize>,
+    /// Connections whose replies wait for a sync point.
+    held: Vec<usize>,
+    chunk: Vec<u8>,
+    /// Its number among the workers.
+    i: usize,
+}
+
+pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Option<TcpListener>) {
+    let mut events = Events::with_capacity(256);
+    if let Some(listener) = &mut listener
+        && let Err(why) = poll.registry().register(listener, LISTENER, Interest::READABLE)
+    {
+        eprintln!("craton-kv: cannot wait for connections: {why}");
+        (shared.on_shutdown)();
+    }
+    let chunk = vec![0; CHUNK];
+    let (connections, free, ready, held) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut worker = Worker { shared, poll, connections, free, ready, held, chunk, i };
+    let mut next = 0;
+    // A listener whose queue may not be empty.
+    let mut accepts = false;
+    while !shared.is_stopping() {
+        let wait = match (worker.ready.is_empty(), accepts) {
+            (false, _) => Some(Duration::ZERO),
+            (true, true) => Some(Duration::from_millis(50)),
+            (true, false) => None,
+        };
+        if worker.poll.poll(&mut events, wait).is_err_and(|why| why.kind() != std::io::ErrorKind::Interrupted) {
+            break;
+        }
+        let again = std::mem::take(&mut worker.ready);
+        for event in &events {
+            match event.token() {
+                WAKER => worker.woken(i),
+                LISTENER => accepts = true,
+                Token(token) => worker.serve(token),
+            }
+        }
+        again.into_iter().for_each(|token| worker.serve(token));
+        if let (true, Some(listener)) = (accepts, &listener) {
+            accepts = accept(shared, listener, &mut next);
+        }
+    }
+    worker.end();
+}
+
+/// Accepts what waits, and hands it to the workers in turn. Whether some may still wait.
+fn accept<S: Store>(shared: &Shared<S>, listener: &TcpListener, next: &mut usize) -> bool {
+    loop {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                // Replies leave at once; a client that is gone already is found out later.
+                let _ = socket.set_nodelay(true);
+                let i = *next % shared.handed.len();
+                *next += 1;
+                shared.handed[i].lock().unwrap_or_else(PoisonError::into_inner).push(socket);
+                let _ = shared.wakers[i].wake();
+            }
+            Err(why) if why.kind() == std::io::ErrorKind::WouldBlock => return false,
+            Err(why) if why.kind() == std::io::ErrorKind::ConnectionAborted => {}
+            Err(_) => return true,
+        }
+    }
+}
+
+impl<S: Store> Worker<'_, S> {
+    /// Takes connections that were handed over, and sends replies whose sync point is done.
+    fn woken(&mut self, i: usize) {
+        let sockets = std::mem::take(&mut *self.shared.handed[i].lock().unwrap_or_else(PoisonError::into_inner));
+        sockets.into_iter().for_each(|socket| self.add(socket));
+        let Some(group) = &self.shared.group else { return };
+        for token in std::mem::take(&mut self.held) {
+            let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
+            match connection.ticket.map(|ticket| group.state_of(ticket)) {
+                Some(Ticket::Waits) => {
+                    self.held.push(token);
+                    continue;
+                }
+                Some(Ticket::Failed(why)) => connection.fail(&format!("ERR not durable: {why}")),
+                Some(Ticket::Durable) | None => {}
+            }
+            connection.ticket = None;
+            self.serve(token);
+        }
+    }
+
+    fn add(&mut self, mut socket: TcpStream) {
+        let token = self.free.pop().unwrap_or(self.connections.len());
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if self.poll.registry().register(&mut socket, Token(token), interest).is_err() {
+            self.free.push(token);
+            return;
+        }
+        if token == self.connections.len() {
+            self.connections.push(None);
+        }
+        self.connections[token] = Some(Connection::new(socket));
+        self.shared.context.counters.connections.fetch_add(1, Ordering::Relaxed);
+        self.shared.context.counters.connected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn serve(&mut self, token: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return };
+        let gate = self.shared.group.as_ref().map(|_| self.shared.gates.enter(self.i));
+        let state = connection.serve(&self.shared.context, &mut self.chunk, self.shared.group.is_some());
+        drop(gate);
+        match state {
+            State::Open => {}
+            State::Ready => self.ready.push(token),
+            State::Wrote => {
+                connection.ticket = self.shared.group.as_ref().map(|group| group.ticket());
+                self.held.push(token);
+            }
+            State::Closed => self.close(token),
+            State::Shutdown => {
+                self.close(token);
+                (self.shared.on_shutdown)();
+            }
+        }
+    }
+
+    fn close(&mut self, token: usize) {
+        if let Some(mut connection) = self.connections[token].take() {
+            let _ = self.poll.registry().deregister(&mut connection.socket);
+            self.free.push(token);
+            self.shared.context.counters.connected.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends the replies of what was done, for a while, and closes all connections.
+    fn end(mut self) {
+        let end = Instant::now() + LAST_REPLIES;
+        let mut events = Events::with_capacity(256);
+        while Instant::now() < end {
+            let mut waits = false;
+            for connection in self.connections.iter_mut().flatten() {
+                let ticket = connection.ticket.zip(self.shared.group.as_ref());
+                match ticket.map(|(ticket, group)| group.state_of(ticket)) {
+                    Some(Ticket::Waits) => waits = true,
+                    Some(Ticket::Failed(why)) => {
+                        connection.ticket = None;
+                        connection.fail(&format!("ERR not durable: {why}"));
+                    }
+                    _ => {
+                        connection.ticket = None;
+                        waits |= connection.send() == State::Open;
+                    }
+                }
+            }
+            if !waits {
+                break;
+            }
+            let _ = self.poll.poll(&mut events, Some(Duration::from_millis(20)));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Inner nodes: children in the order of their smallest keys, in DRAM.
+//!
+//! **What.** An immutable array, searched by key. Writers build a new one and swap it in.
+//! **From.** FPTree keeps inner nodes in DRAM. Ours hold beside each child the eight bytes that
+//! follow the prefix common to all, so that a search reads one dense array.
+//! **State.** `heads[i]` = those eight bytes of child `i`. The first child serves all smaller keys
+//! too, so its smallest key takes no part in the prefix.
+//! **Cost.** A search touches `log2 n` words of the array, and a key only where heads are equal.
+
+use std::sync::Arc;
+
+/// A child that knows the smallest key that may lie below it.
+pub trait Low {
+    fn low(&self) -> &[u8];
+}
+
+pub struct Sorted<T> {
+    items: Vec<Arc<T>>,
+    heads: Vec<u64>,
+    prefix: Vec<u8>,
+}
+
+/// Up to eight bytes as a number that compares as the bytes do, but for zeros at the end.
+fn head_of(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(chunk) => u64::from_be_bytes(*chunk),
+        None => {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(word)
+        }
+    }
+}
+
+impl<T: Low> Sorted<T> {
+    /// `items` are at least one, and in order.
+    pub fn new(items: Vec<Arc<T>>) -> Self {
+        let prefix = match (items.get(1), items.last()) {
+            (Some(first), Some(last)) => {
+                let (first, last) = (first.low(), last.low());
+                let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+                first[..common].to_vec()
+            }
+            _ => Vec::new(),
+        };
+        let skip = prefix.len();
+        let heads = items.iter().enumerate().map(|(i, item)| if i == 0 { 0 } else { head_of(&item.low()[skip..]) });
+        Self { heads: heads.collect(), items, prefix }
+    }
+
+    pub fn items(&self) -> &[Arc<T>] {
+        &self.items
+    }
+
+    /// The place of the child whose range holds `key`.
+    pub fn place(&self, key: &[u8]) -> usize {
+        let n = self.items.len();
+        if n <= 1 {
+            return 0;
+        }
+        let skip = self.prefix.len();
+        if !key.starts_with(&self.prefix) {
+            return if key < &self.prefix[..] { 0 } else { n - 1 };
+        }
+        let head = head_of(&key[skip..]);
+        let heads = &self.heads[1..];
+        let below = heads.partition_point(|h| *h < head);
+        let equal = heads[below..].partition_point(|h| *h == head);
+        let tied = &self.items[1 + below..1 + below + equal];
+        below + tied.partition_point(|item| item.low() <= key)
+    }
+
+    /// The child whose range holds `key`.
+    #[inline]
+    pub fn child(&self, key: &[u8]) -> &Arc<T> {
+        &self.items[self.place(key)]
+    }
+
+    /// The place of this very child.
+    pub fn place_of(&self, item: &Arc<T>) -> Option<usize> {
+        let place = self.place(item.low());
+        Arc::ptr_eq(&self.items[place], item).then_some(place)
+    }
+
+    /// The same with the child at `place` exchanged for others, in order.
+    pub fn with(&self, place: usize, others: impl IntoIterator<Item = Arc<T>>) -> Self {
+        let mut items = Vec::with_capacity(self.items.len() + 1);
+        items.extend_from_slice(&self.items[..place]);
+        items.extend(others);
+        items.extend_from_slice(&self.items[place + 1..]);
+        Self::new(items)
+    }
+}
+
+#[cfg(test)]
+mod tests;

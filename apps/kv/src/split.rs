@@ -1,0 +1,263 @@
+//! Full leaves and full directories split; empty ones are dropped. Each change is one commit.
+//!
+//! **Threads.** The caller holds the leaf's latch. The directory's lock is taken next, then the
+//! tree's. New views are swapped in before old handles are retired, so that a search that meets a
+//! retired handle finds its successors.
+//! **Failure.** If memory is refused, the leaf stays full and the request that needed room fails.
+
+use crate::latch::Locked;
+use crate::layout::{
+    DIR_BYTES, DIR_LOW, DIR_SLOTS, INDEX_BYTES, INDEX_SLOTS, LEAF_BITS, LEAF_BYTES, LEAF_LOW, Pair, SLOTS, dir_leaves,
+    dir_slot, fingerprint, free_low, index_slot, leaf_slot, write_dir, write_index, write_leaf,
+};
+use crate::node::{Dir, DirState, Leaf};
+use crate::sorted::{Low, Sorted};
+use crate::store::{Change, Reservation, Store, StoreError, load};
+use crate::tree::{Top, Tree};
+use std::sync::Arc;
+
+/// A directory that lists a leaf, locked.
+struct Home<'a> {
+    dir: &'a Arc<Dir>,
+    state: &'a mut DirState,
+    leaves: &'a Sorted<Leaf>,
+    place: usize,
+}
+
+/// What the home did: a full directory was split, search again.
+enum Next {
+    Done,
+    Again,
+}
+
+impl<S: Store> Tree<S> {
+    /// Splits a full leaf, and its directory if that is full too.
+    #[cold]
+    pub(crate) fn split(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
+        let mut pairs = Vec::with_capacity(SLOTS);
+        for i in 0..SLOTS {
+            let at = load(&self.store, leaf_slot(leaf.at, i))?;
+            let mut key = Vec::new();
+            Pair::load(&self.store, at)?.read_key(&self.store, &mut key)?;
+            pairs.push((key, i, at));
+        }
+        pairs.sort_unstable();
+        let (lower, upper) = pairs.split_at(SLOTS / 2);
+        let low = separator(&lower[lower.len() - 1].0, &upper[0].0);
+        let stay = lower.iter().fold(0, |mask, (_, i, _)| mask | 1 << i);
+        let moved: Vec<_> = upper.iter().map(|(key, _, at)| (fingerprint(key), *at)).collect();
+        let mut locked = Some(locked);
+        self.at_home(leaf, |home| {
+            let Some(j) = free_place(&self.store, home.dir.at)? else {
+                self.split_dir(&home)?;
+                home.state.is_retired = true;
+                return Ok(Next::Again);
+            };
+            let right = self.store.reserve(LEAF_BYTES)?;
+            let at = right.at();
+            let new_low = match write_leaf(&self.store, at, &low, &moved) {
+                Ok(new_low) => new_low,
+                Err(error) => {
+                    self.store.cancel(right);
+                    return Err(error);
+                }
+            };
+            let word = home.dir.at + 8 * (j / 64);
+            let listed = load(&self.store, word)? | 1 << (j % 64);
+            let attach = Change::Attach { slot: dir_slot(home.dir.at, j), object: right };
+            let bits =
+                [Change::Set { slot: word, value: listed }, Change::Set { slot: leaf.at + LEAF_BITS, value: stay }];
+            self.store.commit([attach].into_iter().chain(new_low.attach(at + LEAF_LOW)).chain(bits))?;
+            let two = [leaf.renewed(), Leaf::new(at, low.clone().into())];
+            home.dir.set_view(home.leaves.with(home.place, two));
+            if let Some(locked) = locked.take() {
+                locked.retire();
+            }
+            Ok(Next::Done)
+        })
+    }
+
+    /// Moves the upper half of a full directory's leaves to a new one.
+    fn split_dir(&self, home: &Home<'_>) -> Result<(), StoreError> {
+        let Home { dir, leaves, .. } = home;
+        let mut index = self.index();
+        let top = self.top.load_full();
+        // If the tree was cleared, the directory is no longer listed; the caller will see that.
+        let Some(place) = top.dirs.place_of(dir) else { return Ok(()) };
+        let (lower, upper) = leaves.items().split_at(leaves.items().len() / 2);
+        let moved: Vec<u64> = upper.iter().map(|leaf| leaf.at).collect();
+        let mut stay = [0; 2];
+        for i in dir_leaves(&self.store, dir.at)? {
+            if !moved.contains(&load(&self.store, dir_slot(dir.at, i))?) {
+                stay[i as usize / 64] |= 1 << (i % 64);
+            }
+        }
+        let low = upper[0].low();
+        let object = self.store.reserve(DIR_BYTES)?;
+        let at = object.at();
+        let new_low = match write_dir(&self.store, at, low, &moved) {
+            Ok(new_low) => new_low,
+            Err(error) => {
+                self.store.cancel(object);
+                return Err(error);
+            }
+        };
+        let mut block = None;
+        let slot = match index.free.pop() {
+            Some(slot) => slot,
+            None => match self.store.reserve(INDEX_BYTES) {
+                Ok(new) => {
+                    write_index(&self.store, new.at());
+                    let slot = index_slot(new.at(), 0);
+                    block = Some(new);
+                    slot
+                }
+                Err(error) => {
+                    new_low.cancel(&self.store);
+                    self.store.cancel(object);
+                    return Err(error);
+                }
+            },
+        };
+        let new_block = block.as_ref().map(Reservation::at);
+        let link = block.map(|object| Change::Attach { slot: index.next, object });
+        let bits = (0..2).map(|i| Change::Set { slot: dir.at + 8 * i, value: stay[i as usize] });
+        let attach = Change::Attach { slot, object };
+        let changes = link.into_iter().chain([attach]).chain(new_low.attach(at + DIR_LOW)).chain(bits);
+        if let Err(error) = self.store.commit(changes) {
+            if new_block.is_none() {
+                index.free.push(slot);
+            }
+            return Err(error);
+        }
+        if let Some(block) = new_block {
+            index.next = block + 8;
+            index.free.extend((1..INDEX_SLOTS).rev().map(|i| index_slot(block, i)));
+        }
+        let two = [
+            Dir::new(dir.at, dir.slot, Arc::clone(&dir.low), Some(Sorted::new(lower.to_vec()))),
+            Dir::new(at, slot, low.into(), Some(Sorted::new(upper.to_vec()))),
+        ];
+        self.top.store(Arc::new(Top {
+            dirs: top.dirs.with(place, two),
+            count: Arc::clone(&top.count),
+            epoch: top.epoch,
+        }));
+        Ok(())
+    }
+
+    /// Frees an empty leaf, whose range falls to the one before it. The first leaf of a directory
+    /// stays until it is the only one; then the directory goes too.
+    #[cold]
+    pub(crate) fn drop_leaf(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
+        let mut locked = Some(locked);
+        self.at_home(leaf, |home| {
+            let leaves = home.leaves.items();
+            if home.place == 0 {
+                if leaves.len() == 1
+                    && let Some(locked) = locked.take()
+                {
+                    self.drop_dir(home.dir, home.state, leaf, locked)?;
+                }
+                return Ok(Next::Done);
+            }
+            let changes = self.unlist(home.dir, leaf)?;
+            self.store.commit(changes)?;
+            home.dir.set_view(home.leaves.with(home.place, []));
+            if let Some(locked) = locked.take() {
+                locked.retire();
+            }
+            // Another thread may hold the first leaf and wait for this directory: only try.
+            let first = &leaves[0];
+            if leaves.len() == 2
+                && let Some(locked) = first.latch.lock_now()
+                && load(&self.store, first.at + LEAF_BITS)? == 0
+            {
+                self.drop_dir(home.dir, home.state, first, locked)?;
+            }
+            Ok(Next::Done)
+        })
+    }
+
+    /// Frees a directory with its one empty leaf, unless it is the first.
+    fn drop_dir(
+        &self,
+        dir: &Arc<Dir>,
+        state: &mut DirState,
+        leaf: &Leaf,
+        locked: Locked<'_>,
+    ) -> Result<(), StoreError> {
+        let mut index = self.index();
+        let top = self.top.load_full();
+        let Some(place) = top.dirs.place_of(dir).filter(|place| *place > 0) else { return Ok(()) };
+        let mut changes = self.unlist(dir, leaf)?;
+        changes.extend(free_low(&self.store, dir.at + DIR_LOW)?);
+        changes.push(Change::Free { slot: dir.slot });
+        self.store.commit(changes)?;
+        index.free.push(dir.slot);
+        self.top.store(Arc::new(Top {
+            dirs: top.dirs.with(place, []),
+            count: Arc::clone(&top.count),
+            epoch: top.epoch,
+        }));
+        state.is_retired = true;
+        locked.retire();
+        Ok(())
+    }
+
+    /// The changes that take a leaf out of its directory and free it.
+    fn unlist(&self, dir: &Dir, leaf: &Leaf) -> Result<Vec<Change<S::Reserved>>, StoreError> {
+        for i in dir_leaves(&self.store, dir.at)? {
+            let slot = dir_slot(dir.at, i);
+            if load(&self.store, slot)? == leaf.at {
+                let word = dir.at + 8 * (i / 64);
+                let value = load(&self.store, word)? & !(1 << (i % 64));
+                let mut changes = Vec::from_iter(free_low(&self.store, leaf.at + LEAF_LOW)?);
+                changes.extend([Change::Set { slot: word, value }, Change::Free { slot }]);
+                return Ok(changes);
+            }
+        }
+        Err(StoreError::Damaged(dir.at))
+    }
+
+    /// Runs `f` under the lock of the directory that lists a locked leaf. Returns at once if none
+    /// does: the tree was cleared, and the leaf will be retired.
+    fn at_home(
+        &self,
+        leaf: &Arc<Leaf>,
+        mut f: impl FnMut(Home<'_>) -> Result<Next, StoreError>,
+    ) -> Result<(), StoreError> {
+        loop {
+            let top = self.top.load();
+            let dir = top.dirs.child(leaf.low());
+            let mut state = dir.lock();
+            if state.is_retired {
+                continue;
+            }
+            let view = dir.view();
+            let Some(leaves) = view.as_ref() else { return Ok(()) };
+            let Some(place) = leaves.place_of(leaf) else { return Ok(()) };
+            match f(Home { dir, state: &mut state, leaves, place })? {
+                Next::Done => return Ok(()),
+                Next::Again => {}
+            }
+        }
+    }
+}
+
+/// A place of a directory that lists no leaf.
+fn free_place<S: Store>(store: &S, dir: u64) -> Result<Option<u64>, StoreError> {
+    for word in 0..DIR_SLOTS / 64 {
+        let bits = load(store, dir + 8 * word)?;
+        if bits != u64::MAX {
+            return Ok(Some(64 * word + u64::from(bits.trailing_ones())));
+        }
+    }
+    Ok(None)
+}
+
+/// The shortest key that is above `left` and not above `right`.
+fn separator(left: &[u8], right: &[u8]) -> Vec<u8> {
+    let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+    right[..right.len().min(common + 1)].to_vec()
+}

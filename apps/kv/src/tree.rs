@@ -1,0 +1,475 @@
+//! The tree: find, read, insert, replace, delete.
+//!
+//! **Threads.** Readers take no lock: they find the leaf through snapshots, read it, and compare
+//! the latch's version. Writers hold the leaf's latch from the search to the commit.
+//! **Failure.** A change is one commit of the store: all or nothing, also in a crash. A refused
+//! request changes nothing.
+//! **Cost.** A read touches two inner arrays, two lines of the leaf, one of its slots and the pair.
+
+use crate::latch::Locked;
+use crate::layout::{
+    DEAD, DIR_BYTES, GENERATION, INDEX_BYTES, INDEX_SLOTS, INDEX_TAG, LEAF_BITS, LEAF_BYTES, LIVE, MAGIC, Pair,
+    ROOT_BYTES, VERSION, dir_slot, find, fingerprint, index_slot, leaf_slot, set_fingerprint, write_dir, write_index,
+    write_leaf,
+};
+use crate::log::{Log, Record};
+use crate::node::{Dir, Leaf};
+use crate::sorted::{Low, Sorted};
+use crate::store::{Change, Reservation, Store, StoreError, load};
+use arc_swap::ArcSwap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub struct Tree<S: Store> {
+    pub(crate) store: S,
+    pub(crate) root: u64,
+    pub(crate) top: ArcSwap<Top>,
+    index: Mutex<Index>,
+    /// Held while what `clear` took out of use is freed.
+    pub(crate) clearing: Mutex<()>,
+    /// Where each change is recorded, on disks.
+    pub(crate) log: Option<Arc<Log>>,
+}
+
+/// The directories in order.
+pub(crate) struct Top {
+    pub dirs: Sorted<Dir>,
+    /// Pairs in the directories that have been read.
+    pub count: Arc<AtomicI64>,
+    /// How often the tree was cleared since it was opened.
+    pub epoch: u64,
+}
+
+/// Free places for directories.
+#[derive(Default)]
+pub(crate) struct Index {
+    pub free: Vec<u64>,
+    /// The slot for the next index block.
+    pub next: u64,
+}
+
+/// What to do with a key once its pair, if any, is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    Always,
+    /// Only if the key is not there.
+    Absent,
+    /// Only if it is.
+    Present,
+}
+
+/// What a write did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Whether the key was there before.
+    pub existed: bool,
+    pub changed: bool,
+}
+
+impl<S: Store> Tree<S> {
+    /// Opens the tree that is reached from a slot of the store, or makes an empty one if that is 0.
+    pub fn open(store: S, slot: u64) -> Result<Self, StoreError> {
+        let mut root = load(&store, slot)?;
+        let (top, index) = if root == 0 {
+            let made = new_root(&store, slot)?;
+            root = made.0;
+            (made.1, made.2)
+        } else {
+            if load(&store, root)? != MAGIC || load(&store, root + 8)? != VERSION {
+                return Err(StoreError::Damaged(root));
+            }
+            read_index(&store, root)?
+        };
+        let tree = Self {
+            store,
+            root,
+            top: ArcSwap::from_pointee(top),
+            index: Mutex::new(index),
+            clearing: Mutex::default(),
+            log: None,
+        };
+        if load(&tree.store, tree.root + DEAD)? != 0 {
+            tree.free_dead()?;
+        }
+        Ok(tree)
+    }
+
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Records all changes in a log from now on.
+    pub fn set_log(&mut self, log: Arc<Log>) {
+        self.log = Some(log);
+    }
+
+    /// The log's generation that begins at this state of the store.
+    pub fn generation(&self) -> Result<u64, StoreError> {
+        load(&self.store, self.root + GENERATION)
+    }
+
+    /// Begins a generation of the log. No other thread writes meanwhile.
+    pub fn begin_generation(&self, generation: u64) -> Result<(), StoreError> {
+        self.store.commit([Change::Set { slot: self.root + GENERATION, value: generation }])?;
+        if let Some(log) = &self.log {
+            log.begin(generation, self.top.load().epoch);
+        }
+        Ok(())
+    }
+
+    /// Records a change, under the lock of its leaf.
+    #[inline]
+    pub(crate) fn record(&self, record: Record<'_>, top: &Top) {
+        if let Some(log) = &self.log {
+            log.append(record, top.epoch);
+        }
+    }
+
+    /// Closes the tree and returns its store.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// Appends the value of `key` to `out`.
+    pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, StoreError> {
+        self.read(key, |_| true, |pair, out| pair.read_value(&self.store, out), out)
+    }
+
+    /// The length of the value of `key`, appended to `out` by `head`, then the value itself.
+    pub fn get_with_head(
+        &self,
+        key: &[u8],
+        head: impl Fn(usize, &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        let write = |pair: &Pair, out: &mut Vec<u8>| {
+            head(pair.value_len, out);
+            pair.read_value(&self.store, out)
+        };
+        self.read(key, |_| true, write, out)
+    }
+
+    pub fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
+        self.read(key, |_| true, |_, _| Ok(()), &mut Vec::new())
+    }
+
+    /// The length of a value.
+    pub fn value_len(&self, key: &[u8]) -> Result<Option<usize>, StoreError> {
+        let mut out = Vec::new();
+        let write = |pair: &Pair, out: &mut Vec<u8>| {
+            out.extend_from_slice(&pair.value_len.to_le_bytes());
+            Ok(())
+        };
+        let found = self.read(key, |_| true, write, &mut out)?;
+        Ok(out.first_chunk().filter(|_| found).map(|bytes| usize::from_le_bytes(*bytes)))
+    }
+
+    fn read(
+        &self,
+        key: &[u8],
+        wanted: impl Fn(&Pair) -> bool,
+        write: impl Fn(&Pair, &mut Vec<u8>) -> Result<(), StoreError>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StoreError> {
+        let print = fingerprint(key);
+        let mark = out.len();
+        self.at_leaf(key, |leaf, _| {
+            let Some(version) = leaf.latch.version() else { return Ok(None) };
+            out.truncate(mark);
+            let read = (|| {
+                let Some((_, pair)) = find(&self.store, leaf.at, key, print)? else { return Ok(false) };
+                // What was read may be of another object by now: its length is not to be trusted.
+                if leaf.latch.is_same(version) && wanted(&pair) {
+                    write(&pair, out)?;
+                    return Ok(true);
+                }
+                Ok(false)
+            })();
+            if leaf.latch.is_same(version) { read.map(Some) } else { Ok(None) }
+        })
+    }
+
+    /// Stores a value; appends the old one to `old`.
+    pub fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        when: When,
+        mut old: Option<&mut Vec<u8>>,
+    ) -> Result<Outcome, StoreError> {
+        let print = fingerprint(key);
+        let mut pair = Some(Pair::reserve(&self.store, key, value)?);
+        let done = self.at_locked(key, |leaf, locked, top| {
+            let found = find(&self.store, leaf.at, key, print)?;
+            if let (Some((_, pair)), Some(old)) = (&found, &mut old) {
+                pair.read_value(&self.store, old)?;
+            }
+            let existed = found.is_some();
+            let refused = match when {
+                When::Always => false,
+                When::Absent => existed,
+                When::Present => !existed,
+            };
+            if refused {
+                return Ok(Step::Done(Outcome { existed, changed: false }));
+            }
+            if let Some((i, _)) = found {
+                if let Some(object) = pair.take() {
+                    self.store.commit([Change::Replace { slot: leaf_slot(leaf.at, i), object }])?;
+                    self.record(Record::Set { key, value }, top);
+                }
+                return Ok(Step::Done(Outcome { existed, changed: true }));
+            }
+            let valid = load(&self.store, leaf.at + LEAF_BITS)?;
+            if valid == u64::MAX {
+                return Ok(Step::Split(locked));
+            }
+            if let Some(object) = pair.take() {
+                self.insert(leaf, valid, print, object)?;
+                self.record(Record::Set { key, value }, top);
+            }
+            top.count.fetch_add(1, Ordering::Relaxed);
+            Ok(Step::Done(Outcome { existed, changed: true }))
+        });
+        if let Some(object) = pair {
+            self.store.cancel(object);
+        }
+        done
+    }
+
+    fn insert(&self, leaf: &Leaf, valid: u64, print: u8, object: S::Reserved) -> Result<(), StoreError> {
+        let i = valid.trailing_ones() as usize;
+        set_fingerprint(&self.store, leaf.at, i, print)?;
+        let attach = Change::Attach { slot: leaf_slot(leaf.at, i), object };
+        self.store.commit([attach, Change::Set { slot: leaf.at + LEAF_BITS, value: valid | 1 << i }])
+    }
+
+    /// Replaces a value by one that `next` derives from it, under the leaf's lock; `next` refuses
+    /// by an error, which is returned and changes nothing. Values are to be short.
+    pub fn update<E>(
+        &self,
+        key: &[u8],
+        mut next: impl FnMut(Option<&[u8]>) -> Result<Vec<u8>, E>,
+    ) -> Result<Result<(), E>, StoreError> {
+        let print = fingerprint(key);
+        self.at_locked(key, |leaf, locked, top| {
+            let found = find(&self.store, leaf.at, key, print)?;
+            let mut value = Vec::new();
+            if let Some((_, pair)) = &found {
+                pair.read_value(&self.store, &mut value)?;
+            }
+            let valid = load(&self.store, leaf.at + LEAF_BITS)?;
+            if found.is_none() && valid == u64::MAX {
+                return Ok(Step::Split(locked));
+            }
+            let value = match next(found.is_some().then_some(&value)) {
+                Ok(value) => value,
+                Err(error) => return Ok(Step::Done(Err(error))),
+            };
+            let object = Pair::reserve(&self.store, key, &value)?;
+            match found {
+                Some((i, _)) => self.store.commit([Change::Replace { slot: leaf_slot(leaf.at, i), object }])?,
+                None => {
+                    self.insert(leaf, valid, print, object)?;
+                    top.count.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            self.record(Record::Set { key, value: &value }, top);
+            Ok(Step::Done(Ok(())))
+        })
+    }
+
+    /// Deletes a key; whether it was there.
+    pub fn remove(&self, key: &[u8]) -> Result<bool, StoreError> {
+        let print = fingerprint(key);
+        self.at_locked(key, |leaf, locked, top| {
+            let Some((i, _)) = find(&self.store, leaf.at, key, print)? else { return Ok(Step::Done(false)) };
+            let valid = load(&self.store, leaf.at + LEAF_BITS)? & !(1 << i);
+            let clear = Change::Set { slot: leaf.at + LEAF_BITS, value: valid };
+            self.store.commit([clear, Change::Free { slot: leaf_slot(leaf.at, i) }])?;
+            self.record(Record::Del { key }, top);
+            top.count.fetch_sub(1, Ordering::Relaxed);
+            if valid == 0 {
+                // The deletion is done; that the empty leaf cannot be freed now is no failure of it.
+                let _ = self.drop_leaf(leaf, locked);
+            }
+            Ok(Step::Done(true))
+        })
+    }
+
+    /// Pairs in the tree. Reads all directories first.
+    pub fn len(&self) -> Result<u64, StoreError> {
+        let top = self.read_all()?;
+        Ok(top.count.load(Ordering::Relaxed).max(0) as u64)
+    }
+
+    pub fn is_empty(&self) -> Result<bool, StoreError> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Reads all directories, as a first request of each would.
+    pub(crate) fn read_all(&self) -> Result<Arc<Top>, StoreError> {
+        loop {
+            let top = self.top.load_full();
+            for dir in top.dirs.items() {
+                if dir.view().is_none() {
+                    dir.read(&self.store, &top.count)?;
+                }
+            }
+            // A directory that was split meanwhile was read before, or its parts are unread now.
+            let now = self.top.load_full();
+            if now.dirs.items().iter().all(|dir| dir.view().is_some()) {
+                return Ok(now);
+            }
+        }
+    }
+
+    /// Runs `f` at the leaf whose range holds `key`, until it returns a result.
+    #[inline]
+    fn at_leaf<R>(
+        &self,
+        key: &[u8],
+        mut f: impl FnMut(&Arc<Leaf>, &Top) -> Result<Option<R>, StoreError>,
+    ) -> Result<R, StoreError> {
+        loop {
+            let top = self.top.load();
+            let dir = top.dirs.child(key);
+            let view = dir.view();
+            let Some(leaves) = view.as_ref() else {
+                dir.read(&self.store, &top.count)?;
+                continue;
+            };
+            if let Some(result) = f(leaves.child(key), &top)? {
+                return Ok(result);
+            }
+        }
+    }
+
+    /// Runs `f` under the lock of the leaf whose range holds `key`, after splits as needed.
+    fn at_locked<R>(
+        &self,
+        key: &[u8],
+        mut f: impl for<'a> FnMut(&'a Arc<Leaf>, Locked<'a>, &Top) -> Result<Step<'a, R>, StoreError>,
+    ) -> Result<R, StoreError> {
+        self.at_leaf(key, |leaf, top| {
+            let Some(locked) = leaf.latch.lock() else { return Ok(None) };
+            match f(leaf, locked, top)? {
+                Step::Done(result) => Ok(Some(result)),
+                Step::Split(locked) => {
+                    self.split(leaf, locked)?;
+                    Ok(None)
+                }
+            }
+        })
+    }
+
+    pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Step<'a, R> {
+    Done(R),
+    Split(Locked<'a>),
+}
+
+/// The persistent parts of an empty tree, written and not yet published.
+pub(crate) struct Empty<R> {
+    pub index: R,
+    pub dir: R,
+    pub leaf: R,
+}
+
+impl<R: Reservation> Empty<R> {
+    pub fn new<S: Store<Reserved = R>>(store: &S) -> Result<Self, StoreError> {
+        let index = store.reserve(INDEX_BYTES)?;
+        let dir = match store.reserve(DIR_BYTES) {
+            Ok(dir) => dir,
+            Err(error) => {
+                store.cancel(index);
+                return Err(error);
+            }
+        };
+        let leaf = match store.reserve(LEAF_BYTES) {
+            Ok(leaf) => leaf,
+            Err(error) => {
+                store.cancel(index);
+                store.cancel(dir);
+                return Err(error);
+            }
+        };
+        write_index(store, index.at());
+        // The bit is set before the slot: nothing is reached until the whole is published.
+        write_dir(store, dir.at(), b"", &[0])?;
+        write_leaf(store, leaf.at(), b"", &[])?;
+        Ok(Self { index, dir, leaf })
+    }
+
+    /// The changes that publish it in `slot`, and what finds it afterwards.
+    pub fn publish(self, slot: u64) -> ([Change<R>; 3], Top, Index) {
+        let (index, dir, leaf) = (self.index.at(), self.dir.at(), self.leaf.at());
+        let changes = [
+            Change::Attach { slot, object: self.index },
+            Change::Attach { slot: index_slot(index, 0), object: self.dir },
+            Change::Attach { slot: dir_slot(dir, 0), object: self.leaf },
+        ];
+        let leaves = Sorted::new(vec![Leaf::new(leaf, Arc::new([]))]);
+        let dir = Dir::new(dir, index_slot(index, 0), Arc::new([]), Some(leaves));
+        let top = Top { dirs: Sorted::new(vec![dir]), count: Arc::default(), epoch: 0 };
+        let free = (1..INDEX_SLOTS).rev().map(|i| index_slot(index, i)).collect();
+        (changes, top, Index { free, next: index + 8 })
+    }
+}
+
+fn new_root<S: Store>(store: &S, slot: u64) -> Result<(u64, Top, Index), StoreError> {
+    let empty = Empty::new(store)?;
+    let root = match store.reserve(ROOT_BYTES) {
+        Ok(root) => root,
+        Err(error) => {
+            store.cancel(empty.index);
+            store.cancel(empty.dir);
+            store.cancel(empty.leaf);
+            return Err(error);
+        }
+    };
+    let at = root.at();
+    store.store(at, MAGIC);
+    store.store(at + 8, VERSION);
+    store.store(at + LIVE, 0);
+    store.store(at + DEAD, 0);
+    store.store(at + GENERATION, 0);
+    store.persist(at, ROOT_BYTES);
+    let (changes, top, index) = empty.publish(at + LIVE);
+    let attach = Change::Attach { slot, object: root };
+    store.commit([attach].into_iter().chain(changes))?;
+    Ok((at, top, index))
+}
+
+fn read_index<S: Store>(store: &S, root: u64) -> Result<(Top, Index), StoreError> {
+    let mut index = Index { free: Vec::new(), next: root + LIVE };
+    let mut dirs = Vec::new();
+    let mut blocks = std::collections::BTreeSet::new();
+    loop {
+        let block = load(store, index.next)?;
+        if block == 0 {
+            break;
+        }
+        // A block that comes twice makes a circle.
+        if load(store, block)? != INDEX_TAG || !blocks.insert(block) {
+            return Err(StoreError::Damaged(block));
+        }
+        for slot in (0..INDEX_SLOTS).map(|i| index_slot(block, i)) {
+            match load(store, slot)? {
+                0 => index.free.push(slot),
+                dir => dirs.push(Dir::found(store, dir, slot)?),
+            }
+        }
+        index.next = block + 8;
+    }
+    dirs.sort_unstable_by(|a, b| a.low().cmp(b.low()));
+    // The first directory serves the smallest keys, and no two the same ones.
+    if dirs.first().is_none_or(|dir| !dir.low.is_empty()) || dirs.windows(2).any(|two| two[0].low == two[1].low) {
+        return Err(StoreError::Damaged(root + LIVE));
+    }
+    Ok((Top { dirs: Sorted::new(dirs), count: Arc::default(), epoch: 0 }, index))
+}

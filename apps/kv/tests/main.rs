@@ -1,0 +1,13 @@
+//! The tree and the server, from outside.
+
+mod crash;
+mod heap;
+mod kill;
+mod memory;
+mod model;
+mod process;
+mod random;
+mod redis;
+mod server;
+mod threads;
+mod usage;

@@ -1,0 +1,122 @@
+//! The program `craton-kv` as a process, and a client that counts replies.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+pub fn command() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_craton-kv"))
+}
+
+/// A running server; dropped, it is killed.
+pub struct Running {
+    child: Child,
+    pub port: u16,
+}
+
+impl Running {
+    /// Starts it on a free port, and waits until it listens.
+    pub fn start(file: &Path, options: &[&str]) -> Self {
+        let mut command = command();
+        command.arg("--file").arg(file).args(["--port", "0"]).args(options);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut greeting = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut greeting).unwrap();
+        let port = greeting.split("listening on 127.0.0.1:").nth(1).and_then(|rest| rest.split(',').next());
+        let port = port.unwrap_or_else(|| panic!("no port in {greeting:?}")).parse().unwrap();
+        Self { child, port }
+    }
+
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends it as a service manager does; its exit status.
+    pub fn terminate(mut self) -> i32 {
+        let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+
+    pub fn wait(mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Ended already in most tests.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs the program to its end, which must come by itself.
+pub fn run(args: &[&str]) -> Output {
+    command().args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+pub struct Client {
+    socket: TcpStream,
+    received: Vec<u8>,
+}
+
+/// A reply of the protocol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    Line(String),
+    Bulk(Option<Vec<u8>>),
+}
+
+impl Client {
+    pub fn new(port: u16) -> Option<Self> {
+        let socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+        socket.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
+        socket.set_nodelay(true).ok()?;
+        Some(Self { socket, received: Vec::new() })
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> Option<()> {
+        self.socket.write_all(bytes).ok()
+    }
+
+    /// The next reply; `None` when the server is gone.
+    pub fn reply(&mut self) -> Option<Reply> {
+        let line = self.line()?;
+        let Some(len) = line.strip_prefix('$') else { return Some(Reply::Line(line)) };
+        let Ok(len) = len.parse::<usize>() else { return Some(Reply::Bulk(None)) };
+        while self.received.len() < len + 2 {
+            self.receive()?;
+        }
+        let value = self.received[..len].to_vec();
+        self.received.drain(..len + 2);
+        Some(Reply::Bulk(Some(value)))
+    }
+
+    pub fn ask(&mut self, command: &str) -> Option<Reply> {
+        self.send(command.as_bytes())?;
+        self.send(b"\r\n")?;
+        self.reply()
+    }
+
+    fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.received.windows(2).position(|two| two == b"\r\n") {
+                let line = String::from_utf8_lossy(&self.received[..at]).into_owned();
+                self.received.drain(..at + 2);
+                return Some(line);
+            }
+            self.receive()?;
+        }
+    }
+
+    fn receive(&mut self) -> Option<()> {
+        let mut part = [0; 16 << 10];
+        let len = self.socket.read(&mut part).ok().filter(|len| *len > 0)?;
+        self.received.extend_from_slice(&part[..len]);
+        Some(())
+    }
+}
