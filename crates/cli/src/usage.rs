@@ -1,7 +1,7 @@
 //! Tips for a wrong command line.
 //!
 //! **What.** The parser reports the error. [`explain`] adds what to type instead: the command that
-//! was misspelt, or the missing `--` before the program to run. [`print`] shows help and version.
+//! was misspelt, or the missing `--` before the program to run. [`print()`] shows help and version.
 
 use crate::args::Args;
 use crate::failure::Failure;

@@ -1,7 +1,7 @@
 //! Other allocators: names, libraries, and the selection for a comparison.
 //!
-//! **What.** [`known`] is the table of names; [`select`] parses a user's list; each peer becomes a
-//! [`crate::measure::Allocator`]. `make peers` builds libraries into one of the [`directories`];
+//! **What.** [`known()`] is the table of names; [`select`] parses a user's list; each peer becomes
+//! a [`crate::measure::Allocator`]. `make peers` builds libraries into one of the [`directories`];
 //! the distribution's are where its libraries are.
 //!
 //! **Failure.** A sentence with the name and a remedy. `all` omits missing peers.
@@ -62,8 +62,8 @@ fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> 
 /// The peers that `list` names, in its order; built ones are in `directories`, and variants of
 /// Craton use the library `craton`.
 ///
-/// The list has commas: `all` (the default) for every base peer found; `none`; names of [`known`];
-/// `NAME=LIBRARY` for any other library.
+/// The list has commas: `all` (the default) for every base peer found; `none`; names of
+/// [`known()`]; `NAME=LIBRARY` for any other library.
 pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Result<Vec<Peer>, String> {
     let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     Places { built: directories, system: &system, craton, variable: &|name| std::env::var_os(name) }.select(list)
