@@ -17,7 +17,6 @@ pub mod modules;
 mod named;
 mod orderings;
 mod programs;
-mod prose;
 mod records;
 mod size;
 mod statics;
@@ -124,7 +123,6 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(walks::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
-        found.extend(prose::check(file));
         if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {
             found.extend(orderings::check(&file.path, source));
         }

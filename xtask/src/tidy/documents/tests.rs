@@ -17,8 +17,13 @@ fn a_wide_line_fails_but_in_a_table() {
     assert!(complaints("docs/a.md", &format!("a\n{wide}\n"))[0].starts_with("docs/a.md:2: 101 columns"));
     assert_eq!(complaints("docs/a.md", &format!("| {wide} |\n")), [""; 0]);
     assert_eq!(complaints("docs/a.md", &format!("```text\n| {wide} |\n```\n")).len(), 1);
-    assert_eq!(complaints("xtask/src/a.rs", &format!("a(); // {wide}\n")).len(), 1);
-    assert_eq!(complaints("crates/x/src/a.rs", &format!("a(); // {wide}\n")), [""; 0]);
+    for text in [format!("// {wide}\n"), format!("/// ```\n/// a\n/// ```\n/// {wide}\n")] {
+        assert_eq!(complaints("crates/x/src/a.rs", &text).len(), 1, "{text}");
+        assert_eq!(complaints("crates/heap/src/a.rs", &text), [""; 0]);
+    }
+    for text in ["a(); // WIDE\n", "/// | WIDE |\n", "/// ```text\n/// WIDE\n/// ```\n", "// https://WIDE\n"] {
+        assert_eq!(complaints("crates/x/src/a.rs", &text.replace("WIDE", &wide)), [""; 0], "{text}");
+    }
 }
 
 #[test]
