@@ -4,7 +4,8 @@
 //! is *durable* when the medium's [`Promise`] covers it: at once where caches persist or only the
 //! process can die, else after [`flush`](Medium::flush) of its line and a [`fence`](Medium::fence).
 //! **From.** NVAlloc §2.1; the store order of x86 with volatile caches: a cache may evict a line at
-//! any time, so a crash leaves some prefix of each line's stores; lines are ordered by fences alone.
+//! any time, so a crash leaves some prefix of each line's stores; lines are ordered by fences
+//! alone.
 //! **Failure.** An offset that is out of range or not aligned is the heap's own bug, or a damaged
 //! file that was not checked: the medium panics with the offset and reads nothing.
 
@@ -19,7 +20,7 @@ pub const LINE_WORDS: usize = 8;
 /// The contents of a cache line.
 pub type Line = [u64; LINE_WORDS];
 
-/// What a medium keeps.
+/// The guarantee of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Promise {
     /// Fenced stores survive a power failure: persistent memory.

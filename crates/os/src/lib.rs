@@ -4,8 +4,8 @@
 //! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
 //! ([`CoarseClock`]), facts and limits of the process ([`process`], [`cgroup`], [`cpus`], [`thp`]),
 //! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as
-//! persistent memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), stamps ([`Stamps`]), and reports without memory
-//! ([`Line`], [`unwind`], [`names`]).
+//! persistent memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), stamps ([`Stamps`]), and
+//! reports without memory ([`Line`], [`unwind`], [`names`]).
 //!
 //! **Units.** Bytes, unless a name says otherwise; heap ranges in pages of 8 KiB. The machine's
 //! page size is found at run time.

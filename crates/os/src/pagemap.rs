@@ -108,15 +108,15 @@ impl Pagemap {
         self.walk(range, Filter { none: FILE, any: PRESENT | SWAPPED, all: 0 }, 0, |found, _| f(found))
     }
 
-    /// Calls `f` with each part of a private file mapping that is in memory, differs from the file's
-    /// or may, and was not written to since [`take_written`](Self::take_written).
+    /// Calls `f` with each part of a private file mapping that is in memory, differs from the
+    /// file's or may, and was not written to since [`take_written`](Self::take_written).
     pub(crate) fn unwritten(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { all: PRESENT, none: FILE | WRITTEN, any: 0 }, 0, |found, _| f(found))
     }
 
-    /// Calls `f` with each part that was written to since the last call, and with each absent part at
-    /// the first. The range is registered for asynchronous write protection. After `None` some parts
-    /// may be lost.
+    /// Calls `f` with each part that was written to since the last call, and with each absent part
+    /// at the first. The range is registered for asynchronous write protection. After `None` some
+    /// parts may be lost.
     pub(crate) fn take_written(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         // Asked for nothing else, the kernel scans five times as fast.
         self.walk(range, Filter { all: WRITTEN, ..Filter::default() }, PROTECT, |found, _| f(found))

@@ -3,8 +3,8 @@
 //! **What.** If one call of [`Stamps::next`] happens before another, its stamp is smaller. Calls
 //! that no synchronisation orders may get equal stamps from the CPU's clock.
 //! **From.** Intel's manual, volume 3, chapter 17.17: `rdtscp` reads the time-stamp counter after
-//! all earlier loads. A counter that is invariant runs at one rate on all CPUs, and Linux lists it as
-//! a clock source only while no CPU runs behind another.
+//! all earlier loads. A counter that is invariant runs at one rate on all CPUs, and Linux lists it
+//! as a clock source only while no CPU runs behind another.
 //! **Threads.** Stamps of the clock begin anew when the machine starts: compare them within a run.
 //! **Cost.** The clock: no shared memory. Without one: an atomic addition to a shared word.
 //! **Unsafe.** Calls the instruction, after the CPU has reported it.
