@@ -370,6 +370,10 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
     let gdb = said(Command::new("sh").args(["-c", advice]));
     if gdb.err.contains("ptrace: Operation not permitted") {
         println!("skipped: gdb may not trace here");
+    } else if gdb.err.contains("extended state") {
+        // Older debuggers do not know the registers of newer processors, and the process dies.
+        println!("skipped: gdb does not know this processor: {}", gdb.err);
+        return;
     } else {
         let mut asked = craton(["core", "--pid", &program.pid(), "stats"]);
         let asked = said(&mut asked);
