@@ -10,7 +10,7 @@ use craton_pheap::{Error, Heap, Reserved, Slot};
 
 /// The name of the tree's root.
 const ROOT: &[u8] = b"craton-kv";
-/// What the root's object is.
+/// The type of the root's object.
 const TAG: u64 = u64::from_le_bytes(*b"CRATONKV");
 
 pub struct HeapStore<M: Medium + Space>(Heap<M>);
@@ -92,7 +92,7 @@ impl<M: Medium + Space> Store for HeapStore<M> {
     }
 
     fn commit<I: IntoIterator<Item = Change<Reserved>>>(&self, changes: I) -> Result<(), StoreError> {
-        // What was persisted must be durable before a redo line names it.
+        // Persisted objects must be durable before a redo line names them.
         self.0.medium().fence();
         let mut batch = self.0.batch();
         let mut changes = changes.into_iter();

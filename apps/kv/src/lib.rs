@@ -4,8 +4,8 @@
 //! and pairs lie in a [`Store`]; its inner nodes lie in DRAM and are read again after a restart.
 //! The program `craton-kv` serves it to `redis-cli` and other clients.
 //!
-//! **From.** NVAlloc §6.3 measures with FPTree, a concurrent B+ tree: inner nodes in DRAM, leaves of
-//! 64 slots, one-byte fingerprints on the first line, a bitmap whose store commits. What differs:
+//! **From.** NVAlloc §6.3 measures with FPTree, a concurrent B+ tree: inner nodes in DRAM, leaves
+//! of 64 slots, one-byte fingerprints on the first line, a bitmap whose store commits. We differ:
 //! - Directories of up to 128 leaves are persistent too and take the place of the chain of leaves,
 //!   so that a restart reads one line for each directory, and a directory's leaves when first used.
 //! - A leaf stores the smallest key it may hold, so that no pair is read to rebuild inner nodes.
@@ -14,9 +14,9 @@
 //!
 //! **State.** `layout` has the byte tables; `node` and `sorted` the structures in DRAM.
 //!
-//! **Invariants.** T1: the ranges of the leaves divide all keys. T2: a key lies in at most one leaf,
-//! at most once. T3: every published object is reached from the root. T4: each change is one commit,
-//! so that a crash leaves the state before or after it. [`Tree::check`] walks T1 to T3.
+//! **Invariants.** T1: the ranges of the leaves divide all keys. T2: a key lies in at most one
+//! leaf, at most once. T3: every published object is reached from the root. T4: each change is one
+//! commit, so that a crash leaves the state before or after it. [`Tree::check`] walks T1 to T3.
 //!
 //! **Threads.** Readers take no lock. A writer locks one leaf; splits lock its directory too.
 //!

@@ -1,9 +1,9 @@
 //! A store in memory, for tests: it forgets nothing that was made durable, and tears the rest.
 //!
 //! **What.** Words in a vector; a second vector holds what a crash would leave. A commit or a
-//! [`persist`](Store::persist) copies words from the first to the second. [`crashed`](Memory::crashed)
-//! builds the store that a restart would find: words that were never persisted are what they were,
-//! objects that were never published are free.
+//! [`persist`](Store::persist) copies words from the first to the second.
+//! [`crashed`](Memory::crashed) builds the store that a restart would find: words that were never
+//! persisted are what they were, objects that were never published are free.
 //! **Failure.** Freeing an object twice, or a foreign offset, panics: the caller is the tree.
 
 use crate::store::{Change, Reservation, Store, StoreError};
@@ -37,7 +37,7 @@ struct State {
     budget: Option<u64>,
 }
 
-/// What a crash leaves.
+/// The contents after a crash.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Image {
     words: Vec<u64>,

@@ -3,8 +3,8 @@
 //! **What.** A handle says where the persistent node lies, which keys it serves and whether it is
 //! still in use. A directory's leaves are read when a key of its range is first asked for, so that
 //! opening a tree reads one line for each directory: some 1,200 for 10 M keys.
-//! **From.** FPTree rebuilds all inner nodes at open, from the chain of leaves. Ours lists leaves in
-//! directories instead, which replace the chain.
+//! **From.** FPTree rebuilds all inner nodes at open, from the chain of leaves. Ours lists leaves
+//! in directories instead, which replace the chain.
 //! **Threads.** Locks in this order: a leaf's latch, a directory's lock, the tree's. A view is
 //! swapped under its directory's lock; readers take it without one.
 

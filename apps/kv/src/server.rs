@@ -1,9 +1,9 @@
 //! The server: threads that wait for sockets, and what they share.
 //!
 //! **Threads.** Each worker waits for its own connections and runs their commands; the tree takes
-//! all workers at once. The first worker accepts and hands connections out in turn. On a
-//! disk one thread flushes the log; the keeper reads directories, frees cleared trees, and makes sync
-//! points of the heap.
+//! all workers at once. The first worker accepts and hands connections out in turn. On a disk one
+//! thread flushes the log; the keeper reads directories, frees cleared trees, and makes sync points
+//! of the heap.
 //! **Failure.** A connection's fault ends that connection. A failed sync point ends the server.
 
 mod commands;
@@ -46,7 +46,7 @@ pub struct Counters {
 pub struct Disk<S> {
     /// The least time between two flushes of the log, each of which acknowledges writes.
     pub interval: Duration,
-    /// What the tree records into.
+    /// The log of the tree's changes.
     pub log: Arc<Log>,
     pub sync: SyncHeap<S>,
     /// Bytes of log after which the heap has a sync point.
@@ -59,7 +59,7 @@ pub type SyncHeap<S> = fn(&S, &Gates, &dyn Fn()) -> Result<(), StoreError>;
 
 type Job<S> = Box<dyn FnOnce(&Shared<S>) + Send>;
 
-/// What the threads share.
+/// State that all threads share.
 pub(crate) struct Shared<S: Store> {
     context: Context<S>,
     group: Option<Group>,

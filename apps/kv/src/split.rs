@@ -24,7 +24,7 @@ struct Home<'a> {
     place: usize,
 }
 
-/// What the home did: a full directory was split, search again.
+/// The next step: after the split of a full directory, search again.
 enum Next {
     Done,
     Again,

@@ -58,7 +58,7 @@ pub enum When {
     Present,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Whether the key was there before.
@@ -178,7 +178,7 @@ impl<S: Store> Tree<S> {
             out.truncate(mark);
             let read = (|| {
                 let Some((_, pair)) = find(&self.store, leaf.at, key, print)? else { return Ok(false) };
-                // What was read may be of another object by now: its length is not to be trusted.
+                // The pair may be another's by now: trust its length only at the same version.
                 if leaf.latch.is_same(version) && wanted(&pair) {
                     write(&pair, out)?;
                     return Ok(true);
@@ -290,7 +290,7 @@ impl<S: Store> Tree<S> {
             self.record(Record::Del { key }, top);
             top.count.fetch_sub(1, Ordering::Relaxed);
             if valid == 0 {
-                // The deletion is done; that the empty leaf cannot be freed now is no failure of it.
+                // The deletion is done: it succeeds although the empty leaf cannot be freed now.
                 let _ = self.drop_leaf(leaf, locked);
             }
             Ok(Step::Done(true))

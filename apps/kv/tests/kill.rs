@@ -19,7 +19,7 @@ const KEYS: u64 = 3000;
 const DEPTH: usize = 24;
 const WRITERS: u64 = 3;
 
-/// What a key may hold: its value after the last acknowledged write, then after each write in
+/// Possible values of a key: the one after the last acknowledged write, then after each write in
 /// flight.
 type Possible = BTreeMap<u64, Vec<Option<Vec<u8>>>>;
 

@@ -12,12 +12,12 @@
 //! **Invariants.** S1 The file and the journal together hold the last sync point, whatever fails.
 //! S2 A page that no sync has made durable is private memory, or listed to be tried again.
 //! **Threads.** `pause` stops all stores until its value is dropped: a sync copies the pages of one
-//! moment. Locks are taken in the order checkpoint, journal, `pause`, length; `resize` takes the last
-//! alone, so that a paused thread may be in it. A sync covers all threads that asked for one before
-//! it copied; they return without another write.
+//! moment. Locks are taken in the order checkpoint, journal, `pause`, length; `resize` takes the
+//! last alone, so that a paused thread may be in it. A sync covers all threads that asked for one
+//! before it copied; they return without another write.
 //! **Failure.** [`FileError`]; the last sync point stands, and the next sync tries again.
-//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait. Stores pause for
-//! scan and copies; of more than 16 MiB, for all writes but the last, too.
+//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait. Stores pause
+//! for scan and copies; of more than 16 MiB, for all writes but the last, too.
 //! **Not here.** Stores are not durable before a sync. The journal belongs to the file of the same
 //! name: copy both, or close the heap first.
 //! **Unsafe.** Copies pages of the mapping, and drops them.
@@ -145,7 +145,7 @@ impl DiskFile {
         if len > options.file.limit {
             return Err(FileError::TooLong(len));
         }
-        // What is beyond no sync has made durable; what is missing is in the journal.
+        // No sync made bytes beyond `len` durable; the journal has the missing ones.
         if size != len {
             file.set_size(len)?;
         }
@@ -202,8 +202,8 @@ impl DiskFile {
         self.memory.base()
     }
 
-    /// Makes all stores before the call durable, all or nothing. While the value that `pause` returns
-    /// lives, no thread stores.
+    /// Makes all stores before the call durable, all or nothing. While the value that `pause`
+    /// returns lives, no thread stores.
     pub fn sync<P>(&self, pause: impl FnOnce() -> P) -> Result<Synced, FileError> {
         // ORDERING: pairs with the load below: the stores of a thread that asked are seen when its
         // request is.
@@ -259,7 +259,8 @@ impl DiskFile {
     /// Copies a page; returns its check.
     fn copy(&self, page: u64, into: &mut [u8]) -> u64 {
         let from = self.memory.at(page * PAGE_BYTES, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();
-        // SAFETY: a page of the mapping; it is read by atomics, since stores should be paused but may not be.
+        // SAFETY: a page of the mapping; it is read by atomics, since stores should be paused but
+        // may not be.
         let words = unsafe { &*from };
         let mut check = Check::new(0);
         for (words, into) in words.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<64>().0) {
@@ -318,8 +319,9 @@ impl DiskFile {
         if self.memory.file.size()? > needed { self.memory.file.set_size(needed) } else { Ok(()) }
     }
 
-    /// Gives back the memory of pages that are in the file as they are in memory; returns its bytes.
-    /// While the value that `pause` returns lives, no thread stores: later stores would be lost.
+    /// Gives back the memory of pages that are in the file as they are in memory; returns its
+    /// bytes. While the value that `pause` returns lives, no thread stores: later stores would be
+    /// lost.
     pub fn release<P>(&self, pause: impl FnOnce() -> P) -> Result<u64, FileError> {
         let mut state = self.state.lock();
         if state.is_in_doubt || !state.pages.is_empty() {

@@ -1,8 +1,8 @@
 //! A file mapped as a persistent heap's memory.
 //!
 //! **What.** [`PersistentFile`] creates or opens a file or a device, locks it and maps it. It then
-//! becomes a [`Medium`](craton_base::Medium): [`Flushed`] where caches lose their contents, [`Cached`]
-//! where they do not.
+//! becomes a [`Medium`](craton_base::Medium): [`Flushed`] where caches lose their contents,
+//! [`Cached`] where they do not.
 //! **From.** NVAlloc §2.1 and §6.4 (eADR); mmap(2): `MAP_SYNC` succeeds only for files on
 //! persistent memory, and makes the file's blocks durable before a store to them.
 //! ```text
@@ -12,12 +12,12 @@
 //! tmpfs, or a disk's page cache     process crash   Cached
 //! any, opened to be read            process crash   Cached, of private memory
 //! ```
-//! **State.** The address space of the largest length, all of it mapped to the file; `len` of it may
-//! be touched. A reader's mapping is private: its stores stay in the process, so that a heap can be
-//! recovered for inspection while the file keeps its contents.
-//! **Threads.** A lock orders changes of the length. Whoever shrinks the file makes sure that no
-//! thread uses what goes. **Failure.** [`FileError`], before anything has changed. A store to a page
-//! that the full disk has no room for raises a signal; [`Room::Reserved`] and
+//! **State.** The address space of the largest length, all of it mapped to the file; `len` of it
+//! may be touched. A reader's mapping is private: its stores stay in the process, so that a heap
+//! can be recovered for inspection while the file keeps its contents.
+//! **Threads.** A lock orders changes of the length. The caller that shrinks the file makes sure
+//! that no thread uses what goes. **Failure.** [`FileError`], before anything has changed. A store
+//! to a page that the full disk has no room for raises a signal; [`Room::Reserved`] and
 //! [`allocate`](craton_base::Space::allocate) make room first, as errors. So does another process
 //! raise one that shortens the file and ignores its lock.
 //! **Unsafe.** Maps and unmaps the file.
@@ -44,7 +44,8 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// When the file's pages get their place on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// When they are first stored to, or by [`allocate`](craton_base::Space::allocate): least space.
+    /// When they are first stored to, or by [`allocate`](craton_base::Space::allocate): least
+    /// space.
     Sparse,
     /// When the file grows: a full disk refuses growth. Pages given back lose their place again.
     Reserved,
@@ -164,7 +165,8 @@ impl PersistentFile {
         Ok(Self { file, base, limit, len, room, access, is_synchronous, resizing })
     }
 
-    /// What the file keeps, with the medium that [`WriteBackChoice::Auto`] chooses.
+    /// The failure that the contents survive, with the medium that [`WriteBackChoice::Auto`]
+    /// chooses.
     pub fn promise(&self) -> Promise {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }
@@ -211,7 +213,8 @@ impl PersistentFile {
         if at >= len || !at.is_multiple_of(bytes) {
             outside(at, bytes, len);
         }
-        // SAFETY: `len` is a multiple of the page, so all bytes are below it, and inside the mapping.
+        // SAFETY: `len` is a multiple of the page, so all bytes are below it, and inside the
+        // mapping.
         unsafe { self.base.add(at as usize) }
     }
 

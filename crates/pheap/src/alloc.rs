@@ -162,7 +162,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// What is allocated at an offset. A large object's plan is not yet a change.
+    /// Finds the object at an offset. A large object's plan is not yet a change.
     pub(crate) fn find(&self, at: u64) -> Result<Found, Error> {
         if let Some(tag) = self.tag_of(at) {
             if tag.mixed
@@ -187,7 +187,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// What the unit of `at` is, once it does not change.
+    /// The tag of the unit at `at`, once it is not frozen.
     fn tag_of(&self, at: u64) -> Option<Tag> {
         loop {
             match self.units.get(at) {
@@ -218,8 +218,8 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Gives empty slabs back, and lets the bookkeeping log reuse its chunks. Returns whether a slab
-    /// was empty.
+    /// Gives empty slabs back, and lets the bookkeeping log reuse its chunks. Returns whether a
+    /// slab was empty.
     #[cold]
     pub(crate) fn reclaim(&self) -> bool {
         let retired = self.retire_empty();

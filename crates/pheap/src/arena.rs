@@ -206,7 +206,8 @@ impl Arena {
         (0..CLASSES).filter(|other| *other != number).find_map(|other| self.first(other, EMPTY))
     }
 
-    /// The first slabs of a class with at most a quarter of their objects taken, the sparsest first.
+    /// The first slabs of a class with at most a quarter of their objects taken, the sparsest
+    /// first.
     pub fn sparse(&self, number: usize, most: usize) -> impl Iterator<Item = usize> {
         let next = |index: &usize| {
             let behind = self.slabs[*index].behind;

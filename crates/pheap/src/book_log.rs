@@ -18,8 +18,8 @@
 //! becomes durable that a chunk has left before the tombstones that named it may leave, and before
 //! its memory is used again. *B4* A chunk is durable before a link to it, and the link before an
 //! entry is given out in it. *B5* The new list is durable before the alt bit changes.
-//! **Threads.** The caller's lock. **Failure.** [`Full`](Self::has_slot) is the caller's to prevent;
-//! a damaged log is refused with the offset.
+//! **Threads.** The caller's lock. **Failure.** [`Full`](Self::has_slot) is the caller's to
+//! prevent; a damaged log is refused with the offset.
 //! **Cost.** An entry: a few DRAM words. 124 entries: 16 line stores and two fences, and one fence
 //! for each round of chunks that leave.
 
@@ -54,7 +54,8 @@ pub struct LogConfig {
     pub salt: u64,
     /// Lines over which consecutive entries are spread, 1 to 16.
     pub stripes: u32,
-    /// Bytes of the list below which the slow collection does not run (the paper's usage threshold).
+    /// Bytes of the list below which the slow collection does not run (the paper's usage
+    /// threshold).
     pub usage_bytes: u64,
     /// It runs where at most this share of the list's slots is in use, in percent.
     pub usage_percent: u32,
@@ -78,7 +79,7 @@ impl Slot {
     pub(crate) const NOWHERE: Self = Self { chunk: NONE, slot: 0 };
 }
 
-/// What the log has done since it was opened, and its size.
+/// The log's work since it was opened, and its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LogStats {
     /// Chunks in the list.

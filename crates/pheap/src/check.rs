@@ -13,7 +13,7 @@ use crate::slab::{Header, read_bits, unused_bits};
 use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space};
 
-/// What a heap holds.
+/// The contents of a heap, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stats {
     /// Bytes of the medium.
@@ -31,8 +31,8 @@ pub struct Stats {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Calls `f` with each allocated object and its bytes, by address. Reserved objects, and what the
-    /// heap keeps for transactions, are not among them.
+    /// Calls `f` with each allocated object and its bytes, by address. Reserved objects, and what
+    /// the heap keeps for transactions, are not among them.
     pub fn objects(&self, mut f: impl FnMut(Offset, u64)) {
         let cached = self.cached_objects();
         let undo = self.undo_buffers();

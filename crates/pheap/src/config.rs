@@ -13,7 +13,7 @@ pub enum Model {
     Gc,
 }
 
-/// What is written into a new heap.
+/// Settings that a new heap stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub model: Model,

@@ -18,7 +18,7 @@ pub enum Error {
     NotASlot { at: u64 },
     /// The slot holds 0.
     Null { slot: u64 },
-    /// What the slot holds is not the beginning of an object of this heap.
+    /// The slot's offset is not the beginning of an object of this heap.
     NotAnObject { at: u64 },
     /// The object is free already.
     AlreadyFree { at: u64 },

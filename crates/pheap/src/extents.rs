@@ -1,15 +1,15 @@
 //! Extents: page ranges of the data area, for large objects and slabs (NVAlloc §4.3 and §2.2).
 //!
-//! **What.** DRAM knows every range ([`map`]); the bookkeeping log in the medium knows those in use.
-//! An operation is planned here, committed by the caller's redo line, which carries the plan's
+//! **What.** DRAM knows every range ([`map`]); the bookkeeping log in the medium knows those in
+//! use. An operation is planned here, committed by the caller's redo line, which carries the plan's
 //! [`Home`], and ended by storing the home word. A crash before the commit leaves nothing of it.
 //! ```text
 //! plan_alloc → commit → store home             plan_free → commit → store home → finish_free
 //! plan_alloc → cancel                          plan_free → cancel
 //! ```
-//! **From.** NVAlloc §4.3: best fit over the reclaimed and the retained list, splitting, coalescing,
-//! decay; §5.3 for the log. Where we differ: one index over both lists; extents above 2 MiB are
-//! like others; neighbours are found by tags at a range's ends, not by an R-tree.
+//! **From.** NVAlloc §4.3: best fit over the reclaimed and the retained list, splitting,
+//! coalescing, decay; §5.3 for the log. Where we differ: one index over both lists; extents above 2
+//! MiB are like others; neighbours are found by tags at a range's ends, not by an R-tree.
 //!
 //! **Invariants.** *E1*–*E4* of the map, *B1*–*B5* of the log. *E5* A freed range loses its memory,
 //! or its place in the file, or becomes log only once the epoch of its free is settled: until then

@@ -13,9 +13,9 @@
 //! rows   a bit for each page   children   16 bits for each 2 MiB
 //! table  a word for each page: check 34 | is slab 1 | pages 29, or 0 where no extent begins
 //! ```
-//! **Invariants.** *T1* The frames of each extent of the table are allocated. *T2* An allocated frame
-//! outside belongs to an operation under way. After a crash [`open`](FrameExtents::open) frees
-//! those: the table's word, the home of the redo line, decides.
+//! **Invariants.** *T1* The frames of each extent of the table are allocated. *T2* An allocated
+//! frame outside belongs to an operation under way. After a crash [`open`](FrameExtents::open)
+//! frees those: the table's word, the home of the redo line, decides.
 //! **Threads.** The zone's and the table's atomics; a bit for each page whose free is under way.
 //! A mutex for freed ranges that wait for their decay.
 //! **Failure.** As the zone's; the file has its full length from the beginning, with holes.

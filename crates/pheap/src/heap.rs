@@ -1,7 +1,7 @@
 //! The heap: its parts, how it begins and how it ends.
 //!
-//! **Threads.** All operations but `close` take `&self`. Lanes, arenas and extents have their locks,
-//! taken in this order: advance, lane, arena, extents.
+//! **Threads.** All operations but `close` take `&self`. Lanes, arenas and extents have their
+//! locks, taken in this order: advance, lane, arena, extents.
 
 use crate::arena::Arena;
 use crate::book_log::LogConfig;
@@ -116,8 +116,8 @@ impl<M: Medium + Space> Heap<M> {
         Self::open_traced(medium, options, &Conservative)
     }
 
-    /// As [`open`](Self::open). After a crash of a heap without logs, `trace` finds the objects that
-    /// are reached.
+    /// As [`open`](Self::open). After a crash of a heap without logs, `trace` finds the objects
+    /// that are reached.
     pub fn open_traced(medium: M, options: Options, trace: &dyn Trace<M>) -> Result<(Self, Report), Error> {
         let sup = Super::read(&medium)?;
         let mut state = State::read(&medium, sup.seed())?;
@@ -237,7 +237,8 @@ impl<M: Medium + Space> Heap<M> {
             return;
         }
         self.extents.begin_epoch(epoch + 1);
-        // ORDERING: pairs with the acquire in `enter`: whoever saw an effect of the new epoch is in it.
+        // ORDERING: pairs with the acquire in `enter`: a thread that saw an effect of the new epoch
+        // is in it.
         self.epoch.store(epoch + 1, Ordering::Release);
         let mut dirty = Vec::with_capacity(1024);
         for lane in &self.lanes {
@@ -260,8 +261,8 @@ impl<M: Medium + Space> Heap<M> {
         self.tick();
     }
 
-    /// Gives back what is free: empty slabs to the extents, and the memory of extents that have been
-    /// free long enough to the system. Call it every 50 ms or so; `now_ms` never goes back.
+    /// Gives back what is free: empty slabs to the extents, and the memory of extents that have
+    /// been free long enough to the system. Call it every 50 ms or so; `now_ms` never goes back.
     pub fn maintain(&self, now_ms: u64) {
         self.now_ms.fetch_max(now_ms, Ordering::Relaxed);
         self.retire_empty();
@@ -292,7 +293,8 @@ impl<M: Medium + Space> Heap<M> {
         if M::FLUSHES { guard.lane.epoch() } else { 0 }
     }
 
-    /// The thread's lane, locked where others may use it, with room for `parts` and the spare lines.
+    /// The thread's lane, locked where others may use it, with room for `parts` and the spare
+    /// lines.
     #[inline]
     pub(crate) fn enter(&self, parts: u32) -> Guard<'_> {
         let seat = self.seats.seat();

@@ -210,7 +210,7 @@ impl Lane {
     }
 }
 
-/// What the check word of a line at `at` covers besides its words.
+/// The seed of a line's check word, which so covers the heap and the offset `at` too.
 #[inline]
 pub fn seed_of(heap: u64, at: u64) -> u64 {
     heap ^ at.rotate_left(40)

@@ -2,12 +2,10 @@
 //!
 //! **What.** Objects in persistent memory or in a file, with slots that hold their offsets. Each
 //! operation changes an object's state and its slot together, also in a crash.
-//!
 //! **From.** "NVAlloc: Rethinking Heap Metadata Management in Persistent Memory Allocators", ASPLOS
 //! 2022. Where we differ:
-//! - One redo line and one fence make an operation durable; the words that it changes are written
-//!   back later, each line once for many operations. NVAlloc writes log, bitmap and slot with a
-//!   fence each, and its log cannot tell what to redo (§4.2).
+//! - One redo line and one fence make an operation durable; words are written back later, a line
+//!   once for many. NVAlloc fences log, bitmap and slot; its log cannot tell what to redo (§4.2).
 //! - Free clears the slot in the same step.
 //! - A slab's header is the first KiB of its 64, always: objects never lie there, so any slab may
 //!   change its class. A change commits by one line (§5.2 counts steps in a flag).
@@ -24,7 +22,6 @@
 //! let first = heap.alloc_with(list, 64, |heap, at| heap.write(at, 0, 0))?;
 //! heap.alloc_to(Slot(first.0), 100)?;
 //! drop(heap); // As in a crash.
-//!
 //! let after = SimMedium::from_image(&medium.now().durable());
 //! let (heap, report) = Heap::open(after, Options::default())?;
 //! assert!(!report.clean);
@@ -37,14 +34,9 @@
 //! ```
 //! **State.** `layout.rs` has the file format. In DRAM: lanes (redo lines, cached objects), arenas
 //! (slabs by class and occupancy), extents, a word for each unit of 64 KiB.
-//!
-//! **Invariants.** *L1*, *L2* of lanes, *A1*, *A2* of arenas, *S1* of the state, *N1* of roots,
-//! *R1*–*R3* of recovery, *M1*–*M3* of morphing, *T1*, *T2* of transactions, *E1*–*E5* of extents
-//! and *B1*–*B5* of the bookkeeping log.
-//!
-//! **Threads.** A thread has a lane while it lives. A redo line has a stamp; stamps are ordered as
-//! what happens before what, over all threads. Recovery makes stores in that order.
-//!
+//! **Invariants.** Lanes *L1*, *L2*; arenas *A1*, *A2*; state *S1*; roots *N1*; recovery *R1*–*R3*;
+//! morphing *M1*–*M3*; transactions *T1*, *T2*; extents *E1*–*E5*; bookkeeping log *B1*–*B5*.
+//! **Threads.** A thread has a lane. Recovery redoes lines by stamp, in happens-before order.
 //! **Failure.** [`Error`]; the heap is then as before. **Not here.** How a file is mapped.
 #![forbid(unsafe_code)]
 

@@ -79,7 +79,8 @@ pub fn redo<M: Medium + Space>(medium: &M, sup: &Super, state: &mut State, repor
     Ok(())
 }
 
-/// Committed lines of epochs that are not settled; `highest` becomes the last epoch that any whole line has.
+/// Committed lines of epochs that are not settled; `highest` becomes the last epoch that any whole
+/// line has.
 fn read_rings<M: Medium>(
     medium: &M,
     sup: &Super,

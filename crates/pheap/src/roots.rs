@@ -20,7 +20,7 @@ pub const ROOT_NAME_BYTES: usize = 39;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Root {
     pub slot: Slot,
-    /// What the application calls the type.
+    /// The application's number for the type.
     pub tag: u64,
     name: [u8; ROOT_NAME_BYTES + 1],
 }

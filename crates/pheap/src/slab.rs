@@ -16,7 +16,7 @@ use craton_base::{LINE_BYTES, Line, Medium};
 /// No class.
 const NONE: u64 = 255;
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     pub class: usize,

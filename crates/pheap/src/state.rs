@@ -12,7 +12,7 @@ use crate::layout::{LANES, MAGIC, Places, STATES, SUPER, UNIT, VERSION, check_of
 use crate::slab::read_line;
 use craton_base::{LINE_BYTES, Line, Medium};
 
-/// What the superblock says.
+/// The contents of the superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Super {
     pub model: Model,
@@ -94,7 +94,7 @@ pub enum Phase {
     Recovering = 3,
 }
 
-/// What a state line says.
+/// The contents of a state line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct State {
     /// Homes of lines up to this epoch are durable.

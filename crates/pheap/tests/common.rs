@@ -1,7 +1,7 @@
 //! Small heaps, and a tree of objects that tells whether a crash harmed it.
 //!
-//! A *node* is an object that checks itself: its first word has a mark and its length, the second is
-//! a slot for a child, the others follow from the first. Leaves are objects without contents.
+//! A *node* is an object that checks itself: its first word has a mark and its length, the second
+//! is a slot for a child, the others follow from the first. Leaves are objects without contents.
 
 use craton_base::{Medium, Space};
 use craton_pheap::{Config, Error, Heap, Model, Offset, Options, Slot, Trace};

@@ -8,7 +8,7 @@ use craton_sim::SimMedium;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 
-/// What is left out.
+/// The step that a mutant leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Out {
     Nothing,

@@ -9,8 +9,7 @@
 //! The simulation is also a *checker*: a broken contract (a range beyond the grant, a shrinking
 //! grant, a span freed twice) panics in the offending call, with the values.
 //!
-//! **Units.** As in `craton-base`: pages of 8 KiB, hugepages of 256 pages, nanoseconds. The
-//! machine's small page is Craton's page.
+//! **Units.** As in `craton-base`, in nanoseconds; the machine's small page is Craton's page.
 //!
 //! **State.** For each hugepage of a [`SimFloor`]'s region:
 //! ```text

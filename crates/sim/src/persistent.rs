@@ -23,8 +23,8 @@
 //! // The operation is complete: every image shows it.
 //! assert!(medium.now().images(4096, &mut rng).all(|image| image.word(64) == 1));
 //! ```
-//! **From.** NVAlloc §2.1 and §3.1; the store order of x86: a cache may evict a line at any time, so
-//! a crash leaves any prefix of each line's stores, and lines are independent of each other.
+//! **From.** NVAlloc §2.1 and §3.1; the store order of x86: a cache may evict a line at any time,
+//! so a crash leaves any prefix of each line's stores, and lines are independent of each other.
 //! **State.** Words as loads see them; above the durable contents the unfenced stores, by line.
 //! **Invariants.** Z1 what loads see of a line is its durable content under its unfenced stores: a
 //! store past the seam panics at the line's next event. Z2 the last recorded moment is `now`.
@@ -87,7 +87,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         Self::from_image(&Image::zeros(len, limit))
     }
 
-    /// What the next process finds after a crash.
+    /// The medium that the next process finds after a crash.
     pub fn from_image(image: &Image) -> Self {
         let Image { len, limit, contents } = image.clone();
         assert!(len.is_multiple_of(PAGE_BYTES) && len <= limit, "a medium of {len} bytes below {limit}");

@@ -29,7 +29,7 @@ pub struct Context<S: Store> {
     pub about: About,
 }
 
-/// What `INFO` says of the server.
+/// Facts about the server that `INFO` reports.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub port: u16,
@@ -40,7 +40,7 @@ pub struct About {
     pub model: String,
 }
 
-/// What the connection does after a reply.
+/// The connection's next step after a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
     /// Nothing was written to the heap.
@@ -348,7 +348,7 @@ pub fn is(text: &[u8], name: &str) -> bool {
     text.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// What a client sent, for a message.
+/// Bytes of a client, escaped for a message.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.len().min(128);
     bytes[..end].escape_ascii().to_string()

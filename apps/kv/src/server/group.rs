@@ -30,7 +30,7 @@ const QUIET: Duration = Duration::from_micros(30);
 /// The longest wait for more tickets.
 const MOST_WAIT: Duration = Duration::from_millis(2);
 
-/// What has become of a ticket.
+/// The state of a ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ticket {
     Waits,
@@ -61,7 +61,7 @@ impl Group {
     /// Makes sync points as they are asked for, at most one in `interval`, until stopped or until
     /// one fails. `wake` is called after each.
     pub fn run(&self, interval: Duration, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn()) {
-        // What the last flush took, and for how many tickets.
+        // Time of the last flush, and the number of its tickets.
         let (mut took, mut last) = (Duration::ZERO, 0);
         loop {
             let next = Instant::now() + interval;

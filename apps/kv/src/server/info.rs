@@ -1,4 +1,4 @@
-//! What the server says about itself: `INFO`, `CONFIG GET`, `HELLO`.
+//! The server's replies about itself: `INFO`, `CONFIG GET`, `HELLO`.
 
 use super::commands::{Context, is};
 use super::reply::{array, bulk, error, integer};

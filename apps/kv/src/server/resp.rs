@@ -18,9 +18,9 @@ const LONGEST_COMMAND: usize = 1 << 30;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProtocolError {
     LineTooLong,
-    /// The number of arguments is none, or too large.
+    /// The count of arguments is no number, or too large.
     Count,
-    /// The length of an argument is none, or beyond 512 MiB.
+    /// The length of an argument is negative, no number, or beyond 512 MiB.
     Length,
     /// An argument begins with this byte instead of `$`.
     NoLength(u8),

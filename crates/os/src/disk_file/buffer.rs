@@ -1,4 +1,4 @@
-//! A growing array in memory of its own, since the floor has no allocator.
+//! A growing array in a private mapping, since the floor has no allocator.
 //!
 //! **Failure.** [`FileError::AddressSpace`]; the array is as before.
 //! **Unsafe.** Keeps plain values in a mapping.

@@ -9,8 +9,8 @@
 //!           zeros up to a multiple of 4,096
 //!           the pages of the entries that are not ZERO, in their order
 //! ```
-//! A record's check is over its words, its entries and its place in the journal. Records of one sync
-//! follow each other, and the last has the flag LAST: without it none of them counts.
+//! A record's check is over its words, its entries and its place in the journal. Records of one
+//! sync follow each other, and the last has the flag LAST: without it none of them counts.
 
 /// The journal's block, and the page of the heap file.
 pub(super) const BLOCK: u64 = 4096;
@@ -188,7 +188,7 @@ fn head_of(table: &mut [u8]) -> &mut [u8; HEAD_BYTES] {
     table.first_chunk_mut().expect("a table has a block at least")
 }
 
-/// What a record holds of a page.
+/// A record's entry for a page, or for a run of zero pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
     /// A page's contents, with their check.

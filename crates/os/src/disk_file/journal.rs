@@ -12,15 +12,15 @@
 //! is among them. J2 The heap file's pages change only when the journal holds their new contents
 //! durably. J3 A generation ends when the heap file holds all of it durably.
 //! **Failure.** A write or a wait that fails: the sync's records are cut off, durably, before any
-//! other record is written, and the sync before it stands. A record that is damaged although a later
-//! sync is whole is an error that names its place; nothing is dropped then.
+//! other record is written, and the sync before it stands. A record that is damaged although a
+//! later sync is whole is an error that names its place; nothing is dropped then.
 //! **Threads.** The caller's lock. [`write_home`] alone runs without it, on places that stay.
 
 use super::buffer::Buffer;
 use super::format::{BLOCK, Change, ENTRY_BYTES, HEAD_BYTES, Head, Record, ZERO_CHECK, check_of, table_bytes};
 use crate::persistent_file::FileError;
 
-/// What a journal asks of a file.
+/// The calls that a journal makes on a file.
 pub(super) trait Store {
     fn size(&self) -> Result<u64, FileError>;
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), FileError>;
@@ -53,7 +53,7 @@ pub(super) fn page_check(page: &[u8]) -> u64 {
     check_of(0, page)
 }
 
-/// What a sync wrote.
+/// The size of a sync.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Synced {
     /// Pages with new contents, zero pages included.
@@ -145,7 +145,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Reads the record at the tail, stages its changes and moves the tail; `None` if it is not whole.
+    /// Reads the record at the tail, stages its changes and moves the tail; `None` if it is not
+    /// whole.
     fn read_record(&mut self, file: &impl Store, size: u64, tail: &mut Tail) -> Result<Option<Record>, FileError> {
         let at = tail.end;
         let Some((record, check)) = self.read_table(file, size, at)? else { return Ok(None) };
@@ -198,7 +199,8 @@ impl Journal {
         Ok(Record::is_whole(at, &mut self.record, check).then_some((record, check)))
     }
 
-    /// Fails if a later sync than the one that is not whole is whole: the disk lost what was durable.
+    /// Fails if a later sync than the one that is not whole is whole: the disk lost what was
+    /// durable.
     fn find_later(&mut self, file: &impl Store, size: u64) -> Result<(), FileError> {
         let Tail { end, sequence, .. } = self.tail;
         for at in (end..size).step_by(BLOCK as usize) {
@@ -221,7 +223,7 @@ impl Journal {
         self.tail.end
     }
 
-    /// What is known of a page; all zero if it never was in the journal.
+    /// The entry of a page; all zero if the page never was in the journal.
     pub(super) fn slot(&self, page: u64) -> Entry {
         self.slots.get(page as usize).copied().unwrap_or_default()
     }
@@ -393,8 +395,8 @@ impl Journal {
         }
     }
 
-    /// Ends a generation: the heap file, `len` bytes long, holds all of it durably. The file keeps at
-    /// most `keep` bytes, which the next generation writes without new blocks.
+    /// Ends a generation: the heap file, `len` bytes long, holds all of it durably. The file keeps
+    /// at most `keep` bytes, which the next generation writes without new blocks.
     pub(super) fn reset(&mut self, file: &impl Store, keep: u64) -> Result<(), FileError> {
         for i in 0..self.pages.len() {
             let page = self.pages[i] as usize;
@@ -411,7 +413,8 @@ impl Journal {
     }
 }
 
-/// Writes contents from the journal to their places in the heap file, sorted by page. Does not wait.
+/// Writes contents from the journal to their places in the heap file, sorted by page. Does not
+/// wait.
 pub(super) fn write_home(
     journal: &impl Store,
     home: &impl Store,

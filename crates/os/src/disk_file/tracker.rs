@@ -1,9 +1,9 @@
 //! Which pages of a private file mapping the process has written to.
 //!
-//! **What.** [`Tracker::take_written`] lists the pages written to since its last call. Linux 6.7 and
-//! later records writes itself (asynchronous write protection by userfaultfd): one scan reports and
-//! protects again. Without it, [`Tracker::private`] lists the pages with contents of their own, which
-//! are those ever written to; the caller compares their checks.
+//! **What.** [`Tracker::take_written`] lists the pages written to since its last call. Linux 6.7
+//! and later records writes itself (asynchronous write protection by userfaultfd): one scan reports
+//! and protects again. Without it, [`Tracker::private`] lists the pages with private contents,
+//! which are those ever written to; the caller compares their checks.
 //! **From.** userfaultfd(2); the kernel's documents on pagemap; `../shared/research/pheap.md` §7.
 //! **Cost.** A scan of 256 MiB: 0.1 to 0.3 ms. The first write to a protected page: 0.7 µs.
 //! **Failure.** A scan that fails may lose pages: the caller then compares all private ones.
@@ -80,19 +80,19 @@ impl Tracker {
         self.uffd < 0 || self.take_written(range, |_| {}).is_some()
     }
 
-    /// Calls `f` with each part that was written to since the last call, and with each absent part at
-    /// the first. After `None`, some may be lost.
+    /// Calls `f` with each part that was written to since the last call, and with each absent part
+    /// at the first. After `None`, some may be lost.
     pub(super) fn take_written(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
         self.scan.as_ref()?.take_written(range, f)
     }
 
-    /// Calls `f` with each part that was not written to since [`take_written`](Self::take_written), and
-    /// that has contents of its own.
+    /// Calls `f` with each part that was not written to since [`take_written`](Self::take_written),
+    /// and that has private contents.
     pub(super) fn unwritten(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
         self.scan.as_ref()?.unwritten(range, f)
     }
 
-    /// Calls `f` with each part that has contents of its own.
+    /// Calls `f` with each part that has private contents.
     pub(super) fn private(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Result<(), FileError> {
         if let Some(scan) = &self.scan
             && scan.private(range.clone(), &mut f).is_some()
@@ -133,8 +133,8 @@ fn record_writes(range: &Range<usize>) -> Option<i32> {
     }
     let mut api = [UFFD_API, FEATURE_WP_UNPOPULATED | FEATURE_WP_ASYNC, 0];
     let mut register = [range.start as u64, range.len() as u64, REGISTER_WP, 0];
-    // SAFETY: the structures of both calls, which have these words; the mapping is the caller's, and
-    // its faults are answered by the kernel itself.
+    // SAFETY: the structures of both calls, which have these words; the mapping is the caller's,
+    // and its faults are answered by the kernel itself.
     let is_recording = unsafe {
         libc::ioctl(fd, UFFDIO_API, api.as_mut_ptr()) == 0
             && libc::ioctl(fd, UFFDIO_REGISTER, register.as_mut_ptr()) == 0

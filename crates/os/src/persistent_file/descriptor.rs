@@ -11,7 +11,7 @@ use crate::small_file::{PathText, read_start};
 use crate::{Decimal, call};
 use core::ffi::CStr;
 
-/// What a file is for.
+/// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     ReadWrite,

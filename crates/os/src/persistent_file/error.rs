@@ -3,7 +3,7 @@
 use core::fmt;
 use craton_base::SpaceError;
 
-/// What is wrong with a heap file. Nothing has changed.
+/// A fault of a heap file. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FileError {
@@ -31,7 +31,7 @@ pub enum FileError {
     Fixed,
     /// The CPU has no instruction to write a cache line back.
     NoWriteBack,
-    /// The journal beside the file is none, or of another version.
+    /// The file beside the heap file is no journal, or one of another version.
     Journal,
     /// The journal beside the file is damaged at this offset, although later parts are whole.
     Damaged(u64),

@@ -25,7 +25,7 @@ const NORMAL: u64 = 1;
 const SLAB: u64 = 2;
 const TOMBSTONE: u64 = 3;
 
-/// What a slot of the log says.
+/// The meaning of a slot of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entry {
     /// Nothing was written.
@@ -101,7 +101,7 @@ fn checked(salt: u64, of: u64, word: u64, bits: u32) -> Option<u64> {
     (with_check(salt, of, value, bits) == word).then_some(value)
 }
 
-/// What a checked word stands for, so that none is taken for another.
+/// The kind of a checked word: a check of one kind fails for another.
 #[derive(Clone, Copy)]
 pub(super) enum Of {
     Head(bool),

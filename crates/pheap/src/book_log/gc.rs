@@ -89,8 +89,9 @@ impl BookLog {
     }
 
     /// Copies entries in use to a new list: the slow collection. Calls `moved` for each with its
-    /// extent's first page. `false`: nothing was done, since too much is under way or too few chunks
-    /// are free. `epoch` is at least that of any line whose home word was read: it is asked after.
+    /// extent's first page. `false`: nothing was done, since too much is under way or too few
+    /// chunks are free. `epoch` is at least that of any line whose home word was read: it is asked
+    /// after.
     pub(crate) fn compact<M: Medium>(
         &mut self,
         medium: &M,

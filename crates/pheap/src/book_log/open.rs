@@ -27,7 +27,7 @@ struct Named {
     slot: u8,
 }
 
-/// What is damaged, and its offset.
+/// The damaged part, and its offset.
 pub(crate) type Damage = (&'static str, u64);
 
 impl BookLog {
@@ -85,7 +85,7 @@ impl BookLog {
         entry::decode_place(salt, Of::Head(self.alt), chunk::load(medium, at)).ok_or(("head of the log", at))
     }
 
-    /// Applies tombstones. One that names a chunk that has left the list is not needed.
+    /// Applies tombstones. A tombstone for a chunk that has left the list is not needed.
     fn cancel_named(&mut self, tombstones: &[Named]) -> Result<(), Damage> {
         for &Named { holder, id, slot } in tombstones {
             self.next_id = self.next_id.max(id + 1);

@@ -16,7 +16,7 @@ const WORDS: usize = LISTED as usize / 64 + 1;
 pub(super) enum By {
     /// All free ranges, by pages.
     Pages,
-    /// Those that contain aligned units, by their number.
+    /// Free ranges that contain aligned units, by their number.
     Units,
 }
 

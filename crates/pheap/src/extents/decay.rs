@@ -1,7 +1,7 @@
 //! How free memory goes back with time (NVAlloc §2.2, after jemalloc).
 //!
 //! **What.** Pages that became free in a step may stay by the share that the smootherstep curve
-//! still leaves them: all at first, none after 200 steps of 50 ms. What is above the sum goes.
+//! still leaves them: all at first, none after 200 steps of 50 ms. Pages above the sum go.
 //! **From.** jemalloc's `smootherstep(x) = 6x⁵ − 15x⁴ + 10x³` with its 200 steps; the paper keeps
 //! both. **Threads.** The caller's lock. **Cost.** A step adds up 200 products.
 

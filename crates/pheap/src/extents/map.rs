@@ -1,9 +1,9 @@
 //! The ranges of the data area: what is in use, what is free, with memory or without.
 //!
 //! **What.** Ranges tile the data area. The best fit is carved, freed ranges coalesce.
-//! **Invariants.** *E1* Every page of the data area lies in one range. *E2* Neighbours that are free
-//! and have memory alike are one range. *E3* A range of whole units begins at a unit; one smaller
-//! than a unit lies in one. *E4* A free range is in the bins and the age list of its state.
+//! **Invariants.** *E1* Every page of the data area lies in one range. *E2* Neighbours that are
+//! free and have memory alike are one range. *E3* A range of whole units begins at a unit; one
+//! smaller than a unit lies in one. *E4* A free range is in the bins and the age list of its state.
 //! **Cost.** Constant, but for free ranges above 512 pages, which are in an ordered map.
 
 use super::bins::{Bins, By};

@@ -17,7 +17,7 @@ impl Links {
     const NONE: Self = Self { prev: NONE, next: NONE };
 }
 
-/// What a range is used for.
+/// The use of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// The node is not used.

@@ -112,7 +112,7 @@ impl History {
         distinct(contents)
     }
 
-    /// Those that only the last store makes possible.
+    /// Contents that only the last store makes possible.
     pub(super) fn new_contents(&self) -> Vec<Line> {
         let mut before = self.clone();
         let Some(last) = before.stores.pop() else { return Vec::new() };

@@ -1,7 +1,8 @@
 //! Moments of simulated persistent memory, and the contents that a crash then can leave.
 //!
-//! **What.** A [`Moment`] is the durable memory and the unfenced stores above it. [`Moment::images`]
-//! lists what a crash leaves: one content for each line, chosen independently of the others.
+//! **What.** A [`Moment`] is the durable memory and the unfenced stores above it.
+//! [`Moment::images`] lists what a crash leaves: one content for each line, chosen independently of
+//! the others.
 //! **State.** Moments and images share pages with the medium, which copies a page before it changes
 //! it. A digest of all contents is kept beside them: equal contents have equal digests.
 //! **Cost.** A moment: a copy of the map of unfenced lines. An image: the lines that differ.
@@ -60,7 +61,7 @@ impl Contents {
     }
 }
 
-/// What a line adds to the digest; a line of zeros adds nothing.
+/// The share of a line in the digest; a line of zeros adds nothing.
 fn digest(line: u64, content: &Line) -> u128 {
     if *content == ZEROS {
         return 0;
@@ -96,7 +97,7 @@ pub struct Moment {
     pub(super) step: u64,
 }
 
-/// What a crash left. [`from_image`](super::SimPersistent::from_image) starts from it.
+/// The contents after a crash. [`from_image`](super::SimPersistent::from_image) starts from it.
 #[derive(Clone, Debug)]
 pub struct Image {
     pub(super) len: u64,

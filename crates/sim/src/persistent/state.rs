@@ -1,7 +1,7 @@
 //! What happens to simulated memory at each event.
 //!
-//! **State.** The present moment, the recorded ones, the lines that each thread's next fence covers,
-//! the rules of failure and the trace. **Not here.** The words that loads see.
+//! **State.** The present moment, the recorded ones, the lines that each thread's next fence
+//! covers, the rules of failure and the trace. **Not here.** The words that loads see.
 
 use super::history::History;
 use super::image::{Event, Moment, PAGE_BYTES};

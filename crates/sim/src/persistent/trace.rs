@@ -1,4 +1,4 @@
-//! What a heap asks of its medium: counters, flush addresses, and modelled time.
+//! A heap's calls on its medium: counters, flush addresses, and modelled time.
 //!
 //! **From.** NVAlloc §3.1: the reflush distance is the number of distinct lines that were flushed
 //! since the line's last flush, and below 4 it costs 800 ns to 500 ns. The same section puts the

@@ -58,7 +58,7 @@ enum Pending {
 #[derive(Clone)]
 struct SimFile {
     plan: Rc<RefCell<Plan>>,
-    /// What a program reads.
+    /// The contents that a program reads.
     seen: Rc<RefCell<Vec<u8>>>,
     durable: Rc<RefCell<Vec<u8>>>,
     pending: Rc<RefCell<Vec<Pending>>>,
@@ -70,7 +70,7 @@ impl SimFile {
         Self { plan: plan.clone(), seen: cell(&bytes), durable: cell(&bytes), pending: Rc::default() }
     }
 
-    /// What a crash leaves; `keep` decides for each sector and each change of size.
+    /// The contents after a crash; `keep` decides for each sector and each change of size.
     fn crash(&self, mut keep: impl FnMut() -> bool) -> Vec<u8> {
         let mut bytes = self.durable.borrow().clone();
         for pending in self.pending.borrow().iter() {
