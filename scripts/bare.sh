@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the crates that decide with numbers for a machine without a system, for which there is no standard library: whatever
-# needed one, also in what they depend on, would not compile. Installs the target through rustup where it is missing.
+# Builds the crates of pure policy for a machine without a system, and so without a standard
+# library: neither they nor their dependencies may need one. Installs the target through rustup
+# where it is missing.
 #   scripts/bare.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

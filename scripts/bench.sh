@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Does the lab's experiments in full on every peer found, and renews results/ and the README's table.
+# Runs the lab's experiments in full on every peer found, and renews results/ and the README's
+# table.
 #   scripts/bench.sh [EXPERIMENT…]     default: all of `craton lab list`
-# Each writes its tables results/NAME.txt, its pictures results/NAME*.svg, and every run to results/NAME.json, which git ignores. A
-# row that failed is in the record, and no reason to stop.
+# Each writes its tables results/NAME.txt, its pictures results/NAME*.svg, and every run to
+# results/NAME.json, which git ignores. A failed row is in the record, and does not stop the script.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-# By a path without this machine's folders: the command is part of the record.
+# A relative path: the command is part of the record.
 craton=${CARGO_TARGET_DIR:-target}/release/craton
 [ -x "$craton" ] || { echo "$0: $craton is not built; run \`make build\` first" >&2; exit 1; }
 if [ $# = 0 ]; then

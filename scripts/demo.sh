@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `craton compare` on the bundled server-like workload and on whichever of python3, sqlite3 and redis-server is here.
-# With glibc alone: peers are there only after `make peers`.
+# `craton compare` on the bundled server-like workload, and on those of python3, sqlite3 and
+# redis-server found here. Peers need `make peers`; this uses glibc alone.
 #   scripts/demo.sh [--runs N]     N rounds of each (default 3)
 set -euo pipefail
 cd "$(dirname "$0")/.."

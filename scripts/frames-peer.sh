@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds LLFree, as its authors publish it, for the lab's experiments `llfree-…`: TARGET/release/peers/llfree4.so, with 4 huge
-# frames a tree as is their default, and llfree32.so, with the paper's 32.
+# Builds LLFree as its authors publish it, for the experiments `llfree-…`:
+# TARGET/release/peers/llfree4.so with 4 huge frames a tree, their default, and llfree32.so with the
+# paper's 32.
 #   [LLFREE_SOURCE=PATH] scripts/frames-peer.sh
-# LLFREE_SOURCE is a clone of their repository, for a machine that does not reach GitHub. Which commit is built is said by
-# peers-frames/llfree/Cargo.lock, either way. Quick when nothing changed.
+# LLFREE_SOURCE is a clone of their repository, for a machine that does not reach GitHub.
+# peers-frames/llfree/Cargo.lock fixes the commit either way. Quick when nothing changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +28,8 @@ if [ -n "${LLFREE_SOURCE-}" ]; then
     die "LLFREE_SOURCE: $source is no clone of $origin (git finds no repository there)"
   git -C "$source" cat-file -e "$commit^{commit}" 2>/dev/null ||
     die "LLFREE_SOURCE: $source has no commit $commit; fetch it from $origin"
-  # Cargo asks git for the repository at GitHub, and git looks there: so the lock file holds for both.
+  # Cargo asks git for the repository at GitHub, and git is redirected, so the lock file holds for
+  # both.
   export CARGO_NET_GIT_FETCH_WITH_CLI=true
   count=${GIT_CONFIG_COUNT:-0}
   export "GIT_CONFIG_KEY_$count=url.file://$directory.insteadOf" "GIT_CONFIG_VALUE_$count=$origin"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Fuzzes the page heap with libFuzzer, guided by coverage, on the stable compiler; cargo-fuzz is not needed.
-#   scripts/fuzz.sh [SECONDS]     60 seconds unless told otherwise
-# Inputs that found something new stay in fuzz/corpus/, those that failed in fuzz/artifacts/:
-# run the program that is named at the end with one as its argument to see it fail again.
+# Fuzzes the page heap with libFuzzer, guided by coverage, on the stable compiler, without
+# cargo-fuzz.
+#   scripts/fuzz.sh [SECONDS]     default: 60
+# Inputs with new coverage are in fuzz/corpus/, failed ones in fuzz/artifacts/: run the program
+# named at the end with one as its argument to see it fail again.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 name=pages seconds=${1-60}
@@ -10,7 +11,7 @@ case "$seconds" in
   "" | *[!0-9]*) echo "usage: scripts/fuzz.sh [SECONDS]; \"$seconds\" is no number" >&2; exit 2 ;;
 esac
 
-# What cargo-fuzz passes. With a target named, it does not apply to build scripts.
+# cargo-fuzz's flags. With a named target, they do not apply to build scripts.
 host=$(rustc -vV | sed -n 's/^host: //p')
 sancov=(level=4 inline-8bit-counters pc-table trace-compares)
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 ${sancov[*]/#/-Cllvm-args=-sanitizer-coverage-}"

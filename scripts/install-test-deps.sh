@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the programs that the tests run, where they are missing. Quick when nothing is.
-#   scripts/install-test-deps.sh [--list]     --list: only print the packages that are missing
+# Installs the missing ones of the programs that the tests run. Quick when none is missing.
+#   scripts/install-test-deps.sh [--list]     --list: only print the missing packages
 set -euo pipefail
 
 missing=()
@@ -32,13 +32,13 @@ find_missing() {
   need valgrind valgrind
   need openjdk-17-jdk-headless java javac
   need perl perl
-  # The tests run the system's python3 with its own test suite, not one that a version manager put in front of it.
+  # The tests run the system's python3 with its test suite, not one of a version manager.
   need python3 /usr/bin/python3
   if ! /usr/bin/python3 -c 'import test.test_dict' 2>/dev/null; then
     missing+=("$(testsuite_package)")
   fi
 }
-# Debian keeps the suite in a package named after the version; python3 itself may have to come first to know it.
+# Debian names the suite's package after the version; python3 may have to come first to know it.
 testsuite_package() {
   local version
   version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) ||
@@ -63,8 +63,8 @@ if ! command -v apt-get >/dev/null || { ! "${as_root[@]}" true 2>/dev/null; }; t
   exit 1
 fi
 
-# A server that a test starts for itself must not be started by its package as well. The policy file is how a
-# Debian machine says so; it stays only while packages are installed, and a policy of the machine's own stays as it is.
+# A package must not start a server that a test starts. The policy file is Debian's way to say so;
+# it exists only while packages are installed, and an existing policy stays.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
   trap '"${as_root[@]}" rm -f "$policy"' EXIT

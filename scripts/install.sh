@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what a release build made, or removes it again. `make install` and `make uninstall` call this.
+# Installs a release build, or removes it. `make install` and `make uninstall` call this.
 #   PREFIX=/usr/local DESTDIR= scripts/install.sh RELEASE_DIR | --uninstall
-# PREFIX is where the files will be used, DESTDIR a folder to put that tree under (for building packages).
+# PREFIX is where the files will be used, DESTDIR a folder that gets that tree (for packages).
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: PREFIX=DIR DESTDIR=DIR $0 RELEASE_DIR | --uninstall" >&2; exit 2; }
 prefix=${PREFIX:-/usr/local}
@@ -15,7 +15,7 @@ if [ "$1" = --uninstall ]; then
   for file in "${files[@]}"; do
     rm -f "$root/$file"
   done
-  # The folders that are Craton's own; the others belong to everybody.
+  # Only Craton uses these folders.
   rmdir "$root/lib/cmake/craton" "$root/lib/craton" 2>/dev/null || true
   echo "removed Craton from $root"
   exit 0

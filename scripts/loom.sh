@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Protocols between threads in every order of their steps (crates/*/tests/loom_*.rs), in a target folder of their own.
+# Protocols between threads in every order of their steps (crates/*/tests/loom_*.rs), in a separate
+# target folder.
 #   scripts/loom.sh [-p PACKAGE] [part of a test's name]
 set -euo pipefail
 cd "$(dirname "$0")/.."

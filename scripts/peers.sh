@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds other allocators as libraries to preload, for `craton compare`, each on its own, and checks each.
-#   scripts/peers.sh [NAME…]     the folders of peers/; all of them without a NAME
-# They come to TARGET/release/peers/NAME.so. One that does not build, load or pass the check is said and not installed; the
-# others go on, and the exit status is 1. Quick when nothing changed.
+# Builds other allocators as libraries to preload, for `craton compare`, and checks each.
+#   scripts/peers.sh [NAME…]     the folders of peers/; default: all
+# Writes TARGET/release/peers/NAME.so. A peer that fails to build, load or pass the check is
+# reported and not installed; the others go on, and the exit status is 1. Quick if nothing changed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ for peer in "${peers[@]}"; do
   fi
 done
 
-# The compilers and make (jemalloc's own build): scripts/install-test-deps.sh installs these, among others.
+# The compilers and make, for jemalloc's build: scripts/install-test-deps.sh installs them.
 for tool in cc c++ make; do
   if ! command -v "$tool" >/dev/null; then
     scripts/install-test-deps.sh || exit 1
@@ -33,7 +33,7 @@ for tool in cc c++ make; do
   fi
 done
 
-# Builds the archive of peer $1, and links $2 from it unless that is newer than all it is made of.
+# Builds the archive of peer $1, and links $2 from it unless $2 is newer than its sources.
 build() {
   local peer=$1 library=$2 archive=$target/peers/release/libpeer_${1//-/_}.a
   CARGO_TARGET_DIR=$target/peers "$CARGO" build --release --locked --manifest-path peers/Cargo.toml -p "peer-$peer" || return

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The checks and tests of the repository, one stage after the other, with the time that each took.
+# The repository's checks and tests, stage by stage, with the time of each.
 #   scripts/test.sh check      format, tidy, lints, unit tests
 #   scripts/test.sh [test]     every check and test that a change must pass
-#   scripts/test.sh nightly    also what takes minutes or hours
+#   scripts/test.sh nightly    also those that take minutes or hours
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo=${CARGO:-cargo}

@@ -8,16 +8,17 @@ fn main() {
         // No lazy binding: resolving a symbol inside malloc could call malloc.
         "-Wl,-z,now",
         "-Wl,-z,relro",
-        // What we call `free` is ours, also where the process has another: opened late, we must know which is which.
+        // Our calls of `free` must reach ours even where the process has another, as after a late
+        // dlopen.
         "-Wl,-Bsymbolic-functions",
     ] {
         println!("cargo:rustc-cdylib-link-arg={flag}");
     }
-    // The compiler's own linker there amends its layout by such a script; elsewhere functions lie as they come.
+    // The compiler's linker there accepts such a script; elsewhere functions are in any order.
     let target = ["CARGO_CFG_TARGET_ARCH", "CARGO_CFG_TARGET_OS", "CARGO_CFG_TARGET_ENV"];
     if target.map(|name| std::env::var(name).unwrap_or_default()) == ["x86_64", "linux", "gnu"] {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}/layout.ld", env!("CARGO_MANIFEST_DIR"));
-        // `dlopen` in the shared library alone: a statically linked program has no second one for ours to call.
+        // Only for the shared library: a static program has no second `dlopen` for ours to call.
         if std::env::var_os("CARGO_FEATURE_PORTABLE").is_none() {
             println!("cargo:rustc-cdylib-link-arg=-Wl,--defsym=dlopen=craton_dlopen");
             println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}/dlopen.ver", env!("CARGO_MANIFEST_DIR"));

@@ -1,7 +1,8 @@
-//! The page heap over simulated memory, driven by typed instructions, with the machine's hugepages or tiny ones; the floor
-//! refuses some of its calls.
+//! The page heap over simulated memory, driven by typed instructions, with the machine's hugepages
+//! or tiny ones; the floor refuses some calls.
 //!
-//! **Failure.** An invariant that does not hold, or a difference to the naive model, is a panic: libFuzzer keeps the input.
+//! **Failure.** A broken invariant, or a difference to the naive model, panics: libFuzzer keeps the
+//! input.
 #![no_main]
 
 #[path = "../../crates/pages/tests/all/common/mod.rs"]

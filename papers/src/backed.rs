@@ -1,8 +1,8 @@
-//! Memory that the machine below has backed.
+//! Makes the host back free memory before a measurement.
 //!
-//! **What.** A virtual machine may give free memory back to its host. The first touch of such memory
-//! takes milliseconds for each 2 MiB, which is no figure of an allocator's. So [`back`] touches
-//! memory, which is free again when a program begins.
+//! **What.** A virtual machine may return free memory to its host. The first touch then takes
+//! milliseconds for each 2 MiB, which is no figure of an allocator's. So [`back`] touches memory
+//! that is free again when the program begins.
 
 use memmap2::{Advice, MmapMut};
 
@@ -11,7 +11,7 @@ const PAGE: usize = 4096;
 /// Touches this many bytes. Where they cannot be had, fewer are backed.
 pub fn back(bytes: usize) {
     let Ok(mut memory) = MmapMut::map_anon(bytes) else { return };
-    // Free memory goes to the host in pieces of 2 MiB. Without hugepages single pages are touched.
+    // The host gets free memory in pieces of 2 MiB. Without hugepages, single pages are touched.
     let _ = memory.advise(Advice::HugePage);
     memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
 }

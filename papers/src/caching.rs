@@ -1,12 +1,14 @@
-//! The cost of an object taken and returned: memory alone, and constructed objects, cached and not.
+//! The cost of an object: memory alone, and constructed objects, cached and not.
 //!
-//! **What.** `craton-objects` runs one [`Request`] in its own process and prints a [`Measurement`]
-//! as a line of JSON. The allocator is the process's `malloc`; Craton's caches of objects, with
-//! `libcraton.so` preloaded; or one in this program without locks: slabs, or [`crate::objects`].
+//! **What.** `craton-objects` runs one [`Request`] in a process and prints a [`Measurement`]. The
+//! allocator is the process's `malloc`, object caches of a preloaded `libcraton.so`, or one in this
+//! program without locks: slabs, or [`crate::objects`].
 //!
 //! **From.** Bonwick94 §2 and the two tables of §5.1.
-//! **Units.** Nanoseconds of elapsed time for one object, the loop included: median and least.
-//! **Unsafe.** Takes raw memory.
+//!
+//! **Units.** Nanoseconds of elapsed time for one object with its loop: median and minimum.
+//!
+//! **Unsafe.** Uses raw memory.
 
 mod library;
 mod source;
@@ -23,7 +25,7 @@ use source::{Malloc, Plain, Slabs, Source, Stored};
 use std::time::Instant;
 use types::Type;
 
-/// Who serves.
+/// The allocator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     /// The process's `malloc`.
@@ -51,22 +53,22 @@ impl From {
         ("fast-fits", Self::FastFits),
     ];
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, from)| *from == self).map_or("", |(name, _)| name)
     }
 }
 
-/// What is taken.
+/// The objects.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
-    /// So many bytes, of which the first word is written.
+    /// Memory of this size, of which the first word is written.
     Bytes(usize),
     /// A constructed object: of [`From::Malloc`] constructed and destroyed each time.
     Object(&'static Type),
 }
 
-/// The cost of taking an object and giving it back: a line of JSON, in nanoseconds for each object.
+/// The cost of allocating and freeing an object: a line of JSON, in nanoseconds.
 #[derive(Clone, Copy, Debug, Parser)]
 #[command(after_help = after_help())]
 pub struct Request {
@@ -80,7 +82,8 @@ pub struct Request {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = Range::<usize>::new().range(1..=10_000))]
     pub batch: usize,
     /// Objects of a repetition
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = Range::<usize>::new().range(1..=1_000_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = Range::<usize>::new().range(1..=1_000_000_000))]
     pub count: usize,
     /// Repetitions that count, after one that does not
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = Range::<usize>::new().range(1..=10_000))]
@@ -109,7 +112,7 @@ fn what(name: &str) -> Result<What, String> {
 /// The most bytes of an object.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
     /// Of an object that is taken and given back: the median.
@@ -120,7 +123,7 @@ pub struct Measurement {
     pub malloc_from: String,
 }
 
-/// Does what is asked.
+/// Measures.
 /// Error: no such allocator here, it refused, or does not serve such objects.
 pub fn measure(request: &Request) -> Result<Measurement, String> {
     let bytes = match request.what {
@@ -152,11 +155,11 @@ fn times(request: &Request, source: &mut impl Source) -> Result<Vec<f64>, String
         let start = Instant::now();
         for _ in 0..turns {
             for place in &mut batch {
-                *place = source.take().ok_or("the allocator refused an object")?;
+                *place = source.alloc().ok_or("the allocator refused an object")?;
             }
             for place in batch.iter().rev() {
                 // SAFETY: it was taken, and is given back once.
-                unsafe { source.give(*place) };
+                unsafe { source.free(*place) };
             }
         }
         if repetition > 0 {

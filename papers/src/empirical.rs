@@ -1,13 +1,13 @@
 //! The empirical driver: births and deaths of objects after a distribution of sizes.
 //!
-//! **What.** [`profile`] is the distribution, from a file or built in; [`process`] makes events of
-//! it while the heap's size follows a [`schedule`]. [`real`] plays them through malloc, [`sim`] on
-//! the page heap alone, in simulated memory. [`spans`] is what a profile asks of the page heap,
-//! [`options`] the command line of `craton-work empirical`.
+//! **What.** [`profile`] is the distribution, from a file or built in. [`process`] turns it into
+//! events while the heap's size follows a [`schedule`]. [`real`] plays them through malloc, [`sim`]
+//! on the page heap in simulated memory. [`spans`] converts a profile to requests to the page heap;
+//! [`options`] is the command line of `craton-work empirical`.
 //!
-//! **From.** TEMERAIRE §6.1: each object of a size is as likely to die next as any other, and
-//! successive sizes are independent. Few programs are as hard on an allocator. Where we differ:
-//! several threads, each with its own process, and a share of the deaths on another thread.
+//! **From.** TEMERAIRE §6.1: each object of a size is equally likely to die next, and successive
+//! sizes are independent. Few programs are as hard on an allocator. We add several threads, each
+//! with a process, and a share of deaths on another thread.
 
 mod alias;
 mod object;

@@ -1,11 +1,11 @@
 //! The experiments: what `craton lab list` shows and `craton lab run` does.
 //!
 //! **What.** An [`Experiment`] answers one question, mostly a paper's figure, beside today's
-//! allocators. The quick form, under twenty seconds, shows that it works; the full form's figures
-//! count. It yields [`Findings`]: a document, a table, and pictures.
+//! allocators. The quick form, under twenty seconds, shows that it works; only the full form's
+//! figures count. Both yield [`Findings`]: a document, a table, and pictures.
 //!
-//! **Failure.** An allocator's failure is a row with its status; having no row to show is an error.
-//! Stopped early, an experiment yields what it has.
+//! **Failure.** An allocator's failure is a row with its status; no row at all is an error. A
+//! stopped experiment yields its findings so far.
 //!
 //! **Not here.** Figures of future layers: `docs/experiments.md` lists all with their state.
 
@@ -52,9 +52,9 @@ pub use ask::Ask;
 
 /// An experiment.
 pub struct Experiment {
-    /// What it is called by.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// Its subject, in one line.
     pub about: &'static str,
     /// The paper's figure or table that it answers, or the question.
     pub answers: &'static str,
@@ -62,7 +62,7 @@ pub struct Experiment {
     pub run: fn(&Ask<'_>) -> Result<Findings, String>,
 }
 
-/// What an experiment found.
+/// The results of an experiment.
 pub struct Findings {
     /// The document of `--json`, as text.
     pub document: String,

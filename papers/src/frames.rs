@@ -1,15 +1,16 @@
-//! Allocators of page frames, side by side: `craton-frames`, and other designs to compare it with.
+//! Allocators of page frames: `craton-frames`, and other designs to compare it with.
 //!
-//! **What.** [`Frames`] is what all of them can do. [`Design::with`] makes one and hands it to a
-//! [`Job`], compiled for each, so that no call but those to [`authors`] is indirect. Free frames
-//! are linked in an array of [`place::Place`]s, not in the frames, so that 128 GiB need not be
-//! there.
+//! **What.** [`Frames`] is their common interface. [`Design::with`] makes one and passes it to a
+//! [`Job`], compiled for each, so that only calls to [`authors`] are indirect. Free frames are
+//! linked in an array of [`place::Place`]s, so 128 GiB need no memory.
 //!
 //! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
-//! the descriptions, but for the authors' own library.
+//! the descriptions, except the authors' library.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
-//! **Failure.** What cannot be served yields nothing. Designs that can tell refuse a wrong free.
+//!
+//! **Failure.** A request that cannot be served returns nothing. Designs that can tell refuse a
+//! wrong free.
 
 pub mod aging;
 pub mod authors;
@@ -45,7 +46,7 @@ pub const MAX_ORDER: u32 = 10;
 pub const GIB: usize = 1 << 18;
 
 pub trait Frames: Sync {
-    /// Allocates 2^order frames, aligned to that: the first. Nothing if there are none.
+    /// Allocates 2^order frames, aligned to that, and returns the first, if any.
     fn get(&self, request: Request) -> Option<usize>;
 
     /// Frees them. False if they are not allocated, as far as the design can tell.
@@ -58,7 +59,7 @@ pub trait Frames: Sync {
     fn free_frames(&self) -> usize;
 }
 
-/// A request for so many frames by a processor: huge ones apart from others.
+/// A request of this order by a processor; huge frames separate from others.
 pub fn request(order: u32, processor: usize) -> Request {
     let kind = if order < HUGE_ORDER { Kind::Movable } else { Kind::Huge };
     Request { order, kind, processor }
@@ -97,12 +98,13 @@ pub enum Design {
     Local,
     /// Buddies, with caches for processors.
     Buddy,
-    /// LLFree by its authors, with trees of so many huge frames, and their policies for such classes.
+    /// LLFree by its authors, with trees of this many huge frames, and their policies for such
+    /// classes.
     Authors(u32, Classes),
 }
 
 impl Design {
-    /// Every one that loops are done with; of the authors' classes only the simple ones.
+    /// All designs of the loops; of the authors' classes only the simple ones.
     pub const ALL: [Self; 11] = [
         Self::Craton,
         Self::Strict,
@@ -117,7 +119,7 @@ impl Design {
         Self::Authors(32, Classes::Simple),
     ];
 
-    /// Those written here that this machine can do: not every processor can write a cache line back and go on.
+    /// The designs written here that run on this machine: not every processor has `clwb`.
     pub fn here() -> Vec<Self> {
         let can = |of: &Self| match of {
             Self::WrittenBack => WrittenBack::detect().is_some(),
@@ -127,7 +129,7 @@ impl Design {
         Self::ALL.into_iter().filter(can).collect()
     }
 
-    /// The authors' code, as far as it was built; [`authors::note`] says what was not.
+    /// The authors' builds found here; [`authors::note`] names the missing ones.
     pub fn authors() -> Vec<Self> {
         authors::here().into_iter().map(|trees| Self::Authors(trees, Classes::Simple)).collect()
     }
@@ -152,7 +154,7 @@ impl Design {
         }
     }
 
-    /// Makes one, with all frames free, and does a job with it.
+    /// Makes one, with all frames free, and runs a job on it.
     /// Error: a world that the design refuses.
     pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
         let World { frames, order, processors } = *world;

@@ -1,14 +1,15 @@
-//! A kernel's objects over four steps of load: what allocators of kernel memory are compared by.
+//! A kernel's objects over four steps of load, to compare allocators of kernel memory.
 //!
-//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2 as objects that are taken and
-//! returned: *boot*, a *spike* of 256 processes with a socket each, *find* over a file system, and
-//! *kenbus*, hundreds of scripts at a time. It depends on a seed alone, so that [`play`] gives each
-//! [`Heap`] the same requests.
+//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2 as allocations and frees: *boot*, a
+//! *spike* of 256 processes with a socket each, *find* over a file system, and *kenbus*, hundreds
+//! of scripts at a time. It depends only on a seed, so [`play`] gives each [`Heap`] the same
+//! requests.
 //!
 //! **From.** Bonwick94 §5.2, with the sizes of SunOS 5's structures and a distribution of drivers'
 //! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies these counts.
 //!
 //! **Units.** Bytes; virtual seconds: an [`Op::Second`] for each.
+//!
 //! **Unsafe.** Returns raw memory to heaps.
 
 mod kinds;
@@ -24,7 +25,7 @@ pub const STEPS: [&str; 4] = ["boot", "spike", "find", "kenbus"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// An object of a kind is taken, and kept in a place that is empty.
+    /// Allocates an object of a kind, for an empty place.
     Get {
         /// Its place in [`kinds`].
         kind: u16,
@@ -43,10 +44,10 @@ pub trait Heap {
     /// Takes an object of a kind, of `bytes`. `None`: there is no memory.
     fn get(&mut self, kind: usize, bytes: usize) -> Option<*mut u8>;
 
-    /// Gives one back.
+    /// Frees one.
     ///
     /// # Safety
-    /// It came from [`Heap::get`] for that kind, and nobody uses it any more.
+    /// It came from [`Heap::get`] for this kind, and is no longer used.
     unsafe fn put(&mut self, kind: usize, object: *mut u8, bytes: usize);
 
     fn second(&mut self) {}
@@ -54,7 +55,7 @@ pub trait Heap {
     /// Bytes that it takes from the system.
     fn consumed(&self) -> usize;
 
-    /// Where the memory is that nobody asked for, of which `requested` bytes are out; none where the heap cannot tell.
+    /// The parts of the memory beyond `requested` live bytes; none where the heap cannot tell.
     fn unasked(&self, _requested: usize) -> Option<Unasked> {
         None
     }
@@ -85,7 +86,7 @@ impl<S: Store> Heap for S {
     }
 }
 
-/// What a heap held at the end of a step.
+/// A heap's memory at the end of a step.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Held {
     /// Bytes of the objects that were out, as they were asked for.
@@ -99,13 +100,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Total fragmentation: the part of what is consumed that nobody asked for.
+    /// Total fragmentation: the part of consumed memory that was not requested.
     pub fn fragmentation(self) -> f64 {
         if self.consumed == 0 { 0.0 } else { 1.0 - self.requested as f64 / self.consumed as f64 }
     }
 }
 
-/// Plays the steps; what was held after each.
+/// Plays the steps; returns the memory after each.
 /// Error: the object that the heap refused.
 pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<Held>, String> {
     let mut places = vec![(std::ptr::null_mut::<u8>(), 0u16); trace.places];

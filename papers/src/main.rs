@@ -1,13 +1,14 @@
 //! `craton-papers`: the experiments; `craton lab` becomes this program.
 //!
-//! **What.** Lists them, and runs those that are named: tables on standard output, documents and pictures to where they were
-//! asked for. Options, allocators, files and signals are those of `craton`.
+//! **What.** Lists the experiments and runs the named ones: tables on standard output, documents
+//! and pictures into files. Options, allocators, files and signals are those of `craton`.
 //!
-//! **Failure.** Places that cannot be written are known before the first run. A row that failed makes the exit status 1,
-//! and is written like others. Stopped early (Ctrl-C), what was measured is written all the same.
+//! **Failure.** Files that cannot be written fail before the first run. A failed row is written
+//! like others, and the exit status is 1. After Ctrl-C the figures so far are written.
 
 use clap::Parser;
 use craton_cli::failure::Failure;
+use craton_cli::nearest;
 use craton_cli::output::Output;
 use craton_cli::place::tool;
 use craton_cli::progress::Line;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What was typed, wherever the programs lie: the command in a document.
+/// The command line for documents, without the programs' paths.
 fn command() -> Vec<OsString> {
     ["craton", "lab"].map(OsString::from).into_iter().chain(env::args_os().skip(1)).collect()
 }
@@ -104,12 +105,12 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
                 documents.push(found.document);
             }
             Err(why) => {
-                // What it says of an option is about the call.
+                // The error names an option: it is about the call.
                 let failure = if why.starts_with("--") { Failure::Usage } else { Failure::Failed };
                 problem = Some(failure(format!("{}: {why}", experiment.name)));
             }
         }
-        // Written anew after each: a long list of experiments may be stopped, or the machine be turned off.
+        // Rewritten after each experiment: a long list may be stopped.
         if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
             json.write(&text(&documents))?;
         }
@@ -152,6 +153,7 @@ fn pictures(directory: &Path, experiment: &str, found: &Findings) -> Result<(), 
 fn find(name: &str) -> Result<&'static Experiment, Failure> {
     experiment::find(name).ok_or_else(|| {
         let names: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
-        Failure::Usage(format!("{name:?} is no experiment; there are: {}", names.join(", ")))
+        let meant = nearest(name, &names).map_or(String::new(), |name| format!("did you mean {name}? "));
+        Failure::Usage(format!("there is no experiment {name:?}; {meant}experiments: {}", names.join(", ")))
     })
 }

@@ -1,12 +1,14 @@
 //! Allocators of kernel memory, for comparison with slabs.
 //!
-//! **What.** The three that Bonwick94 §5 compares with: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of
+//! **What.** Those that Bonwick94 §5 compares with: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of
 //! SVr4, [`FastFits`] of SunOS 4.1.3. Their pages come from an [`Arena`]; total fragmentation is 1
 //! − requested / [`Store::consumed`]. None has locks.
 //!
 //! **Units.** Bytes; pages of 8 KiB.
+//!
 //! **Failure.** `None` when the arena has no pages left; nothing has changed then.
-//! **Unsafe.** A caller promises that memory it returns is its own.
+//!
+//! **Unsafe.** A caller promises that it owns the memory that it frees.
 
 mod arena;
 mod caches;
@@ -22,7 +24,7 @@ pub use power_of_two::PowerOfTwo;
 
 use craton_base::PAGE_SHIFT;
 
-/// log2 of the smallest size, and of the largest one, that powers of two are kept of.
+/// log2 of the smallest and the largest size with a free list.
 const LEAST: u32 = 4;
 const MOST: u32 = PAGE_SHIFT + 1;
 const SIZES: usize = (MOST - LEAST + 1) as usize;
@@ -38,18 +40,19 @@ fn bytes_of(size: usize) -> usize {
     1 << (size as u32 + LEAST)
 }
 
-/// An allocator of memory of any size, as a kernel's `kmem_alloc` and `kmem_free` are: who frees says how long it was.
+/// An allocator of any size, as a kernel's `kmem_alloc` and `kmem_free`: the caller of free passes
+/// the size.
 pub trait Store {
-    /// Takes so many bytes (1 or more), at a multiple of 8 at the least. `None`: the arena has no pages left.
+    /// Allocates `bytes` (1 or more), aligned to 8 at least. `None`: the arena has no pages left.
     fn get(&mut self, bytes: usize) -> Option<*mut u8>;
 
-    /// Gives them back.
+    /// Frees them.
     ///
     /// # Safety
-    /// `at` came from [`Store::get`] for so many bytes, and nobody uses it any more.
+    /// `at` came from [`Store::get`] for this size, and is no longer used.
     unsafe fn put(&mut self, at: *mut u8, bytes: usize);
 
-    /// Bytes that the allocator has from its arena, and those of its own tables that it uses for them.
+    /// Bytes that the allocator has from its arena, and those of its tables for them.
     fn consumed(&self) -> usize;
 
     /// Walks what must hold; says what does not.

@@ -1,15 +1,15 @@
-//! Real programs as loads: each is one command, which any allocator can be preloaded into.
+//! Real programs as loads: each is one command, which runs on any preloaded allocator.
 //!
-//! **What.** A [`Real`] is a bash script in `real/` and what is known of it. [`prepare`] writes the
-//! script and its inputs into a directory, and returns the command to measure. Of a server only the
-//! server runs on the measured allocator, not the load generator `craton-drive` ([`drive`]).
+//! **What.** A [`Real`] describes a bash script in `real/`. [`prepare`] writes the script and its
+//! inputs into a directory, and returns the command to measure. For a server, only the server runs
+//! on the measured allocator, not the load generator `craton-drive` ([`drive`]).
 //!
 //! **State.** Inputs are the same on every machine. A result is compared with numbers counted when
-//! the input was made, or with what the same program makes without a preloaded allocator. A command
-//! can run any number of times, one at a time, and writes below its directory alone.
+//! the input was made, or with the same program's result without a preloaded allocator. A command
+//! can run any number of times, one at a time, and writes only below its directory.
 //!
 //! **Failure.** A missing program is one line with its Debian package ([`Real::available`]). A
-//! command whose result is wrong exits with another status than 0.
+//! command with a wrong result exits with a status other than 0.
 
 pub mod drive;
 
@@ -25,7 +25,7 @@ use std::process::{Command, Stdio};
 pub enum Size {
     /// 0.1 to 0.4 s on glibc: for tests.
     Quick,
-    /// 1 to 2 s on glibc (`sort` half a second, or its files would be too large).
+    /// 1 to 2 s on glibc (`sort` half a second, to keep its files small).
     Full,
 }
 
@@ -41,9 +41,9 @@ impl Size {
 
 /// A real program under a load.
 pub struct Real {
-    /// What it is called by: lower case, digits and hyphens. Its files in the directory begin with it.
+    /// Its name: lower case, digits and hyphens. Its files begin with it.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub about: &'static str,
     /// Where the load was described.
     pub from: &'static str,
@@ -59,7 +59,7 @@ pub struct Real {
 const COMMON: &str = include_str!("real/common.sh");
 /// Commands that the scripts themselves need; every Debian has them.
 const TOOLS: [&str; 4] = ["bash", "awk", "sed", "cmp"];
-/// What makes a program run on, or set, an allocator: the inputs are made without.
+/// Variables that select an allocator or its options: inputs are made without them.
 const ALLOCATORS: [&str; 3] = ["LD_PRELOAD", "GLIBC_TUNABLES", "CRATON_OPTIONS"];
 const OURS: &str = "this project";
 
@@ -77,7 +77,7 @@ macro_rules! real {
     };
 }
 
-// The name; who described the load; the program, and the Debian package that it is in; what it does.
+// Name; source; program, and its Debian package; description.
 real! {
     "redis-list" by "TEMERAIRE §5.1", "redis-server" in "redis-server":
         "redis-server: push five elements to a list and read those five";
@@ -111,8 +111,8 @@ pub fn find(name: &str) -> Option<&'static Real> {
 }
 
 impl Real {
-    /// Whether this machine has what the load needs.
-    /// Error: one line that names the missing programs and what to install.
+    /// Whether this machine can run the load.
+    /// Error: one line with the missing programs and packages.
     pub fn available(&self) -> Result<(), String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let missing = |programs: &[&'static str]| -> Vec<&str> {
@@ -141,8 +141,8 @@ fn on_path(program: &str, path: &OsStr) -> bool {
     })
 }
 
-/// The load generator: in the directory of the running program, or above it, where cargo keeps it for tests and an
-/// installation has `lib/craton`.
+/// The load generator: in the directory of the running program, or above it, where cargo has it for
+/// tests and an installation has `lib/craton`.
 fn driver() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| format!("cannot tell where this program lies: {e}"))?;
     let places = exe.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("lib/craton")]);
@@ -151,10 +151,11 @@ fn driver() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("craton-drive is not beside {}; from the sources, `make build` makes it", exe.display()))
 }
 
-/// Writes the script and its inputs into `dir`, which is made if it is not there, and returns the command to measure.
+/// Writes the script and its inputs into `dir`, created if needed, and returns the command to
+/// measure.
 ///
 /// Several loads may share a directory. A full load takes up to some seconds here.
-/// Error: what could not be written, or what the script said when it failed.
+/// Error: a file that could not be written, or the failed script's output.
 pub fn prepare(dir: &Path, real: &Real, size: Size) -> Result<Vec<OsString>, String> {
     let failed = |what: &Path, why: std::io::Error| format!("{}: cannot write {}: {why}", real.name, what.display());
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;

@@ -1,7 +1,7 @@
 //! Checks of malloc from outside, before a program trusts it.
 //!
-//! **What.** [`client`] is a program that checks every object that it holds; [`faults`] runs a program
-//! whose system calls fail where the allocator makes them. The experiment `trust` drives them.
+//! **What.** [`client`] is a program that checks every object that it holds; [`faults`] makes a
+//! program's n-th system call fail in the allocator. The experiment `trust` drives them.
 
 pub mod client;
 pub(crate) mod faults;

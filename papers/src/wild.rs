@@ -1,11 +1,13 @@
 //! Programs as other people write them, whose memory and pauses depend on the allocator's policies.
 //!
-//! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, services that idle, load that
-//! swings, forks, sizes that change, objects that threads hand on, requests that must not be late.
-//! It measures itself, for a look from outside would hold up its page faults, and gives
-//! [`Figures`].
+//! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, idle services, swinging load,
+//! forks, changing sizes, objects passed between threads, requests with deadlines. It measures
+//! itself, since an observer would delay its page faults, and returns [`Figures`].
+//!
 //! **Units.** Seconds, bytes, nanoseconds, as the names say.
+//!
 //! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
+//!
 //! **Unsafe.** Reads the process's use of time.
 
 pub mod fragments;
@@ -33,7 +35,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// The part of `full` that is asked for, at least 100: no program has less to do.
+    /// The requested part of `full`, at least 100.
     fn of(&self, full: u64) -> u64 {
         (full.saturating_mul(self.percent) / 100).max(full.min(100))
     }
@@ -50,7 +52,7 @@ pub struct Figures {
 impl Figures {
     fn start() -> Self {
         let mut meter = Meter::start();
-        let start = meter.look().rss_bytes;
+        let start = meter.sample().rss_bytes;
         let [cpu_s, faults] = used();
         let mut figures = Self { meter, cpu_s, faults, numbers: Map::new() };
         figures.add("start_rss_bytes", start as f64);
@@ -60,7 +62,7 @@ impl Figures {
     /// The work is done; `live` bytes of its memory have been written.
     fn done(&mut self, live_bytes: u64) {
         let (time, [cpu_s, faults]) = (self.meter.seconds(), used());
-        let rss = self.meter.look().rss_bytes;
+        let rss = self.meter.sample().rss_bytes;
         let numbers = [
             ("time_s", time),
             ("cpu_s", cpu_s - self.cpu_s),
@@ -86,18 +88,19 @@ impl Figures {
         }
     }
 
-    /// Looks after each turn of `second`, `turns` times: resident set by what is live after 10 and at the end.
+    /// Samples after each turn of `second`, `turns` times: resident set by live bytes after 10 and
+    /// at the end.
     fn watch(&mut self, seconds: u64, live: f64, mut second: impl FnMut()) {
         for turn in 1..=seconds {
             second();
-            let ratio = self.meter.look().rss_bytes as f64 / live;
+            let ratio = self.meter.sample().rss_bytes as f64 / live;
             if turn == 10 || turn == seconds {
                 self.add(if turn == 10 { "ratio_after_10_s" } else { "ratio_at_end" }, ratio);
             }
         }
     }
 
-    /// All of it as a line of JSON; samples are [seconds, resident set, on hugepages].
+    /// All figures as a line of JSON; samples are [seconds, resident set, on hugepages].
     pub fn line(mut self, program: &str) -> String {
         self.add("peak_rss_bytes", peak_bytes() as f64);
         let samples: Vec<_> = self.meter.samples.iter().map(|s| (s.at_s, s.rss_bytes, s.huge_bytes)).collect();
@@ -133,7 +136,7 @@ pub struct Program {
 
 const MIB: usize = 1 << 20;
 
-/// Threads, slots and operations of all, sizes, in strides or not, and operations of one thread.
+/// Threads, slots and operations in total, sizes, strides, and a thread's operations.
 const fn replaced(
     (threads, slots, operations): (usize, usize, u64),
     size: fn(&mut craton_lab::rng::Rng) -> usize,

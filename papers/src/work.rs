@@ -1,11 +1,11 @@
-//! The workloads: small programs that any allocator can be preloaded into.
+//! The workloads: small programs that run on any preloaded allocator.
 //!
 //! **What.** Each [`Workload`] follows a published description and does a fixed amount of work, so
-//! that its wall time compares allocators. `craton-work` runs one by name, on the C library's
-//! `malloc` or what is preloaded in its place; [`craton_lab::measure`] measures from outside.
+//! its wall time compares allocators. `craton-work` runs one by name, on the process's `malloc`;
+//! [`craton_lab::measure`] measures from outside.
 //!
-//! **State.** The result is a checksum over the data that went through memory. It depends on the
-//! [`Load`] alone, not on the allocator or on timing. Another means overwritten memory.
+//! **State.** The result is a checksum over the data in memory. It depends only on the [`Load`],
+//! not on the allocator or on timing. A different one means overwritten memory.
 //!
 //! **Units.** Percent of the full load, which takes about a second on glibc and two processors.
 
@@ -38,9 +38,9 @@ pub use load::{FULL, Load, QUICK, SEED};
 
 /// A workload and what is known of it.
 pub struct Workload {
-    /// What it is called by: lower case, digits and hyphens.
+    /// Its name: lower case, digits and hyphens.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub about: &'static str,
     /// Where its description was published.
     pub from: &'static str,
@@ -53,7 +53,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The standard load of so many percent.
+    /// The standard load at this percentage.
     pub fn load(&self, percent: u64) -> Load {
         Load { threads: self.threads, percent, seed: SEED }
     }
@@ -79,8 +79,7 @@ macro_rules! workloads {
     };
 }
 
-// The name; where it was described; its threads; what it does; what runs it, and the checksums of the
-// quick and of the full load.
+// Name; source; threads; description; function, and checksums of the quick and the full load.
 workloads! {
     "alloc-test" by "OLogN alloc-test, mimalloc-bench" on 1:
         "random slots of a large array are filled with blocks to 1 KiB and emptied again",

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, craton, heeding_signals, into_said, programs, said};
+use common::{Place, craton, into_said, programs, said, with_default_signals};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -23,7 +23,8 @@ fn the_list_has_one_experiment_a_line_its_name_first() {
     }
 }
 
-/// Whoever links the allocator has its hooks at exit, and appends a line whether or not it allocated anything.
+/// A program that links the allocator has its hooks at exit, and appends a line even without an
+/// allocation.
 #[test]
 fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
     let place = Place::new("hooks");
@@ -106,7 +107,7 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
         assert!(said.status == status && said.err.contains(part), "{args:?}: {}", said.err);
         assert_eq!(said.out, "", "{args:?}");
     }
-    for (args, part) in [(&["no-such"] as &[&str], "there are: speed"), (&["speed", "speed"], "named twice")] {
+    for (args, part) in [(&["no-such"] as &[&str], "experiments: speed"), (&["speed", "speed"], "named twice")] {
         let said = run(args);
         assert!(said.status == 2 && said.err.contains(part) && said.out.is_empty(), "{args:?}: {}", said.err);
     }
@@ -116,7 +117,7 @@ fn names_that_do_not_exist_and_places_that_cannot_be_written_are_known_before_th
     assert_eq!(said(&mut craton(["lab"])).status, 2);
 }
 
-/// Waits until a process has waited for so many more children, as its count of their page faults tells.
+/// Waits until a process has reaped this many more children, by its count of their page faults.
 fn wait_for_children(pid: u32, count: usize) {
     let faults = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -138,10 +139,10 @@ fn stopped_early_it_writes_what_there_is() {
     let only = "cfrac,server";
     let args = ["lab", "run", "speed", "--quick", "--peers", "none", "--only", only, "--runs", "9999", "--json", &file];
     let mut command = craton(args);
-    let child = heeding_signals(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = with_default_signals(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The proof on both, and some runs.
     wait_for_children(child.id(), 6);
-    // SAFETY: a pure system call on a child that is not waited for yet.
+    // SAFETY: a pure system call on an unreaped child.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let said = into_said(child.wait_with_output().unwrap());
     assert_eq!(said.status, 1);
@@ -180,7 +181,7 @@ fn programs_in_the_wild_have_ratios_memory_over_time_and_their_longest_requests(
     assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
     let document = json(&file);
     let rows = document["rows"].as_array().unwrap();
-    // Where no control group can be made, the text has a line about it.
+    // Without control groups, the text has a line about that.
     let grouped = !said.out.contains("not measured in control groups");
     assert_eq!(rows.len(), if grouped { 10 } else { 8 }, "{}", said.out);
     for row in rows.iter().filter(|row| row["killed"] == 0) {
@@ -234,7 +235,7 @@ fn a_client_that_checks_its_objects_finds_a_wrong_alignment() {
     assert!(said.err.contains("has not the alignment"), "{}", said.err);
 }
 
-/// A system on which no filter of seccomp with a supervisor can be installed.
+/// A system on which seccomp filters with a supervisor cannot be installed.
 fn without_seccomp(command: &mut Command) -> &mut Command {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;

@@ -1,4 +1,5 @@
-//! The real programs that are here, each under its quick load: the loads end well, find what is wrong, and leave nothing.
+//! The real programs found here, under their quick loads: they end well, find errors, and leave
+//! nothing.
 
 use craton_lab::measure::{Allocator, Plan, Run, Status, measure};
 use craton_papers::real::{self, REAL, Real, Size};
@@ -32,7 +33,7 @@ impl Drop for Dir {
     }
 }
 
-/// One run in a process group of its own, of which the lab leaves nothing alive.
+/// One run in a process group, of which the lab leaves nothing alive.
 fn run(command: &[OsString], allocator: Allocator) -> Run {
     let plan = Plan {
         prove: false,
@@ -48,7 +49,7 @@ fn run(command: &[OsString], allocator: Allocator) -> Run {
     measure(&plan).runs.remove(0)
 }
 
-/// The C library once more, as a library that is preloaded, with settings of its own.
+/// The C library as a preloaded library, with settings.
 fn preloaded() -> Allocator {
     let mut allocator = Allocator::preloaded("preloaded", "libc.so.6");
     allocator.env.push(("GLIBC_TUNABLES".into(), "glibc.malloc.arena_max=1".into()));
@@ -63,8 +64,8 @@ fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The quick load of each program: with servers it succeeds only if the load generator is not preloaded, which
-/// `craton-drive` refuses (see below).
+/// The quick load of each program: with servers it succeeds only if the load generator is not
+/// preloaded, which `craton-drive` refuses (see below).
 fn quick_loads(part: usize) {
     let dir = Dir::new(&format!("quick-{part}"));
     for real in here().skip(part).step_by(2) {
@@ -100,7 +101,7 @@ fn a_load_generator_that_is_preloaded_refuses() {
 #[test]
 fn a_wrong_result_fails() {
     let dir = Dir::new("wrong");
-    // A sum that is not that of the rows, and a file that is not the one expected: as if memory had changed.
+    // A wrong sum of rows, and an unexpected file: as if memory had changed.
     for (name, file, right, wrong) in
         [("sqlite3", "sqlite3.sql", "max(integrity_check) = 'ok'", "false"), ("sort", "sort.expected", "line", "lime")]
     {
@@ -117,13 +118,13 @@ fn a_wrong_result_fails() {
     }
 }
 
-/// In the place of redis-server: writes down what it was started with, and stays.
+/// In place of redis-server: records its arguments, and stays.
 const SERVER: &str = "#!/bin/sh
 echo \"${LD_PRELOAD-} ${GLIBC_TUNABLES-}\" >server.env
 exec sleep 60
 ";
 
-/// In the place of the load generator: waits for the server, writes down its process, and fails.
+/// In place of the load generator: waits for the server, records its process, and fails.
 const GENERATOR: &str = "#!/bin/sh
 [ -z \"${LD_PRELOAD-}${GLIBC_TUNABLES-}\" ] || exit 3
 while [ \"$1\" != --server ]; do shift; done

@@ -1,4 +1,4 @@
-//! The library needs nothing of the system's: a program that is linked statically can load it without a second C library.
+//! No system libraries: a static program can load this without a second C library.
 
 fn main() {
     for argument in ["-nostdlib", "-nostartfiles", "-Wl,-z,defs"] {

@@ -1,4 +1,4 @@
-/* A C++ program that finds Craton by pkg-config, and keeps a container in a heap of its own. */
+/* A C++ program that finds Craton by pkg-config, with a container in a separate heap. */
 #include <craton.hpp>
 #include <cstdio>
 #include <string>

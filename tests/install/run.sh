@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs into a private folder and uses what lies there as a stranger would: by pkg-config, by CMake, by the program.
-#   tests/install/run.sh [--release]     --release: what `make build` built; otherwise the programs that tests are built with
+# Installs into a private folder and uses the files as a user would: by pkg-config, by CMake, by the
+# program.
+#   tests/install/run.sh [--release]     --release: of `make build`; otherwise the tests' build
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
@@ -28,7 +29,7 @@ left=$(find "$dir/stage" ! -type d)
 prefix=$dir/usr
 PREFIX=$prefix scripts/install.sh "$built" >/dev/null
 
-# served COMMAND…: runs it and fails unless its statistics show objects handed out by Craton.
+# served COMMAND…: runs it, and fails unless its statistics show allocations on Craton.
 served() {
   rm -f "$dir/stats"
   CRATON_OPTIONS=stats_file=$dir/stats "$@" >"$dir/out" || fail "$* ended with status $?"

@@ -13,6 +13,7 @@ pub mod modules;
 mod named;
 mod orderings;
 mod programs;
+mod prose;
 mod records;
 mod size;
 mod statics;
@@ -113,6 +114,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(layout::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
+        found.extend(prose::check(file));
         if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {
             found.extend(orderings::check(&file.path, source));
         }

@@ -157,7 +157,7 @@ impl<G: Geometry> PageBits<G> {
         Self::next(from, |w| !self.words[w] | ends.words[w])
     }
 
-    /// The last member in front of `before`, plus 1; 0 if there is none.
+    /// The last member before `before`, plus 1; 0 without one.
     #[inline]
     pub fn end_of_last_set(&self, before: u32) -> u32 {
         let mut w = (before / 64) as usize;
@@ -202,7 +202,7 @@ impl<G: Geometry> PageBits<G> {
         let mut longest = 0;
         self.try_clear_runs(|first, len| {
             longest = longest.max(len);
-            // What is left cannot hold a longer one.
+            // The remaining pages cannot hold a longer one.
             if longest >= at_most || first + len + longest >= G::PAGES {
                 ControlFlow::Break(())
             } else {
@@ -289,7 +289,7 @@ impl<G: Geometry> PageBits<G> {
         let (mut best, mut place) = (4, None);
         for (w, free) in self.complement().words.into_iter().enumerate() {
             let [one, two, four, eight] = blocks(free);
-            // Those that are no half of a free block.
+            // Blocks that are not part of a larger free block.
             let alone = [one & !(two | two << 1), two & !(four | four << 2), four & !(eight | eight << 4), eight];
             if let Some(found) = (level..best).find(|l| alone[*l as usize] != 0) {
                 (best, place) = (found, Some(w as u32 * 64 + alone[found as usize].trailing_zeros()));

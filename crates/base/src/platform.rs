@@ -43,8 +43,8 @@ pub trait Machine {
 
     fn page_size(&self) -> usize;
 
-    /// Writes a zero to memory of the caller's that reads as zeros: the processor time of the fault,
-    /// or 0 if unknown.
+    /// Writes a zero to the caller's memory that reads as zeros; returns the fault's processor
+    /// time, or 0 if unknown.
     fn touch(&self, at: usize) -> u64;
 
     /// Bytes of a mapped range of whole pages that have memory; 0 if unknown.

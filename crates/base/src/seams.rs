@@ -39,7 +39,7 @@ pub enum Ask {
     Both,
 }
 
-/// What the system holds of a range.
+/// The system's memory behind a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Residency {
     /// Bytes of the range with physical memory behind them.
@@ -68,7 +68,7 @@ pub trait Floor {
     /// Advises the backing from the next touch on; true if the system accepts. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
-    /// What the system holds of `range`, as far as it tells.
+    /// The system's memory behind `range`, as far as it reports it.
     fn residency(&self, range: PageRange, ask: Ask) -> Residency;
 }
 
@@ -89,7 +89,7 @@ pub struct Span {
     pub zeroed: bool,
 }
 
-/// What is wrong with a request for a span, or with a span given back. Nothing has changed.
+/// An error in a request for a span, or in a free of one. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanError {
     /// No memory, or no address space.

@@ -1,6 +1,7 @@
-//! The allocators of a comparison: glibc's, Craton, and the peers that are asked for.
+//! The allocators of a comparison: glibc's, Craton, and the requested peers.
 //!
-//! **Failure.** No library of Craton, a missing peer, or an environment that hides glibc's allocator.
+//! **Failure.** No library of Craton, a missing peer, or an environment that hides glibc's
+//! allocator.
 
 use crate::failure::Failure;
 use crate::library;
@@ -11,15 +12,16 @@ use craton_lab::peers;
 use craton_lab::ratios::OURS;
 use std::env;
 
-/// The allocators in the order of their turns, and what there is to say of some.
+/// The allocators in the order of their turns, with notes.
 pub struct Allocators {
     /// glibc's first, then Craton.
     pub list: Vec<Allocator>,
-    /// What is set for a peer and why, a line each.
+    /// A line for each peer's setting, with the reason.
     pub notes: Vec<String>,
 }
 
-/// glibc, Craton with `settings` and the peers of `list`, as `--peers` takes it; all that are found, without it.
+/// glibc, Craton with `settings`, and the peers of `list` (`--peers`); all that are found without
+/// one.
 pub fn find(list: Option<&str>, settings: &[Setting]) -> Result<Allocators, Failure> {
     let library = library::find()?;
     if env::var_os("LD_PRELOAD").is_some_and(|list| library::is_in(&list)) {

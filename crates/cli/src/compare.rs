@@ -1,10 +1,10 @@
 //! `craton compare`: a program on several allocators, side by side.
 //!
-//! **What.** The lab measures; this finds the libraries, opens the documents and prints. A document
-//! that cannot be written fails before the first run.
+//! **What.** The lab measures. This module finds the libraries, opens the documents and prints.
 //!
-//! **Failure.** A run that failed, or that its allocator did not serve, is a row like others, and the exit status is 1.
-//! Ctrl-C ends the runs; what was measured is printed and written.
+//! **Failure.** A document that cannot be written fails before the first run. A run that failed or
+//! was not served is a row like others, and the exit status is 1. Ctrl-C ends the runs; those so
+//! far are printed and written.
 
 mod page;
 mod report;
@@ -35,7 +35,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     if let (Some(json), Some(html)) = (&json, &html)
         && json.is_same(html)
     {
-        return Err(Failure::Usage("--json and --html want the same place; give one of them another file".to_owned()));
+        return Err(Failure::Usage("--json and --html name the same file; give one of them another".to_owned()));
     }
     signals::catch(signals::stop);
 
@@ -55,12 +55,14 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     drop(line);
 
     let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
-    let text = report::show(&measured, &args.command, &allocators.notes, stream.colour());
+    let text = report::show(&measured, &args.command, &allocators.notes, stream.colour(), stream.width());
     let printed = stream.write(&text).map_err(|e| format!("cannot print the table: {e}"));
-    // A table that cannot be printed does not cost the documents.
+    // A table that cannot be printed does not prevent the documents.
     if measured.runs.iter().all(|run| matches!(run.status, Status::CannotStart(_))) {
         printed?;
-        return Err("no run could be started; the table says why, and no document was written".to_owned().into());
+        let stopped = signals::STOP.load(Relaxed) && measured.runs.is_empty();
+        let what = if stopped { "stopped before the first round" } else { "no run could be started, as shown above" };
+        return Err(format!("{what}; no document was written").into());
     }
     let document = document(&workload, &allocators, &measured);
     if let Some(json) = &mut json {
@@ -78,7 +80,7 @@ fn document(workload: &str, allocators: &Allocators, measured: &Measured) -> Doc
     Document::new("compare", &command(), &allocators.list, rows, &Ratios::of(&[&measured.runs], OURS))
 }
 
-/// The processors of `--pin`, each of which has to be one that this process may use.
+/// The processors of `--pin`; this process must be allowed to use each.
 fn processors(list: Option<&str>) -> Result<Vec<usize>, Failure> {
     let Some(list) = list else { return Ok(Vec::new()) };
     let allowed = machine::processors();
@@ -87,13 +89,13 @@ fn processors(list: Option<&str>) -> Result<Vec<usize>, Failure> {
         None if !wanted.is_empty() => Ok(wanted),
         _ => {
             let names = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-            let what = "give numbers of processors such as 0 or 0-1; there are:";
+            let what = "give numbers of processors such as 0 or 0-1; usable:";
             Err(Failure::Usage(format!("--pin {list}: {what} {names}")))
         }
     }
 }
 
-/// The exit status, and the explanation of one that is not 0.
+/// The exit status, or the failure.
 fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Result<ExitCode, Failure> {
     let runs = &measured.runs;
     if signals::STOP.load(Relaxed) {
@@ -102,7 +104,9 @@ fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Resu
     }
     let (failed, all) = (runs.iter().filter(|run| run.status != Status::Ok).count(), runs.len());
     if failed > 0 {
-        return Err(format!("{failed} of {all} runs did not succeed and are in no median; the table says why").into());
+        return Err(
+            format!("{failed} of {all} runs did not succeed and are in no median; the reasons are above").into()
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,15 @@
-//! `craton core`: what the heap of a core file or a running process holds.
+//! `craton core`: the heap of a core file or a running process.
 //!
-//! **What.** Opens the one, or stops the other unless it sleeps, and prints what [`craton_inspect`] finds.
+//! **What.** Opens the core file, or stops the process unless it sleeps, and prints what
+//! [`craton_inspect`] finds.
 //!
-//! **Failure.** Status 1, with what is wrong and what to do; also for leaks and a broken heap.
+//! **Failure.** Status 1 with the reason; also for leaks and a broken heap.
 
 use crate::args::{self, CoreTask};
 use crate::command;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::terminal::{plain, say};
+use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
     CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, leaks, log, save, stats, verify, whatis,
 };
@@ -22,12 +23,13 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Lost objects that are shown by themselves.
+/// Lost objects and sites that are listed without `--all`.
 const SHOWN: usize = 20;
-/// How often a process is stopped again when one of its threads was changing the heap, and after how long.
+/// Stops of a process, at most, until none of its threads is changing the heap.
 const TRIES: u32 = 20;
-/// How often before it is believed that a running process's heap is broken: a few marks change without a lock.
+/// Stops that find a broken heap before it counts as broken: a few marks change without a lock.
 const DOUBTS: u32 = 3;
+/// The pause between two stops.
 const BETWEEN: Duration = Duration::from_millis(2);
 
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
@@ -41,7 +43,7 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
     }
     let mut attempt = 0;
-    // Leaks need registers, which the system shows of stopped threads alone.
+    // Leaks need registers, which the kernel shows only of stopped threads.
     let mut stops = matches!(args.task, CoreTask::Leaks { .. });
     loop {
         attempt += 1;
@@ -50,12 +52,12 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
             // A thread that was changing a running process's heap is done a moment later.
             let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
             let is_last = is_calm || attempt >= TRIES || args.pid.is_none();
-            if is_last { look(args, &heap, json.as_mut()) } else { Ok(None) }
+            if is_last { inspect(args, &heap, json.as_mut()) } else { Ok(None) }
         });
         match done {
             Ok(Some(code)) => return Ok(code),
             Err(error) if memory.is_unchanged() => return Err(error),
-            // It was changing the heap, or ran while the process was read without a stop.
+            // The heap was changing, or the process ran while it was read without a stop.
             _ => stops = true,
         }
         drop(memory);
@@ -63,8 +65,8 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Does it with a heap that was found; `None`, and prints nothing, if that has changed meanwhile.
-fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<Option<ExitCode>, Failure> {
+/// Runs the command on a heap; prints nothing and returns `None` if the heap has changed since.
+fn inspect(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<Option<ExitCode>, Failure> {
     let memory = heap.reader.memory;
     let name = plain(&memory.name());
     let failed = match &args.task {
@@ -94,9 +96,9 @@ fn look(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result
         CoreTask::Log { last } => {
             let found = log(heap, *last)?;
             if !found.is_there {
-                let advice = "`craton set PID debug=audit` has a running process keep one from then on, and \
-                     `craton run -o debug=audit -- CMD` from the start";
-                return Err(format!("{name}: no log was kept; {advice}").into());
+                let advice = "`craton set PID debug=audit` starts one in a running process, `craton run -o debug=audit -- CMD` \
+                     in a new one";
+                return Err(format!("{name} keeps no log; {advice}").into());
             }
             show(memory, &log_text(&name, &found), "core log", vec![found], json)?.then_some(false)
         }
@@ -112,12 +114,12 @@ enum Target<'a> {
     Core(&'a Path),
 }
 
-/// The target. The parser cannot check that there is one: it sees options behind the command too late.
+/// The target. Checked here, since the parser sees options behind the command too late.
 fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     let wrong = match (args.pid, &args.core, &args.exe) {
         (Some(pid), None, None) => return Ok(Target::Process(pid)),
         (None, Some(core), _) => return Ok(Target::Core(core)),
-        (None, None, _) => "no heap to look into: give a core file, or --pid PID".to_owned(),
+        (None, None, _) => "no heap to inspect: give a core file, or --pid PID".to_owned(),
         (Some(pid), None, Some(exe)) => {
             format!("--pid {pid} cannot be used with --exe {}, which belongs to a core file", exe.display())
         }
@@ -128,7 +130,7 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     Err(Failure::Usage(wrong))
 }
 
-/// Opens the target, standing still: asleep, if `stops` does not demand a stop.
+/// Opens the target while it does not run: asleep, or stopped if `stops`.
 fn open(target: Target<'_>, exe: Option<&Path>, stops: bool) -> Result<Box<dyn Memory>, String> {
     if let (Target::Process(pid), false) = (target, stops)
         && let Some(asleep) = Live::asleep(pid)?
@@ -142,7 +144,7 @@ fn open(target: Target<'_>, exe: Option<&Path>, stops: bool) -> Result<Box<dyn M
     if let threads @ 1.. = memory.interrupted() {
         let name = memory.name();
         say(&format!(
-            "craton: {name}: the stop interrupts a system call in {threads} of its threads, which answers EINTR\n"
+            "craton: {name}: the stop interrupts a system call in {threads} of its threads, which returns EINTR\n"
         ));
     }
     Ok(memory)
@@ -152,7 +154,8 @@ fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {
     Ok(Output::beside(json).write(text).map_err(|e| format!("cannot print what was found: {e}"))?)
 }
 
-/// Prints what was found, and writes the document; `false`, and does neither, if the process has run meanwhile.
+/// Prints the text and writes the document; does neither and returns `false` if the process has run
+/// since.
 fn show<R: Serialize>(
     memory: &dyn Memory,
     text: &str,
@@ -173,19 +176,19 @@ fn show<R: Serialize>(
 fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: &[usize]) -> String {
     let head = head.iter().map(|cell| (*cell).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
-    format::table(&rows, left)
+    format::stacked(&rows, left, left.iter().map(|column| column + 1).max().unwrap_or(1), Stream::Out.width())
 }
 
 fn stats_text(name: &str, found: &Stats) -> String {
     let mut text = format!(
-        "{name}: {} objects, {}; the heap begins at {:#x} and has {} of address space\n",
+        "{name}: {} live objects, {}; the heap is at {:#x}, with {} of address space\n",
         format::count(found.objects),
         format::bytes(found.bytes),
         found.base,
         format::bytes(found.granted_bytes)
     );
     text += &format!(
-        "large {} ({}), huge {} ({}), free in caches {}, old objects on slabs of two classes {}\n\n",
+        "large objects {} ({}), huge objects {} ({})\nfree objects in caches {}, objects of an old class on shared slabs {}\n\n",
         format::count(found.large_objects),
         format::bytes(found.large_bytes),
         format::count(found.huge_objects),
@@ -197,12 +200,12 @@ fn stats_text(name: &str, found: &Stats) -> String {
         let numbers = [line.object_bytes, line.slabs, line.morphed, line.objects, line.waiting, line.free];
         numbers.into_iter().map(format::count).chain([format::bytes(line.bytes)]).collect()
     });
-    text += &table(&["class", "slabs", "of two", "objects", "waiting", "free", "bytes"], rows, &[]);
+    text += &table(&["size class", "slabs", "shared slabs", "live", "quarantined", "free", "live bytes"], rows, &[]);
     if !found.heaps.is_empty() {
         let rows = found.heaps.iter().map(|heap| {
             vec![heap.id.to_string(), heap.name.clone(), format::count(heap.objects), format::bytes(heap.bytes)]
         });
-        text += &format!("\n{}", table(&["heap", "name", "objects", "bytes"], rows, &[1]));
+        text += &format!("\n{}", table(&["heap", "name", "live objects", "live bytes"], rows, &[1]));
     }
     if !found.caches.is_empty() {
         let rows = found.caches.iter().map(|cache| {
@@ -211,12 +214,12 @@ fn stats_text(name: &str, found: &Stats) -> String {
             let numbers = numbers.into_iter().map(format::count);
             std::iter::once(cache.name.clone()).chain(numbers).chain([format::bytes(cache.memory_bytes)]).collect()
         });
-        let head = ["cache", "size", "slabs", "objects", "in arrays", "in depot", "total", "memory"];
+        let head = ["cache", "object size", "slabs", "live", "in CPU arrays", "in depot", "capacity", "memory"];
         text += &format!("\n{}", table(&head, rows, &[0]));
     }
     if found.buffers + found.waiting > 0 {
         text += &format!(
-            "\ndebugging kit: {} buffers ({}), {} freed ones wait ({})\n",
+            "\ndebugging kit: {} live buffers ({}), {} in quarantine ({})\n",
             format::count(found.buffers),
             format::bytes(found.buffer_bytes),
             format::count(found.waiting),
@@ -224,14 +227,14 @@ fn stats_text(name: &str, found: &Stats) -> String {
         );
     }
     if found.broken > 0 {
-        text += &format!("\nthe heap is broken in {} places; `verify` says where\n", found.broken);
+        text += &format!("\nthe heap is broken in {} places; `craton core verify` shows them\n", found.broken);
     }
     text
 }
 
 fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     let mut text = format!(
-        "{name}: {} objects lost, {}, of {} objects, {}; {} of roots\n",
+        "{name}: {} objects lost, {}, of {} objects, {}; searched {} of registers, stacks and data\n",
         format::count(found.lost_objects),
         format::bytes(found.lost_bytes),
         format::count(found.objects),
@@ -241,7 +244,7 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     if found.groups.is_empty() {
         return text;
     }
-    // By the size of the object on top: how many of them, and what hangs on them.
+    // By the size of the top object: their number, and the sums with the objects below.
     let mut sizes: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
     for group in &found.groups {
         let sum = sizes.entry(group.object_bytes).or_default();
@@ -250,12 +253,12 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     let rows = sizes.into_iter().map(|(size, [tops, objects, bytes])| {
         [size, tops, objects].map(format::count).into_iter().chain([format::bytes(bytes)]).collect()
     });
-    text += &format!("\n{}\n", table(&["size", "roots", "objects", "bytes"], rows, &[]));
+    text += &format!("\n{}\n", table(&["size", "lost", "with those below", "bytes"], rows, &[]));
     let most = if all { usize::MAX } else { SHOWN };
     for site in found.sites.iter().take(most) {
         let [roots, objects, bytes] = [site.roots, site.objects, site.bytes].map(format::count);
         text += &format!(
-            "{roots} allocated here ({objects} objects with what hangs on them, {bytes} bytes), as {:#x}:\n",
+            "{roots} lost objects ({objects} with those below them, {bytes} bytes), such as {:#x}, allocated at:\n",
             site.example
         );
         site.stack
@@ -266,13 +269,13 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     let mut largest: Vec<&Group> = found.groups.iter().collect();
     largest.sort_by_key(|group| std::cmp::Reverse(group.bytes));
     for group in largest.iter().take(most) {
-        text += &format!("{:#x}: {} bytes", group.address, format::count(group.object_bytes));
+        text += &format!("{:#x}: {}", group.address, byte_count(group.object_bytes));
         if !group.cache.is_empty() {
             text += &format!(" of the cache \"{}\"", group.cache);
         }
         text += &match group.objects - 1 {
             0 => String::from("\n"),
-            more => format!(", with {} more below it {} bytes\n", format::count(more), format::count(group.bytes)),
+            more => format!(", with {} more below it {}\n", format::count(more), byte_count(group.bytes)),
         };
     }
     if let more @ 1.. = largest.len().saturating_sub(most) {
@@ -281,14 +284,18 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     text
 }
 
+/// `1 byte`, `1,234 bytes`.
+fn byte_count(bytes: u64) -> String {
+    format!("{} byte{}", format::count(bytes), if bytes == 1 { "" } else { "s" })
+}
+
 fn log_text(name: &str, found: &Log) -> String {
     let (count, kept) = (format::count(found.count), format::count(found.kept));
-    let mut text = format!(
-        "{name}: {count} transactions since the start, of which the log has the last {kept}; the newest first\n"
-    );
+    let mut text =
+        format!("{name}: {count} transactions since the start; the log has the last {kept}, the newest first\n");
     for t in &found.transactions {
-        let deed = if t.deed == "alloc" { "allocated" } else { "freed" };
-        text += &format!("#{}: {:#x}, {} bytes, {deed} {}\n", t.number, t.address, format::count(t.bytes), t.who);
+        let action = if t.action == "alloc" { "allocated" } else { "freed" };
+        text += &format!("#{}: {:#x}, {}, {action} {}\n", t.number, t.address, byte_count(t.bytes), t.who);
     }
     text
 }
@@ -296,19 +303,17 @@ fn log_text(name: &str, found: &Log) -> String {
 fn verify_text(name: &str, found: &Verdict) -> String {
     let (spans, free) = (format::count(found.spans), format::count(found.free));
     let mut text = match found.broken.first() {
-        None => format!(
-            "{name}: the heap is whole: {spans} slabs and objects of whole pages, {free} free objects on lists\n"
-        ),
+        None => format!("{name}: the heap is intact: {spans} slabs and large objects, {free} objects on free lists\n"),
         Some(first) => format!("{name}: the heap is broken at {:#x}: {} ({})\n", first.address, first.what, first.rule),
     };
     for broken in found.broken.iter().skip(1) {
         text += &format!("  and at {:#x}: {} ({})\n", broken.address, broken.what, broken.rule);
     }
     if found.adrift > 0 {
-        text += &format!("free objects on no list: {}\n", format::count(found.adrift));
+        text += &format!("free objects on no free list: {}\n", format::count(found.adrift));
     }
     if !found.held.is_empty() {
-        text += &format!("a thread was changing: {}; that was not looked at in full\n", found.held.join(", "));
+        text += &format!("a thread was changing: {}; those were checked in part only\n", found.held.join(", "));
     }
     text
 }

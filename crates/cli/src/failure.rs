@@ -1,15 +1,15 @@
-//! What goes wrong.
+//! Why `craton` fails.
 
 use crate::terminal::plain;
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why `craton` fails: what was wrong, with which value, and what to do. One line, printed behind `craton: `.
+/// The error with its value and a remedy. One line, printed behind `craton: `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Something did not work: exit status 1.
     Failed(String),
-    /// It was called wrongly, in a way that the parser of the command line cannot see: exit status 2, as the parser's own.
+    /// Wrong usage that the parser cannot detect: exit status 2, as the parser's.
     Usage(String),
 }
 

@@ -1,9 +1,9 @@
 //! `craton lab`: becomes the program `craton-papers`, which has the experiments.
 //!
-//! **What.** That program is built in a workspace apart and lies beside this one, or in `../lib/craton`. The words behind `lab` are
-//! passed on as they were typed; the parser has seen them already.
+//! **What.** That program is in a separate workspace; its file is beside this one or in
+//! `../lib/craton`. It gets the words behind `lab`, which the parser has checked.
 //!
-//! **Failure.** The program is not there: the error names the places and how to build it.
+//! **Failure.** The program is missing: the error names the places and how to build it.
 
 use crate::args;
 use crate::failure::Failure;

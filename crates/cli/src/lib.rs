@@ -1,20 +1,16 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
-//! **What.** The commands: [`run`] becomes a program with the library preloaded, [`compare`] runs
-//! it on several allocators in turns, [`lab`] starts the experiments, [`replay`] plays a trace,
-//! [`core`](mod@core) inspects the heap of a process or core file, [`set`] changes a process's
-//! settings. [`args`] is what can be typed, [`usage`] the tips for the rest. [`library`] finds the
-//! library and [`allocators`] its peers, [`options`] has the library's options, [`program`] the
-//! reasons why a program is not served.
+//! **What.** A module for each command: [`run`], [`compare`], [`lab`], [`replay`],
+//! [`core`](mod@core), [`set`]. [`args`] is the command line, [`usage`] the tips for a wrong one.
+//! [`library`] finds the library and [`allocators`] its peers, [`options`] checks the library's
+//! options, [`program`] explains why a program is not served. `craton-papers`, the program of
+//! `craton lab`, uses parts of this crate.
 //!
-//! **Failure.** Exit status 1: it failed, 2: it was called wrongly. A [`failure::Failure`] on
-//! standard error says what was wrong and what to do next. `craton run` otherwise ends as the
-//! program that it ran.
+//! **Failure.** Exit status 1 when something failed, 2 for wrong usage, with a
+//! [`failure::Failure`] on standard error: the error and what to do next. `craton run` otherwise
+//! exits as its program.
 //!
-//! **Users.** The program is [`main`]. `craton-papers`, the program of `craton lab`, takes options, allocators, files,
-//! signals and the progress line from here.
-//!
-//! **Cost.** `craton run` precedes every start of a program: it parses, finds one file and calls `exec`.
+//! **Cost.** `craton run` precedes a program: it parses, finds one file and calls `exec`.
 
 pub mod allocators;
 pub mod args;
@@ -35,16 +31,20 @@ pub mod signals;
 pub mod terminal;
 mod usage;
 
+pub use usage::nearest;
+
 use args::{Args, Task};
 use clap::Parser;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The program: parses, does it, and says what failed.
+/// The program: parses, runs the command, reports a failure.
 pub fn main() -> ExitCode {
     signals::keep_large_files_an_error();
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let done = match Args::try_parse().map(|args| args.task) {
+    let is_version = typed == ["version"];
+    let words = if is_version { vec![OsString::from("--version")] } else { typed.clone() };
+    let done = match Args::try_parse_from([OsString::from("craton")].into_iter().chain(words)).map(|args| args.task) {
         Ok(Task::Run(args)) => run::run(&args),
         Ok(Task::Compare(args)) => compare::compare(&args),
         Ok(Task::Lab(args)) => lab::lab(&args),
@@ -60,7 +60,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// What was typed, wherever this program lies: the command in a document.
+/// The command line for documents, without the path of this program.
 fn command() -> Vec<OsString> {
     std::iter::once("craton".into()).chain(std::env::args_os().skip(1)).collect()
 }

@@ -1,7 +1,7 @@
 //! The library `libcraton.so`: where it is, and its place in `LD_PRELOAD`.
 //!
-//! **Failure.** No library at any place, one that cannot be preloaded, or one whose path `LD_PRELOAD` cannot carry. All errors say
-//! what to do. That the variable names none is a wrong call.
+//! **Failure.** No library, one that cannot be preloaded, or a path that `LD_PRELOAD` cannot hold.
+//! Every error has a remedy. A bad `CRATON_LIBRARY` is wrong usage.
 
 use crate::failure::Failure;
 use crate::place;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const VARIABLE: &str = "CRATON_LIBRARY";
 /// A name that our library exports.
 const SEGMENT: &str = "craton_segment";
-/// Where it may be, relative to the program's own directory: a build, and installations.
+/// Places relative to the program's directory: a build, and installations.
 const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
 
 /// The library's absolute path, fit for `LD_PRELOAD`.
@@ -27,7 +27,7 @@ pub fn find() -> Result<PathBuf, Failure> {
     Ok(found)
 }
 
-/// The first place that has a library: the one named, or else those around the program `own`.
+/// The library that `named` names, else the first one near the program `own`.
 fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.into());
@@ -38,7 +38,7 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     }
     let directory = own.parent().unwrap_or(Path::new("/"));
     let places: Vec<PathBuf> = PLACES.iter().map(|place| join(directory, place)).collect();
-    // One that is there is the one that is meant.
+    // A file that is there is the one meant, even if it is bad.
     let Some(found) = places.iter().find(|place| place.is_file()) else {
         let tried: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         let advice = "from the sources, `cargo build --release -p craton-preload` makes it";
@@ -65,7 +65,7 @@ fn join(directory: &Path, place: &str) -> PathBuf {
     }
 }
 
-/// Whether `LD_PRELOAD` can carry the path: the dynamic linker would cut it at a space or a colon, and go on without.
+/// Checks that `LD_PRELOAD` can hold the path: the dynamic linker splits at spaces and colons.
 fn check(path: &Path) -> Result<(), Failure> {
     if !path.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The program `craton`; all of it is in the library, from which `craton-papers` takes parts as well.
+//! The program `craton`. Its code is in the library, which `craton-papers` uses too.
 
 fn main() -> std::process::ExitCode {
     craton_cli::main()

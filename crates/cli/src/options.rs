@@ -1,9 +1,9 @@
-//! Options of the library, as `-o` takes them and `CRATON_OPTIONS` carries them.
+//! The library's options, as `-o` and `CRATON_OPTIONS` have them.
 //!
-//! **What.** [`check`] refuses unknown keys and bad values by the table of options, before anything
-//! runs. `compare` and `set` use it. `run` does not: its program goes on, and the library reports bad
-//! options. The library also finds errors that depend on the process, such as a limit above another.
-//! Of two settings of one key the library takes the last.
+//! **What.** [`check`] refuses unknown keys and bad values before anything runs; `compare` and
+//! `set` use it. `run` does not: the library reports bad options, and the program goes on. The
+//! library also finds errors that depend on the process, such as a limit above another. The last of
+//! several settings of a key counts.
 
 use crate::usage::nearest;
 use craton_tables::amount::{decimal, size};
@@ -27,11 +27,11 @@ const LONGEST_CHECKS: usize = 256;
 pub struct Setting(OsString);
 
 impl Setting {
-    /// The option in `text`, of which the library judges key and value.
+    /// Parses `text`; does not check key and value.
     ///
     /// # Errors
-    /// Not of the form `KEY=VALUE`, or with a comma, which would end the value. Only the checks of
-    /// `debug` are separated by commas.
+    /// Not of the form `KEY=VALUE`, or a comma, which would end the value. Only `debug`'s value is
+    /// a list with commas.
     pub fn parse(text: OsString) -> Result<Self, String> {
         let bytes = text.as_bytes();
         let is_list = bytes.strip_prefix(b"debug=").is_some_and(|checks| !checks.contains(&b'='));
@@ -41,7 +41,7 @@ impl Setting {
         split(bytes).map(|_| Self(text.clone()))
     }
 
-    /// The option in `text`, with a key and a value that the library takes.
+    /// Parses `text` and checks key and value.
     ///
     /// # Errors
     /// As [`Setting::parse`] and [`check`].
@@ -49,10 +49,10 @@ impl Setting {
         Self::parse(text).and_then(|setting| check(&setting.0).map(|()| setting))
     }
 
-    /// The trace of the program's page heap, into a file, whose path does not depend on the folder that a process is in.
+    /// The option that records the trace into a file, by its absolute path.
     ///
     /// # Errors
-    /// An option cannot carry the path, or no file can be there.
+    /// An option cannot carry the path, or no file can be created there.
     pub fn trace(path: &Path) -> Result<Self, String> {
         if path == Path::new("-") {
             return Err("a trace cannot go to standard output; a file of that name is ./-".to_owned());
@@ -94,7 +94,7 @@ fn split(setting: &[u8]) -> Result<(&[u8], &[u8]), String> {
 /// Checks a setting, `key=value`, before any process sees it.
 ///
 /// # Errors
-/// No `=` behind a key, no such option, or a value that it does not take.
+/// No `=` behind a key, no such option, or a bad value.
 pub fn check(setting: &OsStr) -> Result<(), String> {
     let (key, value) = split(setting.as_bytes())?;
     let key = String::from_utf8_lossy(key);
@@ -132,7 +132,7 @@ fn takes(form: Form, value: &str) -> bool {
     is_other || form.words().contains(&value)
 }
 
-/// Checks a value of `debug`, but for the names of caches among its targets.
+/// Checks a value of `debug`, except cache names among its targets.
 fn check_debug(value: &str, words: &[&str]) -> Result<(), String> {
     let (checks, targets) = value.split_once(':').map_or((value, None), |(checks, targets)| (checks, Some(targets)));
     let is_none = matches!(checks, "" | "0" | "none");
@@ -171,7 +171,7 @@ pub fn merge<'a>(there: Option<&OsStr>, settings: impl IntoIterator<Item = &'a S
     all
 }
 
-/// The file that a value of `CRATON_OPTIONS` asks statistics to be appended to, if any.
+/// The path of `stats_file` in a value of `CRATON_OPTIONS`, if any.
 pub fn stats_file(options: &OsStr) -> Option<&OsStr> {
     let mut paths = options.as_bytes().split(|b| *b == b',').filter_map(|option| option.strip_prefix(STATS_FILE));
     paths.next_back().filter(|path| !path.is_empty()).map(OsStr::from_bytes)

@@ -1,8 +1,7 @@
-//! The place for a document: a file that a command writes at its end.
+//! A document that a command writes at its end.
 //!
-//! **What.** A file is opened before the runs and kept open, so that it surely can be written. Its
-//! content is replaced only when there is something new, and a file that was made for nothing is
-//! removed.
+//! **What.** Opens the file before the runs, so that it surely can be written. Keeps its contents
+//! until there are new ones; removes a new file that stayed empty.
 
 use crate::failure::Failure;
 use crate::terminal::Stream;
@@ -38,7 +37,7 @@ impl Drop for Opened {
 }
 
 impl Output {
-    /// Opens the place that `path` names, which is the value of `option`.
+    /// Opens `path`, the value of `option`.
     ///
     /// # Errors
     /// It cannot be written.
@@ -53,7 +52,7 @@ impl Output {
         Ok(Self::File(Opened { file, path: path.to_owned(), empty }))
     }
 
-    /// The place that `--json` names, if it is given.
+    /// Opens the path of `--json`, if given.
     ///
     /// # Errors
     /// It cannot be written.
@@ -77,7 +76,7 @@ impl Output {
         }
     }
 
-    /// Where tables go beside it: to standard error, if the document has standard output.
+    /// The stream for tables: standard error if the document uses standard output.
     pub fn beside(output: Option<&Self>) -> Stream {
         if output.is_some_and(Self::is_standard) { Stream::Err } else { Stream::Out }
     }
@@ -85,16 +84,16 @@ impl Output {
     /// Writes figures as JSON.
     ///
     /// # Errors
-    /// A figure that JSON cannot have, or what the system says.
+    /// A figure that JSON cannot represent, or the system's error.
     pub fn document<R: Serialize>(&mut self, document: &Document<R>) -> Result<(), Failure> {
         let text = document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
         self.write(&text)
     }
 
-    /// Writes a text, instead of what was there.
+    /// Replaces the contents by `text`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&mut self, text: &str) -> Result<(), Failure> {
         let (written, name) = match self {
             Self::Standard => (Stream::Out.write(text), "standard output".to_owned()),

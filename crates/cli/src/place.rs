@@ -1,8 +1,10 @@
-//! Where `craton` lies, and the programs beside it.
+//! The paths of `craton` and the programs beside it.
 //!
-//! **What.** [`own`] is the path by which the library and the peers are found; [`tool`] finds a program of the lab.
+//! **What.** [`own`] is the path from which the library and the peers are found; [`tool`] finds a
+//! program of the lab.
 //!
-//! **Failure.** The kernel does not tell, or a program is not there: a sentence with the places and what to do.
+//! **Failure.** The kernel does not report the path, or a program is missing: a sentence with the
+//! places and a remedy.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,11 +12,11 @@ use std::path::{Path, PathBuf};
 /// Where the lab's programs may be, relative to `craton`: a build, and installations.
 const PLACES: [&str; 2] = ["", "../lib/craton"];
 
-/// The path of `craton`. For a program of the lab that is running, `craton` is in the same folder of a build, or in `bin` beside
-/// the `lib/craton` of an installation.
+/// The path of `craton`. While a program of the lab runs, `craton` is in the same folder of a
+/// build, or in `bin` beside the `lib/craton` of an installation.
 ///
 /// # Errors
-/// The kernel does not tell the path of this program.
+/// The kernel does not report this program's path.
 pub fn own() -> Result<PathBuf, String> {
     let exe = env::current_exe().map_err(|e| format!("cannot find out where craton itself is: {e}"))?;
     Ok(beside(&exe))

@@ -1,9 +1,9 @@
-//! Why a program does not start, or the dynamic linker does not preload anything into it.
+//! Why a program does not start, or cannot have a library preloaded.
 //!
-//! **What.** [`check`] finds the program's file before any run. [`why_not_served`] reads that file:
-//! set-uid and set-gid programs ignore the environment's libraries, a program without an
-//! interpreter (the dynamic linker) is linked statically, and musl's dynamic linker ends a program
-//! into which a library for glibc is preloaded. All but the last are hints for a message alone.
+//! **What.** [`check`] finds the program's file before any run. [`why_not_served`] reads that file.
+//! Set-uid and set-gid programs ignore `LD_PRELOAD`. A program without an interpreter (the dynamic
+//! linker) is static. musl's dynamic linker ends a program that preloads a library for glibc. All
+//! but the last only inform a message.
 
 use crate::failure::Failure;
 use crate::terminal::plain;
@@ -28,7 +28,7 @@ pub enum Obstacle {
     Privileged,
     Bits32,
     Static,
-    /// The program, or the interpreter of the script, has a C library that the shared library cannot be linked with.
+    /// The program or the script's interpreter uses musl, which cannot load the library.
     Musl,
 }
 
@@ -46,7 +46,7 @@ impl Obstacle {
     }
 }
 
-/// Why nothing was served, by the file of `command`; else what it may be, such as `other`.
+/// The reason by the file of `command`; otherwise a guess, such as `other`.
 pub fn why_not_served(command: &OsStr, other: &str) -> String {
     let general = format!("it is linked statically or runs set-uid, or {other}");
     match sentence(command) {
@@ -55,7 +55,7 @@ pub fn why_not_served(command: &OsStr, other: &str) -> String {
     }
 }
 
-/// The obstacle to preloading in the file of `command`, if there is one, and a line that names it.
+/// The obstacle to preloading in the file of `command`, if any, and a line about it.
 pub fn warning(command: &OsStr) -> Option<(Obstacle, String)> {
     sentence(command).map(|(obstacle, sentence)| (obstacle, format!("craton: {sentence}\n")))
 }
@@ -70,7 +70,7 @@ fn sentence(command: &OsStr) -> Option<(Obstacle, String)> {
 /// Checks that there is an executable file for `command`.
 ///
 /// # Errors
-/// The one that `exec` would give.
+/// The error of `exec`.
 pub fn check(command: &OsStr) -> Result<(), Failure> {
     let error = match symbols::program(command).map(fs::metadata) {
         Some(Ok(there)) if there.is_file() && there.permissions().mode() & 0o111 != 0 => return Ok(()),
@@ -94,17 +94,18 @@ pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
     Failure::Failed(format!("cannot run {}: {error}{advice}", command.display()))
 }
 
-/// The obstacle in a program's file, or musl in a script's interpreter, and which file has it.
+/// The obstacle in a program's file, or musl in a script's interpreter, with that file.
 fn named_obstacle(path: PathBuf) -> Option<(PathBuf, Obstacle)> {
     if let Some(found) = obstacle(&path) {
         return Some((path, found));
     }
-    // Other obstacles keep only the interpreter itself from being served, not the programs that the script runs.
+    // Other obstacles concern only the interpreter, not the programs that the script runs.
     let mut interpreters = interpreters(&path).into_iter();
     interpreters.find(|file| obstacle(file) == Some(Obstacle::Musl)).map(|file| (file, Obstacle::Musl))
 }
 
-/// The programs that the kernel starts for a script: that of its first line, and the one that `env` finds there.
+/// The programs that the kernel starts for a script: the one of its first line, and the one that
+/// `env` finds there.
 fn interpreters(path: &Path) -> Vec<PathBuf> {
     let mut line = Vec::new();
     let is_file = fs::metadata(path).is_ok_and(|there| there.is_file());
@@ -130,14 +131,14 @@ fn obstacle(path: &Path) -> Option<Obstacle> {
     if is_set(0o4000) && there.uid() != geteuid().as_raw() || is_set(0o2000) && there.gid() != getegid().as_raw() {
         return Some(Obstacle::Privileged);
     }
-    // The dynamic linker itself has no interpreter, and preloads into the program that it is given.
+    // The dynamic linker has no interpreter, and preloads into its argument.
     match linker(path.as_os_str().as_bytes()) {
         Some(linker) => linker,
         None => obstacle_in(&file),
     }
 }
 
-/// Whether a path is that of a dynamic linker, and if so, which obstacle that is.
+/// Whether a path is a dynamic linker's, and if so, its obstacle.
 fn linker(path: &[u8]) -> Option<Option<Obstacle>> {
     let name = path.rsplit(|b| *b == b'/').next()?;
     name.starts_with(b"ld-").then(|| name.starts_with(b"ld-musl").then_some(Obstacle::Musl))

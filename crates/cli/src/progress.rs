@@ -1,4 +1,4 @@
-//! The line that says, on a terminal, how far the measuring is and which run is under way.
+//! The progress line of a measurement.
 
 use crate::terminal;
 use craton_lab::measure::Progress;
@@ -30,7 +30,7 @@ fn text(workload: &str, now: Progress<'_>, elapsed: Duration) -> String {
     format!("[{bar}] {}/{} {workload}: {} ({round}){left}", now.done + 1, now.total, now.allocator)
 }
 
-/// What is left if the rest goes on as it went so far; none before the first run has ended.
+/// An estimate of the rest; none before the first run has ended.
 fn left(now: Progress<'_>, elapsed: Duration) -> Option<String> {
     let each = elapsed.as_secs_f64() / (now.done > 0).then_some(now.done as f64)?;
     let seconds = (each * now.total.saturating_sub(now.done) as f64).ceil() as u64;

@@ -1,14 +1,15 @@
 //! `craton replay`: a recorded trace on a page heap in simulated memory.
 //!
-//! **What.** Checks the whole file, has the lab play it with the settings, and prints the outcome.
+//! **What.** Checks the whole file, replays it with the settings, and prints the outcome.
 //!
-//! **Failure.** An unknown heap, key or value is wrong usage (status 2) and names what there is; a file that cannot be played is
-//! status 1, with the place in it.
+//! **Failure.** Status 2 for an unknown heap, key or value, with the known ones; status 1 for a bad
+//! file, with the offset in it.
 
 use crate::args;
 use crate::command;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::usage::nearest;
 use craton_lab::document::Document;
 use craton_lab::format;
 use craton_lab::ratios::Ratios;
@@ -38,9 +39,9 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     let policy = policy(heap(&args.heap)?, &args.options)?;
     let mut json = Output::json(args.json.as_deref())?;
     let name = args.trace.display();
-    // Of /dev/zero there is no end; a pipe may be another program's output.
+    // /dev/zero has no end. A pipe may be another program's output.
     if fs::metadata(&args.trace).is_ok_and(|it| it.file_type().is_char_device() || it.file_type().is_block_device()) {
-        return Err(format!("{name}: a device; a trace is a file, or comes through a pipe").into());
+        return Err(format!("{name} is a device; give a file or a pipe").into());
     }
     let file = fs::read(&args.trace).map_err(|e| {
         let advice = match e.kind() {
@@ -74,19 +75,18 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
 fn heap(name: &str) -> Result<HeapName, Failure> {
     let known = HEAPS.iter().find(|(known, _)| *known == name).map(|(_, heap)| *heap);
     let names = HEAPS.map(|(name, _)| name).join(", ");
-    known.ok_or_else(|| Failure::Usage(format!("--heap {name}: no such heap; there are: {names}")))
+    known.ok_or_else(|| Failure::Usage(format!("--heap {name}: no such heap; heaps: {names}")))
 }
 
 fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
     let mut policy = Policy { heap, ..Policy::default() };
     for option in options {
-        let fail = |what: &str| Err(Failure::Usage(format!("-o {option}: {what}; there are: {OPTIONS}")));
+        let fail = |what: &str| Err(Failure::Usage(format!("-o {option}: {what}; options: {OPTIONS}")));
         let Some((key, value)) = option.split_once('=') else {
             return fail("not of the form KEY=VALUE");
         };
         if heap == HeapName::Frames && matches!(key, "regions" | "fit") {
-            let what =
-                "frames decide that themselves (--heap frames); there are: release_rate=BYTES, thp=auto|always|never";
+            let what = "--heap frames has no such option; options: release_rate=BYTES, thp=auto|always|never";
             return Err(Failure::Usage(format!("-o {option}: {what}")));
         }
         let known = match key {
@@ -94,7 +94,12 @@ fn policy(heap: HeapName, options: &[String]) -> Result<Policy, Failure> {
             "regions" => set(&mut policy.regions, value, &[("0", false), ("1", true)]),
             "fit" => set(&mut policy.fit, value, &FITS),
             "thp" => set(&mut policy.backing, value, &BACKINGS),
-            _ => return fail("no such key"),
+            _ => {
+                let meant = nearest(key, &["release_rate", "regions", "fit", "thp"]);
+                return fail(
+                    &meant.map_or("no such key".to_owned(), |key| format!("no such key; did you mean `{key}`?")),
+                );
+            }
         };
         if !known {
             return fail("bad value");
@@ -108,7 +113,7 @@ const FITS: [(&str, FitName); 3] =
 const BACKINGS: [(&str, HugeBacking); 3] =
     [("auto", HugeBacking::AUTO), ("always", HugeBacking::ALWAYS), ("never", HugeBacking::NEVER)];
 
-/// Sets what a value's name stands for; returns whether there is such a name.
+/// Sets the value of this name; returns whether the name is known.
 fn set<T: Copy>(place: &mut T, value: &str, names: &[(&str, T)]) -> bool {
     let found = names.iter().find(|(name, _)| *name == value);
     found.map(|(_, value)| *place = *value).is_some()
@@ -118,19 +123,19 @@ fn set<T: Copy>(place: &mut T, value: &str, names: &[(&str, T)]) -> bool {
 fn notes(trace: &Trace<'_>) -> String {
     let mut text = String::new();
     if !trace.is_complete() {
-        text += "the recording was not ended: its program was killed, ended by _exit, or still runs; ";
+        text += "the recording has no end: its program was killed, ended by _exit, or still runs; ";
         text += &format!("no checksum covers the last {} events\n", format::count(trace.unchecked()));
     }
     match trace.dropped() {
         Some(0) => {}
         Some(n) => {
             text += &format!(
-                "{} events behind these were dropped: the bound is {} (trace_events), or the file could not grow\n",
+                "{} later events were dropped: the limit is {} (trace_events), or the file could not grow\n",
                 format::count(n),
                 format::count(trace.header().bound)
             );
         }
-        None => text += "the bound was reached; how many events were dropped is not known\n",
+        None => text += "the limit was reached; the number of dropped events is unknown\n",
     }
     text
 }
@@ -142,12 +147,12 @@ fn table(outcome: &Outcome) -> String {
         ("events", format::count(outcome.events)),
         ("recorded time", format::seconds(outcome.duration_s)),
         ("spans at the end", format::count(outcome.spans_at_end)),
-        ("spans that moved to grow", format::count(outcome.moved)),
+        ("spans moved to grow", format::count(outcome.moved)),
         ("peak demand", format::bytes(outcome.peak_demand_bytes)),
         ("steady demand", format::bytes(outcome.steady_demand_bytes)),
-        ("peak backed", format::bytes(outcome.peak_backed_bytes)),
-        ("steady backed", format::bytes(outcome.steady_backed_bytes)),
-        ("backed at the end", format::bytes(outcome.backed_at_end_bytes)),
+        ("peak backed memory", format::bytes(outcome.peak_backed_bytes)),
+        ("steady backed memory", format::bytes(outcome.steady_backed_bytes)),
+        ("backed memory at the end", format::bytes(outcome.backed_at_end_bytes)),
         ("overhead", percent(outcome.overhead)),
         ("hugepage coverage", percent(outcome.hugepage_coverage)),
         ("released", format::bytes(outcome.released_bytes)),
@@ -156,7 +161,7 @@ fn table(outcome: &Outcome) -> String {
         ("calls: unback", format::count(calls.unback_calls)),
         ("calls: collapse", format::count(calls.collapse_calls)),
         ("calls: advise", format::count(calls.advise_calls)),
-        ("replayed in", format::seconds(outcome.wall_s)),
+        ("replay time", format::seconds(outcome.wall_s)),
         ("events a second", format::count(outcome.events_per_s as u64)),
     ];
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();

@@ -1,10 +1,10 @@
 //! `craton run`: a program on Craton.
 //!
-//! **What.** Prepares the environment and becomes the program, by `exec`: no process stays between the caller and the
-//! program. With `--stats` one has to stay, which [`served`] is about.
-//! The program finds SIGPIPE at its default, whatever the caller made of it: so Rust's runtime leaves it.
+//! **What.** Prepares the environment and becomes the program, by `exec`, so no process stays in
+//! between. With `--stats` one stays ([`served`]). The program gets the default SIGPIPE whatever
+//! the caller's is, since Rust's runtime changes it.
 //!
-//! **Cost.** All of it is before the program's start: less than a millisecond.
+//! **Cost.** Before the program's start: less than a millisecond.
 
 mod forward;
 mod record;
@@ -21,7 +21,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Does what `craton run` was asked for; comes back without `--stats` only if it failed.
+/// Runs `craton run`; without `--stats` it returns only on failure.
 pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let name = args::program(&args.command)?;
     let library = library::find()?;

@@ -1,7 +1,7 @@
 //! `craton set`: options of a running process.
 //!
-//! **Failure.** Settings that the process refuses are printed; the others hold. A process that has
-//! not read the request in time will do so later, and the exit status is [`WAITS`].
+//! **Failure.** Prints the settings that the process refuses; the others are in force. If the
+//! process does not read the request in time, it will later, and the exit status is [`WAITS`].
 
 use crate::args;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
     match craton_inspect::set(pid, settings, args.wait)? {
         Answer::Done(refused) => {
             for Refused { setting, why, waited } in &refused {
-                let of = if *waited { ", which an earlier request asked for" } else { "" };
+                let of = if *waited { ", of an earlier request" } else { "" };
                 let line = format!("process {pid}: option \"{setting}\"{of}: {why}");
                 say(&format!("craton: {}\n", plain(&line)));
             }
@@ -25,16 +25,16 @@ pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {
         }
         Answer::Waits { stopped: true } => {
             say(&format!(
-                "craton: process {pid} is stopped, by a signal or a debugger. The request stays there, and is done once it goes on \
-                 (kill -CONT {pid}) and next asks for memory\n"
+                "craton: process {pid} is stopped, by a signal or a debugger. The request stays with it: it reads the request \
+                 once it continues (kill -CONT {pid}) and allocates memory\n"
             ));
             Ok(ExitCode::from(WAITS))
         }
         Answer::Waits { stopped: false } => {
             say(&format!(
-                "craton: process {pid} has not looked in {} s: it sleeps, or asks for no memory. The request stays there, and is done at \
-                 the next malloc or free that its caches do not serve; what is wrong with it the process says on its own standard \
-                 error then. To have it done now, while the process sleeps: \
+                "craton: process {pid} has not read the request in {} s: it sleeps, or allocates nothing. The request stays \
+                 with it until a malloc or free that its caches do not serve; errors then appear on its standard error. \
+                 To make a sleeping process read it now: \
                  gdb -p {pid} -batch -ex 'call ((int(*)(void))craton_background_actions)()'\n",
                 args.wait.as_secs_f64()
             ));

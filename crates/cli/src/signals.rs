@@ -1,8 +1,8 @@
 //! Handlers for the signals by which people and scripts end a program.
 //!
-//! **What.** [`catch`] installs a handler. A signal that the caller ignores, as `nohup` does, stays
-//! ignored, here and in programs started from here. Others get the default there, since handlers
-//! end with `exec`.
+//! **What.** [`catch`] installs a handler. A signal that the caller ignores, as under `nohup`,
+//! stays ignored, also in programs started from here. Those get the default for others: `exec`
+//! drops handlers.
 //!
 //! **Unsafe.** Installs handlers, for which std has no call.
 
@@ -18,25 +18,25 @@ pub extern "C" fn stop(_signal: i32, _info: *mut libc::siginfo_t, _context: *mut
     STOP.store(true, Relaxed);
 }
 
-/// A file beyond the limit on sizes becomes an error of the write, not the end of this program.
-/// Programs started from here get the default: unlike a disposition to ignore, a handler ends with
-/// `exec`.
+/// Makes a file beyond the size limit (SIGXFSZ) an error of the write instead of the program's end.
+/// A handler rather than SIG_IGN, since `exec` drops it.
 pub fn keep_large_files_an_error() {
     extern "C" fn nothing(_signal: i32) {}
     // SAFETY: the handler does nothing, which is allowed at any moment.
     unsafe { libc::signal(libc::SIGXFSZ, nothing as *const () as libc::sighandler_t) };
 }
 
-/// What the kernel calls: the signal, where it comes from, and the state that it interrupted.
+/// A handler: signal, its origin, and the interrupted state.
 pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// The signals: from the terminal, from other programs, and at the loss of the terminal.
+/// The signals: from the terminal, from programs, and at a hang-up.
 pub const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Has `handler` called for [`ENDING`]; it may do only what is allowed in a signal handler.
+/// Installs `handler` for [`ENDING`]; it must be async-signal-safe.
 pub fn catch(handler: Handler) {
     for signal in ENDING {
-        // SAFETY: zeros are a valid sigaction, and the handler has the signature that SA_SIGINFO asks for.
+        // SAFETY: zeros are a valid sigaction, and the handler has the signature that SA_SIGINFO
+        // asks for.
         unsafe {
             let mut action: libc::sigaction = zeroed();
             if libc::sigaction(signal, null_mut(), &mut action) != 0 || action.sa_sigaction == libc::SIG_IGN {

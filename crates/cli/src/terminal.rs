@@ -1,21 +1,57 @@
 //! Text for people: plain to files and pipes, with colour and a progress line on a terminal.
 //!
-//! **Failure.** A line that cannot be written is dropped, and never the reason to end.
+//! **Failure.** A line that cannot be written is dropped; the command goes on.
 
 use craton_tables::plain::make_plain;
+use rustix::termios::tcgetwinsize;
 use std::env;
 use std::io::{self, IsTerminal, Write};
+
+/// Line width of files, pipes, and terminals that do not report theirs.
+pub const WIDTH: usize = 80;
 
 /// Writes `text` on standard error.
 pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Text with names or values from outside, for a part of a line: without control characters.
+/// Replaces control characters in a name or value from outside.
 pub fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     make_plain(&mut bytes);
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Breaks lines of more than `width` characters at spaces. Continuations are aligned with the text:
+/// in a list, behind the name and its gap of two spaces or more.
+pub fn wrap(text: &str, width: usize) -> String {
+    text.lines().map(|line| wrapped(line, width) + "\n").collect()
+}
+
+fn wrapped(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let start = line.len() - line.trim_start().len();
+    let gap = line[start..].find("  ").map_or("", |gap| &line[start + gap..]);
+    let column = if gap.is_empty() { start } else { line.len() - gap.trim_start().len() };
+    let (head, rest) = line.split_at(if column > width / 2 { start } else { column });
+    let indent = head.chars().count();
+    let (mut text, mut at) = (head.to_owned(), indent);
+    for word in rest.split(' ') {
+        let length = word.chars().count();
+        if at > indent && at + 1 + length > width {
+            text += &format!("\n{}", " ".repeat(indent));
+            at = indent;
+        }
+        if at > indent {
+            text.push(' ');
+            at += 1;
+        }
+        text += word;
+        at += length;
+    }
+    text
 }
 
 /// Where a table goes.
@@ -27,7 +63,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether colour is welcome: on a terminal, and not where `NO_COLOR` is set to anything.
+    /// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
     pub fn colour(self) -> bool {
         let terminal = match self {
             Self::Out => io::stdout().is_terminal(),
@@ -36,10 +72,19 @@ impl Stream {
         terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// Writes `text`, whole.
+    /// Characters of a line: of the terminal, and [`WIDTH`] elsewhere.
+    pub fn width(self) -> usize {
+        let size = match self {
+            Self::Out => tcgetwinsize(io::stdout()),
+            Self::Err => tcgetwinsize(io::stderr()),
+        };
+        size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(WIDTH)
+    }
+
+    /// Writes all of `text`.
     ///
     /// # Errors
-    /// What the system says, such as a pipe that nobody reads.
+    /// The system's error, such as a pipe without a reader.
     pub fn write(self, text: &str) -> io::Result<()> {
         match self {
             Self::Out => {
@@ -65,6 +110,8 @@ impl Progress {
     /// Shows `text` instead of what the line had.
     pub fn show(&self, text: &str) {
         if self.shown {
+            // A line that wraps would stay on the screen.
+            let text: String = text.chars().take(Stream::Err.width() - 1).collect();
             say(&format!("\r\x1b[K{text}"));
         }
     }
@@ -75,3 +122,6 @@ impl Drop for Progress {
         self.show("");
     }
 }
+
+#[cfg(test)]
+mod tests;

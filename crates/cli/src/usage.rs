@@ -1,12 +1,11 @@
-//! Tips for a command line that does not fit.
+//! Tips for a wrong command line.
 //!
-//! **What.** The parser says what is wrong; [`explain`] adds what to type instead: the commands
-//! where one is misspelt, and `--` where it is missing before the program to run. [`print`] shows
-//! help and version.
+//! **What.** The parser reports the error. [`explain`] adds what to type instead: the command that
+//! was misspelt, or the missing `--` before the program to run. [`print`] shows help and version.
 
 use crate::args::Args;
 use crate::failure::Failure;
-use crate::terminal::{Stream, plain};
+use crate::terminal::{Stream, WIDTH, plain, wrap};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
@@ -18,23 +17,26 @@ use strsim::osa_distance;
 /// Commands that take a program behind `--`.
 const WITH_PROGRAM: [&str; 2] = ["run", "compare"];
 
-/// The error of the words that were `typed` behind `craton`, with what to do.
+/// The error of the words `typed` behind `craton`, with a tip.
 pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
     let words: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let first = words.first().map(String::as_str).unwrap_or_default();
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            // The parser knows `rum`, but has no tip for `rnu` or `cmopare`, and lists no commands.
+            // The parser has a tip for `rum`, but none for `rnu` or `cmopare`, and lists no
+            // commands.
             error.remove(ContextKind::SuggestedSubcommand);
             text(&error, ContextKind::InvalidSubcommand).and_then(|wrong| commands(first, &wrong))
         }
         ErrorKind::UnknownArgument => {
-            // An option that is meant as a value is no help here.
+            // The parser suggests to pass the option as a value, which is no help here.
             error.remove(ContextKind::Suggested);
             text(&error, ContextKind::InvalidArg)
                 .and_then(|wrong| dashes(&words, &wrong).or_else(|| target(first, &wrong)))
         }
         ErrorKind::MissingRequiredArgument => missing(&words),
+        // The parser took a misspelt command for the core file.
+        ErrorKind::MissingSubcommand if first == "core" => misspelt(&words),
         _ => None,
     };
     let typed = |(kind, value): (ContextKind, &ContextValue)| match value {
@@ -56,7 +58,7 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
 
 /// Prints the help or the version, which the parser calls errors too.
 pub fn print(help: &Error) -> Result<ExitCode, Failure> {
-    match Stream::Out.write(&help.to_string()) {
+    match Stream::Out.write(&wrap(&help.to_string(), WIDTH)) {
         // A reader that closes the pipe early has what it wants.
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print the help: {e}"))),
         _ => Ok(ExitCode::SUCCESS),
@@ -70,7 +72,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// The command that may be meant by `wrong`, and all that there are.
+/// The command that is nearest to `wrong`, and the list of commands.
 fn commands(first: &str, wrong: &str) -> Option<String> {
     let all = Args::command();
     let (above, command) = match all.find_subcommand(first) {
@@ -78,11 +80,10 @@ fn commands(first: &str, wrong: &str) -> Option<String> {
         None => ("craton".to_owned(), &all),
     };
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-    if wrong == "help" {
-        return Some(format!("`{above} --help` tells of all commands"));
-    }
-    let nearest = nearest(wrong, &names).map_or(String::new(), |name| format!("perhaps `{above} {name}` is meant; "));
-    Some(format!("{nearest}there are: {}", names.join(", ")))
+    Some(match nearest(wrong, &names) {
+        Some(name) => format!("did you mean `{above} {name}`? commands: {}", names.join(", ")),
+        None => format!("commands: {}", names.join(", ")),
+    })
 }
 
 /// The name that `wrong` may stand for.
@@ -96,7 +97,7 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     let command = words.first().filter(|word| WITH_PROGRAM.contains(&word.as_str()))?;
     if wrong.starts_with('-') {
         return Some(format!(
-            "`craton {command} --help` lists the options; those of the program to run stand behind `--` and its name"
+            "`craton {command} --help` lists the options; those of the program follow `--` and its name"
         ));
     }
     let at = words.iter().skip(1).position(|word| word == wrong)? + 1;
@@ -106,19 +107,27 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
 }
 
-/// Where a process or a core file stands, if `wrong` may be one in the wrong place.
+/// The command of `craton core` nearest to one of the words.
+fn misspelt(words: &[String]) -> Option<String> {
+    let all = Args::command();
+    let names: Vec<&str> = all.find_subcommand("core")?.get_subcommands().map(Command::get_name).collect();
+    let name = words[1..].iter().find_map(|word| nearest(word, &names))?;
+    Some(format!("did you mean `craton core {name}`?"))
+}
+
+/// Where a process or a core file belongs, if `wrong` may be one in the wrong place.
 fn target(command: &str, wrong: &str) -> Option<String> {
     let tip = match (command, wrong) {
         ("core", wrong) if !wrong.starts_with('-') => {
-            format!("the core file stands before the command, such as: craton core {} stats", quote(wrong))
+            format!("the core file comes before the command, such as: craton core {} stats", quote(wrong))
         }
-        ("set", "--pid") => "the process's number stands first, by itself: craton set 1234 thp=always".to_owned(),
+        ("set", "--pid") => "the process id comes first, without an option: craton set 1234 thp=always".to_owned(),
         _ => return None,
     };
     Some(tip)
 }
 
-/// The part that a command lacks.
+/// Names the missing part of a command.
 fn missing(words: &[String]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -126,13 +135,13 @@ fn missing(words: &[String]) -> Option<String> {
             Some(format!("name the program to run behind `--`, such as: craton {command} -- ls /"))
         }
         ["lab", "run", ..] => Some("name an experiment; `craton lab list` shows them".to_owned()),
-        ["set", ..] => Some("give a process's number and options, such as: craton set 1234 thp=always".to_owned()),
-        ["replay", ..] => Some("name a file that `craton run --trace FILE -- PROGRAM` has recorded".to_owned()),
+        ["set", ..] => Some("give a process id and options, such as: craton set 1234 thp=always".to_owned()),
+        ["replay", ..] => Some("name a file that `craton run --trace FILE -- PROGRAM` recorded".to_owned()),
         _ => None,
     }
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell where it needs that.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

@@ -1,6 +1,6 @@
 //! `craton compare` with the real library.
 
-use crate::common::{Place, craton, heeding_signals, into_said, library, said};
+use crate::common::{Place, craton, into_said, library, said, with_default_signals};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -26,10 +26,10 @@ fn the_table_and_the_document_agree() {
         "wall time",
         "CPU time",
         "peak RSS",
-        "steady",
-        "faults",
-        "major",
-        "hugepages",
+        "steady RSS",
+        "page faults",
+        "major faults",
+        "on hugepages",
         "share",
     ] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
@@ -171,7 +171,7 @@ fn a_peer_that_crashes_fails_or_does_not_serve_is_a_row_of_its_own() {
     for text in ["crashes  round 1  signal 6", "fails    round 2  exit 7", "idle     round 1  not served"] {
         assert!(said.out.contains(text), "{text}: {}", said.out);
     }
-    assert!(said.out.contains("\nidle: no process was bound to its malloc"), "{}", said.out);
+    assert!(said.out.contains("\nidle: no process used its malloc"), "{}", said.out);
     let document = self::json(&json);
     let ok = |row: &&Value| row["status"] == "ok";
     assert_eq!(document["rows"].as_array().unwrap().iter().filter(ok).count(), 4, "glibc and craton are not lost");
@@ -201,7 +201,7 @@ fn options_are_for_the_runs_on_craton() {
 
 #[test]
 fn a_peer_that_is_not_there_is_known_before_the_runs() {
-    for (list, part) in [("no-such", "there are all, none"), ("x=/nonexistent/x.so", "x.so"), ("glibc", "always")] {
+    for (list, part) in [("no-such", "peers: all, none"), ("x=/nonexistent/x.so", "x.so"), ("glibc", "always")] {
         let said = said(&mut craton(["compare", "--peers", list, "--", "true"]));
         assert!(said.status == 2 && said.out.is_empty() && said.err.contains(part), "{list}: {}", said.err);
     }
@@ -218,7 +218,8 @@ fn a_static_program_is_not_served() {
     assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
 }
 
-/// A program that takes the address of malloc and is not position-independent has a stub for it, which others are bound to.
+/// A position-dependent program that takes malloc's address has a stub for it, which others are
+/// bound to.
 #[test]
 fn a_stub_is_no_allocator_of_the_programs_own() {
     let place = Place::new("stub");
@@ -260,7 +261,7 @@ fn documents_neither_replace_each_other_nor_an_earlier_one_for_nothing() {
     let place = Place::new("documents");
     let path = place.path("same.json");
     let both = said(&mut craton(["compare", "--peers", "none", "--json", &path, "--html", &path, "--", "true"]));
-    assert!(both.status == 2 && both.err.contains("the same place"), "{}", both.err);
+    assert!(both.status == 2 && both.err.contains("the same file"), "{}", both.err);
     assert!(!Path::new(&path).exists(), "a file that was made for nothing");
     fs::write(&path, "earlier").unwrap();
     let script = place.path("script");
@@ -286,7 +287,7 @@ fn stopped_early_it_shows_what_there_is() {
     let script = format!("echo >>{mark}; [ $(wc -l <{mark}) -lt 5 ] || sleep 1000; ls / >{mark}.out");
     let args =
         ["compare", "--peers", "none", "--runs", "9", "--warmup", "0", "--json", &file, "--", "sh", "-c", &script];
-    let child = heeding_signals(&mut craton(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = with_default_signals(&mut craton(args)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while fs::read_to_string(&mark).map_or(0, |text| text.lines().count()) < 5 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -1,4 +1,4 @@
-//! `craton core` and `craton set` on programs that run on the real library: what they lose and break is known.
+//! `craton core` and `craton set` on programs with known leaks and damage, on the real library.
 
 use crate::common::{HEAD, Place, Program, craton, row, said};
 use serde_json::Value;
@@ -22,7 +22,7 @@ const LOSES: &str = "static __thread void *of_thread;\n\
         lose(); wipe(); wait_here(); return 0;\n\
     }\n";
 
-/// The lost objects by address: their own size, and how many objects and bytes hang together.
+/// The lost objects by address: their size, and the count and bytes of their group.
 fn lost(row: &Value) -> Vec<(String, u64, u64, u64)> {
     let groups = row["groups"].as_array().unwrap().iter();
     let number = |group: &Value, name: &str| group[name].as_u64().unwrap();
@@ -165,8 +165,8 @@ fn threads_and_heaps_of_their_own_hold_objects_too() {
         }\n";
     let program = Program::start(&place, "threads", body);
     let (found, _) = program.row(&["leaks"]);
-    // What lies on a thread's stack is held, what it has overwritten there is not. (What an object holds that was never written can
-    // be a link to another one: they may hang together.)
+    // Objects on a thread's stack are held, overwritten ones are not. (Uninitialized bytes of an
+    // object can point to another one: they may form one group.)
     assert!(lost(&found).iter().all(|group| (2500..3000).contains(&group.1)), "{found}");
     assert_eq!(found["lost_objects"].as_u64(), Some(4), "{found}");
     let (stats, _) = program.row(&["stats"]);
@@ -196,11 +196,11 @@ fn options_are_set_in_a_running_process() {
     let done = set(&["release_rate=0", &format!("stats_file={file}"), "--wait", "60"]);
     assert_eq!((done.status, done.err.as_str()), (0, ""));
     let refused = set(&["page_heap=frames", "--wait", "60"]);
-    assert!(refused.status == 1 && refused.err.contains("as long as there is no heap"), "{}", refused.err);
+    assert!(refused.status == 1 && refused.err.contains("before the first request"), "{}", refused.err);
     assert!(!refused.err.contains("ignored"), "{}", refused.err);
     // Known before the process is asked.
     for (setting, what) in
-        [("no_such_key=1", "there is no option \"no_such_key\""), ("thp=sometimes", "auto, always and never")]
+        [("no_such_key=1", "there is no option \"no_such_key\""), ("thp=sometimes", "auto, always or never")]
     {
         let refused = set(&["quarantine=1M", setting, "--wait", "60"]);
         assert!(refused.status == 2 && refused.err.contains(what), "{}", refused.err);
@@ -212,7 +212,7 @@ fn options_are_set_in_a_running_process() {
 #[test]
 fn a_process_whose_cache_serves_all_that_it_asks_for_is_reached() {
     let place = Place::new("core-served");
-    // One and the same object, again and again: no request is slow by itself.
+    // One object again and again, so that no request takes the slow path.
     let body = "int main(void) {\n\
             for (int i = 0; i < 1000; i++) { free(malloc(100)); }\n\
             size_t (*usable)(void *) = dlsym(RTLD_DEFAULT, \"malloc_usable_size\");\n\
@@ -330,12 +330,12 @@ fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
     let program = Program::start(&place, "sleeps", &body);
     for setting in ["release_rate=4096", "page_heap=frames", "quarantine=8192"] {
         let said = said(&mut craton(["set", &program.pid(), setting, "--wait", "0.05"]));
-        assert!(said.status == 3 && said.err.contains("has not looked in 0.05 s"), "{}", said.err);
-        assert!(said.err.contains("The request stays there") && said.err.contains("gdb -p"), "{}", said.err);
+        assert!(said.status == 3 && said.err.contains("has not read the request in 0.05 s"), "{}", said.err);
+        assert!(said.err.contains("The request stays with it") && said.err.contains("gdb -p"), "{}", said.err);
     }
     let long = format!("stats_file={}", "x".repeat(511));
     let refused = said(&mut craton(["set", &program.pid(), &long, &long, "--wait", "0.05"]));
-    assert!(refused.status == 1 && refused.err.contains("takes 640 at the most"), "{}", refused.err);
+    assert!(refused.status == 1 && refused.err.contains("at most 640"), "{}", refused.err);
     assert!(program.end(), "what waited was set");
     let told = std::fs::read_to_string(&errors).unwrap();
     assert!(told.starts_with("craton: option \"page_heap=frames\": bad value") && told.lines().count() == 1, "{told}");
@@ -366,7 +366,7 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
     let set = || said(&mut craton(["set", &program.pid(), "quarantine=1M", "--wait", "0.05"]));
     let first = set();
     assert_eq!(first.status, 3, "{}", first.err);
-    let advice = first.err.trim_end().rsplit("sleeps: ").next().unwrap();
+    let advice = first.err.trim_end().rsplit("now: ").next().unwrap();
     let gdb = said(Command::new("sh").args(["-c", advice]));
     if gdb.err.contains("ptrace: Operation not permitted") {
         println!("skipped: gdb may not trace here");
@@ -374,7 +374,8 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
         let mut asked = craton(["core", "--pid", &program.pid(), "stats"]);
         assert_eq!(said(&mut asked).status, 0, "the process goes on");
         assert!(gdb.out.contains("$1 = "), "{} {}", gdb.out, gdb.err);
-        // Nothing waits any more: behind another request there would be no room for so long a one.
+        // No request waits any more. Behind another one there would be no room for one of this
+        // length.
         let [long, more] = [format!("stats_file={}", "x".repeat(500)), format!("stats_file={}", "x".repeat(108))];
         let next = said(&mut craton(["set", &program.pid(), &long, &more, "--wait", "0.05"]));
         assert_eq!(next.status, 3, "{}", next.err);
@@ -390,7 +391,7 @@ fn wrong_calls_say_what_to_do() {
     };
     wrong(&["core", "stats"], 2, "give a core file, or --pid PID");
     for number in ["0", "-1", "abc", "", "4294967296"] {
-        let what = format!("invalid value '{number}' for '--pid <PID>': not a process number");
+        let what = format!("invalid value '{number}' for '--pid <PID>': not a process id");
         wrong(&["core", "--pid", number, "stats"], 2, &what);
         wrong(&["core", "stats", "--pid", number], 2, &what);
         wrong(&["set", number, "thp=auto"], 2, &what.replace("--pid <PID>", "<PID>"));
@@ -400,12 +401,8 @@ fn wrong_calls_say_what_to_do() {
         2,
         "invalid value '-1' for '--last <N>': give a whole number",
     );
-    wrong(
-        &["core", "stats", "core.1"],
-        2,
-        "the core file stands before the command, such as: craton core core.1 stats",
-    );
-    wrong(&["set", "--pid", "1", "thp=auto"], 2, "the process's number stands first");
+    wrong(&["core", "stats", "core.1"], 2, "the core file comes before the command, such as: craton core core.1 stats");
+    wrong(&["set", "--pid", "1", "thp=auto"], 2, "the process id comes first");
     wrong(&["core", "--pid", "1", "whatis", "-1"], 2, "hexadecimal");
     wrong(&["core", "--pid", "1", "whatis", "here"], 2, "hexadecimal");
     wrong(&["core", "a", "--pid", "1", "stats"], 2, "cannot be used with the core file a");
@@ -422,7 +419,7 @@ fn wrong_calls_say_what_to_do() {
     wrong(&["core", "--pid", "4194305", "stats"], 1, "there is no process 4194305");
     wrong(&["set", "4194305", "thp=auto"], 1, "there is no process 4194305");
     wrong(&["set", "1", "a"], 2, "KEY=VALUE");
-    // Processes in the tests' own name space alone may have no thread of the kernel.
+    // Processes in a PID namespace may see no kernel thread.
     if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
         wrong(&["core", "--pid", "2", "stats"], 1, "process 2 ");
         wrong(&["set", "2", "thp=auto"], 1, "process 2 ");

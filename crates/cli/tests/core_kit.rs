@@ -1,4 +1,5 @@
-//! `craton core` on programs under the debugging kit, with object caches of their own, and linked in other ways than by `craton run`.
+//! `craton core` on programs under the debugging kit, with object caches, and linked without
+//! `craton run`.
 
 use crate::common::{Place, Program, craton, row, said};
 use serde_json::Value;
@@ -21,7 +22,7 @@ fn what(program: &Program, name: &str, plus: i64) -> Value {
     row
 }
 
-/// Keeps one buffer, frees another, and loses some, each in a function of its own.
+/// Keeps one buffer, frees another, and loses some, each in a separate function.
 const UNDER_THE_KIT: &str = "\
     __attribute__((noinline)) void *keeps(void) { char *p = malloc(24); memset(p, 1, 24); return p; }\n\
     __attribute__((noinline)) void gives(char *p) { free(p); }\n\
@@ -70,7 +71,7 @@ fn who_had_a_buffer_and_where_lost_ones_come_from_is_known() {
     assert_eq!((status, last.len()), (0, 6), "{log}");
     let sizes: Vec<u64> = last.iter().map(|t| number(t, "bytes")).collect();
     assert_eq!(sizes, [40, 77, 40, 77, 40, 77], "the newest first");
-    assert!(last.iter().all(|t| t["deed"] == "alloc" && comes_from(t, "loses")), "{log}");
+    assert!(last.iter().all(|t| t["action"] == "alloc" && comes_from(t, "loses")), "{log}");
     assert!(number(&log, "count") >= 9);
     assert!(program.end());
 }
@@ -109,7 +110,8 @@ fn buffers_that_wait_are_not_counted_as_in_use() {
         }\n";
     let program = Program::start_with(&place, "waiting", body, &["debug=poison"]);
     let (stats, _) = program.row(&["stats"]);
-    // Below and behind 2000 bytes stands nothing, but for a word that keeps the buffer from being the object's start.
+    // Nothing is before and after the 2000 bytes, except a word that keeps the buffer from the
+    // object's start.
     let class = stats["classes"]
         .as_array()
         .unwrap()
@@ -126,7 +128,7 @@ fn without_a_log_it_is_said_how_to_have_one() {
     let program = Program::start(&place, "plain", "int main(void) { global = malloc(9); wait_here(); return 0; }\n");
     let said = said(&mut craton(["core", "--pid", &program.pid(), "log"]));
     assert!(said.status == 1 && said.out.is_empty(), "{}", said.out);
-    assert!(said.err.contains("no log was kept; `craton set PID debug=audit`"), "{}", said.err);
+    assert!(said.err.contains("keeps no log; `craton set PID debug=audit`"), "{}", said.err);
 }
 
 const CACHES: &str = "\
@@ -167,14 +169,14 @@ fn objects_of_caches_are_known_kept_and_lost_as_others_are() {
         200,
         "the object's size, as in `stats`, not the distance to the next one: {made}"
     );
-    // Objects lie on boundaries of 16 bytes, so that 8 bytes behind each are of none.
+    // Objects are aligned to 16, so the 8 bytes behind each belong to none.
     let behind = what(&program, "made", 203);
     assert_eq!((number(&behind, "bytes"), behind["beyond"].as_i64()), (200, Some(4)), "{behind}");
     let free = what(&program, "free", 0);
     assert_eq!((free["cache"].as_str(), free["state"].as_str()), (Some("made things"), Some("free")), "{free}");
     assert!(["array", "depot", "slab"].contains(&free["place"].as_str().unwrap()), "{free}");
 
-    // What the argument, and free objects that stay constructed lead to is not lost.
+    // Objects that the argument or free constructed objects point to are not lost.
     let (found, status) = program.row(&["leaks"]);
     assert_eq!((number(&found, "lost_objects"), status), (2, 1), "{found}");
     let group = &found["groups"][0];
@@ -204,7 +206,8 @@ fn a_core_of_a_process_with_caches_has_only_what_they_use() {
     let (live, _) = program.row(&["leaks"]);
     let core = place.path("saved.core");
     assert_eq!(said(&mut craton(["core", "--pid", &program.pid(), "save", &core])).status, 0);
-    // With all that is reserved for pages and processors it would be 64 GiB, though of holes; gcore would write gigabytes of zeros.
+    // With all reserved address space it would be 64 GiB of holes; gcore would write gigabytes of
+    // zeros.
     let bytes = std::fs::metadata(&core).unwrap().len();
     assert!(bytes < 1 << 30, "{bytes} bytes");
     let (found, _) = row(&[&core, "leaks"]);
@@ -235,7 +238,8 @@ fn objects_of_caches_under_the_kit_have_owners() {
 #[test]
 fn what_a_freed_huge_object_holds_keeps_nothing() {
     let place = Place::new("core-kept");
-    // Frees and asks in turn, so that the freed mapping is kept; it holds the only pointer to an object.
+    // Frees and allocates in turn, so that the freed mapping is kept; it holds the only pointer to
+    // an object.
     let body = "int main(void) {\n\
             enum { MIB = 1 << 20 };\n\
             char **huge = 0;\n\
@@ -271,8 +275,8 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     };
     let newest = || program.row(&["log", "--last", "1"]).0;
     set("debug=audit,redzone,poison");
-    // The program is under way: sooner or later one of its buffers is still there when it is looked at.
-    let of_makes = |t: &&Value| t["deed"] == "alloc" && t["bytes"] == 3000;
+    // The program runs: sooner or later the log is read while one of its buffers is live.
+    let of_makes = |t: &&Value| t["action"] == "alloc" && t["bytes"] == 3000;
     let found = (0..2000).find_map(|_| {
         let log = program.row(&["log", "--last", "3000"]).0;
         let t = log["transactions"].as_array().unwrap().iter().find(of_makes)?;
@@ -293,7 +297,7 @@ fn the_kit_is_turned_on_in_a_program_that_runs_and_off_again() {
     assert!(program.end());
 }
 
-/// A program that loses an object of 333 bytes and waits, whatever it was linked with.
+/// A program that loses an object of 333 bytes and waits, for all ways to link.
 const ALONE: &str = "__attribute__((noinline)) static void lose(void) { void **p = malloc(333); p[0] = 0; printf(\"lost %p\\n\", p); }\n\
     int main(void) { global = malloc(50); lose(); wipe(); wait_here(); return 0; }\n";
 

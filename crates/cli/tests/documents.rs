@@ -1,4 +1,4 @@
-//! The tables tell what the programs do: the options, their words and their defaults, and each field of the statistics.
+//! Documents agree with the programs: options, words, defaults, and every field of the statistics.
 
 use crate::common::{Place, craton, said};
 use craton_tables::options::{Choice, Form, NO_SUCH_KEY, OPTIONS};
@@ -10,7 +10,8 @@ fn document(name: &str) -> String {
     fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The library's complaint about an option, if it refuses it. `compare -o` refuses the same ones.
+/// The library's complaint about an option, if it refuses it. `compare -o` must refuse the same
+/// ones.
 fn taken(option: &str) -> Result<(), String> {
     let by_library = said(craton(["run", "--", "true"]).env("CRATON_OPTIONS", option));
     assert_eq!(by_library.status, 0, "{option}: {}", by_library.err);

@@ -4,8 +4,8 @@ use crate::common::{Place, Program, craton, said};
 use std::fs;
 use std::process::Command;
 
-/// A thread for each kind of waiting, and the times that it answered `EINTR`. At the end of input
-/// it writes each to a file; then `epoll_wait` gets an event, and a signal with a handler.
+/// A thread for each kind of wait, and how often it returned `EINTR`. At the end of input it writes
+/// the counts to a file; then `epoll_wait` gets an event, and a signal with a handler.
 const WAITS: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -129,8 +129,8 @@ fn threads_that_wait_are_not_interrupted() {
     let counts = fs::read_to_string(&file).unwrap();
     let rows: Vec<Vec<&str>> = counts.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!((rows.len(), rows.last().map(|row| row[0])), (18, Some("end")), "{counts}");
-    // Where the kernel has decided about a restart before it stops the thread, they answer as after
-    // any stop.
+    // Elsewhere the kernel has decided about a restart before it stops the thread: they return as
+    // after any stop.
     if cfg!(target_arch = "x86_64") {
         let noticed: Vec<_> = rows.iter().filter(|row| row[1..] != ["0", "0"]).collect();
         assert!(noticed.is_empty(), "waits that `craton core` ended, of 40 (by EINTR, otherwise): {noticed:?}");

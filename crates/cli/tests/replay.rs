@@ -4,7 +4,7 @@ use crate::common::{Place, Said, craton, library, said};
 use craton_lab::replay::Trace;
 use std::fs;
 
-/// Takes and frees large objects, each of which is a span of its own, and ends as its first argument says.
+/// Allocates and frees large objects, each a span, and ends as its first argument says.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -73,7 +73,7 @@ impl Recorded {
         Self { place, program, file }
     }
 
-    /// Runs it with these arguments of `craton run` and of its own.
+    /// Runs it with options of `craton run` and its own arguments.
     fn run(&self, options: &[&str], args: &[&str]) -> Said {
         let run = ["run", "--trace", &self.file];
         said(&mut craton([&run, options, &["--", &self.program], args].concat()))
@@ -93,7 +93,7 @@ impl Recorded {
     }
 }
 
-/// Events of a thousand objects that are taken and given back: few spans wait for the next object.
+/// Events of a thousand objects allocated and freed; a few spans are reused at once.
 const LEAST: u64 = 1900;
 
 fn number(row: &serde_json::Value, key: &str) -> u64 {
@@ -117,7 +117,7 @@ fn a_program_is_recorded_and_replayed() {
         for head in ["events", "peak demand", "overhead", "hugepage coverage", "calls: unback", "events a second"] {
             assert!(text.out.lines().any(|line| line.starts_with(head)), "{head}: {}", text.out);
         }
-        assert!(!text.out.contains("dropped") && !text.out.contains("not ended"), "{}", text.out);
+        assert!(!text.out.contains("dropped") && !text.out.contains("has no end"), "{}", text.out);
     }
 }
 
@@ -146,7 +146,7 @@ fn what_a_killed_program_did_is_there_to_its_last_call() {
         assert!((events * LEAST / 2000..events + 500).contains(&number(&row, "events")), "{row}");
         assert!((1..=255).contains(&number(&row, "unchecked_events")), "{row}");
         let text = recorded.replay(&[]).out;
-        assert!(text.contains("the recording was not ended") && text.contains("no checksum covers the last"), "{text}");
+        assert!(text.contains("the recording has no end") && text.contains("no checksum covers the last"), "{text}");
     }
 }
 
@@ -160,7 +160,7 @@ fn the_bound_is_kept_and_what_was_dropped_is_counted() {
         assert_eq!(number(&row, "events"), bound);
         let dropped = number(&row, "dropped_events");
         assert!((LEAST - bound..2500).contains(&dropped), "{row}");
-        assert!(recorded.replay(&[]).out.contains("events behind these were dropped"));
+        assert!(recorded.replay(&[]).out.contains("later events were dropped"));
         assert!(fs::metadata(&recorded.file).unwrap().len() <= 4096 * (1 + bound.div_ceil(255)));
     }
     assert_eq!(recorded.run(&["-o", "trace_events=300"], &["kill", "1000"]).status, 128 + 9);
@@ -174,7 +174,7 @@ fn a_program_can_record_a_part_of_itself() {
     let run = ["run", "--", &recorded.program, "option", "500", &recorded.file];
     let ran = said(&mut craton(run));
     assert_eq!((ran.status, ran.out.as_str()), (0, "done\n"), "{}", ran.err);
-    // What was out before is in it, so that its free can be played.
+    // Objects allocated before the recording are in it, so that their frees can be replayed.
     let row = recorded.row();
     assert!((980..1300).contains(&number(&row, "events")), "{row}");
     assert!(number(&row, "peak_demand_bytes") >= 3 << 20, "{row}");
@@ -277,7 +277,7 @@ fn a_broken_file_is_an_error_with_file_and_place() {
     fails(b"not a trace", "at byte 0 (header): no trace of a page heap");
     fails(b"", "at byte 0 (header): no trace of a page heap");
     let device = said(&mut craton(["replay", "/dev/zero"]));
-    assert_eq!((device.status, device.err.contains("/dev/zero: a device")), (1, true), "{}", device.err);
+    assert_eq!((device.status, device.err.contains("/dev/zero is a device")), (1, true), "{}", device.err);
     fs::remove_file(&recorded.file).unwrap();
     let absent = recorded.replay(&[]);
     assert_eq!(absent.status, 1);
@@ -287,8 +287,8 @@ fn a_broken_file_is_an_error_with_file_and_place() {
 #[test]
 fn a_wrong_heap_or_option_is_wrong_usage() {
     for (args, text) in [
-        (["--heap", "slab"], "--heap slab: no such heap; there are: temeraire, frames"),
-        (["-o", "fit=worst"], "-o fit=worst: bad value; there are: release_rate=BYTES"),
+        (["--heap", "slab"], "--heap slab: no such heap; heaps: temeraire, frames"),
+        (["-o", "fit=worst"], "-o fit=worst: bad value; options: release_rate=BYTES"),
         (["-o", "release_rate=1Q"], "-o release_rate=1Q: bad value"),
         (["-o", "thp"], "-o thp: not of the form KEY=VALUE"),
     ] {

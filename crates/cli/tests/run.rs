@@ -1,6 +1,6 @@
 //! `craton run` with the real library.
 
-use crate::common::{Place, craton, heeding_signals, library, said};
+use crate::common::{Place, craton, library, said, with_default_signals};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -127,7 +127,7 @@ fn the_table_shows_the_processes_served() {
         assert!(cells[0].parse::<u32>().is_ok() && cells[2] != "0" && cells[3] != "0", "{row}");
     }
     assert!(said.err.lines().last().is_some_and(|line| line.starts_with("total")), "{}", said.err);
-    for head in ["pid", "exe", "refills", "objects", "large", "huge", "heap in use", "heap backed", "metadata"] {
+    for head in ["pid", "program", "cache refills", "large objects", "huge objects", "heap in use", "metadata"] {
         assert!(said.err.contains(head), "{head}: {}", said.err);
     }
 }
@@ -227,7 +227,7 @@ fn signals_are_sent_on_to_the_program() {
     use std::io::{BufRead, BufReader};
     for (signal, name) in [(2, "INT"), (15, "TERM"), (1, "HUP")] {
         let script = format!("trap 'echo got {name}; exit 9' {name}; echo ready; while :; do sleep 0.02; done");
-        let mut child = heeding_signals(&mut craton(["run", "--stats", "--", "sh", "-c", &script]))
+        let mut child = with_default_signals(&mut craton(["run", "--stats", "--", "sh", "-c", &script]))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -1,4 +1,4 @@
-//! Wrong usage is status 2 and says what is right; help and version are status 0.
+//! Wrong usage: status 2 with a remedy. Help and version: status 0.
 
 use crate::common::{Place, craton, said};
 
@@ -14,13 +14,14 @@ fn wrong(args: &[&str], expected: &[&str]) {
 #[test]
 fn no_command_and_unknown_ones() {
     wrong(&[], &["run", "compare", "Examples"]);
-    let all = "there are: run, compare, lab, replay, core, set";
+    let all = "commands: run, compare, lab, replay, core, set";
     wrong(&["rum", "--", "true"], &["rum", "`craton run`", all]);
-    wrong(&["rnu"], &["rnu", "`craton run` is meant", all]);
-    wrong(&["cmopare", "--", "true"], &["`craton compare` is meant", all]);
-    wrong(&["xyzzy"], &["tip: there are: run"]);
-    wrong(&["help"], &["`craton --help`"]);
-    wrong(&["lab", "lits"], &["`craton lab list` is meant", "there are: list, run"]);
+    wrong(&["rnu"], &["rnu", "did you mean `craton run`?", all]);
+    wrong(&["cmopare", "--", "true"], &["did you mean `craton compare`?", all]);
+    wrong(&["xyzzy"], &["tip: commands: run"]);
+    wrong(&["help", "cmopare"], &["unrecognized subcommand 'cmopare'"]);
+    wrong(&["core", "--pid", "1", "leak"], &["did you mean `craton core leaks`?"]);
+    wrong(&["lab", "lits"], &["did you mean `craton lab list`?", "commands: list, run"]);
     wrong(&["--nonsense"], &["--nonsense"]);
 }
 
@@ -67,7 +68,7 @@ fn options_have_the_form_of_a_setting() {
     wrong(&["compare", "-o", "thp", "--", "true"], &["KEY=VALUE"]);
     let unknown = ["invalid value 'trhead_cache=1'", "did you mean `thread_cache`?", "options: audit_log, "];
     wrong(&["compare", "-o", "trhead_cache=1", "--", "true"], &unknown);
-    wrong(&["compare", "-o", "thp=on", "--", "true"], &["invalid value 'thp=on'", "auto, always and never"]);
+    wrong(&["compare", "-o", "thp=on", "--", "true"], &["invalid value 'thp=on'", "auto, always or never"]);
     wrong(&["run", "-o"], &["-o"]);
 }
 
@@ -92,6 +93,10 @@ fn help_has_examples_and_the_version_is_the_packages() {
         assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");
         assert!(said.out.contains("Examples:\n  craton "), "{args:?}: {}", said.out);
     }
+    for (short, long) in [(&["help"] as &[&str], &["--help"] as &[&str]), (&["help", "run"], &["run", "--help"])] {
+        assert_eq!(said(&mut craton(short)).out, said(&mut craton(long)).out, "{short:?}");
+    }
+    assert_eq!(said(&mut craton(["version"])).out, said(&mut craton(["--version"])).out);
     let said = said(&mut craton(["--version"]));
     assert_eq!((said.status, said.out.as_str()), (0, concat!("craton ", env!("CARGO_PKG_VERSION"), "\n")));
 }
@@ -100,7 +105,7 @@ fn help_has_examples_and_the_version_is_the_packages() {
 fn the_lab_without_its_program_says_how_to_build_it() {
     let place = Place::new("no-papers");
     let program = place.path("craton");
-    // By another process: a file that this one writes is busy in children that tests start meanwhile.
+    // By another process: children that tests start meanwhile inherit a file that this one writes.
     let copied = std::process::Command::new("cp").args([env!("CARGO_BIN_EXE_craton"), &program]).status().unwrap();
     assert!(copied.success());
     for task in [&["list"] as &[&str], &["run", "speed", "--quick"]] {
@@ -112,7 +117,7 @@ fn the_lab_without_its_program_says_how_to_build_it() {
     }
 }
 
-/// Names and values from outside are shown on one line, without what moves a terminal's cursor.
+/// Names and values from outside stay on one line, without control characters.
 #[test]
 fn control_characters_of_names_and_values_are_not_printed() {
     let odd = "x\ncraton: all is well\r\x1b[2J\u{9b}31m";
@@ -132,5 +137,15 @@ fn control_characters_of_names_and_values_are_not_printed() {
         assert!(!said.err.lines().any(|line| line.starts_with("craton: all is well")), "{args:?}: {:?}", said.err);
         let own = said.err.lines().filter(|line| line.contains("craton: all is well")).count();
         assert!((1..=most).contains(&own), "{args:?}: {:?}", said.err);
+    }
+}
+
+#[test]
+fn no_line_of_a_help_is_longer_than_80_characters() {
+    let commands = ["run", "compare", "lab", "lab list", "lab run", "replay", "core", "core leaks", "core log", "set"];
+    for command in [""].into_iter().chain(commands) {
+        let said = said(craton(command.split_whitespace()).arg("--help"));
+        let long = said.out.lines().find(|line| line.chars().count() > 80);
+        assert_eq!((said.status, long), (0, None), "{command}");
     }
 }

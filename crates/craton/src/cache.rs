@@ -3,7 +3,7 @@
 //! ```
 //! let buffers = craton::ObjectCache::new("buffers", || Vec::<u8>::with_capacity(4096))?;
 //! {
-//!     let mut buffer = buffers.alloc()?; // constructed now, since there is none yet
+//!     let mut buffer = buffers.alloc()?; // constructed now: the cache is empty
 //!     buffer.extend(b"hello");
 //!     assert_eq!(buffer.len(), 5);
 //!     buffer.clear(); // goes back as it is, its memory and all
@@ -56,7 +56,7 @@ pub struct ObjectCache<T: Send + 'static> {
     makes: PhantomData<fn() -> T>,
 }
 
-/// How a cache is made.
+/// Options of a cache.
 ///
 /// ```
 /// let pool = craton::ObjectCacheOptions::new().name("pool").limit_objects(2).create(|| [0u8; 64])?;
@@ -87,12 +87,12 @@ impl<'a> ObjectCacheOptions<'a> {
         Self { name, ..self }
     }
 
-    /// Objects that there may be at a time, constructed ones that are free included; 0 for no limit.
+    /// The most objects at a time, constructed free ones included; 0 for no limit.
     pub fn limit_objects(self, objects: usize) -> Self {
         Self { limit_objects: objects, ..self }
     }
 
-    /// Bytes that slabs (of 8 KiB or more) and magazines may take; 0 for no limit.
+    /// The most bytes of slabs (of 8 KiB or more) and magazines; 0 for no limit.
     pub fn limit_bytes(self, bytes: usize) -> Self {
         Self { limit_bytes: bytes, ..self }
     }
@@ -103,7 +103,7 @@ impl<'a> ObjectCacheOptions<'a> {
         Self { working_set_ms: ms, ..self }
     }
 
-    /// Whether processors keep arrays of free objects, which need no lock; on by default.
+    /// Whether processors keep lock-free arrays of free objects; on by default.
     pub fn arrays(self, on: bool) -> Self {
         Self { flags: if on { 0 } else { NO_ARRAYS }, ..self }
     }
@@ -138,7 +138,7 @@ impl<'a> ObjectCacheOptions<'a> {
         match made {
             Ok(handle) => Ok(ObjectCache { handle, closure, makes: PhantomData }),
             Err(why) => {
-                // SAFETY: nobody knows the closure.
+                // SAFETY: no cache was made, so nothing else has a pointer to the closure.
                 unsafe { closure.end() };
                 Err(match why {
                     Refused::Name => Error::CacheName,
@@ -156,7 +156,7 @@ struct Closure {
     drop: unsafe fn(*mut u8),
 }
 
-// SAFETY: the closure is `Send` and `Sync`, by the bounds of those who make one.
+// SAFETY: the closure is `Send` and `Sync`: every constructor requires that.
 unsafe impl Send for Closure {}
 // SAFETY: likewise.
 unsafe impl Sync for Closure {}
@@ -171,7 +171,7 @@ impl Closure {
         if at.is_null() {
             return None;
         }
-        // SAFETY: the place has the closure's size and alignment, and is ours.
+        // SAFETY: the memory was just allocated with the closure's size and alignment.
         unsafe { at.cast::<F>().write(closure) };
         Some(Self { at, drop: drop_closure::<F> })
     }
@@ -185,7 +185,7 @@ impl Closure {
 }
 
 /// # Safety
-/// A closure of this type lies there, in memory of the heap unless it has no size.
+/// `at` is a closure of this type, in memory of the heap unless it has no size.
 unsafe fn drop_closure<F>(at: *mut u8) {
     // SAFETY: by the contract.
     unsafe {
@@ -252,12 +252,13 @@ impl<T: Send + 'static> ObjectCache<T> {
         }
     }
 
-    /// Makes objects until `objects` can be live without asking for memory; 0 ends this promise.
+    /// Constructs objects until `objects` can be live without requests for memory; 0 drops the
+    /// reserve.
     pub fn prefill(&self, objects: usize) -> Result<(), Error> {
         api::prefill(self.handle, objects).map_err(|f| self.error("ObjectCache::prefill", f))
     }
 
-    /// Drops free objects of whole slabs that no promise holds; returns the bytes freed.
+    /// Drops free objects of whole slabs that are not reserved; returns the bytes freed.
     pub fn reap(&self) -> Result<usize, Error> {
         api::reap(self.handle).map_err(|f| self.error("ObjectCache::reap", f))
     }
@@ -319,7 +320,7 @@ unsafe impl<T: Send> Send for CacheBox<'_, T> {}
 unsafe impl<T: Send + Sync> Sync for CacheBox<'_, T> {}
 
 impl<'c, T: Send + 'static> CacheBox<'c, T> {
-    /// The value for as long as the program runs: the cache, which keeps its memory, will not end.
+    /// The value for the rest of the program: the cache, which keeps its memory, will not end.
     pub fn leak(self) -> &'c mut T {
         let mut value = self.value;
         forget(self);
@@ -340,7 +341,7 @@ impl<T: Send + 'static> Deref for CacheBox<'_, T> {
 impl<T: Send + 'static> DerefMut for CacheBox<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and `&mut self` makes the access the only one.
+        // SAFETY: the box owns a constructed object, and `&mut self` makes the access exclusive.
         unsafe { self.value.as_mut() }
     }
 }
@@ -348,7 +349,7 @@ impl<T: Send + 'static> DerefMut for CacheBox<'_, T> {
 impl<T: Send + 'static> Drop for CacheBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the object is the cache's, and constructed; nobody uses it any more.
+        // SAFETY: the box owns a constructed object of the cache, and is being dropped.
         if let Err(misuse) = unsafe { api::free(self.cache.handle, self.value.as_ptr().cast()) } {
             front::die("CacheBox::drop", self.value.as_ptr().cast(), misuse);
         }

@@ -1,4 +1,4 @@
-//! What can be refused.
+//! Errors.
 
 /// Why a request was refused. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

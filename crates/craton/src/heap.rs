@@ -10,7 +10,7 @@
 //! # Ok::<(), craton::Error>(())
 //! ```
 //!
-//! What lies in a heap borrows it, so that nothing of it is left when it goes:
+//! Objects borrow their heap, so none outlives it:
 //!
 //! ```compile_fail,E0505
 //! let heap = craton::Heap::new()?;
@@ -43,7 +43,7 @@ pub struct Heap {
     handle: usize,
 }
 
-/// How a heap is made.
+/// Options of a heap.
 ///
 /// ```
 /// let heap = craton::HeapOptions::new().name("requests").limit(1 << 20).create()?;
@@ -104,13 +104,13 @@ impl Heap {
     /// A value in the heap, dropped and freed with the box.
     pub fn alloc_value<T>(&self, value: T) -> Result<HeapBox<'_, T>, Error> {
         let place = self.alloc(Layout::new::<T>())?.cast::<T>();
-        // SAFETY: the place has the value's size and alignment, and is ours.
+        // SAFETY: the memory was just allocated with the value's size and alignment.
         unsafe { place.write(value) };
         Ok(HeapBox { value: place, heap: self, owns: PhantomData })
     }
 
-    /// A value that stays as long as the heap, and is not dropped with it.
-    #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
+    /// A value that lives as long as the heap, without a drop at its end.
+    #[allow(clippy::mut_from_ref)] // Each call returns separate memory.
     pub fn alloc_ref<T>(&self, value: T) -> Result<&mut T, Error> {
         let mut place = self.alloc(Layout::new::<T>())?.cast::<T>();
         // SAFETY: as in `alloc_value`; the memory stays while the heap is borrowed.
@@ -121,17 +121,18 @@ impl Heap {
     }
 
     /// A copy of a slice, which stays as long as the heap.
-    #[allow(clippy::mut_from_ref)] // Each call gives memory of its own.
+    #[allow(clippy::mut_from_ref)] // Each call returns separate memory.
     pub fn alloc_slice<T: Copy>(&self, from: &[T]) -> Result<&mut [T], Error> {
         let place = self.alloc(Layout::for_value(from))?.cast::<T>();
-        // SAFETY: the place fits the slice, and is ours alone while the heap is borrowed.
+        // SAFETY: the place has the slice's size, and only this call uses it while the heap is
+        // borrowed.
         unsafe {
             place.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len());
             Ok(slice::from_raw_parts_mut(place.as_ptr(), from.len()))
         }
     }
 
-    /// Raw memory of the heap; at least a byte, also for a layout without any.
+    /// Raw memory of the heap; at least a byte, also for an empty layout.
     pub fn alloc(&self, layout: Layout) -> Result<NonNull<u8>, Error> {
         self.raw("Heap::alloc", layout, false)
     }
@@ -158,11 +159,11 @@ impl Heap {
     }
 
     /// Resizes raw memory of alignment at most 16, keeping its contents up to the smaller size. On
-    /// failure the memory is as it was.
+    /// failure the memory is unchanged.
     ///
     /// # Safety
-    /// The memory came from this heap and was not freed; if another pointer comes back, the old one
-    /// is not used any longer.
+    /// The memory came from this heap and was not freed; if another pointer is returned, the old
+    /// one is no longer used.
     pub unsafe fn realloc(&self, pointer: NonNull<u8>, size: usize) -> Result<NonNull<u8>, Error> {
         // SAFETY: by the contract.
         match unsafe { api::realloc(self.handle, pointer.as_ptr(), size) } {
@@ -255,7 +256,7 @@ impl<'h, T> HeapBox<'h, T> {
     pub fn leak(self) -> &'h mut T {
         let mut value = self.value;
         core::mem::forget(self);
-        // SAFETY: the value is the box's own, and its memory stays as long as the heap is borrowed.
+        // SAFETY: the box owns the value, and its memory stays as long as the heap is borrowed.
         unsafe { value.as_mut() }
     }
 }
@@ -270,7 +271,7 @@ impl<T> Deref for HeapBox<'_, T> {
 
 impl<T> DerefMut for HeapBox<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and `&mut self` makes the access the only one.
+        // SAFETY: the box owns the value, and `&mut self` makes the access exclusive.
         unsafe { self.value.as_mut() }
     }
 }

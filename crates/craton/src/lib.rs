@@ -10,14 +10,14 @@
 //! }
 //! ```
 //!
-//! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, which the C functions
-//! of `libcraton.so` also use. `CRATON_OPTIONS` sets options, as for the shared library. Further:
+//! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, shared with the C
+//! functions of `libcraton.so`. `CRATON_OPTIONS` sets options, as for the shared library. Also:
 //! [`Heap`]s destroyed whole, [`ObjectCache`]s whose values stay constructed, [`Hint`]s,
 //! [`background_actions`], [`set_limit_callback`], and as methods of [`Craton`] batches, sizes,
 //! statistics and options (limits are options).
 //!
-//! **Failure.** No memory is a null pointer, which Rust turns into its own error. Freeing what was
-//! never allocated ends the process with a line that names the address.
+//! **Failure.** No memory is a null pointer, which Rust turns into an error. Freeing a pointer that
+//! was never allocated ends the process with a line that names the address.
 //!
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
@@ -81,7 +81,7 @@ unsafe impl GlobalAlloc for Craton {
         }
         let object = front::aligned_by::<{ TRUSTED }>(layout.align(), layout.size());
         if !object.is_null() {
-            // SAFETY: the object has this size and is ours until we return it.
+            // SAFETY: the object has this size, and no one else has it before the return.
             unsafe { object.write_bytes(0, layout.size()) };
         }
         object
@@ -94,7 +94,7 @@ unsafe impl GlobalAlloc for Craton {
             }
             // The heap's realloc often shrinks in place, in the class of the old size.
         } else if layout.align() <= ALIGN {
-            // SAFETY: the program gives the old pointer up if the new one is not null.
+            // SAFETY: the program no longer uses the old pointer if the new one is not null.
             return match unsafe { front::realloc(pointer, size) } {
                 Ok(new) => new,
                 Err(misuse) => front::die("realloc", pointer, misuse),
@@ -105,7 +105,8 @@ unsafe impl GlobalAlloc for Craton {
         if new.is_null() {
             return null_mut();
         }
-        // SAFETY: two objects of at least that many bytes; the program gives the old one up.
+        // SAFETY: two distinct objects of at least this many bytes; the program no longer uses the
+        // old one.
         unsafe {
             new.copy_from_nonoverlapping(pointer, layout.size().min(size));
             self.dealloc(pointer, layout);
@@ -119,7 +120,7 @@ unsafe impl GlobalAlloc for Craton {
 #[cold]
 #[inline(never)]
 unsafe fn free_slowly(pointer: *mut u8) {
-    craton_malloc::debug::note_trust();
+    craton_malloc::debug::record_trust();
     // SAFETY: by the contract.
     if let Err(misuse) = unsafe { front::free(pointer) } {
         front::die("dealloc", pointer, misuse);

@@ -1,6 +1,6 @@
-//! What a program can ask of Craton beyond `GlobalAlloc`.
+//! Craton's functions beyond `GlobalAlloc`.
 //!
-//! **Unsafe.** Takes objects that the program gives up.
+//! **Unsafe.** Takes ownership of the program's objects.
 
 use crate::error::Error;
 use crate::{ALIGN, Craton};
@@ -13,15 +13,16 @@ use craton_malloc::text::Text;
 use craton_malloc::{batch, front, hints, json, options, sizes};
 use craton_tables::counters;
 
-/// How an object will be used. Kinds have separate slabs and hugepages; each object costs a lock.
+/// How the program will use an object. Kinds have separate slabs and hugepages; each object costs a
+/// lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hint {
-    /// Hardly used: on small pages, which the system takes one by one when memory is short.
+    /// Rarely used: on small pages, which the system reclaims one by one.
     Cold,
     /// In constant use: on hugepages, in a small heap too.
     Hot,
-    /// One of many that stay: they keep no hugepage alive of what comes and goes.
+    /// One of many long-lived objects: kept off the hugepages of others.
     Dense,
     /// Gone soon, together with its like: their hugepages come free whole.
     ShortLived,
@@ -106,8 +107,8 @@ impl Craton {
         }
     }
 
-    /// Allocates an object of the layout for each place, quicker than one by one. Returns how many
-    /// there are, at the front; the other places are as before.
+    /// Allocates an object of the layout for each place, faster than one by one. Returns their
+    /// number; they are at the front, and the other places are unchanged.
     ///
     /// ```
     /// use std::{alloc::Layout, ptr::null_mut};
@@ -118,7 +119,7 @@ impl Craton {
     /// ```
     pub fn alloc_batch(&self, layout: Layout, into: &mut [*mut u8]) -> usize {
         if layout.align() <= ALIGN {
-            // SAFETY: the slice has so many places.
+            // SAFETY: the slice has this many places.
             return unsafe { batch::alloc(layout.size(), into.len(), into.as_mut_ptr()) };
         }
         for (i, place) in into.iter_mut().enumerate() {
@@ -140,7 +141,7 @@ impl Craton {
         unsafe { batch::free(objects, |object, misuse| front::die("free_batch", object, misuse)) }
     }
 
-    /// Gives all free memory back to the system, also between objects; returns the bytes.
+    /// Releases all free memory to the system, also between objects; returns the bytes.
     pub fn release(&self) -> u64 {
         front::release()
     }

@@ -32,7 +32,8 @@ fn collections_and_threads_live_on_craton() {
 fn layouts_of_any_alignment_are_kept_by_realloc() {
     for align in [1, 16, 64, 4096, 8192, 1 << 16, 1 << 21, 1 << 22] {
         let layout = Layout::from_size_align(100, align).unwrap();
-        // SAFETY: sizes are not 0, and each pointer is used within its size and freed with its layout.
+        // SAFETY: sizes are not 0, and each pointer is used within its size and freed with its
+        // layout.
         unsafe {
             let first = ALLOCATOR.alloc_zeroed(layout);
             assert_eq!(first as usize % align, 0);
@@ -59,7 +60,7 @@ fn small_objects_that_were_resized_are_freed_into_the_class_of_their_layout() {
                 let new = ALLOCATOR.realloc(old, layout(from), to);
                 assert!((0..from.min(to)).all(|i| *new.add(i) == from as u8), "{from} to {to}");
                 ALLOCATOR.dealloc(new, layout(to));
-                // What lies in a class's list is as large as the class says.
+                // Every object of a class's list has the class's size.
                 let objects: Vec<*mut u8> = (0..40).map(|_| ALLOCATOR.alloc(layout(to))).collect();
                 for object in &objects {
                     assert!(craton_malloc::front::usable_size(*object).unwrap() >= to, "{from} to {to}");
@@ -121,7 +122,7 @@ fn a_limit_of_a_heap_is_an_error_that_changes_nothing() {
     assert_eq!((heap.stats().objects, heap.stats().refused), (count, 1));
     assert_eq!(craton::HeapOptions::new().name("a\nb").create().unwrap_err(), craton::Error::Name);
     assert_eq!(heap.alloc(Layout::from_size_align(1, 4 << 20).unwrap()), Err(craton::Error::NoMemory));
-    // SAFETY: the memory is the heap's, and what was moved is not used any longer.
+    // SAFETY: the memory is the heap's, and moved objects are no longer used.
     unsafe {
         let other = craton::Heap::new().unwrap();
         let raw = other.alloc_zeroed(Layout::new::<[u8; 50]>()).unwrap();
@@ -144,7 +145,7 @@ fn batches_have_any_alignment() {
     }
 }
 
-/// All memory of this program is Craton's, and is freed by its size alone.
+/// Craton serves all memory of this program, and frees it by size alone.
 #[test]
 fn the_kit_is_not_turned_on_in_a_program_that_frees_by_sizes_alone() {
     drop(vec![1u8; 40]);

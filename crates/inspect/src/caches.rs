@@ -1,9 +1,9 @@
-//! Object caches in another process: their slabs, and which object is out.
+//! Object caches in another process: their slabs, and which objects are live.
 //!
-//! **What.** An object is out when its slab lists it so and it has no mark of a free one. A free object lies in a
-//! processor's array, in the depot, or on its slab.
+//! **What.** An object is live when its slab lists it as allocated and it has no mark of a free
+//! one. A free object is in a per-CPU array, in the depot, or on its slab.
 //!
-//! **From.** `craton_slab::object` and `craton_objects`, whose terms these are.
+//! **From.** `craton_slab::object` and `craton_objects`, which define these terms.
 
 use crate::heap::{Heap, Span};
 use crate::memory::words;
@@ -91,7 +91,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Reads all of them; `at` is where the heap keeps them, and `page` the bytes of a page.
+    /// Reads all caches; `at` is the address of their table, `page` the bytes of a page.
     pub(crate) fn read(reader: &Reader<'_>, table: &Table, at: u64, page: u64) -> Result<Self, String> {
         let get = |name: &str| table.get(name);
         let (base, used) = (reader.word(at + get("caches.base")?)?, reader.word(at + get("caches.used")?)?);
@@ -241,7 +241,7 @@ impl Heap<'_> {
     pub(crate) fn add_cached(&mut self, first: u64, id: u32) -> u64 {
         let Some(known) = self.caches.by_id(id) else {
             let what = format!("the page is one of object cache number {id}, and there is none");
-            self.note(self.address(first), "K2", what);
+            self.record_broken(self.address(first), "K2", what);
             return 1;
         };
         let slab_bytes = known.slab_bytes;
@@ -311,7 +311,7 @@ impl Heap<'_> {
             }
         }
         for (at, what) in wrong {
-            self.note(at, "O1", what);
+            self.record_broken(at, "O1", what);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What is left of a process: an ELF core file, as the kernel or gcore writes it.
+//! An ELF core file, from the kernel or gcore.
 //!
-//! **What.** Memory comes from the `PT_LOAD` segments, threads from the notes. Pages that the core leaves out come from
-//! the mapped files, which a note names. The program may have moved since: `exe` says where to.
+//! **What.** Memory comes from the `PT_LOAD` segments, threads from the notes. Pages that the core
+//! omits come from the mapped files, which a note names; `exe` replaces the program's path.
 //!
-//! **Failure.** The file is no core of this machine, or shorter than its head says. A missing mapped file is a warning:
-//! the process wrote most of what matters, and that is in the core.
+//! **Failure.** Not a core of this machine, or shorter than its header says. A missing mapped file
+//! is a warning: most of what matters was written, and is in the core.
 
 use crate::memory::{MACHINE, Map, Memory, Thread, words};
 use crate::reader::{u32_in, word_in};
@@ -20,7 +20,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Where a thread's number and its general registers lie in its status, in bytes, and how much follows them.
+/// Offsets of the thread id and the general registers in a thread's status, and the bytes behind
+/// them.
 pub(crate) const STATUS_ID: usize = 32;
 pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;
@@ -71,10 +72,10 @@ pub struct CoreFile {
 }
 
 impl CoreFile {
-    /// Opens a core file; `exe` is the program that it is of, where that lies elsewhere now.
+    /// Opens a core file; `exe` is its program, if that has moved.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The file's defect.
     pub fn open(path: &Path, exe: Option<&Path>) -> Result<Self, String> {
         let name = path.display().to_string();
         // A pipe would be waited for.
@@ -202,7 +203,7 @@ impl Notes {
         self.threads.extend(threads.into_iter().map(|(id, sets)| Thread::new(id, sets)));
     }
 
-    /// The note of mapped files: their number, the unit of offsets, three words for each, and their names.
+    /// The note of mapped files: count, unit of offsets, three words for each file, names.
     fn read_files(&mut self, content: &[u8]) {
         let (n, unit) = (word_in(content, 0), word_in(content, 8));
         let names_at = (n.min(content.len() as u64 / 24) * 24 + 16) as usize;

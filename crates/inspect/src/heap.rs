@@ -1,11 +1,10 @@
 //! The heap, as a walk finds it.
 //!
-//! **What.** Spans by the page map; on each slab the objects that are out. An object is out if it
-//! was carved, bears no mark of a free one, and is on no free list: an object that a program frees
-//! with its size gets no mark.
+//! **What.** Spans by the page map, and on each slab its live objects. An object is live if it was
+//! carved, has no mark of a free one, and is on no free list: sized frees set no mark.
 //!
 //! **State.** Marks and records of all granted pages are read at once. [`Heap::broken`] collects
-//! what does not fit, and the walk goes on behind it.
+//! damage, and the walk goes on.
 
 mod lists;
 
@@ -27,7 +26,7 @@ pub struct Broken {
     pub address: u64,
     /// The rule, as the library's theory names it.
     pub rule: &'static str,
-    /// What was found instead.
+    /// The damage there.
     pub what: String,
 }
 
@@ -37,7 +36,7 @@ pub enum Kind {
     Small(u8),
     /// Of whole pages.
     Large,
-    /// A mapping of its own.
+    /// A separate mapping.
     Huge,
     Buffer,
     /// Of the object cache of this number.
@@ -63,9 +62,9 @@ pub enum Span {
     Morphed { first: u64, pages: u64, entry: Box<Morph> },
     /// A large object.
     Large { first: u64, pages: u64, own: u32 },
-    /// A slab of an object cache: which cache of [`Caches::all`], and which of its slabs.
+    /// A slab of an object cache: its index in [`Caches::all`], and the slab's in the cache.
     Cached { first: u64, pages: u64, cache: usize, slab: usize },
-    /// A page of the object cache of this number on which it keeps its notes.
+    /// A page of notes of the object cache with this number.
     Notes { first: u64, cache: u32 },
 }
 
@@ -140,7 +139,7 @@ pub struct Heap<'m> {
     /// Address of page 0.
     pub base: u64,
     pub granted: u64,
-    /// What marks free objects: a secret for each value of the page map, and a factor.
+    /// The mark of free objects: a secret for each value of the page map, and a factor.
     secrets: Vec<u8>,
     factor: u64,
     /// The difference of marks on slabs.
@@ -158,7 +157,7 @@ pub struct Heap<'m> {
     records: Vec<u8>,
     lengths: Vec<u8>,
     pub(crate) shape: RecordShape,
-    /// What has content, by address.
+    /// Spans with contents, by address.
     pub spans: Vec<Span>,
     /// Huge objects: start and bytes, by address.
     pub huge: Vec<(u64, u64)>,
@@ -181,7 +180,8 @@ impl<'m> Heap<'m> {
     /// Finds the heap in a process's memory and walks it.
     ///
     /// # Errors
-    /// The process does not run on Craton, its library is of another release, or memory is missing that must be there.
+    /// The process does not run on Craton, its library is of another release, or required memory is
+    /// missing.
     pub fn find(memory: &'m dyn Memory) -> Result<Self, String> {
         let reader = Reader::new(memory);
         let table = Table::find(&reader)?;
@@ -249,7 +249,7 @@ impl<'m> Heap<'m> {
         Ok(this)
     }
 
-    pub(crate) fn note(&mut self, address: u64, rule: &'static str, what: String) {
+    pub(crate) fn record_broken(&mut self, address: u64, rule: &'static str, what: String) {
         self.broken.push(Broken { address, rule, what });
     }
 
@@ -325,8 +325,8 @@ impl<'m> Heap<'m> {
                     Some((heap, class)) if class == large => self.add_large(page, heap + 1),
                     Some((heap, class)) => self.add_slab(page, class, owned, heap + 1),
                     None => {
-                        let what = "the page is marked as one of a heap of its own, and its record names none";
-                        self.note(self.address(page), "H4", what.to_owned());
+                        let what = "the page has the mark of a separate heap, and its record names none";
+                        self.record_broken(self.address(page), "H4", what.to_owned());
                         1
                     }
                 },
@@ -342,23 +342,23 @@ impl<'m> Heap<'m> {
         if record.is_gone || record.pages == 0 || end > self.granted {
             let (pages, freed) = (record.pages, if record.is_gone { ", freed" } else { "" });
             let what = format!("the page is marked as the start of a large object of {pages} pages{freed}");
-            self.note(self.address(first), "M1", what);
+            self.record_broken(self.address(first), "M1", what);
             return 1;
         }
         if let Some(inside) = (first + 1..end).find(|page| self.marks[*page as usize] != 0) {
             let mark = self.marks[inside as usize];
             let what = format!("a page inside the large object at {:#x} has the mark {mark}", self.address(first));
-            self.note(self.address(inside), "M1", what);
+            self.record_broken(self.address(inside), "M1", what);
             return inside - first;
         }
         self.spans.push(Span::Large { first, pages: record.pages, own });
         record.pages
     }
 
-    /// Adds a slab of a class, whose pages all bear `mark`; returns its pages.
+    /// Adds a slab of a class; all its pages have `mark`. Returns its pages.
     fn add_slab(&mut self, first: u64, class: u8, mark: u8, own: u32) -> u64 {
         let Some(g) = self.class(class) else {
-            self.note(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
+            self.record_broken(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
             return 1;
         };
         let is_single = g.capacity == 1;
@@ -367,7 +367,7 @@ impl<'m> Heap<'m> {
         let expected = |page: u64| if is_single { 0 } else { mark } == self.marks[page as usize];
         if !first.is_multiple_of(align) || end > self.granted || !(first + 1..end).all(expected) {
             let what = format!("no whole slab of the class of {}, as whose page it is marked, is there", g.object);
-            self.note(self.address(first), "M1", what);
+            self.record_broken(self.address(first), "M1", what);
             return 1;
         }
         let record = self.record(first);
@@ -377,19 +377,19 @@ impl<'m> Heap<'m> {
                 "the slab of the class of {} has the record {pages} pages, {carved} of {} places cut, {used} used",
                 g.object, g.capacity
             );
-            self.note(self.address(first), "S1", what);
+            self.record_broken(self.address(first), "S1", what);
         }
         self.spans.push(Span::Slab { first, class, own });
         g.pages
     }
 
-    /// The entry that a page's record names, if the page is of a slab of two sizes.
+    /// The entry in a page's record, if the page is of a slab of two sizes.
     pub(crate) fn morph_entry(&self, page: u64) -> Option<u32> {
         let morph = self.record(page).morph;
         Some(morph & self.shape.entry_mask).filter(|entry| morph & self.shape.owned == 0 && *entry != 0)
     }
 
-    /// The old object that lies across the start of a slab of two sizes: where, and its bytes.
+    /// The address and bytes of the old object that crosses the start of a slab of two sizes.
     pub(crate) fn old_across(&self, mut first: u64) -> Option<(u64, u64)> {
         loop {
             let Span::Morphed { first: before, entry, .. } = self.span_of(first.checked_sub(1)?)? else { return None };
@@ -403,7 +403,7 @@ impl<'m> Heap<'m> {
     fn add_morphed(&mut self, first: u64) -> Result<u64, String> {
         let Some(morph) = Morph::read(self, first)? else {
             let what = "the page is marked as one of a slab of two classes, and its entry is not its".to_owned();
-            self.note(self.address(first), "S6", what);
+            self.record_broken(self.address(first), "S6", what);
             return Ok(1);
         };
         let pages = morph.bytes / self.page;
@@ -420,7 +420,7 @@ impl<'m> Heap<'m> {
         let stride = get("huge.entry.stride")? as usize;
         let (start, bytes) = (get("huge.entry.at")? as usize, get("huge.entry.bytes")? as usize);
         if capacity > 1 << 32 {
-            self.note(at, "huge", format!("a table of {capacity} entries"));
+            self.record_broken(at, "huge", format!("a table of {capacity} entries"));
             return Ok(());
         }
         let table = self.reader.bytes(entries, capacity as usize * stride)?;
@@ -428,10 +428,10 @@ impl<'m> Heap<'m> {
         self.huge.retain(|(at, _)| *at != 0);
         self.huge.sort_unstable();
         if self.huge.len() as u64 != len {
-            self.note(at, "huge", format!("{} entries, where {len} are counted", self.huge.len()));
+            self.record_broken(at, "huge", format!("{} entries, where {len} are counted", self.huge.len()));
         }
         if let Some(pair) = self.huge.windows(2).find(|pair| pair[0].0.saturating_add(pair[0].1) > pair[1].0) {
-            self.note(pair[1].0, "huge", format!("it lies in the huge object at {:#x}", pair[0].0));
+            self.record_broken(pair[1].0, "huge", format!("it lies in the huge object at {:#x}", pair[0].0));
         }
         Ok(())
     }
@@ -491,7 +491,8 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Calls `each` with every object of the program: buffers of the debugging kit, not the objects under them.
+    /// Calls `each` with every live object of the program: the kit's buffers, not the objects under
+    /// them.
     pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
         self.for_each_taken(|object| {
             if self.kit.under(object.start).is_none() {
@@ -510,7 +511,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Calls `each` with every taken object, those of the debugging kit too; huge ones last.
+    /// Calls `each` with every live object, the kit's included; huge ones last.
     pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
         for span in &self.spans {
             match span {

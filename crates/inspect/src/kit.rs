@@ -1,8 +1,6 @@
-//! The debugging kit's notes in another process: its buffers, who had them, and the log.
+//! The debugging kit's records in another process: buffers, their owners, and the log.
 //!
-//! **What.** Records of buffers by address and by the object under them; the stacks that they name.
-//!
-//! **State.** A buffer lies in an object of the heap, or on private pages between two closed pages.
+//! **State.** A buffer is in an object of the heap, or on private pages between two guard pages.
 //! The program's object is the buffer, not the object under it.
 
 use crate::heap::Heap;
@@ -18,7 +16,7 @@ const MOST: u64 = 1 << 32;
 /// Frames of a stack that are shown at the most.
 const MOST_FRAMES: u32 = 64;
 
-/// Who did something with a buffer, and when.
+/// An allocation or free of a buffer: thread, stack, time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
     /// When, in ns of the system's clock that does not go back.
@@ -36,7 +34,7 @@ pub struct Buffer {
     pub size: u64,
     /// Start of what lies under it.
     pub under: u64,
-    /// Behind the last byte of its own pages; 0 for one in an object of the heap.
+    /// The end of its private pages; 0 for a buffer in an object of the heap.
     pub end: u64,
     pub is_live: bool,
     /// It was freed, and its pages can be touched no more.
@@ -47,7 +45,7 @@ pub struct Buffer {
     pub given: Event,
 }
 
-/// What an address beside or in a buffer is to it.
+/// The relation of an address to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     Inside,
@@ -63,7 +61,7 @@ pub struct Transaction {
     /// Its number, from 0 on.
     pub number: u64,
     /// `alloc` or `free`.
-    pub deed: &'static str,
+    pub action: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
     /// Bytes that were asked for.
@@ -99,7 +97,7 @@ pub struct Kit {
     pub buffers: Vec<Buffer>,
     /// Those in objects of the heap, by the object's start.
     under: HashMap<u64, u32>,
-    /// Those on pages of their own, by the start of these.
+    /// Buffers on private pages, by the pages' start.
     pages: Vec<u32>,
     /// Bytes of a closed page.
     page: u64,
@@ -212,7 +210,7 @@ impl Kit {
         Some(&self.buffers[i])
     }
 
-    /// The buffer on whose private or closed pages an address lies; of two the one before the address.
+    /// The buffer on whose private or guard pages an address is; of two the one before it.
     pub fn on_page(&self, at: u64) -> Option<(&Buffer, Beside)> {
         let buffer = |i: usize| self.pages.get(i).map(|i| &self.buffers[*i as usize]);
         let behind = self.pages.partition_point(|i| self.buffers[*i as usize].under <= at);
@@ -250,7 +248,7 @@ impl Kit {
         let get = |name: &str| table.get(name);
         let at = |name: &str| reader.word(self.log + table.get(name)?);
         let (entries, len, count) = (at("log.entries")?, at("log.len")?, at("log.next")?);
-        let (bytes, shift) = (get("log.entry.bytes")?, get("log.deed.shift")?);
+        let (bytes, shift) = (get("log.entry.bytes")?, get("log.action.shift")?);
         let mut log = Log { is_there: true, count, kept: count.min(len), transactions: Vec::new() };
         let names = Names::new(reader.memory);
         for number in (count - log.kept..count).rev().take(last as usize) {
@@ -265,7 +263,7 @@ impl Kit {
             let event = Event { time_ns, stack: half("log.entry.stack")?, thread: who & ((1 << shift) - 1) };
             log.transactions.push(Transaction {
                 number,
-                deed: if who >> shift == 1 { "alloc" } else { "free" },
+                action: if who >> shift == 1 { "alloc" } else { "free" },
                 address: word("log.entry.address")?,
                 bytes: word("log.entry.size")?,
                 who: self.who(reader, &names, event).unwrap_or_default(),
@@ -276,12 +274,12 @@ impl Kit {
 }
 
 impl Buffer {
-    /// What an address in what lies under it is to it.
+    /// The relation of an address in the object under it.
     pub fn beside(&self, at: u64) -> Beside {
         if at >= self.address && at - self.address < self.size { Beside::Inside } else { Beside::Redzone }
     }
 
-    /// How far an address lies before the buffer's start (below 0) or behind its last byte (above 0).
+    /// Bytes before the buffer's start (negative) or behind its last byte (positive).
     pub fn beyond(&self, at: u64) -> i64 {
         let past = || (at - self.address + 1).saturating_sub(self.size) as i64;
         if at < self.address { -((self.address - at) as i64) } else { past() }

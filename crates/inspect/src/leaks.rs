@@ -1,23 +1,22 @@
-//! Objects that nothing leads to any more.
+//! Lost objects: those that no pointer leads to.
 //!
 //! **What.** A conservative mark: each aligned word of the roots that points at or into an object
-//! keeps it, and so does each word of a kept object. The others are lost. Of a lost tree the report
-//! has the object on top, with the sum of all below it. Buffers of the debugging kit are also
-//! grouped by where they were allocated.
+//! keeps it, and so does each word of a kept object. Of a lost tree the report has the top object,
+//! with the sum of all below it. Buffers of the debugging kit are also grouped by allocation site.
 //!
-//! **From.** Boehm and Weiser 1988 (a conservative mark); Bonwick94 §6 (a search for leaks in a
-//! heap that knows its own buffers).
+//! **From.** Boehm and Weiser 1988 (conservative mark); Bonwick94 §6 (leak search in a heap that
+//! knows its buffers).
 //!
 //! **State.** Roots: all registers; stacks from the stack pointer on; other writable memory, and
 //! anonymous memory that was writable once; not the heap, and not the library's data about it. Free
 //! objects that a cache keeps constructed are roots: they own what their constructor allocated.
 //!
-//! **Threads.** The process stands still.
+//! **Threads.** The process is stopped.
 //!
-//! **Failure.** A number that looks like an address hides a leak. A program that compresses its pointers, or keeps them
-//! unaligned, has false ones.
+//! **Failure.** A number that looks like an address hides a leak. Compressed or unaligned pointers
+//! cause false leaks.
 //!
-//! **Cost.** One read of each word of the program's memory, two of lost objects; 33 bytes of memory for each object.
+//! **Cost.** One read of each word of memory, two of lost objects; 33 bytes for each object.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Kind, Object};
@@ -37,7 +36,7 @@ pub struct Group {
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub address: u64,
     pub object_bytes: u64,
-    /// What it is: `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
+    /// `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
     /// The object cache that it is of; empty for malloc.
     pub cache: String,
@@ -46,7 +45,7 @@ pub struct Group {
     pub bytes: u64,
 }
 
-/// A place in the program that allocated lost objects, as far as the debugging kit recorded it.
+/// An allocation site of lost objects, as far as the kit recorded it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
     /// Its frames, the innermost first.
@@ -69,23 +68,23 @@ pub struct Leaks {
     pub root_bytes: u64,
     pub lost_objects: u64,
     pub lost_bytes: u64,
-    /// What was lost, by size of the object on top, and the largest first.
+    /// Lost groups, by size of the top object, the largest first.
     pub groups: Vec<Group>,
-    /// Where they were allocated, as far as that was noted; the most bytes first.
+    /// Their allocation sites, as far as recorded; the most bytes first.
     pub sites: Vec<Site>,
-    /// What the search could not look at.
+    /// Memory that the search could not read.
     pub warnings: Vec<String>,
 }
 
 /// All objects, so that the one around an address is found quickly.
 struct Objects {
     all: Vec<Object>,
-    /// For each page of the heap, the first object that begins on it or behind it.
+    /// For each page of the heap, the first object that begins on or behind it.
     first: Vec<u32>,
     base: u64,
     page: u64,
     granted: u64,
-    /// Where objects outside of the heap begin in `all`, and their range of addresses.
+    /// The start in `all` of objects outside of the heap, and their address range.
     apart_at: usize,
     apart: (u64, u64),
 }
@@ -201,8 +200,8 @@ fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64))
     }
 }
 
-/// The lost objects that no other lost object leads to, each with all below it. One object stands for a ring. A search
-/// absorbs each group whose top it reaches, so that in the end no top is below another.
+/// Lost objects that no other lost object leads to, with the objects below. One object stands for a
+/// ring. A search absorbs each group whose top it reaches, so in the end no top is below another.
 fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     const NONE: u32 = u32::MAX;
     let mut group_of = vec![NONE; objects.all.len()];
@@ -301,8 +300,8 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
 
 /// Whether a mapping is a root; `behind` is the next one.
 fn is_root(map: &Map, behind: Option<&Map>) -> bool {
-    // The program still reads what it wrote before protecting it: anonymous memory, and a module's data that the linker
-    // relocates, which lie before the writable ones.
+    // Memory protected after it was written: anonymous memory, and a module's relocated data, which
+    // precede its writable ones.
     let relro = behind.is_some_and(|b| b.start == map.end && b.writable && b.path == map.path);
     let was_written = !map.executable && (map.path.is_empty() || map.is_file() && relro);
     map.readable && (map.writable || was_written) && !map.path.starts_with("/dev/") && !map.path.starts_with("[v")
@@ -313,8 +312,8 @@ fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<It
     parts.into_iter().filter(|(start, end)| start < end)
 }
 
-/// Memory that is no root: the heap, huge objects and kept mappings, and the library's data, which
-/// name lost objects too.
+/// No roots: the heap, huge objects and kept mappings, and the library's data, which also name lost
+/// objects.
 fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let get = |name: &str| heap.table.get(name);
     let word = |at: u64| heap.reader.word(at);

@@ -1,16 +1,15 @@
 //! Craton's heap in another process, or in a core file.
 //!
-//! **What.** [`Live`] reads a process that sleeps or is stopped; [`CoreFile`] is what is left of one. In either,
-//! [`Heap::find`] finds the library's table of names and numbers and walks the heap by it: which
-//! object is out, which is free and why, what is broken. [`stats`], [`leaks`], [`whatis`] and
-//! [`verify`] build on that. [`set`] changes settings of a running process.
+//! **What.** [`Live`] reads a sleeping or stopped process, [`CoreFile`] a core file. [`Heap::find`]
+//! finds the library's table of names and numbers, and walks the heap by it: which objects are
+//! live, which are free and where, what is broken. [`stats`], [`leaks`], [`whatis`] and [`verify`]
+//! build on that. [`set`] changes options of a running process.
 //!
-//! **From.** Bonwick94 §6: a heap that names the owner of a buffer, after a crash and on a running
-//! system. Leaks are found by a conservative mark, as collectors for C do it (Boehm and Weiser
-//! 1988).
+//! **From.** Bonwick94 §6: a heap that names the owner of a buffer. Boehm and Weiser 1988: the
+//! conservative mark of [`leaks`].
 //!
 //! **State.** Nothing here knows the library's layout. The table (`craton_malloc::inspect`) names
-//! the offsets; a name that a walk needs and does not find is an error.
+//! the offsets; a missing name that a walk needs is an error.
 //! ```text
 //! memory (live | core) → table → heap: marks of pages, records, lists of free objects → spans → objects
 //!                                                                                     ↘ what does not fit: Broken
@@ -18,11 +17,11 @@
 //!
 //! **Units.** Addresses and sizes in bytes, of the process that is read.
 //!
-//! **Failure.** A text with the wrong value and what to do. A walk records damage and goes on.
+//! **Failure.** A text with the wrong value and a remedy. A walk records damage and goes on.
 //!
-//! **Not here.** Changes in the process that is read, except [`set`]'s request and what makes threads read it.
+//! **Not here.** Writes to the process, except [`set`]'s request and its wake-ups.
 //!
-//! **Unsafe.** System calls in `live.rs` and below it alone.
+//! **Unsafe.** System calls, only in `live.rs` and below.
 
 mod caches;
 mod core_file;

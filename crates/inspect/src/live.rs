@@ -1,12 +1,12 @@
-//! A running process, which stands still for as long as it is read.
+//! A running process, which does not run while it is read.
 //!
-//! **What.** While all threads sleep there is nothing to stop: [`Live::asleep`] reads them, and
-//! their counts of switches show whether one has run meanwhile. [`Live::stop`] stops all threads by
-//! `ptrace`, and knows their registers. They go on when [`Live`] is dropped, and when this program
-//! is killed. A signal that stops a thread before we do is delivered afterwards. System calls in
-//! which threads sleep go on ([`restart`]).
+//! **What.** While all threads sleep, [`Live::asleep`] reads them without a stop; their counts of
+//! context switches show whether one has run since. [`Live::stop`] stops all threads by `ptrace`,
+//! and knows their registers. Threads continue when [`Live`] is dropped or this program is killed.
+//! A signal that stops a thread before we do is delivered afterwards. Sleeping system calls
+//! continue ([`restart`]).
 //!
-//! **Failure.** No such process; not allowed; a thread that waits for a device and does not stop
+//! **Failure.** No such process; no permission; a thread that waits for a device and does not stop
 //! within [`PATIENCE`].
 //!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
@@ -38,7 +38,7 @@ pub struct Live {
     memory: File,
     maps: Vec<Map>,
     threads: Vec<Thread>,
-    /// The threads that stand still, and the signal that each is to get when it goes on.
+    /// The stopped threads, each with the signal to deliver when it continues.
     stopped: BTreeMap<u32, i32>,
     /// The threads that sleep, and how often each has been switched away from.
     asleep: BTreeMap<u32, u64>,
@@ -48,7 +48,7 @@ impl Live {
     /// Stops a process.
     ///
     /// # Errors
-    /// What the system says, and what to do about it.
+    /// The system's error, with a remedy.
     pub fn stop(pid: u32) -> Result<Self, String> {
         let memory = open(pid, false)?;
         let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
@@ -63,23 +63,24 @@ impl Live {
         Ok(this)
     }
 
-    /// A process whose threads all sleep, without a stop and without their registers; `None` if one
-    /// does not sleep. The memory is of one moment if [`Memory::is_unchanged`] afterwards.
+    /// A process whose threads all sleep, without a stop and without registers; `None` if one does
+    /// not sleep. The memory is of one moment if [`Memory::is_unchanged`] afterwards.
     ///
     /// # Errors
-    /// The system's reason, with a remedy.
+    /// The system's error, with a remedy.
     pub fn asleep(pid: u32) -> Result<Option<Self>, String> {
         let memory = open(pid, false)?;
         let Some(asleep) = asleep(pid) else { return Ok(None) };
         Ok(Some(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new(), asleep }))
     }
 
-    /// Stops those threads that do not stand still yet; says whether there were any.
+    /// Stops further threads; returns whether there were any.
     fn stop_some(&mut self) -> Result<bool, String> {
         let ids = tasks(self.pid).map_err(|e| format!("process {} has ended: {e}", self.pid))?;
         let before = self.stopped.len();
         for id in ids {
-            // None of a thread that has ended, and of the first one while it waits for the others.
+            // No signal of a thread that has ended, nor of the first one while it waits for the
+            // others.
             if !self.stopped.contains_key(&id)
                 && let Some(signal) = self.stop_one(id)?
             {
@@ -107,8 +108,8 @@ impl Live {
         loop {
             match waitpid(Pid::from_raw(id as i32), options) {
                 Ok(Some((_, status))) => {
-                    // Other stops than by a signal are marked above its byte. A signal is the
-                    // thread's, and still due.
+                    // Stops for other reasons than a signal are marked above its byte. A signal is
+                    // the thread's, and still to be delivered.
                     let is_signal = status.as_raw() >> 16 == 0;
                     let signal = status.stopping_signal();
                     // Not one that stands still already, by a signal such as SIGSTOP.
@@ -137,8 +138,8 @@ impl Live {
         Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
     }
 
-    /// Restarts the system call in which each thread of a name sleeps. Threads that cannot be
-    /// stopped go on as they are.
+    /// Restarts the system call in which each thread of this name sleeps. Threads that cannot be
+    /// stopped continue.
     pub(crate) fn interrupt(&self, name: &str) {
         let comm = |id: &u32| fs::read_to_string(format!("/proc/{}/task/{id}/comm", self.pid));
         let is_meant = |id: &u32| comm(id).is_ok_and(|comm| comm.trim_end() == name);
@@ -248,8 +249,8 @@ fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// The threads of a process if all sleep, with the switches of each so far: it has not run while
-/// they stay the same.
+/// The threads of a process if all sleep, with their context switches: it has not run while these
+/// stay the same.
 fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     let one = |id: u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;
@@ -274,7 +275,7 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
     matches!(state(pid, pid), Some('T' | 't'))
 }
 
-/// The state of a thread, as the kernel has it; `None` if there is no such thread.
+/// A thread's state in the kernel; `None` if there is no such thread.
 fn state(pid: u32, id: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
     // The name before it, in brackets, may hold anything.
@@ -318,7 +319,7 @@ fn no_memory(pid: u32) -> String {
     format!("process {pid} has no memory: it has ended, or is a thread of the kernel")
 }
 
-/// The mappings. The crate `procfs` fails on a path that is not UTF-8, and this must not.
+/// The mappings. The crate `procfs` fails on a path that is not UTF-8; this does not.
 fn maps(pid: u32) -> Result<Vec<Map>, String> {
     let text = fs::read(format!("/proc/{pid}/maps")).map_err(|error| refused(pid, &error))?;
     let text = String::from_utf8_lossy(&text);

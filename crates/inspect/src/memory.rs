@@ -13,7 +13,7 @@ pub struct Map {
     pub executable: bool,
     /// Where in the file it begins, in bytes.
     pub offset: u64,
-    /// The file, or a name in brackets of the kernel's; empty for anonymous memory.
+    /// The file, or a name of the kernel's in brackets; empty for anonymous memory.
     pub path: String,
 }
 
@@ -34,18 +34,18 @@ pub struct Thread {
     pub stack: u64,
     /// Every word of its registers, those of the vector unit too.
     pub registers: Vec<u64>,
-    /// The sets of its registers as the kernel lays them out, the general ones first, by the number of their note in a core file.
+    /// Register sets in the kernel's layout by note number of a core file, the general ones first.
     pub sets: Vec<(u32, Vec<u8>)>,
 }
 
 /// A process that stands still.
 pub trait Memory {
-    /// Reads bytes from an address on; says how many there were before the first that cannot be read.
+    /// Reads bytes from an address; returns how many precede the first unreadable one.
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
     /// Its mappings, by address.
     fn maps(&self) -> &[Map];
     fn threads(&self) -> &[Thread];
-    /// What it is, for messages: `process 17`, or a file's name.
+    /// The name in messages: `process 17`, or a file's name.
     fn name(&self) -> String;
     fn pid(&self) -> u32;
     /// Its auxiliary values, as the kernel lays them out.
@@ -70,7 +70,7 @@ pub trait Memory {
     }
 }
 
-/// Where the stack pointer lies in the kernel's general registers, in bytes, on this machine.
+/// Offset of the stack pointer in the kernel's general registers.
 pub(crate) const STACK_AT: usize = if cfg!(target_arch = "x86_64") { 19 * 8 } else { 31 * 8 };
 
 pub(crate) const MACHINE: u16 = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };

@@ -1,8 +1,8 @@
-//! What is known of a slab of two sizes.
+//! A slab of two sizes.
 //!
-//! **From.** `craton_slab::morph`, whose terms these are. Each page has an entry, with a bit for
-//! each unit in which an old object that is out begins, and one for each where a new place does.
-//! An old object may go on in the next slab, as its head.
+//! **From.** `craton_slab::morph`, which defines these terms. Each page has an entry with a bit for
+//! each unit in which a live old object begins, and one for each where a new place does. An old
+//! object may extend into the next slab, as its head.
 
 use crate::heap::Heap;
 use crate::memory::words;
@@ -29,7 +29,7 @@ pub struct Morph {
 }
 
 impl Morph {
-    /// The slab that begins at a page; `None` if the entries are not those of one.
+    /// The slab that begins at a page; `None` if its entries are inconsistent.
     pub(crate) fn read(heap: &Heap<'_>, first: u64) -> Result<Option<Self>, String> {
         let get = |name: &str| heap.table.get(name);
         let Some(entry) = Self::entry(heap, first)? else { return Ok(None) };
@@ -80,8 +80,7 @@ impl Morph {
         heap.reader.bytes(entries + u64::from(entry) * bytes, bytes as usize).map(Some)
     }
 
-    /// Old objects that are out and begin here: where, behind the slab's start, their bytes, and
-    /// their class.
+    /// Live old objects that begin here: offset in the slab, bytes, class.
     pub fn old_objects(&self) -> impl Iterator<Item = (u64, u64, u8)> {
         set_bits(&self.live).map(|unit| {
             let at = unit * self.unit;

@@ -1,12 +1,12 @@
 //! Functions by address, from the symbols of the files on disk.
 //!
-//! **What.** An address is that of a return, so the byte before it is looked up. Without a symbol
-//! the answer is the file and the place in it, as `addr2line` takes it; outside of all files, the
-//! address alone.
+//! **What.** An address is a return address, so the byte before it is looked up. Without a symbol
+//! the result is the file and the offset in it, as `addr2line` takes it; outside of files, the
+//! address.
 //!
-//! **Failure.** A file that is gone or was replaced gives no names, or wrong ones.
+//! **Failure.** A file that is gone or was replaced has no names, or wrong ones.
 //!
-//! **Cost.** Each file is read once, when the first address in it is asked for.
+//! **Cost.** Each file is read once, at the first address in it.
 
 use crate::memory::Memory;
 use object::read::elf::ElfFile64;
@@ -25,7 +25,7 @@ struct Function {
 /// A file of code.
 #[derive(Debug, Default)]
 struct Image {
-    /// A loaded part: place in the file, bytes, and address in the file's numbering.
+    /// A loaded part: offset in the file, bytes, and address in the file's numbering.
     loaded: Vec<(u64, u64, u64)>,
     functions: Vec<Function>,
 }
@@ -43,7 +43,8 @@ impl Image {
                 Function { at: symbol.address(), bytes: symbol.size(), name }
             })
             .collect();
-        // Of several names of one place the longest function's comes last, and among equals the first by the alphabet.
+        // Of several names of one place the longest function's comes last; among equals the
+        // alphabetically first.
         functions.sort_by(|a, b| (a.at, a.bytes, &b.name).cmp(&(b.at, b.bytes, &a.name)));
         let place = |(from, bytes): (u64, u64), at| (from, bytes, at);
         let loaded = file.segments().map(|segment| place(segment.file_range(), segment.address())).collect();

@@ -1,6 +1,6 @@
-//! Numbers out of another process's memory, read in large pieces that are kept.
+//! Numbers from another process's memory, read in large cached pieces.
 //!
-//! **Cost.** A piece is read once while it is not displaced; memory for [`PIECES`] pieces of [`PIECE`] bytes.
+//! **Cost.** [`PIECES`] pieces of [`PIECE`] bytes; each is read once while it stays cached.
 
 use crate::memory::Memory;
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ const PIECE: u64 = 64 << 10;
 /// Pieces that are kept: 32 MiB.
 const PIECES: usize = 512;
 
-/// One piece: where it begins, its bytes, and how many of them could be read.
+/// One piece: address, bytes, and how many of them could be read.
 struct Piece {
     at: u64,
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ impl<'m> Reader<'m> {
         Piece { at, bytes, pages }
     }
 
-    /// Reads bytes; those that cannot be read stay as they are. Returns whether all could.
+    /// Reads bytes; unreadable ones stay unchanged. Returns whether all could be read.
     pub fn read(&self, at: u64, into: &mut [u8]) -> bool {
         let (mut done, mut all) = (0usize, true);
         while done < into.len() {
@@ -98,7 +98,7 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// Bytes of a number in what was read, little end first; 0 behind the end.
+/// A little-endian number's bytes; 0 behind the end.
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }

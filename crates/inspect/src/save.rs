@@ -1,8 +1,8 @@
-//! A core file of a process that stands still, as gcore writes it.
+//! Writes a core file of a stopped process, as gcore does.
 //!
-//! **What.** It has the registers of each thread, the names of mapped files, and the bytes of every
-//! mapping with two exceptions. Of a file's instructions it has the range only. Read-only mappings
-//! marked `MADV_DONTDUMP` are left out: the library has gigabytes of zeros there.
+//! **What.** Registers of each thread, names of mapped files, and the bytes of every mapping
+//! except: a file's instructions (only their range), and read-only mappings marked `MADV_DONTDUMP`,
+//! where the library has gigabytes of zeros.
 
 use crate::core_file::{INFO_PID, STATUS_ID, STATUS_REGISTERS, STATUS_TAIL};
 use crate::memory::{MACHINE, Map, Memory};
@@ -21,14 +21,14 @@ const MOST: usize = elf::PN_XNUM as usize - 1;
 /// Bytes of the note about the process.
 const INFO_BYTES: usize = 136;
 
-/// Writes a core file; returns how many bytes of memory it has.
+/// Writes a core file; returns the bytes of memory in it.
 ///
 /// # Errors
 /// It cannot be written, or there are too many mappings.
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
     let fail =
         |e: io::Error| format!("cannot write {}: {e}; give a path where the core file can be written", path.display());
-    // The kernel's own mappings cannot all be read, and hold no pointers of the program's.
+    // The kernel's own mappings are partly unreadable, and hold no pointers of the program.
     let left_out = memory.left_out();
     let is_in = |m: &&Map| m.readable && !m.path.starts_with("[v") && (m.writable || !left_out.contains(&m.start));
     let maps: Vec<&Map> = memory.maps().iter().filter(is_in).collect();
@@ -50,7 +50,7 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
     let notes_at = (HEAD + headers * HEADER) as u64;
     out.write_all(bytes_of(&head(headers as u16)))?;
     out.write_all(bytes_of(&header([elf::PT_NOTE, elf::PF_R], [notes_at, 0, notes.len() as u64, 0, 4])))?;
-    // Read-only data may have been written once: the linker writes addresses there before it protects them.
+    // The linker may have written addresses into read-only data before it protected them.
     let is_held = |map: &Map| !map.executable || !map.is_file();
     let first = (notes_at + notes.len() as u64).next_multiple_of(PAGE);
     let mut at = first;
@@ -114,7 +114,7 @@ fn head(headers: u16) -> FileHeader64<LE> {
     }
 }
 
-/// A program header: kind and flags; offset, address, bytes in the file and in memory, alignment.
+/// A program header: kind and flags; offset, address, bytes in file and memory, alignment.
 fn header([kind, flags]: [u32; 2], words: [u64; 5]) -> ProgramHeader64<LE> {
     let [p_offset, p_vaddr, p_filesz, p_memsz, p_align] = words.map(|word| U64::new(LE, word));
     let (p_type, p_flags, p_paddr) = (U32::new(LE, kind), U32::new(LE, flags), U64::new(LE, 0));

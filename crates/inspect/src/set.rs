@@ -1,18 +1,18 @@
-//! Asks a running process for other settings.
+//! Asks a running process to change options.
 //!
-//! **What.** Leaves a request in the library's mailbox and waits for the answer. The library reads
-//! the mailbox on its slow paths and in its background thread, which is woken. Threads that their
-//! caches serve entirely never reach a slow path, so while we wait the number of pages that each
-//! cache knows is overwritten by 0: the next free is slow, and restores it. Arrays of object caches
-//! lose their owner, so that the next request for an object is slow. Only the background thread is
-//! stopped, for a moment. Making a thread call the library would need to know that it holds no lock
-//! and is in no signal handler, which is not visible from outside.
+//! **What.** Writes a request into the library's mailbox and waits for the answer. The library
+//! reads the mailbox on its slow paths and in its background thread, which is woken. A thread may
+//! never reach a slow path, so while we wait each cache's count of known pages is set to 0: the
+//! next free is slow, and restores it. Arrays of object caches lose their owner, so that the next
+//! request is slow. Only the background thread is stopped, for a moment. Making a thread call the
+//! library would require that it holds no lock and is in no signal handler, which is not visible
+//! from outside.
 //!
-//! **State.** As in `craton_malloc::observe::mailbox`: a request's text is written before its number, and an answer's
-//! number is read before its text.
+//! **State.** As in `craton_malloc::observe::mailbox`: a request's text is written before its
+//! number; an answer's number is read before its text.
 //!
-//! **Failure.** The process reports what is wrong with a setting. A process that asks for no memory
-//! does not answer; the request stays for its next slow path, and later requests are added to it.
+//! **Failure.** The process reports bad settings. A process that allocates nothing does not answer;
+//! the request stays for its next slow path, and later requests are added to it.
 
 use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(5);
 /// Polls between two times that threads' caches are made to fail.
 const FAIL_EVERY: u32 = 10;
-/// Polls between two times that the background thread is woken, found by its name.
+/// Polls between two wake-ups of the background thread.
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
-/// Additional time for a process that has taken the request: its work may take that long.
+/// Additional time for a process that has read the request: its work may take that long.
 const LONGER: Duration = Duration::from_secs(5);
 /// A longer list of caches is damage.
 const MOST_CACHES: usize = 1 << 20;
@@ -58,8 +58,8 @@ struct Mailbox {
     most: usize,
 }
 
-/// The parts of the table that a request needs, so that a library of another release refuses before
-/// anything is written.
+/// The table entries that a request needs; a library of another release lacks some, and nothing is
+/// written.
 const NAMES: &str = "mailbox.asked mailbox.taken mailbox.answered mailbox.left mailbox.request.len mailbox.answer.len \
     mailbox.request mailbox.answer mailbox.nudge thread.first thread.next thread.taken thread.pages caches caches.areas \
     caches.areas.end caches.used caches.area.bytes caches.array.bytes caches.array.owner";
@@ -96,7 +96,7 @@ impl Mailbox {
     }
 
     /// Posts a request; without a text, the one that is there.
-    fn ask(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
+    fn request(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
             self.write("request", text)?;
             self.write("request.len", &(text.len() as u32).to_le_bytes())?;
@@ -104,8 +104,8 @@ impl Mailbox {
         self.write("asked", &number.to_le_bytes())
     }
 
-    /// Withdraws a request that is not taken yet; returns its text, empty without one, and the last number used.
-    fn take_back(&self) -> Result<(Vec<u8>, u32), String> {
+    /// Withdraws an unread request; returns its text, empty without one, and the last number used.
+    fn withdraw(&self) -> Result<(Vec<u8>, u32), String> {
         let asked = self.number("asked")?;
         if asked == 0 {
             return Ok((Vec::new(), self.number("answered")?));
@@ -130,7 +130,8 @@ impl Mailbox {
             if at == 0 {
                 break;
             }
-            // A cache never moves, and a thread that has just got one writes its number of pages after us.
+            // A cache never moves, and a thread that just got one writes its count of pages after
+            // us.
             if reader.bytes(at + get("thread.taken")?, 1)? == [1] {
                 self.process.write(at + get("thread.pages")?, &[0; 8])?;
             }
@@ -139,7 +140,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes the next request for an object of each cache a slow one, which takes the array's ownership again.
+    /// Makes the next request to each object cache slow; it restores the array's owner.
     fn fail_arrays(&self) -> Result<(), String> {
         let get = |name: &str| self.table.get(&format!("caches.{name}"));
         let (reader, caches) = (Reader::new(&self.process), self.table.get("caches")?);
@@ -159,7 +160,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Waits for a condition, and makes threads read the mailbox; returns whether it came in time.
+    /// Waits for a condition while it makes threads read the mailbox; returns whether it came in
+    /// time.
     fn wait(&self, time: Duration, is_so: impl Fn(&Self) -> Result<bool, String>) -> Result<bool, String> {
         let since = Instant::now();
         for look in 0u32.. {
@@ -183,10 +185,10 @@ impl Mailbox {
     }
 }
 
-/// Asks a process to set each of `settings`, `key=value`, and waits up to `time` for its answer.
+/// Asks a process to set `settings`, each `key=value`, and waits up to `time` for its answer.
 ///
 /// # Errors
-/// There is no such process, it may not be written, it does not run on Craton, or it does not end an earlier request.
+/// No such process, no permission, not on Craton, or an earlier request that it does not finish.
 pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {
     let mailbox = Mailbox::of(pid)?;
     if !mailbox.wait(time, |m| Ok(m.number("taken")? == m.number("answered")?))? {
@@ -195,7 +197,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
             time.as_secs_f64()
         ));
     }
-    let (waiting, last) = mailbox.take_back()?;
+    let (waiting, last) = mailbox.withdraw()?;
     let waited = if waiting.is_empty() { 0 } else { waiting.split(|b| *b == 0).count() };
     let mut text = waiting;
     for setting in settings {
@@ -206,21 +208,21 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     }
     if text.len() > mailbox.most {
         // The earlier request goes on waiting.
-        mailbox.ask(None, last)?;
+        mailbox.request(None, last)?;
         return Err(format!(
-            "process {pid}: the settings have {} bytes with those that wait there already, and a request takes {} at the most",
+            "process {pid}: the settings and those of waiting requests have {} bytes; a request holds at most {}",
             text.len(),
             mailbox.most
         ));
     }
     let number = last.wrapping_add(1).max(1);
-    mailbox.ask(Some(&text), number)?;
+    mailbox.request(Some(&text), number)?;
     // Another process that adds to our request uses a later number.
     let is_answered = |m: &Mailbox| Ok((m.number("answered")?.wrapping_sub(number) as i32) >= 0);
     let mut answered = mailbox.wait(time, is_answered)?;
     if !answered {
         mailbox.write("left", &number.to_le_bytes())?;
-        // A thread that has taken it meanwhile may not know that we stopped waiting.
+        // A thread that has read it since may not know that we stopped waiting.
         answered = mailbox.number("asked")? != number && mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {
@@ -230,14 +232,14 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     Ok(Answer::Done(refused(&mailbox.bytes("answer", len.min(mailbox.most))?, &text, waited)))
 }
 
-/// What an answer refuses of a request, whose first `waited` settings are of earlier ones.
+/// The refused settings in an answer; the first `waited` settings are of earlier requests.
 fn refused(answer: &[u8], request: &[u8], waited: usize) -> Vec<Refused> {
     let each = answer.split(|b| *b == 0).filter_map(|one| {
         let text = String::from_utf8_lossy(one);
         let (number, why) = text.split_once(':')?;
         let number = number.parse().ok()?;
         let setting = String::from_utf8_lossy(request.split(|b| *b == 0).nth(number)?).into_owned();
-        // The library says so where it goes on with others.
+        // In the library this ends a message after which it goes on.
         let why = why.trim_end_matches("; ignored").to_owned();
         Some(Refused { setting, why, waited: number < waited })
     });

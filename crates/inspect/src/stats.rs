@@ -1,4 +1,4 @@
-//! What the heap holds, by class and by heap, counted object by object.
+//! The heap's contents by class and heap, counted object by object.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Kind, Span};
@@ -14,7 +14,7 @@ pub struct ClassLine {
     pub slabs: u64,
     /// Slabs that hold objects of two classes.
     pub morphed: u64,
-    /// Objects that are out, those that the debugging kit has under buffers of the program too.
+    /// Live objects, including those under buffers of the debugging kit.
     pub objects: u64,
     pub bytes: u64,
     /// Objects under buffers that were freed and wait.
@@ -69,7 +69,7 @@ pub struct Stats {
     /// Objects that are out, of all kinds.
     pub objects: u64,
     pub bytes: u64,
-    /// Large objects, and their bytes; without those under buffers that were freed and wait.
+    /// Live large objects and their bytes, without those under quarantined buffers.
     pub large_objects: u64,
     pub large_bytes: u64,
     pub huge_objects: u64,
@@ -78,7 +78,7 @@ pub struct Stats {
     pub free_in_caches: u64,
     /// Objects that come on slabs of two classes from the older one.
     pub old_objects: u64,
-    /// Buffers of the debugging kit that are out, and bytes that were asked for in them.
+    /// Live buffers of the debugging kit, and their requested bytes.
     pub buffers: u64,
     pub buffer_bytes: u64,
     /// Buffers that were freed and wait, and their bytes.
@@ -88,7 +88,7 @@ pub struct Stats {
     pub broken: u64,
     /// The classes that have a slab.
     pub classes: Vec<ClassLine>,
-    /// Heaps of their own that have an object.
+    /// Separate heaps with a live object.
     pub heaps: Vec<HeapLine>,
     pub caches: Vec<CacheLine>,
 }

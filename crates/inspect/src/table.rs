@@ -1,7 +1,7 @@
 //! The library's table of names and numbers in another process.
 //!
-//! **What.** It begins with a magic word, and its entry `self` has its address. So a search through the mapped modules
-//! finds it in a stripped program too, and takes no copy for it.
+//! **What.** The table begins with a magic word, and its entry `self` has its address. So a search
+//! through the modules finds it even in a stripped program, and ignores copies.
 
 use crate::memory::{Map, Memory};
 use crate::reader::{Reader, text_in, u32_in, word_in};
@@ -11,13 +11,13 @@ use std::collections::HashMap;
 const MAGIC: [u8; 8] = *b"\0CRATONI";
 /// The version that is understood.
 const VERSION: u32 = 1;
-/// What the table begins at a multiple of.
+/// The table's alignment.
 const ALIGN: usize = 64;
 /// Bytes of its head.
 const HEAD: usize = 40;
 /// Bytes that are searched at a time.
 const PIECE: usize = 1 << 20;
-/// Longest mapping without a file that is searched, where a core names no files.
+/// The longest anonymous mapping to search, where a core names no files.
 const MOST_ANONYMOUS: u64 = 256 << 20;
 
 /// How objects of a class lie on its slabs.
@@ -48,12 +48,12 @@ impl Table {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
         let is_small = |map: &Map| map.path.is_empty() && map.end - map.start <= MOST_ANONYMOUS;
-        // A program that is not position-independent and names the table has a copy behind its
-        // data, which then is the table.
+        // A position-dependent program that names the table has a copy behind its data, which then
+        // is the table.
         let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
         let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
         let (mut found, mut other) = (Vec::new(), None);
-        // Data come first: a file that is mapped only to be read holds no table.
+        // Data first: a file that is mapped only for reading holds no table.
         let (data, rest): (Vec<&Map>, Vec<&Map>) = maps.iter().filter(searched).partition(|map| map.writable);
         for map in data.into_iter().chain(rest) {
             search(reader.memory, map, |at| match Self::at(reader, at) {

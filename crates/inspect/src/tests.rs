@@ -1,4 +1,4 @@
-//! Core files of a made-up process, and what is said of memory without a heap.
+//! Core files of a made-up process, and errors about memory without a heap.
 
 use crate::memory::{Map, Memory, STACK_AT, Thread};
 use crate::{CoreFile, Heap, save};
@@ -146,7 +146,7 @@ fn memory_without_a_heap_is_told_from_that_of_another_release() {
     assert!(why_not(page(0)).contains("not running on Craton"));
     let text = why_not(table(2, &[]));
     assert!(text.contains("version 2") && text.contains("reads version 1"), "{text}");
-    // A copy that lies elsewhere is none, and no more is one whose sizes cannot be.
+    // A copy at another address does not count, nor one with impossible sizes.
     assert!(why_not(table(1, &[("self", 0x2_0000)])).contains("not running on Craton"));
     let text = why_not(table(1, &[("self", 0x1_0000)]));
     assert!(text.contains("served no request"), "{text}");

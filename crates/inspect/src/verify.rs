@@ -1,27 +1,28 @@
-//! Whether the heap is whole.
+//! Checks the heap's invariants.
 //!
-//! **What.** What the walk found ([`Heap::broken`]), and each class's sums against its counts.
+//! **What.** The walk's findings ([`Heap::broken`]), and each class's sums against its counts.
 //!
-//! **From.** The rules are those of `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3).
+//! **From.** The rules of `craton_slab` (S1 …) and `craton_malloc` (M1, H4, T1, T3).
 //!
-//! **Threads.** Sums that a thread has locked may be between two states: they are skipped and reported so.
+//! **Threads.** Sums that a thread has locked may be in between: they are skipped and reported.
 
 use crate::heap::{Broken, Heap, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What was looked at, and what of it is wrong.
+/// The counts of checked parts, and the damage.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
     /// Slabs, large objects and huge objects that were looked at.
     pub spans: u64,
     /// Free objects that were followed on lists.
     pub free: u64,
-    /// Free objects on no list: on their way when the process stood still, or lost with a thread in a fork.
+    /// Free objects on no list: in transit when the process stopped, or lost with a thread in a
+    /// fork.
     pub adrift: u64,
     /// Locked by a thread.
     pub held: Vec<String>,
-    /// What is wrong, by address.
+    /// Damage, by address.
     pub broken: Vec<Broken>,
 }
 

@@ -1,6 +1,6 @@
-//! What lies at an address.
+//! Describes an address.
 //!
-//! **What.** The object around it and whether it is out, or another part of the process. Of a
+//! **What.** The object around it and whether it is live, or another part of the process. For a
 //! buffer of the debugging kit also who allocated and freed it.
 
 use crate::caches::Place;
@@ -14,8 +14,8 @@ use serde::{Serialize, Serializer};
 pub struct What {
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// The kind: `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit), `free-pages`,
-    /// `kept` (a freed huge object), `apart`, `library`, `mapping` or `nothing`.
+    /// `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit),
+    /// `free-pages`, `kept` (a freed huge object), `apart`, `library`, `mapping` or `nothing`.
     pub kind: &'static str,
     /// `live`, `free` or `uncarved` (never handed out yet) of an object; else empty.
     pub state: &'static str,
@@ -25,16 +25,17 @@ pub struct What {
     pub bytes: u64,
     /// Bytes between the start and the address.
     pub offset: u64,
-    /// Of a buffer: `inside` it, in its `redzone`, or on a `closed-page`. Of a cache's free object:
-    /// in an `array`, in the `depot`, or on its `slab`.
+    /// Of a buffer: `inside` it, in its `redzone`, or on a `closed-page` (guard page). Of a cache's
+    /// free object: in an `array`, in the `depot`, or on its `slab`.
     pub place: &'static str,
-    /// Bytes before a buffer's start (below 0), or behind the last byte of a buffer or of a cache's object (above 0).
+    /// Bytes before a buffer's start (negative), or behind the end of a buffer or cache object
+    /// (positive).
     pub beyond: i64,
     /// The object cache that it is of.
     pub cache: String,
     pub allocated: Option<Who>,
     pub freed: Option<Who>,
-    /// The heap of its own that it is of; empty for the process's.
+    /// The name of its separate heap; empty for the process's.
     pub heap: String,
     /// The mapped file or its name; empty for anonymous memory.
     pub mapping: String,
@@ -52,7 +53,7 @@ impl What {
     }
 }
 
-/// Says what lies at an address.
+/// Describes an address.
 ///
 /// # Errors
 /// The library's tables cannot be read.
@@ -136,7 +137,7 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
             };
             let object = cache.object(slab, i);
             let what = What::of(at, "cache", state, object, cache.size);
-            // Behind the object, up to the next one, lie its mark and its link.
+            // Behind the object, up to the next one, are its mark and its link.
             let beyond = (what.offset + 1).saturating_sub(cache.size) as i64;
             Ok(What { cache: cache.name.clone(), place, beyond, ..what })
         }
@@ -195,7 +196,7 @@ impl What {
         }
         write!(f, ": {}", if self.state == "live" { "live" } else { "freed" })?;
         let mut tell = |what: &str, who: &Option<Who>| match who {
-            None => write!(f, "\n  {what} by nobody knows whom: nothing is noted without debug=audit"),
+            None => write!(f, "\n  {what} by an unknown stack: debug=audit records stacks"),
             Some(who) => write!(f, "\n  {what} {who}"),
         };
         tell("allocated", &self.allocated)?;

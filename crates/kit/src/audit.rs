@@ -2,7 +2,7 @@
 //!
 //! **State.** A ring of entries, half a cache line each; stacks lie elsewhere, by number:
 //! ```text
-//! | time (8) | address (8) | size (8) | stack (4) | thread and deed (4) |
+//! | time (8) | address (8) | size (8) | stack (4) | thread and action (4) |
 //! ```
 //! **Threads.** A writer takes a number and writes that entry, time last and 0 meanwhile: readers
 //! skip unfinished entries.
@@ -17,7 +17,7 @@ use craton_base::{Table, Zeroed};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Deed {
+pub enum Action {
     Alloc = 1,
     Free = 2,
 }
@@ -31,10 +31,10 @@ pub struct Transaction {
     /// Number of the stack; 0 for none.
     pub stack: u32,
     pub thread: u32,
-    pub deed: Deed,
+    pub action: Action,
 }
 
-/// Place for one transaction; all zeros are none.
+/// A transaction's place; zeros if empty.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct Entry {
@@ -48,8 +48,8 @@ pub struct Entry {
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for Entry {}
 
-/// The deed's place in `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
-const DEED_SHIFT: u32 = 30;
+/// The action's place in `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
+const ACTION_SHIFT: u32 = 30;
 
 pub struct Log {
     entries: Table<Entry>,
@@ -69,7 +69,7 @@ impl Log {
         ("log.entry.size", offset_of!(Entry, size)),
         ("log.entry.stack", offset_of!(Entry, stack)),
         ("log.entry.who", offset_of!(Entry, who)),
-        ("log.deed.shift", DEED_SHIFT as usize),
+        ("log.action.shift", ACTION_SHIFT as usize),
     ];
 
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
@@ -95,7 +95,7 @@ impl Log {
         // ORDERING: as above.
         entry.stack.store(what.stack, Ordering::Release);
         // ORDERING: as above.
-        entry.who.store(what.thread | (what.deed as u32) << DEED_SHIFT, Ordering::Release);
+        entry.who.store(what.thread | (what.action as u32) << ACTION_SHIFT, Ordering::Release);
         // ORDERING: Release pairs with the Acquire in `each`: who sees the time sees the rest.
         entry.time.store(what.time_ns.max(1), Ordering::Release);
     }
@@ -128,10 +128,10 @@ impl Log {
             if time_ns == 0 || entry.time.load(Ordering::Relaxed) != time_ns {
                 continue;
             }
-            let deed = if who >> DEED_SHIFT == Deed::Alloc as u32 { Deed::Alloc } else { Deed::Free };
-            let thread = who & ((1 << DEED_SHIFT) - 1);
+            let action = if who >> ACTION_SHIFT == Action::Alloc as u32 { Action::Alloc } else { Action::Free };
+            let thread = who & ((1 << ACTION_SHIFT) - 1);
             let (address, size) = (address as usize, size as usize);
-            if !tell(Transaction { time_ns, address, size, stack, thread, deed }) {
+            if !tell(Transaction { time_ns, address, size, stack, thread, action }) {
                 return;
             }
         }

@@ -5,7 +5,7 @@
 //! **Unsafe.** Fills and reads buffers.
 
 use crate::area::{self, Area};
-use crate::audit::{Deed, Transaction};
+use crate::audit::{Action, Transaction};
 use crate::family;
 use crate::guard::Whose;
 use crate::pattern;
@@ -39,7 +39,7 @@ impl Target {
 }
 
 impl<P: Process> Kit<P> {
-    /// The calling thread's deed, as far as the checks ask for it. `place`: where a sample keeps
+    /// The calling thread's action, as far as the checks ask for it. `place`: where a sample keeps
     /// the stack.
     fn event(&self, checks: u16, place: Option<usize>) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
@@ -53,12 +53,12 @@ impl<P: Process> Kit<P> {
         Event { time_ns: precise_ns(), stack, thread: P::thread_id() }
     }
 
-    fn log(&self, buffer: &Buffer, event: Event, deed: Deed) {
+    fn log(&self, buffer: &Buffer, event: Event, action: Action) {
         if buffer.checks & AUDIT != 0
             && let Some(log) = self.setting.log()
         {
             let Event { time_ns, stack, thread } = event;
-            log.add(Transaction { time_ns, address: buffer.address, size: buffer.size, stack, thread, deed });
+            log.add(Transaction { time_ns, address: buffer.address, size: buffer.size, stack, thread, action });
         }
     }
 
@@ -106,7 +106,7 @@ impl<P: Process> Kit<P> {
             taken,
             given: Event::default(),
         };
-        // SAFETY: the memory is ours until it is handed out.
+        // SAFETY: the buffer's memory is unused until this function returns it.
         unsafe {
             area::write_redzones(&buffer, self.secret());
             if checks & POISON != 0 {
@@ -118,7 +118,7 @@ impl<P: Process> Kit<P> {
             return Ok(null_mut());
         }
         self.watch(&buffer);
-        self.log(&buffer, taken, Deed::Alloc);
+        self.log(&buffer, taken, Action::Alloc);
         if buffer.kind != Kind::Heap {
             // The heap counts only its own objects.
             P::count_served();
@@ -145,8 +145,8 @@ impl<P: Process> Kit<P> {
         Ok(sample)
     }
 
-    /// Counts allocations of a class that a cache served without the slabs; whether the next is to be
-    /// a sample.
+    /// Counts allocations of a class that a cache served without the slabs; returns whether the
+    /// next one becomes a sample.
     pub fn count_reuse(&self, class: usize, allocations: u32) -> bool {
         self.sample.reused(class, allocations)
     }
@@ -206,10 +206,10 @@ impl<P: Process> Kit<P> {
         Ok((under != 0).then_some(Area { under, address: under + front, kind: Kind::Heap }))
     }
 
-    /// Frees a buffer; `false` if the pointer is none.
+    /// Frees a buffer; `false` if the pointer is not one.
     ///
     /// # Safety
-    /// The caller gives up what is at the pointer, if it is a buffer.
+    /// The caller no longer uses the memory, if it is a buffer.
     pub unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -243,7 +243,7 @@ impl<P: Process> Kit<P> {
         self.watches.leave(address);
         self.check_owner(&buffer, target)?;
         let buffer = Buffer { given, ..buffer };
-        self.log(&buffer, given, Deed::Free);
+        self.log(&buffer, given, Action::Free);
         let closed = buffer.checks & (UNMAP | SAMPLED) != 0 && buffer.kind != Kind::Heap && self.guards.close(&buffer);
         if !closed && buffer.checks & POISON != 0 {
             // SAFETY: the program has given the buffer up.

@@ -24,8 +24,8 @@ pub(crate) enum Cause {
     Pattern(usize, bool),
 }
 
-/// How far from a buffer with pages an access may lie that is taken for one of it; in the arena, where
-/// nothing else lies, there is no bound.
+/// The farthest access from a buffer with pages that is attributed to it; unbounded in the arena,
+/// which holds nothing else.
 const FAR: usize = 1 << 20;
 /// A fault so near to the stack pointer is the stack's end.
 const NEAR_STACK: usize = 64 << 10;

@@ -110,7 +110,8 @@ impl Pages {
 
     fn open(&self, slot: u32) -> bool {
         let at = self.slot_at(slot);
-        // One that was on its way to the ring when marks came is closed by its mapping still.
+        // A slot that was entering the ring when guard marks became available is still closed by a
+        // mapping.
         let has_mapping = (slot as usize) < self.unmarked;
         (!self.marked || guarded::unshut(at, self.page)) && (!has_mapping || guarded::open(at, self.page))
     }
@@ -200,7 +201,7 @@ impl Pages {
             return;
         }
         let behind_end = (self.first + self.waiting).saturating_sub(self.places);
-        // SAFETY: what lies at the ring's begin moves behind its end; there is memory for all slots.
+        // SAFETY: moves the ring's beginning behind its end; all slots have memory.
         unsafe { self.ring.add(self.places).copy_from_nonoverlapping(self.ring, behind_end) };
         self.places *= 2;
     }
@@ -214,8 +215,8 @@ impl Pages {
         if guards && !core::mem::replace(&mut self.reported, true) {
             let buffers = (self.fresh - self.waiting + self.mapped) as u64;
             let line =
-                Line::new().text("craton: debug: ").number(buffers).text(" buffers have pages of their own, and the ");
-            line.text("system allows too few mappings for more (vm.max_map_count): further ones lie on the heap")
+                Line::new().text("craton: debug: ").number(buffers).text(" buffers have separate pages, and the ");
+            line.text("system allows too few mappings for more (vm.max_map_count): further ones are on the heap")
                 .print();
         }
     }
@@ -317,7 +318,7 @@ impl Guards {
         // Samples come seldom, and the pages of those that wait are all that a small program has of
         // them. With `debug=unmap` the call would cost each free.
         if closed && !pages.marked && buffer.checks & SAMPLED != 0 {
-            guarded::forget(at, bytes);
+            guarded::discard(at, bytes);
         }
         closed
     }
@@ -344,8 +345,8 @@ impl Guards {
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
     }
 
-    /// The place of a sample by its first page, below [`crate::sample::PLACES`]; `None` of other buffers and
-    /// of mapped samples at a rate that was asked for.
+    /// The place of a sample by its first page, below [`crate::sample::PLACES`]; `None` for other
+    /// buffers, and for mapped samples at a requested rate.
     pub(crate) fn place_of(&self, under: usize, kind: Kind) -> Option<usize> {
         let pages = self.0.lock();
         match kind {

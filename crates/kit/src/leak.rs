@@ -1,8 +1,8 @@
 //! The search for leaks: which buffers are unreachable.
 //!
 //! **What.** A conservative mark: each aligned word of the roots or a marked buffer that points at
-//! or into a buffer, or at its end, marks it. Of the unreachable rest, those to which no other leads are leaks,
-//! with what hangs on them; of a cycle, its first buffer.
+//! or into a buffer, or at its end, marks it. Of the unreachable rest, the buffers that no other
+//! one leads to are leaks, with the buffers below them; of a cycle, its first buffer.
 //!
 //! **From.** Boehm and Weiser 1988, as Solaris's `::findleaks` has it.
 //!
@@ -65,8 +65,8 @@ impl<'a> Search<'a> {
         (word - s.address < s.size.max(1)).then_some(i)
     }
 
-    /// The suspect that a word leads to: it points at it, into it, or at its end, as a program's pointer
-    /// behind the last element does. Redzones lie between buffers, so no other one begins there.
+    /// The suspect that a word points at, into, or at the end of, as a pointer behind the last
+    /// element does. Redzones are between buffers, so no other one begins there.
     fn find_by_pointer(&self, word: usize) -> Option<usize> {
         self.find(word).or_else(|| {
             let i = self.find(word.checked_sub(1)?)?;

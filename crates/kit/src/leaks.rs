@@ -1,9 +1,8 @@
 //! The search for leaks at the exit.
 //!
-//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers, live or freed,
-//! the exiting thread's registers and the used part of its stack, all of other threads' stacks
-//! unless they have ended.
-//! Leaks from the same place are reported once.
+//! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
+//! live or freed, the exiting thread's registers and the used part of its stack, all of other
+//! threads' stacks unless they have ended. Leaks from the same place are reported once.
 //!
 //! **Units.** Buffers that were made with the check `leak`.
 //!
@@ -43,7 +42,7 @@ impl<P: Process> Kit<P> {
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         let blocks = Blocks::learn();
-        if copy::look(|| u8::from(!self.search_leaks(stack_from, blocks))) != Some(0) {
+        if copy::run(|| u8::from(!self.search_leaks(stack_from, blocks))) != Some(0) {
             Line::new()
                 .text("craton: leaks: no search was possible: the system gave no copy of the process, or no memory")
                 .print();
@@ -89,7 +88,7 @@ impl<P: Process> Kit<P> {
         let mut words = |at: usize, bytes: usize, see: &mut dyn FnMut(usize)| read(at, at + bytes, see);
         let touched = maps::Touched::ask();
         for (start, end) in &ranges[..known] {
-            // The unused part of this thread's stack holds what was, as does an ended thread's stack.
+            // The unused part of this thread's stack has old values, as an ended thread's stack.
             let from = if (*start..*end).contains(&stack_from) {
                 stack_from
             } else {

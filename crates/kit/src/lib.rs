@@ -86,7 +86,7 @@ use stacks::Stacks;
 use table::{State, Table};
 use watch::Watches;
 
-/// What the kit asks of the process around it. Calls are resolved at compile time.
+/// The kit's requests to its process, resolved at compile time.
 pub trait Process: 'static {
     fn thread_id() -> u32 {
         craton_os::process::thread_id()

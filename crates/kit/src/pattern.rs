@@ -53,8 +53,8 @@ pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     })
 }
 
-/// The byte of a redzone at an address: from 0x80 to 0xfe, neither text, zero nor all ones. It depends
-/// on the place and on a secret, so that no constant that a program writes matches it everywhere.
+/// The byte of a redzone at an address: from 0x80 to 0xfe, neither text, zero nor all ones. It
+/// depends on the place and on a secret, so that no constant matches it everywhere.
 fn redzone(address: usize, secret: u64) -> u8 {
     0x80 + ((address as u64 ^ secret).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 % 127
 }

@@ -78,7 +78,7 @@ impl Quarantine {
         mut leave: impl FnMut(usize) -> Result<(), Finding>,
     ) -> Result<(), Finding> {
         let limit = self.limit();
-        // One that is too large to wait does not push out all others.
+        // A buffer too large for the quarantine must not push out all others.
         if bytes > limit {
             return leave(address);
         }

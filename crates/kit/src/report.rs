@@ -4,7 +4,7 @@
 //!
 //! **Failure.** Ends the process by `SIGABRT`, except for leaks.
 
-use crate::audit::Deed;
+use crate::audit::Action;
 use crate::buffers::Target;
 use crate::family;
 use crate::pattern::Wrong;
@@ -23,7 +23,7 @@ pub struct Finding {
     pub buffer: Buffer,
 }
 
-/// What a program did to a buffer.
+/// A program's action on a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
     /// Wrote into a redzone, `offset` bytes from the buffer's start.
@@ -51,7 +51,7 @@ pub enum Mistake {
 }
 
 pub(crate) struct Reports {
-    /// When the report began: times are told as so long before that, however long its lines take.
+    /// The report's start: times are relative to it, however long the report takes.
     began_ns: AtomicU64,
     /// A report that ends the process is being printed.
     speaks: AtomicBool,
@@ -158,10 +158,10 @@ fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Targe
             headline(kind, how).text(of)
         }
         Mistake::Pattern { freed: true, .. } => {
-            headline("use-after-free", "used as an address what was read from a freed buffer")
+            headline("use-after-free", "used a word of a freed buffer as an address")
         }
         Mistake::Pattern { freed: false, .. } => {
-            headline("uninitialised", "used as an address what was read from a buffer where nobody has written")
+            headline("uninitialised", "used an unwritten word of a buffer as an address")
         }
     }
 }
@@ -239,7 +239,7 @@ impl<P: Process> Kit<P> {
 
     fn print_event(&self, what: &str, event: Event) {
         if event.thread == 0 {
-            detail().text(what).text(" by nobody knows whom: nothing is noted without debug=audit").write_to(TO);
+            detail().text(what).text(" by an unknown stack: debug=audit records stacks").write_to(TO);
             return;
         }
         let line = detail().text(what).text(" by thread ").number(event.thread.into());
@@ -278,9 +278,9 @@ impl<P: Process> Kit<P> {
     pub(crate) fn print_pattern(&self, value: usize, freed: bool, frames: &[usize]) {
         self.reports.begin();
         if freed {
-            headline("use-after-free", "used as an address what freed memory is filled with").write_to(TO);
+            headline("use-after-free", "used the fill pattern of freed memory as an address").write_to(TO);
         } else {
-            headline("uninitialised", "used as an address what new memory is filled with").write_to(TO);
+            headline("uninitialised", "used the fill pattern of new memory as an address").write_to(TO);
         }
         detail().text("the address was ").address(value).write_to(TO);
         print_here(frames);
@@ -298,11 +298,11 @@ impl<P: Process> Kit<P> {
             let event = Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread };
             let last = if only_start { t.address } else { t.address + t.size.max(1) - 1 };
             let holds = (t.address..=last).contains(&address);
-            match (t.deed, given) {
-                (Deed::Free, None) if holds => given = Some((t.address, event)),
+            match (t.action, given) {
+                (Action::Free, None) if holds => given = Some((t.address, event)),
                 // The newest counts: it is live, or another buffer has its place.
-                (Deed::Alloc, None) if holds => return false,
-                (Deed::Alloc, Some((start, given))) if t.address == start => {
+                (Action::Alloc, None) if holds => return false,
+                (Action::Alloc, Some((start, given))) if t.address == start => {
                     found = Some(Buffer {
                         address: start,
                         size: t.size,
@@ -329,7 +329,7 @@ impl<P: Process> Kit<P> {
     pub(crate) fn freed_earlier(&self, address: usize) -> Option<Finding> {
         let mut is_freed = false;
         self.setting.log()?.each(|t| {
-            is_freed = t.address == address && t.deed == Deed::Free;
+            is_freed = t.address == address && t.action == Action::Free;
             t.address != address
         });
         let buffer = if is_freed { self.logged_at(address, true) } else { None };
@@ -352,7 +352,7 @@ impl<P: Process> Kit<P> {
         if let Some(log) = self.setting.log() {
             log.each(|t| {
                 if t.address == address {
-                    let what = if t.deed == Deed::Alloc { "allocated" } else { "freed" };
+                    let what = if t.action == Action::Alloc { "allocated" } else { "freed" };
                     detail().text("buffer ").address(address).text(" of ").size(t.size).write_to(TO);
                     self.print_event(what, Event { time_ns: t.time_ns, stack: t.stack, thread: t.thread });
                     printed += 1;

@@ -1,11 +1,13 @@
-//! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate pages.
+//! The sampled form (GWP-ASan, arXiv 2311.09394): one allocation in N is a buffer on separate
+//! pages.
 //!
 //! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
-//! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor time
-//! of the one before: samples cost a bounded part of it, however much a program allocates and
+//! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor
+//! time of the one before: samples cost a bounded part of it, however much a program allocates and
 //! however deep its stacks are. Then only objects of up to [`PACED_BYTES`] become samples.
 //!
-//! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache tells.
+//! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache
+//! tells.
 //!
 //! **Threads.** Counts are statistical: of two refills at once one may go uncounted.
 //!
@@ -28,7 +30,8 @@ const PACE_PARTS: u64 = 700;
 const LONGEST_NS: u64 = 1_000_000;
 /// Largest object that becomes a sample by default.
 const PACED_BYTES: usize = 32 << 10;
-/// Cost of the first touch of a page, which a sample of several pages has more of than other objects.
+/// The cost of a page's first touch, of which a sample of several pages has more than other
+/// objects.
 const TOUCH_NS: u64 = 500;
 
 /// Samples that may be out or waiting: at a rate that was asked for, and by default; and by default

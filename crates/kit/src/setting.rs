@@ -385,7 +385,7 @@ pub fn is_check(word: &[u8]) -> bool {
 }
 
 const NO_PAIRS: &str = "is no size, nor large or malloc, and mismatch checks only what these serve: caches have one function each; ignored";
-const NO_CHECK: &str = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a colon, and + between them); ignored";
+const NO_CHECK: &str = "is no check (checks: audit, redzone, poison, verify, guard, unmap, leak, mismatch, all, none; targets follow a colon, with + between them); ignored";
 
 struct Wanted {
     checks: u16,

@@ -149,7 +149,7 @@ impl Stacks {
             return 0;
         }
         let entry = base + number as usize * 8;
-        // SAFETY: these units are ours alone.
+        // SAFETY: `fetch_add` reserved these units for this thread.
         unsafe {
             ((entry + 4) as *mut u32).write(frames.len() as u32);
             for (i, pc) in frames.iter().enumerate() {
@@ -158,7 +158,7 @@ impl Stacks {
         }
         let mut first = first;
         loop {
-            // SAFETY: as above: no other thread knows the entry before the exchange.
+            // SAFETY: no other thread knows the entry before the exchange.
             unsafe { next(base, number).write(first) };
             // ORDERING: Release pairs with the Acquire above.
             match head.compare_exchange(first, number, Ordering::Release, Relaxed) {

@@ -1,18 +1,19 @@
 //! The bytes beside the newest buffers, watched by the processor.
 //!
-//! **What.** A buffer ends at the closed page only down to its alignment, and begins in an open page:
-//! reads of less than 16 bytes past its end, and before its start, meet no closed page. So what lies
-//! directly behind it, and the 8 bytes before it, are watched, as long as it is one of the newest:
-//! there are four watchpoints.
+//! **What.** A buffer ends at the guard page only down to its alignment, and begins in an open
+//! page: reads of less than 16 bytes past its end, and before its start, meet no guard page. So the
+//! processor watches the bytes directly behind it and the 8 bytes before it, while it is one of the
+//! newest: there are four watchpoints.
 //!
 //! **State.** `| … 8 bytes watched | buffer | 1 to 8 watched | up to 15 in all | closed page |`
 //!
-//! **Not reported.** Accesses by the C library and by instructions on vectors, which right programs
-//! let read past the end of a text, and those of the system.
+//! **Not reported.** Accesses by the C library, by vector instructions, which correct programs use
+//! past the end of a text, and by the system.
 //!
 //! **Threads.** One at a time moves watchpoints; another one then leaves its buffer out.
 //!
-//! **Cost.** Two system calls an allocation, 5 µs, of which one a [`PACE_NS`] and [`BURST`] at once.
+//! **Cost.** Two system calls an allocation, 5 µs, of which one a [`PACE_NS`] and [`BURST`] at
+//! once.
 //!
 //! **Failure.** Without watchpoints nothing is watched.
 
@@ -40,8 +41,8 @@ pub(crate) struct Watches {
     /// When all of [`BURST`] can be watched at once again.
     full_at_ns: AtomicU64,
     points: [Watch; MOST],
-    /// The buffer of each watchpoint, or 0, and the first byte that it watches; inverted, since to a
-    /// search for leaks they would be pointers.
+    /// The buffer of each watchpoint, or 0, and its first watched byte; inverted, since a search
+    /// for leaks would take them for pointers.
     buffers: [AtomicUsize; MOST],
     watched: [AtomicUsize; MOST],
     /// Code of the C library and of this one.
@@ -99,7 +100,8 @@ impl Watches {
 
     /// Watches what is beside a buffer that goes out.
     pub(crate) fn follow(&self, buffer: &Buffer, open_to: usize, now_ns: u64) {
-        // ORDERING: Acquire pairs with the Release below: one thread at a time sees and changes the rest.
+        // ORDERING: Acquire pairs with the Release below: one thread at a time reads and changes
+        // the rest.
         if self.state.load(Relaxed) == OFF || self.busy.swap(true, Ordering::Acquire) {
             return;
         }

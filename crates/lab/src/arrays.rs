@@ -1,6 +1,6 @@
 //! Arrays for a zone's metadata.
 //!
-//! **What.** Each begins on a cache line, and has a line more, which shows writes behind its end.
+//! **What.** Each begins on a cache line, and has one line more, to detect writes behind its end.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_frames::{Local, Metadata, Sizes};
@@ -47,7 +47,7 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// Arrays of so many elements, of which every byte is `fill` at first; those of processors are zeros.
+    /// Arrays of these sizes with every byte `fill`, except the processors', which are 0.
     pub fn new(sizes: &Sizes, fill: u8) -> Self {
         let word = || AtomicU64::new(u64::from_ne_bytes([fill; 8]));
         Self {
@@ -59,7 +59,7 @@ impl Arrays {
         }
     }
 
-    /// What a zone is made with.
+    /// The metadata for a zone.
     pub fn metadata(&self) -> Metadata<'_> {
         Metadata {
             rows: self.rows.needed(),

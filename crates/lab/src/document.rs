@@ -1,12 +1,12 @@
-//! The document that `--json` writes.
+//! The document of `--json`.
 //!
-//! **What.** `{"name", "machine", "commit", "command", "rows", "ratios"}`: a row for each run, failed ones too, and a flat
-//! map of ratios in which less than 1 means that Craton needs less. Besides: the `intervals` of these ratios, and the
-//! `allocators`, with what was preloaded and set for each.
+//! **What.** `{"name", "machine", "commit", "command", "rows", "ratios"}`: a row for each run,
+//! failed ones included, and a flat map of ratios: below 1, Craton needs less. Also the ratios'
+//! `intervals`, and the `allocators` with their libraries and variables.
 //!
 //! **Units.** In the names: `_s` seconds, `_ns` nanoseconds, `_bytes` bytes.
 //!
-//! **Failure.** A ratio that cannot be computed, for want of a successful run of both, is left out.
+//! **Failure.** A ratio without a successful run of both allocators is omitted.
 
 use crate::machine::Machine;
 use crate::measure::{Allocator, Run};
@@ -18,7 +18,7 @@ use std::ffi::OsString;
 /// One measurement, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document<R = Row> {
-    /// What was done, such as `compare`.
+    /// The command, such as `compare`.
     pub name: String,
     pub machine: Machine,
     /// With which sources, or `unknown`.
@@ -28,7 +28,7 @@ pub struct Document<R = Row> {
     pub rows: Vec<R>,
     /// What follows from them, by name; less than 1 where Craton needs less.
     pub ratios: BTreeMap<String, f64>,
-    /// The ends of what a ratio may truly be, with 95 % confidence; for those of five rounds and more.
+    /// The 95 % intervals of ratios, where there are five rounds or more.
     pub intervals: BTreeMap<String, [f64; 2]>,
     pub allocators: Vec<Described>,
 }
@@ -36,7 +36,7 @@ pub struct Document<R = Row> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
     pub name: String,
-    /// The name of the file that was preloaded; nothing for the C library's own.
+    /// The preloaded file's name; none for the C library's allocator.
     pub library: Option<String>,
     pub variables: BTreeMap<String, String>,
 }
@@ -65,7 +65,7 @@ pub struct Row {
     pub sys_s: f64,
     /// Peak resident set of the largest process.
     pub peak_rss_bytes: u64,
-    /// What that process's resident set settled at; none for a run too short to be sampled.
+    /// That process's steady resident set; none for a run too short to be sampled.
     pub steady_rss_bytes: Option<u64>,
     pub minor_faults: u64,
     pub major_faults: u64,
@@ -115,8 +115,7 @@ impl<R> Document<R> {
 }
 
 impl<R: Serialize> Document<R> {
-    /// The document as indented JSON with a newline at its end.
-    /// Error: a number that JSON cannot hold.
+    /// The document as indented JSON. Error: a number that JSON cannot hold.
     pub fn text(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

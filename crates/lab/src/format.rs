@@ -2,6 +2,8 @@
 //!
 //! **Units.** Bytes in powers of 1024, seconds by size, counts in groups of three digits.
 
+use std::ops::Range;
+
 /// `bytes` in the largest unit that leaves a whole digit, such as `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -21,7 +23,7 @@ pub fn bytes(bytes: u64) -> String {
 /// `seconds` with three or four digits, such as `12.35 ms`.
 pub fn seconds(seconds: f64) -> String {
     if seconds < 0.001 {
-        format!("{:.0} us", seconds * 1e6)
+        format!("{:.0} µs", seconds * 1e6)
     } else if seconds < 1.0 {
         format!("{:.2} ms", seconds * 1e3)
     } else {
@@ -42,7 +44,7 @@ pub fn count(count: u64) -> String {
     out
 }
 
-/// Rows of cells, padded to the width of their column; the columns that `left` names are aligned left, others right.
+/// Rows padded to the widths of their columns; `left` columns are aligned left, others right.
 pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
@@ -56,6 +58,38 @@ pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
 /// A table of [`columns`] as text, two spaces between them.
 pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     columns(rows, left).iter().map(|row| format!("{}\n", row.join("  ").trim_end())).collect()
+}
+
+/// A [`table`] in [`blocks`] of at most `width` characters, with an empty line between them.
+pub fn stacked(rows: &[Vec<String>], left: &[usize], keys: usize, width: usize) -> String {
+    let cells = columns(rows, left);
+    let block = |range: Range<usize>| {
+        let line = |row: &Vec<String>| {
+            let cells: Vec<&str> = row.iter().take(keys).chain(&row[range.clone()]).map(String::as_str).collect();
+            format!("{}\n", cells.join("  ").trim_end())
+        };
+        cells.iter().map(line).collect::<String>()
+    };
+    blocks(&cells, keys, &[], width).into_iter().map(block).collect::<Vec<_>>().join("\n")
+}
+
+/// Splits padded rows into blocks of at most `width` characters: the columns of each block behind
+/// the first `keys` ones, which every block repeats. A `joined` column stays in the block of the
+/// column before it. A block has at least one column, even one that is too wide.
+pub fn blocks(rows: &[Vec<String>], keys: usize, joined: &[usize], width: usize) -> Vec<Range<usize>> {
+    let widths: Vec<usize> = rows.first().into_iter().flatten().map(|cell| cell.chars().count() + 2).collect();
+    let starts: Vec<usize> = (keys..widths.len()).filter(|column| !joined.contains(column)).collect();
+    let ends = starts.iter().skip(1).copied().chain([widths.len()]);
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for (start, end) in starts.iter().copied().zip(ends) {
+        let fits =
+            |block: &Range<usize>| widths[..keys].iter().chain(&widths[block.start..end]).sum::<usize>() <= width + 2;
+        match blocks.last_mut().filter(|block| fits(block)) {
+            Some(block) => block.end = end,
+            None => blocks.push(start..end),
+        }
+    }
+    blocks
 }
 
 #[cfg(test)]

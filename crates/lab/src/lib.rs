@@ -1,13 +1,14 @@
 //! The lab: the same command on several allocators, side by side.
 //!
-//! **What.** [`measure`] runs a command interleaved (A B A B …) under several allocators and reports what each run cost;
-//! [`peers`] knows the allocators; [`summary`] and [`ratios`] make medians, ratios and intervals of the runs;
-//! [`document`] is what `--json` writes, with [`machine`] in it. [`micro`] times single calls; [`replay`] plays what a program
-//! asked of its page heap on other policies. [`picture`] draws; [`page`] is the HTML page of a comparison.
+//! **What.** [`measure`] runs a command interleaved (A B A B …) on several allocators ([`peers`]).
+//! [`summary`] and [`ratios`] compute medians, ratios and intervals; [`document`] is the JSON,
+//! [`page`] the HTML, [`picture`] draws. [`micro`] times single calls. [`replay`] repeats a
+//! page-heap trace on other policies.
 //!
-//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are counts.
+//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are
+//! counts.
 //!
-//! **Failure.** A run that failed is a run with its [`measure::Status`]: it is shown, and no median contains it.
+//! **Failure.** A failed run has a [`measure::Status`]: it is shown, and no median contains it.
 //!
 //! **Not here.** Options, terminals and progress: `craton`. Experiments and workloads: `papers/`.
 

@@ -1,7 +1,6 @@
-//! The machine that figures come from.
+//! The machine of a measurement: kernel, processors, memory, hugepage setting.
 //!
-//! **What.** What a reader needs to judge a figure: kernel, processor, how many, memory, and whether hugepages come
-//! unasked. **Units.** Bytes. **Failure.** What the kernel does not tell is "unknown", or 0.
+//! **Failure.** An unknown value is "unknown", or 0.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -36,7 +35,7 @@ pub fn processors() -> Vec<usize> {
     value(&status, "Cpus_allowed_list").and_then(processor_list).unwrap_or_default()
 }
 
-/// The numbers of a list such as `0,2-3`, in rising order; none if it is no such list, or empty.
+/// The ascending numbers of a list such as `0,2-3`; none for an empty or bad list.
 pub fn processor_list(text: &str) -> Option<Vec<usize>> {
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<usize>().ok()).flatten();
     let mut numbers = Vec::new();

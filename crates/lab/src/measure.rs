@@ -1,19 +1,20 @@
-//! The same command under several allocators, in turn.
+//! The same command on several allocators, in turn.
 //!
-//! **What.** [`measure`] warms each allocator up, then runs the command once on each, round after round, so that what
-//! disturbs the machine for a while disturbs all of them. An allocator is a library that is preloaded. Nothing is
-//! preloaded for the C library's own: a program that links an allocator by itself, as Debian's redis-server does, then
-//! runs on that one (`real/redis-list.sh` preloads `libc.so.6` for this reason).
+//! **What.** [`measure`] warms each allocator up, then runs the command once on each, round after
+//! round, so that a disturbance of the machine affects all. An allocator is a preloaded library;
+//! for the C library's nothing is preloaded. A program that links an allocator, as Debian's
+//! redis-server does, then runs on that one (`real/redis-list.sh` preloads `libc.so.6` for this
+//! reason).
 //!
-//! **State.** A run has its own process group, /dev/null as standard input and output, and a pipe as standard error, the
-//! end of which is kept. Whatever is left of the group when the command has ended is killed: it would disturb the next
-//! run. Only the groups made here are ever signalled.
+//! **State.** A run has a process group, /dev/null as standard input and output, and a pipe as
+//! standard error, of which the end is kept. Processes that the command leaves in the group are
+//! killed, since they would disturb the next run. Only groups created here are signalled.
 //!
-//! **Proof.** A library that was preloaded in vain would be measured as the C library. The first warm-up of each allocator
-//! is therefore watched ([`proof`]): if no process of it was bound to the library's malloc, or the largest one has not even
-//! mapped it, it is [`Status::NotServed`].
+//! **Proof.** A library that cannot be preloaded would be measured as the C library. So the first
+//! warm-up of each allocator is watched ([`proof`]): if no process was bound to the library's
+//! malloc, or the largest one has not mapped it, the run is [`Status::NotServed`].
 //!
-//! **Failure.** A run that failed is in the list with its status; nothing here panics or gives up half way.
+//! **Failure.** A failed run is in the list with its status; nothing here panics or stops half way.
 
 mod launcher;
 pub mod once;
@@ -33,11 +34,11 @@ use std::time::Duration;
 /// How much of a run's standard error is kept.
 pub const STDERR_BYTES: usize = 4096;
 
-/// An allocator: what has to be preloaded and set so that a program uses it.
+/// An allocator: the library to preload, and the variables to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
     pub name: String,
-    /// The library to preload, before those that `LD_PRELOAD` names already; none for the C library's allocator.
+    /// The library to preload, before those of `LD_PRELOAD`; none for the C library's allocator.
     pub preload: Option<PathBuf>,
     /// Variables that the program gets besides those of this process.
     pub env: Vec<(OsString, OsString)>,
@@ -62,13 +63,14 @@ pub struct Plan<'a> {
     pub runs: usize,
     /// Rounds before them that do not count.
     pub warmup: usize,
-    /// Whether each allocator has to show that it serves the command; if there is no warm-up, one more run is made for it.
+    /// Whether each allocator has to prove that it serves the command; adds a run if there is no
+    /// warm-up.
     pub prove: bool,
     /// The processors to stay on; any, if empty.
     pub processors: Vec<usize>,
-    /// What a run may take at most; it is then killed.
+    /// The time after which a run is killed.
     pub timeout: Option<Duration>,
-    /// Set by another thread or a signal handler to end early: the run under way is killed and left out.
+    /// Set by another thread or a signal handler to stop: the current run is killed and omitted.
     pub stop: &'a AtomicBool,
     /// Called before each run.
     pub progress: &'a dyn Fn(Progress<'_>),
@@ -116,33 +118,34 @@ impl fmt::Display for Status {
     }
 }
 
-/// What one run cost.
+/// The cost of one run.
 ///
-/// Time and faults are those of the command and of all its descendants that have ended when it ends; a process of
-/// another parent, which the command merely talks to, is not in them.
+/// Time and faults include descendants that have ended before the command's end, but no process of
+/// another parent that the command only talks to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
     /// The round, from 0.
     pub index: usize,
-    /// From just before the command's process is made to its end, on the monotonic clock.
+    /// From just before the command's process starts to its end, on the monotonic clock.
     pub wall_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// The largest resident set that any one process of the command had, as the kernel keeps it or a sample shows it.
+    /// The largest resident set of any one process of the command, from the kernel or a sample.
     pub peak_rss_bytes: u64,
-    /// The resident set at which its largest process settled: the median of the samples in the second half of the run;
-    /// none for a run too short to be sampled.
+    /// The steady resident set of the largest process: the median of samples in the second half of
+    /// the run; none for a run too short to be sampled.
     pub steady_rss_bytes: Option<u64>,
     /// Page faults that needed no input.
     pub minor_faults: u64,
     /// Page faults that did.
     pub major_faults: u64,
-    /// Anonymous memory on hugepages in the sample with the largest resident set; 0 for a run too short to be sampled.
+    /// Anonymous memory on hugepages in the sample with the largest resident set; 0 without
+    /// samples.
     pub hugepage_bytes: u64,
-    /// The share of that sample's anonymous memory that is on hugepages, from 0 to 1.
+    /// The part of that sample's anonymous memory on hugepages, from 0 to 1.
     pub hugepage_coverage: Option<f64>,
-    /// The memory of its largest process over time, about every 20 ms, thinned out in a long run.
+    /// The memory of its largest process over time, about every 20 ms; fewer in a long run.
     pub samples: Vec<Sample>,
     pub status: Status,
     /// The end of what it wrote on standard error, at most [`STDERR_BYTES`].
@@ -178,9 +181,9 @@ impl Run {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// The runs that count, and those for which an allocator was given up, in their order.
+    /// The runs that count, and the failed warm-ups of excluded allocators, in order.
     pub runs: Vec<Run>,
-    /// Who served the command when it was started on the allocator of that name.
+    /// The modules that served the command, by allocator.
     pub service: BTreeMap<String, Service>,
 }
 
@@ -192,8 +195,8 @@ struct Turn<'a> {
 
 /// Runs the plan: the warm-up, then `runs` rounds of one run on each allocator.
 ///
-/// An allocator whose warm-up cannot start, takes too long or shows that it does not serve the command is not run again:
-/// that run is in the list as round 0. When `stop` is set, the runs so far come back.
+/// An allocator whose warm-up cannot start, times out or is not served is excluded; that run is in
+/// the list as round 0. When `stop` is set, returns the runs so far.
 pub fn measure(plan: &Plan<'_>) -> Measured {
     let mut measured = Measured::default();
     let warmup = plan.warmup.max(usize::from(plan.prove));

@@ -1,20 +1,21 @@
-//! What one malloc and one free cost: by size, warm and cold, on one thread and several, in time and in instructions.
+//! The cost of one malloc and one free: by size, warm and cold, on one thread and several, in time
+//! and instructions.
 //!
-//! **What.** [`run`] has the program `craton-micro` do one [`pattern::Pattern`] in one process on one allocator, for each
-//! allocator in turn (A B C A B C …), and makes a [`MicroRow`] of its rounds. Some are then counted by valgrind's
-//! callgrind. [`report`] makes ratios and a table of the rows.
+//! **What.** [`run`] runs `craton-micro` for one [`pattern::Pattern`] on each allocator in turn (A
+//! B C A B C …), and makes a [`MicroRow`] of the rounds. valgrind's callgrind counts some.
+//! [`report`] makes ratios and a table.
 //!
-//! **Units.** Nanoseconds of elapsed time, and instructions, for one operation of a pattern: mostly a malloc and its free.
-//! With more threads than processors a thread's time has others' turns in it.
+//! **Units.** Nanoseconds of elapsed time, and instructions, for one operation of a pattern: mostly
+//! a malloc and its free. With more threads than processors a thread's time contains others' turns.
 //!
-//! **State.** What the loop around the calls costs is always beside the figure: times contain it, as the machine does
-//! both at once and a difference may be negative; instructions are exact, and are given without it.
+//! **State.** The loop's cost is beside each figure. Times contain it, since a difference may be
+//! negative; instructions are exact, and do not.
 //!
-//! **Proof.** The program says which file its `malloc` came from. Where a library was to be preloaded and this is the C
-//! library, or the other way round, the row is [`Status::NotServed`] and has no number.
+//! **Proof.** The program reports the file of its `malloc`. If that is not the expected one, the
+//! row is [`Status::NotServed`] and has no number.
 //!
-//! **Failure.** Every row has a [`Status`]; a measurement that failed ends neither the others nor this process. An
-//! allocator that cannot be preloaded, or that valgrind cannot run, is tried once.
+//! **Failure.** Every row has a [`Status`]; a failed measurement ends no other. An allocator that
+//! cannot be preloaded, or not under valgrind, is tried once.
 
 mod callgrind;
 pub mod calls;
@@ -46,7 +47,7 @@ pub struct Config<'a> {
     /// Numbers of threads; a pattern runs on those that make sense for it.
     pub threads: Vec<usize>,
     pub patterns: Vec<Pattern>,
-    /// The patterns of which instructions are counted, on one thread: such as allocate once and free once.
+    /// The patterns of which instructions are counted, on one thread.
     pub counted_patterns: Vec<Pattern>,
     /// The sizes for which they are.
     pub counted_sizes: Vec<usize>,
@@ -56,7 +57,8 @@ pub struct Config<'a> {
     pub program: PathBuf,
     /// Valgrind: a name that is sought in `PATH`, or a path.
     pub valgrind: OsString,
-    /// Set by another thread or a signal handler to end early: the process under way is killed and left out.
+    /// Set by another thread or a signal handler to stop: the current process is killed and
+    /// omitted.
     pub stop: &'a AtomicBool,
     /// Called before each process.
     pub progress: &'a dyn Fn(Progress<'_>),
@@ -112,7 +114,7 @@ pub struct Progress<'a> {
 pub enum Status {
     /// The row has all the numbers that were asked for.
     Ok,
-    /// It has times; instructions were asked for and are not there, for the reason given.
+    /// It has times; the requested instructions are missing, for this reason.
     NotCounted(String),
     /// The allocator did not serve the program, for the reason given: no number.
     NotServed(String),
@@ -145,16 +147,16 @@ pub struct MicroRow {
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Nanoseconds of one operation, the loop included: the median over the rounds of each process's median; 0 if no
-    /// round succeeded.
+    /// Nanoseconds of one operation with the loop: the median over rounds of the processes'
+    /// medians; 0 if no round succeeded.
     pub ns_median: f64,
     /// The smallest over all repetitions of all rounds; 0 if no round succeeded.
     pub ns_min: f64,
-    /// What the loop takes with empty functions; it is in the two above. 0 where it was not measured.
+    /// The loop's time with empty functions, part of the two above; 0 where not measured.
     pub loop_ns: f64,
     /// Instructions of one operation in the allocator: without the loop and the calls.
     pub instructions: Option<f64>,
-    /// Instructions of the loop and the calls, which are not in the number above.
+    /// Instructions of the loop and the calls, not part of the number above.
     pub loop_instructions: Option<f64>,
     pub status: Status,
 }
@@ -165,8 +167,8 @@ impl MicroRow {
     }
 }
 
-/// Measures. When `stop` is set, the rows that are there come back.
-/// Error: there is no place for the files of the processes.
+/// Measures. When `stop` is set, returns the rows so far. Error: no directory for the processes'
+/// files.
 pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
     driver::run(config)
 }

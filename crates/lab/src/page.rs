@@ -1,15 +1,15 @@
 //! A comparison as one HTML page.
 //!
-//! **What.** [`Page`] holds the figures of a comparison as plain data, and [`Page::html`] makes a file of them that opens
-//! without a network: what it found in words, a table of all figures, charts, failures with their reasons, how it was
-//! measured and the command to do it again. It is read from the top: the first lines are the answer.
+//! **What.** [`Page`] holds a comparison as plain data. [`Page::html`] makes a file that needs no
+//! network: the result in words, a table, charts, failures with their reasons, the method, and the
+//! command. The first lines are the answer.
 //!
-//! **Units.** A [`Figure`] names its unit; ratios are to the same figure of the base, less than 1 where less was needed;
-//! times in seconds, memory in bytes.
+//! **Units.** A [`Figure`] names its unit; ratios are to the base's figure, below 1 for less; times
+//! in seconds, memory in bytes.
 //!
 //! **Failure.** Missing figures are named as missing. All text is escaped: no name becomes a tag.
 //!
-//! **Not here.** Medians and intervals: the page shows what it is given.
+//! **Not here.** The computation of medians and intervals.
 
 mod charts;
 mod verdict;
@@ -22,7 +22,7 @@ const STYLE: &str = include_str!("page/style.css");
 /// A comparison, with all that its page shows.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// What was compared: `sqlite3 on six allocators`.
+    /// The subject: `sqlite3 on six allocators`.
     pub title: String,
     /// The command that was measured, as typed.
     pub measured: String,
@@ -30,7 +30,7 @@ pub struct Page {
     pub command: String,
     /// The commit that this program was built from.
     pub commit: String,
-    /// What is known of the machine, a line each: name and value.
+    /// The machine, a line each: name and value.
     pub machine: Vec<(String, String)>,
     /// The allocator that the verdict is about: `craton`.
     pub subject: String,
@@ -40,7 +40,7 @@ pub struct Page {
     pub rounds: usize,
     /// Rounds before them that did not count.
     pub warmup: usize,
-    /// What else is to be said of the method, a paragraph each: how intervals were computed.
+    /// Further paragraphs on the method, such as how intervals were computed.
     pub method: Vec<String>,
     /// The allocators, in the order of tables and charts.
     pub allocators: Vec<Column>,
@@ -51,11 +51,11 @@ pub struct Page {
 #[derive(Clone, Debug, Default)]
 pub struct Column {
     pub name: String,
-    /// What is to be said of it: version and path of its library. May be empty.
+    /// Version and path of its library; may be empty.
     pub note: String,
-    /// Its figures; those of several allocators belong together by their names. The first of all is the main one.
+    /// Its figures, matched between allocators by name; the first is the main one.
     pub figures: Vec<Figure>,
-    /// Resident memory over time of a representative run: seconds since its start, and bytes.
+    /// Resident memory over time of a representative run: seconds, and bytes.
     pub rss: Vec<(f64, f64)>,
 }
 
@@ -68,11 +68,11 @@ pub struct Figure {
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// The ratio to the base's figure with its 95 % interval; none for the base, or where it cannot be computed.
+    /// The ratio to the base's figure with its 95 % interval; none for the base, or without one.
     pub ratio: Option<Estimate>,
     /// The runs, in the figure's unit; shown when the figure is pointed at.
     pub runs: Vec<f64>,
-    /// The ratios of the rounds: each run to the base's run of the same round; small ticks in the chart of ratios.
+    /// The ratio of each run to the base's run of the same round: ticks in the chart of ratios.
     pub round_ratios: Vec<f64>,
 }
 
@@ -119,7 +119,7 @@ impl Page {
         page.into_string()
     }
 
-    /// The names of all figures, in the order in which they come up first.
+    /// The names of all figures, in order of appearance.
     fn figure_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for figure in self.allocators.iter().flat_map(|column| &column.figures) {

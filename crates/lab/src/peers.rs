@@ -1,9 +1,11 @@
-//! Other allocators: which there are, where their libraries are, and which of them a comparison runs on.
+//! Other allocators: names, libraries, and the selection for a comparison.
 //!
-//! **What.** [`known`] is the table of those that have a name; [`select`] reads a user's list of them; each becomes a
-//! [`crate::measure::Allocator`]. Those that `make peers` builds are in one of the [`directories`], those of the distribution
-//! where its libraries are.
-//! **Failure.** A sentence with the name, and what to do. In `all`, a peer that is not there is left out.
+//! **What.** [`known`] is the table of names; [`select`] parses a user's list; each peer becomes a
+//! [`crate::measure::Allocator`]. `make peers` builds libraries into one of the [`directories`];
+//! the distribution's are where its libraries are.
+//!
+//! **Failure.** A sentence with the name and a remedy. `all` omits missing peers.
+//!
 //! **Not here.** glibc and Craton: they always run.
 
 mod known;
@@ -29,7 +31,7 @@ pub struct Peer {
     pub library: Option<PathBuf>,
     /// Variables that the program gets besides those of this process.
     pub env: Vec<(OsString, OsString)>,
-    /// What a reader of its figures should know.
+    /// A remark for readers of its figures.
     pub note: Option<&'static str>,
 }
 
@@ -39,13 +41,13 @@ impl From<Peer> for Allocator {
     }
 }
 
-/// The peers that have a name, in the order in which they run; base peers first, then variants.
+/// The known peers in the order in which they run: base peers, then variants.
 pub fn known() -> &'static [Known] {
     &KNOWN
 }
 
-/// Where the libraries that `make peers` built may be, the likeliest first, for a `program` at this path: the variable
-/// CRATON_PEERS, `peers` beside the program, and where they are installed.
+/// Directories of libraries from `make peers`, the likeliest first, for a `program` at this path:
+/// CRATON_PEERS, `peers` beside the program, and the installation's.
 pub fn directories(program: &Path) -> Vec<PathBuf> {
     directories_with(program, std::env::var_os(DIRECTORY_VARIABLE))
 }
@@ -57,17 +59,17 @@ fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> 
     [named, beside, installed].into_iter().flatten().collect()
 }
 
-/// The peers that `list` names, in its order; those that `make peers` built are sought in `directories`,
-/// and variants of Craton use the library `craton`.
+/// The peers that `list` names, in its order; built ones are in `directories`, and variants of
+/// Craton use the library `craton`.
 ///
-/// The list is separated by commas: `all` for every base peer that is there, as is no list at all; `none`; names of
-/// [`known`]; `NAME=LIBRARY` for any other library.
+/// The list has commas: `all` (the default) for every base peer found; `none`; names of [`known`];
+/// `NAME=LIBRARY` for any other library.
 pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Result<Vec<Peer>, String> {
     let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     Places { built: directories, system: &system, craton, variable: &|name| std::env::var_os(name) }.select(list)
 }
 
-/// What a selection depends on besides the list.
+/// The input of a selection besides the list.
 struct Places<'a> {
     built: &'a [PathBuf],
     system: &'a [PathBuf],
@@ -112,7 +114,7 @@ impl Places<'_> {
             "" => "the list of peers has an empty name in it; write `none` for no peers".to_owned(),
             "none" => "`none` stands alone: take it or the other peers out of the list".to_owned(),
             _ if ALWAYS.contains(&name) => format!("`{name}` is not a peer: it always runs, take it out of the list"),
-            _ => format!("there is no peer `{name}`; there are {}, and any NAME=LIBRARY", names()),
+            _ => format!("there is no peer `{name}`; peers: {}, and any NAME=LIBRARY", names()),
         })
     }
 
@@ -166,7 +168,7 @@ fn own(name: &str, library: &Path) -> Result<Peer, String> {
     if name.is_empty() || !name.chars().all(plain) {
         return Err(format!("`{name}` is no name for {}: letters, digits and . _ + - are", library.display()));
     }
-    // A name has one meaning in every table: the known one's settings would be missing here.
+    // A name has one meaning in every table; this one would lack the known one's settings.
     if ["all", "none"].contains(&name) || ALWAYS.contains(&name) || known().iter().any(|known| known.name == name) {
         return Err(format!("`{name}` is taken; give {} another name, such as `my-{name}`", library.display()));
     }

@@ -1,15 +1,15 @@
 //! Pictures: charts as SVG, drawn from plain data.
 //!
-//! **What.** A chart is a struct with its data in public fields, and [`svg`](Dots::svg) makes a file of it: [`Dots`] for
-//! ratios with intervals, [`Bars`] for groups of figures, [`Lines`] for what changes over time or size, [`Heat`] for a
-//! table of ratios, [`Scatter`] for one figure against another. A file needs nothing besides itself, has a ground of its
-//! own, can be put into a page as it is, and is the same for the same data. Pointing at a mark shows its numbers.
+//! **What.** A chart is a struct with public fields, and [`svg`](Dots::svg) draws it: [`Dots`] for
+//! ratios with intervals, [`Bars`] for groups of figures, [`Lines`] for figures over time or size,
+//! [`Heat`] for a table of ratios, [`Scatter`] for one figure against another. A file is
+//! self-contained, has a background, fits into a page, and is the same for the same data. A tooltip
+//! on each mark shows its numbers.
 //!
-//! **Units.** Each field says its own; sizes of pictures in pixels, which a reader can scale.
+//! **Units.** Those of each field; sizes of pictures in pixels.
 //!
-//! **Failure.** What is not finite is left out; a chart without the rest says `no data`. No panics.
-//!
-//! **Not here.** What to draw, and where the numbers come from.
+//! **Failure.** Values that are not finite are omitted; a chart without values shows `no data`. No
+//! panics.
 
 mod axis;
 mod bars;
@@ -40,7 +40,7 @@ pub use unit::Unit;
 pub struct Estimate {
     /// The figure, such as a median.
     pub value: f64,
-    /// The ends of its interval, low and high, in the figure's unit; none if it has none.
+    /// The ends of its interval in the figure's unit, if any.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -2,8 +2,8 @@
 
 use std::io::{ErrorKind, Write};
 
-/// Prints `text`; if that cannot be done, says so on standard error in the name of `program`. A reader that has gone, as
-/// behind a pipe, has had enough: that is no failure.
+/// Prints `text`; on failure prints an error of `program` and returns false. A closed pipe is no
+/// failure.
 pub fn print(program: &str, text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

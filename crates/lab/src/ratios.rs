@@ -1,12 +1,12 @@
-//! The flat map of ratios that a document holds, less than 1 where Craton needs less.
+//! A document's flat map of ratios, below 1 where Craton needs less.
 //!
-//! **What.** For each figure of [`RATIOS`] and each other allocator, the geometric mean over the workloads of Craton's
-//! ratio to it: `time_vs_glibc`, `rss_vs_mimalloc3`. Two more allocators are made of those measured, glibc among them:
-//! `best_peer` is the single one with the best mean, `virtual_best` takes on each workload the one that is best there.
-//! Nobody can choose that one: it is the bar that all of them together set.
+//! **What.** For each figure of [`RATIOS`] and each other allocator, the geometric mean over the
+//! workloads of Craton's ratio to it: `time_vs_glibc`, `rss_vs_mimalloc3`. Two more are made from
+//! the others, glibc included: `best_peer` is the single one with the best mean; `virtual_best` is
+//! the best one of each workload, a bar that no single allocator sets.
 //!
-//! **Failure.** A ratio that cannot be computed, for want of a successful run of both, is left out. A workload on which
-//! an allocator failed is not in its ratios.
+//! **Failure.** A ratio without a successful run of both is omitted. A workload on which an
+//! allocator failed is not in its ratios.
 
 use crate::measure::{Run, Status};
 use crate::picture::is_craton;
@@ -77,7 +77,7 @@ pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     names
 }
 
-/// The one whose mean, as a ratio to glibc's, is lowest; without runs on glibc, none.
+/// The allocator with the lowest mean ratio to glibc; none without runs on glibc.
 pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -> Option<&'a str> {
     let mean = |name: &str| match name {
         BASE => others.contains(&BASE).then_some(1.0),
@@ -87,7 +87,7 @@ pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -
     means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
-/// The runs, and those of the best of `others` once more under the name of the virtual best.
+/// The runs, and those of the best of `others` again as the virtual best.
 fn with_best(runs: &[Run], others: &[&str], figure: Figure) -> Vec<Run> {
     let median = |name: &str| summary::summarize(runs, name)?.spread(figure).map(|spread| spread.median);
     let medians = others.iter().filter_map(|name| Some((*name, median(name)?)));

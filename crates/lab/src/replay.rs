@@ -1,18 +1,21 @@
-//! A recorded page-heap trace, played on a page heap in simulated memory.
+//! A recorded page-heap trace, repeated on a page heap in simulated memory.
 //!
-//! **What.** Every event of a [`Trace`] is asked of a [`FrameHeap`] of its own, at the same time by a clock that follows the
-//! trace, with a tick for each second. Where the recording names a span by its place, the replay has a span at a place of its own:
-//! other settings pack otherwise. No page has memory, and the [`floor`] below only counts.
+//! **What.** Repeats every event of a [`Trace`] on a [`FrameHeap`], with a clock that follows the
+//! trace and a tick for each second. The recording names a span by its place; the replay maps that
+//! to its own place, since other settings pack otherwise. No page has memory; the [`floor`] only
+//! counts.
 //!
-//! **From.** TEMERAIRE §6.2, which tells how policies were chosen so. LLFree's frames are the other policy ([`HeapName`]).
+//! **From.** TEMERAIRE §6.2, which chose policies this way. LLFree's frames are the other policy
+//! ([`HeapName`]).
 //!
 //! **Units.** Bytes; events are numbered from 1.
 //!
-//! **Failure.** A trace that frees what is not out, or a heap that finds no room, is an error that names the event. A span that can
-//! be resized where it was recorded, but not where it is here, is moved, as `realloc` would do.
+//! **Failure.** A trace that frees a span that is not allocated, or a heap without room, is an
+//! error that names the event. A span that grew in place in the recording, but cannot here, moves
+//! as in `realloc`.
 //!
-//! **Cost.** For each event: 16 bytes of the trace, one word of an index by page, and the page heap's own work. Samples, 256 of them,
-//! walk the heap's hugepages.
+//! **Cost.** For each event: 16 bytes of the trace, one word of an index by page, and the page
+//! heap's work. The 256 samples walk the heap's hugepages.
 
 pub mod floor;
 
@@ -30,7 +33,7 @@ use std::time::Instant;
 /// The heaps that a trace can be played on, and their names.
 pub const HEAPS: [(&str, HeapName); 2] = [("temeraire", HeapName::Temeraire), ("frames", HeapName::Frames)];
 
-/// Who says where spans of less than a hugepage go.
+/// The policy that places spans of less than a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeapName {
     /// TEMERAIRE's filler.
@@ -51,13 +54,13 @@ pub enum FitName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     pub heap: HeapName,
-    /// Bytes that go back to the system each second, as far as recent demand allows.
+    /// Bytes released each second, as far as recent demand allows.
     pub release_rate: u64,
     /// Whether spans that cross hugepages may share regions.
     pub regions: bool,
     /// The filler's choice.
     pub fit: FitName,
-    /// From where on hugepages are asked for; the simulated system gives them when asked.
+    /// When the heap asks for hugepages; the simulated system always grants them.
     pub backing: HugeBacking,
 }
 
@@ -88,9 +91,10 @@ pub struct Outcome {
     pub steady_backed_bytes: u64,
     /// Bytes with memory at the end.
     pub backed_at_end_bytes: u64,
-    /// What is backed by what is used, less 1, on average over the second half; none where nothing is used there.
+    /// Backed by used bytes, minus 1, averaged over the second half; none where nothing is used.
     pub overhead: Option<f64>,
-    /// The part of backed bytes on intact hugepages, on average over the second half; none where nothing is backed.
+    /// The part of backed bytes on intact hugepages, averaged over the second half; none where
+    /// nothing is backed.
     pub hugepage_coverage: Option<f64>,
     pub released_bytes: u64,
     /// Calls of the system.
@@ -100,10 +104,10 @@ pub struct Outcome {
     pub events_per_s: f64,
 }
 
-/// Plays a trace.
+/// Replays a trace.
 ///
-/// The trackers of the replay's heap, 128 bytes for each hugepage that it may have, are never given back.
-/// Error: the trace asks for what cannot be, or there is no room.
+/// Leaks the trackers of the replay's heap, 128 bytes for each hugepage that it may have.
+/// Error: an impossible request in the trace, or no room.
 pub fn replay(trace: &Trace<'_>, policy: &Policy) -> Result<Outcome, String> {
     match policy.fit {
         FitName::LongestFreeFirst => Player::<LongestFreeFirst>::play(trace, policy),
@@ -122,18 +126,20 @@ impl Clock for TraceClock<'_> {
     }
 }
 
-/// Room in the replay's region, as a multiple of what was used of the recorded one, and hugepages that are added for small heaps.
+/// Room in the replay's region as a multiple of the recorded use, and additional hugepages for
+/// small heaps.
 const ROOM_FACTOR: u64 = 4;
 const ROOM_MORE: u64 = 1024;
 /// Hugepages that the units of pages can count.
 const MOST_HUGEPAGES: u64 = (1 << 24) - 1;
-/// The index has a word for each page of the recorded heap: 2 GiB of address space for this many, which are 2 TiB.
+/// The index has a word for each page of the recorded heap: 2 GiB of address space for this many (2
+/// TiB).
 const MOST_PAGES: Pages = Pages(1 << 28);
 const SAMPLES: u64 = 256;
 const SECOND_US: u64 = 1_000_000;
 
-/// A span that is out, by the first page of the recorded one: the page here plus 1 in the low half, its length above, the
-/// density at the top; 0 for none.
+/// A live span, by the recorded first page: the page here plus 1 in the low half, its length above,
+/// the density at the top; 0 for none.
 #[derive(Clone, Copy)]
 struct Place(u64);
 
@@ -219,7 +225,7 @@ impl<P: Fit> Player<'_, P> {
 
     fn events(&mut self, trace: &Trace<'_>) -> Result<(), String> {
         let mut next_us = self.next_stop_us();
-        // Iterated from inside, the two loops over blocks and their slots stay two plain loops.
+        // `try_for_each` keeps the two loops, over blocks and slots, plain.
         trace.events().try_for_each(|event| {
             while event.time_us >= next_us {
                 self.stop_at(next_us);
@@ -317,8 +323,8 @@ impl<P: Fit> Player<'_, P> {
         Ok(())
     }
 
-    /// Demand and memory are highest behind a request. One whose pages had been used before brings no memory, or a few pages that
-    /// the next sample sees.
+    /// Demand and memory peak after a request. One on pages used before adds no memory, or a few
+    /// pages that the next sample counts.
     fn note_peaks(&mut self, fresh: bool) {
         self.peak = self.peak.max(self.heap.in_use());
         if fresh {

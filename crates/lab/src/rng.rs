@@ -1,7 +1,7 @@
-//! Random numbers for intervals and workloads: the same from the same seed, on any machine.
+//! Random numbers for intervals and workloads: reproducible from a seed on any machine.
 //!
-//! **From.** SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): one addition
-//! and a mixer, so that neighbouring seeds, such as the numbers of requests, give unrelated sequences.
+//! **From.** SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+//! 2014): its mixer makes the sequences of neighbouring seeds unrelated.
 
 #[derive(Clone, Debug, Default)]
 pub struct Rng(u64);
@@ -29,7 +29,8 @@ impl Rng {
         mix(self.0)
     }
 
-    /// A number below `bound`, which is not 0. The bias, below `bound` / 2^32, does not matter here.
+    /// A number below `bound`, which is not 0. The bias, below `bound` / 2^32, does not matter
+    /// here.
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
@@ -45,8 +46,8 @@ impl Rng {
         (least * least / u64::from(bound)) as u32
     }
 
-    /// A size from 16 B to 64 KiB. Its logarithm is nearly normal around 1 KiB: the count of ones in twelve random bits
-    /// chooses the power of two, and the rest of the number a place below it.
+    /// A size from 16 B to 64 KiB, log-normal around 1 KiB: the count of ones in twelve random bits
+    /// is the power of two, and the other bits choose a size below it.
     pub fn size(&mut self) -> usize {
         let bits = self.next();
         let top = 16usize << (bits & 0xfff).count_ones();

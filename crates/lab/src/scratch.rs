@@ -1,7 +1,9 @@
-//! A private directory for the files of one run or one experiment.
+//! A private directory for the files of a run or experiment.
 //!
-//! **What.** Made under the directory for temporary files, for this user alone, and removed with all it holds when dropped.
-//! **Failure.** It cannot be made: the error names it, and the reason.
+//! **What.** In the temporary directory, for this user only, removed with its contents when
+//! dropped.
+//!
+//! **Failure.** It cannot be created: an error with the path and the reason.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -12,8 +14,8 @@ use tempfile::TempDir;
 pub struct Scratch(TempDir);
 
 impl Scratch {
-    /// Makes one, for what is named by `purpose`.
-    /// Error: it cannot be made, with the reason.
+    /// Creates one for `purpose`.
+    /// Error: it cannot be created, with the reason.
     pub fn new(purpose: &str) -> Result<Self, String> {
         // Absolute, since a command may change its own directory.
         let parent = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into());

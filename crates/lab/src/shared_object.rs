@@ -1,22 +1,22 @@
 //! Whether a file can be preloaded.
 //!
-//! **What.** [`check`] looks at the start of the file: it must be a shared object for the machine that this program is for. The dynamic
-//! linker says little of one that is not, and goes on without it.
+//! **What.** [`check`] reads the start of the file: it must be a shared object for this program's
+//! machine. For others the dynamic linker prints little, and continues without them.
 //!
-//! **Failure.** Half a sentence that goes on behind the file's name.
+//! **Failure.** Half a sentence to print behind the file's name.
 //!
-//! **Not here.** Whether the linker can load it: that depends on the libraries that it needs.
+//! **Not here.** Whether the linker can load it, which depends on its dependencies.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What an ELF file begins with.
+/// The beginning of an ELF file.
 const MAGIC: &[u8] = b"\x7fELF";
 /// The type of shared objects.
 const DYNAMIC: u16 = 3;
 
-/// What the first bytes of an ELF file say.
+/// The first bytes of an ELF file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Head {
     /// Of addresses: 1 for 32 bits, 2 for 64.
@@ -47,7 +47,7 @@ impl Head {
     }
 }
 
-/// Why a file cannot be preloaded into programs for the machine that this one is for; nothing is said against one that can.
+/// Why a file cannot be preloaded; `Ok` for one that can.
 pub fn check(path: &Path) -> Result<(), String> {
     let unread = |error: io::Error| format!("cannot be read: {error}");
     // A pipe would be waited for.

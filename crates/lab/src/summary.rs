@@ -1,13 +1,14 @@
 //! Medians of runs, and ratios between two allocators.
 //!
-//! **What.** A [`Summary`] is what an allocator's successful runs cost: median, smallest and largest of each [`Figure`]. A
-//! [`Ratio`] compares two allocators: the ratio of their medians, and an interval that holds the true one with 95 %
-//! confidence. The two runs of a round stand side by side in time, so that a machine that slows down slows both: the
-//! interval comes from drawing whole rounds, again and again, with replacement (the percentile bootstrap; Efron and
-//! Tibshirani, "An introduction to the bootstrap", 1993, chapter 13). The draws are the same for the same runs.
-//! [`geomean`] joins the ratios of several workloads into one, with the interval of the joined.
+//! **What.** A [`Summary`] has median, minimum and maximum of each [`Figure`] over an allocator's
+//! successful runs. A [`Ratio`] compares two allocators: the ratio of medians, and a 95 % interval.
+//! The two runs of a round are close in time, so a machine that slows down slows both. The interval
+//! therefore draws whole rounds with replacement (the percentile bootstrap; Efron and Tibshirani,
+//! "An introduction to the bootstrap", 1993, chapter 13), with the same draws for the same runs.
+//! [`geomean`] joins the ratios of several workloads, with a joint interval.
 //!
-//! **Failure.** What has no successful run has no summary; a ratio to 0 is none; fewer than three rounds have no interval.
+//! **Failure.** No summary without a successful run, no ratio to 0, no interval with fewer than
+//! [`LEAST_ROUNDS`].
 
 use crate::measure::{Run, Status};
 use crate::rng::Rng;
@@ -50,7 +51,7 @@ impl Figure {
         Self::Coverage,
     ];
 
-    /// The figure's value in a run; none where the run was too short for it.
+    /// The figure's value in a run; none where the run was too short.
     pub fn of(self, run: &Run) -> Option<f64> {
         match self {
             Self::Wall => Some(run.wall_s),
@@ -92,7 +93,7 @@ fn middle(sorted: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { (sorted[half - 1] + upper) / 2.0 })
 }
 
-/// What the successful runs of one allocator cost.
+/// The cost of an allocator's successful runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub allocator: String,
@@ -100,7 +101,7 @@ pub struct Summary {
     pub ok: usize,
     /// How many did not; they are in no spread.
     pub failed: usize,
-    /// The spread of each figure, in the order of [`Figure::ALL`]; none for one that no run had.
+    /// The spread of each figure in the order of [`Figure::ALL`]; none for one that no run has.
     spreads: [Option<Spread>; Figure::ALL.len()],
 }
 
@@ -110,7 +111,7 @@ impl Summary {
     }
 }
 
-/// Summarizes the runs of the allocator of that name; none if no run of it succeeded.
+/// Summarizes the runs of an allocator; none if no run succeeded.
 pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     let ok = successful(runs, allocator).count();
     (ok > 0).then(|| Summary {
@@ -129,7 +130,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether all of it lies on one side of 1: the two allocators differ.
+    /// Whether it excludes 1: the two allocators differ.
     pub fn is_clear(&self) -> bool {
         self.high < 1.0 || self.low > 1.0
     }
@@ -146,20 +147,20 @@ pub struct Ratio {
 
 /// Draws of the bootstrap.
 const DRAWS: usize = 2000;
-/// The fewest rounds that an interval can be had of, in each workload and in all together: the smallest and the largest of
-/// five values hold the true median in 94 of 100 cases, those of three in 75.
+/// The fewest rounds for an interval, in each workload and in all together: the extremes of five
+/// values enclose the true median in 94 of 100 cases, those of three in 75.
 const LEAST_ROUNDS: (usize, usize) = (3, 5);
 
-/// The values of the first and of the second allocator in the rounds in which both succeeded.
+/// The values of both allocators in the rounds in which both succeeded.
 type Pairs = Vec<(f64, f64)>;
 
-/// `allocator` divided by `base`, over the rounds in which both succeeded; none without such a round, or if the base's
-/// median is 0.
+/// `allocator` divided by `base`, over the rounds in which both succeeded; none without such a
+/// round, or if the base's median is 0.
 pub fn ratio(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     geomean(&[runs], allocator, base, figure)
 }
 
-/// The geometric mean of the [`ratio`]s of several workloads, given the runs of each; workloads without one are left out.
+/// The geometric mean of several workloads' [`ratio`]s; workloads without one are omitted.
 pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     let all: Vec<Pairs> = workloads.iter().map(|runs| pairs(runs, allocator, base, figure)).collect();
     let known: Vec<(&Pairs, f64)> = all.iter().filter_map(|pairs| Some((pairs, of_medians(pairs)?))).collect();

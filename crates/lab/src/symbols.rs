@@ -1,11 +1,12 @@
-//! What the dynamic symbol table of an ELF file defines.
+//! The definitions in an ELF file's dynamic symbol table.
 //!
-//! **What.** [`defines`] tells a definition from a mere reference. A program that is not position-independent and takes a function's
-//! address has a symbol for it with a value: a stub of its own, so that the address is the same everywhere. The dynamic linker then
-//! binds others to the program, although the function is elsewhere. Only the section tells: what is defined lies in one.
-//! [`program`] finds the file of a program as it was called.
+//! **What.** [`defines`] distinguishes a definition from a reference. A position-dependent program
+//! that takes a function's address has a symbol with a value for it: a stub, so that the address is
+//! the same everywhere. The dynamic linker binds others to the program, although the function is
+//! elsewhere. Only a symbol with a section is a definition. [`program`] finds a program's file by
+//! its name.
 //!
-//! **Failure.** A file that cannot be read, or is no ELF file of 64 bits with a table, tells nothing: `None`.
+//! **Failure.** `None` for a file that cannot be read, or is not a 64-bit ELF file with a table.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol, ReadCache};

@@ -92,7 +92,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
 }
 
 fn home() -> usize {
-    // SAFETY: it is this thread's cache.
+    // SAFETY: `tls` returned the calling thread's cache.
     tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
 }
 
@@ -146,7 +146,8 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
     }
     if run > 0 {
         let saved = process::errno();
-        // SAFETY: `recognise` has shown that the objects are of this class; the caller gives them up.
+        // SAFETY: `recognise` has shown that the objects are of this class; the caller gives them
+        // up.
         nested::within(|| unsafe { HEAP.give(class, chain) });
         process::set_errno(saved);
     }

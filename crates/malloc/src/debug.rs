@@ -157,8 +157,8 @@ pub(crate) fn sees_large() -> bool {
 /// Flushes the calling thread's cache, if the option has changed since the last flush.
 fn flush_if_asked() {
     if let Some(cache) = tls::own() {
-        // SAFETY: it is this thread's cache.
-        unsafe { govern::heed(cache) };
+        // SAFETY: `tls` returned the calling thread's cache.
+        unsafe { govern::flush_if_requested(cache) };
     }
 }
 
@@ -255,7 +255,7 @@ pub fn check() -> usize {
 }
 
 /// Frees trust sizes ([`crate::front::try_free_trusted`]): `debug` must be set at the start.
-pub fn note_trust() {
+pub fn record_trust() {
     KIT.trust();
 }
 

@@ -10,7 +10,7 @@ mod locks;
 use crate::govern;
 use crate::here::Here;
 use crate::statics::{BACKGROUND, FORKS, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
-use crate::thread::leave::{count_threads, give_cache_up};
+use crate::thread::leave::{count_threads, return_cache};
 use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::thread_cache::ThreadCache;
@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
         TRACE.forked(nested::is_nested());
         locks::release_all();
     }
-    tls::forget_number();
+    tls::clear_number();
     govern::forked(left);
     SEGMENT.pid.store(id().into(), Relaxed);
 }
@@ -77,7 +77,7 @@ pub fn before_clone(at_the_same_time: bool) -> usize {
     tls::set_arrays(1);
     tls::share_number();
     if at_the_same_time {
-        give_cache_up(tls::alone());
+        return_cache(tls::alone());
     }
     if tls::is_none(tls::get()) {
         tls::set(tls::alone());
@@ -93,7 +93,7 @@ pub fn after_clone(before: usize, is_over: bool) {
     }
     // Another task may still share the thread's words.
     if is_over && before != tls::alone() {
-        tls::forget_number();
+        tls::clear_number();
     }
     if is_over && tls::is_none(before) {
         tls::set(before);

@@ -50,7 +50,7 @@ impl Tended for Here {
             return (false, false);
         }
         let id = HEAP.begin_collapse();
-        // A search is vain, and takes many system calls, where the system gives no hugepages.
+        // Where the system gives no hugepages, a search would only cost system calls.
         let mapping = || {
             let is_worth = HEAP.gate.huge() > 0 && thp::is_on();
             if is_worth { HEAP.next_dense_mapping() } else { None }
@@ -84,7 +84,7 @@ impl Tended for Here {
     }
 
     fn is_settled(&self) -> bool {
-        HEAP.surplus() == Pages(0) && !LIMITS.heeds_pressure(self)
+        HEAP.surplus() == Pages(0) && !LIMITS.reads_pressure(self)
     }
 
     fn drop_kept(&self) {
@@ -138,7 +138,7 @@ impl Limited for Here {
             return;
         }
         if let Some(cache) = tls::own() {
-            // SAFETY: it is this thread's cache.
+            // SAFETY: `tls` returned the calling thread's cache.
             unsafe { shrink(cache) };
         }
         if PROCESSOR_CACHES.in_use() {
@@ -199,7 +199,7 @@ pub(crate) fn poke() {
         thread::find_flag();
         work(true, true);
     }
-    look_at_mailbox(true);
+    check_mailbox(true);
 }
 
 /// [`poke`] in a free. The C library frees stacks of ended threads under the lock that a thread's
@@ -210,24 +210,24 @@ pub(crate) fn poke_in_free() {
     if BACKGROUND.is_wanted() {
         work(thread::never_started(), false);
     }
-    look_at_mailbox(false);
+    check_mailbox(false);
 }
 
 /// In a free that bypasses the heap: its thread may make no other slow request.
 #[inline]
 pub(crate) fn look_in_free() {
-    look_at_mailbox(false);
+    check_mailbox(false);
 }
 
 #[inline]
-pub(crate) fn look_at_mailbox(may_wait: bool) {
+pub(crate) fn check_mailbox(may_wait: bool) {
     if MAILBOX.is_asked() {
-        look_at_mailbox_now(may_wait);
+        check_mailbox_now(may_wait);
     }
 }
 
 #[cold]
-fn look_at_mailbox_now(may_wait: bool) {
+fn check_mailbox_now(may_wait: bool) {
     // While the thread starts or ends, signals may be blocked or a fork be under way.
     if SEGMENT.has_started() && !nested::is_nested() && BACKGROUND.life.is_calm() {
         let saved = process::errno();
@@ -252,7 +252,7 @@ fn work(may_start: bool, may_call: bool) {
         return;
     }
     for chore in Chore::ALL {
-        if !BACKGROUND.take(chore, may_start, may_call) {
+        if !BACKGROUND.claim(chore, may_start, may_call) {
             continue;
         }
         match chore {
@@ -261,8 +261,8 @@ fn work(may_start: bool, may_call: bool) {
             Chore::Limits => LIMITS.act(&Here),
             Chore::Thread => BACKGROUND.start(run, &Here),
             Chore::Release => nested::within(|| Here.release_now()),
-            Chore::Look => {
-                nested::within(|| BACKGROUND.look_in_passing(thread::on_main_stack(), &Here));
+            Chore::Round => {
+                nested::within(|| BACKGROUND.round_in_request(thread::on_main_stack(), &Here));
             }
         }
     }
@@ -307,10 +307,10 @@ pub(crate) fn forked_in_parent() {
     }
 }
 
-/// In a fork's child: resets the work of other threads. `forks`: those that this thread has begun and
-/// not ended.
+/// In a fork's child: resets the work of other threads. `forks`: those that this thread has begun
+/// and not ended.
 pub(crate) fn forked(forks: u32) {
-    thread::note_main();
+    thread::record_main();
     HEAP.forked();
     BACKGROUND.forked(forks);
     MAILBOX.forked();
@@ -336,10 +336,10 @@ pub(crate) fn set_rate(bytes_per_s: u64) {
 
 /// Counts requests that bypass the page heap, now and then.
 #[cold]
-pub(crate) fn note_time() {
+pub(crate) fn record_time() {
     let backed = SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64;
     if backed >= u64::from(FROM.0) {
-        BACKGROUND.note_time(HugePages(backed as u32));
+        BACKGROUND.record_time(HugePages(backed as u32));
     }
 }
 
@@ -371,7 +371,7 @@ pub(crate) fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
 }
 
 /// Requests a flush of each thread's cache, in its next free or earlier slow path.
-pub(crate) fn ask_for_caches() {
+pub(crate) fn request_flushes() {
     Here.shrink(Whose::Others);
     // ORDERING: SeqCst pairs with the fence in `ThreadCache::look_again`.
     fence(Ordering::SeqCst);
@@ -383,7 +383,7 @@ pub(crate) fn ask_for_caches() {
 /// # Safety
 /// The cache is the calling thread's.
 #[inline]
-pub(crate) unsafe fn heed(cache: *mut ThreadCache) {
+pub(crate) unsafe fn flush_if_requested(cache: *mut ThreadCache) {
     let generation = HEAP.flush_requests.load(Relaxed);
     // SAFETY: by the contract.
     unsafe {

@@ -21,7 +21,7 @@ impl Hooks for Here {
 
     #[inline(always)]
     fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
-        BACKGROUND.note(usage.backed, usage.in_use, releasable);
+        BACKGROUND.record_use(usage.backed, usage.in_use, releasable);
         SEGMENT.metadata_bytes.store(usage.metadata_bytes, Relaxed);
         SEGMENT.heap_in_use_bytes.store(usage.in_use.bytes().0 as u64, Relaxed);
         SEGMENT.heap_backed_bytes.store(usage.backed_bytes, Relaxed);
@@ -39,11 +39,11 @@ impl Hooks for Here {
                 let before = segment::add(&SEGMENT.large_allocs, objects.into());
                 let now = before + u64::from(objects);
                 if before == 0 || before / LARGE_ALLOCS != now / LARGE_ALLOCS {
-                    govern::note_time();
+                    govern::record_time();
                 }
                 return now;
             }
-            Event::SlabsReused => govern::note_time(),
+            Event::SlabsReused => govern::record_time(),
             Event::HugeAlloc => _ = segment::add(&SEGMENT.huge_allocs, 1),
             Event::HugeBytes { more, less } => _ = segment::add(&SEGMENT.huge_bytes, more.wrapping_sub(less)),
             Event::LimitPassed => BACKGROUND.want(Chore::Limits),

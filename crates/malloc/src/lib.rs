@@ -11,9 +11,10 @@
 //!
 //! **Invariants.** M1, M2, M4 and M5 of `craton_heap`. M3 no lock is held across a call of the C
 //! library that may allocate.
+//! M3 no lock is held across a call of the C library that may allocate.
 //!
-//! **Threads.** A thread cache is its thread's. Each shard's classes, the page heap and the huge
-//! objects have a lock each (order: private heap → object cache → class → pages). Any thread may
+//! **Threads.** A thread cache belongs to its thread. Each shard's classes, the page heap and the
+//! huge
 //! free any object, into its own cache.
 //!
 //! **Failure.** Null and `errno`, with the state unchanged. Misuse is reported before any change.

@@ -1,11 +1,11 @@
 //! Set-up of the heap: address space, tables, and the environment's options for the first request.
 //!
-//! **Unsafe.** Gives the heap its region and tables.
+//! **Unsafe.** Passes region and tables to the heap.
 
 pub(crate) mod hardening;
-mod letting_go;
 mod lifecycle;
 pub(crate) mod page_heap;
+mod start_pages;
 
 use crate::debug::option;
 use crate::here::Here;
@@ -29,13 +29,13 @@ pub(crate) fn set_up() -> bool {
     READY.load(Ordering::Acquire) || set_up_and_go_on()
 }
 
-/// Does not lie in the pages that are let go of, like what it calls first (`layout.ld`).
+/// Must not lie in the released pages, nor its callees at first (`layout.ld`).
 #[cold]
 #[inline(never)]
 fn set_up_and_go_on() -> bool {
     let is_set_up = set_up_now();
     if is_set_up {
-        letting_go::begun(letting_go::BY_SET_UP);
+        start_pages::begun(start_pages::BY_SET_UP);
     }
     is_set_up
 }
@@ -78,7 +78,7 @@ fn set_up_alone() -> Option<bool> {
     }?;
     let capacity = region.capacity();
     let frames = if on_frames { page_heap::frames(capacity) } else { None };
-    PAGE_HEAP.note(frames.is_some());
+    PAGE_HEAP.record(frames.is_some());
     let (frames, [at_once, each]) = frames.map_or((None, [0; 2]), |(frames, bytes)| (Some(frames), bytes));
     let parts = Parts {
         base: region.base(),

@@ -55,15 +55,15 @@ pub(crate) static LENT: Lent = Lent::new();
 /// Whether the heap is set up; the lock of the set-up; the thread-exit key plus 1.
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
-/// Forks under way in the thread that holds the locks: a signal handler may fork in the midst of
-/// one. Changed under all locks.
+/// Forks in progress in the thread that holds the locks: a signal handler may fork during one.
+/// Changed under all locks.
 pub(crate) static FORKS: AtomicU32 = AtomicU32::new(0);
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Which ends of the start were reached (`start/lifecycle.rs`).
 pub(crate) static BEGUN: AtomicU8 = AtomicU8::new(0);
 
-/// What the heap does by itself, and its limits.
+/// Background work and limits.
 pub(crate) static BACKGROUND: Background<CoarseClock, HelperThread> = Background::new(CoarseClock, HelperThread::new());
 pub(crate) static LIMITS: Limits<CoarseClock, Here> = Limits::new(CoarseClock, Here, &SEGMENT);
 

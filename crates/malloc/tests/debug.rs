@@ -1,4 +1,5 @@
-//! Objects under the debugging kit are objects: of their sizes and alignments, apart from each other, and gone when they are freed.
+//! Objects under the debugging kit: their sizes and alignments, disjoint, and gone when they are
+//! freed.
 
 #![cfg(not(loom))]
 

@@ -1,8 +1,9 @@
-//! The heap's own thread while others start and end it: never two of them, none after it was stopped, and nobody waits for ever.
+//! The heap's thread while others start and end it: at most one runs, none after a stop, and no
+//! thread waits for ever.
 //!
 //! **What.** The real states and the real bell, with a thread of loom's.
 //!
-//! **Unsafe.** Keeps the thread's handle in a cell in which loom sees races, as the states guard it.
+//! **Unsafe.** Keeps the thread's handle in a cell whose races loom detects; the states guard it.
 #![cfg(loom)]
 
 /// The real file.
@@ -30,7 +31,7 @@ struct World {
     is_restless: bool,
 }
 
-// SAFETY: the handle is used by one thread at a time, which loom checks.
+// SAFETY: one thread at a time uses the handle, which loom checks.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -57,7 +58,7 @@ impl World {
                 assert_eq!(self.alive.fetch_add(1, Relaxed), 0, "there was a thread");
                 let world = Arc::clone(self);
                 let handle = thread::spawn(move || world.run());
-                // SAFETY: loom checks that nobody else is at it.
+                // SAFETY: loom checks for exclusive access.
                 self.handle.with_mut(|h| unsafe { *h = Some(handle) });
                 true
             },

@@ -1,4 +1,5 @@
-//! Limits that are set while others look at them: what was set last counts, and nobody is left looking out for an old limit.
+//! Limits that are set while others read them: the last one counts, and no check stays armed for an
+//! old limit.
 #![cfg(loom)]
 
 /// The real files.
@@ -37,7 +38,8 @@ fn beside(gate: &Arc<Gate>, f: impl Fn(&Gate) + 'static) -> thread::JoinHandle<(
     thread::spawn(move || f(&gate))
 }
 
-/// A heap that fell below its limit, or rose above it, is armed while the program sets a lower limit.
+/// A heap that fell below its limit, or rose above it, is armed while the program sets a lower
+/// limit.
 fn set_while_armed() {
     let gate = gate();
     let looker = beside(&gate, |gate| gate.rearm_above(OLD + 1));
@@ -108,7 +110,7 @@ impl Options {
 
     fn set(&self, option: usize, value: u64) {
         self.given[option].store(value, Relaxed);
-        self.changes.note();
+        self.changes.record();
         self.changes.until_settled(|| self.apply());
     }
 }

@@ -67,7 +67,7 @@ impl<K: Kind> Slot<K> {
         offset_of!(Self, locked) + Mutex::<K::Locked>::SHAPE[1],
     ];
 
-    /// The tenant's handle; 0 while there is none.
+    /// The tenant's handle; 0 without one.
     #[inline(always)]
     pub(crate) fn handle(&self) -> usize {
         // ORDERING: Acquire pairs with the Release in `Slots::publish`: the tenant is set up.

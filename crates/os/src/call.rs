@@ -79,7 +79,7 @@ pub(crate) fn wait(child: c_int, status: &mut c_int) -> c_int {
 }
 
 /// Takes a pending one of some signals, without waiting.
-pub(crate) fn take_signal(of: &sigset_t) {
+pub(crate) fn consume_signal(of: &sigset_t) {
     let now = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: valid set and time; the kernel's sets have 8 bytes, the first of the C library's.
     unsafe { syscall(libc::SYS_rt_sigtimedwait, &raw const *of, 0, &raw const now, 8) };

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_tables::amount::decimal;
 use place::{Kind, Place};
 
-/// What the control groups of the process allow.
+/// The limits of the process's control groups.
 #[derive(Default)]
 pub struct Limits {
     /// Memory in bytes: the tightest of `memory.max`, `memory.high` and `memory.limit_in_bytes`.
@@ -39,7 +39,7 @@ pub enum Source {
     V2,
 }
 
-/// Limits from here on are none: the kernel writes 2⁶³ less a page.
+/// Larger limits mean none: the kernel writes 2⁶³ minus a page.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -65,9 +65,9 @@ fn limits_under(root: &[u8]) -> Limits {
         limits.memory_source = Source::V2;
         // The top group lacks these files, as does one whose parent enables no such controller.
         place.walk_up(|dir| {
-            limits.take_memory(Source::V2, dir, b"/memory.max");
-            limits.take_memory(Source::V2, dir, b"/memory.high");
-            limits.take_quota(dir);
+            limits.read_memory(Source::V2, dir, b"/memory.max");
+            limits.read_memory(Source::V2, dir, b"/memory.high");
+            limits.read_quota(dir);
         });
     }
     if let Some(place) = limits.find(root, Kind::V1Memory) {
@@ -75,18 +75,18 @@ fn limits_under(root: &[u8]) -> Limits {
             limits.memory_source = Source::V1;
         }
         let (mut any, mut missing) = (false, None);
-        place.walk_up(|dir| match limits.take_memory(Source::V1, dir, b"/memory.limit_in_bytes") {
+        place.walk_up(|dir| match limits.read_memory(Source::V1, dir, b"/memory.limit_in_bytes") {
             Value::Missing => {
                 missing = missing.take().or_else(|| Some(said(dir.as_bytes()).text("/memory.limit_in_bytes")))
             }
             _ => any = true,
         });
         if !any && let Some(line) = missing {
-            limits.note(line.text(" is missing, which groups of its kind have"));
+            limits.record(line.text(" is missing, which groups of its kind have"));
         }
     }
     if let Some(place) = limits.find(root, Kind::V1Cpu) {
-        place.walk_up(|dir| limits.take_quota_and_period(dir));
+        place.walk_up(|dir| limits.read_quota_and_period(dir));
     }
     limits
 }
@@ -102,12 +102,12 @@ enum Value {
 impl Limits {
     fn find(&mut self, root: &[u8], kind: Kind) -> Option<Place> {
         Place::find(root, kind).unwrap_or_else(|(file, unread)| {
-            self.note_unread(said(file.as_bytes()), unread);
+            self.record_unread(said(file.as_bytes()), unread);
             None
         })
     }
 
-    fn take_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
+    fn read_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
         let value = self.read(dir, file, |text| match text {
             b"max" => Some(Value::Unlimited),
             // Version 1's "no limit" is a large number that depends on the page size.
@@ -122,7 +122,7 @@ impl Limits {
         value
     }
 
-    fn take_quota(&mut self, dir: &mut PathText) {
+    fn read_quota(&mut self, dir: &mut PathText) {
         let value = self.read(dir, b"/cpu.max", |text| {
             let space = text.iter().position(|b| *b == b' ')?;
             let period = decimal(&text[space + 1..])?;
@@ -134,7 +134,7 @@ impl Limits {
         tighten(&mut self.cpu_thousandths, &value);
     }
 
-    fn take_quota_and_period(&mut self, dir: &mut PathText) {
+    fn read_quota_and_period(&mut self, dir: &mut PathText) {
         let quota = self.read(dir, b"/cpu.cfs_quota_us", |text| match text {
             b"-1" => Some(Value::Unlimited),
             number => decimal(number).filter(|n| *n > 0).map(Value::Limit),
@@ -144,7 +144,7 @@ impl Limits {
             let period = |text: &[u8]| thousandths(quota, decimal(text)?).map(Value::Limit);
             let value = self.read(dir, file, period);
             if matches!(value, Value::Missing) {
-                self.note(said(dir.as_bytes()).bytes(file).text(" is missing, but there is a quota"));
+                self.record(said(dir.as_bytes()).bytes(file).text(" is missing, but there is a quota"));
             }
             tighten(&mut self.cpu_thousandths, &value);
         }
@@ -160,13 +160,13 @@ impl Limits {
             Ok(text) => {
                 let text = text.strip_suffix(b"\n").unwrap_or(text);
                 parse(text).unwrap_or_else(|| {
-                    self.note_odd(dir, text);
+                    self.record_odd(dir, text);
                     Value::Odd
                 })
             }
             Err(unread) if unread.is_missing() => Value::Missing,
             Err(unread) => {
-                self.note_unread(said(dir.as_bytes()), unread);
+                self.record_unread(said(dir.as_bytes()), unread);
                 Value::Odd
             }
         };
@@ -175,24 +175,24 @@ impl Limits {
     }
 
     #[cold]
-    fn note_odd(&mut self, path: &PathText, text: &[u8]) {
+    fn record_odd(&mut self, path: &PathText, text: &[u8]) {
         let line = said(path.as_bytes()).text(" reads \"").bytes(printable(text));
-        self.note(line.text("\", which is no limit that this version knows"));
+        self.record(line.text("\", which is no limit that this version knows"));
     }
 
     #[cold]
-    fn note_unread(&mut self, path: Line, unread: Unread) {
+    fn record_unread(&mut self, path: Line, unread: Unread) {
         self.is_partial |= unread.passes();
         let line = path.text(" cannot be read (errno ").number(unread.0 as u64).text(")");
         if unread.passes() {
             self.odd.get_or_insert_with(|| line.text("; what was read before counts, if anything was"));
         } else {
-            self.note(line);
+            self.record(line);
         }
     }
 
     #[cold]
-    fn note(&mut self, line: Line) {
+    fn record(&mut self, line: Line) {
         self.odd.get_or_insert_with(|| line.text("; taken as no limit"));
     }
 }
@@ -258,7 +258,7 @@ fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
             }
             pressure
         }
-        // Another time it will be told.
+        // A later read reports it.
         Err(unread) => unread.passes().then_some(0),
     }
 }

@@ -4,10 +4,10 @@
 
 use crate::call;
 
-/// Runs `f` in a copy of the process with the calling thread alone; returns its result, 0 to 255,
-/// or `None` if refused. `f`'s writes vanish. It takes no lock: another thread may have held it.
-pub fn look(f: impl FnOnce() -> u8) -> Option<u8> {
-    // SAFETY: without flags this is fork, but for the signal at the end, of which there is none.
+/// Runs `f` in a copy of the process with only the calling thread; returns its result, 0 to 255, or
+/// `None` if refused. `f`'s writes vanish. It takes no lock: another thread may have held it.
+pub fn run(f: impl FnOnce() -> u8) -> Option<u8> {
+    // SAFETY: without flags this is fork, except that no signal reports the end.
     let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
     match child {
         0 => {

@@ -23,7 +23,7 @@ pub struct Fault {
     /// The instruction.
     pub at: usize,
     pub stack: usize,
-    /// What is the frame pointer in functions that have one.
+    /// The frame pointer, in functions that have one.
     pub frame: usize,
     /// What some functions find back by instead: RBX on x86-64.
     pub base: usize,

@@ -111,7 +111,7 @@ pub fn unshut(at: usize, bytes: usize) -> bool {
 }
 
 /// Takes the memory behind the range away; it reads as zeros when it is opened next.
-pub fn forget(at: usize, bytes: usize) {
+pub fn discard(at: usize, bytes: usize) {
     // SAFETY: the caller owns the range and needs what it holds no more.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) };
 }

@@ -102,8 +102,8 @@ impl Object {
         self.name.is_some_and(|at| self.text(at) == name)
     }
 
-    /// Calls `tell` with each function of this name, one for each version.
-    fn each_function<'a>(&'a self, name: &CStr, mut tell: impl FnMut(&'a Symbol)) {
+    /// Calls `visit` with each function of this name, one for each version.
+    fn each_function<'a>(&'a self, name: &CStr, mut visit: impl FnMut(&'a Symbol)) {
         let hash = name.to_bytes().iter().fold(5381u32, |h, b| h.wrapping_mul(33).wrapping_add((*b).into()));
         // SAFETY: the table that the object's dynamic section names has this form.
         unsafe {
@@ -119,7 +119,7 @@ impl Object {
                 let symbol = &*self.symbols.add(i as usize);
                 let fits = its | 1 == hash | 1 && symbol.section != 0 && symbol.info & 15 == STT_FUNC;
                 if fits && self.text(symbol.name as usize) == name {
-                    tell(symbol);
+                    visit(symbol);
                 }
                 if its & 1 != 0 {
                     return;
@@ -137,15 +137,15 @@ impl Object {
     }
 }
 
-/// Calls `tell` with each object of this namespace and its program headers, until it says `true`.
+/// Calls `visit` with each object of this namespace and its program headers, until it says `true`.
 /// The list stands still.
-fn each(mut tell: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool) {
-    type Tell<'a> = &'a mut dyn FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool;
+fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool) {
+    type Visit<'a> = &'a mut dyn FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool;
     /// # Safety
-    /// The C library passes its record of an object, and a pointer to a [`Tell`].
-    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, tell: *mut c_void) -> c_int {
+    /// The C library passes its record of an object, and a pointer to a [`Visit`].
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {
         // SAFETY: by the contract; all are valid during the call.
-        let (info, tell) = unsafe { (&*info, &mut *tell.cast::<Tell<'_>>()) };
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<Visit<'_>>()) };
         // SAFETY: there are that many headers.
         let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
         let base = info.dlpi_addr as usize;
@@ -154,11 +154,11 @@ fn each(mut tell: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool
             dynamic.map_or(null(), |header| ptr::with_exposed_provenance(base.wrapping_add(header.p_vaddr as usize)));
         // SAFETY: the header says that it lies there; the object is not unloaded during the call.
         let object = unsafe { Object::new(base, dynamic) };
-        c_int::from(tell(object, base, headers))
+        c_int::from(visit(object, base, headers))
     }
-    let mut tell: Tell<'_> = &mut tell;
+    let mut visit: Visit<'_> = &mut visit;
     // SAFETY: the callback has the type asked for, and gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut tell).cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut visit).cast()) };
 }
 
 /// The address of the next function with this name: in the first object behind the one that has it
@@ -248,9 +248,9 @@ struct Link {
     next: *const Link,
 }
 
-/// Calls `tell` with each object of every namespace, and the namespace's number, until it says
+/// Calls `visit` with each object of every namespace, and the namespace's number, until it says
 /// `true`. The lists stand still; nothing may be called that takes the dynamic linker's locks.
-pub fn in_namespaces(mut tell: impl FnMut(usize, Object) -> bool) {
+pub fn in_namespaces(mut visit: impl FnMut(usize, Object) -> bool) {
     // Here, since it takes a lock that comes before the one of `each`.
     let first = symbol::find(c"_r_debug");
     each(|_, _, _| {
@@ -263,7 +263,7 @@ pub fn in_namespaces(mut tell: impl FnMut(usize, Object) -> bool) {
             // SAFETY: likewise.
             while let Some(object) = unsafe { link.as_ref() } {
                 // SAFETY: likewise; the object stays loaded during the call.
-                if unsafe { Object::new(object.base, object.dynamic) }.is_some_and(|object| tell(number, object)) {
+                if unsafe { Object::new(object.base, object.dynamic) }.is_some_and(|object| visit(number, object)) {
                     return true;
                 }
                 link = object.next;

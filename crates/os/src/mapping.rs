@@ -121,13 +121,12 @@ pub fn advise_small(at: usize, bytes: usize) {
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
-/// Lets go of the pages of a mapped part of a file, which come back when they are touched. Does
-/// nothing where a debugger has set a breakpoint, or where the system does not tell. Returns whether
-/// it did.
+/// Drops the pages of a mapped part of a file, which are read again on touch; returns whether it
+/// did. Does nothing if a debugger has set a breakpoint there, or the system does not report that.
 ///
 /// # Safety
 /// The process has not written to the part, all pages of which are of one file.
-pub unsafe fn let_go_of_file(part: Range<usize>) -> bool {
+pub unsafe fn drop_file_pages(part: Range<usize>) -> bool {
     let page = process::page_size();
     let whole = part.start & !(page - 1)..part.end.next_multiple_of(page);
     let is_unchanged = Pagemap::open().and_then(|pagemap| pagemap.is_unchanged(whole.clone()));

@@ -23,29 +23,29 @@ pub struct Mapping<'a> {
     pub name: &'a [u8],
 }
 
-/// Tells of each mapping, by address; `false` when the system does not say, or not of all.
-pub fn each(mut tell: impl FnMut(Mapping<'_>)) -> bool {
+/// Calls `visit` with each mapping, by address; `false` if the system reports none, or not all.
+pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
         if let Some(mapping) = parse(line) {
-            tell(mapping);
+            visit(mapping);
         }
     }
     lines.outcome().is_ok()
 }
 
-/// Calls `tell` with the mapping that holds an address; `None` if none, or unknown.
-pub fn at<R>(address: usize, tell: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
+/// Calls `visit` with the mapping that holds an address; `None` if none, or unknown.
+pub fn at<R>(address: usize, visit: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
-        Answer::Mapping(mapping) => return Some(tell(mapping)),
+        Answer::Mapping(mapping) => return Some(visit(mapping)),
         Answer::Nothing => return None,
         Answer::Unknown => {}
     }
     let mut lines = lines()?;
     while let Some(line) = lines.next_line() {
         if let Some(mapping) = parse(line).filter(|m| (m.start..m.end).contains(&address)) {
-            return Some(tell(mapping));
+            return Some(visit(mapping));
         }
     }
     None
@@ -97,7 +97,7 @@ fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
         ..Query::default()
     };
     // SAFETY: the query has its stated size, and so has the name's buffer.
-    match unsafe { file.ask(ASK, &raw mut query as usize) } {
+    match unsafe { file.ioctl(ASK, &raw mut query as usize) } {
         0 => {
             let len = (query.name_bytes as usize).saturating_sub(1).min(name.len());
             Answer::Mapping(Mapping {
@@ -128,10 +128,10 @@ impl Touched {
         Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 
-    /// Calls `tell` with each run of touched pages in a mapped range, in memory or swapped; other
+    /// Calls `visit` with each run of touched pages in a mapped range, in memory or swapped; other
     /// pages hold what they were mapped with. Guard pages ([`crate::guarded::shut`]) do not count.
     /// Reports the whole range if the system has no answer.
-    pub fn each(&self, start: usize, end: usize, mut tell: impl FnMut(usize, usize)) {
+    pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(usize, usize)) {
         const BATCH: usize = 512;
         let page = crate::process::page_size();
         let mut entries = [0u64; BATCH];
@@ -149,7 +149,7 @@ impl Touched {
                 match (is_there(*entry, at), from) {
                     (true, None) => from = Some(at),
                     (false, Some(first)) => {
-                        tell(first, at);
+                        visit(first, at);
                         from = None;
                     }
                     _ => {}
@@ -158,7 +158,7 @@ impl Touched {
             }
         }
         if let Some(first) = from {
-            tell(first, end);
+            visit(first, end);
         }
     }
 }

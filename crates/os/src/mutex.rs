@@ -6,9 +6,9 @@
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//! **Threads.** A spin of some 30 µs, then sleep. Most holders leave within a microsecond, and those
-//! that give memory back within tens of them; to sleep and be woken takes 50 µs and more in a virtual
-//! machine. Not fair, not re-entrant.
+//! **Threads.** A spin of some 30 µs, then sleep. Most holders leave within a microsecond, those
+//! that release memory within tens; sleep and wake-up take 50 µs and more in a virtual machine. Not
+//! fair, not re-entrant.
 //! **Failure.** A thread waits for itself if a signal handler interrupted it and re-entered us: it
 //! reports one line and aborts. A task cloned past the C library can share its parent's thread
 //! pointer, so it first waits longer than any holder takes.
@@ -26,8 +26,8 @@ pub use rank::Rank;
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
-/// Turns of the spin before sleeping, 28 ns each on an EPYC. Two threads that replace blocks of 32 to
-/// 512 KiB take 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
+/// Turns of the spin before sleeping, 28 ns each on an EPYC. Two threads that replace blocks of 32
+/// to 512 KiB take 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
 /// How often, and how long, a thread waits for itself before it aborts.
 const DOUBTS: u32 = 100;

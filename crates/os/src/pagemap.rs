@@ -146,7 +146,7 @@ impl Pagemap {
                 return_mask: HUGE | FILE,
             };
             // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
-            let answer = unsafe { self.0.ask(PAGEMAP_SCAN, (&raw mut scan) as usize) };
+            let answer = unsafe { self.0.ioctl(PAGEMAP_SCAN, (&raw mut scan) as usize) };
             let Ok(n) = usize::try_from(answer) else {
                 process::set_errno(saved);
                 return None;

@@ -30,7 +30,7 @@ impl WriteBack {
         instruction().map(|instruction| Self { instruction })
     }
 
-    /// What is used, for reports.
+    /// The instruction's name, for reports.
     pub fn name(self) -> &'static str {
         match self.instruction {
             Instruction::Clwb => "clwb",

@@ -62,7 +62,7 @@ pub fn physical_memory() -> usize {
     (info.totalram as usize).saturating_mul(info.mem_unit as usize)
 }
 
-/// The limit on address space (`ulimit -v`) in bytes; `None` when there is none.
+/// The limit on address space (`ulimit -v`) in bytes, if any.
 pub fn address_space_limit() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` is a valid place for the answer.
@@ -207,7 +207,7 @@ fn write_without_signals(fd: i32, text: &[u8]) -> isize {
         let written = call::write(fd, text);
         let saved = errno();
         if written < 0 {
-            call::take_signal(&ours);
+            call::consume_signal(&ours);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, core::ptr::null_mut());
         set_errno(saved);

@@ -58,7 +58,7 @@ pub const COUNTING: usize = 253;
 pub struct Counting {
     /// How many pointers there are in its lowest byte; in the others, how many were ever taken.
     pub word: AtomicU64,
-    /// Who may take.
+    /// The cache whose requests may take pointers.
     pub owner: AtomicUsize,
     /// How many there may be, up to [`COUNTING`].
     pub capacity: AtomicU32,

@@ -78,10 +78,11 @@ impl File {
         usize::try_from(call::read(self.0, into)).map_err(|_| Unread::now())
     }
 
-    /// `ioctl` on the file; below 0 is an error.
+    /// `ioctl` on the file; negative on error.
     /// # Safety
-    /// What lies at `question` is what the system reads and writes for this request.
-    pub(crate) unsafe fn ask(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
+    /// `question` is the address of the structure that the system reads and writes for this
+    /// request.
+    pub(crate) unsafe fn ioctl(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
         // SAFETY: by the contract.
         unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }

@@ -3,7 +3,7 @@ use crate::*;
 use craton_base::{Advice, Ask, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
 use std::vec::Vec;
 
-/// A tree of files in a directory of its own, which goes with it.
+/// A tree of files in a private directory, removed when dropped.
 pub(crate) struct Tree(std::string::String);
 
 impl Tree {
@@ -177,7 +177,7 @@ fn a_file_map_grows_by_windows_and_is_cut_at_the_end() {
     assert_eq!((text[text.len() - 16], text[text.len() - 8]), (3, 4));
     second.finish(4096);
     assert_eq!(std::fs::read(&path).unwrap(), text[..4096]);
-    // Whoever is there next begins with an empty file.
+    // The next recorder begins with an empty file.
     FileMap::create(&bytes, 4096).unwrap().leave();
     assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
     std::fs::remove_file(&path).unwrap();

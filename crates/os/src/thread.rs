@@ -203,7 +203,7 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
 /// Records the initial thread: called when the library is loaded, and in a forked child.
-pub fn note_main() {
+pub fn record_main() {
     if kernel_says_main() {
         // SAFETY: no preconditions.
         MAIN.store(unsafe { libc::pthread_self() } as usize, Relaxed);

@@ -1,9 +1,9 @@
-//! Copies of memory that follow what was touched: pages that never were stay so.
+//! Copies of memory that skip untouched pages.
 //!
-//! **What.** A copy of a large object that a program has hardly touched would touch all of it,
-//! twice. The page tables tell which pages have contents. **Cost.** Four system calls, 3 µs, and one
-//! for each part that is left out where the target has contents.
-//! **Unsafe.** Copies what the caller owns.
+//! **What.** A plain copy of a hardly touched large object would touch all of it, twice. The page
+//! tables show which pages have contents. **Cost.** Four system calls, 3 µs, and one for each
+//! skipped part where the target has contents.
+//! **Unsafe.** Copies the caller's memory.
 
 use crate::pagemap::Pagemap;
 use crate::process;

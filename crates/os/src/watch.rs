@@ -82,7 +82,7 @@ impl Watch {
         Self { fd: AtomicI32::new(0) }
     }
 
-    /// Watches `len` bytes, 1, 2, 4 or 8, at a multiple of their number, instead of what it watched.
+    /// Watches `len` bytes, 1, 2, 4 or 8, aligned to their number, instead of the previous ones.
     pub fn set(&self, address: usize, len: usize) -> bool {
         if !thp::may_ask() {
             return false;
@@ -141,8 +141,8 @@ unsafe fn close(fd: c_long) {
     unsafe { call::close(fd as c_int) };
 }
 
-/// Calls the handler of faults at each access from now on; the address is where the watch begins, and
-/// the instruction the next one. `false` if the program has a handler of `SIGTRAP`.
+/// Calls the fault handler at each access from now on, with the watch's start as the address, and
+/// the next instruction. `false` if the program has a handler of `SIGTRAP`.
 pub fn install() -> bool {
     // SAFETY: zeros are a valid action; the old one is returned.
     unsafe {
@@ -186,8 +186,8 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
     process::set_errno(saved);
 }
 
-/// Whether the code in front of an address may be an instruction on vectors, which right programs let
-/// read past the end of what they use: a look at the bytes, which takes some other code for one.
+/// Whether the code before an address may be a vector instruction, which correct programs use past
+/// the end of their data. A test of the bytes, with false positives.
 ///
 /// # Safety
 /// The 12 bytes before the address can be read.

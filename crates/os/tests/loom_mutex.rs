@@ -1,6 +1,7 @@
-//! The lock and the bell over a futex that does what the kernel's does, in every order of their steps.
+//! The lock and the bell over a futex like the kernel's, in every order of their steps.
 //!
-//! **Unsafe.** Writes what a lock guards, through cells in which loom sees races; takes a lock as over a fork.
+//! **Unsafe.** Writes the guarded values through cells whose races loom detects; takes a lock as
+//! over a fork.
 #![cfg(loom)]
 
 use craton_base::atomic::model::{check, check_weakened};
@@ -13,11 +14,11 @@ type Counter = Mutex<UnsafeCell<u32>>;
 
 fn count(counter: &Counter) {
     let guard = counter.lock();
-    // SAFETY: loom checks that nobody else is at it.
+    // SAFETY: loom checks for exclusive access.
     guard.with_mut(|n| unsafe { *n += 1 });
 }
 
-/// So many threads count under one lock, each `turns` times.
+/// `threads` threads count under one lock, each `turns` times.
 fn counters(threads: u32, turns: u32) {
     let counter = Arc::new(Counter::new(UnsafeCell::new(0)));
     drop(counter.lock());
@@ -77,7 +78,7 @@ fn ringing() {
     let ringer = {
         let shared = Arc::clone(&shared);
         thread::spawn(move || {
-            // SAFETY: loom checks that nobody else is at it.
+            // SAFETY: loom checks for exclusive access.
             shared.1.with_mut(|n| unsafe { *n = 7 });
             shared.0.ring();
         })

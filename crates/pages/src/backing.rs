@@ -278,8 +278,8 @@ impl<G: Geometry> Backing<G> {
         self.look_later(trackers, floor, (first, len), span.pages, choice);
     }
 
-    /// Notes hugepages of a span that will be looked at: one of a probe, which is left small; and two
-    /// of a span that is left small as a whole.
+    /// Schedules a check of a span's hugepages: one of a probe on small pages, and two of a span
+    /// left on small pages as a whole.
     fn look_later(
         &mut self,
         trackers: &mut Trackers<G>,

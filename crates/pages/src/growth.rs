@@ -1,8 +1,8 @@
-//! What growth asks of hugepages: to begin on small pages, to be cleared ahead, or to be refilled.
+//! Rules for growth: when a hugepage begins on small pages, is cleared ahead, or refilled.
 //!
-//! **What.** The first touch of a hugepage clears 2 MiB in one request: 170 µs, or seconds where the
-//! system compacts memory for it. Four rules bound that, for heaps whose library thread collapses
-//! hugepages later:
+//! **What.** The first touch of a hugepage clears 2 MiB in one request: 170 µs, or seconds where
+//! the system compacts memory for it. Four rules bound that, for heaps whose library thread
+//! collapses hugepages later:
 //! ```text
 //! first of a rise   the hugepage begins on small pages, for a collapse by the thread
 //! slow growth       the thread clears one hugepage ahead, which waits in the cache
@@ -62,8 +62,8 @@ impl Growth {
         self.pause_end_ns > 0
     }
 
-    /// Notes that a hugepage was taken for spans that will fill it; whether it begins on small pages
-    /// if it has no memory. `demand` hugepages are in use.
+    /// Records that a hugepage was allocated for spans that will fill it; returns whether it begins
+    /// on small pages if it has no memory. `demand` hugepages are in use.
     pub(crate) fn begins_small(&mut self, demand: HugePages, now_ns: u64) -> bool {
         let lasted_ns = now_ns - core::mem::replace(&mut self.last_ns, now_ns);
         self.clears |= self.helped && demand >= CLEAR_FROM && CLEAR_NS.contains(&lasted_ns);

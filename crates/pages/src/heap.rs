@@ -305,8 +305,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(taken.first)
     }
 
-    /// Unbacks as many hugepages as a request gave memory to, of those that could not serve it: they
-    /// would come on top.
+    /// Unbacks as many hugepages as a request backed, of those that could not serve it, so that
+    /// they are not additional.
     fn make_up_for(&mut self, backed: HugePages) {
         self.shrink(backed.min(self.free_backed_hugepages()));
     }

@@ -6,7 +6,8 @@
 //! ([`LargeCache::drain`]) before the heap grows, before a release and once a second.
 //!
 //! **State.** A shard has a set for each eighth of a power of two, a cache line of eight slots, and
-//! one for all lengths up to 8. A slot is 0, or a span's length with its first page plus 1 above it.
+//! one for all lengths up to 8. A slot is 0, or a span's length with its first page plus 1 above
+//! it.
 //!
 //! **Invariants.** P10: a span is in at most one slot: slots change by exchange as a whole.
 //!
@@ -165,7 +166,7 @@ impl LargeCache {
     /// Longest kept span, 2 MiB: a longer one is used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
-    /// The longest span that serves an object of a number of pages; shorter than that if none waits.
+    /// The longest span that serves an object of a number of pages, if a shorter one is not there.
     pub fn most_for(pages: Pages) -> Pages {
         Pages((pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0))
     }
@@ -174,8 +175,8 @@ impl LargeCache {
         &self.shards[cpu % SHARDS]
     }
 
-    /// Serves an object from a span of `pages`, or a little more, at a multiple of `align`, with its
-    /// old contents.
+    /// Serves an object from a span of `pages`, or a little more, at a multiple of `align`, with
+    /// its old contents.
     #[inline]
     pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).take((pages.0, Self::most_for(pages).0), align.0, SERVED)
@@ -202,8 +203,8 @@ impl LargeCache {
         self.shard(cpu).take((pages.0, pages.0), align.0, 0)
     }
 
-    /// Keeps a freed span. The caller frees what [`LargeCache::evict`] then gives, and the span that
-    /// comes back, to the page heap.
+    /// Keeps a freed span. The caller frees what [`LargeCache::evict`] then gives, and the span
+    /// that comes back, to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange) -> Option<PageRange> {
         if span.len > Self::LONGEST {

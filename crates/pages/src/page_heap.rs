@@ -326,9 +326,9 @@ pub trait PageHeapExt: PageHeap {
         if let Answer::At(id) = self.act(Act::BeginRefill) { Some(id) } else { None }
     }
 
-    /// A hugepage to clear ahead of growth, which waits in the cache from now on; [`Self::end_clear`]
-    /// must follow. The caller may release the heap's lock meanwhile, and may clear it last of all:
-    /// until it has, the first touch does.
+    /// A hugepage to clear ahead of growth, kept in the cache from now on; [`Self::end_clear`] must
+    /// follow. The caller may release the heap's lock meanwhile. Until it has cleared the hugepage,
+    /// a first touch does.
     fn begin_clear(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginClear) { Some(id) } else { None }
     }

@@ -90,7 +90,7 @@ impl Event {
         [head, self.span.first.0 as u64 | (self.span.len.0 as u64) << 32]
     }
 
-    /// The event in a slot; `None` if there is none.
+    /// The event in a slot, if any.
     #[inline]
     pub const fn decode(slot: Slot) -> Option<Self> {
         let [head, span] = slot;
@@ -133,7 +133,7 @@ impl Seal {
         [self.head(), sum.0]
     }
 
-    /// The seal in a slot; `None` if there is none. Its checksum is the slot's second word.
+    /// The seal in a slot, if any. Its checksum is the slot's second word.
     const fn decode(slot: Slot) -> Option<Self> {
         let head = slot[0];
         if head >> KIND_SHIFT & 15 != SEAL_KIND || head & SEAL_ZEROS != 0 {

@@ -15,8 +15,8 @@ use craton_base::{HugePageId, HugePages, Pages};
 const LENGTHS: usize = 16;
 /// Hugepages of a length that are still to be looked at.
 const PENDING: usize = 4;
-/// Hugepages seen dense that earn trust: for spans on one, and for longer ones, of which only a part
-/// may be in use. Doubles when a sparse one follows, up to [`MOST_NEEDED`].
+/// Dense hugepages in a row that earn trust: for spans on one, and for longer ones, which may be
+/// used in part. Doubles when a sparse one follows, up to [`MOST_NEEDED`].
 const NEEDED: u8 = 2;
 const NEEDED_LONG: u8 = 4;
 const MOST_NEEDED: u8 = 32;
@@ -43,7 +43,8 @@ pub enum Seen {
     Nothing,
     /// Touched at most by an eighth.
     Sparse,
-    /// Touched at most by half: in longer memory the end of what is used, else few of several spans.
+    /// Touched at most by half: in longer memory the end of the used part, else few of several
+    /// spans.
     Part,
     /// Touched nearly everywhere.
     Dense,
@@ -168,7 +169,7 @@ impl Trust {
         self.lengths[place(pages)].sparse >= SPARSE
     }
 
-    /// Chooses for the next memory of a length, that lies on `on` hugepages; now and then it is a probe.
+    /// Chooses for the next memory of a length, on `on` hugepages; occasionally a probe.
     pub fn decide(&mut self, pages: Pages, on: HugePages) -> Choice {
         let length = self.of(pages);
         length.is_long = on.0 > 1;

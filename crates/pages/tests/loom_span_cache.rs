@@ -1,6 +1,7 @@
-//! Spans between threads: no span is in two hands, none is lost, and what one user wrote is seen by the next.
+//! Spans between threads: none has two owners, none is lost, and a user sees the previous one's
+//! writes.
 //!
-//! **Unsafe.** Stands in for a span's pages by cells in which loom sees races.
+//! **Unsafe.** Cells whose races loom detects stand for a span's pages.
 #![cfg(loom)]
 
 use craton_base::atomic::model::{check, check_weakened};
@@ -29,7 +30,7 @@ impl World {
     }
 
     fn write(&self, span: PageRange) {
-        // SAFETY: loom checks that nobody else is at it.
+        // SAFETY: loom checks for exclusive access.
         self.pages[span.first.0 as usize].with_mut(|n| unsafe { *n += 1 });
     }
 

@@ -1,5 +1,5 @@
-/* Craton: a memory allocator. What a program can ask of it beyond malloc and free.
- * All functions may be called from any thread. None throws. */
+/* Craton, a memory allocator: what it offers beyond malloc and free.
+ * Any thread may call any function. No function throws. */
 #ifndef CRATON_H
 #define CRATON_H
 
@@ -123,21 +123,22 @@ extern const struct craton_segment craton_segment;
 /* The library's version, such as "0.1.0". */
 const char *craton_version(void);
 
-/* Copies the statistics, with the page heap's numbers as they are now: as many as `size` bytes hold. Returns the bytes
- * that the library has: more than `size` if it is newer than this header. Numbers that an older one lacks stay as they
- * are. */
+/* Copies the statistics, with the page heap's current numbers, up to `size` bytes. Returns the size
+ * of the library's struct, which is larger than `size` if the library is newer than this header.
+ * Fields that an older library lacks stay unchanged. */
 size_t craton_stats_sized(struct craton_segment *into, size_t size);
 
-/* The same for the struct of this header. (The library's function of this name serves programs that were compiled with
- * the first header, and fills no more than that one had.) */
+/* The same for the struct of this header. (The library's function of this name serves programs that
+ * were compiled with the first header, and fills only that header's fields.) */
 static inline void craton_stats_here(struct craton_segment *into) {
     craton_stats_sized(into, sizeof *into);
 }
 #define craton_stats craton_stats_here
 
-/* Writes all statistics as one document of JSON, classes, heaps, object caches and options included, to `buffer` of `size` bytes, as snprintf does: cut
- * to what fits and ended by a 0; returns the document's whole length without the 0. `buffer` may be NULL if `size` is 0.
- * The numbers can grow between two calls: for a second one give some room more. */
+/* Writes all statistics (classes, heaps, object caches and options included) as one JSON document
+ * to `buffer` of `size` bytes. As snprintf, it truncates, ends with a 0, and returns the whole
+ * length without the 0. `buffer` may be NULL if `size` is 0. The numbers can grow between two
+ * calls: allow for that when you size a buffer. */
 size_t craton_stats_json(char *buffer, size_t size);
 
 /* begin: options, by cargo xtask tidy --fix */
@@ -149,49 +150,52 @@ size_t craton_stats_json(char *buffer, size_t size);
    stats_file=PATH, thp=auto|always|never, thread_cache=BYTES, trace=PATH, trace_events=N. */
 /* end: options */
 
-/* Sets an option. page_heap can be set only before the first request of the process, else to what it is. A limit below what
- * is in use counts at once, and one line on standard error says so; likewise a hard limit below the soft one.
- * Returns 0, or -1 with errno EINVAL when there is no such key or value, when a limit is less than 1 MiB, or when a soft limit
- * is more than the hard one; nothing has changed then. */
+/* Sets an option. page_heap can change only before the first request of the process. A limit below
+ * the bytes in use takes effect at once, with one line on standard error; so does a hard limit
+ * below the soft one. Returns 0, or -1 with errno EINVAL and no change for an unknown key, a bad
+ * value, a limit of less than 1 MiB, or a soft limit above the hard one. */
 int craton_option_set(const char *key, const char *value);
 
-/* What an option is set to, as craton_option_set takes it: written to `buffer` as snprintf does. Returns its length, or -1 with
- * errno EINVAL when there is no such key. */
+/* Writes an option's value, in craton_option_set's form, to `buffer` as snprintf does. Returns its
+ * length, or -1 with errno EINVAL for an unknown key. */
 ptrdiff_t craton_option_get(const char *key, char *buffer, size_t size);
 
-/* Key of the option number `i`, from 0 on, by the alphabet; NULL behind the last. */
+/* Key of option number `i`, from 0, in alphabetical order; NULL after the last. */
 const char *craton_option_name(size_t i);
 
-/* 1 if this copy of Craton has allocated `pointer`, or had once: only its free() takes it. 0 for
+/* 1 if this copy of Craton allocated `pointer`, now or earlier: only its free() accepts it. 0 for
  * pointers of other allocators and for NULL. */
 int craton_owns(const void *pointer);
 
-/* Gives all free memory back to the system, also between objects, and returns how many bytes that was. */
+/* Releases all free memory to the system, also between objects. Returns the bytes released. */
 size_t craton_release(void);
 
-/* Sets what is called when the soft limit is passed and giving free memory back did not help: with `arg`, the limit and the
- * bytes in use. NULL for nothing, as at the start.
- * The call comes from within a request for memory, in the thread that made it; that can be one that the C library made while
- * it held a lock of its own (as in fopen or dlopen), so it is best to free memory, or to set a flag and return. It may
- * allocate and free. It must return. It is called in one thread at a time, not from within itself, about once a second at
- * most while the program stays above the limit, and whenever it has grown by a 64th of it. */
-void craton_set_limit_callback(void (*callback)(void *arg, size_t limit_bytes, size_t used_bytes), void *arg);
+/* Sets the function that runs when use passes the soft limit and releasing free memory did not
+ * help. It receives `arg`, the limit and the bytes in use. NULL, the initial value, for none.
+ * The call comes from within a request, in the thread that made it. The C library may hold one of
+ * its locks at that time (in fopen or dlopen), so free memory or set a flag, and return. The
+ * function may allocate and free. It must return. It runs in one thread at a time and never within
+ * itself: about once a second at most while use stays above the limit, and whenever use has grown
+ * by 1/64 of it. */
+void craton_set_limit_callback(void (*callback)(void *arg, size_t limit_bytes, size_t used_bytes),
+                               void *arg);
 
-/* Does what the library's own thread does in a second: gives back memory that is due, keeps the heap on hugepages, and looks
- * at the limits. For programs that set background=0 and have a thread for such work, with 16 KiB of stack to spare; to be called
- * about each second. Returns
- * 1 if anything was done, else 0: after ten seconds of that, each ten seconds are enough. */
+/* Does one second's work of the library's own thread: releases memory that is due, keeps the heap
+ * on hugepages, and checks the limits. Call it about once a second in programs that set
+ * background=0, from a thread with 16 KiB of free stack. Returns 1 if it did anything, else 0:
+ * after ten seconds of 0, one call every ten seconds is enough. */
 int craton_background_actions(void);
 
-/* Looks at every buffer of the debugging kit (option debug) now: whether anybody has written beside those that are out, or into those that are
- * free. Reports the first that is wrong on standard error, and ends the process; else returns how many buffers there are. */
+/* Checks every buffer of the debugging kit (option debug) now: for writes next to live buffers, and
+ * into freed ones. Reports the first bad buffer on standard error and aborts; otherwise returns the
+ * number of buffers. */
 size_t craton_debug_check(void);
 
 /* Sizes, in bytes. */
 
-/* The least that an object of `size` bytes has, in bytes; never less than `size`. malloc_usable_size
- * can say up to twice as much, where a small heap has no object that fits better.
- * 0 for a size that no object can have. The second takes an alignment, a power of two; 0 if it is not one. */
+/* The size that an object of `size` bytes is sure to have; at least `size`. malloc_usable_size can
+ * report up to twice as much where a small heap has no object that fits better. 0 for a size too
+ * large for any object. The second function takes an alignment, a power of two; 0 for another. */
 size_t craton_good_size(size_t size);
 size_t craton_good_size_aligned(size_t size, size_t align);
 
@@ -201,51 +205,55 @@ struct craton_sized {
     size_t size;
 };
 
-/* Allocates at least `size` bytes, and says how many there are, all of which may be used. To be freed as any object; free_sized takes
- * every size from the one that was asked for to the one that was told. An `align` that is not a power of two is EINVAL. */
+/* Allocates at least `size` bytes and returns the actual size, all of which may be used. Free it as
+ * any object; free_sized accepts every size between the two. EINVAL for an `align` that is not a
+ * power of two. */
 struct craton_sized craton_alloc_at_least(size_t size);
 struct craton_sized craton_aligned_alloc_at_least(size_t align, size_t size);
 
-/* Batches: quicker than as many calls. */
+/* Batches: faster than one call for each object. */
 
-/* Allocates `count` objects of `size` bytes and writes them to `out`. Returns how many there are: fewer than `count` only with errno ENOMEM;
- * the entries behind are not written. Each may be freed by itself. */
+/* Allocates `count` objects of `size` bytes into `out`. Returns their number: fewer than `count`
+ * only with errno ENOMEM, and then without writing the remaining entries. Each object may be freed
+ * separately. */
 size_t craton_alloc_batch(size_t size, size_t count, void **out);
 
-/* Frees `count` objects of any sizes, from wherever; NULLs among them are skipped. */
+/* Frees `count` objects of any sizes, however allocated. Skips NULLs. */
 void craton_free_batch(void *const *pointers, size_t count);
 
-/* Hints: how an object will be used. One of them, or 0. Each kind has slabs and hugepages (2 MiB) that no other objects share. An
- * object with a hint costs a lock, and kinds are heaps of their own in the statistics, by the names "cold", "hot", "dense"
- * and "short-lived"; a kind that was used holds 2 MiB of address space at least. */
+/* Hints: how the program will use an object. One of them, or 0. The objects of a kind have slabs
+ * and hugepages (2 MiB) to themselves. An object with a hint costs a lock. In the statistics, the
+ * kinds are heaps with the names "cold", "hot", "dense" and "short-lived". A kind in use holds at
+ * least 2 MiB of address space. */
 enum craton_hint {
-    CRATON_COLD = 1,       /* hardly used: on small pages, which the system takes one by one when memory is short */
-    CRATON_HOT = 2,        /* in constant use: on hugepages, in a small heap too, so that few entries of the TLB reach them */
-    CRATON_DENSE = 4,      /* one of many that stay: they keep no hugepage alive of what comes and goes */
-    CRATON_SHORT_LIVED = 8 /* gone soon, together with its like: their hugepages come free whole */
+    CRATON_COLD = 1,       /* rarely used: on small pages, which the system reclaims one by one */
+    CRATON_HOT = 2,        /* in constant use: on hugepages, in a small heap too: few TLB entries */
+    CRATON_DENSE = 4,      /* one of many long-lived objects: kept off the hugepages of others */
+    CRATON_SHORT_LIVED = 8 /* freed soon, with its like: their hugepages become free whole */
 };
 
-/* `size` bytes at a multiple of `align`, a power of two (1 for none; up to 2 MiB with a hint). NULL with errno EINVAL for another
- * alignment or hint, ENOMEM without memory. To be freed as any object. What realloc makes of it stays among its like. */
+/* `size` bytes at a multiple of `align`, a power of two (1 for none; up to 2 MiB with a hint). NULL
+ * with errno EINVAL for a bad alignment or hint, ENOMEM without memory. Free it as any object.
+ * realloc keeps the hint. */
 void *craton_alloc_hinted(size_t size, size_t align, unsigned hint);
 
-/* Heaps that are destroyed whole. Any thread may use any heap: each has a lock. Objects are aligned to 16, and may also be given to
- * free, realloc (which stays in the heap) and malloc_usable_size.
+/* Heaps that are destroyed whole. Any thread may use any heap: each has a lock. Objects are aligned
+ * to 16; free, realloc (which stays in the heap) and malloc_usable_size accept them too.
  *
- * A heap that was destroyed, what is no heap, and an object of another heap end the process with a line that names the call and the address.
- * There may be 65536 heaps at a time. */
+ * A destroyed heap, a pointer that is no heap, or an object of another heap ends the process with a
+ * line that names the call and the address. At most 65536 heaps can exist at a time. */
 typedef struct craton_heap craton_heap;
 
 enum craton_heap_flag {
-    CRATON_HEAP_APART = 1, /* on hugepages of its own; objects above 256 KiB take whole ones */
-    CRATON_HEAP_HUGE = 2,  /* likewise, backed by hugepages where the system can */
-    CRATON_HEAP_SMALL = 3  /* likewise, backed by small pages */
+    CRATON_HEAP_APART = 1, /* on separate hugepages; objects above 256 KiB get whole ones */
+    CRATON_HEAP_HUGE = 2,  /* as APART, backed by hugepages where the system can */
+    CRATON_HEAP_SMALL = 3  /* as APART, backed by small pages */
 };
 
 struct craton_heap_options {
     size_t size;      /* of this struct: sizeof(struct craton_heap_options) */
-    const char *name; /* at most 31 printable ASCII bytes without " and \, shown in statistics; NULL for none; is copied */
-    size_t limit;     /* bytes that slabs (of 8 KiB or more) and objects above 256 KiB may take, rounded up to 8 KiB; 0 for no limit */
+    const char *name; /* copied; at most 31 printable ASCII bytes without " and \; NULL for none */
+    size_t limit;     /* of slabs and objects above 256 KiB; rounded up to 8 KiB; 0: none */
     unsigned flags;   /* 0 or one of enum craton_heap_flag */
 };
 
@@ -263,16 +271,18 @@ struct craton_heap_stats {
     char name[32];
 };
 
-/* Makes a heap; `options` may be NULL. NULL with errno EINVAL for bad options, ENOMEM without memory or with too many heaps. */
+/* Makes a heap; `options` may be NULL. NULL with errno EINVAL for bad options, ENOMEM without
+ * memory or with too many heaps. */
 craton_heap *craton_heap_create(const struct craton_heap_options *options);
 
-/* Gives all objects of a heap back at once, whether freed or not, in a step for each 256 KiB to 2 MiB and each object above 256 KiB.
- * No other thread may be using the heap. NULL is nothing to destroy. */
+/* Frees all objects of a heap at once: a step for each 256 KiB to 2 MiB, and for each object above
+ * 256 KiB. No other thread may be using the heap. NULL has no effect. */
 void craton_heap_destroy(craton_heap *heap);
 
-/* As malloc, aligned_alloc, calloc, realloc, free and malloc_usable_size. NULL with errno ENOMEM when there is no memory or the limit
- * is reached; what was there is as before. Alignments are powers of two (else EINVAL) of up to 2 MiB (else ENOMEM).
- * craton_heap_realloc to size 0 gives the smallest object, and frees nothing. */
+/* As malloc, aligned_alloc, calloc, realloc, free and malloc_usable_size. NULL with errno ENOMEM
+ * when memory is short or at the heap's limit; existing objects are unchanged. Alignments are
+ * powers of two (else EINVAL) of up to 2 MiB (else ENOMEM). craton_heap_realloc to size 0 returns
+ * the smallest object, and frees nothing. */
 void *craton_heap_alloc(craton_heap *heap, size_t size);
 void *craton_heap_aligned_alloc(craton_heap *heap, size_t align, size_t size);
 void *craton_heap_calloc(craton_heap *heap, size_t count, size_t size);
@@ -280,47 +290,58 @@ void *craton_heap_realloc(craton_heap *heap, void *pointer, size_t size);
 void craton_heap_free(craton_heap *heap, void *pointer);
 size_t craton_heap_usable_size(craton_heap *heap, void *pointer);
 
-/* Writes a heap's counts; `size` is that of the program's struct. One that is longer than the library's, as of a newer version, has zeros there. 0, or -1
- * with errno EINVAL for a size below that of the struct above or above 4096. */
+/* Writes a heap's counts; `size` is the size of the program's struct. Fields that the library does
+ * not know become 0. Returns 0, or -1 with errno EINVAL for a size below the struct above or above
+ * 4096. */
 int craton_heap_stats(craton_heap *heap, struct craton_heap_stats *into, size_t size);
 
-/* Object caches: objects of one kind that stay constructed while they are free, so that their constructor runs once for many uses. Any thread
- * may use any cache; free objects lie in arrays of the processors, which need no lock. An object of a cache goes back by craton_cache_free alone.
+/* Object caches: objects of one kind that stay constructed while free, so that one construction
+ * serves many uses. Any thread may use any cache; free objects lie in per-CPU arrays, which need no
+ * lock. Only craton_cache_free frees an object of a cache.
  *
- * A cache that was destroyed, what is no cache, an object of another cache or of malloc, the middle of an object and one that is free
- * already end the process with a line that names the call, the address and the caches. There may be 4096 caches at a time. */
+ * A destroyed cache, a pointer that is no cache, an object of another cache or of malloc, a pointer
+ * into the middle of an object, or a double free ends the process with a line that names the call,
+ * the address and the caches. At most 4096 caches can exist at a time. */
 typedef struct craton_cache craton_cache;
 
 enum craton_cache_flag {
-    CRATON_CACHE_NO_ARRAYS = 1, /* each request takes the cache's lock: objects that are free are on their slabs, to be given back at once */
-    CRATON_CACHE_NO_COLOURS = 2 /* the objects of all slabs begin at the same place */
+    CRATON_CACHE_NO_ARRAYS = 1, /* requests lock the cache; objects go to slabs at once */
+    CRATON_CACHE_NO_COLOURS = 2 /* the objects of all slabs begin at the same offset */
 };
 
 struct craton_cache_options {
-    size_t size;        /* of this struct: sizeof(struct craton_cache_options) */
-    /* Shown in statistics and reports, and a target of the option debug: at most 31 bytes of UTF-8 without control characters, others that are not
-     * seen or turn the direction of text, and " \ : + , =; no number such as 64 or 64K, "large" or "malloc". NULL for none; is copied. */
+    size_t size;      /* of this struct: sizeof(struct craton_cache_options) */
+    /* Shown in statistics and reports; also a target of the option debug. Copied; NULL for none. At
+     * most 31 bytes of UTF-8, without control characters, invisible characters, characters that
+     * change the direction of text, or any of " \ : + , =. Not "large", "malloc", or a number such
+     * as 64 or 64K. */
     const char *name;
     size_t object_size; /* bytes of an object, 1 to 1 MiB */
     size_t align;       /* a power of two up to 1 MiB; 0 for 8 */
 
-    /* Makes an object; NULL: objects are memory that contains anything. Anything but 0 says that it failed and has left nothing behind: then the
-     * request fails with ECANCELED. Called without a lock, in the thread that asks for the object. Like the functions below it returns: it
-     * throws nothing (craton.hpp has caches whose constructors may), and does not leave by longjmp or pthread_exit. */
+    /* Makes an object; NULL: objects have arbitrary contents. A result other than 0 means that it
+     * failed and left nothing behind: the request then fails with ECANCELED. Called without a lock,
+     * in the thread that asks for the object. Like the functions below, it must return: it throws
+     * nothing (craton.hpp has caches whose constructors may), and does not leave by longjmp or
+     * pthread_exit. */
     int (*constructor)(void *object, void *argument);
-    /* Ends what the constructor made, before the object's memory goes back; not without a constructor. Called without a lock, in a call on this cache, in
-     * craton_release, malloc_trim or craton_background_actions; never in the heap's own thread. */
+    /* Destroys an object before its memory is freed; needs a constructor. Called without a lock, in
+     * a call on this cache, in craton_release, malloc_trim or craton_background_actions; never in
+     * the heap's own thread. */
     void (*destructor)(void *object, void *argument);
-    /* Memory is short or the limit is reached: the program may give objects back. Called without a lock, in a call on this cache. */
+    /* Memory is short, or the cache is at its limit: the program may free objects. Called without a
+     * lock, in a call on this cache. */
     void (*reclaim)(void *argument);
-    void *argument; /* what these are given */
+    void *argument; /* the argument of these functions */
 
-    size_t limit_objects;    /* objects that there may be at a time, constructed ones that are free included; 0 for no limit */
-    size_t limit_bytes;      /* bytes that slabs (of 8 KiB or more) and magazines may take, rounded up to 8 KiB; 0 for no limit */
-    unsigned working_set_ms; /* what was not needed for so long goes back; 0 for 15000; UINT_MAX for never. The library's own thread looks each
-                              * second: a program has it when it has threads and a heap of 16 MiB, or 16 MiB lie free. Without it that
-                              * is done in calls past the caches of threads, and in craton_background_actions. */
-    unsigned flags;          /* 0, or of enum craton_cache_flag */
+    size_t limit_objects; /* objects at a time, constructed free ones included; 0: no limit */
+    size_t limit_bytes;   /* of slabs and magazines; rounded up to 8 KiB; 0: no limit */
+    /* Free objects that stay unused for this time are destroyed; 0 for 15000; UINT_MAX for never.
+     * The library's own thread checks once a second. It runs in programs that have threads and a
+     * heap of 16 MiB, or 16 MiB of free memory. Elsewhere calls that pass the thread caches check,
+     * and craton_background_actions. */
+    unsigned working_set_ms;
+    unsigned flags;       /* 0, or of enum craton_cache_flag */
 };
 
 struct craton_cache_stats {
@@ -357,32 +378,37 @@ struct craton_cache_stats {
     char name[32];
 };
 
-/* Makes a cache. NULL with errno EINVAL for a bad size, alignment, name or flag and for a destructor without a constructor, ENOMEM without memory or with too many caches. */
+/* Makes a cache. NULL with errno EINVAL for a bad size, alignment, name or flag, and for a
+ * destructor without a constructor; ENOMEM without memory or with too many caches. */
 craton_cache *craton_cache_create(const struct craton_cache_options *options);
 
-/* Destroys a cache and its free objects; no other thread may be using it. 0; -1 with errno EBUSY while objects are out, EDEADLK in a function of the
- * cache itself: nothing has changed then. NULL is nothing to destroy. */
+/* Destroys a cache and its free objects; no other thread may be using it. Returns 0, or -1 and
+ * changes nothing: errno EBUSY while objects are in use, EDEADLK in a function of the cache itself.
+ * NULL has no effect. */
 int craton_cache_destroy(craton_cache *cache);
 
-/* An object in its constructed state. NULL with errno ENOMEM without memory or at the limit, ECANCELED when the constructor failed, EDEADLK in a
- * constructor, destructor or reclaim function of this cache. The second waits for an object that comes back for so many milliseconds at most before it gives
- * up with ETIMEDOUT. */
+/* An object in its constructed state. NULL with errno ENOMEM without memory or at the limit,
+ * ECANCELED when the constructor failed, EDEADLK in a constructor, destructor or reclaim function
+ * of this cache. The second function waits up to `timeout_ms` milliseconds for an object to be
+ * freed, then fails with ETIMEDOUT. */
 void *craton_cache_alloc(craton_cache *cache);
 void *craton_cache_alloc_wait(craton_cache *cache, uint64_t timeout_ms);
 
-/* Gives an object back, in its constructed state. NULL is nothing to free. */
+/* Frees an object, in its constructed state. NULL has no effect. */
 void craton_cache_free(craton_cache *cache, void *object);
 
-/* Promises that `objects` objects may be out at a time without memory being asked for: makes and constructs now what is missing. 0 takes the
- * promise back. 0, or -1 with errno as craton_cache_alloc; what was made stays, and the old promise holds. */
+/* Reserves `objects` objects: up to that number can be in use without a request for memory.
+ * Constructs the missing ones now. 0 drops the reservation. Returns 0, or -1 with errno as
+ * craton_cache_alloc; objects made stay, and the previous reservation holds. */
 int craton_cache_prefill(craton_cache *cache, size_t objects);
 
-/* Destroys free objects and gives their memory back to the heap, as far as whole slabs are free and no promise holds them. Returns how many
- * bytes; 0 with errno EDEADLK in a function of the cache itself. */
+/* Destroys free objects and frees their memory to the heap, as far as whole slabs are free and not
+ * reserved. Returns the bytes freed; 0 with errno EDEADLK in a function of the cache itself. */
 size_t craton_cache_reap(craton_cache *cache);
 
-/* Writes a cache's counts; `size` is that of the program's struct. One that is longer than the library's, as of a newer version, has zeros there. 0, or -1
- * with errno EINVAL for a size below that of the struct above or above 4096. */
+/* Writes a cache's counts; `size` is the size of the program's struct. Fields that the library does
+ * not know become 0. Returns 0, or -1 with errno EINVAL for a size below the struct above or above
+ * 4096. */
 int craton_cache_stats(craton_cache *cache, struct craton_cache_stats *into, size_t size);
 
 #ifdef __cplusplus

@@ -1,10 +1,12 @@
-/* Craton for C++17: memory resources and allocators over heaps that are destroyed whole, object caches, and a resource over those.
+/* Craton for C++17: memory resources and allocators over heaps that are destroyed whole, object
+ * caches, and a memory resource over those.
  *
  *     craton::memory_resource requests("requests");
  *     std::pmr::vector<int> numbers(&requests);
  *     requests.stats().object_bytes;
  *
- * Header only; link Craton as for craton.h. Nothing here is thread-local: any thread may use any resource. */
+ * Header only; link Craton as for craton.h. Nothing here is thread-local: any thread may use any
+ * resource. */
 #ifndef CRATON_HPP
 #define CRATON_HPP
 
@@ -26,10 +28,11 @@
 
 namespace craton {
 
-/* A heap, owned: destroyed with all its objects at the end of its life. */
+/* Owns a heap, and destroys it with all its objects. */
 class heap {
   public:
-    /* Throws std::invalid_argument for a name that is too long or not printable, or a bad flag, std::bad_alloc without memory. */
+    /* Throws std::invalid_argument for a name that is too long or not printable or for a bad flag,
+     * std::bad_alloc without memory. */
     explicit heap(std::string_view name = {}, std::size_t limit = 0, unsigned flags = 0) {
         char text[33] = {};
         if (name.find('\0') != name.npos) throw std::invalid_argument("craton::heap: a name has no zero byte");
@@ -70,7 +73,8 @@ class heap {
     craton_heap *heap_ = nullptr;
 };
 
-/* A heap as a std::pmr::memory_resource, with a name that statistics show. What is not deallocated goes with it. */
+/* A heap as a std::pmr::memory_resource; statistics show its name. Its destructor frees what was
+ * not deallocated. */
 class memory_resource final : public std::pmr::memory_resource {
   public:
     explicit memory_resource(std::string_view name = {}, std::size_t limit = 0, unsigned flags = 0)
@@ -87,7 +91,7 @@ class memory_resource final : public std::pmr::memory_resource {
     heap heap_;
 };
 
-/* A standard allocator over a heap that outlives it. */
+/* A standard allocator over a heap. The heap must outlive it. */
 template <class T> class allocator {
   public:
     using value_type = T;
@@ -116,7 +120,7 @@ template <class T> class allocator {
     craton_heap *heap_;
 };
 
-/* How an object cache is made. */
+/* Options of an object cache. */
 struct cache_options {
     std::size_t limit_objects = 0;   /* 0 for no limit */
     std::size_t limit_bytes = 0;     /* likewise */
@@ -127,7 +131,7 @@ struct cache_options {
 
 namespace detail {
 
-/* The handle of a cache, destroyed at the end of its life; objects that are out then keep it. */
+/* Owns a cache and destroys it, except while objects are in use: the cache then stays. */
 class cache_handle {
   public:
     cache_handle(std::string_view name, craton_cache_options options) {
@@ -152,7 +156,7 @@ class cache_handle {
     craton_cache *cache_;
 };
 
-/* What the constructor that failed last in this thread has thrown. */
+/* The exception of the constructor that failed last in this thread. */
 inline std::exception_ptr &thrown() noexcept {
     static thread_local std::exception_ptr last;
     return last;
@@ -162,11 +166,13 @@ inline std::exception_ptr &thrown() noexcept {
 
 /* Objects that stay constructed while they are free.
  *
- *     auto connections = craton::make_object_cache<connection>("connections", [](void *at) { new (at) connection(4096); });
- *     auto c = connections.make(); // a std::unique_ptr that gives the object back, still constructed
+ *     auto connections = craton::make_object_cache<connection>(
+ *         "connections", [](void *at) { new (at) connection(4096); });
+ *     auto c = connections.make(); // a std::unique_ptr that frees the object, still constructed
  *
- * The constructor is a callable that is given the place; without one objects are made by T's own. What it throws passes through to
- * whoever asked for the object, whose place is free again. It may be called by any thread. */
+ * The constructor is a callable that receives the address; the default one calls T's own. Its
+ * exceptions pass to the caller that asked for the object, and the place is free again. Any thread
+ * may call it. */
 template <class T, class Constructor = void> class object_cache {
     struct plain {
         void operator()(void *at) const { ::new (at) T(); }
@@ -175,7 +181,7 @@ template <class T, class Constructor = void> class object_cache {
     static_assert(std::is_nothrow_destructible_v<T>, "objects of a cache are destroyed without exceptions");
 
   public:
-    /* Gives an object back. */
+    /* Frees an object. */
     struct deleter {
         craton_cache *cache;
         void operator()(T *object) const noexcept { craton_cache_free(cache, object); }
@@ -191,9 +197,10 @@ template <class T, class Constructor = void> class object_cache {
     object_cache(const object_cache &) = delete;
     object_cache &operator=(const object_cache &) = delete;
 
-    /* An object. Throws what the constructor throws, std::bad_alloc without memory and at the limit, std::logic_error in the cache's own constructor. */
+    /* Returns an object. Throws what the constructor throws, std::bad_alloc without memory and at
+     * the limit, std::logic_error in the cache's own constructor. */
     pointer make() { return pointer(allocate(), deleter{handle_.get()}); }
-    /* Likewise; waits for one that comes back for so many milliseconds. */
+    /* Likewise, but waits up to `timeout_ms` milliseconds for an object to be freed. */
     pointer make_wait(std::uint64_t timeout_ms) {
         return pointer(checked(craton_cache_alloc_wait(handle_.get(), timeout_ms)), deleter{handle_.get()});
     }
@@ -251,14 +258,15 @@ template <class T, class Constructor = void> class object_cache {
     detail::cache_handle handle_;
 };
 
-/* An object cache whose constructor is a callable of any type. */
+/* Makes an object cache whose constructor is a callable of any type. */
 template <class T, class Constructor>
 object_cache<T, Constructor> make_object_cache(std::string_view name, Constructor constructor, const cache_options &options = {}) {
     return object_cache<T, Constructor>(name, std::move(constructor), options);
 }
 
-/* Object caches as a std::pmr::memory_resource: one for each power of two of bytes from 16 to 4 KiB, called NAME-16 and so on, or resource-16 without a
- * name; larger and more strictly aligned requests go upstream. */
+/* Object caches as a std::pmr::memory_resource: one for each power of two from 16 bytes to 4 KiB,
+ * with the names NAME-16 and so on (resource-16 without a name). Larger and more strictly aligned
+ * requests go upstream. */
 class cache_resource final : public std::pmr::memory_resource {
   public:
     explicit cache_resource(std::string_view name = {}, std::pmr::memory_resource *upstream = std::pmr::get_default_resource())
@@ -278,7 +286,7 @@ class cache_resource final : public std::pmr::memory_resource {
         }
     }
 
-    /* The cache that serves objects of so many bytes; NULL where that is upstream. */
+    /* The cache for objects of `bytes` bytes; NULL if upstream serves them. */
     craton_cache *cache_for(std::size_t bytes, std::size_t align = 1) const noexcept {
         const std::size_t kind = kind_of(bytes, align);
         return kind < kinds ? caches_[kind]->get() : nullptr;

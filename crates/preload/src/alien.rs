@@ -1,8 +1,8 @@
-//! Pointers of allocators that are not in the process's own scope.
+//! Pointers of allocators outside of the process's scope.
 //!
-//! **What.** A library that `dlmopen` opens gets a second C library, into which nothing is preloaded,
-//! or the second copy of Craton that it is linked with. Its objects may reach our `free`, which
-//! passes them to that allocator. [`owner`] finds the allocator:
+//! **What.** A library that `dlmopen` opens gets a second C library, into which nothing is
+//! preloaded, or the second copy of Craton that it is linked with. Its objects may reach our
+//! `free`, which passes them to that allocator. [`owner`] finds the allocator:
 //!
 //! | allocator                     | the pointer is its object if                                   |
 //! |-------------------------------|----------------------------------------------------------------|
@@ -26,8 +26,8 @@ use craton_os::maps;
 /// Most namespaces that glibc makes.
 const MOST: usize = 16;
 const GLIBC: &CStr = c"libc.so.6";
-/// In the low bits of a size of glibc's: the object before it is in use; it has a mapping; its
-/// heap, which begins with where it belongs, is not the main one. The size itself is above them.
+/// The low bits of glibc's size word: the object before it is in use; it has a mapping; its heap,
+/// whose address begins it, is not the main one. The size is above them.
 const PREVIOUS_USED: usize = 1;
 const MAPPED: usize = 2;
 const OF_THREADS: usize = 4;
@@ -168,7 +168,7 @@ enum Place {
     Any,
 }
 
-/// Where an object of glibc's lies; `None` if the pointer is not to one.
+/// The place of a glibc object; `None` if the pointer is not to one.
 fn place(at: usize) -> Option<Place> {
     if !at.is_multiple_of(2 * WORD) {
         return None;

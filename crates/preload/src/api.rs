@@ -17,11 +17,11 @@ pub extern "C" fn craton_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Words of the segment that `craton_stats` fills: its first form, for programs that were built
-/// before [`craton_stats_sized`].
+/// Words that `craton_stats` fills: the first form of the segment, for programs from before
+/// [`craton_stats_sized`].
 const FIRST_WORDS: usize = 22;
 
-/// Copies the statistics that a segment of the first form has.
+/// Copies the statistics of a segment of the first form.
 ///
 /// # Safety
 /// `into` points at a `struct craton_segment` of any version.
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn craton_stats(into: *mut u64) {
     unsafe { craton_stats_sized(into, FIRST_WORDS * size_of::<u64>()) };
 }
 
-/// Copies the process's statistics, as many as `size` bytes hold; returns the bytes of all.
+/// Copies the process's statistics, up to `size` bytes; returns the bytes of all.
 ///
 /// # Safety
 /// `into` points at `size` bytes, aligned as words.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn craton_stats_sized(into: *mut u64, size: usize) -> usiz
     WORDS * size_of::<u64>()
 }
 
-/// Sets an option; 0, or -1 with `EINVAL` when there is no such key or value, or one is null.
+/// Sets an option; 0, or -1 with `EINVAL` for an unknown key or bad value, or null.
 ///
 /// # Safety
 /// Both are C strings, or null.
@@ -109,11 +109,11 @@ unsafe fn buffer_of<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
     unsafe { slice::from_raw_parts_mut(buffer.cast(), size) }
 }
 
-/// Whether this copy of the library has allocated the pointer, or did once: then it may be given to
-/// its `free` only.
+/// Whether this copy of the library allocated the pointer, now or earlier: only its `free` accepts
+/// it.
 ///
 /// # Safety
-/// Any pointer may be given; if it is an object, it is not being freed at the same time.
+/// Any pointer is allowed; an object must not be freed at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_owns(pointer: *const c_void) -> c_int {
     // SAFETY: by the contract.
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn craton_owns(pointer: *const c_void) -> c_int {
     c_int::from(!pointer.is_null() && found != Err(Misuse::Foreign))
 }
 
-/// Gives all free memory back to the system; returns how many bytes that was.
+/// Releases all free memory to the system; returns the bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_release() -> usize {
     front::release() as usize
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn craton_set_limit_callback(callback: Option<LimitCallbac
     unsafe { govern::set_callback(callback, argument) };
 }
 
-/// A second's background work of the library's thread; 1 if there was any, else 0.
+/// Does one second of the library thread's work; 1 if there was any, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_background_actions() -> c_int {
     govern::actions().into()

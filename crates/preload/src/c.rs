@@ -17,9 +17,8 @@ pub(crate) fn invalid() -> *mut c_void {
 /// No version's struct of counts is longer: a longer `size` was never set.
 const MOST_COUNTS: usize = 4096;
 
-/// Writes counts into the program's struct of `size` bytes; fields that only a newer program has
-/// are
-/// 0. Returns 0, or -1 with `EINVAL`.
+/// Writes counts into the program's struct of `size` bytes, with 0 in fields that only a newer
+/// program has. Returns 0, or -1 with `EINVAL`.
 ///
 /// # Safety
 /// `into` is null, or has room for `size` bytes.
@@ -41,7 +40,7 @@ pub(crate) fn no_memory() -> *mut c_void {
     null_mut()
 }
 
-/// C11 7.22.3.4. A size of 0 gives a pointer of its own.
+/// C11 7.22.3.4. A size of 0 returns a unique pointer.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc(size: usize) -> *mut c_void {
     front::malloc(size).cast()
@@ -114,7 +113,7 @@ pub unsafe extern "C" fn reallocarray(pointer: *mut c_void, count: usize, size: 
     }
 }
 
-/// C11 7.22.3.1. `EINVAL` for no power of two (glibc 2.38); the size need not be a multiple.
+/// C11 7.22.3.1. `EINVAL` if not a power of two (glibc 2.38); the size need not be a multiple.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
@@ -123,7 +122,7 @@ pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     front::aligned(align, size).cast()
 }
 
-/// As glibc: an alignment that is no power of two is rounded up to one.
+/// As glibc: rounds an alignment up to a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     match align.checked_next_power_of_two() {
@@ -132,7 +131,7 @@ pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// POSIX: the error is the result; `errno` and, on failure, `*place` stay as they were.
+/// POSIX: returns the error; `errno` and, on failure, `*place` stay unchanged.
 ///
 /// # Safety
 /// `place` is a valid place for a pointer.
@@ -170,10 +169,10 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     }
 }
 
-/// Bytes that the program may use behind the pointer; 0 for null (glibc).
+/// Usable bytes of the object; 0 for null (glibc).
 ///
 /// # Safety
-/// Any pointer may be given; if it is an object, it is not being freed at the same time.
+/// Any pointer is allowed; an object must not be freed at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {
     // SAFETY: as the program's call.
@@ -198,7 +197,7 @@ pub unsafe extern "C" fn cfree(pointer: *mut c_void) {
     }
 }
 
-/// C23 7.24.3.4: `free` with a size. A wrong size is an error, as far as it can be detected.
+/// C23 7.24.3.4: `free` with a size. A wrong size is an error if detected.
 ///
 /// # Safety
 /// As [`free`].

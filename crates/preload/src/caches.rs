@@ -84,7 +84,7 @@ pub unsafe extern "C" fn craton_cache_create(options: *const CratonCacheOptions)
     }
 }
 
-/// Destroys a cache; -1 with `EBUSY` while objects are out. Null is nothing to destroy.
+/// Destroys a cache; -1 with `EBUSY` while objects are in use. Null has no effect.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_destroy(cache: *mut c_void) -> c_int {
     if cache.is_null() {
@@ -132,7 +132,7 @@ pub extern "C" fn craton_cache_alloc_wait(cache: *mut c_void, timeout_ms: u64) -
     }
 }
 
-/// Gives an object back to its cache.
+/// Frees an object to its cache.
 ///
 /// # Safety
 /// The program no longer uses the object.
@@ -186,7 +186,7 @@ pub extern "C" fn craton_cache_reap(cache: *mut c_void) -> usize {
     }
 }
 
-/// Writes a cache's counts, as many bytes as the program's struct has.
+/// Writes a cache's counts, up to the size of the program's struct.
 ///
 /// # Safety
 /// `into` has room for `size` bytes.

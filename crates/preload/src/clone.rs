@@ -54,7 +54,7 @@ extern "C" fn before_vfork() -> usize {
     front::before_clone(false)
 }
 
-/// In the parent, after the child has gone, or could not be made: what `vfork` returns.
+/// In the parent, after the child's end or a failure: returns `vfork`'s result.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn after_vfork(before: usize, result: isize) -> isize {
     front::after_clone(before, true);

@@ -49,7 +49,7 @@ macro_rules! new {
         #[unsafe(no_mangle)]
         extern "C" fn $name(size: usize) -> *mut c_void {
             let object = front::malloc_by::<{ family::$family }>(size);
-            // SAFETY: the cold path may throw as the last act, through no frame of ours.
+            // SAFETY: `new_failed` may throw in its last step, through no Rust frame.
             if object.is_null() { unsafe { new_failed(size, DEFAULT_ALIGN) } } else { object.cast() }
         }
     };
@@ -82,7 +82,7 @@ macro_rules! delete {
     };
 }
 
-/// The forms that know the size: another one than the object's is an error.
+/// The forms with a size: a size other than the object's is an error.
 macro_rules! delete_sized {
     ($name:ident, $name_aligned:ident, $call:literal) => {
         /// # Safety

@@ -1,10 +1,10 @@
 //! `dlopen`, for libraries that are opened with `RTLD_DEEPBIND`.
 //!
-//! **What.** Such a library finds the C library's `malloc` before ours, because the C library is among
-//! its dependencies. Its objects and the program's then meet in the wrong `free`. So before the
-//! first such call, [`redirect`] changes the C library's symbols to the addresses of the process's
-//! functions. All other names are bound as the flag demands, and a library whose dependencies
-//! include another allocator keeps it.
+//! **What.** Such a library finds the C library's `malloc` before ours, because the C library is
+//! among its dependencies. Its objects and the program's then meet in the wrong `free`. So before
+//! the first such call, [`redirect`] changes the C library's symbols to the addresses of the
+//! process's functions. All other names are bound as the flag demands, and a library whose
+//! dependencies include another allocator keeps it.
 //!
 //! **Failure.** The symbols' pages must not become writable: a line on standard error, and the
 //! library is opened as without us.
@@ -45,7 +45,7 @@ core::arch::global_asm!(
     before = sym before,
 );
 
-/// The target of the assembly's jump: the next `dlopen`, as a rule the C library's.
+/// The target of the assembly's jump: the next `dlopen`, usually the C library's.
 extern "C" fn before(mode: c_int) -> usize {
     if mode & RTLD_DEEPBIND != 0 {
         redirect();
@@ -64,8 +64,8 @@ extern "C" fn none(_file: *const c_char, _mode: c_int) -> *mut c_void {
     null_mut()
 }
 
-/// The malloc family. Where another library comes before us these are that library's functions,
-/// by the linker's order.
+/// The malloc family. If another library precedes us, these are its functions, by the linker's
+/// order.
 const NAMES: [&CStr; 18] = [
     c"malloc",
     c"free",
@@ -87,8 +87,8 @@ const NAMES: [&CStr; 18] = [
     c"mallinfo2",
 ];
 
-/// Nothing changes where the process's functions are the C library's: opened late, we serve our
-/// callers alone.
+/// Changes nothing if the process's functions are the C library's: opened late, we serve only our
+/// callers.
 #[cold]
 fn redirect() {
     if !loaded::redirect(c"libc.so.6", &NAMES.map(|name| (name, symbol::find(name)))) {

@@ -37,7 +37,7 @@ fn checked<T>(call: &'static str, pointer: *mut c_void, result: Result<T, Misuse
     }
 }
 
-/// For an error of an object rather than of its heap, the address to name.
+/// The address to name: the object's, or the heap's for an error of the heap.
 fn culprit(heap: *mut c_void, pointer: *mut c_void, misuse: Misuse) -> *mut c_void {
     if matches!(misuse, Misuse::NoHeap | Misuse::HeapDestroyed) { heap } else { pointer }
 }
@@ -136,7 +136,7 @@ pub extern "C" fn craton_heap_usable_size(heap: *mut c_void, pointer: *mut c_voi
     }
 }
 
-/// Writes a heap's counts, as many bytes as the program's struct has.
+/// Writes a heap's counts, up to the size of the program's struct.
 ///
 /// # Safety
 /// `into` has room for `size` bytes.

@@ -1,6 +1,6 @@
-//! glibc's functions that look into malloc or tune it.
+//! glibc's functions that inspect or tune malloc.
 //!
-//! **Unsafe.** Writes to a C stream that the program hands in.
+//! **Unsafe.** Writes to the program's C stream.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
@@ -52,7 +52,7 @@ pub extern "C" fn mallinfo() -> Mallinfo {
     Mallinfo { fields: [arena, 0, 0, 0, hblkhd, 0, 0, used, free, free] }
 }
 
-/// Gives all free memory back to the system; 1 if there was any. The amount to keep is ignored.
+/// Releases all free memory to the system; 1 if there was any. Ignores the amount to keep.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_keep: usize) -> c_int {
     c_int::from(front::release() > 0)

@@ -7,7 +7,7 @@
 //! function's standard says. A bad pointer goes to the process's other allocator, if any; else a
 //! line on standard error that names call and address, and `SIGABRT`.
 //!
-//! **Not here.** Anything that decides about memory.
+//! **Not here.** Policy about memory.
 //!
 //! **Unsafe.** Takes pointers from C.
 #![no_std]

@@ -82,7 +82,7 @@ unsafe fn free_sized_otherwise(pointer: *mut c_void, call: &'static str, claim: 
     }
 }
 
-/// Deals with a pointer that is none of ours, or bad.
+/// Handles a foreign or bad pointer.
 ///
 /// # Safety
 /// The program gives the pointer up.

@@ -1,7 +1,7 @@
 //! Calls by which a program restricts itself, and which our thread would break.
 //!
-//! **What.** The kernel refuses `unshare` and `setns` to a process with several threads. A system
-//! call filter kills the process for a call of ours. So we stop the thread first.
+//! **What.** The kernel refuses `unshare` and `setns` in a process with several threads. A system
+//! call filter would kill the process for our thread's calls. So these stop the thread first.
 //!
 //! **Unsafe.** Exports names that the whole process calls, and passes arguments on.
 

@@ -13,7 +13,7 @@ use core::slice;
 use craton_malloc::front::{self, family};
 use craton_malloc::{batch, hints, sizes};
 
-/// A pointer and how many bytes may be used behind it: `struct craton_sized` and `__sized_ptr_t`.
+/// A pointer and its usable bytes: `struct craton_sized` and `__sized_ptr_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Sized {
@@ -32,13 +32,13 @@ const ALIGN: usize = 16;
 /// Temperatures below are cold.
 const COLD_BELOW: u8 = 128;
 
-/// Bytes that an object of `size` bytes has; 0 if there can be none.
+/// The size of an object for `size` bytes; 0 if impossible.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_good_size(size: usize) -> usize {
     sizes::good_size(size, 1)
 }
 
-/// The same of an object at a multiple of `align`; 0 also where that is no power of two.
+/// The same at a multiple of `align`; 0 also if that is not a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_good_size_aligned(size: usize, align: usize) -> usize {
     if align.is_power_of_two() { sizes::good_size(size, align) } else { 0 }
@@ -55,13 +55,13 @@ pub extern "C" fn craton_alloc_at_least(size: usize) -> Sized {
     at_least(size, ALIGN)
 }
 
-/// The same at a multiple of `align`; null and `EINVAL` where that is no power of two.
+/// The same at a multiple of `align`; null and `EINVAL` if that is not a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_aligned_alloc_at_least(align: usize, size: usize) -> Sized {
     if align.is_power_of_two() { at_least(size, align) } else { Sized::new(invalid(), 0) }
 }
 
-/// Up to `count` objects of `size` bytes; returns how many.
+/// Allocates up to `count` objects of `size` bytes; returns their number.
 ///
 /// # Safety
 /// `out` has room for `count` pointers.
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn craton_alloc_batch(size: usize, count: usize, out: *mut
 /// Frees objects; null pointers among them are skipped.
 ///
 /// # Safety
-/// `pointers` has `count` entries, of which the program uses none any longer.
+/// `pointers` has `count` entries, none of which the program uses any longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_free_batch(pointers: *const *mut c_void, count: usize) {
     if count == 0 {
@@ -109,12 +109,12 @@ fn by_temperature<const FAMILY: u8>(size: usize, align: usize, temperature: u8) 
     }
 }
 
-/// A pointer with its size, or what the new handler finds, or an exception.
+/// A pointer with its size, or the new handler's, or an exception.
 macro_rules! or_failed {
     ($pointer:expr, $size:expr, $align:expr) => {{
         let (pointer, size, align): (*mut c_void, usize, usize) = ($pointer, $size, $align);
         if pointer.is_null() {
-            // SAFETY: the cold path may throw as the last act, through no frame of ours.
+            // SAFETY: `sized_new_failed` may throw in its last step, through no Rust frame.
             unsafe { sized_new_failed(size, align, sizes::good_size(size, align)) }
         } else {
             // SAFETY: the object is new.

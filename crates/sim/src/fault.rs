@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A call that can be refused: of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from `Map`
-/// on, `Move` for `replace` and `move_memory`).
+/// A call that can be refused: of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from
+/// `Map` on, `Move` for `replace` and `move_memory`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     Reserve,

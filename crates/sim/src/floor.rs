@@ -21,7 +21,7 @@ pub enum ThpMode {
     Never,
 }
 
-/// What was asked of a floor, and what came of it.
+/// The calls of a floor, and their results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FloorCalls {
     /// Calls of `reserve`, refused ones among them, as in the four below.

@@ -1,4 +1,5 @@
-//! The physical hugepage frames of the simulated system: how many are free, and which requests fail.
+//! The physical hugepage frames of the simulated system: how many are free, and which requests
+//! fail.
 //!
 //! **What.** A huge fault and a collapse take a frame. A split hugepage keeps its frame until its
 //! last page there is unbacked or copied. Small pages come from elsewhere, without end.

@@ -43,7 +43,7 @@ impl Lines {
         self.lines[line].flushed = self.lines[line].contents.len() - 1;
     }
 
-    /// What is on its way has arrived.
+    /// Completes pending write-backs.
     pub fn fence(&mut self) {
         for line in &mut self.lines {
             line.contents.drain(..std::mem::take(&mut line.flushed));

@@ -47,7 +47,7 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// One element; panics when there is none.
+    /// A random element; panics for an empty slice.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }

@@ -11,12 +11,12 @@ use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
-/// What is left of a list of which the first objects were given back.
+/// The result of freeing the first objects of a list.
 #[derive(Debug)]
 pub struct Freed {
     /// The list behind them.
     pub rest: *mut u8,
-    /// Those that were not taken: their slabs are another owner's.
+    /// Objects not freed: their slabs have another owner.
     pub strays: Chain,
     /// Objects not freed because their slabs hold or held two sizes: for [`SlabCache::free_mixed`].
     pub moved: Chain,
@@ -128,7 +128,7 @@ impl SlabCache {
         let (object, carved) = (self.geometry.object as usize, record.carved());
         let cut = if record.morph_entry() == 0 { usize::from(carved) * object } else { self.geometry.pages.bytes().0 };
         // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
-        let mut used = record.used() + unsafe { record.take_free(start, cut, want - out.len(), out, marks) }?;
+        let mut used = record.used() + unsafe { record.pop_free_run(start, cut, want - out.len(), out, marks) }?;
         // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
@@ -195,7 +195,8 @@ impl SlabCache {
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
             // Tested first: a slab that is seen to have left is seen below as one of two sizes.
             let owned = is_ours(slab);
-            // By the object's page: of a slab that has become several, the first may be ordinary by now.
+            // By the object's page: in a slab that was split, the first page may be ordinary by
+            // now.
             let page = PageId((offset >> PAGE_SHIFT) as u32);
             let (morphed, moved) = records.of(page).sizes(self.geometry.object);
             // A slab without old objects is freed place by place: see `free_mixed`.
@@ -235,7 +236,7 @@ impl SlabCache {
             if run == 0 || run > u32::from(used) {
                 return Err(first);
             }
-            // SAFETY: the run is ours again, and lies on the slab.
+            // SAFETY: the caller freed the run, and it lies on the slab.
             unsafe { record.put_free(start, first, last) };
             self.slabs.stats.objects_out -= u64::from(run);
             left -= run;
@@ -261,9 +262,9 @@ impl SlabCache {
         Ok(Freed { rest: first, strays, moved: gone })
     }
 
-    /// Looks whether all objects of a slab that counts as complete are free there. An object that was
-    /// freed twice, since its mark had been overwritten, counts for one that is out: the error. Marks are
-    /// wiped, lest they be read in memory that serves something else.
+    /// Checks that all objects of a slab that counts as complete are free there. A double free of
+    /// an object with an overwritten mark counts for a live one: the error. Wipes marks, so that
+    /// they cannot be read in memory that serves something else.
     #[inline(never)]
     fn all_home(&self, record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> Result<(), *mut u8> {
         let places = (0..usize::from(record.carved())).map(|i| start.wrapping_add(i * self.geometry.object as usize));

@@ -86,7 +86,7 @@ pub struct Chain {
     has_row: bool,
 }
 
-// SAFETY: a chain owns its objects, like a box does.
+// SAFETY: a chain owns its objects, as a box does.
 unsafe impl Send for Chain {}
 
 impl Default for Chain {
@@ -147,7 +147,7 @@ impl Chain {
     #[inline]
     pub unsafe fn push(&mut self, object: *mut u8) {
         debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
-        // SAFETY: the object and the last one in the chain are ours by the contract.
+        // SAFETY: the caller gives the object to the chain, which owns its last one.
         unsafe {
             link(object, end());
             if self.tail.is_null() {
@@ -178,7 +178,7 @@ impl Chain {
             }
         }
         marks.set(at);
-        // SAFETY: the row is linked from `first` to `at`, which is ours.
+        // SAFETY: the row is linked from `first` to `at`, and the caller gives it to the chain.
         unsafe {
             link(at, end());
             self.append(first, at, n.into());

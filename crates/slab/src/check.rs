@@ -74,7 +74,7 @@ impl SlabCache {
         let full = full.iter().map(|page| SlabId::of(*page));
         let look = |slab: SlabId| {
             let record = records.of(slab.page());
-            // SAFETY: by the contract; the slab is ours.
+            // SAFETY: by the contract; the slab is on this cache's lists.
             unsafe { self.check_slab(slab.page(), base, record) }?;
             Ok((self.level(record), record.used()))
         };

@@ -23,8 +23,8 @@
 //! - S6 in a slab of two sizes, `carved` counts the places of the new size, which overlap neither
 //!   each other nor a live old object; its free objects lie on them, and the records of its pages
 //!   name their entries. The bytes that an old object of the slab before covers are known. Without
-//!   a live old object it has an object in use and a place off the grid. S1 to S5 hold with `carved`
-//!   for the capacity.
+//!   a live old object it has an object in use and a place off the grid. S1 to S5 hold with
+//!   `carved` for the capacity.
 //!
 //! **Threads.** Under the cache's lock. Records are relaxed atomics because caches share a table.
 //! **Failure.** When the source refuses: a shorter or empty chain, or no object. **Not here.**

@@ -390,7 +390,7 @@ impl<R: Records> Mixed<'_, R> {
     }
 }
 
-/// What lies at a place of a slab of two sizes.
+/// The contents of a place on a slab of two sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// An object of the old size that is out.
@@ -526,7 +526,7 @@ impl Morphs {
         self.entry(record).map(|entry| entry.to.load(Relaxed))
     }
 
-    /// The slab of two sizes around the page of a record; `None` if there is none.
+    /// The slab of two sizes around the page of a record, if any.
     pub fn range_of(&self, record: &SlabRecord) -> Option<PageRange> {
         let range = |entry: &Morph| (PageId(entry.slab.load(Relaxed)), Pages(entry.pages.load(Relaxed).into()));
         self.entry(record).map(range).map(|(first, pages)| PageRange::new(first, pages))
@@ -556,8 +556,8 @@ impl Starts {
     #[inline(always)]
     pub unsafe fn new_at(self, record: &SlabRecord, offset: usize) -> Option<usize> {
         let (at, units) = record.entry_and_units();
-        // SAFETY: by the contract the entry exists, and all its fields are atomic. Of the first one,
-        // which other slabs name, no bit is set.
+        // SAFETY: by the contract the entry exists, and all its fields are atomic. The first entry,
+        // which other slabs name, has no bit set.
         unsafe { &*self.0.add(at) }.starts_at(offset).then_some(units)
     }
 }

@@ -18,14 +18,14 @@
 //! let mut slabs = ObjectSlabs::new(ObjectLayout::of(200, 8, true)?);
 //! // SAFETY: the supplier is always the same.
 //! unsafe {
-//!     let Some(Taken::Raw(object)) = slabs.take(&mut pages) else { panic!("nothing was constructed yet") };
+//!     let Some(Taken::Raw(object)) = slabs.alloc(&mut pages) else { panic!("nothing was constructed yet") };
 //!     object.write(42);
-//!     assert_eq!(slabs.give(object.add(8), true), Err(BadObject::Inside { start: object, offset: 8 }));
-//!     assert_eq!(slabs.give(object, true), Ok(()));
-//!     assert_eq!(slabs.give(object, true), Err(BadObject::Free));
-//!     assert_eq!(slabs.take(&mut pages), Some(Taken::Constructed(object)));
+//!     assert_eq!(slabs.free(object.add(8), true), Err(BadObject::Inside { start: object, offset: 8 }));
+//!     assert_eq!(slabs.free(object, true), Ok(()));
+//!     assert_eq!(slabs.free(object, true), Err(BadObject::Free));
+//!     assert_eq!(slabs.alloc(&mut pages), Some(Taken::Constructed(object)));
 //!     assert_eq!(object.read(), 42);
-//!     slabs.give(object, true)?;
+//!     slabs.free(object, true)?;
 //!     slabs.destroy(&mut pages, |object| object.write(0)).expect("nothing is out");
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,8 +43,8 @@
 //! - O4 each slab with its record apart has one;
 //! - D1 full magazines in the depot have rounds, empty ones none; its counts are their sums.
 //!
-//! **Threads.** Under the caller's lock. **Failure.** `take` returns `None` when the supplier
-//! refuses, `give` a [`BadObject`]; neither changes anything. **Not here.** Constructors, names,
+//! **Threads.** Under the caller's lock. **Failure.** `alloc` returns `None` when the supplier
+//! refuses, `free` a [`BadObject`]; neither changes anything. **Not here.** Constructors, names,
 //! limits, waiting; objects in CPUs' magazines count as out.
 
 mod cache;

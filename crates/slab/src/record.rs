@@ -162,7 +162,7 @@ impl SlabRecord {
         let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last(), self.morph_entry());
     }
 
-    /// How many objects of the slab have ever been handed out: the first so many of its places.
+    /// The number of the slab's objects ever carved: its first places.
     pub fn cut_objects(&self) -> u16 {
         self.carved()
     }
@@ -270,7 +270,7 @@ impl SlabRecord {
     /// The slab begins at `start`, where all its free objects lie in `bytes`; its record and its
     /// free objects are the caller's.
     #[inline]
-    pub(crate) unsafe fn take_free(
+    pub(crate) unsafe fn pop_free_run(
         &self,
         start: *mut u8,
         bytes: usize,
@@ -282,7 +282,7 @@ impl SlabRecord {
         if n == 0 {
             return Ok(0);
         }
-        // A program may have overwritten links: only free objects of the slab are followed, each once.
+        // A program may have overwritten links: follows only free objects of the slab, each once.
         let is_here = |at: *mut u8| (at as usize).wrapping_sub(start as usize) < bytes;
         let (mut last, mut at) = (first, first);
         for _ in 0..n {
@@ -309,7 +309,7 @@ impl SlabRecord {
 
     /// Prepends objects linked from `first` to `last`. The caller updates `used`.
     /// # Safety
-    /// As [`SlabRecord::take_free`]; the objects lie on the slab, and the caller gives them up.
+    /// As [`SlabRecord::pop_free_run`]; the objects lie on the slab, and the caller gives them up.
     #[inline]
     pub(crate) unsafe fn put_free(&self, start: *mut u8, first: *mut u8, last: *mut u8) {
         let others = self.free() as *mut u8;

@@ -6,7 +6,7 @@
 //!
 //! | | classes | constructed objects |
 //! |---|---|---|
-//! | record | 32 bytes in a table by page, out of a stray write's reach | in the slab's tail, or apart |
+//! | record | 32 bytes in a table by page, out of a stray write's reach | in the slab's tail, or separate |
 //! | free objects | linked through the objects: runs move in chains, untouched | a bit each: their state stays |
 //! | source, places | spans of pages; malloc's page map finds the slab | any supplier; a table of slabs finds it |
 //!

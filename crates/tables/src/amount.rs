@@ -12,8 +12,8 @@ pub fn decimal(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Bytes: a number, or one with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in any case) behind it for
-/// powers of 1024, below 2^64.
+/// Bytes: a number, or one with `K`, `M`, `G` or `T` (`KiB` …, `KB` …, in any case) for powers of
+/// 1024; below 2^64.
 pub fn size(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);

@@ -9,7 +9,7 @@
 pub enum Unit {
     /// A number that says what is there now.
     Now,
-    /// Counts up from the start of the process, or from the making of what it counts for.
+    /// Counts up since the start of the process, or of its object.
     Since,
     /// Bytes, now.
     Bytes,
@@ -37,7 +37,7 @@ pub struct Counter {
     /// Its name in every form of the statistics.
     pub name: &'static str,
     pub unit: Unit,
-    /// What it means; Markdown.
+    /// Its meaning; Markdown.
     pub text: &'static str,
 }
 
@@ -188,8 +188,8 @@ macro_rules! with_rows {
     ([$then:ident] $($rows:tt)*) => { $then! { $($rows)* } };
 }
 
-/// `count_struct! { TABLE, struct NAME { MORE } }` declares a struct of a public `u64` per row,
-/// then `MORE` fields; its method `numbers` returns the rows.
+/// `count_struct! { TABLE, struct NAME { MORE } }` declares a struct with a public `u64` for each
+/// row, then `MORE` fields; its method `numbers` returns the rows.
 #[macro_export]
 macro_rules! count_struct {
     ($table:ident, $($item:tt)*) => { $crate::counters! { $table, @struct $($item)* } };
@@ -212,7 +212,7 @@ pub const CACHE: &[Counter] = counters!(cache, rows);
 /// Numbers of the debugging kit.
 pub const KIT: &[Counter] = counters!(kit, rows);
 
-/// What the statistics of a process have as text besides.
+/// The text fields of a process's statistics.
 pub const TEXTS: &[Counter] = &[
     Counter { name: "exe", unit: Unit::Text, text: "the process's name as the kernel has it, at most 15 bytes" },
     Counter { name: "cache_mode_name", unit: Unit::Text, text: "`cache_mode` in a word" },

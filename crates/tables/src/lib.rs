@@ -1,12 +1,12 @@
 //! Craton's options and counters, as data.
 //!
-//! **What.** A row per option ([`options::OPTIONS`]) and per counter ([`mod@counters`]). From them
-//! come the allocator's parser, getter and statistics, the help of the program `craton`, and, by
-//! `cargo xtask tidy --fix`, blocks in `craton.h`, `README.md` and `docs/`. A new option also needs
-//! a handler in `crates/malloc/src/options/handlers.rs`.
+//! **What.** A row for each option ([`options::OPTIONS`]) and counter ([`mod@counters`]). The
+//! allocator's parser and statistics and the help of `craton` use them, and `cargo xtask tidy
+//! --fix` writes blocks in `craton.h`, `README.md` and `docs/`. A new option also needs a handler
+//! in `crates/malloc/src/options/handlers.rs`.
 //!
-//! **Not here.** The allocator's code, so that tools can read the rows without linking the
-//! allocator, whose hooks run at the start and exit of every program that links it.
+//! **Not here.** The allocator: tools read the rows without linking it, since its hooks run in
+//! every program that links it.
 #![no_std]
 
 pub mod amount;

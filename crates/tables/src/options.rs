@@ -4,7 +4,7 @@ use core::fmt;
 
 /// Bytes that the path of `stats_file` and `trace` has at most.
 pub const PATH_MOST: usize = 511;
-/// Bytes of the least limit: the heap's tables take a third of it before the first object.
+/// The smallest limit: the heap's tables take a third of it before the first object.
 pub const LIMIT_LEAST: u64 = 1 << 20;
 
 /// What values an option takes, as in the help: `auto|thread|cpu`, `none|auto|BYTES|PERCENT%`.
@@ -12,15 +12,15 @@ pub const LIMIT_LEAST: u64 = 1 << 20;
 pub enum Form {
     /// One of these words.
     Words(&'static [&'static str]),
-    /// Bytes, such as `512K`, up to so many.
+    /// Bytes, such as `512K`, up to a maximum.
     Bytes(u64),
-    /// A number in decimal, from the second to the third, or one of the words.
+    /// A decimal number from a minimum to a maximum, or one of the words.
     Count(&'static [&'static str], u64, u64),
     /// 0 to 100.
     Percent,
     /// Bytes, from a least number on, or one of the words.
     Amount(&'static [&'static str], u64),
-    /// At least [`LIMIT_LEAST`] bytes, a percentage with `%` behind it, or one of the words.
+    /// At least [`LIMIT_LEAST`] bytes, a percentage with `%`, or one of the words.
     Limit(&'static [&'static str]),
     /// Words by commas, perhaps targets behind a colon.
     Checks(&'static [&'static str]),
@@ -41,7 +41,7 @@ impl Form {
         }
     }
 
-    /// What the help calls its other values.
+    /// Its other values in the help.
     pub const fn others(&self) -> &'static [&'static str] {
         match self {
             Self::Words(_) | Self::Checks(_) => &[],
@@ -83,7 +83,7 @@ pub struct Choice {
     pub when: When,
     /// The message for a value that it does not take.
     pub refusal: &'static str,
-    /// What it does, in a line.
+    /// Its effect, in a line.
     pub text: &'static str,
     /// The rest, for `docs/options.md`; Markdown.
     pub more: &'static str,
@@ -114,7 +114,7 @@ macro_rules! options {
 
         /// The message for a key that is not in the table.
         pub const NO_SUCH_KEY: &str = concat!(
-            "no such key (there are ", stringify!($first_key) $(, ", ", stringify!($key))*, "); ignored"
+            "no such key (keys: ", stringify!($first_key) $(, ", ", stringify!($key))*, "); ignored"
         );
     };
 }
@@ -143,7 +143,7 @@ options! {
     }
     Background background {
         form: Words(&["0", "inline", "1"]), default: "1", when: Live,
-        refusal: "bad value (there are 0, inline and 1); ignored",
+        refusal: "bad value (0, inline or 1); ignored",
         text: "who looks after a heap of more than 16 MiB: releases memory, and prepares hugepages",
         more: "Dense memory is moved onto hugepages, and in slow growth the thread clears hugepages ahead of requests. \
                `0`: nothing does. `inline`: requests, once a second. `1`: also a thread of the library, in programs \
@@ -151,7 +151,7 @@ options! {
     }
     Caches caches {
         form: Words(&["auto", "thread", "cpu"]), default: "auto", when: Live,
-        refusal: "bad value (there are auto, thread and cpu); ignored",
+        refusal: "bad value (auto, thread or cpu); ignored",
         text: "which caches of free objects threads use",
         more: "`auto`: the first thread and the busiest others have their own cache, at most four for each \
                processor and sixteen in all; other threads share the per-CPU caches, by restartable sequences. \
@@ -168,25 +168,25 @@ options! {
     }
     GuardSample guard_sample {
         form: Count(&["auto"], 0, 1 << 40), default: "auto", when: Live,
-        refusal: "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored",
+        refusal: "bad value (0 for none, auto, or N for one object in N, up to 1099511627776); ignored",
         text: "puts one allocation in N on its own pages, as under `debug=guard,unmap,audit`; 0 for none",
         more: "`auto` is one in 20000 of those of up to 32 KiB, as far as they take at most 0.3 percent of the time."
     }
     HardLimit hard_limit {
         form: Limit(&["none", "auto"]), default: "none", when: Live,
-        refusal: "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored",
+        refusal: "bad value (none, auto, bytes such as 512M, or a percentage such as 80%); ignored",
         text: "the most memory; a request beyond it gets `ENOMEM`, after free memory was released",
         more: "`auto` is `none`."
     }
     Hardened hardened {
         form: Words(&["0", "1"]), default: "0", when: Before("the first request of the process"),
-        refusal: "bad value (there are 0 and 1, as long as there is no heap: say it in the environment); ignored",
+        refusal: "bad value (0 or 1, before the first request: set it in the environment); ignored",
         text: "makes freed memory wait, clears it, and hands objects out in random order",
         more: "See [SECURITY.md](../SECURITY.md)."
     }
     MemoryLimit memory_limit {
         form: Amount(&["cgroup", "auto", "none"], LIMIT_LEAST), default: "cgroup", when: Live,
-        refusal: "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",
+        refusal: "bad value (cgroup, auto, none, or bytes such as 512M); ignored",
         text: "what the soft limit follows and percentages refer to",
         more: "`cgroup` and `auto`: the tightest limit of the process's control groups (version 1 or 2), read when \
                the heap has grown beyond 16 MiB and then every ten seconds. Percentages refer to the machine's memory \
@@ -194,7 +194,7 @@ options! {
     }
     PageHeap page_heap {
         form: Words(&["temeraire", "frames"]), default: "temeraire", when: Before("the first request of the process"),
-        refusal: "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
+        refusal: "bad value (temeraire or frames, before the first request: set it in the environment); ignored",
         text: "what places spans of up to 1 MiB: TEMERAIRE's filler, or LLFree's page frames",
         more: "With frames the heap has up to 1 TiB. `craton replay --heap frames` compares both on a recorded trace."
     }
@@ -220,14 +220,14 @@ options! {
     }
     SoftLimit soft_limit {
         form: Limit(&["none", "auto"]), default: "auto", when: Live,
-        refusal: "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored",
+        refusal: "bad value (none, auto, bytes such as 512M, or a percentage such as 80%); ignored",
         text: "from how much memory in use on free memory is released",
         more: "As much as needed. If that is not enough, threads empty their caches, and the program's callback runs \
                (`craton_set_limit_callback`). `auto`: 90 % of `memory_limit`."
     }
     Stats stats {
         form: Words(&["0", "1"]), default: "0", when: Live,
-        refusal: "bad value (there are 0 and 1); ignored",
+        refusal: "bad value (0 or 1); ignored",
         text: "prints statistics on standard error at exit", more: ""
     }
     StatsFile stats_file {
@@ -237,7 +237,7 @@ options! {
     }
     Thp thp {
         form: Words(&["auto", "always", "never"]), default: "auto", when: Live,
-        refusal: "bad value (there are auto, always and never); ignored",
+        refusal: "bad value (auto, always or never); ignored",
         text: "where the heap asks for transparent hugepages",
         more: "`auto`: in a heap of more than 16 MiB, under small objects before their first touch, and under larger \
                ones once earlier ones of their order of size were seen to be written nearly everywhere; what fills later \

@@ -1,7 +1,7 @@
-//! Text from outside on one line: names of programs and files, values of options.
+//! Text from outside, made safe to print: names of programs and files, values of options.
 //!
-//! **What.** Control characters, from ASCII and from U+0080 to U+009F, and bytes that are no UTF-8
-//! become question marks. So no name begins a new line, and none moves a terminal's cursor.
+//! **What.** Control characters, from ASCII and from U+0080 to U+009F, and invalid UTF-8 become
+//! question marks. So no name begins a new line or moves a terminal's cursor.
 
 /// Makes text plain, in place; its length stays.
 pub fn make_plain(text: &mut [u8]) {

@@ -13,13 +13,13 @@ fn options_stand_by_the_alphabet_and_are_found_by_name() {
     }
     assert_eq!(Key::named(b"no_such_key"), None);
     assert_eq!(Key::named(b"thp="), None);
-    assert!(NO_SUCH_KEY.starts_with("no such key (there are audit_log, background, caches, "));
+    assert!(NO_SUCH_KEY.starts_with("no such key (keys: audit_log, background, caches, "));
     assert!(NO_SUCH_KEY.ends_with(", thread_cache, trace, trace_events); ignored"));
 }
 
 #[test]
 fn a_refusal_names_every_word_that_the_option_takes() {
-    // That of `debug` is for want of memory: the kit itself says which word of a value is wrong.
+    // The message of `debug` is about missing memory: the kit reports the wrong word of a value.
     for Choice { key, form, refusal, .. } in OPTIONS.iter().filter(|o| !matches!(o.form, Form::Checks(_))) {
         for word in form.words() {
             assert!(refusal.contains(word), "{key}: {word} is not in {refusal}");

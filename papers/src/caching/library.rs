@@ -1,8 +1,8 @@
-//! The caches of objects of a library that the process has.
+//! The object caches of a preloaded library.
 //!
-//! **From.** `craton.h`. The lab does not link the library: what is preloaded is found by name.
+//! **From.** `craton.h`. The lab does not link the library: it finds the preloaded one by name.
 //!
-//! **Unsafe.** Calls functions that the dynamic linker has found.
+//! **Unsafe.** Calls functions that the dynamic linker found.
 
 use super::source::Memory;
 use super::types::{NOTHING, Type};
@@ -39,7 +39,7 @@ pub(super) struct Cached {
     destroy: Destroy,
 }
 
-/// The function of that name in this process.
+/// The function of this name in this process.
 ///
 /// # Safety
 /// It has this type.
@@ -49,20 +49,20 @@ unsafe fn find<T: Copy>(name: &str) -> Result<T, String> {
     found.map(|found| *found).map_err(|_| format!("this process has no {name}; preload libcraton.so"))
 }
 
-/// What a cache calls to construct an object.
+/// A cache's constructor.
 ///
 /// # Safety
 /// `of` is a [`Type`], and the object memory of its size.
 unsafe extern "C" fn construct(object: *mut c_void, of: *mut c_void) -> c_int {
-    // SAFETY: the cache gives its argument, which is a type that lives for ever, and memory of its size.
+    // SAFETY: the cache passes its argument, which is a static type, and memory of its size.
     let made = unsafe { ((*of.cast::<Type>()).construct)(object.cast()) };
     c_int::from(!made)
 }
 
-/// What a cache calls to destroy an object.
+/// A cache's destructor.
 ///
 /// # Safety
-/// `of` is a [`Type`], and the object one that was constructed.
+/// `of` is a [`Type`], and the object was constructed as one.
 unsafe extern "C" fn destroy(object: *mut c_void, of: *mut c_void) {
     // SAFETY: as above; the object is constructed.
     unsafe { ((*of.cast::<Type>()).destroy)(object.cast()) }
@@ -123,7 +123,8 @@ impl Memory for Cached {
 
 impl Drop for Cached {
     fn drop(&mut self) {
-        // SAFETY: nobody else uses the cache. While objects are out it stays, and the process with it is about to end.
+        // SAFETY: this value owns the cache. While objects are in use it stays, and the process is
+        // about to end.
         unsafe { (self.destroy)(self.cache) };
     }
 }

@@ -1,4 +1,4 @@
-//! Who serves objects, for the loop that times it.
+//! Sources of objects, for the timed loop.
 //!
 //! **Unsafe.** Calls allocators.
 
@@ -11,13 +11,13 @@ use craton_slab::object::{ObjectLayout, ObjectSlabs};
 /// Serves objects that are ready to be used.
 pub(super) trait Source {
     /// Takes one and uses it.
-    fn take(&mut self) -> Option<*mut u8>;
+    fn alloc(&mut self) -> Option<*mut u8>;
 
     /// Gives one back.
     ///
     /// # Safety
     /// It was taken from here.
-    unsafe fn give(&mut self, object: *mut u8);
+    unsafe fn free(&mut self, object: *mut u8);
 }
 
 /// Memory without a use.
@@ -34,7 +34,7 @@ pub(super) struct Plain<M>(pub M);
 
 impl<M: Memory> Source for Plain<M> {
     #[inline(always)]
-    fn take(&mut self) -> Option<*mut u8> {
+    fn alloc(&mut self) -> Option<*mut u8> {
         let object = self.0.get();
         if object.is_null() {
             return None;
@@ -45,13 +45,13 @@ impl<M: Memory> Source for Plain<M> {
     }
 
     #[inline(always)]
-    unsafe fn give(&mut self, object: *mut u8) {
+    unsafe fn free(&mut self, object: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { self.0.put(object) }
     }
 }
 
-/// The process's malloc, of so many bytes.
+/// The process's malloc, with this size.
 pub(super) struct Malloc(pub usize);
 
 impl Memory for Malloc {
@@ -67,7 +67,7 @@ impl Memory for Malloc {
     }
 }
 
-/// A store, for so many bytes.
+/// A store, with this size.
 pub(super) struct Stored<S>(pub S, pub usize);
 
 impl<S: Store> Memory for Stored<S> {
@@ -99,23 +99,23 @@ impl Memory for Slabs {
     #[inline(always)]
     fn get(&mut self) -> *mut u8 {
         // SAFETY: the arena is the one supplier.
-        unsafe { self.slabs.take(&mut self.arena) }.map_or(std::ptr::null_mut(), |taken| taken.object())
+        unsafe { self.slabs.alloc(&mut self.arena) }.map_or(std::ptr::null_mut(), |taken| taken.object())
     }
 
     #[inline(always)]
     unsafe fn put(&mut self, object: *mut u8) {
         // SAFETY: the caller's promise.
-        let given = unsafe { self.slabs.give(object, false) };
+        let given = unsafe { self.slabs.free(object, false) };
         assert!(given.is_ok(), "an object that was taken comes back");
     }
 }
 
-/// Objects that are constructed when they are taken, and destroyed when they are given back, on the process's malloc.
+/// Objects constructed and destroyed at each use, on the process's malloc.
 pub(super) struct Constructed(pub &'static Type);
 
 impl Source for Constructed {
     #[inline(always)]
-    fn take(&mut self) -> Option<*mut u8> {
+    fn alloc(&mut self) -> Option<*mut u8> {
         let object = System::malloc(self.0.bytes);
         if object.is_null() {
             return None;
@@ -132,7 +132,7 @@ impl Source for Constructed {
     }
 
     #[inline(always)]
-    unsafe fn give(&mut self, object: *mut u8) {
+    unsafe fn free(&mut self, object: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe {
             (self.0.end)(object);
@@ -147,7 +147,7 @@ pub(super) struct Used(pub Cached);
 
 impl Source for Used {
     #[inline(always)]
-    fn take(&mut self) -> Option<*mut u8> {
+    fn alloc(&mut self) -> Option<*mut u8> {
         let object = self.0.get();
         if object.is_null() {
             return None;
@@ -158,7 +158,7 @@ impl Source for Used {
     }
 
     #[inline(always)]
-    unsafe fn give(&mut self, object: *mut u8) {
+    unsafe fn free(&mut self, object: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe {
             (self.0.of.end)(object);

@@ -1,12 +1,12 @@
-//! Types of objects that have something to construct.
+//! Types of objects with something to construct.
 //!
-//! **From.** Bonwick94 §2.1 and the second table of §5.1, with what a program has today: locks and
-//! condition variables of POSIX threads, heads of lists, buffers that belong to the object.
+//! **From.** Bonwick94 §2.1 and the second table of §5.1, with today's means: POSIX locks and
+//! condition variables, list heads, owned buffers.
 //!
 //! **What.** Every type is a [`Shape`] with other counts. Construction makes what stays the same
-//! between uses; a use sets the head, and at its end the object is as it was constructed.
+//! between uses; a use sets the head, and restores the constructed state at its end.
 //!
-//! **Unsafe.** Makes objects in raw memory.
+//! **Unsafe.** Constructs objects in raw memory.
 
 use craton_lab::micro::calls::{Calls, System};
 use std::ptr;
@@ -16,7 +16,7 @@ use std::ptr;
 pub struct Type {
     /// Its name.
     pub name: &'static str,
-    /// What it is like.
+    /// Its description.
     pub about: &'static str,
     /// Bytes.
     pub bytes: usize,
@@ -44,7 +44,7 @@ struct Links {
     prev: *mut Links,
 }
 
-/// An object of `M` mutexes, `C` condition variables, `L` lists, `B` buffers and `W` words that begin as 0.
+/// An object of `M` mutexes, `C` condition variables, `L` lists, `B` buffers and `W` zero words.
 #[repr(C)]
 struct Shape<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> {
     head: Head,
@@ -55,19 +55,20 @@ struct Shape<const M: usize, const C: usize, const L: usize, const B: usize, con
     words: [u64; W],
 }
 
-/// The addresses of the elements of an array that may not be initialized yet.
+/// The addresses of the elements of a possibly uninitialized array.
 fn each<T, const N: usize>(array: *mut [T; N]) -> impl Iterator<Item = *mut T> {
     (0..N).map(move |at| array.cast::<T>().wrapping_add(at))
 }
 
 impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> Shape<M, C, L, B, W> {
-    /// Constructs one, with buffers of `BYTES`; says whether that could be done.
+    /// Constructs one, with buffers of `BYTES`; returns whether that succeeded.
     ///
     /// # Safety
-    /// The memory is the caller's, and as large as a shape.
+    /// The caller's memory has the size of a shape.
     unsafe fn construct<const BYTES: usize>(object: *mut u8) -> bool {
         let object = object.cast::<Self>();
-        // SAFETY: every place lies in the caller's memory. A buffer that was refused is null, which `free` takes.
+        // SAFETY: every address is within the caller's memory. A refused buffer is null, which
+        // `free` accepts.
         unsafe {
             each(&raw mut (*object).buffers).for_each(|buffer| buffer.write(System::malloc(BYTES)));
             if each(&raw mut (*object).buffers).any(|buffer| (*buffer).is_null()) {
@@ -98,10 +99,10 @@ impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: us
     }
 }
 
-/// Sets what a use sets.
+/// The writes of a use.
 ///
 /// # Safety
-/// The object is the caller's, and of a type here.
+/// The caller's object is of a type here.
 unsafe fn begin(object: *mut u8) {
     // SAFETY: each type begins with a head.
     unsafe { object.cast::<Head>().write_volatile(Head { references: 1, owner: 7 }) }
@@ -151,11 +152,11 @@ macro_rules! of {
 pub static TYPES: [Type; 6] = [
     of!("mutex", "a mutex", Shape<1, 0, 0, 0, 6>, 0),
     of!("condition", "a mutex, a condition variable, a list", Shape<1, 1, 1, 0, 0>, 0),
-    // Hash chains of a table, as a directory cache or a table of timers has them.
+    // Hash chains of a table, as in a directory cache or a table of timers.
     of!("lists", "a mutex and 32 heads of lists", Shape<1, 0, 32, 0, 0>, 0),
     of!("pipe", "two ends: mutex, two conditions, a buffer of 4 KiB each", Shape<2, 4, 0, 2, 0>, 4096),
     of!("socket", "a mutex, three conditions, six queues, options", Shape<1, 3, 6, 0, 13>, 0),
-    // A message of a stream: its words point into a block of data that belongs to it.
+    // A message of a stream: its words point into its block of data.
     of!("message", "a header with a block of 256 bytes", Shape<0, 0, 1, 1, 3>, 256),
 ];
 

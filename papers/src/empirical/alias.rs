@@ -1,4 +1,4 @@
-//! Drawing a number with given weights in constant time.
+//! Draws a number with given weights in constant time.
 //!
 //! **From.** Walker's alias method (1977), with tables filled as by Vose (1991).
 
@@ -6,12 +6,12 @@ use craton_lab::rng::Rng;
 
 /// Numbers `0..n`, each with a weight.
 pub(crate) struct Alias {
-    /// What of column `i` is `i` itself, in parts of 2^32, and the number that has the rest.
+    /// The part of column `i` that is `i`, in units of 2^-32, and the number that has the rest.
     columns: Vec<(u64, u32)>,
 }
 
 impl Alias {
-    /// A table of these weights, which are finite and not negative; at least one is above 0.
+    /// A table of these weights: finite, not negative, at least one above 0.
     pub fn new(weights: impl Iterator<Item = f64>) -> Self {
         let mut left: Vec<f64> = weights.collect();
         let mean = left.iter().sum::<f64>() / left.len() as f64;

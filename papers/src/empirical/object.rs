@@ -1,9 +1,11 @@
 //! An object in real memory.
 //!
-//! **What.** Is written when it is born, at the [`places`] of its size, and read back when it dies.
-//! Words depend on its tag, which no two live objects share: overlapping ones change the sum.
-//! **Cost.** Up to 4 KiB a word in each cache line; beyond, a word in each small page, so that
-//! memory is backed and large objects do not drown the allocator's time.
+//! **What.** Written at birth at the [`places`] of its size, and read back at death. Words depend
+//! on a tag that is unique among live objects, so overlapping objects change the sum.
+//!
+//! **Cost.** Up to 4 KiB a word in each cache line; beyond, a word in each page, so that memory is
+//! backed and large objects do not dominate the time.
+//!
 //! **Unsafe.** Calls the allocator itself: a `Vec` holds only what was written.
 
 use craton_lab::rng::mix;
@@ -15,7 +17,7 @@ const LINE: usize = 64;
 const SMALL_PAGE: usize = 4096;
 const WORD: usize = size_of::<u64>();
 
-/// Memory from the allocator. Whoever owns it must give it back with [`Object::end`]; its size is kept elsewhere.
+/// Memory from the allocator, freed by [`Object::end`]; its size is kept elsewhere.
 pub(crate) struct Object(NonNull<u8>);
 
 // SAFETY: an object owns its memory, which any thread may use and free.
@@ -25,8 +27,8 @@ fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, 1).expect("sizes of a profile are far below the largest of a layout")
 }
 
-/// The offsets of the words of an object of `size` bytes, at least [`WORD`]; the last word ends the object, and may
-/// cover a part of the one before.
+/// The offsets of the words of an object of `size` bytes, at least [`WORD`]; the last word is at
+/// its end, and may overlap the one before.
 fn places(size: usize) -> impl Iterator<Item = usize> {
     let step = if size <= SMALL_PAGE { LINE } else { SMALL_PAGE };
     let last = size - WORD;
@@ -56,7 +58,7 @@ impl Object {
         Self(memory)
     }
 
-    /// Reads what was written, gives the memory back, and returns a checksum of what was read.
+    /// Reads the words, frees the memory, and returns a checksum.
     pub fn end(self, size: u64) -> u64 {
         let layout = layout(size as usize);
         let mut sum = size;
@@ -71,7 +73,7 @@ impl Object {
                 sum = sum.wrapping_add(unsafe { self.0.add(at).cast::<u64>().read_unaligned() });
             }
         }
-        // SAFETY: the memory came from `alloc` with this layout, and `self` is gone after this.
+        // SAFETY: the memory came from `alloc` with this layout, and `self` is consumed.
         unsafe { dealloc(self.0.as_ptr(), layout) };
         mix(sum)
     }

@@ -1,6 +1,6 @@
-//! The command line of `craton-work empirical`, where it goes beyond that of any workload.
+//! The options of `craton-work empirical` beyond those of other workloads.
 //!
-//! **Failure.** A message that names the option, the value and what may be given.
+//! **Failure.** A message that names the option, the value and valid ones.
 
 use super::profile::Profile;
 use super::schedule::Schedule;
@@ -12,7 +12,7 @@ use craton_pages::AUTO_RATE;
 use craton_sim::ThpMode;
 use std::path::Path;
 
-/// What the options say, for the program's help.
+/// Its part of the program's help.
 pub const USAGE: &str = "\
 craton-work empirical: births and deaths after a distribution of sizes.
 
@@ -45,7 +45,7 @@ Usage: craton-work empirical [--profile FILE] [--heap MIB] [--events N] [--sched
 Example: craton-work empirical --simulated --heap 16384 --schedule diurnal > samples.csv
 ";
 
-/// What is asked for.
+/// The request.
 #[derive(Debug)]
 pub enum Request {
     /// The help.

@@ -5,20 +5,20 @@
 //!
 //! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's
 //! law, deaths at rate `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s`
-//! is the profile's, scaled to the heap: a larger one means longer lives, not more births.
+//! is the profile's, scaled to the heap: a larger heap means longer lives, not more births.
 //!
-//! **How the size follows its target.** At target `f` births come at `f · λ_s`. When the live bytes
-//! are more than one part in [`BAND`] below the target, objects are born in the mixture of the
-//! *live* ones until it is reached; when as far above, objects die, each as likely as any other.
-//! Both keep the mixture and take no simulated time. The first such growth fills the empty heap.
+//! **Following the target.** At target `f` births come at `f · λ_s`. When the live bytes are more
+//! than one part in [`BAND`] below the target, objects are born in the mixture of the *live* ones
+//! until it is reached; when as far above, objects die, each equally likely. Both keep the mixture
+//! and take no simulated time. The first such growth fills the heap.
 //!
-//! **Exactly.** Time passes in steps of the mean distance between events, so the order of events is
-//! that of Poisson processes and their times are not spread. Sizes above 1/[`LARGEST_PART`] of the
-//! heap are left out: a single birth must not miss the target.
+//! **Precision.** Time advances in steps of the mean distance between events, so the order of
+//! events is that of Poisson processes, but their times are not spread. Sizes above
+//! 1/[`LARGEST_PART`] of the heap are omitted: a single birth must not miss the target.
 //!
-//! **State.** Live objects lie in groups by death rate, a power of two each. A death is drawn with
-//! each group at its upper bound and then taken with the object's rate over the bound (thinning):
-//! no search over sizes, and whole numbers only, so that sums never drift.
+//! **State.** Live objects are in groups by death rate, a power of two each. A death is drawn with
+//! each group at its upper bound, then accepted with the object's rate by the bound (thinning): no
+//! search over sizes, and integers only, so sums never drift.
 //!
 //! **Units.** Bytes; seconds of simulated time; rates in parts of all births ([`BIRTHS`]).
 
@@ -59,8 +59,8 @@ pub struct Config<'a> {
     /// Live bytes at target 1.
     pub heap_bytes: u64,
     pub schedule: Schedule,
-    /// Births and deaths of the whole run, without those that follow the target: on average, from which the simulated
-    /// time of the run is computed.
+    /// Mean births and deaths of the whole run, without those that follow the target; the run's
+    /// simulated time follows from it.
     pub events: u64,
     /// Of a hundred deaths, how many are remote.
     pub remote_percent: u32,
@@ -71,7 +71,7 @@ pub struct Config<'a> {
 
 /// The sum of all birth rates at target 1.
 const BIRTHS: u64 = 1 << 40;
-/// The live bytes may be one part in this many away from the target before it is restored.
+/// The part of the target by which live bytes may differ before they are corrected.
 pub const BAND: u64 = 16;
 /// An object may be as large as the heap divided by this.
 pub const LARGEST_PART: u64 = 32;
@@ -163,7 +163,7 @@ fn live_bytes_of(rows: &[Row]) -> f64 {
 }
 
 impl Process {
-    /// The process at its start, with an empty heap; or why there is none.
+    /// The process at its start, with an empty heap. Error: an impossible configuration.
     pub fn new(config: &Config) -> Result<Self, String> {
         let all = config.profile.rows();
         let fit = all.partition_point(|row| row.size <= config.heap_bytes / LARGEST_PART);
@@ -214,13 +214,14 @@ impl Process {
         Ok(process)
     }
 
-    /// Computes death rates, and makes the groups, those with most deaths first, with room for what they will hold.
+    /// Computes death rates, and makes the groups, those with most deaths first, with room for
+    /// their objects.
     fn group(&mut self, rows: &[Row], scale: f64) {
         let death = |row: &Row| match row.rate > 0.0 {
             true => (row.rate / self.rate / (row.live * scale) * BIRTHS as f64).round() as u64,
             false => 0,
         };
-        // An object whose life is shorter than the time between two births may as well live for that long.
+        // A life shorter than the time between two births may as well last that long.
         let deaths: Vec<u64> = rows.iter().map(|row| death(row).min(BIRTHS)).collect();
         let bound = |death: u64| death.max(1).next_power_of_two().ilog2();
         let mut expected = [(0.0, 0.0); 64];
@@ -240,7 +241,8 @@ impl Process {
         }
     }
 
-    /// Fills `events`, or its first part at the end of the run; returns how many there are. None when the run is over.
+    /// Fills `events`, at the end of the run only its first part; returns the number of events.
+    /// None after the run.
     pub fn fill(&mut self, events: &mut [Event]) -> usize {
         let mut made = 0;
         while made < events.len()
@@ -288,12 +290,12 @@ impl Process {
         }
     }
 
-    /// Lets a run that is over go on for as long as another one.
+    /// Continues a finished run for another `run_s`.
     pub fn go_on(&mut self, run_s: f64) {
         self.duration_s += run_s;
     }
 
-    /// One step of simulated time: a birth, a death, or a death that thinning drops.
+    /// One step of simulated time: a birth, a death, or a death that thinning rejects.
     fn step(&mut self) -> Option<Event> {
         let all = self.birth + self.death_bound;
         self.now_s += BIRTHS as f64 / (self.rate * all as f64);
@@ -361,7 +363,7 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    /// Slots that a table of objects should have room for at the start, so that it seldom has to grow.
+    /// Slots for which a table of objects should have room at the start, so that it seldom grows.
     pub fn slots_expected(&self) -> usize {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
     }

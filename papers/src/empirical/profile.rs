@@ -1,9 +1,10 @@
-//! What a program allocates: for each size, how often, and how many objects of it are live.
+//! A program's allocations: for each size, its rate, and the number of live objects.
+//! **What.** A [`Profile`] is computed ([`Profile::built_in`]), or read from rows `size in bytes,
+//! allocation rate, live objects`, where blank lines and text behind `#` are ignored.
 //!
-//! **What.** A [`Profile`] is read from a file of rows `size in bytes, allocation rate, live
-//! objects`, without blank lines and what follows a `#`, or computed ([`Profile::built_in`]).
-//! **From.** TEMERAIRE §6.1: distributions sampled from a fleet. The built-in one has the shape
-//! that published distributions of servers share: small sizes, and a tail of large ones.
+//! **From.** TEMERAIRE §6.1: distributions sampled from a fleet. The built-in one has the shape of
+//! published distributions of servers: small sizes, and a tail of large ones.
+//!
 //! **Units.** Bytes; births per second of simulated time; objects.
 
 use std::collections::BTreeMap;
@@ -15,12 +16,12 @@ pub struct Row {
     pub size: u64,
     /// Births per second, not negative.
     pub rate: f64,
-    /// Objects that live at a time on average, not negative; above 0 where the rate is.
+    /// Mean live objects, not negative; above 0 where the rate is.
     pub live: f64,
 }
 
-/// Rows, ascending by size; at least one has a rate above 0. Of objects, each size has one row; of spans, there may be several
-/// of a size, with different lives.
+/// Rows, ascending by size; at least one has a rate above 0. Each size of objects has one row; a
+/// size of spans may have several, with different lives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Profile {
     rows: Vec<Row>,
@@ -28,7 +29,7 @@ pub struct Profile {
 
 /// The largest size: 1 TiB, beyond any that was published.
 pub const MAX_SIZE: u64 = 1 << 40;
-/// The largest rate and number of objects: sums and products of such numbers are still exact enough.
+/// The largest rate and number of objects: sums and products are still exact enough.
 const MAX_VALUE: f64 = 1e15;
 /// The smallest above 0: one in 30 years.
 const MIN_VALUE: f64 = 1e-9;
@@ -75,8 +76,9 @@ impl Profile {
         Ok(Self { rows })
     }
 
-    /// A profile made of numbers alone: half of the births are of 56 B or less, nine tenths of 384 B or less, and a
-    /// tail reaches up to 1 MiB. Lifetimes differ from size to size between a sixteenth of a second and 16 seconds.
+    /// A profile from formulas: half of the births are of 56 B or less, nine tenths of 384 B or
+    /// less, with a tail up to 1 MiB. Lifetimes differ by size between a sixteenth of a second and
+    /// 16 seconds.
     pub fn built_in() -> Self {
         let small = (1..=16).map(|eighth| eighth * 8u64);
         // From 128 B on, eight sizes for each doubling.
@@ -84,7 +86,7 @@ impl Profile {
         let mut least = 0.0;
         let row = |(number, size): (i32, u64)| {
             let upper = share_up_to(size as f64);
-            // Whole births, so that the last digits of this machine's powers do not matter.
+            // Whole births, independent of the last digits of this machine's powers.
             let rate = ((upper - least) * BUILT_IN_RATE).round().max(1.0);
             least = upper;
             let lifetime_s = 2f64.powi(number * 7 % 9 - 4);
@@ -106,11 +108,12 @@ impl Profile {
 
 const BUILT_IN_RATE: f64 = 200_000.0;
 
-/// The share of births of the built-in profile that are not larger than `size`: the log-logistic distribution, which looks
-/// like a log-normal one around its median and has a heavier tail.
+/// The share of births of the built-in profile up to `size`: the log-logistic distribution, which
+/// resembles a log-normal one around its median and has a heavier tail.
 fn share_up_to(size: f64) -> f64 {
     const MEDIAN: f64 = 54.0;
-    // Nine tenths lie below the median times 9 to the power of 1 / SHAPE, which is 365 B, 99 of 100 below 2.9 KiB.
+    // Nine tenths are below the median times 9^(1 / SHAPE), which is 365 B; 99 of 100 below 2.9
+    // KiB.
     const SHAPE: f64 = 1.15;
     1.0 / (1.0 + (MEDIAN / size).powf(SHAPE))
 }

@@ -1,13 +1,16 @@
 //! The process on real memory.
 //!
-//! **What.** Each thread plays its own [`Process`], with its share of the heap and of the events,
-//! through the C library's malloc. The next thread carries out remote deaths.
-//! **State.** The result is a sum over what was read in each object at its end: it depends on the
-//! configuration alone, not on which thread freed what when.
+//! **What.** Each thread plays a [`Process`], with its share of the heap and the events, through
+//! the C library's malloc. The next thread carries out remote deaths.
+//!
+//! **State.** The result is a sum over the words read at each object's end: it depends on the
+//! configuration, not on which thread freed what when.
+//!
 //! **Threads.** Remote objects go into the next thread's bounded channel. A thread that finds it
-//! full empties its own first, so that a full ring moves on.
-//! **Cost.** Tables and channels are allocated before the first event; they take about 20 bytes for
-//! each live object, the same under every allocator.
+//! full empties its channel first, so that a full ring progresses.
+//!
+//! **Cost.** Tables and channels are allocated before the first event: about 20 bytes for each live
+//! object, equal under every allocator.
 
 use super::object::Object;
 use super::process::{self, Event, LeftOut, Process};
@@ -26,19 +29,19 @@ pub struct Config {
     pub profile: Profile,
     /// Live bytes over all threads, at target 1.
     pub heap_bytes: u64,
-    /// Births and deaths over all threads, on average; those that fill and resize the heap come on top.
+    /// Mean births and deaths over all threads; those that fill and resize the heap are additional.
     pub events: u64,
     /// The target's course.
     pub schedule: Schedule,
     /// Threads, at least 1.
     pub threads: usize,
-    /// Of a hundred deaths, how many are on another thread; none are where there is just one.
+    /// Deaths on another thread, in percent; 0 with one thread.
     pub remote_percent: u32,
     /// Where the random numbers start.
     pub seed: u64,
 }
 
-/// What was done.
+/// The events and the checksum.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outcome {
     /// The same for the same configuration.
@@ -78,7 +81,7 @@ struct Worker {
     outcome: Outcome,
 }
 
-/// Runs the process; or says why there is none.
+/// Runs the process. Error: an impossible configuration.
 pub fn run(config: &Config) -> Result<Outcome, String> {
     let threads = config.threads.max(1) as u64;
     let worker = |(number, own, next)| {

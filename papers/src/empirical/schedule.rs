@@ -1,8 +1,8 @@
-//! How large the heap should be over a run.
+//! The heap's size over a run.
 //!
-//! **From.** TEMERAIRE §6.1: daily cycles, transient use, and the high cost of a start.
+//! **From.** TEMERAIRE §6.1: daily cycles, transient use, and the peak of a start.
 //!
-//! **Units.** Time as the part of the run that is over; size as the part of the heap asked for.
+//! **Units.** Time as a part of the run; size as a part of the heap.
 
 use std::f64::consts::TAU;
 
@@ -13,7 +13,7 @@ pub enum Schedule {
     Steady,
     /// Two days: a sine between half of the heap and all of it.
     Diurnal,
-    /// The heap, and four times twice as much of it for a fortieth of the run.
+    /// The heap, with four spikes to twice its size, each a fortieth of the run.
     Spikes,
     /// From a tenth of the heap to all of it at half time, then down to three tenths.
     Ramp,
@@ -23,7 +23,7 @@ pub enum Schedule {
 
 /// Days in a run.
 const DAYS: f64 = 2.0;
-/// Spikes in a run, and the part of the time between their starts that they last.
+/// Spikes in a run, and the part of their period that they last.
 const SPIKES: f64 = 4.0;
 const SPIKE_PART: f64 = 0.1;
 

@@ -1,10 +1,10 @@
 //! The process on the page heap alone, in simulated memory.
 //!
-//! **What.** One [`Process`] on slabs and spans of craton-pages' heap over a simulated floor and
+//! **What.** One [`Process`] on slabs and spans of craton-pages' heap, over a simulated floor and
 //! clock. No object has memory, so a heap of many GiB takes a few bytes a page, and hours take
-//! minutes (TEMERAIRE §6.2). Without metadata, and caches of threads and processors.
+//! minutes (TEMERAIRE §6.2). Excludes metadata and the caches of threads and processors.
 //!
-//! **Steady.** A run that is not flat in its last quarter goes on for as long again, up to
+//! **Steady.** A run that is not flat in its last quarter continues for as long again, up to
 //! [`Config::more_runs`] times.
 
 use super::process::{self, Event, Process};
@@ -32,17 +32,17 @@ pub struct Config {
     pub heap_bytes: u64,
     /// The target's course.
     pub schedule: Schedule,
-    /// Births and deaths on average; those that fill and resize the heap come on top.
+    /// Mean births and deaths; those that fill and resize the heap are additional.
     pub events: u64,
     /// Where the random numbers start.
     pub seed: u64,
-    /// Simulated seconds that the whole run takes, above 0; `None` for as long as the profile's rates make it. A machine
-    /// that is slower by some factor has longer lives by it, and the same events.
+    /// Simulated seconds of the whole run, above 0; `None` for those of the profile's rates. A run
+    /// slower by some factor has lives longer by it, and the same events.
     pub seconds: Option<f64>,
-    /// Samples over the run, at least 1, at equal distances of simulated time; one of the filled heap comes before them.
+    /// Samples over the run, at least 1, evenly spaced; one of the filled heap precedes them.
     pub samples: u32,
-    /// Free memory that is given back to the system each second, breaking hugepages where it must (TEMERAIRE §4.6);
-    /// 0 leaves releasing to the heap's own limits, [`craton_pages::AUTO_RATE`] follows the surplus.
+    /// Free memory released each second, breaking hugepages where needed (TEMERAIRE §4.6). 0 leaves
+    /// that to the heap's limits; [`craton_pages::AUTO_RATE`] follows the surplus.
     pub release_bytes_per_s: u64,
     /// The system below the heap.
     pub system: System,
@@ -53,8 +53,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// A steady course at the profile's own rates, on a system that gives hugepages where they are advised; the heap asks for them as
-    /// it does by default, and is left to its own limits.
+    /// A steady course at the profile's rates, on a system that grants advised hugepages. The heap
+    /// advises as by default, and releases by its limits only.
     pub fn new(profile: Profile, heap_bytes: u64, events: u64) -> Self {
         Self {
             profile,
@@ -87,13 +87,13 @@ pub struct Sample {
     pub backed_bytes: u64,
     /// Those of them that lie on intact hugepages.
     pub huge_bytes: u64,
-    /// Free bytes that still have memory, on partly used hugepages and on whole free ones.
+    /// Free bytes with memory, on partly used hugepages and on whole free ones.
     pub free_backed_bytes: u64,
     /// Bytes given back to the system since the start.
     pub released_bytes: u64,
     /// Bytes with memory outside of spans: what the page heap holds beyond them.
     pub beyond_bytes: u64,
-    /// Of those, as far as the heap knows: on hugepages of slabs of many small objects.
+    /// Of those, bytes on hugepages of slabs of many small objects, as the heap counts.
     pub dense_free_bytes: u64,
     /// On hugepages of other short spans, and behind the tails of long ones.
     pub sparse_free_bytes: u64,
@@ -117,7 +117,7 @@ impl Sample {
     }
 }
 
-/// What the samples say as a whole.
+/// A summary of the samples.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Summary {
     /// The most live bytes of a sample.
@@ -130,11 +130,11 @@ pub struct Summary {
     pub steady_overhead: f64,
     /// Backed bytes by bytes in spans, on average over the second half.
     pub steady_per_span: f64,
-    /// The most that the page heap held beyond its spans in the last quarter, by their bytes.
+    /// The largest memory beyond spans in the last quarter, by the spans' bytes.
     pub worst_overhead: f64,
-    /// The least part of the backed bytes on intact hugepages in the last quarter.
+    /// The smallest part of backed bytes on intact hugepages in the last quarter.
     pub worst_coverage: f64,
-    /// The part of backed bytes that lies on intact hugepages, on average over the second half.
+    /// The mean part of backed bytes on intact hugepages over the second half.
     pub steady_coverage: f64,
     /// Bytes given back to the system.
     pub released_bytes: u64,
@@ -158,12 +158,13 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Address space of the region, as a multiple of the largest target, and what is added for small heaps.
+/// Address space of the region as a multiple of the largest target, and an addition for small
+/// heaps.
 const REGION_FACTOR: u64 = 4;
 const REGION_MORE_BYTES: u64 = 1 << 30;
 /// Hugepages that the units of pages can count.
 const REGION_MAX_HUGEPAGES: u64 = (1 << 24) - 1;
-/// Simulated time that may pass before the clock is set: far below the 250 ms in which the heap measures demand.
+/// The largest lag of the clock: far below the 250 ms in which the heap measures demand.
 const CLOCK_STEP_S: f64 = 1e-3;
 /// Events played together.
 const BATCH: usize = 64;
@@ -179,7 +180,7 @@ struct World {
     clock: VirtualClock,
     /// Simulated seconds for one of the process's.
     stretch: f64,
-    /// The simulated time at which the clock was set last, and the next tick's.
+    /// The simulated time of the last clock update, and of the next tick.
     clock_s: f64,
     next_tick_s: f64,
     slabs: Slabs,
@@ -187,9 +188,9 @@ struct World {
     places: Vec<PageId>,
 }
 
-/// Plays the process, and returns the heap's samples, the first of them when it has been filled.
+/// Plays the process, and returns the heap's samples; the first is of the filled heap.
 ///
-/// Tables of the simulated heap are never given back: 128 bytes for each hugepage of its region.
+/// Leaks the simulated heap's tables: 128 bytes for each hugepage of its region.
 pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     let mut world = World::new(config)?;
     let (run_s, samples) = (world.process.duration_s, config.samples.max(1));
@@ -242,7 +243,7 @@ impl World {
         Ok(Self { slabs, process, heap, system, floor, clock, stretch, clock_s: 0.0, next_tick_s: 1.0, places })
     }
 
-    /// Plays until the process's end, with samples up to the `last`-th, which is that of the end.
+    /// Plays to the process's end, with samples up to number `last`, that of the end.
     fn run(&mut self, taken: &mut Vec<Sample>, distance_s: f64, last: u32) -> Result<(), String> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -266,7 +267,7 @@ impl World {
         }
     }
 
-    /// Reads what the deaths need, all at once: the misses of the processor's caches overlap.
+    /// Reads the data of all deaths at once, so that cache misses overlap.
     fn fetch(&self, batch: &[Event]) {
         let slots = batch.iter().map(|event| event.slot() as usize);
         let places = slots.filter_map(|slot| self.places.get(slot));
@@ -277,7 +278,7 @@ impl World {
         self.process.now_s * self.stretch
     }
 
-    /// Sets the clock, which collapses may have advanced already; ticks at each full second.
+    /// Sets the clock, which collapses may have advanced; ticks at each full second.
     fn tick(&mut self, now_s: f64) {
         if now_s - self.clock_s < CLOCK_STEP_S {
             return;
@@ -364,7 +365,7 @@ pub fn summary(samples: &[Sample]) -> Summary {
     }
 }
 
-/// The samples as text, a line each under one of names, separated by commas.
+/// The samples as CSV with a line of names.
 pub fn csv(samples: &[Sample]) -> String {
     let fields = |sample: &Sample| match serde_json::to_value(sample) {
         Ok(Value::Object(fields)) => fields,

@@ -1,11 +1,14 @@
 //! Objects on slabs of a simulated page heap.
 //!
-//! **What.** Which slab an object comes from and when a slab is taken and returned, as craton-slab
-//! decides it, in numbers: the real free lists lie in objects, which have no memory here.
-//! **From.** Bonwick94 §3.2: partial slabs first, the latest on the list before others; an empty
-//! slab goes back at once. Classes and slabs are those of malloc; larger objects are spans.
-//! **State.** Objects of a slab are alike, so counts will do: an object is named by its slab's
-//! first page. It takes a place cut before, else the next one, whose pages are then touched. While
+//! **What.** Which slab an object comes from, and when slabs are allocated and freed, as
+//! craton-slab decides, in numbers: real free lists lie in objects, which have no memory here.
+//!
+//! **From.** Bonwick94 §3.2: partial slabs first, the latest one first; an empty slab is freed at
+//! once. Classes and slabs are malloc's; larger objects are spans.
+//!
+//! **State.** A slab's objects are alike, so counts suffice: an object is named by its slab's first
+//! page. It uses a place carved before, else the next one, whose pages are then touched. While a
+//! forked child runs, a random place carved before is written too.
 //! a forked child runs, a place cut before is written to as well: one chosen at random.
 
 use craton_base::{
@@ -19,7 +22,7 @@ use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 struct Slab {
     used: u16,
     carved: u16,
-    /// Neighbours on the class's list of partial slabs: first pages plus 1, and 0 at the ends.
+    /// Neighbours on the class's list of partial slabs: first pages plus 1; 0 at the ends.
     next: u32,
     prev: u32,
 }
@@ -122,7 +125,7 @@ impl Slabs {
         Ok(PageId(first))
     }
 
-    /// Takes an object of `size` bytes back, which lies in what begins at page `first`.
+    /// Frees an object of `size` bytes in the slab or span at page `first`.
     pub fn free(&mut self, first: PageId, size: u64, pages: &mut impl SpanSource) {
         if size > MAX_CLASSED as u64 {
             let len = pages_of(size).expect("the span was allocated");

@@ -1,10 +1,11 @@
-//! What a profile's objects ask of the page heap: a profile of spans.
+//! The spans that hold a profile's objects, as a profile of spans.
 //!
-//! **What.** An object too large for a class is a span with its own rate and life. The others live
-//! on slabs, each a span: as many are live as hold the class's live objects when they are full.
-//! [`Lives`] says how long a slab lives.
+//! **What.** An object too large for a class is a span with its rate and life. The others live on
+//! slabs, each a span: as many are live as the class's live objects fill. [`Lives`] is how long a
+//! slab lives.
+//!
 //! **State.** Spans of one length may be dense or sparse. A dense one's size is one byte short,
-//! which rounds to the same pages; [`span_of`] tells them apart again.
+//! which rounds to the same pages; [`span_of`] distinguishes them.
 
 use super::profile::{Profile, Row};
 use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
@@ -13,12 +14,14 @@ use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 /// How long spans live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lives {
-    /// All as long as a byte of the profile in the mean: its live bytes by the bytes that are born a second.
+    /// Equal: the profile's mean life of a byte, its live bytes by the bytes born a second.
     Even,
-    /// A slab as long as an object of its class, as if its objects died together, like those of one request.
+    /// A slab lives as an object of its class, as if its objects died together, like those of one
+    /// request.
     Object,
-    /// A slab until the last of its objects dies, each on its own: of `k` lives with mean `T` the longest is
-    /// `T · (1 + 1/2 + … + 1/k)` on average. Slabs that are filled again as they empty would live even longer.
+    /// A slab lives until the last of its objects dies, each independently: of `k` lives with mean
+    /// `T` the longest is `T · (1 + 1/2 + … + 1/k)` on average. Slabs refilled as they empty would
+    /// live even longer.
     LastObject,
 }
 
@@ -38,7 +41,7 @@ fn longest_life(k: u32) -> f64 {
     (1..=k).map(|i| 1.0 / f64::from(i)).sum()
 }
 
-/// The spans of the objects of `profile`, at its own number of live objects.
+/// The spans of the objects of `profile`, at its number of live objects.
 pub fn spans(profile: &Profile, lives: Lives) -> Profile {
     let mut classes = vec![(0.0, 0.0); CLASSES + 1];
     let mut rows = Vec::new();

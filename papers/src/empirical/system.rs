@@ -1,6 +1,7 @@
 //! The system below a simulated run: its hugepages, and the forks of the program.
 //!
-//! **What.** A [`System`] says how many hugepage frames are free, which requests for one fail, and
+//! **What.** A [`System`] has the number of free hugepage frames, the requests for one that fail,
+//! and the times of forks that share the program's memory. Residency follows from faults.
 //! when the program forks a child that shares its memory. Residency follows from faults.
 
 use craton_sim::{SimFloor, ThpMode, VirtualClock};

@@ -1,4 +1,4 @@
-//! How an experiment shall be done, and what all of them do with that.
+//! The settings of an experiment, and their checks.
 //!
 //! **Failure.** Errors for unused options and unknown names begin with the option.
 
@@ -17,9 +17,9 @@ pub struct Ask<'a> {
     pub quick: bool,
     /// The allocators, glibc's first, then Craton.
     pub allocators: &'a [Allocator],
-    /// Whether some of them were asked for: a quick form then leaves none out.
+    /// Whether peers were named: a quick form then omits none.
     pub peers_asked: bool,
-    /// Rounds that count; each experiment has its own number, if none is asked for.
+    /// Rounds; if not given, each experiment has a default.
     pub runs: Option<usize>,
     /// The workloads to do, by name; all, if empty.
     pub only: &'a [String],
@@ -72,7 +72,7 @@ impl Ask<'_> {
     pub fn known(&self, kind: &str, names: &[impl AsRef<str>]) -> Result<(), String> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         match self.only.iter().find(|only| !names.contains(&only.as_str())) {
-            Some(unknown) => Err(format!("--only {unknown}: no such {kind} here; there are: {}", names.join(", "))),
+            Some(unknown) => Err(format!("--only {unknown}: no such {kind} here; choose of: {}", names.join(", "))),
             None => Ok(()),
         }
     }
@@ -93,7 +93,7 @@ impl Ask<'_> {
     }
 }
 
-/// A workload as a case, at `percent`; who serves it is proven for all together.
+/// A workload as a case, at `percent`; the proof of service is one for all.
 pub fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
     let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
     Case { name: name.to_owned(), command, prove: false }

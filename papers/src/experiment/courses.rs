@@ -1,7 +1,7 @@
-//! Courses of demand on the page heap alone: a scenario of several experiments.
+//! Courses of demand on the page heap, for several experiments.
 //!
 //! **What.** [`play`] runs the empirical driver through each course with the built-in profile, with
-//! or without a rate of release; [`rows`] has a row for each sample.
+//! or without a release rate; [`rows`] has a row for each sample.
 
 use super::sheet::{Row, json, with};
 use super::{Ask, simulation};
@@ -10,13 +10,13 @@ use crate::empirical::schedule::Schedule;
 use crate::empirical::sim::{self, Sample, Summary};
 use craton_pages::AUTO_RATE;
 
-/// Without and with a rate of release, by the name in tables and pictures.
+/// Without and with a release rate, by name.
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
 const SAMPLES: u32 = 240;
 
 pub struct Course {
     pub schedule: &'static str,
-    /// What is given back by a rate.
+    /// Bytes released by the rate.
     pub release_bytes_per_s: u64,
     /// The heap at moments.
     pub samples: Vec<Sample>,
@@ -46,8 +46,8 @@ pub fn rate_name(bytes_per_s: u64) -> &'static str {
     RELEASE[usize::from(bytes_per_s > 0)].0
 }
 
-/// Plays the courses asked for in each of `ways`, of [`RELEASE`]; heap and births with deaths of a
-/// course as given. Error: what a simulation has no use for; a heap that does not fit.
+/// Plays the requested courses in each of `ways`, of [`RELEASE`]; heap and events of a course as
+/// given. Error: an option without use here, or a heap that does not fit.
 pub fn play(
     ask: &Ask<'_>,
     ways: &[(&'static str, bool)],

@@ -1,10 +1,10 @@
-//! What the experiments that time allocators of frames have in common.
+//! Common parts of the experiments that time allocators of frames.
 //!
 //! **What.** A [`Grid`] is designs, orders, threads. Each round makes every allocator anew, in
 //! turns (A B C, A B C, …), and runs bulk, random and repeat. A row is a loop on a design: median
-//! and least over rounds. Also tables, ratios and pictures.
+//! and minimum over rounds. Also tables, ratios and pictures.
 //!
-//! **Failure.** What an allocator cannot do is a row with its status.
+//! **Failure.** An unsupported combination is a row with its status.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, geomean, json, lines, pairs, table};
 use super::{Ask, Findings};
@@ -15,7 +15,7 @@ use craton_lab::picture::{Axis, Unit};
 use craton_lab::ratios::OURS;
 use craton_lab::summary::Spread;
 
-/// GiB that the frames stand for, in the full form and in the quick one.
+/// Memory of the frames in GiB, in the full and the quick form.
 pub const FULL_GIB: usize = 128;
 pub const QUICK_GIB: usize = 4;
 pub const FULL_ROUNDS: usize = 5;
@@ -32,7 +32,7 @@ pub struct Grid {
     pub threads: Vec<usize>,
 }
 
-/// A figure of a loop: of which, and what it is called; its field is `ns_per_` and that.
+/// A figure of a loop: the loop, and the end of its field `ns_per_…`.
 pub type Of = (Loop, &'static str);
 
 /// The figures that ratios and pictures are made of.
@@ -67,7 +67,7 @@ pub fn threads() -> Vec<usize> {
     threads
 }
 
-/// The loops asked for. Error: an option without use here, or no such loop.
+/// The requested loops. Error: an option without use here, or no such loop.
 fn loops(ask: &Ask<'_>) -> Result<Vec<Loop>, String> {
     ask.refuse(&["--peers"], ", which compares allocators of frames")?;
     ask.known("loop", &Loop::ALL.map(Loop::name))?;
@@ -158,7 +158,8 @@ pub fn ratios(rows: &[Row]) -> Map {
     ratios
 }
 
-/// Findings, with a note on the paper's figures below the table. Error: an unwritable number.
+/// Findings, with a note on the paper's figures below the table. Error: a number that JSON cannot
+/// hold.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);

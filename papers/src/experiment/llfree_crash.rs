@@ -1,15 +1,15 @@
-//! `llfree-crash`: what is lost when processes with a persistent zone of frames are killed.
+//! `llfree-crash`: frames lost when processes with a persistent zone are killed.
 //!
-//! **What.** A process works with several threads on a zone in a file, and is killed (SIGKILL) at a
-//! random moment, sometimes while it still opens the zone. Then every frame is compared with the
-//! threads' records ([`crash`](crate::frames::crash)). The next process goes on with the zone,
-//! closed or not in turns. Also: how long opening takes, after a crash and after a close.
+//! **What.** A process with several threads uses a zone in a file, and is killed (SIGKILL) at a
+//! random moment, sometimes while it opens the zone. Then every frame is compared with the threads'
+//! records ([`crash`](crate::frames::crash)). The next process continues with the zone, closed or
+//! not in turns. Also the time of opening, after a crash and after a close.
 //!
-//! **From.** LLFree §5.7, there persistent memory, here a file under `TMPDIR`, which outlasts the
-//! process and not the system; caches count as persistent.
+//! **From.** LLFree §5.7, there persistent memory, here a file under `TMPDIR`, which survives the
+//! process but not the system; caches count as persistent.
 //!
-//! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times: 128 GiB of metadata in both. No
-//! thread holds half of the zone, in blocks of all orders; threads work with an eighth.
+//! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times: 128 GiB of metadata in both. Half
+//! of the zone is allocated to no thread, in blocks of all orders; threads use an eighth.
 //!
 //! **Units.** µs of `open`, which rebuilds the volatile part, with the file in memory.
 //!
@@ -43,7 +43,7 @@ const FULL_TIMES: usize = 101;
 const QUICK_TIMES: usize = 21;
 const LEAST_THREADS: usize = 2;
 const MOST_THREADS: usize = 16;
-/// A process, of so many, may be killed before it has found the zone.
+/// One process in this many may be killed before it has opened the zone.
 const EARLY_OF: u32 = 8;
 /// The longest that a process lives, once its threads have begun.
 const LONGEST_US: u32 = 20_000;
@@ -91,7 +91,7 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
         command.arg(world.directory()).args(words).arg(left);
         let killed = kill(command, || if early { true } else { world.begun() == threads }, life);
         closed = rng.one_in(2);
-        let found = killed.and_then(|()| world.look(closed));
+        let found = killed.and_then(|()| world.inspect(closed));
         let is_wrong = found.is_err();
         rows.push(row(KILL, run, gib, threads, found));
         if is_wrong {
@@ -101,7 +101,7 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
     Ok(rows)
 }
 
-/// Kills a process a while after it has begun. Error: it ended before, or never began.
+/// Kills a process some time after it has begun. Error: it ended before, or never began.
 fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> Result<(), String> {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child =
@@ -187,7 +187,7 @@ fn times_us(rows: &[Row], workload: &str, opened: &str) -> Vec<f64> {
     rows.iter().filter(|row| row.has(&wanted)).map(|row| row.num("open_us")).collect()
 }
 
-/// Time to find a closed zone as a part of that after a crash.
+/// Time to open a closed zone by that after a crash.
 fn ratios(rows: &[Row]) -> Map {
     let median = |workload, opened| Spread::of(times_us(rows, workload, opened)).map(|spread| spread.median);
     let both = median(CLOSED, "closed").zip(median(CRASHED, "crashed"));

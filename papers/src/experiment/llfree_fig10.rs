@@ -1,15 +1,15 @@
-//! `llfree-fig10`: what becomes of huge frames when memory is freed and allocated again at random.
+//! `llfree-fig10`: huge frames under random frees and allocations.
 //!
 //! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator: free huge
-//! frames after each turn, and the frames to move until as many are free as could be. The mixed
+//! frames after each turn, and the frames to move until as many are free as possible. The mixed
 //! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
-//! the zone without claims, `craton-paper` that with the paper's search. The authors' code, if
-//! built, runs with hints (`llfree4-told`, `llfree32-told`), or not.
+//! the zone without claims, `craton-paper` the zone with the paper's search. The authors' code, if
+//! built, runs with hints (`llfree4-told`, `llfree32-told`) and without.
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!
-//! **State.** Full: 125 GiB, 100 turns as in the paper. Quick: 4 GiB and as many turns. Two
-//! threads, or one on one processor.
+//! **State.** Full: 125 GiB, 100 turns as in the paper. Quick: 4 GiB, 100 turns. Two threads, or
+//! one on one processor.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, percent, runs, table};
 use super::{Ask, Findings};
@@ -26,7 +26,7 @@ const QUICK_GIB: usize = 4;
 const TURNS: usize = 100;
 const MOST_THREADS: usize = 2;
 
-/// Who plays a course: its name, the design, whether it is told what stays.
+/// A player of a course: name, design, whether it knows which blocks stay.
 type Player = (&'static str, Design, bool);
 
 const PLAYERS: [Player; 9] = [
@@ -68,7 +68,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     ask.known("course", &Course::ALL.map(Course::name))?;
     let frames = ask.form(QUICK_GIB, FULL_GIB) * GIB;
     let threads = processors().len().clamp(1, MOST_THREADS);
-    // Where nothing stays there is nothing to be told.
+    // Where no block stays, there is no hint.
     let built = authors::here();
     let plays = |course, (name, design, _): Player| {
         let twice = name == "craton-untold" || name.ends_with("-told");
@@ -107,7 +107,7 @@ fn of_states(course: Course, allocator: &str, states: Result<Vec<State>, String>
             "turn": state.turn,
             "free_huge": state.free_huge,
             "possible_huge": state.possible_huge,
-            // Of the huge frames that could be free, and were not at first, the part that is.
+            // The recovered part of the huge frames that could be free, but were not at first.
             "recovered": part(freed(state.free_huge), freed(state.possible_huge)),
             "cost_frames": state.cost_frames,
             // As a part of the cost at first.
@@ -121,7 +121,7 @@ fn of_states(course: Course, allocator: &str, states: Result<Vec<State>, String>
     states.iter().map(row).collect()
 }
 
-/// What is compared of a series, at its end: less is better.
+/// The compared figures at the end of a series: less is better.
 fn at_end(of: &[Row]) -> Option<[(&'static str, f64); 4]> {
     let last = of.last().filter(|last| last.is_ok())?;
     let turns = of.iter().filter(|row| row.int("turn") > 0);

@@ -1,11 +1,11 @@
-//! `llfree-fig7`: what a get and a put cost when more threads take part.
+//! `llfree-fig7`: the cost of a get and a put with more threads.
 //!
 //! **What.** Bulk, random and repeat at orders 0 and 9, from one thread to all processors, on
 //! Craton's zone, volatile and in a file, and on all other designs.
 //!
 //! **From.** LLFree figure 7, with the allocators of figures 8 and 9. Its persistent memory was
-//! DAX-mapped, with caches that persist: `craton-file` maps a file under `TMPDIR` instead.
-//! `craton-written-back` also writes every change back, for caches that do not persist.
+//! DAX-mapped, with persistent caches: `craton-file` maps a file under `TMPDIR` instead.
+//! `craton-written-back` also writes every change back, for volatile caches.
 //!
 //! **State.** Metadata of 128 GiB, quick 4 GiB. A thread's work does not depend on their number.
 

@@ -1,4 +1,4 @@
-//! `llfree-refuse`: what a get costs when little or nothing is free.
+//! `llfree-refuse`: the cost of a get when few or no frames are free.
 //!
 //! **What.** Refused gets of single, two and huge frames, gets of four processors that share a
 //! tree, and the count of free frames ([`refusals`](crate::frames::refusals)), on Craton's zone

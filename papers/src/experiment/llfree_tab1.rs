@@ -1,7 +1,7 @@
-//! `llfree-tab1`: over how many bytes and cache lines an allocator's state is spread.
+//! `llfree-tab1`: the bytes and cache lines of an allocator's state.
 //!
-//! **What.** The levels of Craton's zone, computed, and counted after every frame was allocated and
-//! freed ([`crate::frames::touched`]); beside it list and buddy, with a cache line a frame.
+//! **What.** The levels of Craton's zone, computed, and counted after allocating and freeing every
+//! frame ([`crate::frames::touched`]); beside it list and buddy, with a cache line a frame.
 //!
 //! **From.** LLFree table 1 and §5.5.
 //!
@@ -61,7 +61,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{table}\n{ratios}\n{PAPER}"))
 }
 
-/// The levels, all of them together, and the state of designs with a place for each frame.
+/// The levels, their sum, and the designs with a place for each frame.
 fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
     let row = |allocator: &str, level: &str, bytes: usize, lines: usize, touched: Option<usize>| {
         json!({

@@ -1,8 +1,8 @@
-//! `micro`: what one malloc and its free cost.
+//! `micro`: the cost of one malloc and its free.
 //!
 //! **What.** [`craton_lab::micro`] as an experiment: patterns by size and threads on each
 //! allocator, in ns and in instructions (which repeat from run to run; they need valgrind).
-//!
+//! **From.** The fast path of TCMalloc's structure (TEMERAIRE §3) and of Bonwick's magazines.
 //! **From.** The path that TCMalloc's structure (TEMERAIRE §3) and Bonwick's magazines make short.
 
 use super::sheet::{Fields, Row, Sheet, Title, by, lines};

@@ -1,12 +1,12 @@
-//! `nvalloc-fig1b`: how much memory allocators need when the sizes of objects change.
+//! `nvalloc-fig1b`: memory of allocators when the sizes of objects change.
 //!
 //! **What.** Fragbench W1 to W4 on each allocator: peak resident set, and its ratio to the live
 //! data. Slabs of one size class that cannot serve another keep free memory.
 //!
 //! **From.** NVAlloc §3.2, Table 1 and figure 1(b), there with persistent allocators too. Here the
-//! peak is the process's resident set, less the benchmark's list of its live objects.
+//! peak is the process's resident set, without the benchmark's list of live objects.
 //!
-//! **State.** Full: 1 GiB of live data as in the paper, one round. Quick: a 64th of it.
+//! **State.** Full: 1 GiB of live data as in the paper, one round. Quick: 1/64 of it.
 
 use super::ask::workload;
 use super::series::{self, Result};
@@ -22,7 +22,7 @@ use craton_lab::summary::{Figure, Spread, geomean, summarize};
 const FULL: u64 = fragbench::PAPER_PERCENT;
 const QUICK: u64 = FULL / 64;
 
-/// The peak resident set without the list, divided by the live data; 0 where there are none.
+/// The peak resident set without the list, by the live data; 0 without live data.
 fn per_live(peak: f64, live_bytes: u64, list_bytes: u64) -> f64 {
     if live_bytes == 0 { 0.0 } else { (peak - list_bytes as f64) / live_bytes as f64 }
 }

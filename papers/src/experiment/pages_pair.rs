@@ -1,16 +1,16 @@
-//! `pages-pair`: what New and Delete of one page cost in a warm heap, from 1 GiB to 1 TiB.
+//! `pages-pair`: the cost of New and Delete of one page in a warm heap, from 1 GiB to 1 TiB.
 //!
 //! **What.** A page heap over an empty floor is filled with spans of mixed lengths, and a tenth
-//! freed at random. Timed, for dense and sparse spans: one page taken and given back (`pair`); one
-//! of some thousand spans freed at random, then one taken (`turnover`), which mostly misses the
+//! freed at random. Timed, for dense and sparse spans: one page allocated and freed (`pair`); one
+//! of some thousand spans freed at random, then one allocated (`turnover`), which mostly misses the
 //! caches. Also the metadata for each managed byte.
 //!
-//! **From.** TEMERAIRE §4 asks for a heap whose requests do not depend on its size.
+//! **From.** TEMERAIRE §4 wants requests whose cost does not depend on the heap's size.
 //!
-//! **Units.** Nanoseconds for New and Delete together, one thread: best and median of repetitions.
+//! **Units.** Nanoseconds for New and Delete together, one thread: minimum and median of
+//! repetitions.
 //!
-//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers back the simulated
-//! bytes.
+//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers have memory.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
@@ -111,7 +111,7 @@ struct Filled {
 }
 
 fn density_of(span: PageRange) -> Density {
-    // Short spans are mostly slabs of small objects; only who asks says so.
+    // Short spans are mostly slabs of small objects; only the caller knows.
     if span.len.0 == 1 { Density::Dense } else { Density::Sparse }
 }
 
@@ -127,7 +127,7 @@ impl Filled {
         let (mut rng, mut spans) = (Rng::new(SEED, 0), Vec::new());
         let pages = hugepages.pages();
         while heap.in_use() < pages {
-            // Each order of magnitude from 1 to 127 pages is as likely as any other.
+            // Each order of magnitude from 1 to 127 pages is equally likely.
             let low = 1 << rng.below(7);
             let range = PageRange { len: Pages(low + rng.below(low)), ..PageRange::default() };
             let span = heap.alloc(range.len, Pages(1), density_of(range));
@@ -146,11 +146,11 @@ impl Filled {
             rows.push(self.row("pair", name, repetitions, |filled| filled.pairs(density))?);
             let mut out = Vec::with_capacity(TURNED);
             for _ in 0..TURNED {
-                out.push(self.take(density)?);
+                out.push(self.alloc(density)?);
             }
             rows.push(self.row("turnover", name, repetitions, |filled| filled.turnovers(density, &mut out))?);
             for span in out {
-                self.give(span, density)?;
+                self.free(span, density)?;
             }
         }
         Ok(rows)
@@ -187,19 +187,19 @@ impl Filled {
         }))
     }
 
-    fn take(&mut self, density: Density) -> Result<PageRange, String> {
+    fn alloc(&mut self, density: Density) -> Result<PageRange, String> {
         let span = self.heap.alloc(Pages(1), Pages(1), density);
         span.map(|span| span.range).map_err(|e| format!("a page of a heap of {}: {e}", bytes(self.heap_bytes)))
     }
 
-    fn give(&mut self, span: PageRange, density: Density) -> Result<(), String> {
+    fn free(&mut self, span: PageRange, density: Density) -> Result<(), String> {
         self.heap.free(span, density).map_err(|e| format!("a page of a heap of {}: {e}", bytes(self.heap_bytes)))
     }
 
     fn pairs(&mut self, density: Density) -> Result<(), String> {
         for _ in 0..PAIRS {
-            let span = self.take(density)?;
-            self.give(span, density)?;
+            let span = self.alloc(density)?;
+            self.free(span, density)?;
         }
         Ok(())
     }

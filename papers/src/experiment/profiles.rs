@@ -1,6 +1,6 @@
 //! The profiles that an experiment plays: the user's, or the built-in one.
 //!
-//! **What.** [`here`] reads every `*.csv` of the folder that [`FOLDER`] names, by name.
+//! **What.** [`here`] reads every `*.csv` in the folder of the variable [`FOLDER`].
 
 use crate::empirical::profile::Profile;
 use std::ffi::OsStr;

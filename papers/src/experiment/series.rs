@@ -1,10 +1,10 @@
-//! Several commands measured one after the other, each on all allocators.
+//! Measures several commands, each on all allocators.
 //!
 //! **What.** A [`Case`] is a command with a name. [`measure()`] runs each on every allocator in
-//! turns, under one progress. Where all cases are one lab program, who serves it is proven once.
+//! turns, under one progress. If all cases are one lab program, one proof of service suffices.
 //!
 //! **Failure.** An allocator that does not serve the program becomes one row with the reason.
-//! Stopped early, the cases so far come back.
+//! Stopped early, returns the cases so far.
 
 use super::Ask;
 use super::sheet::{Row, Sheet};
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 pub struct Case {
     pub name: String,
     pub command: Vec<OsString>,
-    /// Whether each allocator must prove that it serves this; else [`prove`] has done it for all.
+    /// Whether each allocator must prove that it serves this; else [`prove`] has done so for all.
     pub prove: bool,
 }
 
@@ -50,7 +50,7 @@ impl Result {
     }
 }
 
-/// For an allocator without a figure: how its first run ended, if it ran.
+/// For an allocator without a figure: the end of its first run, if it ran.
 pub fn status(runs: &[Run], allocator: &str) -> String {
     let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
     first.map_or("-".to_owned(), |run| run.status.to_string())
@@ -109,7 +109,7 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// Cases of wanted real programs (commands by [`prepare`]), and a line for each missing one.
+/// Cases of the requested real programs (commands by [`prepare`]), and a line for each missing one.
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {
@@ -121,7 +121,8 @@ pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     (cases, missing)
 }
 
-/// Makes the inputs of cases without a command (slow). Removes failed cases; returns lines on them.
+/// Makes the inputs of cases without a command (slow). Removes failed cases; returns lines about
+/// them.
 pub fn prepare(ask: &Ask<'_>, cases: &mut Vec<Case>, scratch: &Scratch, size: Size) -> String {
     let mut missing = String::new();
     for case in cases.iter_mut().filter(|case| case.command.is_empty()) {

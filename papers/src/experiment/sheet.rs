@@ -1,4 +1,4 @@
-//! One sheet for every experiment: rows, and the text, document and pictures made of them.
+//! The sheet of an experiment: rows, and the text, document and pictures made from them.
 //!
 //! **What.** A scenario yields [`Row`]s, ordered JSON objects. [`Column`]s format them, [`lines`]
 //! and [`groups`] draw them. A [`Sheet`] collects these and becomes [`Findings`].
@@ -20,11 +20,11 @@ pub type Map = BTreeMap<String, f64>;
 
 /// A row's fields as what they are.
 pub trait Fields {
-    /// A number; not a number where there is none.
+    /// A number; NaN if missing.
     fn num(&self, field: &str) -> f64;
-    /// A whole number; 0 where there is none.
+    /// An integer; 0 if missing.
     fn int(&self, field: &str) -> u64;
-    /// A word; empty where there is none.
+    /// A string; empty if missing.
     fn word(&self, field: &str) -> &str;
     fn is_ok(&self) -> bool;
     /// Whether these fields hold these words.
@@ -82,16 +82,16 @@ pub enum Show {
     Count,
     Bytes,
     Seconds,
-    /// With so many digits behind the point, and the unit.
+    /// With this number of decimals, and the unit.
     Fixed(usize, &'static str),
-    /// A part in percent, with so many digits behind the point.
+    /// A part in percent, with this number of decimals.
     Percent(usize),
     /// What went wrong; nothing where nothing did.
     Status,
     By(fn(&Row) -> String),
 }
 
-/// A column: its heading, the field, and how that is read. Where there is no figure stands `-`.
+/// A column: heading, field, format. A missing figure is `-`.
 pub type Column = (&'static str, &'static str, Show);
 
 fn cell(row: &Row, field: &str, show: Show) -> String {
@@ -136,7 +136,8 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
 /// Which rows are ours, and which theirs.
 pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
 
-/// `figure` of each of `ours` by that of the first of `theirs` alike in `same`, where both have it.
+/// `figure` of each of `ours` by that of the first of `theirs` with equal fields `same`, where both
+/// exist.
 pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
@@ -148,7 +149,7 @@ pub fn geomean(values: &[f64]) -> f64 {
     mean(values.iter().map(|value| value.ln())).exp()
 }
 
-/// The geometric mean of [`pairs`]; none if there are none.
+/// The geometric mean of [`pairs`], if any.
 pub fn ratio(rows: &[Row], figure: &str, who: Who<'_>, same: &[&str]) -> Option<f64> {
     let pairs = pairs(rows, figure, who, same);
     (!pairs.is_empty()).then(|| geomean(&pairs))
@@ -206,7 +207,7 @@ pub fn groups<'a>(
     distinct(rows.clone(), &name).into_iter().map(group).collect()
 }
 
-/// A picture's title: suffix of the file's name (first: empty), what it shows, what is drawn.
+/// A picture's file suffix (first: empty), subject, and content.
 #[derive(Clone, Copy)]
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 

@@ -1,4 +1,4 @@
-//! What the experiments on the simulated page heap have in common: which cases are asked for.
+//! The choice of cases, for experiments on the simulated page heap.
 
 use super::Ask;
 

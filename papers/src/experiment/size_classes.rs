@@ -1,12 +1,12 @@
-//! `size-classes`: what rounding sizes up to classes wastes, and what other rules would.
+//! `size-classes`: the waste of rounding sizes up to classes, by several rules.
 //!
 //! **What.** A table of classes gives the bytes that an object of each size takes, with its part of
 //! the slab's tail. A class wastes most on its smallest size. A profile's waste is that of its live
-//! objects with all slabs full, as a part of what is taken.
+//! objects with all slabs full, as a part of the bytes taken.
 //!
-//! **From.** TEMERAIRE §3: classes waste an eighth at the most. The library's rule came from these.
+//! **From.** TEMERAIRE §3: classes waste at most 1/8. The library's rule came from these figures.
 //!
-//! **Not here.** Sizes up to 128 B among the worst: the C ABI asks for an alignment of 16 B.
+//! **Not here.** Sizes up to 128 B among the worst: the C ABI requires an alignment of 16 B.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, percent, table};
 use super::simulation::{self, ONCE};
@@ -60,7 +60,7 @@ fn library() -> Vec<Class> {
     (1..=CLASSES).map(of).collect()
 }
 
-/// The shortest slab of 2^k pages with this many objects and at most that part as tail.
+/// The shortest slab of 2^k pages with this many objects and at most this part as tail.
 fn slab(object: u64, objects: u64, part: u64) -> Class {
     let fits = |pages: &u64| {
         let span = pages * PAGE_SIZE as u64;
@@ -70,7 +70,8 @@ fn slab(object: u64, objects: u64, part: u64) -> Class {
     Class { object, pages, objects: pages * PAGE_SIZE as u64 / object }
 }
 
-/// Multiples of 16, then so many steps in each doubling; objects above 32 KiB take whole pages.
+/// Multiples of 16, then this number of steps in each doubling; objects above 32 KiB take whole
+/// pages.
 fn even(steps: u64) -> Vec<Class> {
     let mut classes: Vec<_> = (1..=steps).map(|n| slab(16 * n, 8, 16)).collect();
     let mut start = 16 * steps;
@@ -162,7 +163,8 @@ fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> 
         "worst_bytes": worst_bytes,
         "requested_bytes": requested as u64,
         "taken_bytes": taken as u64,
-        // Parts of what is taken: all, rounding to the class, slabs' tails, whole pages beyond.
+        // Parts of the bytes taken: all waste, rounding to the class, slabs' tails, whole pages
+        // beyond.
         "waste": of_taken(taken - requested),
         "rounding": of_taken(rounding),
         "tail": of_taken(tail),

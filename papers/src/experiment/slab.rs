@@ -1,6 +1,6 @@
-//! What the experiments with the program `craton-objects` have in common.
+//! Common parts of the experiments with `craton-objects`.
 //!
-//! **What.** A [`Case`] runs in a separate process on each sensible allocator, in turns, round
+//! **What.** A [`Case`] runs in a separate process on each suitable allocator, in turns, round
 //! after round; a row is the median over the rounds.
 //!
 //! **Failure.** A failed case is a row with the reason; one that is not served is not retried.
@@ -16,7 +16,7 @@ use craton_lab::summary::Spread;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The longest that a process may take; one takes a tenth of a second.
+/// Time limit of a process; one takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether it is the same on every allocator, since it is in the program.
+    /// Whether it is in the program, and so the same on every allocator.
     fn is_built_in(&self) -> bool {
         !matches!(self.from, From::Malloc | From::Cache)
     }
@@ -89,12 +89,12 @@ fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, Strin
     };
     let of = |figure: fn(&Measurement) -> f64| Spread::of(found.iter().map(figure));
     json!({
-        // What was preloaded, or the allocator in the program.
+        // The preloaded allocator, or the one in the program.
         "allocator": if case.is_built_in() { case.from.name() } else { &allocator.name },
         "from": case.from.name(),
         "what": case.what,
         "batch": case.batch,
-        // Nanoseconds of one object; 0 if there is none.
+        // Nanoseconds of one object; 0 without a figure.
         "ns_median": of(|one| one.ns_median).map_or(0.0, |spread| spread.median),
         "ns_min": of(|one| one.ns_min).map_or(0.0, |spread| spread.min),
         "status": status,
@@ -131,7 +131,7 @@ pub fn name((allocator, from): (&str, &str)) -> String {
     }
 }
 
-/// A line for each thing and batch, a column for each server; then what failed.
+/// A line for each object and batch, a column for each allocator; then the failures.
 pub fn table(rows: &[Row]) -> String {
     let servers = servers(rows);
     let mut lines = vec![vec!["what".to_owned(), "batch".to_owned()]];

@@ -1,16 +1,16 @@
-//! `slab-colour`: what it is worth that slabs begin their objects at different offsets.
+//! `slab-colour`: the benefit of slabs whose objects begin at different offsets.
 //!
-//! **What.** Objects whose first 48 bytes alone are used: from a cache with colouring, one without,
-//! and 4.4BSD's powers of two. The part of the sets that these bytes fall into, the lines without
-//! room in theirs, and the time of a walk over objects for three quarters of a cache.
+//! **What.** Objects of which only the first 48 bytes are used: from a cache with colouring, one
+//! without, and 4.4BSD's powers of two. The part of the sets with these bytes, the lines without
+//! room in their set, and the time of a walk over objects for three quarters of a cache.
 //!
 //! **From.** Bonwick94 §4.1, §4.3.
 //!
 //! **State.** Simulated by address: 32 KiB and 512 KiB, 8 ways, lines of 64 bytes; the arena begins
 //! at a multiple of 512 KiB. The walk, in random order, uses processor 0's cache sizes, or these.
-//! Beyond the first cache the kernel's pages decide.
+//! Beyond the first cache the kernel's choice of pages decides.
 //!
-//! **Unsafe.** Takes objects as raw memory, and follows pointers that it put into them.
+//! **Unsafe.** Uses raw memory of objects, and follows pointers that it put there.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, groups, json, mean, percent, ratio, table};
 use super::{Ask, Findings, simulation};
@@ -104,7 +104,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text + ratios.as_str())
 }
 
-/// The data caches of processor 0 of levels 1 and 2, as far as the kernel tells.
+/// Processor 0's data caches of levels 1 and 2, as far as the kernel reports them.
 fn here() -> [Cache; 2] {
     let mut caches = SIMULATED;
     for index in 0..8 {
@@ -124,7 +124,7 @@ fn here() -> [Cache; 2] {
     caches
 }
 
-/// The objects of a layout, each of them ours alone as long as the memory lives.
+/// The objects of a layout, owned for the memory's life.
 struct Objects {
     at: Vec<*mut u8>,
     colours: u32,
@@ -148,13 +148,13 @@ fn objects(size: usize, count: usize, layout: Layout) -> Result<Objects, String>
     let mut slabs = ObjectSlabs::new(of);
     slabs.set_colouring(layout == Layout::Coloured);
     // SAFETY: the arena is the one supplier.
-    let take = |_| unsafe { slabs.take(&mut arena) }.map(|taken| taken.object());
+    let take = |_| unsafe { slabs.alloc(&mut arena) }.map(|taken| taken.object());
     let at = (0..count).map(take).collect::<Option<_>>().ok_or_else(none)?;
     let colours = if layout == Layout::Coloured { of.colours() } else { 1 };
     Ok(Objects { at, colours, _memory: Memory::Slabs(arena) })
 }
 
-/// So many objects as have three quarters of a cache's lines, if each has one.
+/// The number of objects that fill three quarters of a cache's lines, one line each.
 fn fill(cache: Cache) -> usize {
     cache.bytes / LINE * 3 / 4
 }
@@ -199,7 +199,8 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
     Ok(rows)
 }
 
-/// Sets with hot bytes (part); fullest set's lines by the mean; lines without room (part).
+/// The part of sets with hot bytes; the fullest set's lines by the mean; the part of lines without
+/// room.
 fn spread(addresses: &[usize], cache: Cache) -> (f64, f64, f64) {
     let mut sets = vec![0usize; cache.bytes / LINE / cache.ways];
     for at in addresses {
@@ -229,7 +230,8 @@ fn link(at: &[*mut u8]) {
     }
 }
 
-/// Warm ns a step: the object's first word names the next one; its last hot word is changed.
+/// Nanoseconds of a warm step: an object's first word is the next one's address; the last hot word
+/// is changed.
 fn step_ns(at: &[*mut u8]) -> f64 {
     let walk = |steps: usize| {
         let mut here = at[0];

@@ -1,10 +1,10 @@
-//! `slab-debug`: what the debugging kit costs real programs.
+//! `slab-debug`: the cost of the debugging kit in real programs.
 //!
-//! **What.** Real programs on Craton. What samples cost by default is too little for wall time and
-//! for few rounds: many short rounds in turns with and without them, and their processor time. There
-//! are two rounds without: how the second compares to the first, which is the same, tells what the
-//! machine can show. Then checks that need no separate pages, and all checks but the search for
-//! leaks, which comes after the program's work.
+//! **What.** Real programs on Craton. The default samples cost too little for wall time and few
+//! rounds: many short rounds in turns with and without them, by processor time. Two of the forms
+//! are without samples; the difference between these shows what the machine can resolve. Then the
+//! checks that need no separate pages, and all checks but the search for leaks, which comes after
+//! the program's work.
 //!
 //! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
@@ -18,7 +18,7 @@ use craton_lab::ratios::OURS;
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize};
 
-/// The forms of the kit: the name's end, and the option. By default there are samples.
+/// The forms of the kit: the name's suffix, and the option. By default there are samples.
 const OFF: (&str, &str) = ("off", "guard_sample=0");
 /// The same once more.
 const AGAIN: (&str, &str) = ("off again", "guard_sample=0");
@@ -70,7 +70,7 @@ fn named(form: &str) -> String {
     format!("{OURS}+{form}")
 }
 
-/// The runs of all wanted programs of a size, and lines on those that are missing.
+/// The runs of all requested programs of a size, and lines about missing ones.
 fn results(
     ask: &Ask<'_>,
     allocators: &[Allocator],
@@ -85,7 +85,8 @@ fn results(
     Ok((series::measure(ask, allocators, cases, rounds, ask.form(0, 1)), missing))
 }
 
-/// What samples cost: each program's ratio with its interval, that of all, and what follows from it.
+/// The cost of samples: each program's ratio with its interval, the ratio of all, and the
+/// conclusion.
 fn show_samples(results: &[Result]) -> String {
     let (off, again) = (named(OFF.0), named(AGAIN.0));
     let mut rows = vec![

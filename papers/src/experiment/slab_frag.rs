@@ -1,11 +1,11 @@
-//! `slab-frag`: how much memory a kernel's objects take beyond what was asked for.
+//! `slab-frag`: the memory of a kernel's objects beyond the requested bytes.
 //!
 //! **What.** Boot, a spike of 256 processes, find, and kenbus ([`crate::kernel`]); after each the
 //! total fragmentation, 1 − requested ÷ consumed bytes, of Craton's caches and three other kernel
 //! allocators, with pages of 8 KiB.
 //!
 //! **From.** Bonwick94 §5.2, and other ways to run the caches: one for each rare kind; shorter
-//! pages; complete slabs given back at once, after the usual 15 seconds, and never.
+//! pages; complete slabs freed at once, after the usual 15 seconds, and never.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
 use super::{Ask, Findings};
@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 
 /// The target for fragmentation after all steps.
 const REACH: f64 = 0.10;
-/// The caches among those that are compared: the first so many.
+/// The number of Craton's caches, which come first in the comparison.
 const CRATONS: usize = 6;
-/// What the arena has, for each unit of scale.
+/// The arena's bytes, for each unit of scale.
 const ARENA_BYTES: usize = 32 << 20;
 
 const PAPER: &str = "\
@@ -29,10 +29,10 @@ the paper's figures, SPARCstation-1 with 16 MB: boot, spike, find, kenbus
 slab 11 %, 13 %, 14 %, 14 %; SunOS 4.1.3 7 %, 19 %, 19 %, 27 %; 4.4BSD 20 %, 43 %, 43 %, 45 %; SVr4 23 %, 45 %, 45 %, 46 %
 ";
 
-/// Makes a heap on an arena of that many bytes and plays the trace.
+/// Makes a heap on an arena of this size and plays the trace.
 type Play = fn(&Trace, &[Kind], usize) -> Result<Vec<Held>, String>;
 
-/// Those that are compared, by name, with the paper's name for it.
+/// The compared heaps: name, the paper's name, player.
 const HEAPS: [(&str, &str, Play); 9] = [
     (OURS, "slab, rare kinds by size, idle slabs go after 15 s", |trace, kinds, bytes| {
         caches(trace, kinds, bytes, Policy::USUAL)
@@ -95,7 +95,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{text}{ratios}\n{PAPER}\n{loads}"))
 }
 
-/// Heaps whose order the loads show: ours, and one of SunOS that keeps free pages.
+/// Heaps whose order depends on the load: ours, and one of SunOS that keeps free pages.
 const ORDERED: [(&str, Play); 6] = [
     (OURS, |trace, kinds, bytes| caches(trace, kinds, bytes, Policy::USUAL)),
     ("craton-2k", |trace, kinds, bytes| caches(trace, kinds, bytes, Policy { page: 2 << 10, ..Policy::USUAL })),
@@ -110,7 +110,8 @@ const LOADS: [(Load, &str); 3] = [
     (Load::Between, "files come into memory between buffers of short lives"),
 ];
 
-/// Why the order is not the paper's: total fragmentation on 16 MB by load, and whether free pages go back.
+/// Why the order differs from the paper's: total fragmentation on 16 MB by load, and whether free
+/// pages are returned.
 fn loads(kinds: &[Kind], seeds: u64) -> Result<String, String> {
     let mut text = "16 MB by load; fast-fits gives whole free pages back at once, fast-fits-keeps none\n".to_owned();
     for (load, what) in LOADS {

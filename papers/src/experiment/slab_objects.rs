@@ -1,6 +1,6 @@
-//! `slab-objects`: what it saves that objects stay constructed while they are free.
+//! `slab-objects`: the benefit of objects that stay constructed while they are free.
 //!
-//! **What.** For each type of [`crate::caching::types`] an object is taken, used and given back: by
+//! **What.** Objects of each type of [`crate::caching::types`] are allocated, used and freed: by
 //! each malloc, constructed each time, and by a cache of `libcraton.so`, once.
 //!
 //! **From.** Bonwick94 §2 and the second table of §5.1.

@@ -1,15 +1,15 @@
-//! `slab-reap`: what a cache keeps after a spike, and what the next spike costs then.
+//! `slab-reap`: the memory that a cache keeps after a spike, and the cost of the next one.
 //!
 //! **What.** A cache of constructed objects has a steady load and spikes, in virtual time, at three
-//! intervals of the working set: 0 (all that is free goes each second), 15 s, never. Shows memory
+//! intervals of the working set: 0 (all free objects go each second), 15 s, never. Shows memory
 //! over time, and each spike's new slabs and constructor calls.
 //!
-//! **From.** Bonwick94 §3.4, which found the system hardly sensitive to the interval.
+//! **From.** Bonwick94 §3.4, which found little sensitivity to the interval.
 //!
 //! **State.** The library's [`ObjectSlabs`] and [`Depot`] behind one processor's two magazines.
-//! Spikes of 4096 objects last a second. Full is the quick form.
+//! Spikes of 4096 objects last a second. The full form equals the quick one.
 //!
-//! **Unsafe.** Takes objects as raw memory, and moves magazines between a processor and the depot.
+//! **Unsafe.** Uses raw memory of objects, and moves magazines between a processor and the depot.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, mean, part, table};
 use super::{Ask, Findings, simulation};
@@ -103,7 +103,7 @@ impl Cache {
             return self.loaded.as_mut().and_then(Magazine::pop).ok_or_else(|| "a full magazine is empty".to_owned());
         }
         // SAFETY: the arena is always the supplier.
-        match unsafe { self.slabs.take(&mut self.arena) } {
+        match unsafe { self.slabs.alloc(&mut self.arena) } {
             Some(Taken::Constructed(object)) => Ok(object),
             Some(Taken::Raw(object)) => {
                 self.constructed += 1;
@@ -161,8 +161,8 @@ impl Cache {
 }
 
 fn give(slabs: &mut ObjectSlabs, object: *mut u8) {
-    // SAFETY: the object is free, constructed, and nobody else's.
-    unsafe { slabs.give(object, true) }.expect("it is an object of the cache");
+    // SAFETY: the object is free and constructed, and came from the magazine, which owned it.
+    unsafe { slabs.free(object, true) }.expect("it is an object of the cache");
 }
 
 fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Row>, String> {
@@ -187,7 +187,7 @@ fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Ro
             }
             let objects = out.len() as u64;
             rows.push(row(&cache, interval, second, objects, before));
-            // Those that came last go first, but for a few that changed with the steady ones.
+            // The last ones go first, except a few that were exchanged with steady ones.
             while out.len() > steady {
                 let last = out.len() - 1;
                 if rng.one_in(500) {

@@ -1,4 +1,4 @@
-//! `slab-speed`: what it costs to take memory of one size and give it back.
+//! `slab-speed`: the cost of allocating and freeing memory of one size.
 //!
 //! **What.** One object at a time, and a hundred: a cache of `libcraton.so`, each malloc, and,
 //! without locks in one program, slabs and the allocators of SunOS 4.1.3, 4.4BSD, SVr4.

@@ -1,4 +1,4 @@
-//! `temeraire-empirical`: how much memory the page heap needs for a load that varies.
+//! `temeraire-empirical`: the page heap's memory under a varying load.
 //!
 //! **What.** The empirical driver on the page heap alone, in simulated memory, under each course:
 //! live bytes, bytes in spans, backed bytes, and the part of these on intact hugepages.
@@ -13,7 +13,7 @@ use craton_lab::picture::{Axis, Unit};
 
 const FULL: (u64, u64) = (4 << 30, 12_000_000);
 const QUICK: (u64, u64) = (256 << 20, 400_000);
-/// Simulated time of a course: long beside the seconds of the heap's demand windows.
+/// Simulated time of a course: long compared with the heap's demand windows of seconds.
 const SECONDS: f64 = 600.0;
 
 const COLUMNS: [Column; 7] = [

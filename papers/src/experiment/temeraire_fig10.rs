@@ -1,11 +1,12 @@
-//! `temeraire-fig10`: free hugepages that the cache keeps under a demand that swings, then stays.
+//! `temeraire-fig10`: free hugepages in the cache under a demand that swings, then stays.
 //!
-//! **What.** A saw of ten teeth: spans of four hugepages are taken until demand is high, then most
-//! freed at once; at last it stays low. Over time: demand, the cache's limit above it, and memory.
+//! **What.** A saw of ten teeth: spans of four hugepages are allocated until demand is high, then
+//! most freed at once; at last it stays low. Over time: demand, the cache's limit above it, and
+//! memory.
 //!
-//! **From.** TEMERAIRE Figure 10, there of a program that learns; §4.3. The system gets the first
-//! fall; the limit then grows with demand, and later teeth cost no call; some two seconds after the
-//! last the limit is back at its least.
+//! **From.** TEMERAIRE Figure 10 (there a program that learns) and §4.3. The first fall is released
+//! to the system. The limit then grows with demand, and later teeth need no call; about two seconds
+//! after the last one the limit is at its minimum.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, table, with};
 use super::world::{SECOND_NS, State, World};
@@ -55,12 +56,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// Percent of the top wanted at a time: a tooth rises from the low to all of it.
+/// Demand in percent of the top: a tooth rises from the low to all of it.
 fn wanted_percent(now_ns: u64) -> u64 {
     if now_ns >= TEETH * TOOTH_NS {
         return LOW_PERCENT;
     }
-    // Up over nine tenths of the tooth, then level, so that the fall is one.
+    // Rises over nine tenths of the tooth, then stays, so that the fall is one step.
     let part = (now_ns % TOOTH_NS * 10 / 9).min(TOOTH_NS);
     LOW_PERCENT + (100 - LOW_PERCENT) * part / TOOTH_NS
 }

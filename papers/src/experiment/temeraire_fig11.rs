@@ -1,18 +1,18 @@
-//! `temeraire-fig11`: which hugepage a span goes to, and what that costs after demand has dropped.
+//! `temeraire-fig11`: the choice of a hugepage for a span, and its cost after demand has dropped.
 //!
-//! **What.** Spans are born and die on the page heap; at half time half of the demand dies at once,
-//! at random, and births go on at half the rate. Memory over time with the filler's three searches:
-//! longest free range first, fullest hugepage first, global best fit, all spans sparse. `craton` is
-//! the heap as it is: the first search, dense spans on separate hugepages.
+//! **What.** Spans are born and die on the page heap; at half time a random half of the demand dies
+//! at once, and births continue at half the rate. Memory over time with three searches of the
+//! filler: longest free range first, fullest hugepage first, global best fit, all spans sparse.
+//! `craton` is the default heap: the first search, with dense spans on separate hugepages.
 //!
 //! **From.** TEMERAIRE Figure 11 and §6.1. **The load**, [`spans`], is the slabs of a profile's
-//! objects. No span moves, so a hugepage comes free only when its last span dies: three loads of
-//! each profile differ in lives. `even`: the mean of the profile's bytes; `object`: a slab lives as
-//! long as an object of its class; `last object`: until its last object has died. A larger heap has
-//! more births, not longer lives. Only the heap's limits release memory.
+//! objects. No span moves, so a hugepage becomes free only when its last span dies: three loads of
+//! each profile differ in lives. `even`: the profile's mean life of a byte; `object`: a slab lives
+//! as long as an object of its class; `last object`: until its last object has died. A larger heap
+//! has more births, not longer lives. Only the heap's limits release memory.
 //!
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB before the drop.
-//! Quick: 512 MiB, so that the cache's least 16 MiB are a sixteenth of the demand after it.
+//! Quick: 512 MiB, so that the cache's minimum of 16 MiB is 1/16 of the demand after it.
 
 use super::sheet::{
     Column, Fields, Row, Sheet, Show, Title, by, distinct, json, lines, part, percent, runs, table, with,
@@ -34,7 +34,7 @@ const HALF_S: f64 = 120.0;
 const AFTER_S: f64 = 60.0;
 const SEED: u64 = 1;
 
-/// A way to play the load, by its name: the search, and whether dense spans are asked for as such.
+/// A way to play the load: the search, and whether dense spans are requested as such.
 type Play = fn(&Profile, u64) -> Result<Vec<Row>, String>;
 const POLICIES: [(&str, Play); 4] = [
     ("craton", play::<LongestFreeFirst, true>),
@@ -89,7 +89,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     ))
 }
 
-/// Births and deaths a second of the spans that fit, and their bytes, at the profile's own size.
+/// Births and deaths a second of the spans that fit, and their bytes, at the profile's size.
 fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
     let fit = spans.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     fit.fold((0.0, 0.0), |(rate, bytes), row: &profile::Row| (rate + row.rate, bytes + row.live * row.size as f64))
@@ -118,7 +118,7 @@ fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<V
     while let Some(event) = process.next_event() {
         let now_s = process.now_s * stretch;
         world.pass_until((now_s * SECOND_NS as f64) as u64);
-        // The heap is filled before the first moment, and the last one has a row of its own.
+        // The heap is filled before the first moment, and the last one has a separate row.
         if now_s > 0.0 && now_s >= rows.len() as f64 && now_s < seconds {
             rows.push(row(&world, now_s));
         }

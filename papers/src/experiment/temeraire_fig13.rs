@@ -1,4 +1,4 @@
-//! `temeraire-fig13`: how much of the heap lies on hugepages, with and without release.
+//! `temeraire-fig13`: the part of the heap on hugepages, with and without release.
 //!
 //! **What.** The empirical driver in simulated memory under varying courses of demand, without
 //! release and with the library's rate. The part of memory on intact hugepages, over time and as

@@ -1,4 +1,4 @@
-//! `temeraire-fig9`: a program that takes half a mebibyte and gives it back, over and over.
+//! `temeraire-fig9`: a program that allocates and frees half a mebibyte in a loop.
 //!
 //! **What.** In simulated memory: a turn's system calls, with and without the cache of hugepages,
 //! also of §4.4's loop, which strands a hugepage each turn if packed badly. Then the real loop
@@ -6,8 +6,8 @@
 //!
 //! **From.** TEMERAIRE Figure 9 and §4.4.
 //!
-//! **State.** A short process is subtracted from a long one, so that a start counts for nothing.
-//! Full: five rounds. Quick: one, glibc and Craton alone, unless others are asked for.
+//! **State.** A short process is subtracted from a long one, to exclude the start. Full: five
+//! rounds. Quick: one, on glibc and Craton alone, unless peers are named.
 
 mod loops;
 
@@ -27,7 +27,7 @@ const SIMULATED_TURNS: u32 = 5000;
 const CACHES: [&str; 2] = ["as it is", "no cache"];
 const ROUNDS: usize = 5;
 const SIZE_BYTES: u64 = 512 << 10;
-/// Turns of a repetition; `craton-micro` does one repetition that counts, and one before it.
+/// Turns of a repetition; `craton-micro` does one that counts, and one before it.
 const FULL_TURNS: u64 = 20_000;
 const QUICK_TURNS: u64 = 2000;
 const SHORT_TURNS: u64 = 1;

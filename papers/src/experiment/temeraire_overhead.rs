@@ -1,15 +1,15 @@
-//! `temeraire-overhead`: what the page heap holds beyond the spans that are out, in steady state.
+//! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state.
 //!
-//! **What.** The empirical driver in simulated memory on each profile: an hour of simulated time, and
-//! as long again, up to three times, until the last quarter is flat. The worst second of the last
-//! quarter counts: memory outside of spans ÷ bytes in spans, by the heap's parts, and the part of the
-//! memory on intact hugepages. Each of [`WAYS`] has a system and a page heap.
+//! **What.** The empirical driver in simulated memory on each profile: an hour of simulated time,
+//! and as long again, up to three times, until the last quarter is flat. The worst second of the
+//! last quarter counts: memory outside of spans ÷ bytes in spans, by the heap's parts, and the part
+//! of the memory on intact hugepages. Each of [`WAYS`] has a system and a page heap.
 //!
 //! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Spans
-//! count slabs whole: slabs' waste is not the page heap's, and has a separate column.
+//! include whole slabs: slabs' waste is not the page heap's, and has a separate column.
 //!
-//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB live, 100 million
-//! events an hour: lives are as many times longer than the profile's. One way keeps the lives, and
+//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB live, 100
+//! million events an hour, with lives stretched accordingly. One way keeps the profile's lives, and
 //! has the same events in less time. Quick: 128 MiB, 2 million.
 
 use super::courses;
@@ -45,8 +45,8 @@ struct Way {
 
 const TEMERAIRE: Way = Way { heap: HeapName::Temeraire, release: true, own_lives: false, system: System::PLENTY };
 
-/// Hugepages without end, over an hour and with the profile's lives, with release and without; half as
-/// many as the heap has; a fork each five minutes; page frames in place of the filler's lists.
+/// Unlimited hugepages over an hour, and with the profile's lives, with release and without; half
+/// as many as the heap has; a fork every five minutes; page frames instead of the filler's lists.
 const WAYS: [(&str, Way); 6] = [
     ("plenty", TEMERAIRE),
     ("own lives", Way { own_lives: true, ..TEMERAIRE }),
@@ -155,11 +155,12 @@ fn play(
         "sparse_free": of(top.sparse_free_bytes),
         "cached": of(top.cached_bytes),
         "region_free": of(top.region_free_bytes),
-        // The part of backed bytes on intact hugepages; hugepages that the heap broke, each whole.
+        // The part of backed bytes on intact hugepages; hugepages that the heap broke, each counted
+        // whole.
         "coverage_worst": summary.worst_coverage,
         "coverage": mean(last.iter().map(Sample::coverage)),
         "broken": mean(last.iter().map(|s| part(s.broken_bytes, s.backed_bytes))),
-        // Bytes in spans by bytes in live objects, less 1: what slabs and rounding waste.
+        // Bytes in spans by bytes in live objects, minus 1: the waste of slabs and rounding.
         "slab_overhead": mean(last.iter().map(|s| part(s.span_bytes, s.live_bytes) - 1.0)),
         "live_bytes": top.live_bytes,
         "span_bytes": top.span_bytes,
@@ -169,18 +170,18 @@ fn play(
         "stretch": slower,
         "simulated_s": samples.last().map_or(0.0, |s| s.time_s),
         "flat": sim::is_flat(&samples),
-        // What the simulation took.
+        // The simulation's cost.
         "wall_s": start.elapsed().as_secs_f64(),
         "status": status,
     });
     (row, samples)
 }
 
-/// How many times longer the lives of objects are than those of the profile, for a heap of that size.
+/// The factor by which lives are longer than the profile's, for this heap.
 fn stretch(profile: &Profile, heap_bytes: u64, events: u64) -> f64 {
     let rows = || profile.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     let (births, bytes) = rows().fold((0.0, 0.0), |(r, b), row| (r + row.rate, b + row.live * row.size as f64));
-    // At its own lives the heap has as many more births as it has more bytes.
+    // At the profile's lives, births grow with the heap's bytes.
     let births_an_hour = births * heap_bytes as f64 / bytes.max(1.0) * HOUR_S;
     births_an_hour / (events as f64 / 2.0)
 }

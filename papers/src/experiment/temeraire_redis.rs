@@ -1,4 +1,4 @@
-//! `temeraire-redis`: a key-value store whose values are lists, with and without hugepages.
+//! `temeraire-redis`: redis with lists, with and without hugepages.
 //!
 //! **What.** redis-server, pushing five elements to a list and reading those, on each allocator,
 //! and on Craton with transparent hugepages never, by default, and always.
@@ -36,7 +36,7 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(show(result))
 }
 
-/// Those that are asked for, and Craton with its option `thp` at either end.
+/// The requested allocators, and Craton with `thp=always` and `thp=never`.
 fn allocators(ask: &Ask<'_>) -> Vec<Allocator> {
     let asked =
         ask.allocators.iter().filter(|a| !ask.quick || ask.peers_asked || [BASE, OURS].contains(&a.name.as_str()));

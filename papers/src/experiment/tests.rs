@@ -56,7 +56,7 @@ fn a_simulation_says_what_it_has_no_use_for_and_which_cases_it_has() {
         let runs = quick(experiment, &[], Some(3)).err().unwrap_or_default();
         assert!(runs.contains(name) && runs.contains("--runs"), "{runs}");
         let case = quick(experiment, &["no-such".to_owned()], None).err().unwrap_or_default();
-        assert!(case.contains("no-such") && case.contains("there are: "), "{case}");
+        assert!(case.contains("no-such") && case.contains("choose of: "), "{case}");
     }
     let none = quick(find("temeraire-fig10").expect("listed"), &["x".to_owned()], None).err().unwrap_or_default();
     assert!(none.contains("--only"), "{none}");

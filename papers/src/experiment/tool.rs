@@ -1,6 +1,7 @@
-//! A program of the lab that measures by itself: started on an allocator, it prints a line of JSON.
+//! A lab program that measures itself: it runs on an allocator and prints a line of JSON.
 //!
-//! **Failure.** Why there is no line is an error; that of an allocator which does not serve begins with [`NOT_SERVED`].
+//! **Failure.** The reason for a missing line; that of an allocator which does not serve begins
+//! with [`NOT_SERVED`].
 
 use super::Ask;
 use super::sheet::Row;
@@ -22,7 +23,7 @@ pub struct Tool<'a> {
 }
 
 impl<'a> Tool<'a> {
-    /// The program of that name, of which a process may take `limit`. Error: it is not there.
+    /// The program of this name, with a time limit for each process. Error: it is missing.
     pub fn new(ask: &'a Ask<'a>, name: &str, limit: Duration) -> Result<Self, String> {
         let program = (ask.tool)(name)?;
         let program = std::path::absolute(&program).unwrap_or(program);
@@ -54,7 +55,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The measurement in a line, if the allocator served it; a line may leave out who did.
+/// The measurement in a line, if the allocator served it; a line may omit the library.
 pub fn parse<T: DeserializeOwned>(line: &str, library: Option<&PathBuf>) -> Result<T, String> {
     let wrong = |e| format!("{line:?} is no result of the program: {e}");
     let found: Row = serde_json::from_str(line.trim()).map_err(wrong)?;

@@ -1,14 +1,14 @@
-//! `trust`: what a user has to believe before a malloc serves a program, as tables.
+//! `trust`: evidence for a user before malloc serves a program.
 //!
-//! **What.** Four parts, each with a table: test suites of other people, on glibc and on Craton; attacks
-//! and planted bugs, by how they ended; programs whose n-th system call of the library fails; and a
-//! client that checks its objects, alone and under storms of forks, signals and kills.
+//! **What.** Four parts, each with a table: other projects' test suites, on glibc and on Craton;
+//! attacks and planted bugs, by their end; programs whose n-th system call of the library fails;
+//! and a client that checks its objects, alone and under storms of forks, signals and kills.
 //!
-//! **State.** `--only` chooses parts and suites by name. Full: every n up to 200, a minute of each storm,
-//! all suites that are here. Quick: a few of each.
+//! **State.** `--only` chooses parts and suites by name. Full: every n up to 200, a minute of each
+//! storm, all suites found here. Quick: a few of each.
 //!
-//! **Failure.** A suite or program that is not here is a row that says how to get it, and no failure. A
-//! suite that passes less than on glibc, an attack that got through, or a program that crashed is.
+//! **Failure.** A missing suite or program is a row that says how to get it, and no failure.
+//! Failures: a suite that passes less than on glibc, a successful attack, or a crashed program.
 
 mod attacks;
 mod faults;

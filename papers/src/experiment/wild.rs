@@ -1,14 +1,15 @@
 //! `wild`: programs as other people write them, on every allocator.
 //!
-//! **What.** The programs of [`crate::wild`], some also in control groups of 64 and 256 MiB, or on a
-//! system without free hugepages. For each its own figures, compared with glibc and with the best
+//! **What.** The programs of [`crate::wild`], some also in control groups of 64 and 256 MiB, or on
+//! a system without free hugepages. For each its figures, compared with glibc and with the best
 //! peer; resident set or hugepages over time.
 //!
-//! **State.** Full: three rounds of programs that work, one of those that wait, unless `--runs` says how many. Quick: a
-//! twentieth of the work, a second of waiting, glibc and Craton alone unless others are asked for.
+//! **State.** Full: three rounds of working programs, one of waiting ones, unless `--runs` is
+//! given. Quick: a twentieth of the work, a second of waiting, glibc and Craton alone unless peers
+//! are named.
 //!
 //! **Failure.** A program that the kernel kills in its group is a row without figures, and no
-//! failure. Where no group can be made, the text has a line about it.
+//! failure. If no group can be created, the text has a line about it.
 
 use super::sheet::{Fields, Map, Row, Sheet, Title, distinct, geomean, json, lines, with};
 use super::tool::{NOT_SERVED, Tool};
@@ -32,8 +33,7 @@ const BACKED: usize = 2 << 30;
 /// Programs that also run in a control group, and its MiB.
 const GROUPS: [(&str, u64); 5] =
     [("sparse-256k", 64), ("sparse-calloc", 64), ("sparse-20m", 64), ("sparse-60m", 64), ("stress", 256)];
-/// Programs that also run on a system without free hugepages, when asked for by name: that takes
-/// all free memory.
+/// Programs that also run on a system without free hugepages, if named: that takes all free memory.
 const FRAGMENTED: [&str; 3] = ["dense-1000", "dense-256k", "pauses"];
 const IN_FRAGMENTS: &str = "@fragmented";
 /// Programs that wait, by how their names begin.
@@ -52,7 +52,7 @@ const SLOW: [&str; 10] = [
     "dense-20m",
 ];
 
-/// The figures that count, of programs whose names begin so; less is better in all but coverage.
+/// The figures that count, by the beginning of program names; less is better except for coverage.
 const FIGURES: &[(&str, &[&str])] = &[
     ("sparse", &["rss_bytes", "grown_bytes", "time_s"]),
     ("stress", &["peak_rss_bytes", "time_s"]),
@@ -179,7 +179,7 @@ fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: &[Case]) -> Result<Ve
     Ok(rows)
 }
 
-/// Medians of all numbers, and the samples of the last round; of rounds that ended by a kill only that.
+/// Medians of all numbers, and the last round's samples; for rounds that ended by a kill only that.
 fn row(allocator: &str, program: &str, found: &Result<Vec<Row>, String>) -> Row {
     let head = json!({ "allocator": allocator, "program": program });
     let rounds = match found {
@@ -221,7 +221,7 @@ fn cells(rows: &[Row]) -> impl Iterator<Item = (&str, &'static str)> {
     distinct(rows, |row| row.word("program")).into_iter().flat_map(of).filter(has)
 }
 
-/// Craton by glibc, and by the best of the others, where both have the figure and it is not 0.
+/// Craton by glibc, and by the best other, where both have the figure and it is not 0.
 fn against(rows: &[Row], program: &str, name: &str) -> [Option<f64>; 2] {
     let of = |allocator| figure(rows, program, allocator, name).filter(|value| *value > 0.0);
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|other| !other.starts_with(OURS));
@@ -281,7 +281,7 @@ fn write(name: &str, value: f64) -> String {
     }
 }
 
-/// Ratios to glibc as bars, memory and time apart; then what waits, over time.
+/// Ratios to glibc as bars, memory and time separately; then waiting programs over time.
 fn draw(sheet: &mut Sheet) {
     let rows = sheet.rows().to_vec();
     let names: Vec<String> = distinct(&rows, |row| row.word("allocator").to_owned());

@@ -1,6 +1,7 @@
-//! A page heap in simulated memory and time: what the experiments of single mechanisms drive.
+//! A page heap in simulated memory and time, for experiments on single mechanisms.
 //!
-//! **What.** A [`World`] hands out spans, all pages written, lets time pass, and runs the heap's
+//! **What.** A [`World`] allocates spans with all pages written, advances time, and runs the heap's
+//! background work each second. Hugepages come by advice (`madvise`), as by default.
 //! background work each second. Hugepages come by advice (`madvise`), as the heap asks by default.
 
 use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
@@ -31,7 +32,7 @@ pub struct State {
 }
 
 impl<P: Fit> World<P> {
-    /// A region of `region_bytes`, rounded up to hugepages. The heap's trackers are never freed.
+    /// A region of `region_bytes`, rounded up to hugepages. Leaks the heap's trackers.
     pub fn new(region_bytes: u64) -> Self {
         let capacity = HugePages(region_bytes.div_ceil(HUGEPAGE_SIZE as u64) as u32);
         let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));
@@ -62,7 +63,7 @@ impl<P: Fit> World<P> {
         self.heap.free(span, density).expect("the span is out");
     }
 
-    /// Lets time pass until then, with a look after the heap at each full second.
+    /// Advances time to `ns`, with background work at each full second.
     pub fn pass_until(&mut self, ns: u64) {
         while self.next_tick_ns <= ns {
             self.clock.advance(self.next_tick_ns.saturating_sub(self.now_ns));

@@ -1,19 +1,18 @@
-//! Memory that is freed and allocated again at random, and what becomes of its huge frames.
+//! Huge frames under random frees and allocations.
 //!
 //! **What.** [`Aging`] fills most of memory and frees half of the blocks at random. Each turn frees
-//! some blocks at random and allocates as many of the same orders. [`State`] tells after each how
-//! many huge frames are wholly free, and what it would cost to move frames until no more could be,
-//! counted from what is allocated and not by the allocator's own counters.
+//! some blocks at random and allocates as many of the same orders. [`State`] counts after each turn
+//! the wholly free huge frames, and the moves that would free as many as possible, from the
+//! allocated blocks and not by the allocator's counters.
 //!
 //! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
-//! required to free up the possible maximum of huge frames", all that is in as many of the
-//! emptiest.
+//! required to free up the possible maximum of huge frames": all frames in as many of the emptiest.
 //!
-//! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth new in each turn.
-//! *Mixed* is harder: orders 0 to 4, half as many of each as of the one below, and two kinds of
-//! lives: each turn replaces a hundredth of those that stay, and a quarter of the others.
+//! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth replaced in each
+//! turn. *Mixed* is harder: orders 0 to 4, half as many of each as of the one below, and two kinds
+//! of lives: each turn replaces a hundredth of long-lived blocks, and a quarter of the others.
 //!
-//! **Failure.** A block that cannot be had, or be freed, ends it with an error.
+//! **Failure.** A block that cannot be allocated or freed ends it with an error.
 
 use super::crew::{Member, crew};
 use super::{Frames, HUGE, Job};
@@ -47,7 +46,7 @@ impl Course {
         }
     }
 
-    /// Of how many blocks, of those that stay or of others, one is anew in each turn.
+    /// Of this many blocks, long-lived or other, one is replaced in each turn.
     fn one_of(self, stays: bool) -> usize {
         match (self, stays) {
             (Self::Plain, _) => 10,
@@ -77,7 +76,7 @@ pub struct State {
     pub cost_frames: usize,
     /// Huge frames in which something stays.
     pub pinned_huge: usize,
-    /// What a free took in this turn, and an allocation.
+    /// The time of a free in this turn, and of an allocation.
     pub ns_per_put: f64,
     pub ns_per_get: f64,
 }
@@ -88,7 +87,7 @@ pub struct Aging {
     pub frames: usize,
     pub threads: usize,
     pub turns: usize,
-    /// Whether the allocator is told which blocks stay.
+    /// Whether the allocator gets a hint which blocks stay.
     pub tells: bool,
 }
 
@@ -97,14 +96,14 @@ impl Job for Aging {
 
     fn run<F: Frames>(self, frames: &F) -> Self::Out {
         let mut rng = Rng::new(crate::work::SEED, 0);
-        // Those that stay, and the others.
+        // Long-lived blocks, and the others.
         let mut blocks: [Vec<Block>; 2] = self.begin(frames, &mut rng)?;
         let mut states = vec![self.state(&blocks)];
         for turn in 1..=self.turns {
             let mut gone = Vec::new();
             for (stays, of) in [true, false].into_iter().zip(&mut blocks) {
                 let some = of.len() / self.course.one_of(stays);
-                gone.extend(take_random(of, some, &mut rng));
+                gone.extend(remove_random(of, some, &mut rng));
             }
             shuffle(&mut gone, &mut rng);
             let ns_per_put = self.put(frames, &gone)?;
@@ -201,14 +200,14 @@ impl Aging {
     }
 }
 
-/// The threads' time, divided by all of their operations: each has as many as any other, or one less.
+/// The threads' time by all of their operations, of which each has the same number, or one less.
 fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, String> {
     let sum = took.into_iter().sum::<Result<Duration, String>>()?;
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)
 }
 
-/// Takes out so many, each as likely as any other.
-fn take_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
+/// Removes this many, each equally likely.
+fn remove_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
     let left = of.len() - some;
     for at in (left..of.len()).rev() {
         of.swap(at, rng.below(at as u32 + 1) as usize);
@@ -217,7 +216,7 @@ fn take_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
 }
 
 fn shuffle(of: &mut Vec<Block>, rng: &mut Rng) {
-    let mut all = take_random(of, of.len(), rng);
+    let mut all = remove_random(of, of.len(), rng);
     of.append(&mut all);
 }
 

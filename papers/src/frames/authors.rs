@@ -1,12 +1,16 @@
-//! LLFree by its authors, in a library that is loaded where it was built.
+//! LLFree by its authors, in a library loaded at run time.
 //!
 //! **What.** `make frames-peer` builds their code twice: with 4 huge frames a tree, their default,
 //! and with the paper's 32. [`here`] finds these, [`note`] names the missing ones.
+//!
 //! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
 //! functions. Their crate chooses a block's class by its order, or also by whether it moves.
-//! **Failure.** A library that cannot be loaded, or has other functions, is an error that names the
-//! file. A panic of theirs ends the process.
+//!
+//! **Failure.** A library that cannot be loaded, or has other functions, is an error with the
+//! file's name. A panic of theirs ends the process.
+//!
 //! **Threads.** A processor's number is below the number that the allocator was made for.
+//!
 //! **Unsafe.** Calls functions by their declared types, if the library's version is ours.
 
 use super::Frames;
@@ -22,10 +26,10 @@ const ABI: u32 = 1;
 /// What builds the libraries.
 const BUILD: &str = "`make frames-peer` builds it";
 
-/// Huge frames of a tree, each number a separate build: their default, and the paper's.
+/// Huge frames of a tree, a build for each: their default, and the paper's.
 pub const TREES: [u32; 2] = [4, 32];
 
-/// What their allocator keeps apart, on trees of its own.
+/// The classes for which their allocator has separate trees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Classes {
     /// Huge frames from others.
@@ -48,7 +52,7 @@ pub fn here() -> Vec<u32> {
     TREES.into_iter().filter(|trees| find(*trees).is_ok()).collect()
 }
 
-/// A line for each build that is not there, with what to do; nothing if both are.
+/// A line for each missing build, with a remedy; empty if both exist.
 pub fn note() -> String {
     let missing = TREES.into_iter().filter(|trees| find(*trees).is_err());
     missing.map(|trees| missing_note(trees) + "\n").collect()
@@ -75,7 +79,7 @@ fn find_in(directories: &[PathBuf], trees: u32) -> Result<PathBuf, String> {
 
 type Handle = c_void;
 
-/// The library's functions; what each does is said there.
+/// The library's functions, which are documented there.
 #[derive(Clone, Copy)]
 struct Functions {
     needed: unsafe extern "C" fn(frames: usize, threads: usize, classes: u32) -> usize,
@@ -93,7 +97,7 @@ fn open(path: &Path) -> Result<Library, String> {
     loaded.map_err(|why| format!("{} cannot be loaded: {why}", path.display()))
 }
 
-/// The functions, if the library's are those declared here, with trees of that size.
+/// The functions, if the library's are those declared here, with trees of this size.
 fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
     /// # Safety
     /// The function of that name has this type.
@@ -120,7 +124,7 @@ fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
     }
 }
 
-/// Whether what a library says of itself is what is expected of it.
+/// Whether a library's description is the expected one.
 fn agree(abi: u32, huge: u32, trees: u32) -> Result<(), String> {
     if abi != ABI {
         return Err(format!("has functions of version {abi}, and {ABI} is needed; {BUILD} anew"));
@@ -140,18 +144,17 @@ pub struct Authors {
     functions: Functions,
     handle: NonNull<Handle>,
     processors: usize,
-    /// What the handle lies in, and who has the functions: both are only kept.
+    /// Owners of the handle's memory and of the functions, kept alive only.
     _memory: Vec<Line>,
     _library: Library,
 }
 
-// SAFETY: their allocator is made to be used by any thread at any time, and the rest is not
-// changed.
+// SAFETY: any thread may use their allocator at any time, and the other fields never change.
 unsafe impl Sync for Authors {}
 
 impl Authors {
     /// All frames are free.
-    /// Error: a library that is not there or another one, or a size that their code refuses.
+    /// Error: a missing or different library, or a size that their code refuses.
     pub fn new(trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }
@@ -167,8 +170,8 @@ impl Authors {
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
         // Written before it is used, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: as much memory as is needed, on a cache line, all zeros, and from here on the
-        // zone's alone.
+        // SAFETY: zeroed memory of the required size on a cache line, used by nothing else from
+        // here on.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {

@@ -3,10 +3,13 @@
 //! **What.** A list of free blocks for each order from 0 to 10, a lock over all of them. A block
 //! that is too long is halved; a freed one joins its buddy as long as that is free. Orders 0 to 3
 //! and 9 go through a [`cache`] of the processor first.
+//!
 //! **From.** LLFree §2, which describes Linux 5.13 and later, and Linux's `buddy_merge_likely`: a
-//! block whose next buddy is free goes to its list's end.
-//! **State.** A place's mark is 0 for what is allocated or no block's first frame, 1 + order for a
-//! free block, [`CACHED`] in a processor's cache.
+//! block whose next buddy is free goes to the end of its list.
+//!
+//! **State.** A place's mark: 0 if allocated or not a block's first frame, 1 + order for a free
+//! block, [`CACHED`] in a processor's cache.
+//!
 //! **Threads.** The lock guards lists, marks of blocks, and the count.
 
 mod cache;
@@ -52,8 +55,8 @@ impl Zone {
         self.free.store(change(self.free.load(Relaxed)), Relaxed);
     }
 
-    /// A block of the shortest order that will do, halved as often as needed.
-    fn take(&self, _held: &Held<'_>, order: u32) -> Option<u32> {
+    /// A block of the shortest sufficient order, halved as often as needed.
+    fn alloc(&self, _held: &Held<'_>, order: u32) -> Option<u32> {
         let (mut at, frame) = (order..=MAX_ORDER).find_map(|at| Some((at, self.chain(at).first()?)))?;
         self.chain(at).remove(&self.places, frame);
         self.mark(frame, 0);
@@ -68,7 +71,7 @@ impl Zone {
     }
 
     /// Takes back a block, and joins it with its buddies.
-    fn give(&self, _held: &Held<'_>, mut frame: u32, mut order: u32) {
+    fn free(&self, _held: &Held<'_>, mut frame: u32, mut order: u32) {
         self.count(|free| free + (1 << order));
         while order < MAX_ORDER && self.is_block(frame ^ 1 << order, order) {
             let buddy = frame ^ 1 << order;
@@ -104,21 +107,21 @@ impl Buddy {
 
     fn get_cached(&self, cache: &Cache, order: u32) -> Option<u32> {
         let _cache = cache.lock.lock();
-        if let Some(frame) = cache.take(&self.zone.places, order) {
+        if let Some(frame) = cache.alloc(&self.zone.places, order) {
             return Some(frame);
         }
         let held = self.zone.lock.lock();
         for _ in 0..self.limits.blocks(order) {
-            let Some(frame) = self.zone.take(&held, order) else { break };
+            let Some(frame) = self.zone.alloc(&held, order) else { break };
             cache.refill(&self.zone.places, frame, order);
         }
         drop(held);
-        cache.take(&self.zone.places, order)
+        cache.alloc(&self.zone.places, order)
     }
 
-    fn give_back(&self, cache: &Cache, frames: usize) {
+    fn flush(&self, cache: &Cache, frames: usize) {
         let held = self.zone.lock.lock();
-        cache.give(&self.zone.places, frames, |frame, order| self.zone.give(&held, frame, order));
+        cache.flush(&self.zone.places, frames, |frame, order| self.zone.free(&held, frame, order));
     }
 }
 
@@ -133,7 +136,7 @@ impl Frames for Buddy {
                 self.get_cached(cache, order)
             } else {
                 let held = self.zone.lock.lock();
-                self.zone.take(&held, order)
+                self.zone.alloc(&held, order)
             }
         };
         let found = find().or_else(|| {
@@ -156,10 +159,10 @@ impl Frames for Buddy {
         if Cache::has(order) {
             let _cache = cache.lock.lock();
             if cache.put(&self.zone.places, frame as u32, order) >= self.limits.high {
-                self.give_back(cache, self.limits.batch);
+                self.flush(cache, self.limits.batch);
             }
         } else {
-            self.zone.give(&self.zone.lock.lock(), frame as u32, order);
+            self.zone.free(&self.zone.lock.lock(), frame as u32, order);
         }
         true
     }
@@ -167,7 +170,7 @@ impl Frames for Buddy {
     fn drain(&self, processor: usize) {
         if let Some(cache) = self.caches.get(processor) {
             let _cache = cache.lock.lock();
-            self.give_back(cache, usize::MAX);
+            self.flush(cache, usize::MAX);
         }
     }
 

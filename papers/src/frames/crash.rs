@@ -1,9 +1,9 @@
-//! A zone that persists, and processes that are killed while they use it.
+//! A persistent zone, and processes that are killed while they use it.
 //!
-//! **What.** A [`World`] is a zone in one file and what its threads hold in another ([`records`]).
-//! [`work`] is what a process does until it is killed: each thread gets and puts ([`worker`]).
-//! [`World::look`] opens the zone as it was left, compares it with the records ([`mod@audit`]),
-//! frees what was lost, and leaves the zone for the next process, closed or as a crash would.
+//! **What.** A [`World`] is a zone in one file and its threads' records in another ([`records`]).
+//! [`work`] is the process until it is killed: each thread gets and puts ([`worker`]).
+//! [`World::inspect`] opens the zone, compares it with the records ([`mod@audit`]), frees lost
+//! frames, and leaves the zone for the next process, closed or as after a crash.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
 
@@ -13,7 +13,7 @@ mod worker;
 
 use super::crew::{Member, crew};
 use super::file::ZoneFile;
-use audit::{Audit, audit, take_back};
+use audit::{Audit, audit, free_lost};
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser as Range, TypedValueParser};
 use clap::{ArgAction, Parser};
 use craton_base::atomic::Ordering::Relaxed;
@@ -27,7 +27,7 @@ use worker::Worker;
 /// A zone whose mapping outlasts processes.
 type FileZone<'a> = PersistentZone<'a, Standard, Cached>;
 
-/// Nobody has at first this part of all frames, after having had more.
+/// The part of all frames allocated to *the keeper* at first, after it had more.
 const KEPT: f64 = 0.5;
 const FIRST: f64 = 0.7;
 /// All threads together hold at most a part of this many.
@@ -50,7 +50,7 @@ pub struct World {
 pub struct Found {
     /// How it was left.
     pub opened: Opened,
-    /// What it took to make it usable.
+    /// The time until it was usable.
     pub took: Duration,
     /// Operations of the process that was killed.
     pub operations: u64,
@@ -67,16 +67,16 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 }
 
 impl World {
-    /// Makes both files, with a zone of which nobody has half.
-    /// Error: a file that cannot be made, or a zone that is wrong.
+    /// Makes both files; *the keeper* holds half of the zone.
+    /// Error: a file that cannot be created, or a wrong zone.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;
         let new = FileZone::create(frames, zone.page(), zone.metadata(), Init::Free, config(threads), Cached)
             .map_err(|why| format!("a zone of {frames} frames: {why}"))?;
-        let mut nobody = Worker::new(&new, &records, threads, 0, frames, Rng::new(seed, u64::MAX));
-        nobody.grow((frames as f64 * FIRST) as usize)?;
-        nobody.shrink((frames as f64 * KEPT) as usize)?;
+        let mut keeper = Worker::new(&new, &records, threads, 0, frames, Rng::new(seed, u64::MAX));
+        keeper.grow((frames as f64 * FIRST) as usize)?;
+        keeper.shrink((frames as f64 * KEPT) as usize)?;
         new.close();
         Ok(Self { directory: directory.to_owned(), zone, records })
     }
@@ -91,16 +91,16 @@ impl World {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// The zone that an ended process has left. Afterwards nothing is lost; the zone is closed, or
-    /// as a crash would leave it. Error: the zone is not as the records say.
-    pub fn look(&self, close: bool) -> Result<Found, String> {
+    /// Opens the zone of an ended process. Afterwards no frame is lost; the zone is closed, or as
+    /// after a crash. Error: zone and records disagree.
+    pub fn inspect(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, records.frames(), records.threads())?;
         let took = start.elapsed();
         let operations = records.operations();
         let audit = audit(&zone, records)?;
-        take_back(&zone, &audit.lost)?;
+        free_lost(&zone, &audit.lost)?;
         records.reset();
         if close {
             zone.close();
@@ -108,8 +108,8 @@ impl World {
         Ok(Found { opened, took, operations, audit })
     }
 
-    /// Only finds the zone; what that took.
-    /// Error: no zone, or one that is not as it was left.
+    /// Opens the zone, with the time that took.
+    /// Error: no zone, or a changed one.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;
@@ -121,7 +121,8 @@ impl World {
     }
 }
 
-/// Gets and puts page frames of a zone in a file, until it is killed; `craton lab run llfree-crash` starts it.
+/// Gets and puts page frames of a zone in a file, until it is killed; `craton lab run llfree-crash`
+/// starts it.
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(
     after_help = "Exit status: 1 when the zone is wrong, 2 for wrong usage, 0 when the process that started it has ended."
@@ -142,8 +143,8 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// Works with the zone of a task, as long as `goes_on` says; leaves it as a crash would. `goes_on`
-/// is asked by each thread. Error: the zone was not left as expected, or is wrong.
+/// Uses the zone of a task while `goes_on`, which each thread calls, is true; leaves it as after a
+/// crash. Error: the zone was not left as expected, or is wrong.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

@@ -1,8 +1,10 @@
 //! Threads that stay on their processors, and begin together.
 //!
-//! **What.** [`crew`] runs each member on its own thread, pinned to one of the processors that this
-//! process may use. [`Member::time`] waits for all others before it begins.
+//! **What.** [`crew`] runs each member on a thread, pinned to a processor that this process may
+//! use. [`Member::time`] waits for all others before it begins.
+//!
 //! **Failure.** Too few processors are shared; a member that cannot be pinned runs anywhere.
+//!
 //! **Unsafe.** Pins by a call of the C library.
 
 use crate::work::crew::each;
@@ -30,10 +32,10 @@ impl Member<'_> {
     }
 }
 
-/// Does it with a member for each of `parts`, at once; what came of it, in their order.
+/// Runs `work` with a member for each of `parts` at once; returns the results in order.
 ///
 /// # Panics
-/// If one of them does.
+/// If one of them panics.
 pub fn crew<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(Member<'_>, P) -> R + Sync) -> Vec<R> {
     let (parts, allowed): (Vec<P>, _) = (parts.into_iter().collect(), processors());
     let together = Barrier::new(parts.len());
@@ -49,7 +51,8 @@ fn stay_on(processor: usize) {
     if processor >= libc::CPU_SETSIZE as usize {
         return;
     }
-    // SAFETY: zeros are an empty cpu_set_t, in which a number that fits is set. A failure leaves the thread where it may run.
+    // SAFETY: zeros are an empty cpu_set_t; only a number that fits is set. On failure the thread
+    // stays where it may run.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);

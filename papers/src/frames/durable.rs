@@ -1,7 +1,7 @@
-//! Writes a zone's changes back one by one: [`WrittenBack`] is the [`Media`] of memory that
-//! persists behind volatile caches.
+//! Writes a zone's changes back one by one: [`WrittenBack`] is the [`Media`] of persistent memory
+//! behind volatile caches.
 //!
-//! **From.** LLFree §3.2.3, which could work so and is measured with caches that persist.
+//! **From.** LLFree §3.2.3, which allows this and is measured with persistent caches.
 
 use craton_frames::Media;
 use craton_os::WriteBack;

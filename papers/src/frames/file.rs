@@ -1,10 +1,14 @@
 //! A persistent zone in a file that processes share.
 //!
 //! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] has a zone's page, rows and
-//! children in a file, each from a cache line on, and the rest in its own memory.
-//! **From.** LLFree §5.7, where the file is persistent memory that is mapped directly (DAX).
-//! **Threads.** What a process has stored is in the file however it ends.
-//! **Failure.** A file that cannot be made, read or mapped is an error that names it.
+//! children in a file, each on a cache line, and the rest in private memory.
+//!
+//! **From.** LLFree §5.7, where the file is directly mapped persistent memory (DAX).
+//!
+//! **Threads.** A process's stores are in the file however it ends.
+//!
+//! **Failure.** A file that cannot be created, read or mapped: an error with its name.
+//!
 //! **Unsafe.** Makes slices of atomic words of a mapping.
 
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -21,20 +25,20 @@ const WORD: usize = size_of::<u64>();
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;
 
-/// A file's words, as every process that maps it sees them; they are read and written by atomic operations alone.
+/// A file's words, shared by every process that maps it; accessed only by atomic operations.
 pub struct Shared(MmapRaw);
 
 impl Shared {
-    /// Makes a new file of so many words, all zeros.
-    /// Error: it cannot be made, or there is one already.
+    /// Creates a file of this many zero words.
+    /// Error: it cannot be created, or exists.
     pub fn create(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let sized = file.and_then(|file| file.set_len((words * WORD) as u64).map(|()| file));
         sized.and_then(|file| Self::map(&file, words)).map_err(|e| cannot("make", path, &e))
     }
 
-    /// Maps a file of so many words.
-    /// Error: it cannot be opened, or is shorter or longer.
+    /// Maps a file of this many words.
+    /// Error: it cannot be opened, or has another length.
     pub fn open(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
         let bytes = file.metadata().map_err(|e| cannot("look at", path, &e))?.len();
@@ -46,7 +50,7 @@ impl Shared {
 
     fn map(file: &File, words: usize) -> io::Result<Self> {
         let mapped = Self(MmapOptions::new().len(words * WORD).populate().map_raw(file)?);
-        // Not only read before, but written: whoever writes to a page first has the file system to wait for.
+        // Written beforehand, not only read: the first write to a page waits for the file system.
         mapped.words().iter().step_by(PAGE / WORD).for_each(|word| {
             word.fetch_or(0, Relaxed);
         });
@@ -54,14 +58,14 @@ impl Shared {
     }
 
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the words are mapped from a page on while this value lives; any bits are valid.
+        // SAFETY: the mapping begins on a page and lives as long as this value; any bits are valid.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / WORD) }
     }
 
     /// The words of a range as twice as many halves; the caller uses these words as halves only.
     fn halves(&self, range: Range<usize>) -> &[AtomicU32] {
         let words = &self.words()[range];
-        // SAFETY: the same memory, as long, of weaker alignment; any bits are a value.
+        // SAFETY: the same memory with weaker alignment; any bits are valid.
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) }
     }
 }
@@ -78,14 +82,14 @@ pub struct ZoneFile {
 }
 
 impl ZoneFile {
-    /// A new file for a zone of so many frames, to be used by so many processors.
+    /// A new file for a zone of this many frames and processors.
     /// Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))
     }
 
-    /// The file of such a zone, which another process may have made.
+    /// The existing file of such a zone.
     /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);

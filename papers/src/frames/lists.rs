@@ -1,13 +1,17 @@
 //! The list allocators of LLFree §5.4: free blocks of one order, linked in their [`Place`]s.
 //!
-//! **What.** A [`List`] on [`Locked`], one head that a lock guards ("Windows, Darwin"); on [`Cas`],
-//! one without a lock, which is Treiber's stack (1986); or on [`Local`], one for each processor:
-//! "a theoretical allocator that maintains per-core lists only, does not need any protection and
-//! never drains (ideal case)".
-//! **State.** The head of [`Cas`] is a word: block 32 · tag 32. Each change increments the tag,
+//! **What.** A [`List`] on [`Locked`], one head under a lock ("Windows, Darwin"); on [`Cas`],
+//! Treiber's lock-free stack (1986); or on [`Local`], one for each processor: "a theoretical
+//! allocator that maintains per-core lists only, does not need any protection and never drains
+//! (ideal case)".
+//!
+//! **State.** The head of [`Cas`] is a word: block 32 · tag 32. Each change increments the tag
 //! against ABA; 2^32 changes during one operation could go unseen.
+//!
 //! **Threads.** One thread at a time uses a processor's list of [`Local`]; nothing checks that.
-//! **Failure.** No double free is noticed. A processor of [`Local`] whose list is empty gets nothing.
+//!
+//! **Failure.** Double frees go unnoticed. A processor of [`Local`] whose list is empty gets
+//! nothing.
 
 use super::Frames;
 use super::place::{NONE, Place, blocks_down, places};
@@ -182,8 +186,8 @@ impl Heads for Cas {
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
             places[block as usize].next.store(head as u32, Ordering::Relaxed);
-            // ORDERING: pairs with the Acquires of `pop`, which reads the link; every change of the head is a
-            // read-modify-write, so that later ones keep this one visible.
+            // ORDERING: pairs with the Acquires of `pop`, which reads the link; every change of the
+            // head is a read-modify-write, so that later ones keep this one visible.
             match self.0.compare_exchange_weak(head, Self::after(head, block), Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => head = now,

@@ -2,10 +2,13 @@
 //!
 //! **What.** [`Loops`] runs them on an allocator. *Bulk*: each thread allocates its part and frees
 //! it in the same order. *Random*: it frees as many blocks of any thread, shuffled; only frees
-//! count. *Repeat*: one block, again and again, while all parts are allocated.
-//! **From.** LLFree §5.1, but a thread's part does not depend on how many threads there are.
+//! count. *Repeat*: one block repeatedly, while all parts are allocated.
+//!
+//! **From.** LLFree §5.1, but a thread's part does not depend on the number of threads.
+//!
 //! **Units.** Nanoseconds for each operation, the mean over threads.
-//! **Failure.** An allocator that has no block left, or refuses one of its own, fails with that.
+//!
+//! **Failure.** An allocator without a free block, or that refuses to free one.
 
 use super::crew::{Member, crew};
 use super::{Frames, Job, request};
@@ -114,7 +117,7 @@ impl Loops<'_> {
     }
 
     fn get_all<F: Frames>(&self, frames: &F) -> Result<(f64, Vec<Vec<usize>>), String> {
-        // Not zeros, which would be pages that nobody has touched.
+        // Not zeros, which would be untouched pages.
         let parts: Vec<Vec<usize>> = (0..self.threads).map(|_| vec![usize::MAX; self.blocks]).collect();
         let each = |member: Member<'_>, mut part: Vec<usize>| {
             let request = request(self.order, member.number);

@@ -1,8 +1,10 @@
-//! What stands for the frames' memory, or for Linux's `struct page`s: a cache line for each.
+//! Stands for the frames' memory, or for Linux's `struct page`: a cache line for each frame.
 //!
 //! **What.** A [`Place`] has two links and a mark. A [`Chain`] is a doubly linked list of them.
+//!
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
-//! **Threads.** All accesses are relaxed: the holder of the chain's lock uses it.
+//!
+//! **Threads.** All accesses are relaxed, since the chain's lock orders them.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -17,17 +19,18 @@ pub struct Place {
     pub next: AtomicU32,
     /// The frame before it.
     pub previous: AtomicU32,
-    /// What it is, in the allocator's terms; 0 at first.
+    /// The allocator's mark; 0 at first.
     pub mark: AtomicU32,
 }
 
-/// A place for each frame, none of them in a list. Each is written, so that none is new when it is measured.
+/// A place for each frame, in no list. All are written, so that none is untouched when it is
+/// measured.
 pub fn places(frames: usize) -> Box<[Place]> {
     let place = |_| Place { next: AtomicU32::new(NONE), previous: AtomicU32::new(NONE), mark: AtomicU32::new(0) };
     (0..frames).map(place).collect()
 }
 
-/// The first frames of blocks of an order that lie wholly within so many frames, from the last to the first.
+/// The first frames of an order's blocks within this many frames, in descending order.
 pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }

@@ -1,13 +1,15 @@
-//! Requests that are refused, or nearly: what a get costs when little or nothing is free.
+//! The cost of a get when few or no frames are free.
 //!
 //! **What.** A [`Refusals`] brings an allocator into a state and times requests there: [`Case`].
+//!
 //! **Units.** Nanoseconds for each call, the mean of [`Refusals::calls`].
-//! **Failure.** A request that should be refused and is not, or the other way round, is an error.
+//!
+//! **Failure.** A request that is wrongly refused or wrongly served.
 
 use super::{Frames, GIB, HUGE_ORDER, Job, World, request};
 use std::time::Instant;
 
-/// Processors that the allocator is made for; one thread acts for each in turn.
+/// Processors of the allocator; one thread acts for each in turn.
 pub const PROCESSORS: usize = 4;
 /// Frames of a tree, the paper's.
 const TREE: usize = 1 << 14;
@@ -21,7 +23,7 @@ pub enum Case {
     Huge,
     /// Two frames, while every second one is free.
     Pair,
-    /// Single frames by four processors in turn, of a zone that is one tree.
+    /// Single frames by four processors in turn, in a zone of one tree.
     Shared,
     /// How many frames are free, while half are.
     Count,

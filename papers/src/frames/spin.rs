@@ -1,6 +1,7 @@
-//! A lock that is waited for by looking at it.
+//! A spin lock.
 //!
 //! **What.** Test, then test-and-set; a long wait yields to a holder without a processor.
+//!
 //! **From.** The zone lock of LLFree §2, and of its list with a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Looks at the lock before others may run.
 const LOOKS: u32 = 200;
 
-/// A lock, on a cache line of its own.
+/// A lock on its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Spin(AtomicBool);
@@ -19,7 +20,7 @@ pub struct Held<'a>(&'a Spin);
 impl Spin {
     #[inline]
     pub fn lock(&self) -> Held<'_> {
-        // ORDERING: pairs with the Release of `drop`, which ends what the last holder did.
+        // ORDERING: pairs with the Release of `drop`, which ends the last holder's section.
         while self.0.swap(true, Ordering::Acquire) {
             self.wait();
         }

@@ -1,11 +1,13 @@
-//! Where an allocator's state lies, as a run shows it.
+//! The bytes of an allocator's state that a run touches.
 //!
 //! **What.** A run fills a zone's arrays with a byte, allocates and frees every frame one by one,
-//! and again as huge frames; what is not that byte any more was written. A second run with the
-//! byte's complement sees what came to equal the first. It counts cache lines, and finds writes
+//! and again as huge frames; every changed byte was written. A second run with the byte's
+//! complement finds bytes that happened to equal the first. It counts cache lines, and finds writes
 //! behind the end of an array.
+//!
 //! **From.** LLFree §5.5, which computes the state dispersion.
-//! **Failure.** A zone that cannot be made, a frame that is refused, a write behind an array.
+//!
+//! **Failure.** A zone that cannot be made, a refused frame, a write behind an array.
 
 use super::{Frames, HUGE_ORDER, Job, request};
 use craton_frames::{Config, Init, Local, Sizes, Standard, Zone};
@@ -36,7 +38,7 @@ pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
     ]
 }
 
-/// The same, with what a run touches.
+/// The same, with the touched lines.
 /// Error: a zone that refuses, or writes behind an array.
 pub fn counted(frames: usize, processors: usize) -> Result<[Level; 5], String> {
     let sizes = Sizes::of::<Standard>(frames, processors);
@@ -65,7 +67,7 @@ fn run(frames: usize, processors: usize, arrays: Arrays) -> Result<Arrays, Strin
     Ok(arrays)
 }
 
-/// Takes every block of an order, and then frees it: orders 9 and 0, by all processors in turns.
+/// Allocates every block of an order, then frees it: orders 9 and 0, by all processors in turns.
 struct FillAll {
     frames: usize,
     processors: usize,
@@ -88,7 +90,7 @@ impl Job for FillAll {
     }
 }
 
-/// Lines of an array that do not hold what they held at first, in either of two runs.
+/// Lines of an array that changed in either of two runs.
 fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String> {
     let width = size_of::<T>();
     let changed = |element: &T, fill: u8| element.value() != u64::from_ne_bytes([fill; 8]) >> (64 - 8 * width);
@@ -105,7 +107,7 @@ fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String
     Ok(one.zip(two).filter(is_touched).count())
 }
 
-/// Processors' lines that are not as they were made. Their words are their own: they are told apart by what they print.
+/// Processors' lines that changed. Their words are private: compares what they print.
 fn locals(locals: &[Local]) -> usize {
     let new = format!("{:?}", Local::default());
     locals.iter().filter(|local| format!("{local:?}") != new).count()

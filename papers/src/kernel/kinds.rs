@@ -1,7 +1,7 @@
-//! The kinds of objects that a kernel has.
+//! The kinds of a kernel's objects.
 //!
-//! **From.** The named ones are what SunOS 5 counts apart; sizes are for pointers of 64 bits where
-//! a structure is mostly pointers.
+//! **From.** The named ones are those of SunOS 5's statistics; sizes are for pointers of 64 bits
+//! where a structure is mostly pointers.
 
 use craton_lab::rng::Rng;
 
@@ -11,9 +11,9 @@ pub struct Kind {
     pub bytes: usize,
     /// It has locks, lists or counts that a constructor makes.
     pub constructed: bool,
-    /// Objects after boot on a machine of 16 MB, those of processes and files apart.
+    /// Objects after boot on a machine of 16 MB, without those of processes and files.
     pub at_boot: usize,
-    /// It is rare, and so its driver takes it by its size, as `kmem_alloc` has it, and not from a cache of its own.
+    /// A rare kind: its driver allocates it by size (`kmem_alloc`), not from an object cache.
     pub rare: bool,
 }
 
@@ -36,7 +36,7 @@ const NAMED: [(&str, usize, bool, usize); NAMES] = [
     ("terminal", 424, true, 16), ("timer", 80, false, 20),
 ];
 pub(super) const NAMES: usize = 45;
-/// Drivers' structures, each of a kind of its own.
+/// Drivers' structures, each a separate kind.
 const DRIVERS: usize = 220;
 
 /// All kinds, the named ones first.
@@ -48,7 +48,7 @@ pub fn kinds() -> Vec<Kind> {
         at_boot,
         rare: false,
     });
-    // Always the same kinds: a machine's drivers do not depend on what it is doing.
+    // A fixed seed: a machine's drivers do not depend on its load.
     let mut rng = Rng::new(0x5105, 0);
     let driver = |number: usize| {
         // Most are of some hundred bytes, a few of some thousand.

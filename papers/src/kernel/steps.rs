@@ -1,7 +1,7 @@
 //! The four steps, as a trace.
 //!
-//! **State.** Processes wait in a queue by the second of their end. Files are kept in the order of
-//! their last use; of too many the least recently used goes, unless it is open in a process.
+//! **State.** Processes wait in a queue by the second of their end. Files are in the order of their
+//! last use; beyond a limit the least recently used closed one goes.
 
 use super::Op;
 use super::kinds::{Kind, of};
@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 const FILES: usize = 700;
 /// Files of its file systems.
 const ALL_FILES: u32 = 9000;
-/// Processes of the spike, and of a smaller one, with which 4.4BSD's memory grows as in the paper's table.
+/// Processes of the spike, and of a smaller one, with which 4.4BSD's memory grows as in the paper's
+/// table.
 const SPIKE: usize = 256;
 const SMALL_SPIKE: usize = 128;
 /// Scripts of kenbus that run at a time, at the most.
@@ -30,8 +31,8 @@ pub enum Load {
     Usual,
     /// Half as many processes at a time.
     SmallSpike,
-    /// A file that comes into memory does so between buffers that go after seconds, so that objects of
-    /// long lives lie between those of short ones.
+    /// A file is loaded between buffers that go after seconds, so that long-lived objects lie
+    /// between short-lived ones.
     Between,
 }
 
@@ -138,20 +139,21 @@ impl Machine {
         self.brief.entry(end).or_default().push(place);
     }
 
-    /// A second or more in which nobody does anything new, and the end of a step.
+    /// A second or more without new requests, and the end of a step.
     fn rest(&mut self) {
         (0..REST).for_each(|_| self.second());
         self.ops.push(Op::Step);
     }
 
     fn boot(&mut self, kinds: &[Kind]) {
-        // What each kind has for good, in the order in which drivers attach; scripts start daemons in between.
+        // The permanent objects of each kind, in the order in which drivers attach; scripts start
+        // daemons in between.
         let mut order: Vec<u16> = Vec::new();
         for (kind, of) in kinds.iter().enumerate() {
             let grows = if of.rare { 1 + (self.scale - 1) / 4 } else { self.scale };
             order.extend(std::iter::repeat_n(kind as u16, of.at_boot * grows));
         }
-        // A driver attaches as a whole, but not all of a kind at once.
+        // A driver attaches as a whole, but not all objects of a kind at once.
         for at in (1..order.len()).rev() {
             let other = at - self.rng.skewed((at as u32 + 1).min(400)) as usize;
             order.swap(at, other);
@@ -222,7 +224,7 @@ impl Machine {
     }
 
     fn kenbus(&mut self) {
-        // Scripts come in waves; each is some commands, one after the other, a pipe between some of them.
+        // Scripts come in waves; each is some commands in sequence, some with a pipe between them.
         let most = SCRIPTS * self.scale;
         for second in 0..400u64 {
             let wave = [0.3, 0.7, 1.0, 0.8, 0.4, 0.9, 0.6, 0.2][(second / 50) as usize];
@@ -237,7 +239,7 @@ impl Machine {
         }
     }
 
-    /// A process that lives so long in the mean, and opens so many files.
+    /// A process of this mean life, with this many open files.
     fn run(&mut self, mean: f64, open: usize) {
         let mut process = self.fork(open);
         match self.rng.below(8) {

@@ -1,7 +1,8 @@
-//! Pages for the allocators that are compared.
+//! Pages for the compared allocators.
 //!
-//! **What.** A fixed range of memory, handed out by runs of pages, the lowest first. Offsets name
+//! **What.** A fixed range of memory, allocated by runs of pages, the lowest first. Offsets name
 //! places; free memory is linked by [`Arena::word`] and [`Arena::set_word`].
+//!
 //! **Unsafe.** Owns the memory, and reads and writes it.
 
 use craton_base::PAGE_SIZE;
@@ -9,7 +10,7 @@ use craton_slab::object::PageSupplier;
 use std::alloc::Layout;
 
 pub(super) const NONE: usize = usize::MAX;
-/// What an arena's first byte is aligned to: the largest run of pages that is aligned to its size.
+/// The arena's alignment: the largest run of pages that is aligned to its size.
 const ALIGN: usize = 64 * PAGE_SIZE;
 
 #[derive(Debug)]
@@ -29,12 +30,12 @@ pub struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// An arena of so many pages of 8 KiB (1 or more), which take no physical memory before they are used.
+    /// An arena of `pages` pages of 8 KiB (1 or more), without physical memory until use.
     pub fn new(pages: usize) -> Self {
         Self::with_pages(pages, PAGE_SIZE)
     }
 
-    /// As [`Arena::new`], of pages of so many bytes, a power of two up to 8 KiB.
+    /// As [`Arena::new`], with pages of `page` bytes, a power of two up to 8 KiB.
     pub fn with_pages(pages: usize, page: usize) -> Self {
         assert!(page.is_power_of_two() && page <= PAGE_SIZE, "pages of {page} bytes");
         let layout = Self::layout(pages * page);
@@ -62,7 +63,8 @@ impl Arena {
         self.count * self.page
     }
 
-    /// Takes the lowest `pages` pages in a row whose first is a multiple of `align` (a power of two up to 64); their offset.
+    /// Allocates the lowest run of `pages` pages whose first is a multiple of `align` (a power of
+    /// two up to 64); returns its offset.
     pub(super) fn get(&mut self, pages: usize, align: usize) -> Option<usize> {
         let mut at = self.least.next_multiple_of(align);
         loop {
@@ -80,7 +82,7 @@ impl Arena {
         Some(at * self.page)
     }
 
-    /// Gives pages back, from the one at offset `at` on: all of those that were taken together, or some, or several such.
+    /// Frees the pages from offset `at`: a whole allocation, a part, or several.
     pub(super) fn put(&mut self, at: usize, pages: usize) {
         let first = at / self.page;
         let run = &mut self.used[first..first + pages];
@@ -108,7 +110,7 @@ impl Arena {
         unsafe { self.base.add(at).cast::<usize>().read() }
     }
 
-    /// Writes the 8 bytes at an offset, a multiple of 8, of memory that nobody has.
+    /// Writes the 8 bytes at an offset, a multiple of 8, of free memory.
     #[inline]
     pub(super) fn set_word(&mut self, at: usize, value: usize) {
         self.assert_inside(at);
@@ -122,7 +124,7 @@ impl Arena {
     }
 }
 
-// SAFETY: pages that are not in use are nobody's, lie in the arena, and are as aligned as their numbers are, up to 64 pages.
+// SAFETY: free pages are within the arena and unused, and aligned as their numbers up to 64 pages.
 unsafe impl PageSupplier for Arena {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         assert!(align <= ALIGN, "{align} bytes are more than an arena aligns to");

@@ -1,10 +1,12 @@
-//! Craton's caches of objects as a kernel's heap.
+//! Craton's object caches as a kernel's heap.
 //!
 //! **What.** [`Caches`] has slabs of `craton-slab` for each kind of object on one [`Arena`], and
-//! returns idle ones as its [`Policy`] says.
-//! **From.** Bonwick94 §3.1: objects without a cache come from caches by size, here
-//! the size classes of Craton's malloc.
-//! **Unsafe.** Returns objects that the caller says are its own.
+//! frees idle ones by its [`Policy`].
+//!
+//! **From.** Bonwick94 §3.1: objects without a cache come from caches by size, here the size
+//! classes of Craton's malloc.
+//!
+//! **Unsafe.** Frees objects that the caller claims to own.
 
 use super::Arena;
 use crate::kernel::{Heap, Kind};
@@ -18,21 +20,22 @@ use std::collections::HashMap;
 pub struct Policy {
     /// Rare kinds have caches by size; otherwise each kind has its own.
     pub rare_by_size: bool,
-    /// Complete slabs that were not needed for so many seconds go back. 0: at once; `u64::MAX`: never.
+    /// Complete slabs unused for this many seconds are freed. 0: at once; `u64::MAX`: never.
     pub interval_s: u64,
-    /// Bytes of the pages that slabs are made of, which the arena's are as long as.
+    /// Bytes of a slab's pages, which are the arena's.
     pub page: usize,
 }
 
 impl Policy {
-    /// What is usual: rare kinds by size, 15 seconds, pages of 8 KiB.
+    /// The default: rare kinds by size, 15 seconds, pages of 8 KiB.
     pub const USUAL: Self = Self { rare_by_size: true, interval_s: 15, page: PAGE_SIZE };
 }
 
-/// Memory of caches that nobody asked for, by where it is; all of them make up the fragmentation.
+/// Consumed but not requested memory, by place; the sum is the fragmentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unasked {
-    /// Within objects that are out: up to the next multiple of a word, or the next class, and links of constructed ones.
+    /// Within live objects: up to the next multiple of a word or the next class, and links of
+    /// constructed ones.
     pub rounding: usize,
     /// At the ends of slabs with objects out, records there included.
     pub ends: usize,
@@ -67,8 +70,8 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Caches for these kinds on an arena of their own.
-    /// Error: the kind that no cache can have.
+    /// Caches for these kinds on an arena.
+    /// Error: the kind that no cache can hold.
     pub fn new(arena: Arena, kinds: &[Kind], policy: Policy) -> Result<Self, String> {
         let (mut caches, mut of, mut by_class) = (Vec::new(), Vec::new(), HashMap::new());
         for kind in kinds {
@@ -114,7 +117,7 @@ impl Caches {
     fn reap(&mut self, all: bool) {
         for slabs in &mut self.caches {
             let keep = if all { 0 } else { slabs.complete() - slabs.idle() };
-            // SAFETY: the arena is the supplier of all, and nothing has to be destroyed.
+            // SAFETY: the arena is the supplier of all slabs, and no object needs a destructor.
             unsafe { slabs.reap(keep, &mut self.arena, |_| ()) };
         }
     }
@@ -124,7 +127,7 @@ impl Heap for Caches {
     #[inline]
     fn get(&mut self, kind: usize, _: usize) -> Option<*mut u8> {
         // SAFETY: the arena is the supplier of all.
-        unsafe { self.caches[self.of[kind]].take(&mut self.arena) }.map(|taken| taken.object())
+        unsafe { self.caches[self.of[kind]].alloc(&mut self.arena) }.map(|taken| taken.object())
     }
 
     #[inline]
@@ -132,7 +135,7 @@ impl Heap for Caches {
         let slabs = &mut self.caches[self.of[kind]];
         let constructed = slabs.layout().is_constructed();
         // SAFETY: as the caller says.
-        unsafe { slabs.give(object, constructed) }.expect("it is an object of this cache that is out");
+        unsafe { slabs.free(object, constructed) }.expect("it is an object of this cache that is out");
     }
 
     fn second(&mut self) {

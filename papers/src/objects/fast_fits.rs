@@ -1,14 +1,17 @@
-//! A sequential fit whose free blocks are a tree.
+//! A sequential fit whose free blocks form a tree.
 //!
 //! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which
 //! SunOS 4.1.3 has. Free blocks are the nodes of a Cartesian tree: by address from left to right,
-//! by size from the root down. *Leftmost fit* takes the block of the lowest address that is long
-//! enough. A freed block merges with its neighbours at once. Ours gives whole free pages back, unless
-//! it was made by [`FastFits::keeping`]: the paper does not say what SunOS did.
-//! **State.** A node lies in its block's first two words: left and right son (32 bits each, in
-//! units of 16 bytes) and the length. Blocks have no headers.
+//! by size from the root down. *Leftmost fit* uses the sufficient block of the lowest address. A
+//! freed block merges with its neighbours at once. Ours returns whole free pages, except after
+//! [`FastFits::keeping`]: the paper does not say what SunOS did.
+//!
+//! **State.** A node is in its block's first two words: left and right son (32 bits each, in units
+//! of 16 bytes) and the length. Blocks have no headers.
+//!
 //! **Cost.** As many steps as the tree is deep there, each on another line.
-//! **Unsafe.** Trusts what [`Store::put`] is given.
+//!
+//! **Unsafe.** Trusts the argument of [`Store::put`].
 
 use super::Store;
 use super::arena::Arena;
@@ -19,7 +22,7 @@ const UNIT: usize = 16;
 /// No son: the place after the last that 32 bits can name.
 const NIL: u32 = u32::MAX;
 
-/// A son's place: the root's, or that in the node of a block, left or right.
+/// The place of a link: the root's, or a block's left or right son.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Edge {
     Root,
@@ -39,7 +42,7 @@ pub struct FastFits {
 }
 
 impl FastFits {
-    /// An allocator on an arena of its own, of at most 64 GiB.
+    /// An allocator on an arena of at most 64 GiB.
     pub fn new(arena: Arena) -> Self {
         assert!(arena.pages() * PAGE_SIZE / UNIT < NIL as usize, "the arena is longer than 64 GiB");
         Self { arena, root: NIL, free: 0, keeps: false }
@@ -93,7 +96,7 @@ impl FastFits {
         }
         self.set(edge, block);
         self.set_sons(block, NIL, NIL);
-        // What was there is cut in two by the block's address.
+        // The block's address splits the subtree.
         let (mut left, mut right) = (Edge::Left(block), Edge::Right(block));
         while at != NIL {
             if at < block {
@@ -130,7 +133,7 @@ impl FastFits {
         self.set(edge, if left == NIL { right } else { left });
     }
 
-    /// The edge to the free block that ends at, or begins behind, a block: its neighbours, if they are free.
+    /// The edges to the free blocks that end at, or begin behind, a block.
     fn neighbours(&self, block: u32, len: u32) -> (Option<Edge>, Option<Edge>) {
         let (mut before, mut behind) = (None, None);
         let (mut edge, mut at) = (Edge::Root, self.root);
@@ -151,7 +154,7 @@ impl FastFits {
         (before, behind)
     }
 
-    /// Merges a block with its neighbours; what is left of the whole then is free.
+    /// Merges a block with its neighbours; what remains of the whole becomes free.
     fn merge(&mut self, mut block: u32, mut len: u32) {
         let (before, behind) = self.neighbours(block, len);
         if let Some(edge) = behind {
@@ -180,14 +183,14 @@ impl FastFits {
         }
     }
 
-    /// Gets pages for a block of `len` units, and cuts it from their start.
+    /// Allocates pages for a block of `len` units, and cuts it from their start.
     #[cold]
     fn grow(&mut self, len: u32) -> Option<u32> {
         let pages = (len as usize * UNIT).div_ceil(PAGE_SIZE);
         let start = self.arena.get(pages, 1)?;
         let (block, all) = ((start / UNIT) as u32, (pages * PAGE_SIZE / UNIT) as u32);
         if all > len {
-            // The rest is less than a page, so that no page goes back; there may be a free block behind it.
+            // The rest is less than a page, so no page is returned; a free block may follow it.
             self.merge(block + len, all - len);
         }
         Some(block)

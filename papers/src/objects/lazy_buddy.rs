@@ -1,17 +1,19 @@
-//! A buddy system that puts merging off.
+//! A buddy system that delays merging.
 //!
 //! **From.** Lee & Barkley, "A Watermark-based Lazy Buddy System for Kernel Memory Allocation",
-//! USENIX Summer 1989, which SVr4 has. A freed block stays *locally free* as long as its size is in
-//! good use; else it is *globally free* and merges with its buddy. A size's slack is its blocks in
-//! use less those locally free:
+//! USENIX Summer 1989, which SVr4 has. A freed block stays *locally free* while its size is in
+//! demand; else it is *globally free* and merges with its buddy. A size's slack is its blocks in
+//! use minus those locally free:
 //! - lazy, 2 and more: the block becomes locally free;
 //! - reclaiming, 1: the block becomes globally free;
-//! - accelerated, 0: so does a locally free one besides.
+//! - accelerated, 0: the block and a locally free one become globally free.
 //!
-//! Where we differ: one pool of chunks of two pages, which go back when whole; SVr4 has two.
+//! Where we differ: one pool of chunks of two pages, returned when whole; SVr4 has two.
+//!
 //! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks
 //! first, and a bit for each place of a block: globally free. Blocks have no headers.
-//! **Unsafe.** Trusts what [`Store::put`] is given.
+//!
+//! **Unsafe.** Trusts the argument of [`Store::put`].
 
 use super::arena::{Arena, NONE};
 use super::{LEAST, MOST, SIZES, Store, bytes_of, size_for};
@@ -137,7 +139,7 @@ impl LazyBuddy {
         self.push_last(size, at);
     }
 
-    /// Makes a block, which is on no list, globally free: merges it as far as it goes.
+    /// Makes a block, which is on no list, globally free, and merges it as far as possible.
     fn merge(&mut self, mut size: usize, mut at: usize) {
         while size + 1 < SIZES {
             let buddy = at ^ bytes_of(size);
@@ -199,7 +201,8 @@ impl Store for LazyBuddy {
     }
 
     fn consumed(&self) -> usize {
-        // The bits of the pages that are out: two for each place of the smallest size, all sizes together, less one.
+        // The bits of the allocated pages: for all sizes together, two less one for each place of
+        // the smallest size.
         self.arena.consumed() + self.arena.consumed() / (1 << LEAST) * 2 / 8
     }
 

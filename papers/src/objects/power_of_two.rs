@@ -2,12 +2,13 @@
 //!
 //! **From.** McKusick & Karels, "Design of a General Purpose Memory Allocator for the 4.3BSD UNIX
 //! Kernel", USENIX Summer 1988. A request is rounded up to a power of two and served from that
-//! size's list, which is filled from a page at a time; an array has each page's size, so that
-//! memory has no headers. More than two pages are whole pages and go back when freed; smaller
-//! memory never does.
+//! size's list, which is refilled by a page at a time; an array has each page's size, so memory has
+//! no headers. More than two pages are whole pages, returned when freed; smaller memory never is.
+//!
 //! **State.** A list for each size from 16 bytes to two pages, the last freed first, linked through
 //! the first word; for each page its size as a power of two, or its number of pages.
-//! **Unsafe.** Trusts what [`Store::put`] is given.
+//!
+//! **Unsafe.** Trusts the argument of [`Store::put`].
 
 use super::arena::{Arena, NONE};
 use super::{MOST, SIZES, Store, bytes_of, size_for};
@@ -19,7 +20,8 @@ pub struct PowerOfTwo {
     arena: Arena,
     /// First free memory of each size.
     free: [usize; SIZES],
-    /// For each page: log2 of the size of what is cut from it, or [`SIZES`] and more for the length of a run, in pages.
+    /// For each page: log2 of the size cut from it, or [`SIZES`] plus the length of a run, in
+    /// pages.
     usage: Vec<u32>,
     /// Free memory of each size.
     count: [usize; SIZES],

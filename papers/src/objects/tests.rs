@@ -2,7 +2,7 @@ use super::*;
 use craton_base::PAGE_SIZE;
 use craton_lab::rng::Rng;
 
-/// Takes and gives memory of random lengths, looks that it does not overlap, and gives all back.
+/// Allocates and frees random lengths, checks for overlaps, and frees everything.
 fn model<S: Store>(make: impl Fn(Arena) -> S, sizes: impl Fn(&mut Rng) -> usize, keeps: usize) {
     for seed in 0..6 {
         let mut store = make(Arena::new(600));
@@ -79,7 +79,7 @@ fn an_arena_that_is_used_up_refuses_each_and_serves_again() {
         store.check().unwrap();
         // SAFETY: it is out.
         unsafe { store.put(all[all.len() / 2], bytes) };
-        // Where blocks of any length are kept, it may begin in what was left over before it.
+        // With blocks of any length, it may begin in the rest before it.
         let again = store.get(bytes).expect("there is room for one");
         assert!(again <= all[all.len() / 2] && again > all[all.len() / 2 - 1] && store.get(bytes).is_none());
     }

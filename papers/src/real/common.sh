@@ -1,12 +1,11 @@
-# What the loads share; each of them sources this file.
-#   bash NAME.sh prepare DIR SIZE DRIVE     writes the inputs into DIR; prints the command to measure, one word a line
-#   bash NAME.sh run DIR SIZE DRIVE         the command of those loads that need more than the program itself
-# SIZE is quick or full. DRIVE is the program craton-drive, of which only the loads with a server know.
+# Functions of all loads, which source this file.
+#   bash NAME.sh prepare DIR SIZE DRIVE   writes inputs into DIR; prints the command, a word a line
+#   bash NAME.sh run DIR SIZE DRIVE       the command of loads that are more than one program
+# SIZE is quick or full. DRIVE is the program craton-drive, for loads with a server.
 #
-# Everything is written below DIR, and begins with the load's name. A wrong result is exit status 1 and a line on
-# standard error. What is no part of the load, such as comparing files, runs by `plain`: on no preloaded allocator,
-# so that the figures are the program's. (The shell itself does run on the allocator; it takes 4 MB and some
-# milliseconds.)
+# All files are below DIR, with the load's name. A wrong result is exit status 1 and a line on
+# standard error. Work beside the load, such as comparing files, runs by `plain`, without the
+# preloaded allocator. (The shell does run on the allocator: 4 MB and some milliseconds.)
 set -euo pipefail
 export LC_ALL=C
 name=${0##*/}
@@ -38,7 +37,7 @@ same() { # FILE EXPECTED
   plain cmp -- "$1" "$2" >&2 || fail "$1 is not what it is without a preloaded allocator"
 }
 
-# Starts a server and lets the load generator drive and end it. Whatever goes wrong, it does not outlive this script.
+# Starts a server that the load generator drives and ends. It never outlives this script.
 serve() { # SOCKET REQUESTS COMMAND…
   local socket=$1 requests=$2 status=0
   shift 2

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # g++ -O1 -c: a C++ file with templates of the standard library over many types.
 #
-# As gcc.sh says of cc1, cc1plus takes the pages for its trees from mmap; malloc serves what is not garbage collected.
+# cc1plus gets the pages for its trees from mmap, as cc1 (gcc.sh); malloc serves memory without
+# garbage collection.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 compile() { "$@" g++ -std=c++17 -O1 -c "$name.cc" -o "$name.o"; }
 case "$verb" in

@@ -1,13 +1,13 @@
-//! The load generator: commands to a server over a unix socket, and a look at each answer.
+//! The load generator: sends commands to a server over a unix socket, and checks each answer.
 //!
-//! **What.** A [`Dialogue`] makes requests and the right answers; every byte that comes back is
+//! **What.** A [`Dialogue`] makes requests and the right answers; every byte of the answer is
 //! compared. The scripts in `real/` start the server.
 //!
-//! **State.** Two batches are under way over one connection: the server finds the next one waiting.
-//! Both fit the socket's buffers, so that neither side waits for the other to read.
+//! **State.** Two batches are outstanding on one connection, so that the server finds the next one
+//! waiting. Both fit the socket's buffers, so neither side blocks on the other's reads.
 //!
-//! **Failure.** A wrong answer ends it, with what was expected and what came. So does a server that
-//! says nothing for [`PATIENCE`], or has ended.
+//! **Failure.** A wrong answer ends it, with the expected and the received bytes. So does a server
+//! that is silent for [`PATIENCE`], or has ended.
 
 mod lists;
 mod values;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Requests in a batch, at most.
 const BATCH_REQUESTS: u64 = 32;
-/// Bytes in a batch, requests and answers together, from which on no request is added to it.
+/// Bytes in a batch, requests and answers together, at which it is complete.
 const BATCH_BYTES: usize = 32 << 10;
 /// Bytes of a wrong answer that are shown.
 const SHOWN_BYTES: usize = 60;
@@ -35,7 +35,7 @@ pub trait Dialogue {
     /// Appends a last request about everything so far, and the answer to it.
     fn last(&mut self, _request: &mut Vec<u8>, _answer: &mut Vec<u8>) {}
 
-    /// The request by which the server ends; it closes the connection instead of an answer.
+    /// The request that ends the server, which closes the connection instead of answering.
     fn farewell(&self) -> &'static [u8];
 }
 
@@ -52,7 +52,7 @@ pub fn dialogue(name: &str, seed: u64) -> Option<Box<dyn Dialogue>> {
     }
 }
 
-/// Connects to a server that may not listen yet. `server` is its process, if known: when that has ended, nobody waits.
+/// Connects to a server that may not listen yet, unless `server`, its process if known, has ended.
 /// Error: the server has ended, or did not listen within [`PATIENCE`].
 pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String> {
     let start = Instant::now();
@@ -75,7 +75,7 @@ pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String>
 }
 
 /// Sends `requests` requests of a dialogue, and then its last one.
-/// Error: the number of the batch's first request, and what was wrong with the answer.
+/// Error: the number of the batch's first request, and the wrong answer.
 pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64) -> Result<(), String> {
     let mut batch = Batch::default();
     let mut before = Batch::default();
@@ -100,9 +100,9 @@ pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64
 
 /// Ends the server.
 ///
-/// memcached notices that it shall end when something happens on its socket, at the latest after a second, which would
-/// be in the figures: so there is one more knock.
-/// Error: it answers, or does not close the connection.
+/// memcached checks for its end when something happens on its socket, at the latest after a second,
+/// which would be in the figures: so this connects once more. Error: it answers, or does not close
+/// the connection.
 pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Result<(), String> {
     stream.write_all(dialogue.farewell()).map_err(|e| format!("the server takes no farewell: {e}"))?;
     let mut said = Vec::new();
@@ -124,7 +124,7 @@ struct Batch {
     first: u64,
     request: Vec<u8>,
     answer: Vec<u8>,
-    /// What came, reused.
+    /// The answer's buffer, reused.
     came: Vec<u8>,
 }
 
@@ -139,7 +139,7 @@ impl Batch {
         stream.write_all(&self.request).map_err(|e| self.broken("does not take the requests", &e))
     }
 
-    /// Reads the answer, and finds the first byte that is another one, also in an answer that is too short.
+    /// Reads the answer, and finds the first wrong byte, also if it is too short.
     fn check(&mut self, stream: &mut UnixStream) -> Result<(), String> {
         self.came.resize(self.came.len().max(self.answer.len()), 0);
         let mut done = 0;
@@ -181,7 +181,7 @@ fn put(out: &mut Vec<u8>, text: Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// A command in the form that redis reads: the count of its words, then each with its length.
+/// A command in redis' form: the count of its words, then each with its length.
 fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     redis_array(out, words.len());
     for word in words {

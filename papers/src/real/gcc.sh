@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # gcc -O1 -c: a generated C file of many functions.
 #
-# cc1 is the process that matters, and the largest; as takes a hundredth of its time. Both call the C library's
-# malloc, or what is preloaded: in a full run cc1 two million times. cc1 takes the pages for its trees from mmap and
-# collects garbage in them by itself: malloc serves its hash tables, bitmaps, vectors and the passes' obstacks. The
-# object file must be that of the same compiler without a preloaded allocator.
+# cc1 is the largest process, and the one that matters; as takes a hundredth of its time. Both call
+# the C library's malloc, or the preloaded one: in a full run cc1 two million times. cc1 gets the
+# pages for its trees from mmap and collects garbage in them: malloc serves its hash tables,
+# bitmaps, vectors and the passes' obstacks. The object file must equal that of the same compiler
+# without a preloaded allocator.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 compile() { "$@" gcc -O1 -c "$name.c" -o "$name.o"; }
 case "$verb" in

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # gs: a page of curves, clipped and filled, and text, drawn to a raster of 24 bits.
 #
-# gs calls the C library's malloc, or what is preloaded, for clumps of memory that it cuts and collects by itself:
-# in a full run 47,000 requests, half of them larger than 4 KiB, 500 MB in all. The picture must be that of the same
-# gs without a preloaded allocator.
+# gs calls the C library's malloc, or the preloaded one, for clumps of memory that it divides and
+# collects: in a full run 47,000 requests, half of them larger than 4 KiB, 500 MB in all. The
+# picture must equal that of the same gs without a preloaded allocator.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 draw() { "$@" gs -q -dSAFER -dBATCH -dNOPAUSE -sDEVICE=ppmraw -r100 -o "$name.ppm" "$name.ps"; }
 case "$verb" in

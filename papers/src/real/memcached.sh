@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# memcached: values from 16 bytes to 8 KiB under random keys, overwritten, read and deleted, by its text protocol.
+# memcached: values from 16 bytes to 8 KiB under random keys, overwritten, read and deleted, by its
+# text protocol.
 #
-# By LD_DEBUG=bindings it calls the C library's malloc, calloc, realloc, free and posix_memalign, or what is
-# preloaded. It asks for slab pages of 1 MiB and cuts the values out of them by itself: a full run has 170 requests
-# in all, 59 MB. What differs between allocators is on what pages those lie. 1 GiB, the limit of its values, is
-# never reached: it drops none.
+# By LD_DEBUG=bindings it calls the C library's malloc, calloc, realloc, free and posix_memalign, or
+# the preloaded ones. It allocates slab pages of 1 MiB and divides them into values: a full run has
+# 170 requests in all, 59 MB. Allocators differ in the pages below those. 1 GiB, the limit of its
+# values, is never reached: it drops none.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 case "$verb" in
   prepare) measure_script ;;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # perl: strings, arrays and nested hashes that come and go.
 #
-# The interpreter itself is measured, no shell (`env` becomes it). Debian's perl has no allocator of its own: by
-# LD_DEBUG=bindings each scalar's string and each hash's table is a call of the C library's malloc or realloc, or
-# what is preloaded; the heads of scalars come from arenas of 4 KiB.
+# The interpreter is measured, without a shell (`env` becomes it). Debian's perl has no allocator:
+# by LD_DEBUG=bindings each scalar's string and each hash's table is a call of the C library's
+# malloc or realloc, or the preloaded one; the heads of scalars come from arenas of 4 KiB.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 [ "$verb" = prepare ] || fail "$verb: give prepare"
 cat >"$name.pl" <<'PL'

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # python3: dictionaries, lists and strings.
 #
-# The interpreter itself is measured, no shell (`env` becomes it). PYTHONMALLOC=malloc, as Python's own allocator of
-# small objects would hide the load from any malloc; then every object is a call of the C library's malloc, or what
-# is preloaded. The system's python3 where there is one: a version manager's stand-in on PATH is a shell script.
+# The interpreter is measured, without a shell (`env` becomes it). PYTHONMALLOC=malloc, since
+# Python's allocator of small objects would hide the load; so every object is a call of the C
+# library's malloc, or the preloaded one. The system's python3 where there is one: a version
+# manager's stand-in on PATH is a shell script.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 [ "$verb" = prepare ] || fail "$verb: give prepare"
 cat >"$name.py" <<'PY'

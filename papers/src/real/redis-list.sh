@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # redis-server: requests that push five elements to a list and read those five.
 #
-# Debian's redis-server links libjemalloc.so.2 and calls plain malloc, calloc, realloc, free and malloc_usable_size
-# in it. A preloaded library comes first in the order of look-up: by LD_DEBUG=bindings all five are bound to it,
-# also those of the libraries that redis links. What stays with the idle jemalloc is mallctl, by which redis prints
-# statistics: INFO's mem_allocator and allocator_* describe jemalloc still. With nothing preloaded the server would
-# run on jemalloc, not on the C library: libc.so.6 is preloaded then, so that a comparison with glibc compares with
-# glibc. A library that serves malloc but not malloc_usable_size breaks redis: jemalloc is asked about memory it
-# does not know.
+# Debian's redis-server links libjemalloc.so.2 and calls plain malloc, calloc, realloc, free and
+# malloc_usable_size. A preloaded library precedes it: by LD_DEBUG=bindings all five are bound to
+# it, also in the libraries that redis links. Only mallctl stays with the idle jemalloc: INFO's
+# mem_allocator and allocator_* still describe jemalloc. With nothing preloaded the server would run
+# on jemalloc, not on the C library: libc.so.6 is preloaded then, so that a comparison with glibc
+# compares with glibc. A library that serves malloc but not malloc_usable_size breaks redis:
+# jemalloc would be asked about foreign memory.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 case "$verb" in
   prepare) measure_script ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # redis-server: values from 16 bytes to 8 KiB under random keys, overwritten, read and deleted.
-# Who serves its memory, and why libc.so.6 is preloaded where nothing is: redis-list.sh says it.
+# For its allocator, and libc.so.6 where nothing is preloaded, see redis-list.sh.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 case "$verb" in
   prepare) measure_script ;;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # db_bench of RocksDB: keys in random order are written to a data base in DIR, then read.
 #
-# Debian's db_bench and librocksdb link no allocator of their own: by LD_DEBUG=bindings malloc, free, posix_memalign
-# and malloc_usable_size are the C library's and operator new libstdc++'s, or what is preloaded. A full run has four
-# million requests, nearly all of less than 4 KiB. How many of the keys are found follows from the seed: it must be
-# the number without a preloaded allocator. There is a thread that writes, and those that flush and compact.
+# Debian's db_bench and librocksdb link no allocator: by LD_DEBUG=bindings malloc, free,
+# posix_memalign and malloc_usable_size are the C library's and operator new libstdc++'s, or the
+# preloaded ones. A full run has four million requests, nearly all of less than 4 KiB. The number of
+# found keys follows from the seed: it must equal the number without a preloaded allocator. One
+# thread writes, others flush and compact.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 bench() { # COMMAND-BEFORE: prints the number of keys found
   plain rm -rf "$name.db"

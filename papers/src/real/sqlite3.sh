@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # sqlite3 in memory: inserts, two indexes, order by, group by, delete.
 #
-# The program itself is measured, no shell. It calls the C library's malloc, or what is preloaded: pages of the data
-# base, a sorter, strings. The results are compared with what awk counted when it wrote the statements: a difference
-# breaks a constraint of the table `verify`, and -bail makes that the exit status.
+# The program is measured, without a shell. It calls the C library's malloc, or the preloaded one:
+# pages of the data base, a sorter, strings. The results are compared with awk's counts from the
+# making of the statements: a difference breaks a constraint of the table `verify`, and -bail makes
+# that the exit status.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 [ "$verb" = prepare ] || fail "$verb: give prepare"
 awk -v n="$(sized 30000 180000)" 'BEGIN {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# z3: pigeons and holes, factors of two numbers as products of bit vectors, and a chain of terms over an unknown
-# function.
+# z3: pigeons and holes, factors of two numbers as products of bit vectors, and a chain of terms
+# over an unknown function.
 #
-# The program itself would do, but it leaves with status 0 whatever it finds: the script compares what it prints. z3
-# calls the C library's malloc, or what is preloaded, for chunks that its own lists of small objects are cut from,
-# and for whatever is larger: 160,000 requests in a full run, so that it computes more than it allocates.
+# z3 exits with status 0 whatever it finds, so the script compares its output. z3 calls the C
+# library's malloc, or the preloaded one, for chunks that it divides into small objects, and for
+# larger ones: 160,000 requests in a full run, so it computes more than it allocates.
 source "${BASH_SOURCE[0]%/*}/common.sh"
 case "$verb" in
   prepare)

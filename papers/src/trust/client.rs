@@ -1,16 +1,21 @@
 //! A client of malloc that checks every object it holds.
 //!
 //! **What.** Threads allocate by every call of the family, write a pattern into each object, and
-//! compare it when the object is freed, moved by `realloc`, or found in a forked child. A pattern that
-//! changed means that two objects overlapped or that the allocator wrote into one. A ledger sums the
-//! bytes that are out; the resident set must stay below a multiple of its recent maximum.
-//! **State.** A table of slots, each a mutex around an object, shared by all threads: most objects are
-//! freed by another thread than the one that allocated them. Threads end and are replaced.
+//! compare it when the object is freed, moved by `realloc`, or found in a forked child. A changed
+//! pattern means that two objects overlapped or that the allocator wrote into one. A ledger sums
+//! live bytes; the resident set must stay below a multiple of its recent maximum.
+//!
+//! **State.** A table of slots, each a mutex around an object, shared by all threads: mostly
+//! another thread frees an object than allocated it. Threads end and are replaced.
+//!
 //! **Units.** Bytes; sizes from 1 B to 64 MiB, most below 512 B.
+//!
 //! **Threads.** A child after `fork` has one thread, and only touches slots whose mutex was free.
-//! **Failure.** A refused request is counted. A wrong byte, a wrong address or too large a resident set
-//! is a message and exit status [`WRONG`].
-//! **Unsafe.** Calls malloc's family, writes and reads its objects, forks, and sends signals.
+//!
+//! **Failure.** A refused request is counted. A wrong byte, a wrong address or too large a resident
+//! set: a message and exit status [`WRONG`].
+//!
+//! **Unsafe.** Calls malloc's family, accesses its objects, forks, and sends signals.
 
 use craton_lab::rng::{Rng, mix};
 use std::ffi::c_void;
@@ -33,7 +38,7 @@ const BASE_BYTES: u64 = 64 << 20;
 /// The ledger's maximum of so long counts: free memory goes back after seconds.
 const RECENT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the ledger's bound stays the same; it is whole and a quarter in turns.
+/// The time between changes of the ledger's bound: whole and a quarter in turns.
 const SWING: Duration = Duration::from_secs(5);
 
 /// The request to a client.
@@ -70,7 +75,8 @@ pub struct Figures {
     pub peak_live_bytes: u64,
     /// The largest resident set.
     pub peak_rss_bytes: u64,
-    /// The largest resident set by the ledger's recent maximum, both at one moment, once that is large.
+    /// The largest resident set by the ledger's recent maximum, sampled together, once that is
+    /// large.
     pub worst_rss_per_live: f64,
 }
 
@@ -92,14 +98,15 @@ static LIVE: AtomicI64 = AtomicI64::new(0);
 static MOST_LIVE: AtomicI64 = AtomicI64::new(0);
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Says what is wrong and ends the process, at once: nothing else may allocate.
+/// Prints an error and ends the process at once: nothing may allocate any more.
 fn wrong(why: &str) -> ! {
     eprintln!("craton-client: wrong: {why}");
     // SAFETY: ends the process without handlers; nothing of this one is used again.
     unsafe { libc::_exit(WRONG) }
 }
 
-/// The places of an object that are written: all of a small one, of a large one its ends and a word of each page.
+/// The written places of an object: all of a small one; of a large one its ends and a word of each
+/// page.
 fn places(bytes: usize) -> impl Iterator<Item = usize> {
     const END: usize = 4096;
     let whole = bytes <= 4 * END;
@@ -115,7 +122,7 @@ fn places(bytes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Object {
-    /// The bytes that belong at `at`, as many as the object has there, at most 8.
+    /// The expected bytes at `at`, as many as the object has there, at most 8.
     fn word(&self, at: usize) -> ([u8; 8], usize) {
         (mix(self.seed ^ at as u64).to_ne_bytes(), (self.bytes - at).min(8))
     }
@@ -123,7 +130,7 @@ impl Object {
     fn write(&self) {
         for at in places(self.bytes) {
             let (word, length) = self.word(at);
-            // SAFETY: `at + length <= bytes`, and the object is out and this thread's.
+            // SAFETY: `at + length <= bytes`, and the object is live and this thread's.
             unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), self.at.add(at), length) };
         }
     }
@@ -261,9 +268,9 @@ fn turn(slots: &Slots, rng: &mut Rng, bound: i64) {
     OPERATIONS.fetch_add(1, Relaxed);
 }
 
-/// Forks; the child checks and frees what it can, allocates, and may fork again.
+/// Forks; the child checks and frees unlocked slots, allocates, and may fork again.
 fn fork(slots: &Slots, rng: &mut Rng, bound: i64, depth: u32) {
-    // SAFETY: the child only uses what other threads do not hold, and ends by `_exit`.
+    // SAFETY: the child only uses slots that no other thread held, and ends by `_exit`.
     let child = unsafe { libc::fork() };
     match child {
         -1 => return,
@@ -297,7 +304,7 @@ extern "C" fn handle(_: libc::c_int) {
 
 /// A storm of signals to this process, whose system calls are not restarted.
 fn storm() {
-    // SAFETY: the handler only adds to an atomic; the structure is all zero but for what is set.
+    // SAFETY: the handler only adds to an atomic; a zeroed structure with these fields is valid.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
@@ -316,7 +323,7 @@ fn rss_bytes() -> u64 {
     pages << 12
 }
 
-/// Looks after ledger and resident set until the time is over; sets the threads' bound.
+/// Checks ledger and resident set until the time is over; sets the threads' bound.
 fn watch(given: &Given, bound: &AtomicI64) -> Figures {
     let (start, base) = (Instant::now(), rss_bytes());
     let mut recent: Vec<(Instant, i64)> = Vec::new();

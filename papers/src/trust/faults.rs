@@ -1,15 +1,20 @@
 //! Programs whose allocator is refused by the kernel: the n-th system call of a kind fails.
 //!
-//! **What.** [`run`] starts a command under a seccomp filter that asks a supervisor about each of the
-//! [`CALLS`], in all of the command's processes. The supervisor counts those that the allocator's
-//! library makes, answers the chosen one with an error, and lets all others go on.
-//! **State.** A call is the library's if it is made in the library or in a function of the C library
-//! that the library called: the word at the stack pointer is then an address in the library. A new
-//! thread is the library's if such an address is in the last KiB of the stack. Where the library lies
-//! is read once from `/proc/PID/maps`, and forgotten at `execve`.
-//! **Threads.** One supervises; the caller starts the command, whose first calls already wait for it.
-//! **Failure.** A kernel that refuses the filter is an error of one line. A command that takes longer
-//! than its limit is killed with its group.
+//! **What.** [`run`] starts a command under a seccomp filter that asks a supervisor about each of
+//! the [`CALLS`], in all of the command's processes. The supervisor counts those of the allocator's
+//! library, answers the chosen one with an error, and lets all others continue.
+//!
+//! **State.** A call is the library's if it is made in the library, or in a function of the C
+//! library that the library called: the word at the stack pointer is then an address in the
+//! library. A new thread is the library's if such an address is in the last KiB of the stack. The
+//! library's place is read once from `/proc/PID/maps`, and forgotten at `execve`.
+//!
+//! **Threads.** One supervises; the caller starts the command, whose first calls already wait for
+//! it.
+//!
+//! **Failure.** A kernel that refuses the filter is an error of one line. A command beyond its time
+//! limit is killed with its group.
+//!
 //! **Unsafe.** seccomp, messages with a file descriptor, and reads of another process's stack.
 
 use std::collections::HashMap;
@@ -26,10 +31,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A system call: its name, its number, and the error that it fails with.
+/// A system call: name, number, and the error to return.
 pub type Call = (&'static str, i64, i32);
 
-/// The calls of the library that can fail; a lock (`futex`) and an end cannot.
+/// The library's calls that can fail; locks (`futex`) and exits cannot.
 pub const CALLS: &[Call] = &[
     ("mmap", libc::SYS_mmap, libc::ENOMEM),
     ("munmap", libc::SYS_munmap, libc::ENOMEM),
@@ -54,7 +59,7 @@ pub const CALLS: &[Call] = &[
     ("ftruncate", libc::SYS_ftruncate, libc::ENOSPC),
 ];
 
-/// What fails: the calls of that index in [`CALLS`] from the `first` to the `last` time, counted from 1.
+/// The fault: calls of this index in [`CALLS`], from the `first` to the `last`, counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     pub call: usize,
@@ -74,14 +79,15 @@ pub struct Run {
     pub counts: Vec<u64>,
 }
 
-/// Where a command runs: its folder, variables, and the name of the library's file.
+/// The command's folder, variables, and the file name of the library.
 pub struct Place<'a> {
     pub directory: &'a Path,
     pub variables: &'a [(OsString, OsString)],
     pub library: &'a Path,
 }
 
-/// Runs the command, with a fault or none. Error: it cannot be started, or the kernel refuses the filter.
+/// Runs the command, perhaps with a fault. Error: it cannot be started, or the kernel refuses the
+/// filter.
 pub fn run(command: &[OsString], place: &Place<'_>, fault: Option<Fault>, limit: Duration) -> Result<Run, String> {
     let (ours, theirs) = UnixStream::pair().map_err(|e| format!("cannot make a pair of sockets: {e}"))?;
     let outputs = ["fault.stdout", "fault.stderr"].map(|name| place.directory.join(name));
@@ -121,7 +127,8 @@ fn start(
     command.current_dir(place.directory).process_group(0).stdin(Stdio::null());
     command.stdout(file(stdout)?).stderr(file(stderr)?);
     let (filter, fd) = (filter.to_vec(), socket.as_raw_fd());
-    // SAFETY: between fork and exec, `install` and `send` only make system calls on memory that is there already.
+    // SAFETY: between fork and exec, `install` and `send` only make system calls on existing
+    // memory.
     unsafe { command.pre_exec(move || install(&filter).and_then(|listener| send(fd, listener))) };
     let program = program.to_string_lossy();
     command.spawn().map_err(|e| match e.raw_os_error() {
@@ -141,7 +148,7 @@ fn wait(child: &Child, limit: Duration) -> (Option<ExitStatus>, u64) {
         }
     }
     let is_late = ended.is_none();
-    // SAFETY: a signal to the group that this module made; what is left of it has no purpose.
+    // SAFETY: a signal to the group of this module's child, which has no further purpose.
     unsafe { libc::kill(-pid, libc::SIGKILL) };
     let (status, peak) = ended.or_else(|| reap(pid, 0)).unwrap_or_default();
     ((!is_late).then(|| ExitStatus::from_raw(status)), peak)
@@ -157,7 +164,7 @@ fn reap(pid: i32, flags: i32) -> Option<(i32, u64)> {
     }
 }
 
-/// The filter: the calls, and `execve`, go to the supervisor, all others go on.
+/// The filter: the calls and `execve` go to the supervisor, all others continue.
 fn filter() -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let ask = libc::SECCOMP_RET_USER_NOTIF;
@@ -223,7 +230,8 @@ fn receive(socket: &UnixStream) -> Option<OwnedFd> {
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 32]);
     let mut message = message(&mut part, &mut control);
-    // SAFETY: the message has room for one descriptor; a header that came has one, which is this process's now.
+    // SAFETY: the message has room for one descriptor; a received header has one, which this
+    // process now owns.
     unsafe {
         if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) != 1 {
             return None;
@@ -243,7 +251,8 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    /// Until no process is under the filter, or the command has ended; the counts.
+    /// Supervises until no process is under the filter, or the command has ended; returns the
+    /// counts.
     fn serve(mut self, listener: &OwnedFd, ends: &AtomicBool) -> Vec<u64> {
         let fd = listener.as_raw_fd();
         while !ends.load(Relaxed) {
@@ -260,7 +269,8 @@ impl Supervisor {
     }
 
     fn answer(&mut self, fd: RawFd) {
-        // SAFETY: all-zero structures of numbers, as the kernel wants them; it fills the first and reads the second.
+        // SAFETY: zeroed structures of numbers, as the kernel requires; it fills the first and
+        // reads the second.
         unsafe {
             let mut asked: libc::seccomp_notif = zeroed();
             if libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) != 0 {
@@ -324,7 +334,7 @@ fn stack(pid: u32, words: &mut [u64]) -> Option<()> {
     let bytes = size_of_val(words);
     let here = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: bytes };
     let there = libc::iovec { iov_base: usize::from_str_radix(at, 16).ok()? as *mut _, iov_len: bytes };
-    // SAFETY: writes into `words`, whose size it was given; an address that is not there is an error.
+    // SAFETY: writes into `words`, within its size; a bad address of the other process is an error.
     let read = unsafe { libc::process_vm_readv(pid as i32, &raw const here, 1, &raw const there, 1, 0) };
     (read == bytes as isize).then_some(())
 }

@@ -1,10 +1,12 @@
 //! A system without free hugepages.
 //!
 //! **What.** [`Fragments`] fills free memory with the pages of pipes, which the kernel cannot move,
-//! and frees every other one: half of the memory is free then, and nearly none of it in a piece.
-//! All of it is free again when they are dropped.
-//! **Failure.** Where memory cannot be filled the reason is an error: that takes root, and a limit
-//! of open files that fits the memory.
+//! and frees every other one: half of the memory is free then, and nearly none contiguous. Dropping
+//! it frees everything.
+//!
+//! **Failure.** An error with the reason: filling memory requires root, and a limit of open files
+//! that fits the memory.
+//!
 //! **Unsafe.** Sets the size of a pipe and the limit of open files.
 
 use std::fs;
@@ -80,7 +82,7 @@ fn free_bytes() -> Result<u64, String> {
     kib.map(|kib: u64| kib << 10).ok_or_else(|| "/proc/meminfo does not tell MemFree".to_owned())
 }
 
-/// Free blocks of at least a hugepage, in hugepages. Error: the kernel does not tell.
+/// Free blocks of at least a hugepage, in hugepages. Error: the kernel does not report them.
 pub fn free_hugepages() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/buddyinfo").map_err(|e| format!("/proc/buddyinfo: {e}"))?;
     Ok(text.lines().map(hugepages_of_zone).sum())

@@ -1,8 +1,10 @@
 //! A program in a control group that limits its memory.
 //!
-//! **What.** A [`Group`] is a new control group below this process's own, or below the root where
-//! that is not to be seen; version 1 or 2. It goes when dropped.
-//! **Failure.** Where no group can be made the reason is an error.
+//! **What.** A [`Group`] is a new control group below this process's, or below the root if that is
+//! not visible; version 1 or 2. Dropping it removes the group.
+//!
+//! **Failure.** An error with the reason.
+//!
 //! **Unsafe.** A closure between fork and exec.
 
 use std::fs::{self, File, OpenOptions};
@@ -24,7 +26,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes one. Error: the kernel has no such groups, or this process may not make any.
+    /// Creates one. Error: the kernel has no such groups, or this process may not create any.
     pub fn new(limit_bytes: u64) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mut last = format!("{ROOT} has no memory controller");
@@ -48,17 +50,18 @@ impl Group {
         Err(format!("cannot make a control group with a limit of memory: {last}"))
     }
 
-    /// Lets the command's process enter the group before it becomes the program. Error: it may not.
+    /// Makes the command's process enter the group before its exec. Error: it may not.
     pub fn enter(&self, command: &mut Command) -> Result<(), String> {
         let procs = self.path.join("cgroup.procs");
         let failed = |e| format!("cannot open {}: {e}", procs.display());
         let mut file: File = OpenOptions::new().write(true).open(&procs).map_err(failed)?;
-        // SAFETY: between fork and exec one system call is made, on a file that is open; 0 is the caller.
+        // SAFETY: between fork and exec it makes one system call, on an open file; 0 means the
+        // caller.
         unsafe { command.pre_exec(move || file.write_all(b"0")) };
         Ok(())
     }
 
-    /// The most memory that the group has had; 0 where the kernel does not tell.
+    /// The group's peak memory; 0 where the kernel does not report it.
     pub fn peak_bytes(&self) -> u64 {
         let text = fs::read_to_string(self.path.join(self.peak)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
@@ -67,7 +70,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // A process that was killed leaves its group a little later than its parent learns of it.
+        // A killed process leaves its group a little later than its parent learns of it.
         for _ in 0..100 {
             if fs::remove_dir(&self.path).is_ok() {
                 return;

@@ -1,9 +1,11 @@
-//! Raw objects, and what the process holds.
+//! Raw objects, and samples of the process's memory.
 //!
 //! **What.** An [`Object`] is memory of the process's `malloc`, or of `operator new` with sized
-//! `delete`. A [`Meter`] takes samples of this process's memory. It allocates nothing: a program
-//! that shall idle idles.
-//! **Failure.** Without memory the program ends. Figures that the kernel does not give are 0.
+//! `delete`. A [`Meter`] samples this process's memory without allocating, so that an idle program
+//! stays idle.
+//!
+//! **Failure.** Without memory the program ends. Figures that the kernel does not report are 0.
+//!
 //! **Unsafe.** Calls `malloc`, `free`, and the operators by their addresses.
 
 use std::alloc::{Layout, handle_alloc_error};
@@ -22,10 +24,10 @@ type SizedDelete = unsafe extern "C" fn(*mut libc::c_void, usize);
 /// Addresses of `operator new(size_t)` and `operator delete(void*, size_t)`, once looked up.
 static OPERATORS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Looks the operators up: those of a preloaded library if it has any, otherwise libstdc++'s, which call malloc.
+/// Finds the operators: a preloaded library's, else libstdc++'s, which call malloc.
 /// Error: this machine has no libstdc++.
 pub fn find_operators() -> Result<(), String> {
-    // SAFETY: opens a library by a name that ends in 0; its start code is that of any C++ program.
+    // SAFETY: opens a library by a C string; its initializers are those of any C++ program.
     unsafe { libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     for (slot, name) in OPERATORS.iter().zip([c"_Znwm", c"_ZdlPvm"]) {
         // SAFETY: looks a symbol up, by a name that ends in 0.
@@ -38,13 +40,13 @@ pub fn find_operators() -> Result<(), String> {
     Ok(())
 }
 
-/// An owned object; `CXX` if by the operators, for which [`find_operators`] has to be called first.
+/// An owned object; `CXX` if by the operators, after [`find_operators`].
 pub struct Object<const CXX: bool = false> {
     at: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: an object owns its memory alone, as a box does, and gives no reference to it away.
+// SAFETY: an object exclusively owns its memory, as a box does.
 unsafe impl<const CXX: bool> Send for Object<CXX> {}
 
 impl<const CXX: bool> Object<CXX> {
@@ -77,7 +79,8 @@ impl<const CXX: bool> Object<CXX> {
     #[inline]
     pub fn write(&self, step: usize) {
         for at in (0..self.bytes).step_by(step) {
-            // SAFETY: within the object, which this process owns; volatile, so that the compiler keeps it.
+            // SAFETY: within the object, which this value owns; volatile, so that the compiler
+            // keeps it.
             unsafe { self.at.add(at).write_volatile(at as u8 | 1) };
         }
     }
@@ -112,7 +115,7 @@ impl<const CXX: bool> Drop for Object<CXX> {
         let at = self.at.as_ptr().cast();
         if CXX {
             let delete = OPERATORS[1].load(Relaxed);
-            // SAFETY: `new` found the operators; this one takes what the other one gave, with its size, once.
+            // SAFETY: `new` found the operators; delete gets the pointer and size of new, once.
             unsafe { std::mem::transmute::<usize, SizedDelete>(delete)(at, self.bytes) };
         } else {
             // SAFETY: malloc or calloc gave it, and it is freed once.
@@ -121,7 +124,7 @@ impl<const CXX: bool> Drop for Object<CXX> {
     }
 }
 
-/// The memory of this process: seconds since the start, resident set, and anonymous memory on hugepages.
+/// A sample: seconds since the start, resident set, and anonymous memory on hugepages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     pub at_s: f64,
@@ -148,7 +151,7 @@ impl Meter {
     }
 
     /// Takes a sample; the last place is overwritten when all are taken.
-    pub fn look(&mut self) -> Sample {
+    pub fn sample(&mut self) -> Sample {
         let [rss_bytes, huge_bytes] = fields("/proc/self/smaps_rollup", ["Rss:", "AnonHugePages:"]);
         let sample = Sample { at_s: self.seconds(), rss_bytes, huge_bytes };
         if self.samples.len() == MOST {

@@ -1,7 +1,8 @@
-//! Programs of which memory counts.
+//! Programs whose memory counts.
 //!
-//! **From.** Shapes of programs that we did not write: sparse tables, services that idle, load that
-//! swings, snapshots by fork, sizes that change, large buffers.
+//! **From.** Shapes of real programs: sparse tables, idle services, swinging load, snapshots by
+//! fork, changing sizes, large buffers.
+//!
 //! **Unsafe.** Calls functions of the malloc family, and `fork`.
 
 use super::memory::{Meter, Object, PAGE, Sample};
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// `count` objects of `bytes`, by malloc or calloc, of which a byte is written every `step`.
+/// `count` objects of `bytes`, by malloc or calloc, with a byte written every `step`.
 pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed: bool) -> Figures {
     let mut figures = Figures::start();
     let count = given.of(count as u64) as usize;
@@ -23,15 +24,15 @@ pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed
     }
     figures.done((count * bytes.div_ceil(step) * PAGE) as u64);
     drop(objects);
-    let freed = figures.meter.look().rss_bytes;
+    let freed = figures.meter.sample().rss_bytes;
     figures.add("freed_rss_bytes", freed as f64);
     figures
 }
 
-/// After what `stress-ng --malloc` does by default: a table of 65,536 slots; in a free one a new
-/// object of up to `most` bytes by any function of the family, of which the first word is written;
-/// a used one is freed, as in version 0.15, or in half of the cases reallocated, as in later ones;
-/// one time of eight, `malloc_trim`.
+/// `stress-ng --malloc`'s defaults: a table of 65,536 slots. A free one gets a new object of up to
+/// `most` bytes by any function of the family, with the first word written. A used one is freed, as
+/// in version 0.15, or in half of the cases reallocated, as in later ones; one time of eight,
+/// `malloc_trim`.
 pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) -> Figures {
     const SLOTS: usize = 1 << 16;
     let mut figures = Figures::start();
@@ -44,8 +45,8 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
         let old = slots[i];
         let keep = reallocates && bits & (1 << 20) != 0;
         let free = !old.is_null() && !keep;
-        // SAFETY: each slot is null or has what the family gave; it is freed or replaced once, and
-        // takes a word at least.
+        // SAFETY: each slot is null or has a pointer of the family; it is freed or replaced once,
+        // and has at least a word.
         unsafe {
             slots[i] = match (old.is_null(), (bits >> 24) & 31) {
                 _ if free => std::ptr::null_mut(),
@@ -89,7 +90,7 @@ pub enum Helper {
     Works,
 }
 
-/// 13,000 objects of 40,000 B, of which a random 60 % is freed; then the resident set each second.
+/// 13,000 objects of 40,000 B, of which a random 60 % are freed; then the resident set each second.
 pub fn idle(given: &Given, helper: Helper) -> Figures {
     const BYTES: usize = 40_000;
     let (mut figures, over) = (Figures::start(), AtomicBool::new(false));
@@ -104,7 +105,7 @@ pub fn idle(given: &Given, helper: Helper) -> Figures {
         }
         let count = given.of(13_000) as usize;
         let mut objects: Vec<Option<Object>> = (0..count).map(|_| Some(Object::written(BYTES))).collect();
-        figures.meter.look();
+        figures.meter.sample();
         shuffle(&mut Rng::new(given.seed, 0), &mut objects);
         let freed = count * 6 / 10;
         objects[..freed].fill_with(|| None);
@@ -167,12 +168,12 @@ pub fn swing(given: &Given, period_s: u64) -> Figures {
                 live += sessions[at].bytes();
                 thread::sleep(Duration::from_millis(5));
                 if start.elapsed() >= next {
-                    figures.meter.look();
+                    figures.meter.sample();
                     next += half / 10;
                 }
             }
             if level != high {
-                ratios.push(figures.meter.look().rss_bytes as f64 / live as f64);
+                ratios.push(figures.meter.sample().rss_bytes as f64 / live as f64);
             }
         }
     }
@@ -207,11 +208,12 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     let mut objects: Vec<Object> = (0..count).map(|_| Object::written(PAGE)).collect();
     let live = count as f64 * PAGE as f64;
     figures.done(live as u64);
-    let before = figures.meter.look().huge_bytes as f64 / live;
-    // SAFETY: the process has a single thread, and the child calls only what is allowed after fork.
+    let before = figures.meter.sample().huge_bytes as f64 / live;
+    // SAFETY: the process has a single thread, and the child makes only calls that are allowed
+    // after fork.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: sleeps and ends, without any code that the program wants run at exit.
+        // SAFETY: sleeps and ends, without exit handlers.
         unsafe {
             libc::sleep(4);
             libc::_exit(0)
@@ -225,7 +227,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     }
     // SAFETY: waits for the child; its status does not matter.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-    let after = figures.meter.look().huge_bytes as f64 / live;
+    let after = figures.meter.sample().huge_bytes as f64 / live;
     let from = figures.meter.samples.len();
     figures.watch(given.seconds.unwrap_or(12), live, || {
         let start = Instant::now();
@@ -244,7 +246,8 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
 /// The sizes of which each follows each.
 const SIZES: [usize; 12] = [32, 64, 100, 200, 300, 500, 700, 900, 1500, 2000, 3000, 6000];
 
-/// For each pair of sizes, in a separate process: 12 MB of the first, 90 % freed at random, as much of the second.
+/// For each pair of sizes, in a separate process: 12 MB of the first, 90 % freed at random, as much
+/// of the second.
 pub fn pairs(given: &Given) -> Figures {
     let mut figures = Figures::start();
     let bytes = given.of(12_000_000) as usize;
@@ -270,19 +273,19 @@ fn growth(bytes: usize, (a, b): (usize, usize), seed: u64) -> f64 {
     let (first, second) = (bytes / a, bytes / b * 9 / 10);
     objects[..first].fill_with(|| Some(Object::written(a)));
     let mut meter = Meter::start();
-    let before = meter.look().rss_bytes;
+    let before = meter.sample().rss_bytes;
     shuffle(&mut Rng::new(seed, 0), &mut objects[..first]);
     objects[..first * 9 / 10].fill_with(|| None);
     let places = objects.iter_mut().filter(|place| place.is_none());
     places.take(second).for_each(|place| *place = Some(Object::written(b)));
-    (meter.look().rss_bytes as f64 - before as f64).max(0.0)
+    (meter.sample().rss_bytes as f64 - before as f64).max(0.0)
 }
 
 /// What `work` returns in a child process.
 fn in_child(work: impl FnOnce() -> f64) -> f64 {
     let mut ends = [0; 2];
     let mut bits = 0u64.to_ne_bytes();
-    // SAFETY: the process has one thread, so the child may do all that a process may; the buffers have 8 bytes.
+    // SAFETY: the process has one thread, so the child may call anything; the buffers have 8 bytes.
     unsafe {
         assert!(libc::pipe(ends.as_mut_ptr()) == 0, "cannot make a pipe");
         let child = libc::fork();
@@ -301,7 +304,7 @@ fn in_child(work: impl FnOnce() -> f64) -> f64 {
     f64::from_bits(u64::from_ne_bytes(bits))
 }
 
-/// Five slots of 5 to 25 MB, replaced at random by new ones, which are written before the old one is freed.
+/// Five slots of 5 to 25 MB, replaced at random; a new one is written before the old one is freed.
 pub fn slots(given: &Given) -> Figures {
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
     let mut slots: [Option<Object>; 5] = [const { None }; 5];

@@ -1,9 +1,11 @@
-//! Programs of which time counts.
+//! Programs whose time counts.
 //!
-//! **From.** Larson and Krishnan 1998 with C++'s sized `delete`; rpmalloc's benchmark, by its description; servers that
-//! must answer in time.
-//! **Threads.** Each works on its own slots, which a new thread inherits now and then: most objects
-//! are freed by another thread than the one that allocated them.
+//! **From.** Larson and Krishnan 1998 with C++'s sized `delete`; rpmalloc's benchmark, by its
+//! description; servers with deadlines.
+//!
+//! **Threads.** Each works on separate slots, which a new thread sometimes inherits: mostly another
+//! thread frees an object than allocated it.
+//!
 //! **Unsafe.** Reads the thread's use of the processor.
 
 use super::memory::Object;
@@ -83,7 +85,7 @@ pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
     figures
 }
 
-/// Sizes whose requests are timed, and the part of the requests that each has, of 100.
+/// Sizes whose requests are timed, and their shares of the requests in percent.
 type Timed<'a> = &'a [(usize, u32)];
 
 /// The sizes of `pauses`.
@@ -94,14 +96,14 @@ pub const MIXED: Timed<'_> = &[(16, 55), (1 << 10, 30), (64 << 10, 13), (1 << 20
 struct Times {
     malloc: Vec<f64>,
     free: Vec<f64>,
-    /// The longest malloc with the first write to what it gave, and the longest malloc, of those that the scheduler did
-    /// not interrupt.
+    /// The longest malloc with the first write, and the longest malloc, of those that the scheduler
+    /// did not interrupt.
     longest_written: f64,
     longest: f64,
 }
 
-/// Two threads, each request timed by itself: objects of `sizes` replace random ones, one in 16 frees is of the other
-/// thread's objects.
+/// Two threads, each request timed: objects of `sizes` replace random ones; one free in 16 is of
+/// the other thread's objects.
 pub fn pauses(given: &Given, sizes: Timed<'_>, (slots, operations): (usize, u64)) -> Figures {
     let (mut figures, operations) = (Figures::start(), given.of(operations));
     let mut threads = each(ring::<Object>(2, 64), |(number, own, next)| {

@@ -1,11 +1,13 @@
 //! Random replacement in a large array of slots.
 //!
-//! **What.** Each step picks a slot: frees the block in it, or fills it with one of random size.
-//! Few slots change all the time, most hardly ever: blocks of all ages lie side by side.
+//! **What.** Each step chooses a slot: frees the block in it, or fills it with one of random size.
+//! Few slots change all the time, most hardly ever: blocks of all ages are neighbours.
+//!
 //! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018): slots by
 //! Pareto's law, sizes to 1 KiB, each power of two half as likely as the one before. Ours draws
-//! whole numbers, and writes both ends of a block where the original clears all of it.
-//! **Threads.** Each has its own slots.
+//! integers, and writes both ends of a block where the original clears all of it.
+//!
+//! **Threads.** Each has separate slots.
 
 use super::Load;
 use super::block::Block;
@@ -20,7 +22,7 @@ pub fn run(load: &Load) -> u64 {
 const STEPS: u64 = 19_000_000;
 /// Slots of a thread.
 const SLOTS: u32 = 1 << 18;
-/// Times that the rule of four fifths is applied, each within the fifth that the one before chose.
+/// Repetitions of the rule of four fifths, each within the fifth that the previous one chose.
 const LEVELS: u32 = 6;
 /// The largest power of two of a size.
 const LARGEST: u32 = 10;
@@ -39,7 +41,7 @@ fn steps(rng: &mut Rng, count: u64) -> u64 {
     held.iter().flatten().fold(sum, |sum, block| sum.wrapping_mul(31).wrapping_add(block.ends()))
 }
 
-/// A number below `bound` by Pareto's law: the low ones are the frequent ones.
+/// A number below `bound` by Pareto's law: low ones are frequent.
 fn slot(rng: &mut Rng, bound: u32) -> u32 {
     let mut end = bound;
     for _ in 0..LEVELS {
@@ -52,7 +54,8 @@ fn slot(rng: &mut Rng, bound: u32) -> u32 {
     rng.below(end)
 }
 
-/// A size to 1 KiB: each power of two is half as likely as the one before, and sizes below it are alike.
+/// A size to 1 KiB: each power of two is half as likely as the one before, with equal chances in
+/// between.
 fn size(rng: &mut Rng) -> usize {
     let bits = rng.next();
     let top = 1u32 << (bits.trailing_zeros() + 4).min(LARGEST);

@@ -1,12 +1,15 @@
 //! Many bodies that attract each other, by a tree of cells.
 //!
-//! **What.** Each step builds an octree over all bodies, with a box for each cell and leaf; adds up
+//! **What.** Each step builds an octree over all bodies, with a box for each cell and leaf; sums
 //! the masses from below; moves every body by the pull of the cells; and drops the tree. So tens of
 //! thousands of small nodes live for a step and die together.
+//!
 //! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324,
 //! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), as Hoard and mimalloc-bench.
+//!
 //! **State.** Sums in a fixed order, with no operation but + − × ÷ √: the same on any machine.
-//! **Units.** The cube in which the bodies start has side 1, and the gravitational constant is 1.
+//!
+//! **Units.** The bodies start in a cube of side 1; the gravitational constant is 1.
 
 use super::Load;
 use craton_lab::rng::Rng;
@@ -23,11 +26,11 @@ const BODIES: usize = 20_000;
 /// Steps of the full load.
 const STEPS: u64 = 40;
 const STEP: f64 = 0.001;
-/// A cell counts as one body when its side is below so many times its distance.
+/// A cell counts as one body when its side is below this multiple of its distance.
 const OPENING: f64 = 1.2;
-/// Added to the square of each distance, so that no pull is without bound.
+/// Added to the square of each distance, to bound the pull.
 const SOFTENING: f64 = 1e-4;
-/// Cells within cells: bodies that no side so small tells apart share a leaf.
+/// The deepest cell: bodies that it does not separate share a leaf.
 const DEEPEST: u32 = 40;
 
 type Vector = [f64; 3];
@@ -45,7 +48,7 @@ struct Leaf {
     mass: f64,
 }
 
-/// A cube with more than one body: its mass, where that is in the mean, and its eight parts.
+/// A cube with more than one body: its mass, the centre of mass, and its eight parts.
 struct Cell {
     at: Vector,
     mass: f64,
@@ -102,7 +105,7 @@ impl Cell {
 }
 
 impl Part {
-    /// Puts a leaf in; a leaf that was there goes down together with it.
+    /// Inserts a leaf; an existing leaf moves down together with it.
     fn insert(&mut self, leaf: Box<Leaf>, cube: Cube, depth: u32) {
         match self {
             Self::Empty => *self = Self::Leaf(leaf),
@@ -124,7 +127,8 @@ impl Part {
         }
     }
 
-    /// Fills in the cells' mass and where it is, from below; returns this one's, the place times the mass.
+    /// Computes the cells' masses and centres from below; returns this one's mass, and centre times
+    /// mass.
     fn weigh(&mut self) -> (f64, Vector) {
         match self {
             Self::Empty => (0.0, [0.0; 3]),
@@ -142,7 +146,7 @@ impl Part {
         }
     }
 
-    /// Adds the pull of all that is in this part, whose cube has that side, on a body at `at`.
+    /// Adds the pull of this part, whose cube has that side, on a body at `at`.
     fn pull(&self, at: Vector, side: f64, sum: &mut Vector) {
         let (there, mass) = match self {
             Self::Empty => return,
@@ -185,7 +189,7 @@ fn step(bodies: &mut [Body]) {
     }
 }
 
-/// Bodies at rest, with a mass of 1 together: each coordinate is nearer to the middle than at random.
+/// Bodies at rest, with a total mass of 1: each coordinate is nearer to the middle than at random.
 fn bodies(rng: &mut Rng, count: usize) -> Vec<Body> {
     let mut coordinate = || {
         let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;

@@ -1,8 +1,10 @@
-//! A stretch of raw memory with a known stamp in it.
+//! Raw memory with a known stamp in it.
 //!
-//! **What.** [`Block`] has a stamp at both ends, [`Filled`] all over. The stamp is read back before
-//! the memory is freed: blocks that overlap change the sum.
+//! **What.** [`Block`] has a stamp at both ends, [`Filled`] throughout. The stamp is read before
+//! the memory is freed: overlapping blocks change the sum.
+//!
 //! **Failure.** Without memory the program ends, as with any collection of `std`.
+//!
 //! **Unsafe.** `std::alloc` directly: a boxed slice would be written twice, and a large block must
 //! be written only where the workload says.
 
@@ -17,11 +19,12 @@ pub struct Block {
     len: usize,
 }
 
-// SAFETY: a block owns its memory alone, as a box does, and gives no reference to it away.
+// SAFETY: a block exclusively owns its memory, as a box does.
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Memory of `len` bytes, at least 1, with the stamp at both ends. One shorter than a stamp holds its low bytes.
+    /// Memory of `len` bytes, at least 1, with the stamp at both ends. A shorter one holds the
+    /// stamp's low bytes.
     pub fn new(len: usize, stamp: u64) -> Self {
         let mut block = Self::bare(len);
         block.put(0, stamp);
@@ -47,16 +50,18 @@ impl Block {
         self.get(0).wrapping_add(self.get(self.len.saturating_sub(STAMP)).rotate_left(1))
     }
 
-    /// Writes the stamp, or as much of it as a block shorter than a stamp holds. `at` leaves room for it.
+    /// Writes the stamp, or as much of it as a shorter block holds. `at` leaves room for it.
     #[inline]
     fn put(&mut self, at: usize, stamp: u64) {
         if self.len < STAMP {
             let stamp = stamp.to_le();
-            // SAFETY: the memory has `len` bytes and is this block's alone; `stamp` lives on, and has more than `len`.
+            // SAFETY: this block owns the memory of `len` bytes; `stamp` is a live local of more
+            // than `len`.
             return unsafe { self.at.copy_from_nonoverlapping(NonNull::from(&stamp).cast(), self.len) };
         }
         debug_assert!(at + STAMP <= self.len);
-        // SAFETY: each caller in this file keeps `at + STAMP` within `len`; the memory is this block's alone.
+        // SAFETY: each caller in this file keeps `at + STAMP` within `len`; this block owns the
+        // memory.
         unsafe { self.at.add(at).cast().write_unaligned(stamp.to_le()) }
     }
 
@@ -65,13 +70,14 @@ impl Block {
     fn get(&self, at: usize) -> u64 {
         if self.len < STAMP {
             let mut stamp = 0u64;
-            // SAFETY: all of `len` bytes have been written, as that is less than a stamp; `stamp` has more.
+            // SAFETY: all of `len` bytes were written, since that is less than a stamp; `stamp` has
+            // more.
             unsafe { self.at.copy_to_nonoverlapping(NonNull::from(&mut stamp).cast(), self.len) }
             return u64::from_le(stamp);
         }
         debug_assert!(at + STAMP <= self.len);
-        // SAFETY: each caller in this file keeps `at + STAMP` within `len`, and what is read has been written: the ends
-        // always, what is between them when the block is a `Filled`, whose sums alone read it.
+        // SAFETY: each caller in this file keeps `at + STAMP` within `len` and reads written bytes:
+        // the ends always, others only in a `Filled`, whose sums alone read them.
         u64::from_le(unsafe { self.at.add(at).cast().read_unaligned() })
     }
 }
@@ -80,7 +86,7 @@ impl Block {
 pub struct Filled(Block);
 
 impl Filled {
-    /// Memory of `len` bytes, at least 1, every one written; the last stamp may start within a word.
+    /// Memory of `len` bytes, at least 1, all written; the last stamp may start within a word.
     pub fn new(len: usize, stamp: u64) -> Self {
         let mut block = Block::new(len, stamp);
         for at in (0..block.len / STAMP * STAMP).step_by(STAMP) {
@@ -103,7 +109,7 @@ impl Filled {
         self.sum_each(STAMP)
     }
 
-    /// The sum of the first word of each page of 4 KiB, and of the ends once more.
+    /// The sum of the first word of each page of 4 KiB, and of the ends again.
     pub fn sum_pages(&self) -> u64 {
         self.sum_each(4096)
     }
@@ -116,7 +122,7 @@ impl Filled {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `bare` took this memory with the same layout, and nobody else frees it.
+        // SAFETY: `bare` allocated this memory with the same layout, and this block owns it.
         unsafe { dealloc(self.at.as_ptr(), Self::layout(self.len)) }
     }
 }

@@ -1,6 +1,6 @@
 //! Factoring by the continued-fraction method.
 //!
-//! **What.** Splits numbers of 35 digits, each the product of two primes, with the big numbers of
+//! **What.** Factors numbers of 35 digits, each the product of two primes, with the big numbers of
 //! `num-bigint`: every result is a block of 8 to 32 B that is freed a moment later.
 //!
 //! **From.** cfrac (Dave Barrett), of Zorn and Grunwald, "Empirical measurements of six
@@ -32,7 +32,7 @@ const STEPS: u64 = 2_000_000;
 /// Bits of the two primes.
 const PRIME_BITS: u32 = 58;
 
-/// Makes a number and splits it again, unless the steps come to their end.
+/// Makes a number and factors it, unless the steps run out.
 fn split(rng: &mut Rng, allowed: &mut u64) -> u64 {
     let (p, q) = (BigUint::from(prime(rng)), BigUint::from(prime(rng)));
     let n = &p * &q;
@@ -53,7 +53,7 @@ fn prime(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Miller and Rabin's test of an odd number above 40; with these bases it errs on no number of 64 bits.
+/// Miller and Rabin's test of an odd number above 40; exact for 64 bits with these bases.
 fn is_prime(n: u64) -> bool {
     let (zeros, most, n) = ((n - 1).trailing_zeros(), BigUint::from(n - 1), BigUint::from(n));
     [2u32, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37].into_iter().all(|base| {

@@ -1,15 +1,15 @@
-//! Threads that share a workload, and the ring in which they hand objects on.
+//! Threads that share a workload, and rings of channels between them.
 //!
-//! **What.** [`each`] runs one thread for each part, [`crew`] adds up what they return: a sum does
-//! not tell which thread did what. Bounded channels hold their final size from the start, so that
-//! they take no part in what is measured.
+//! **What.** [`each`] runs one thread for each part; [`crew`] sums their results, which hides the
+//! threads' order. Bounded channels have their final size from the start, so they take no part in
+//! the figures.
 //!
-//! **Failure.** A thread that panics takes the workload with it.
+//! **Failure.** A panic of a thread ends the workload.
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::thread;
 
-/// Runs `work` on each part at once, each on its own thread; the results in the order of the parts.
+/// Runs `work` on each part at once, each on a thread; the results in the order of the parts.
 pub fn each<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let work = &work;
@@ -18,12 +18,12 @@ pub fn each<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(
     })
 }
 
-/// The sum of what `work` returns for each part, each on its own thread.
+/// The sum of `work` over the parts, each on a thread.
 pub fn crew<P: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> u64 + Sync) -> u64 {
     each(parts, work).into_iter().fold(0, u64::wrapping_add)
 }
 
-/// For each of `count` threads its number, the channel that it receives from, and that of the next thread.
+/// For each of `count` threads its number, its receiver, and the next thread's sender.
 pub fn ring<T>(count: usize, capacity: usize) -> impl Iterator<Item = (u64, Receiver<T>, Sender<T>)> {
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| bounded(capacity)).unzip();
     senders.rotate_left(1);

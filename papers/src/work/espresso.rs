@@ -1,10 +1,12 @@
-//! Two-level logic, made smaller.
+//! Minimizes two-level logic.
 //!
-//! **What.** A random function is a list of cubes. Rounds of expand, irredundant and reduce look
+//! **What.** A random function is a list of cubes. Rounds of expand, irredundant and reduce search
 //! for a shorter list of the same function, by lists of tiny objects that live for microseconds.
+//!
 //! **From.** espresso (Zorn and Grunwald, "Empirical measurements of six allocation-intensive C
 //! programs", 1992; SPEC; mimalloc-bench), from the book that it came with: Brayton, Hachtel,
 //! McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
+//!
 //! **Units.** Functions, of 10 to 12 inputs, 3 to 6 outputs and 40 to 79 cubes.
 
 mod cover;
@@ -66,7 +68,8 @@ fn cost(cover: &[Cube]) -> (usize, u32) {
     (cover.len(), cover.iter().map(Cube::literals).sum())
 }
 
-/// Makes each cube as large as it can be without a point of `off`, and drops those that it then covers.
+/// Makes each cube as large as possible without a point of `off`, and drops cubes that it then
+/// covers.
 fn expand(space: &Space, mut cover: Cover, off: &[Cube]) -> Cover {
     // Those with the most literals are the least likely to be covered by others' growth.
     cover.sort_by_key(|cube| (std::cmp::Reverse(cube.literals()), cube.digest()));
@@ -100,7 +103,7 @@ fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     while at < cover.len() {
         let cube = cover.swap_remove(at);
         if !space.is_tautology(&space.cofactor(&cover, &cube)) {
-            // Back to its place; the one that swap_remove put there goes to the end again.
+            // Back to its place; the one that swap_remove moved there returns to the end.
             cover.push(cube);
             let last = cover.len() - 1;
             cover.swap(at, last);
@@ -110,7 +113,7 @@ fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     cover
 }
 
-/// Makes each cube as small as the others allow, so that expand can take another way.
+/// Makes each cube as small as the others allow, so that expand can go another way.
 fn reduce(space: &Space, mut cover: Cover) -> Cover {
     for at in 0..cover.len() {
         let others = cover.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, cube)| cube);

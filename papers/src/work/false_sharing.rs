@@ -1,8 +1,9 @@
 //! Cache lines that threads would share.
 //!
-//! **What.** Each thread takes a small object, writes to it many times, and frees it, over and
-//! over. An allocator that gives objects of one cache line to two threads makes them fight for it:
-//! at once in `cache-thrash`; in `cache-scratch` after they freed objects of one thread.
+//! **What.** Each thread allocates a small object, writes to it many times, and frees it, in a
+//! loop. An allocator that puts two threads' objects on one cache line makes them fight for it: at
+//! once in `cache-thrash`; in `cache-scratch` after they freed objects of one thread.
+//!
 //! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications"
 //! (ASPLOS 2000), §7: active and passive false sharing.
 
@@ -33,7 +34,8 @@ fn write(load: &Load, number: u64, given: Option<Box<AtomicU64>>) -> u64 {
     for _ in 0..load.share(OBJECTS) {
         let object = Box::new(AtomicU64::new(rng.next()));
         for i in 0..WRITES {
-            // Atomic, so that each write takes place; not an addition in one, which would cost more than the line.
+            // Atomic, so that each write happens; not a `fetch_add`, which would cost more than the
+            // line.
             object.store(object.load(Relaxed).wrapping_add(i), Relaxed);
         }
         sum = sum.wrapping_add(object.load(Relaxed));

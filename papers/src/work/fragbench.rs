@@ -42,10 +42,10 @@ pub const PAPER_PERCENT: u64 = 1600;
 
 pub const NAMES: [&str; 4] = ["fragbench-w1", "fragbench-w2", "fragbench-w3", "fragbench-w4"];
 
-/// What the workload of that name holds at its peak under a load: the bytes of the live objects, and those of the list of
-/// them that have been written; none if the name is not one of the four.
+/// The live objects' bytes at the peak of the workload of this name, and the written bytes of their
+/// list; none for another name.
 ///
-/// The live data fill the unit, and there are most objects in Before, whose sizes are the smaller ones.
+/// The live data fill the unit, and Before, with the smaller sizes, has the most objects.
 pub fn at_peak(name: &str, load: &Load) -> Option<(u64, u64)> {
     let row = row(name)?;
     let unit = load.of(UNIT);
@@ -57,7 +57,7 @@ fn row(name: &str) -> Option<&'static Row> {
     Some(&ROWS[NAMES.iter().position(|n| *n == name)?])
 }
 
-/// What a run of one row did.
+/// The counts of a run of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The same for the same row and load.
@@ -118,7 +118,7 @@ impl Heap {
         }
     }
 
-    /// Frees so many percent of the live objects.
+    /// Frees this percentage of the live objects.
     fn delete(&mut self, percent: u32) {
         for _ in 0..self.live.len() as u64 * u64::from(percent) / 100 {
             self.free_any();

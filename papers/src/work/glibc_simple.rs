@@ -26,7 +26,7 @@ pub fn run(load: &Load) -> u64 {
     held.sum
 }
 
-/// Sizes, of which glibc's benchmark takes one as an argument: 16 B by default.
+/// Sizes; glibc's benchmark takes one as an argument, 16 B by default.
 const SIZES: [usize; 6] = [16, 32, 64, 128, 256, 512];
 /// Blocks in a batch.
 const BATCHES: [usize; 4] = [25, 100, 400, 1600];
@@ -42,7 +42,7 @@ enum Order {
     EvenThenOdd,
 }
 
-/// A batch, and the sum of what stood in the blocks that were freed.
+/// A batch, and the sum of the freed blocks' contents.
 #[derive(Default)]
 struct Held {
     blocks: Vec<Option<Block>>,

@@ -27,8 +27,8 @@ const SET: u32 = 1024;
 /// Replacements of the full load, by all threads.
 const REPLACEMENTS: u64 = 28_000_000;
 
-/// Each power of two from 8 B on is half as likely as the one before: the density falls as the size
-/// squared.
+/// Each power of two from 8 B on is half as likely as the one before: the density falls as the
+/// square of the size.
 fn block(rng: &mut Rng) -> Block {
     let bits = rng.next();
     let top = 8u32 << bits.trailing_zeros().min(12);

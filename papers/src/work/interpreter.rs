@@ -1,15 +1,15 @@
 //! Scripts in a language with counted values, full of strings.
 //!
 //! **What.** The interpreter `rhai` parses a program text and runs it, again in each round: it
-//! counts words, groups records, turns strings around, builds and walks trees, and fills in
-//! letters. Some results stay until a later one takes their place.
+//! counts words, groups records, reverses strings, builds and walks trees, and fills in letters.
+//! Some results stay until a later one replaces them.
 //!
 //! **From.** The interpreters of allocation studies: Zorn and Grunwald's perl and gawk (1992),
 //! Detlefs, Dosser and Zorn, "Memory allocation costs in large C and C++ programs" (1994).
 //!
 //! **Units.** Rounds: one script each, of random size.
 //!
-//! **Failure.** A script that fails changes the checksum, as overwritten memory would.
+//! **Failure.** A failed script changes the checksum, as overwritten memory would.
 
 use super::Load;
 use craton_lab::rng::{Rng, mix};

@@ -2,11 +2,11 @@
 //!
 //! **What.** Each round makes a `serde_json` document of random size, writes it as text, parses the
 //! text, edits the tree (values replaced, members added and removed, lists grown and cut), writes
-//! it and parses it again. Some documents stay in a table, where later rounds edit them further,
-//! until another takes their place.
+//! it and parses it again. Some documents stay in a table, where later rounds edit them, until
+//! another replaces them.
 //!
-//! **From.** No paper's: what services that speak JSON do with a document model, of which Zorn and
-//! Grunwald's string and tree programs are the older kin.
+//! **From.** No paper: a service that speaks JSON with a document model, akin to Zorn and
+//! Grunwald's string and tree programs.
 //!
 //! **Units.** Nodes made, over all rounds; a document has 8 to 8000, small ones more often.
 
@@ -30,10 +30,10 @@ const NODES: u64 = 3_800_000;
 const KEPT: u32 = 512;
 /// Nodes of the largest document.
 const LARGEST: u32 = 8000;
-/// One edit for so many nodes.
+/// One edit for this many nodes.
 const PER_EDIT: u32 = 8;
 
-/// The names of members: each document draws from a vocabulary, as documents of one service do.
+/// The names of members: each document draws from a vocabulary, as those of one service do.
 #[rustfmt::skip]
 const NAMES: [&str; 12] = [
     "id", "name", "type", "tags", "owner", "created_at", "updated_at", "description", "items", "attributes", "url",
@@ -47,7 +47,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// One document from its making to its end; returns how many nodes it has.
+    /// One document from its making to its end; returns its nodes.
     fn round(&mut self) -> u64 {
         let size = 8 + self.rng.skewed(LARGEST - 8);
         let mut left = size;
@@ -67,7 +67,7 @@ impl Rounds {
                 if let Some(mut other) = self.kept[place].take() {
                     (0..10).for_each(|_| edit(&mut other, &mut self.rng));
                     let other = self.through_text(&other);
-                    // One that has grown beyond the largest goes.
+                    // Drops one that has grown beyond the largest.
                     self.kept[place] = Some(other).filter(|other| count(other) < LARGEST);
                 }
             }
@@ -83,7 +83,8 @@ impl Rounds {
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.sum = bytes.fold(self.sum, |sum, bytes| sum.wrapping_mul(0x100_0000_01b3).wrapping_add(word(bytes)));
         serde_json::from_str(&text).unwrap_or_else(|_| {
-            // Memory was overwritten, or edits nested deeper than the parser goes: the checksum tells.
+            // Memory was overwritten, or edits nested deeper than the parser allows: changes the
+            // checksum.
             self.sum = mix(self.sum);
             Value::Null
         })
@@ -106,7 +107,7 @@ fn string(rng: &mut Rng) -> String {
     string
 }
 
-/// A name out of the vocabulary, one in four with a number behind it.
+/// A name from the vocabulary, one in four with a number.
 fn name(rng: &mut Rng) -> String {
     let name = NAMES[rng.below(NAMES.len() as u32) as usize];
     if rng.one_in(4) { format!("{name}_{}", rng.below(100)) } else { name.to_owned() }

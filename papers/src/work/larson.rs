@@ -1,10 +1,12 @@
-//! A server whose threads hand their connections on.
+//! A server whose threads pass their connections on.
 //!
 //! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a
-//! new thread inherits the slots: most blocks are freed by another one.
+//! new thread inherits the slots: another one frees most blocks.
+//!
 //! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM
 //! 1998), with a fixed number of replacements. Sizes of `larson-small` are mimalloc-bench's, those
 //! of `larson-large` NVAlloc's (§6.1).
+//!
 //! **Threads.** One of a chain at a time; chains share nothing.
 
 use super::Load;
@@ -37,7 +39,7 @@ impl Kind {
     }
 }
 
-/// What a thread inherits.
+/// The state that a thread inherits.
 struct Estate {
     rng: Rng,
     slots: Vec<Block>,

@@ -3,7 +3,7 @@
 /// The request to a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Threads that share the work, at least 1; a workload whose description has one thread ignores it.
+    /// Threads that share the work, at least 1; ignored by workloads with one thread.
     pub threads: usize,
     /// Amount of work in percent of the full one, at least 1.
     pub percent: u64,
@@ -29,7 +29,7 @@ impl Load {
         self.of(full).div_ceil(self.threads as u64)
     }
 
-    /// The part of `full` units of work that this load asks for: at least 1.
+    /// This load's part of `full` units of work, at least 1.
     pub fn of(&self, full: u64) -> u64 {
         u64::try_from(u128::from(full) * u128::from(self.percent) / 100).unwrap_or(u64::MAX).max(1)
     }

@@ -1,8 +1,9 @@
 //! A cache whose values grow and shrink over time.
 //!
-//! **What.** A look-up that finds its key checks the value; one that does not inserts a value, and
-//! evicts the least recently used ones until all fit a budget of bytes. The sizes of new values
-//! drift from small to large and back, so that what one size left free has to serve the next.
+//! **What.** A look-up checks the value of its key, or inserts a value and evicts the least
+//! recently used ones until all fit a budget of bytes. The sizes of new values drift from small to
+//! large and back, so that memory freed by one size has to serve the next.
+//!
 //! **From.** The drift of value sizes, on which Memcached's slabs calcify: Rumble et al.,
 //! "Log-structured memory for DRAM-based storage" (FAST 2014) §2.
 
@@ -17,7 +18,7 @@ pub fn run(load: &Load) -> u64 {
     let mut cache = Cache::new(BUDGET);
     for (stage, (lookups, smallest, largest)) in STAGES.into_iter().enumerate() {
         for _ in 0..load.of(lookups) {
-            // The keys of a stage overlap with those of the one before: old values live on beside the new.
+            // A stage's keys overlap with the previous one's: old values live on beside new ones.
             let key = u64::from(rng.skewed(KEYS)) + stage as u64 * u64::from(KEYS / 64);
             let size = (smallest + rng.skewed(largest - smallest)) as usize;
             cache.look_up(key, size);
@@ -30,7 +31,7 @@ pub fn run(load: &Load) -> u64 {
 const BUDGET: usize = 48 << 20;
 /// Keys that can be asked for in a stage.
 const KEYS: u32 = 1 << 21;
-/// The drift: look-ups of a stage at full load, and the smallest and the largest of its new values.
+/// The drift: look-ups of a stage at full load, and the smallest and largest of its new values.
 const STAGES: [(u64, u32, u32); 7] = [
     (900_000, 32, 256),
     (300_000, 200, 800),
@@ -55,7 +56,7 @@ impl Cache {
         Self { values: LruCache::unbounded_with_hasher(BuildHasherDefault::default()), budget, bytes: 0, sum: 0 }
     }
 
-    /// Reads the key's value; makes one of that size if it has none yet.
+    /// Reads the key's value, or makes one of this size.
     fn look_up(&mut self, key: u64, size: usize) {
         if let Some(ends) = self.values.get(&key).map(Filled::ends) {
             return self.add(ends);

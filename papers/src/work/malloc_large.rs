@@ -1,7 +1,8 @@
-//! Large blocks that come and go.
+//! Large blocks, allocated and freed.
 //!
-//! **What.** Each step frees the block of a random slot and puts one of another size, 0.5 to 25
-//! MiB, in its place. What went back to the system must be had again, with a fault for each page.
+//! **What.** Each step frees the block of a random slot and replaces it by one of another size, 0.5
+//! to 25 MiB. Memory that was released costs a fault for each page.
+//!
 //! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen). Ours holds several blocks, varies
 //! the size, writes all of it, and reads a word of each page back.
 

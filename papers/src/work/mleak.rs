@@ -1,8 +1,9 @@
-//! Threads that come and go, and leave objects behind.
+//! Short-lived threads that leave objects behind.
 //!
 //! **What.** Waves of short-lived threads: each allocates objects of many sizes, frees most of
-//! them, leaves some to later threads, and frees what it finds. Objects in a thread's cache
+//! them, leaves some to later threads, and frees those that it finds. Objects in a thread's cache
 //! must reach others.
+//!
 //! **From.** mimalloc-bench's mleak, by its description.
 
 use super::Load;

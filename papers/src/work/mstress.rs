@@ -1,7 +1,8 @@
 //! Objects that outlive rounds, threads and owners.
 //!
 //! **What.** In each round new threads allocate objects, mostly small ones, keep a part of them,
-//! free others, and swap what they keep through a shared array, to threads that live later.
+//! free others, and swap kept ones through a shared array, for later threads.
+//!
 //! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
 //! action", 2019).
 
@@ -55,7 +56,8 @@ fn free(objects: Vec<Filled>) -> u64 {
     objects.into_iter().fold(0, |sum, object| sum.wrapping_add(object.ends()))
 }
 
-/// Eight words at most, but one of 16 has up to a hundred times as many, and one of 2000 a thousand times.
+/// Eight words at most, but one of 16 has up to a hundred times as many, and one of 2000 a thousand
+/// times.
 fn size(rng: &mut Rng) -> usize {
     let scale = if rng.one_in(2000) {
         1000

@@ -1,7 +1,7 @@
-//! Threads that allocate what other threads free, so that the memory has to find its way back.
+//! Threads that allocate objects which other threads free.
 //!
-//! **What.** A producer allocates blocks and sends them in batches, a consumer reads and frees
-//! them. In `prod-con` each pair has its channel, and blocks of 64 B; in `xmalloc` all share one.
+//! **What.** A producer allocates blocks and sends them in batches; a consumer reads and frees
+//! them. In `prod-con` each pair has a channel, and blocks of 64 B; in `xmalloc` all share one.
 //!
 //! **From.** NVAlloc §6.1 (Prod-con), after Schneider, Antonopoulos and Nikolopoulos, "Scalable
 //! locality-conscious multithreaded memory allocation" (ISMM 2006); Lever and Boreham, "malloc()

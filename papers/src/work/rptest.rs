@@ -24,7 +24,7 @@ const LOOPS: u64 = 130_000;
 /// Slots of a thread, and how many of them a loop replaces.
 const SLOTS: usize = 4000;
 const REPLACED: usize = 150;
-/// Loops after which a set goes to the next thread, blocks of a set, and sets that wait at most.
+/// Loops after which a set goes to the next thread, blocks of a set, and the most waiting sets.
 const PERIOD: u64 = 8;
 const SET: usize = 100;
 const WAITING: usize = 8;
@@ -55,7 +55,8 @@ fn free(blocks: impl IntoIterator<Item = Block>) -> u64 {
     blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
 }
 
-/// Half of them linear up to 1 KiB, half exponential: each power of two up to 8 KiB is half as likely as the one before.
+/// Half of them linear up to 1 KiB, half exponential: each power of two up to 8 KiB is half as
+/// likely as the one before.
 fn block(rng: &mut Rng) -> Block {
     let bits = rng.next();
     let size = if bits & 1 == 0 {

@@ -1,13 +1,16 @@
 //! A workload like a server's.
 //!
 //! **What.** Threads handle numbered requests: short-lived buffers of 16 B to 64 KiB, strings that
-//! are built and torn down, a session, and a cache whose values change size. Some buffers go to
-//! another thread, which frees them. Some requests are bursts of thousands of small objects; over
-//! the day the live data swing between half and all of their budget.
-//! **From.** No paper's: the mixture that they all describe of servers.
+//! are built and torn down, a session, and a cache whose values change size. Another thread frees
+//! some buffers. Some requests are bursts of thousands of small objects; over the day the live data
+//! swing between half and all of their budget.
+//!
+//! **From.** No paper: the mixture that they all describe of servers.
+//!
 //! **State.** Worker `w` of `n` handles the requests `w, w + n, …`, each made from the seed and its
-//! number: the checksum depends on neither the threads' timing nor the allocator.
-//! **Threads.** Each worker sends to the next one, and frees what does not fit.
+//! number: the checksum depends on neither timing nor allocator.
+//!
+//! **Threads.** Each worker sends to the next one, and frees buffers that do not fit the channel.
 
 mod worker;
 
@@ -26,7 +29,7 @@ pub struct Config {
     /// Requests in total, over all workers.
     pub requests: u64,
     pub seed: u64,
-    /// Live data in the caches at the top of the day, in MiB, over all workers; at least 1.
+    /// The caches' live data at the day's peak, in MiB, over all workers; at least 1.
     pub live_mb: usize,
 }
 

@@ -23,7 +23,7 @@ pub fn sh8(load: &Load) -> u64 {
 const BATCHES: u64 = 32_000;
 /// Blocks of a batch.
 const BATCH: u64 = 1000;
-/// Blocks in a part that another thread frees, and parts that wait at most.
+/// Blocks in a part that another thread frees, and the most waiting parts.
 const PART: usize = 100;
 const WAITING: usize = 64;
 
@@ -70,7 +70,7 @@ fn batch(rng: &mut Rng, kept: &mut Vec<Block>) -> u64 {
     sum.wrapping_add(freed)
 }
 
-/// Leaves a part of what is kept to others, and frees a part of theirs.
+/// Leaves a part of the kept blocks to others, and frees a part of theirs.
 fn exchange(kept: &mut Vec<Block>, (sender, receiver): &Others) -> u64 {
     let part: Vec<Block> = kept.drain(kept.len().saturating_sub(PART)..).collect();
     let back = sender.try_send(part).map_or_else(|full| all(full.into_inner()), |()| 0);

@@ -1,4 +1,4 @@
-//! Threads that allocate and free many objects of one size, each by itself.
+//! Threads that each allocate and free many objects of one size.
 //!
 //! **From.** Hoard's threadtest (Berger et al., ASPLOS 2000, §7), with NVAlloc's size (§6.1).
 

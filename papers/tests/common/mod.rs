@@ -1,6 +1,7 @@
-//! `craton`, the library and the lab's programs, for the tests that run them together.
+//! `craton`, the library and the lab's programs, for the tests.
 //!
-//! **What.** `craton` is built beside the programs of these tests, and the library once, optimized, where `make build` makes it too.
+//! **What.** These tests build `craton` beside their programs, and the library once, optimized,
+//! where `make build` makes it too.
 
 #[path = "../../../crates/cli/tests/common/said.rs"]
 mod said;
@@ -31,7 +32,7 @@ fn build(arguments: &[&str], target: &Path) {
 fn built() -> &'static (PathBuf, PathBuf) {
     static BUILT: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     BUILT.get_or_init(|| {
-        // Whoever names the library has built `craton` beside these programs, too.
+        // An outer build that names the library has built `craton` beside these programs, too.
         if let Some(library) = std::env::var_os("CRATON_LIBRARY") {
             return (programs().join("craton"), library.into());
         }

@@ -1,16 +1,16 @@
 //! LLFree by its authors (<https://github.com/luhsra/llfree-rs>), behind C functions.
 //!
-//! **What.** An allocator of page frames with all frames free, in memory of the caller's; blocks of it, and back. All of the code
-//! that decides is theirs; papers/src/frames/authors.rs is who calls.
+//! **What.** An allocator of page frames with all frames free, in the caller's memory: alloc and
+//! free of blocks. All policy is theirs; the caller is papers/src/frames/authors.rs.
 //!
-//! **Threads.** Their allocator's: everything but [`llfree_create`] may be called by any thread at any time.
+//! **Threads.** Any thread may call any function but [`llfree_create`] at any time.
 //!
-//! **Failure.** What they refuse is null or negative. A panic in their code ends the process by an illegal instruction: the
-//! library is loaded into programs whose output it does not know.
+//! **Failure.** A refusal is null or negative. A panic in their code ends the process by an illegal
+//! instruction, since the library must not print into its programs' output.
 //!
 //! **Units.** Frames by number, orders as powers of two; memory in bytes.
 //!
-//! **Unsafe.** The caller's pointers are believed, as each function says.
+//! **Unsafe.** Trusts the caller's pointers, as each function says.
 #![no_std]
 
 mod memory;
@@ -35,9 +35,9 @@ pub struct Handle {
     class: [[Class; 2]; 2],
 }
 
-/// Their policies for so many classes, and which class is whose.
+/// Their policies for this many classes, with the class of each request.
 fn classing(classes: u32, threads: usize) -> Option<(Classing, [[Class; 2]; 2])> {
-    // Which class they give a request: asked once, so that no request waits for a division of theirs.
+    // The class of a request: computed once, so that no request waits for their division.
     match classes {
         SIMPLE => {
             let (classing, of) = Classing::simple(threads);
@@ -76,7 +76,7 @@ pub extern "C" fn llfree_tree_huge() -> u32 {
     llfree::TREE_HUGE as u32
 }
 
-/// Bytes that an allocator of so many frames for so many threads needs; 0 for what cannot be.
+/// Bytes for an allocator of this many frames and threads; 0 for impossible numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn llfree_needed(frames: usize, threads: usize, classes: u32) -> usize {
     match classing(classes, threads) {
@@ -87,11 +87,12 @@ pub extern "C" fn llfree_needed(frames: usize, threads: usize, classes: u32) -> 
     }
 }
 
-/// An allocator with all frames free, or null. It is at the beginning of the memory, and is gone with that.
+/// An allocator with all frames free, or null. It is at the beginning of the memory, and ends with
+/// it.
 ///
 /// # Safety
-/// The memory is as long as [`llfree_needed`] says for the same numbers, aligned to 64 bytes, all zeros, and nobody else's while
-/// the allocator is used.
+/// The memory has [`llfree_needed`] bytes for the same numbers, is aligned to 64 bytes, zeroed, and
+/// used by nothing else while the allocator is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llfree_create(memory: *mut u8, frames: usize, threads: usize, classes: u32) -> *mut Handle {
     let null = core::ptr::null_mut();
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn llfree_create(memory: *mut u8, frames: usize, threads: 
     let Some((classing, class)) = classing(classes, threads) else { return null };
     let size = LLFree::metadata_size(&classing, frames);
     let [local, trees, _] = parts(&size);
-    // SAFETY: the handle and three arrays, one behind the other, are what `llfree_needed` counts.
+    // SAFETY: the handle and three consecutive arrays, within the size of `llfree_needed`.
     let meta = unsafe {
         let at = memory.add(size_of::<Handle>());
         MetaData {
@@ -117,10 +118,11 @@ pub unsafe extern "C" fn llfree_create(memory: *mut u8, frames: usize, threads: 
     handle
 }
 
-/// The first of 2^order frames, or -1. `thread` is below the number of threads; `stays` counts where classes tell.
+/// The first of 2^order frames, or -1. `thread` is below the number of threads; `stays` matters
+/// where classes depend on it.
 ///
 /// # Safety
-/// The handle is one of [`llfree_create`], in memory that is still there.
+/// The handle is one of [`llfree_create`], in memory that still exists.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llfree_get(handle: *const Handle, order: u32, thread: usize, stays: bool) -> i64 {
     // SAFETY: the caller's promise.
@@ -131,7 +133,7 @@ pub unsafe extern "C" fn llfree_get(handle: *const Handle, order: u32, thread: u
     }
 }
 
-/// Frees 2^order frames: 0, or -1 where they are refused.
+/// Frees 2^order frames: 0, or -1 if refused.
 ///
 /// # Safety
 /// As for [`llfree_get`].
@@ -173,6 +175,6 @@ pub unsafe extern "C" fn llfree_free_frames(handle: *const Handle) -> usize {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: an instruction that is none ends the process, with a signal that says where.
+    // SAFETY: an illegal instruction ends the process, with a signal that shows the place.
     unsafe { core::arch::asm!("ud2", options(noreturn)) }
 }

@@ -1,9 +1,10 @@
-//! The four functions that compiled code calls for blocks of bytes, and that the C library would have.
+//! memcpy, memmove, memset and memcmp, which compiled code calls.
 //!
-//! **What.** Words of eight bytes, then bytes: what is copied here is tens of bytes long, where the processor's string
-//! instructions are slow to begin. Volatile, or the compiler would see what these loops do, and call them from themselves.
+//! **What.** Words of eight bytes, then bytes: copies here are tens of bytes long, where string
+//! instructions start slowly. Volatile, or the compiler would turn the loops into calls of
+//! themselves.
 //!
-//! **Unsafe.** Pointers as C has them; these are only called by what the compiler makes of other code.
+//! **Unsafe.** Pointers as in C; only compiler-generated code calls these.
 
 /// Eight bytes anywhere.
 #[derive(Clone, Copy)]
@@ -15,11 +16,11 @@ const WORD: usize = size_of::<Word>();
 /// Copies from the first byte to the last.
 ///
 /// # Safety
-/// C's: so many bytes are there to be read, and others to be written.
+/// C's: `bytes` bytes are readable at the source, and writable at the target.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     let words = bytes / WORD;
-    // SAFETY: the caller's promise: so many bytes are there to be read, and to be written.
+    // SAFETY: the caller's promise: the bytes are readable, and writable.
     unsafe {
         for at in 0..words {
             to.cast::<Word>().add(at).write_volatile(from.cast::<Word>().add(at).read_volatile());
@@ -31,13 +32,14 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut 
     to
 }
 
-/// Copies where the places may overlap.
+/// Copies between places that may overlap.
 ///
 /// # Safety
-/// C's: so many bytes are there to be read, and so many to be written.
+/// C's: the bytes are readable at the source, and writable at the target.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
-    // Whole words are read before they are written: forwards is right wherever the copy is not behind the original.
+    // Whole words are read before they are written: forwards is right unless the copy is behind the
+    // original.
     let words = bytes / WORD;
     // SAFETY: the caller's promise, as for `memcpy`.
     unsafe {
@@ -57,7 +59,7 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, bytes: usize) -> *mut
 /// Fills.
 ///
 /// # Safety
-/// C's: so many bytes are there to be written.
+/// C's: the bytes are writable.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
     let (byte, words) = (byte as u8, bytes / WORD);
@@ -73,10 +75,10 @@ unsafe extern "C" fn memset(to: *mut u8, byte: i32, bytes: usize) -> *mut u8 {
     to
 }
 
-/// The difference of the first two bytes that differ.
+/// The difference of the first two different bytes.
 ///
 /// # Safety
-/// C's: so many bytes are there to be read, twice.
+/// C's: the bytes are readable at both places.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, bytes: usize) -> i32 {
     for at in 0..bytes {

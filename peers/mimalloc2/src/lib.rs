@@ -1,5 +1,4 @@
-//! mimalloc, version 2 (crate `libmimalloc-sys` with `v2` and `override`, so that it defines malloc and its family itself).
-//!
-//! **What.** The archive that `mimalloc2.so` is linked from; nothing of ours is in it.
+//! The archive for `mimalloc2.so`: mimalloc 2 (crate `libmimalloc-sys` with `v2` and `override`, so
+//! that it defines malloc and its family).
 
 use libmimalloc_sys as _;

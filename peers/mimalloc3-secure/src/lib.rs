@@ -1,5 +1,4 @@
-//! mimalloc, version 3, with its secure mode (feature `secure`: `MI_SECURE=4`); else as the peer `mimalloc3`.
-//!
-//! **What.** The archive that `mimalloc3-secure.so` is linked from; nothing of ours is in it.
+//! The archive for `mimalloc3-secure.so`: as the peer `mimalloc3`, with its secure mode (feature
+//! `secure`: `MI_SECURE=4`).
 
 use libmimalloc_sys as _;

@@ -1,5 +1,4 @@
-//! mimalloc, version 3 (crate `libmimalloc-sys` with `override`, so that it defines malloc and its family itself).
-//!
-//! **What.** The archive that `mimalloc3.so` is linked from; nothing of ours is in it.
+//! The archive for `mimalloc3.so`: mimalloc 3 (crate `libmimalloc-sys` with `override`, so that it
+//! defines malloc and its family).
 
 use libmimalloc_sys as _;

@@ -1,9 +1,12 @@
-//! snmalloc with its checks (feature `check` of `snmalloc-sys`), the hardened form of the peer `snmalloc`.
+//! The archive for `snmalloc-checks.so`: snmalloc with its checks (feature `check` of
+//! `snmalloc-sys`), the hardened form of the peer `snmalloc`.
 //!
-//! **What.** As that peer's: C names come from `names.ld`, and the registration of a thread's end is
-//! glibc's, so that libstdc++ need not be loaded.
-//! **Failure.** As glibc's: non-zero when it has no memory for the registration.
-//! **Unsafe.** A C++ runtime's function under its name, which is the C library's.
+//! **What.** As that peer's: `names.ld` has the C names, and glibc registers a thread's end,
+//! without libstdc++.
+//!
+//! **Failure.** As glibc's: non-zero without memory for the registration.
+//!
+//! **Unsafe.** Defines a C++ runtime's function, which calls the C library's.
 
 use snmalloc_sys as _;
 use std::ffi::{c_int, c_void};
@@ -15,7 +18,7 @@ unsafe extern "C" {
     fn __cxa_thread_atexit_impl(destructor: Destructor, object: *mut c_void, library: *mut c_void) -> c_int;
 }
 
-/// Has `destructor` called with `object` when this thread ends.
+/// Registers `destructor` for `object` at this thread's end.
 ///
 /// # Safety
 /// As the C++ ABI says: `destructor` can be called with `object` as long as `library` is loaded.

@@ -1,10 +1,13 @@
-//! snmalloc (crate `snmalloc-sys` with `libc-api`: malloc and its family under names that begin with `sn_`).
+//! The archive for `snmalloc.so`: crate `snmalloc-sys` with `libc-api`, malloc and its family under
+//! names with `sn_`.
 //!
-//! **What.** The archive that `snmalloc.so` is linked from; its functions get their C names in `names.ld`, without a call
-//! in between. One function is ours: the registration of a thread's end, which snmalloc's compiler takes from libstdc++.
-//! Every program would have to load libstdc++ for it, over half a millisecond, though glibc has the same under another name.
-//! **Failure.** As glibc's: non-zero when it has no memory for the registration.
-//! **Unsafe.** A C++ runtime's function under its name, which is the C library's.
+//! **What.** `names.ld` gives them their C names, without a call in between. One function is here:
+//! the registration of a thread's end, which snmalloc takes from libstdc++. Every program would
+//! load libstdc++ for it, over half a millisecond, though glibc has the same under another name.
+//!
+//! **Failure.** As glibc's: non-zero without memory for the registration.
+//!
+//! **Unsafe.** Defines a C++ runtime's function, which calls the C library's.
 
 use snmalloc_sys as _;
 use std::ffi::{c_int, c_void};
@@ -16,7 +19,7 @@ unsafe extern "C" {
     fn __cxa_thread_atexit_impl(destructor: Destructor, object: *mut c_void, library: *mut c_void) -> c_int;
 }
 
-/// Has `destructor` called with `object` when this thread ends.
+/// Registers `destructor` for `object` at this thread's end.
 ///
 /// # Safety
 /// As the C++ ABI says: `destructor` can be called with `object` as long as `library` is loaded.

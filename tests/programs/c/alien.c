@@ -1,6 +1,5 @@
-/* Memory that crosses between the program and a library that is not linked with the program's malloc:
- * opened by dlmopen, or by dlopen with RTLD_DEEPBIND. The first argument is a part, the second the
- * library. */
+/* Memory that crosses between the program and a library with another malloc: opened by dlmopen, or
+ * by dlopen with RTLD_DEEPBIND. Arguments: a part and the library. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dlfcn.h>

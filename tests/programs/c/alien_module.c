@@ -1,4 +1,4 @@
-/* A library that allocates by what it is linked with: the C library, or Craton. */
+/* A library that allocates by the C library or the Craton that it is linked with. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

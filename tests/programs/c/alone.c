@@ -1,4 +1,5 @@
-/* What a program without threads may do, and one with some: the library's own thread must not be seen in it. */
+/* Calls that need a program without threads, and one with some: the library's thread must not
+ * disturb them. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dlfcn.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 
 enum { SIZE = 4000, MOST = 100000, KEEP_ONE_IN = 64 };
-/* Memory that was in use is wanted for 5 s more; the rest is for a busy machine. */
+/* The heap keeps recently used memory for 5 s; the rest is for a busy machine. */
 enum { PATIENCE_S = 1200 };
 
 static char *objects[MOST];
@@ -72,7 +73,7 @@ static void until_threads(int n, int goes_on) {
     }
 }
 
-/* Holds so much free memory that the library has a thread for it. */
+/* Holds enough free memory for the library to start its thread. */
 static void with_thread(void) {
     leave_holes(fill(64 * MIB));
     until_threads(2, 1);
@@ -97,7 +98,7 @@ static void main_exits_first(void) {
     pthread_exit(NULL);
 }
 
-/* Says "refused" where the system does not let us, whoever allocates. */
+/* Prints "refused" where the system refuses, with any allocator. */
 static void namespaces(void) {
     leave_holes(fill(64 * MIB));
     if (getenv("LD_PRELOAD"))
@@ -119,7 +120,7 @@ static void namespaces(void) {
 
 #define LET(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-/* What a program without threads needs to allocate, write and end. */
+/* The system calls that a program without threads needs to allocate, write and end. */
 static void filter(void) {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -134,7 +135,7 @@ static void filter(void) {
     CHECK(syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
 }
 
-/* For longer than the library waits between two looks, and with a heap that grows and shrinks. */
+/* Longer than the library's interval between checks, with a heap that grows and shrinks. */
 static void work_filtered(void) {
     for (double end = now_s() + 2.5; now_s() < end;) {
         leave_holes(fill(96 * MIB));
@@ -211,8 +212,8 @@ static void *sleep_on(void *arg) {
     return arg;
 }
 
-/* A free may not start the library's thread in a process that has another one: the memory goes back all
-   the same, with no further request. */
+/* A free may not start the library's thread in a process that has another one. The memory still is
+ * released, without a further request. */
 static void with_sleeping_helper(int late) {
     enum { LARGE = 40000, N = 8000 };
     pthread_t thread;
@@ -224,7 +225,8 @@ static void with_sleeping_helper(int late) {
     }
     if (late)
         CHECK(pthread_create(&thread, NULL, sleep_on, NULL) == 0);
-    /* Slow growth, as on a busy machine, can have earned the library's thread before the helper came. */
+    /* Slow growth, as on a busy machine, can have started the library's thread before the helper.
+     */
     CHECK(threads() == 3 || (late && threads() == 2));
     size_t live = 0;
     unsigned seed = 1;
@@ -252,7 +254,7 @@ static void reap(pid_t child) {
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* What a child does: it forks too, and both go on. */
+/* The child forks too, and both continue. */
 static void live_as_child(void) {
     pid_t grandchild = fork();
     CHECK(grandchild >= 0);
@@ -279,8 +281,9 @@ static void forks(void) {
 
 enum { NUMBERS = 2000, BYSTANDERS = 10 };
 
-/* A child of this thread uses numbers on another thread's stack. The library's thread starts and ends in the
- * child. When a stack of the C library comes free there, it unmaps some of those that other threads had. */
+/* A child of this thread uses numbers on another thread's stack. The library's thread starts and
+ * ends in the child. When it frees a stack of the C library there, the C library unmaps some of
+ * those that other threads had. */
 static void *fork_with_numbers(void *arg) {
     volatile int *numbers = arg;
     pid_t child = fork();
@@ -322,7 +325,7 @@ static void forks_in_thread(void) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* A process that the C library knows nothing of has no thread either, and does not wait for one. */
+/* A process unknown to the C library has no thread either, and does not wait for one. */
 static void cloned(void) {
     with_thread();
     pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -354,7 +357,7 @@ static void threaded(void) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-/* The library may be told to have no thread while it has one. */
+/* The option may turn off the library's thread while it exists. */
 static void told(void) {
     int (*set)(const char *, const char *) = NULL;
     *(void **)&set = dlsym(RTLD_DEFAULT, "craton_option_set");

@@ -1,7 +1,7 @@
-/* Attacks on the memory of free objects. Each part does one wrong write, or a few, and then
+/* Attacks on the memory of free objects. Each part makes one wrong write, or a few, and then
  * allocates as a program would. It ends with status 0 and a word:
  *   arbitrary    malloc returned an address that the attacker chose
- *   overlapping  malloc returned memory of an object that is out
+ *   overlapping  malloc returned memory of a live object
  *   harmless     neither
  * unless the library ends the process first. */
 #define _GNU_SOURCE
@@ -45,7 +45,7 @@ static char *enter(void *object, size_t size) {
 
 static char *take(size_t size) { return enter(malloc(size), size); }
 
-/* An object that leaves the list of those that are out; `free` is the caller's. */
+/* Removes an object from the list of live ones; `free` is the caller's. */
 static char *leave(char *object) {
     for (size_t i = 0; i < lives; i++)
         if (live[i] == object) {
@@ -65,7 +65,7 @@ static void take_many(size_t size, int n) {
 
 static uintptr_t *words(void *object) { return object; }
 
-/* So that lists and slabs of a class are in use before it begins. */
+/* Fills lists and slabs of a class before the attack. */
 static void warm(size_t size) {
     char *some[32];
     for (int i = 0; i < 32; i++)
@@ -225,8 +225,8 @@ static void freed_again_48(void) { freed_again(48); }
 static void freed_again_1000(void) { freed_again(1000); }
 static void freed_again_20000(void) { freed_again(20000); }
 
-/* Freed again once it lies on its slab, which then counts one object too few: it seems complete
- * while another one is out. */
+/* Freed again while it is on its slab, which then counts one object too few: it seems complete
+ * while another one is live. */
 static void freed_again_on_slab(size_t size) {
     char *p[1000];
     int n = 1000;
@@ -339,7 +339,8 @@ static void flushed_live(void) {
     say("harmless");
 }
 
-/* Ends with 3 if malloc hands out an object twice after the first word of a free one led to `to`, another free one. */
+/* Exits with 3 if malloc returns an object twice after the first word of a free one led to `to`,
+ * another free one. */
 static void follow(char *from, char *to, char **kept, int n, size_t size, int release) {
     in_child = 1;
     CHECK(freopen("/dev/null", "w", stderr));
@@ -363,7 +364,7 @@ static int child_says(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
-/* A link to another free object, on the thread's list, on a slab in use, or on a complete slab.
+/* A link to another free object: on the thread's list, on a slab in use, or on a complete slab.
  * Tries many targets behind lists of several lengths: some have as many objects behind them as the
  * list should have, so that no count shows it. */
 static void link_to_freed(size_t size, int n, int every, int release) {
@@ -439,7 +440,7 @@ static void hinted_link(void) {
     say("harmless");
 }
 
-/* A read of a freed object shows its mark, which may be made of a key and the address. */
+/* A read of a freed object shows its mark, which may depend on a key and the address. */
 static void forged(int how) {
     uintptr_t *p = words(freed(48)), *fake = words(target + 64);
     uintptr_t mark = p[1], from = (uintptr_t)p, to = (uintptr_t)fake;

@@ -1,6 +1,6 @@
-/* Memory that is asked for and hardly touched costs what is touched; memory that is written everywhere gets hugepages.
-   Arguments: part, size of an object, number of objects, bytes from one touch to the next (mixed: objects from one
-   that is written everywhere to the next), `malloc` or `calloc`. */
+/* Memory that is hardly touched costs only the touched pages; memory that is written everywhere
+ * gets hugepages. Arguments: part, size of an object, number of objects, bytes between two touches
+ * (mixed: objects from one fully written to the next), `malloc` or `calloc`. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <sys/mman.h>
@@ -10,7 +10,7 @@ static char *objects[MOST];
 static size_t size, count, step;
 static int zeroed;
 
-/* What metadata, a table of the heap and the first lines of a report may take. */
+/* Metadata, a table of the heap, and the first lines of a report. */
 static const size_t BESIDE_KIB = 6 * 1024;
 
 static void *get(size_t bytes) {
@@ -43,7 +43,7 @@ static void check(const char *object, size_t bytes) {
         CHECK(object[at] == (char)(at / step + 1));
 }
 
-/* The user's wish for hugepages everywhere, or a system that gives them everywhere, may cost all that was asked for. */
+/* thp=always, or a system that gives hugepages everywhere, may cost all allocated memory. */
 static void costs(size_t before, size_t pages, size_t asked) {
     const char *options = getenv("CRATON_OPTIONS");
     int always = options && strstr(options, "thp=always");
@@ -66,8 +66,8 @@ static void sparse(void) {
     }
 }
 
-/* Rounds of objects. Every `step`-th is written everywhere, the others in one byte, and all are freed after each round.
-   A later round does not pay for the writes of an earlier one. */
+/* Rounds of objects. Every `step`-th is written everywhere, the others in one byte, and all are
+ * freed after each round. A later round must not pay for the writes of an earlier one. */
 static void mixed(void) {
     enum { ROUNDS = 8 };
     size_t before = rss_kib(), asked = 0, pages = 0;
@@ -80,7 +80,8 @@ static void mixed(void) {
             asked += bytes;
             pages += whole ? bytes / 4096 + 1 : 1;
         }
-        /* Of objects of up to 2 MiB an eighth of the use may wait in front of the page heap, written. */
+        /* For objects of up to 2 MiB, 1/8 of the use may be kept in front of the page heap,
+         * written. */
         size_t waiting = size <= 2 * MIB ? asked / 8 / 4096 : 0;
         if (round == ROUNDS)
             costs(before, pages + waiting, asked);
@@ -110,7 +111,7 @@ static void grows_sparse(void) {
     free(p);
 }
 
-/* Many objects that double in turn, so that none grows in place: what was not touched is not copied. */
+/* Many objects that double in turn, so that none grows in place: untouched pages are not copied. */
 static void grow_sparse_in_turn(void) {
     size_t before = rss_kib(), now = 4 * KIB;
     for (size_t i = 0; i < count; i++)
@@ -129,7 +130,7 @@ static void grow_sparse_in_turn(void) {
         free(objects[i]);
 }
 
-/* Whether the system gives hugepages to who asks: not in all modes, nor when its memory lies in pieces. */
+/* Whether the system gives hugepages on request: not in all modes, nor with fragmented memory. */
 static int gives_hugepages(void) {
     size_t before = huge_kib();
     char *p = mmap(NULL, 130 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -143,7 +144,8 @@ static int gives_hugepages(void) {
     return given;
 }
 
-/* Objects that live on and are written everywhere: of the second half most is huge, whatever became of the first. */
+/* Long-lived objects that are written everywhere: most of the second half is huge, whatever became
+ * of the first. */
 static void dense(void) {
     if (!gives_hugepages())
         return;

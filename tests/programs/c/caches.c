@@ -72,7 +72,8 @@ static uint64_t now_ms(void) {
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Objects of all sizes and alignments, with and without a constructor's state to keep, are distinct and keep what is in them. */
+/* Objects of all sizes and alignments, with and without a constructor, are distinct and keep their
+ * contents. */
 static int mark_all(void *object, void *size) {
     mark(object, *(size_t *)size, 77);
     return 0;
@@ -113,7 +114,7 @@ static void objects(void) {
                 }
 }
 
-/* An object stays constructed while it is free, and is destroyed before its memory goes. */
+/* An object stays constructed while it is free, and is destroyed before its memory is freed. */
 static void states(void) {
     enum { N = 1000 };
     static struct made *out[N];
@@ -127,7 +128,7 @@ static void states(void) {
             craton_cache_free(cache, out[i]);
     }
     struct craton_cache_stats s = counts(cache);
-    /* The rest of a slab may be constructed before what came back to others goes out again. */
+    /* The rest of a slab may be constructed before freed objects are reused. */
     CHECK(constructed >= N && constructed < 2 * N && s.constructed == (uint64_t)constructed);
     CHECK(destroyed == 0 && s.allocations == 10 * N && s.in_use == 0);
     long before = constructed;
@@ -233,7 +234,8 @@ static void bad_options(void) {
     errno = 0;
     CHECK(craton_cache_stats(cache, &s, SIZE_MAX) == -1 && errno == EINVAL);
     CHECK(craton_cache_stats(cache, &s, 4097) == -1);
-    /* A newer program's struct is longer: what the library does not know is 0 there, and nothing behind it is written. */
+    /* A newer program's struct is longer: fields that the library does not know are 0, and nothing
+     * behind it is written. */
     struct {
         struct craton_cache_stats known;
         uint64_t newer[3], behind;
@@ -260,7 +262,7 @@ static void *give_later(void *object) {
     return NULL;
 }
 
-/* A limit is kept, and an object that comes back wakes who waits for it. */
+/* A limit holds, and a free wakes a waiting request. */
 static void limits(void) {
     enum { N = 50 };
     void *out[N];
@@ -296,7 +298,8 @@ static void limits(void) {
     while (craton_cache_alloc(cache))
         n++;
     CHECK(n > 50 && n <= 104 && counts(cache).memory_bytes <= 106496);
-    /* Whatever the limit leaves for magazines, a promise that cannot be kept is refused, and what there is serves. */
+    /* Whatever the limit leaves for magazines, an impossible reservation is refused, and existing
+     * objects serve. */
     for (options.limit_bytes = 8192; options.limit_bytes <= 10 * 8192; options.limit_bytes += 8192) {
         options.object_size = 64;
         cache = create(options);
@@ -306,7 +309,7 @@ static void limits(void) {
     }
 }
 
-/* What was promised is there without memory, and stays. */
+/* Reserved objects exist without memory, and stay. */
 static void prefilled(void) {
     enum { N = 2000 };
     static void *out[N];
@@ -415,7 +418,7 @@ static void *churn_on(void *seed) {
     return NULL;
 }
 
-/* Children go on with every cache of their parent's, whatever its threads were at. */
+/* Children can use every cache of their parent, whatever its threads were doing. */
 static void in_forks(void) {
     pthread_t threads[3];
     shared_cache = create(of_made("forks"));
@@ -459,7 +462,7 @@ static void in_forks(void) {
     craton_cache_free(shared_cache, kept);
 }
 
-/* Without memory every call says so, and what was there is as before. */
+/* Without memory every call fails, and nothing has changed. */
 static void no_memory(void) {
     craton_cache *cache = create(plain("no memory", 1 << 16)), *other = create(plain("other", 100));
     CHECK(craton_option_set("hard_limit", "64M") == 0);
@@ -479,7 +482,7 @@ static void no_memory(void) {
     CHECK(craton_option_set("hard_limit", "none") == 0 && craton_cache_alloc(cache) && craton_cache_alloc(other));
 }
 
-/* What nobody needed for an interval goes back by itself. */
+/* Objects unused for an interval are freed without a request. */
 static void working_set(void) {
     enum { N = 20000 };
     static void *out[N];
@@ -505,7 +508,7 @@ static void working_set(void) {
     }
 }
 
-/* A release of all memory takes free objects along, and caches come and go without leaving memory. */
+/* A release of all memory includes free objects; caches come and go without leaving memory. */
 static void come_and_go(void) {
     for (int i = 0; i < 9000; i++) {
         craton_cache *cache = create(plain("short", 100));

@@ -24,7 +24,7 @@ static void objects() {
             std::vector<craton::object_cache<counted>::pointer> out;
             for (int i = 0; i < 500; i++) {
                 out.push_back(cache.make());
-                /* What lies in another processor's array is not found from here. */
+                /* Objects in another processor's array are not found from here. */
                 CHECK(out.back()->uses++ <= round);
             }
         }

@@ -1,5 +1,5 @@
-/* A cancelled thread ends where the program allows it. It never ends inside malloc, which would keep its locks.
-   Arguments: part. */
+/* A cancelled thread ends at cancellation points. It never ends inside malloc, which would keep its
+ * locks. Argument: part. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <malloc.h>
@@ -8,7 +8,7 @@
 
 static volatile int steps;
 
-/* Calls everything that may ask something of the system, with a cancellation pending from the start. */
+/* Calls every function that may make a system call, with a cancellation pending from the start. */
 static void *pending(void *unused) {
     (void)unused;
     static void *kept[400];
@@ -87,7 +87,7 @@ static void *any_sizes(void *arg) {
     return NULL;
 }
 
-/* Threads of which each is cancelled after a moment; the heap serves to the end. */
+/* Threads that are cancelled after a moment; the heap works to the end. */
 static void at_random(void) {
     static struct work works[THREADS];
     unsigned random = 1;

@@ -1,4 +1,4 @@
-/* What the programs of the tests share: checks, and a table of parts from which the first argument chooses. */
+/* Shared by the tests' programs: checks, and a table of parts for the first argument. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -27,8 +27,8 @@ struct part {
     void (*run)(void);
 };
 
-/* Runs the part that the first argument names. One small object at first, so that in the numbers of every part can be seen
- * who served it. */
+/* Runs the part named by the first argument. Allocates one small object first, so that every part's
+ * numbers show whether Craton served it. */
 static inline int run_part(int argc, char **argv, const struct part *parts) {
     free(malloc(100));
     for (; argc > 1 && parts->name; parts++) {
@@ -50,7 +50,8 @@ static inline void read_proc(const char *path, char *text, size_t size) {
     text[n] = 0;
 }
 
-/* A field of /proc/self/statm, in KiB: 0 is the address space, 1 the resident memory. Allocates nothing. */
+/* A field of /proc/self/statm, in KiB: 0 is the address space, 1 the resident memory. Does not
+ * allocate. */
 static inline size_t statm_kib(int field) {
     char text[256];
     read_proc("/proc/self/statm", text, sizeof text);
@@ -62,8 +63,8 @@ static inline size_t statm_kib(int field) {
 
 static inline size_t rss_kib(void) { return statm_kib(1); }
 
-/* Marks `size` bytes so that a byte that moves or changes is seen: all of a small object; of a large one its two ends, and a
- * word in each 4 KiB. */
+/* Marks `size` bytes to detect moved or changed bytes: all of a small object; of a large one its
+ * two ends, and a word in each 4 KiB. */
 static inline unsigned char mark_at(size_t i, unsigned seed) { return (unsigned char)(i * 31 + (i >> 8) * 7 + seed); }
 
 static inline size_t next_mark(size_t i, size_t size) {
@@ -76,7 +77,7 @@ static inline void mark(void *object, size_t size, unsigned seed) {
         p[i] = mark_at(i, seed);
 }
 
-/* Whether the first `upto` bytes are still as `mark` left an object of `size` bytes. */
+/* Whether the first `upto` bytes are unchanged since `mark` of an object of `size` bytes. */
 static inline int is_marked(const void *object, size_t size, unsigned seed, size_t upto) {
     const unsigned char *p = (const unsigned char *)object;
     for (size_t i = 0; i < size && i < upto; i = next_mark(i, size))

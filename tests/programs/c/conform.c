@@ -3,12 +3,12 @@
 #include "check.h"
 #include <malloc.h>
 
-/* Not in every libc that the program may be linked with: the allocator under test brings them. */
+/* Missing in some C libraries: the allocator under test has them. */
 extern void cfree(void *) __attribute__((weak));
 extern void free_sized(void *, size_t) __attribute__((weak));
 extern void free_aligned_sized(void *, size_t, size_t) __attribute__((weak));
 
-/* More than any object may have. Volatile: the compiler would warn of each call that cannot succeed. */
+/* More than any object may have. Volatile: the compiler would warn of each call. */
 static volatile size_t too_large = (size_t)PTRDIFF_MAX + 1;
 static volatile size_t all_ones = SIZE_MAX;
 
@@ -100,7 +100,7 @@ static void too_much(void) {
         void *place = &place;
         CHECK(posix_memalign(&place, 64, n) == ENOMEM && place == &place && errno == ENOMEM);
     }
-    /* The largest size that is none too large finds no room in any address space of today. */
+    /* The largest valid size finds no room in any address space of today. */
     fails(malloc(too_large - 1));
     fails(malloc(too_large - 4096));
     CHECK(is_marked(old, 100, 5, 100));
@@ -199,7 +199,7 @@ static void aligned_alloc_errors(void) {
         errno = 0;
         CHECK(aligned_alloc(bad[i], 240) == NULL && errno == EINVAL);
     }
-    /* memalign rounds its alignment up, as glibc's does; one that cannot be rounded up is refused. */
+    /* memalign rounds its alignment up, as glibc's does, or refuses one too large for that. */
     void *p = memalign(24, 240);
     CHECK(p && aligned_to(p, 32));
     free(p);

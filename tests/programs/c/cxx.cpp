@@ -1,4 +1,5 @@
-// C++'s operators new and delete in all forms, their failures, and the standard library on top of them.
+// C++'s operators new and delete in all forms, their failures, and the standard library on top of
+// them.
 #include "check.h"
 #include <cstdint>
 #include <functional>
@@ -156,7 +157,7 @@ static void nothrow() {
     CHECK(new (std::nothrow) char[too_large] == nullptr);
 }
 
-// What can be had of the address space in pieces of 64 MiB, under a limit that the test sets.
+// The address space in pieces of 64 MiB, under a limit that the test sets.
 static std::vector<void *> *hoard;
 static int handled;
 

@@ -1,4 +1,5 @@
-/* The debugging kit as a program meets it: turned on and off while it runs, in samples, through forks and threads. */
+/* The debugging kit in a program: turned on and off at run time, in samples, through forks and
+ * threads. */
 #include "check.h"
 
 #include <craton.h>
@@ -30,7 +31,8 @@ static unsigned long counted(const char *field) {
     return strtoul(strstr(list, key) + strlen(key), NULL, 10);
 }
 
-/* Objects from before keep their sizes and are freed as ever; new ones have exactly theirs, until the kit is off again. */
+/* Earlier objects keep their sizes and can be freed; new ones have exactly the requested size,
+ * until the kit is off again. */
 static void live(void) {
     find_calls();
     enum { N = 2000 };
@@ -47,7 +49,7 @@ static void live(void) {
         CHECK((within[i] = malloc(20)));
         buffers += usable(within[i]) == 20;
     }
-    /* What the thread's cache held may have gone out first. */
+    /* Objects in the thread's cache may be used first. */
     CHECK(buffers >= N - 64 && counted("buffers") == (unsigned long)buffers);
     CHECK(usable(malloc(100)) > 100); /* another class */
     CHECK(look() == (size_t)buffers);
@@ -63,7 +65,7 @@ static void live(void) {
     CHECK(counted("buffers") == 0 && counted("transactions") >= 2 * (unsigned long)buffers);
 }
 
-/* The log has so many entries: all transactions are counted, and the last ones kept. */
+/* The log's capacity: all transactions are counted, and the last ones kept. */
 static void overflowing(void) {
     find_calls();
     for (int i = 0; i < 1000; i++)
@@ -95,7 +97,7 @@ static void *churn(void *seed) {
     return NULL;
 }
 
-/* The kit goes on and off, for this class and that, while threads allocate and free. */
+/* The kit is turned on and off for several classes while threads allocate and free. */
 static void toggled(void) {
     find_calls();
     pthread_t threads[3];
@@ -142,7 +144,8 @@ static void *frees(void *p) {
     return NULL;
 }
 
-/* A buffer of the process is freed by a thread of its child, and once more by the child. Prints their numbers: process, thread, child. */
+/* A thread of the child frees a buffer of the process, and the child frees it again. Prints
+ * process, thread and child. */
 static void numbers(void) {
     void *p = malloc(40);
     printf("%d", gettid());
@@ -159,7 +162,8 @@ static void numbers(void) {
     CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 }
 
-/* Opens many pages, and forks: from then on there are few mappings. Prints how many there were before and after. */
+/* Makes many guard pages, and forks: from then on there are few mappings. Prints their number
+ * before and after. */
 static void marks(void) {
     enum { N = 10000 };
     static char *objects[N];
@@ -188,12 +192,12 @@ static void marks(void) {
     churn((void *)5);
 }
 
-/* Allocates many objects that stay: so many of them are samples. Prints the number. */
+/* Allocates many objects that stay, some of which are samples. Prints their number. */
 static void sampled(void) {
     find_calls();
     enum { N = 40000 };
     static void *objects[N];
-    /* Whatever the C library allocates for output, and keeps, can be a sample, too. */
+    /* The C library's buffers for output can be samples, too. */
     setvbuf(stdout, NULL, _IONBF, 0);
     unsigned long before = counted("samples"), kept = counted("buffers");
     for (int i = 0; i < N; i++)
@@ -231,7 +235,7 @@ static void past_the_end(void) {
         free(objects[i]);
 }
 
-/* Writes a byte past the end of each object of a loop, and tells each hundred thousand turns. */
+/* Writes a byte past the end of each object of a loop, and prints every hundred thousand turns. */
 static void past_ends_of(size_t size) {
     for (int i = 0; i < 20000000; i++) {
         volatile char *object = malloc(size);
@@ -245,7 +249,7 @@ static void past_ends_of(size_t size) {
 static void past_each_end(void) { past_ends_of(100); }
 static void past_each_end_of_pages(void) { past_ends_of(20000); }
 
-/* Says in KiB what the process holds after a second of turns, which are right, from many places. */
+/* Prints the process's memory in KiB after a second of correct turns from many places. */
 static void holds(void) {
     struct timespec begun, now;
     clock_gettime(CLOCK_MONOTONIC, &begun);

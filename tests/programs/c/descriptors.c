@@ -1,5 +1,5 @@
-/* A program that is started without standard descriptors. The numbers 0 to 2 are then those of the files that it opens: a library
- * that held one of them, or closed it, would meddle with the program's own files. */
+/* A program that is started without standard descriptors. Its files then get the numbers 0 to 2: a
+ * library that held one of them, or closed it, would disturb the program's files. */
 #include "check.h"
 
 int main(void) {

@@ -57,7 +57,8 @@ static thread_local Late late;
 static pthread_key_t keys[3];
 static int rounds_seen[3];
 
-// Sets its own key again: the system calls it as often as PTHREAD_DESTRUCTOR_ITERATIONS says, also after Craton's own.
+// Sets its key again: the system calls it PTHREAD_DESTRUCTOR_ITERATIONS times, also after Craton's
+// destructor.
 template <int N> static void destroy(void *object) {
     CHECK(*static_cast<int *>(object) == N);
     free(object);

@@ -1,4 +1,5 @@
-/* How threads and processes end, and what runs around that: destructors of keys, handlers of fork, the ways to leave a process. */
+/* Ends of threads and processes, with their hooks: destructors of keys, handlers of fork, ways to
+ * exit. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dlfcn.h>
@@ -10,8 +11,8 @@
 
 static char *library;
 
-/* Destructors that allocate, free what others left, and set their key again: the C library calls them in several rounds, some of
- * them after the allocator's own. */
+/* Destructors that allocate, free others' objects, and set their key again: the C library calls
+ * them in several rounds, some of them after the allocator's. */
 enum { KEYS = 40 };
 static pthread_key_t keys[KEYS];
 static atomic_int destroyed;
@@ -61,7 +62,7 @@ static void destructors(void) {
     CHECK(mallinfo2().uordblks < before + 4 * MIB);
 }
 
-/* Handlers of fork that allocate, registered before and after others; POSIX says in which order they run. */
+/* Handlers of fork that allocate, registered before and after others, in POSIX's order. */
 static char order[100];
 static void *kept;
 static int noting;
@@ -96,7 +97,8 @@ static void *allocate_until_stopped(void *arg) {
     return arg;
 }
 
-/* Runs before the library's own constructor when that is preloaded later than this; either order must do. */
+/* Runs before the library's constructor when the library is preloaded after this one; both orders
+ * must work. */
 __attribute__((constructor)) static void first_handlers(void) { pthread_atfork(prepare_1, parent_1, child_1); }
 
 static void fork_handlers(void) {
@@ -181,7 +183,8 @@ static void leavings(void) {
     }
 }
 
-/* Threads that are cancelled while they allocate: malloc is no point at which that happens, so every object is whole. */
+/* Threads that are cancelled while they allocate: malloc is no cancellation point, so every object
+ * is whole. */
 static void free_it(void *p) { free(p); }
 
 static void *allocate_until_cancelled(void *arg) {
@@ -216,8 +219,8 @@ static void cancels(void) {
     CHECK(mallinfo2().uordblks < before + 4 * MIB);
 }
 
-/* 64 threads that allocate, and children that allocate, free what their parent had, and fork again. Afterwards the parent has what it
- * had before. */
+/* 64 threads that allocate, and children that allocate, free their parent's objects, and fork
+ * again. Afterwards the parent has its objects as before. */
 enum { STORM = 64, GIVEN = 200 };
 static void *given[GIVEN];
 
@@ -284,8 +287,8 @@ static void end_storm(pthread_t *threads) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* Threads whose objects come and go by the hundred, so that a fork finds them with objects on their way to slabs; each child uses as many
- * caches as they had. */
+/* Threads that allocate and free hundreds of objects, so that a fork finds objects on their way to
+ * slabs; each child uses as many caches as they had. */
 enum { SWINGERS = 4, SWING = 700, SWING_FORKS = 200 };
 
 static void *swing(void *arg) {
@@ -339,7 +342,7 @@ static void fork_storm(void) {
     for (int i = 0; i < GIVEN; i++)
         mark(given[i] = malloc((size_t)i * 11 + 1), (size_t)i * 11 + 1, (unsigned)i);
     pthread_t threads[STORM];
-    /* What the C library keeps for its threads is there from the first time on. */
+    /* The C library's memory for threads exists from their first use. */
     start_storm(threads);
     end_storm(threads);
     malloc_trim(0);

@@ -1,5 +1,6 @@
-/* A library whose clock runs sixty times as fast as the machine's, so that minutes of the allocator are seconds of a test.
-   It is loaded behind libcraton.so and before the C library: what these three ask of the clock and of futexes is answered here. */
+/* A library whose clock runs sixty times as fast as the machine's, so that the allocator's minutes
+ * are a test's seconds. Loaded after libcraton.so and before the C library, it answers their calls
+ * for the clock and futexes. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* A library that a program opens, with handlers of fork of its own. */
+/* A library with fork handlers, which a program opens. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* A signal handler that forks in the midst of a fork. POSIX leaves `fork` among the calls that a handler may make. */
+/* A signal handler that forks during a fork. POSIX allows `fork` in handlers. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* A program that forks while its threads allocate. The lock that a child inherits held by a thread that it does not have is what
- * this looks for: such a child hangs. */
+/* Forks while threads allocate. A child that inherits a lock held by a missing thread would hang.
+ */
 #define _GNU_SOURCE
 #include "check.h"
 #include <pthread.h>
@@ -45,7 +45,7 @@ static void reap(pid_t child) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* What a child does: allocate, now and then fork again or start a thread, and leave through exit. */
+/* The child allocates, sometimes forks again or starts a thread, and leaves through exit. */
 static void be_child(int i, void *inherited) {
     churn((unsigned)i, 300);
     free(inherited);

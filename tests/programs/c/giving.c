@@ -26,9 +26,9 @@ static void empty(size_t size, size_t bytes, int shuffled) {
         free(objects[i]);
 }
 
-/* No more than this stays, beside what the program had before and its table of pointers. */
+/* The most memory that may stay beyond the program's earlier memory and its table of pointers. */
 static const size_t MAY_STAY_KIB = 64 * 1024;
-/* And after frees in any order: 47 MiB on a machine at rest, up to 68 beside twelve other programs. */
+/* After frees in any order: 47 MiB on an idle machine, up to 68 beside twelve other programs. */
 static const size_t MAY_STAY_SHUFFLED_KIB = 80 * 1024;
 
 static size_t size_asked;
@@ -47,8 +47,9 @@ static void goes_back(int shuffled) {
 static void in_order(void) { goes_back(0); }
 static void shuffled(void) { goes_back(1); }
 
-/* Twenty rounds with other sizes each time: what is full never grows. Memory that is asked for again and again may be kept
- * meanwhile; when the asking has ended for longer than the heap looks back, it goes with the next large object. */
+/* Twenty rounds with other sizes each time: the heap never grows. Memory requested repeatedly may
+ * be kept; it is released with the next large object once requests have ended for longer than the
+ * demand window. */
 static void no_ratchet(void) {
     static const size_t sizes[] = {100, 1000, 300000, 30000, MIB};
     memset(objects, 0, sizeof objects);

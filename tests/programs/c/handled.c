@@ -1,5 +1,6 @@
-/* Signal handlers that free by mistake, at moments that nobody chose: objects of a size that the program frees and allocates meanwhile,
- * each once. With a size before it that left its slabs nearly empty these lie on slabs of two sizes. */
+/* Signal handlers that free by mistake, at random moments: objects of a size that the program
+ * allocates and frees, each once. If an earlier size left its slabs nearly empty, these are on
+ * slabs of two sizes. */
 #include "check.h"
 #include <malloc.h>
 #include <signal.h>

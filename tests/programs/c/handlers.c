@@ -1,5 +1,5 @@
-/* Signal handlers that allocate by mistake. The library's slow path calls `mprotect` and `madvise` with its locks held: those below
- * raise a signal first, so that a handler runs exactly there. */
+/* Signal handlers that allocate by mistake. The library's slow path calls `mprotect` and `madvise`
+ * with locks held: the versions here raise a signal first, so that a handler runs exactly there. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <malloc.h>
@@ -92,7 +92,7 @@ static void allocate(void) {
         mark(old[i].p, old[i].size, (unsigned)i);
     }
     grow_interrupted();
-    /* Afterwards everything is as ever, and what came from the handler is a program's as any. */
+    /* Afterwards everything works, and objects from the handler are ordinary ones. */
     for (int i = 0; i < OBJECTS; i++) {
         CHECK(is_marked(mine[i].p, mine[i].size, (unsigned)i, mine[i].size));
         if (i % 2)
@@ -117,7 +117,7 @@ static void *allocate_in(void *arg) {
     return arg;
 }
 
-/* A thread of its own, which processors' caches serve if anything does. */
+/* A thread, which per-CPU caches serve if there are any. */
 static void allocate_in_thread(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, allocate_in, NULL) == 0);
@@ -138,7 +138,7 @@ static void fork_in_handler(int signal) {
         handled = 2;
 }
 
-/* Parent and child both come back from the handler, and each goes on with the request that was interrupted. */
+/* Parent and child both return from the handler, and continue the interrupted request. */
 static void forks(void) {
     on_signal(fork_in_handler);
     grow_interrupted();
@@ -165,7 +165,7 @@ static void *allocate_until_stopped(void *arg) {
     return arg;
 }
 
-/* The same while other threads hold locks and wait for that of the interrupted one. */
+/* The same while other threads hold locks and wait for the interrupted one's. */
 static void forks_among_threads(void) {
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
@@ -192,7 +192,7 @@ static void print_statistics_in_handler(int signal) {
     CHECK(mallinfo2().uordblks > 0);
 }
 
-/* What is not served apart ends the process, with a line. */
+/* A call that cannot be served in a handler ends the process, with a line. */
 static void statistics(void) {
     on_signal(print_statistics_in_handler);
     grow_interrupted();
@@ -209,7 +209,7 @@ static void exits(void) {
     CHECK(!"the handler ended the process");
 }
 
-/* A signal after each instruction of one call; after the `at`-th the handler does what it is told. */
+/* A signal after each instruction of one call; after the `at`-th the handler acts. */
 static volatile sig_atomic_t steps, at;
 static void *volatile in_handler;
 static void *volatile for_handler;
@@ -242,8 +242,9 @@ static int by_address(const void *a, const void *b) {
 
 enum { MALLOC, FREE, MOST_STEPS = 4000 };
 
-/* Interrupts one call after its `at`-th instruction, and takes so many objects that the thread's list is fetched anew. Exits with 0 when all
- * objects are different, 3 when two are one, and 4 when the call had ended before. */
+/* Interrupts one call after its `at`-th instruction, and allocates enough objects to refill the
+ * thread's list. Exits with 0 when all objects are distinct, 3 when two are one, and 4 when the
+ * call had ended before. */
 static void interrupted_call(int call) {
     static void *all[600];
     int n = 0;
@@ -272,7 +273,8 @@ static void interrupted_call(int call) {
     _exit(0);
 }
 
-/* Each instruction in turn, in a process of its own. What may come of it is that nothing is wrong, or that it is told; or a crash. */
+/* Each instruction in turn, in a separate process. Allowed results: no error, a report, or a crash.
+ */
 static void each_step(int call, int frees, int balanced) {
     struct sigaction action = {0};
     action.sa_handler = on_step;
@@ -354,7 +356,7 @@ static void *send(void *target) {
     return NULL;
 }
 
-/* Signals come as fast as another thread can send them, wherever this one is, and each handler allocates and keeps. */
+/* Signals arrive as fast as another thread can send them, and each handler allocates and keeps. */
 static void *storm(void *arg) {
     struct timespec start, now;
     unsigned state = 7;

@@ -26,7 +26,7 @@ static void fill_and_free(size_t size) {
         free(all[i]);
 }
 
-/* Objects that go out again are zero behind their link, up to 256 bytes. */
+/* Reused objects are zero behind their link, up to 256 bytes. */
 static void cleared(void) {
     static const size_t sizes[] = {16, 32, 48, 64, 100, 200, 256, 300, 1000, 5000, 30000, 100000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -83,8 +83,8 @@ static int ends_by_fault(char *at) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
 }
 
-/* Behind a large object lies a page that faults, also when its span is used again or resized. They
- * are fewer here than the library installs in a few milliseconds. */
+/* Behind a large object is a guard page, also when its span is reused or resized. There are fewer
+ * here than the library installs in a few milliseconds. */
 static void guards(void) {
     if (madvise(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, 102) != 0) {
         puts("no guard pages on this kernel");

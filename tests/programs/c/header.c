@@ -1,4 +1,4 @@
-/* What the first functions of craton.h do. */
+/* Tests the first functions of craton.h. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <craton.h>
@@ -26,7 +26,7 @@ static void statistics(void) {
 #undef craton_stats
 void craton_stats(uint64_t *into);
 
-/* Programs that were compiled with the first header, which had 22 numbers, get no more than these. */
+/* Programs that were compiled with the first header, which had 22 numbers, get only these. */
 static void sizes(void) {
     enum { WORDS = sizeof(struct craton_segment) / 8, FIRST = 22 };
     uint64_t words[WORDS + 1];
@@ -51,7 +51,7 @@ static uint64_t is_free(const struct craton_segment *s) {
     return s->filler_dense_free_bytes + s->filler_sparse_free_bytes + s->region_free_bytes + s->huge_cache_bytes;
 }
 
-/* The numbers of the page heap's components, which make up the whole at every moment. */
+/* The numbers of the page heap's components, which add up to the whole at every moment. */
 static struct craton_segment components(void) {
     struct craton_segment s;
     craton_stats(&s);
@@ -101,7 +101,7 @@ static void page_heap(void) {
         free(small[i]);
     for (int i = 0; i < LONG; i++)
         free(longer[i]);
-    /* A tick shows the numbers to readers of the segment, without a call for statistics. */
+    /* A tick updates the segment's numbers, without a call for statistics. */
     const volatile struct craton_segment *live = &craton_segment;
     CHECK(live->large_span_bytes == thin.large_span_bytes && live->broken_hugepages == thin.broken_hugepages);
     craton_background_actions();
@@ -120,7 +120,7 @@ static void page_heap(void) {
     free(again);
 }
 
-/* The table for `craton core`; its first word is the magic one, in the order of this machine's bytes. */
+/* The table for `craton core`; its first word is the magic one, in this machine's byte order. */
 extern const unsigned char craton_inspect[] __attribute__((weak));
 
 static void version(void) {

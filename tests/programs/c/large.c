@@ -1,4 +1,5 @@
-/* Large and huge objects: contents through every change of size, alignments, refusals, forks, threads, and what stays in memory. */
+/* Large and huge objects: contents through every resize, alignments, refusals, forks, threads, and
+ * memory use. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <malloc.h>
@@ -9,8 +10,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* The program's own calls of the system come before the C library's: the n-th is refused, counted from 1, or all from it on; 0
- * refuses none. */
+/* The program's system calls precede the C library's: refuses the n-th, counted from 1, or all from
+ * it on; 0 refuses none. */
 static __thread volatile long refuse_at, calls; /* a compiler thinks that it knows what realloc looks at */
 static __thread volatile int refuse_on;
 
@@ -148,7 +149,7 @@ static void *worker(void *seed) {
     return NULL;
 }
 
-/* Threads change theirs, while the process is copied again and again with huge objects in it. */
+/* Threads resize objects, while the process with huge objects forks repeatedly. */
 static void forked(void) {
     pthread_t threads[3];
     for (uintptr_t i = 0; i < 3; i++)
@@ -255,15 +256,16 @@ static long refuse_each(int on) {
     return tried;
 }
 
-/* Each call of the system on the way of a large realloc is refused in turn, then all from each on: the object is as it was, or has its
- * new size. */
+/* Each system call of a large realloc is refused in turn, then all from each on: the object is
+ * unchanged, or has its new size. */
 static void refusals(void) {
     long one = refuse_each(0), all = refuse_each(1);
     fprintf(stderr, "%ld and %ld refusals\n", one, all);
     CHECK(one > 12 && all > 12);
 }
 
-/* An object that grows behind another one's back is moved, not copied, and gives its tail back when it shrinks. */
+/* An object that grows behind another one is moved, not copied, and frees its tail when it shrinks.
+ */
 /* More huge objects than a process may have mappings. */
 static void many(void) {
     enum { MANY = 70000 };
@@ -314,7 +316,7 @@ static void moves(void) {
     free(behind);
 }
 
-/* A program that frees huge objects and asks for others has the memory kept, but only for a while. */
+/* The memory of freed huge objects is kept for others, but only for a while. */
 static void churn(void) {
     size_t before = rss_kib();
     uint64_t state = 99;

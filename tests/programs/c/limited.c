@@ -1,4 +1,4 @@
-/* A program under a soft or a hard limit of its own. The first argument names the part. */
+/* A program under a soft or hard limit. The first argument names the part. */
 #define _GNU_SOURCE
 #include "check.h"
 #include "craton.h"
@@ -29,7 +29,7 @@ struct object {
     size_t size;
 };
 
-/* Objects of a size in a list, until there are so many bytes or no more. */
+/* Allocates objects of a size into a list, until `most` bytes or refusal. */
 static size_t fill(struct object **list, size_t size, size_t most) {
     size_t bytes = 0;
     for (; bytes < most; bytes += size) {
@@ -97,7 +97,7 @@ static void passed(void *arg, size_t limit, size_t used_bytes) {
     seen.depth--;
 }
 
-/* soft_limit=100M: free memory between objects goes back, and nobody is called for it. */
+/* soft_limit=100M: free memory between objects is released, without a callback. */
 static void soft_gives_back(void) {
     struct object *list = NULL, *large = NULL;
     set_limit_callback(passed, &seen);
@@ -113,7 +113,7 @@ static void soft_gives_back(void) {
     thin(&list, 0);
 }
 
-/* soft_limit=64M: what cannot be kept is told, not in each request. */
+/* soft_limit=64M: an excess that remains is reported, but not by each request. */
 static void soft_calls_back(void) {
     struct object *list = NULL;
     set_limit_callback(passed, &seen);
@@ -139,7 +139,7 @@ static void soft_calls_back(void) {
     thin(&list, 0);
 }
 
-/* soft_limit=64M: the program drops what it can do without, and goes on for ever. */
+/* soft_limit=64M: the program drops its cached data, and continues. */
 static void soft_drops(void) {
     set_limit_callback(passed, &seen);
     seen.drops = 1;
@@ -196,7 +196,7 @@ static void hard_refuses(void) {
         list = same ? same : list;
         thin(&list, 2);
         CHECK(fill(&more, size, SIZE_MAX) + 4 * size >= first / 3);
-        /* What lies between the objects has no memory any more, and is not counted. */
+        /* The gaps between objects have no memory any more, and do not count. */
         CHECK(used() <= hard);
         thin(&more, 0);
         thin(&list, 0);
@@ -352,7 +352,7 @@ static void *maintain(void *arg) {
     return arg;
 }
 
-/* background=0: the program has a thread of its own for what the library would do. */
+/* background=0: a thread of the program does the library's background work. */
 static void own_maintenance(void) {
     pthread_t thread;
     struct object *list = NULL;
@@ -370,7 +370,8 @@ static void own_maintenance(void) {
     CHECK(errno == 99);
 }
 
-/* Runs in a control group with a limit of 200 MiB and half a processor; the test makes it 100 MiB after the first line. */
+/* Runs in a control group with a limit of 200 MiB and half a processor; the test lowers it to 100
+ * MiB after the first line. */
 static void in_group(void) {
     struct object *list = NULL;
     CHECK(segment->memory_limit_bytes == 0);
@@ -391,7 +392,7 @@ static void in_group(void) {
     CHECK(seen.calls > 0 && seen.limit == 90 * MIB);
 }
 
-/* The heap grows so far that somebody looks at the control group, and again. */
+/* The heap grows enough for the library to read the control group, twice. */
 static void grows(void) {
     struct object *list = NULL;
     CHECK(segment->memory_limit_source == 0);

@@ -1,4 +1,5 @@
-// operator new under a hard limit of 64 MiB: bad_alloc, a handler that frees, and null from nothrow.
+// operator new under a hard limit of 64 MiB: bad_alloc, a handler that frees, and null from
+// nothrow.
 #include <cstdio>
 #include <cstdlib>
 #include <new>

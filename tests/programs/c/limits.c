@@ -1,4 +1,5 @@
-/* A program for which memory ends: the limit comes from outside, or is set here. The first argument names the part. */
+/* A program that runs out of memory, by a limit from outside or set here. The first argument names
+ * the part. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <linux/filter.h>
@@ -27,7 +28,7 @@ static struct object *add(struct object *list, size_t size) {
     return new;
 }
 
-/* Allocates until there is no more, or there are so many bytes. The list comes to *list, the bytes are the result. */
+/* Allocates until refusal, or `most` bytes. Returns the bytes, and the list in *list. */
 static size_t exhaust(struct object **list, size_t size, size_t most) {
     size_t bytes = 0;
     *list = NULL;
@@ -62,14 +63,14 @@ static void free_all(struct object *list) {
     }
 }
 
-/* To the end, half of it back, to the end again, all back, and once more. */
+/* To the end, half freed, to the end again, all freed, and once more. */
 static void to_the_end(size_t size, size_t most, size_t least) {
     struct object *list, *more;
     size_t first = exhaust(&list, size, most);
     fprintf(stderr, "%zu bytes in objects of %zu\n", first, size);
     CHECK(first >= least);
     if (list) {
-        /* What does not fit changes nothing. */
+        /* A refusal changes nothing. */
         void *same = realloc(list, PTRDIFF_MAX / 2);
         CHECK(same == NULL && errno == ENOMEM && list->size == size);
         list = free_every_other(list);
@@ -97,7 +98,7 @@ static void large_to_null(void) {
     to_the_end(300000, SIZE_MAX, least);
 }
 
-/* All sizes at the same time, then all freed, so that what one kind left is found by the next. */
+/* All sizes at the same time, then all freed, so that one kind's memory serves the next. */
 static void mixed_to_null(void) {
     unsigned state = 1;
     for (int round = 0; round < 3; round++) {
@@ -125,7 +126,8 @@ static void lower(int resource, size_t by_now_kib) {
     CHECK(setrlimit(resource, &limit) == 0);
 }
 
-/* The heap is at work when the limit comes. What is reserved may still be used, so the end may lie far off. */
+/* The heap is in use when the limit comes. Reserved address space may still be used, so the end may
+ * be far. */
 static void address_space_lowered(void) {
     struct object *before;
     CHECK(exhaust(&before, 1000, 50 * MIB) >= 50 * MIB);

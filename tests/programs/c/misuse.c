@@ -1,4 +1,4 @@
-/* A program that hands in a bad pointer. The first argument chooses which; the address goes to standard output first. */
+/* Passes a bad pointer. The first argument chooses which; prints the address first. */
 #define _GNU_SOURCE
 #include "check.h"
 #include "misuse.h"
@@ -78,7 +78,7 @@ static void double_small_later(void) {
     free(p);
 }
 
-/* Here all other objects of its slab are freed too: the slab itself may be gone. */
+/* Frees all other objects of the slab too: the slab itself may be gone. */
 static void double_small_of_empty_slab(void) {
     void *others[2000];
     void *p = expect(malloc(48));
@@ -199,7 +199,8 @@ static void inside_aligned(void) {
     free(expect(p + 64));
 }
 
-/* What realloc cut off is no object's any more, and a pointer that it has moved away from is none. */
+/* Memory that realloc cut off belongs to no object, nor does a pointer that it has moved away from.
+ */
 static void cut_off_large(void) {
     char *p = realloc(malloc(4 * MIB), MIB);
     free(expect(p + 3 * MIB));
@@ -226,7 +227,7 @@ static void usable_inside_large(void) {
     CHECK(malloc_usable_size(expect(p + 4096)));
 }
 
-/* The place behind the first object of a slab, which malloc has fetched and not given to anybody. */
+/* The place behind the first object of a slab, refilled but not allocated. */
 static void not_given_yet(void) {
     char *p = malloc(48);
     free(expect(p + 48));
@@ -234,7 +235,7 @@ static void not_given_yet(void) {
     CHECK(a != b);
 }
 
-/* What nothing was ever allocated of: the hugepage behind all that the heap has. */
+/* Never allocated: the hugepage behind the heap. */
 static void unallocated(void) {
     char *p = malloc(MIB);
     free(expect((void *)(((uintptr_t)p & ~(2 * MIB - 1)) + 512 * MIB)));

@@ -1,4 +1,4 @@
-/* What the programs that misuse the library share. */
+/* Shared by the programs that misuse the library. */
 #ifndef MISUSE_H
 #define MISUSE_H
 

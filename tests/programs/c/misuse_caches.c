@@ -1,4 +1,5 @@
-/* A program that hands a bad object or cache to craton_cache_*. The first argument chooses which; the address goes to standard output first. */
+/* Passes a bad object or cache to craton_cache_*. The first argument chooses which; prints the
+ * address first. */
 #define _GNU_SOURCE
 #include "../../../crates/preload/include/craton.h"
 #include "check.h"

@@ -1,5 +1,5 @@
-/* A program that opens the library long after it has started, beside the allocator that it has. The first argument is the
- * library's path, the second a part. */
+/* Opens the library long after the program's start, beside the program's allocator. Arguments: the
+ * library's path and a part. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dlfcn.h>
@@ -69,7 +69,7 @@ static void use_and_close(void) {
     craton_free(kept);
 }
 
-/* Objects of the process's own allocator that come to ours are handed back to it. */
+/* Objects of the process's allocator that reach ours are passed back to it. */
 static void foreign(void) {
     for (size_t n = 1; n < 4 * MIB; n = n * 3 + 1) {
         unsigned char *p = malloc(n), *q = calloc(1, n), *r = memalign(256, n);

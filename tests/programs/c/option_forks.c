@@ -1,4 +1,5 @@
-/* Forks while another thread is in calls about options and statistics: the child can make the same calls, and exits. */
+/* Forks while another thread reads and sets options and statistics: the child can make the same
+ * calls, and exits. */
 #define _GNU_SOURCE
 #include "check.h"
 #include "../../../crates/preload/include/craton.h"

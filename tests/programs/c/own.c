@@ -1,4 +1,4 @@
-/* craton.h: sizes, batches, hints, heaps, options and statistics. The first argument chooses a part. */
+/* craton.h: sizes, batches, hints, heaps, options, statistics. The first argument is a part. */
 #define _GNU_SOURCE
 #include "../../../crates/preload/include/craton.h"
 #include "check.h"
@@ -39,7 +39,7 @@ static void good_sizes(void) {
     CHECK(!s.ptr && errno == EINVAL && craton_good_size_aligned(10, 3) == 0);
 }
 
-/* Every size that an object can have been asked for with may be given back with it. */
+/* free_sized accepts every size that the object can have been requested with. */
 static void right_sizes(void) {
     for (size_t size = 0; size < 3000; size++) {
         free_sized(malloc(size), size);
@@ -90,7 +90,7 @@ static void batches(void) {
     craton_free_batch(objects, MOST);
 }
 
-/* The word behind `key` in the lines of /proc/self/smaps about an address, such as the flags of its mapping. */
+/* The word behind `key` in /proc/self/smaps for an address, such as the flags of its mapping. */
 static void smaps(const void *address, const char *key, char *into, size_t size) {
     FILE *file = fopen("/proc/self/smaps", "r");
     CHECK(file);
@@ -288,7 +288,7 @@ static void *churner(void *seed) {
     return NULL;
 }
 
-/* Children go on with every heap of their parent's, whatever its threads were at. */
+/* Children can use every heap of their parent, whatever its threads were doing. */
 static void heap_in_forks(void) {
     pthread_t threads[3];
     CHECK((shared = named("forks", 0, 0)));
@@ -321,7 +321,7 @@ static void heap_in_forks(void) {
     craton_heap_destroy(shared);
 }
 
-/* Without memory every call says so, and what was there is as before. */
+/* Without memory every call fails, and nothing has changed. */
 static void no_memory(void) {
     void *objects[4];
     craton_heap *heap = named("no memory", 0, 0);
@@ -329,7 +329,7 @@ static void no_memory(void) {
     CHECK(small && cold);
     struct rlimit now = {(size_t)statm_kib(0) * 1024, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_AS, &now) == 0);
-    /* The heap's region is reserved address space, so that it is used up first. */
+    /* The heap's region is reserved address space: use it up first. */
     size_t got = 0;
     for (size_t size = GIB; size >= 16; size /= 2)
         while (craton_heap_alloc(heap, size))
@@ -357,7 +357,7 @@ static void no_memory(void) {
     CHECK((heap = craton_heap_create(NULL)) && craton_heap_alloc(heap, MIB));
 }
 
-/* Where there is no address space even for the table of heaps, there is no heap. */
+/* Without address space for the table of heaps, there is no heap. */
 static void no_room_for_heaps(void) {
     struct rlimit now = {(size_t)statm_kib(0) * 1024, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_AS, &now) == 0);
@@ -412,7 +412,7 @@ static void statistics(void) {
     CHECK(segment.version >= 1 && segment.refills > 0);
 }
 
-/* Heaps leave their pages to plain objects of every class, each of which keeps its contents. */
+/* Heaps leave their pages to plain objects of every class, which keep their contents. */
 static void after_heaps(void) {
     enum { OBJECTS = 64 };
     char *objects[OBJECTS];

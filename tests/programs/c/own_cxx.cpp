@@ -1,4 +1,5 @@
-/* craton.hpp, and the forms of operator new and delete that tell or take a size. The first argument chooses a part. */
+/* craton.hpp, and the forms of operator new and delete with a size. The first argument chooses a
+ * part. */
 #include "../../../crates/preload/include/craton.hpp"
 #include "check.h"
 #include <list>
@@ -75,7 +76,7 @@ static void sizes() {
 
 static size_t handled;
 
-/* A new handler may find memory: its second try is what the size is told of. */
+/* A new handler may find memory: the size is that of the second try. */
 static void sizes_with_handler() {
     handled = 0;
     std::set_new_handler([] {

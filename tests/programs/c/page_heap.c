@@ -1,4 +1,4 @@
-/* The option page_heap while a program runs; the argument is the page heap that it has. */
+/* The option page_heap in a running program; the argument is its page heap. */
 #include "check.h"
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
-/* A program that allocates a little, also through functions of libc, and says so; with an argument, also whether the system
- * holds it for privileged. */
+/* Allocates a little, also through functions of libc, and prints a line; with an argument, also
+ * whether the system treats it as privileged. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <sys/auxv.h>

@@ -1,5 +1,6 @@
-/* A program of many sizes on a system that refuses an advice or a question about memory, lies, or is slow. Arguments:
-   part, and for `refused` the call and its error. The program's own mincore and madvise come before the C library's. */
+/* Many sizes on a system that refuses an advice or a query about memory, lies, or is slow.
+ * Arguments: part, and for `refused` the call and its error. The program's mincore and madvise
+ * precede the C library's. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <linux/filter.h>
@@ -29,7 +30,8 @@ static long long processor_ns(void) {
     return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Counts what prepares memory for growth. A system whose memory is fragmented moves pages for a hugepage. */
+/* Counts the preparation of memory for growth. A system with fragmented memory moves pages for a
+ * hugepage. */
 int madvise(void *at, size_t length, int advice) {
     int populates = advice == 23, collapses = advice == 25;
     prepared += populates;
@@ -52,7 +54,7 @@ static unsigned named(const char *name) {
     exit(2);
 }
 
-/* From now on the system refuses one advice, or every mincore, or what PAGEMAP_SCAN asks: in all threads. */
+/* From now on the system refuses one advice, or every mincore, or PAGEMAP_SCAN, in all threads. */
 static void refuse(void) {
     int scan = strcmp(what, "scan") == 0, core = strcmp(what, "mincore") == 0;
     unsigned number = core ? SYS_mincore : scan ? SYS_ioctl : SYS_madvise;
@@ -118,7 +120,7 @@ static void change(struct slot *slot, unsigned *state) {
     mark(slot->object, size, seed);
 }
 
-/* Dense for a while and sparse for a while; all is freed now and then, so that much goes back. */
+/* Dense and sparse in turns; everything is freed sometimes, so that much is released. */
 static void *churn(void *seed) {
     struct slot *slots = calloc(SLOTS, sizeof *slots);
     CHECK(slots);
@@ -170,7 +172,8 @@ static void sparse(size_t most_kib) {
     }
 }
 
-/* No more than twice what is touched, or without the advice to leave memory on small pages, what is asked for. */
+/* At most twice the touched memory, or, without the advice for small pages, the allocated memory.
+ */
 static void refused(void) {
     refuse();
     sparse(strcmp(what, "small") == 0 ? 290 * 1024 : 14 * 1024);

@@ -1,8 +1,9 @@
-/* Caches of processors under all that can go wrong with them: many threads on few processors, moved and interrupted all the time,
- * objects freed by other threads, caches emptied and the process copied meanwhile. Each object bears who allocated it, and is looked
- * at when it is freed: one that was given to two is seen, and so is one that changed while it was nobody's.
+/* Per-CPU caches under stress: many threads on few processors, moved and interrupted all the time,
+ * frees by other threads, and caches flushed and the process forked meanwhile. Each object has its
+ * owner's mark, checked when it is freed: this detects an object with two owners, and a write to a
+ * free one.
  *
- * Also: what the area that the kernel and the C library know looks like before and after. */
+ * Also: the rseq area of the kernel and the C library before and after. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <malloc.h>
@@ -100,10 +101,10 @@ static void *come_and_go(void *arg) {
     return arg;
 }
 
-/* On a machine that has much else to do, a second may hold next to nothing. */
+/* On a busy machine, a second may contain next to nothing. */
 static int was_enough(int forks) { return passed_on > 250 && moves > 10 && interruptions > 10 && forks > 0; }
 
-/* Goes on for the seconds that it is told, and until there was enough of everything. */
+/* Runs for the given seconds, and until there was enough of everything. */
 static void stress(void) {
     const char *seconds = getenv("SECONDS_OF_STRESS");
     time_t end = time(NULL) + (seconds ? atoi(seconds) : 4);
@@ -124,7 +125,7 @@ static void stress(void) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            /* What the other threads had is copied; what nobody had can be had here. */
+            /* Other threads' objects are copies here; free ones can be allocated. */
             for (uint64_t i = 1; i < 2000; i++)
                 check_and_free(stamped(24 + i % 90 * 8, i));
             for (int i = 0; i < MAILBOXES; i++)
@@ -159,7 +160,8 @@ extern const unsigned __rseq_size __attribute__((weak));
 
 struct area { uint32_t cpu_id_start, cpu_id; uint64_t section; uint32_t flags, rest[3]; };
 
-/* Looks at a thread's area around very many requests: whatever the kernel did not write is as it was. */
+/* Checks a thread's area around many requests: fields that the kernel did not write are unchanged.
+ */
 static void *look_at_area(void *arg) {
     if (!&__rseq_size || __rseq_size == 0) {
         puts("no area");

@@ -1,5 +1,5 @@
-/* Very many threads, each of which allocates and frees once, and sleeps. Says what memory the process has while they do, and how many
- * there are; with "idle" the same threads without allocating. */
+/* Many threads, each of which allocates and frees once, and sleeps. Prints the process's memory
+ * meanwhile, and their number; with "idle" the same threads without allocating. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <limits.h>
@@ -27,7 +27,7 @@ static void *sleep_on(void *arg) {
 
 static void sleepers(void) {
     static pthread_t threads[MOST];
-    /* Stacks of the program's own, touched alike in both forms, so that the C library's bookkeeping is the same too. */
+    /* The program's stacks, touched alike in both forms, for equal bookkeeping in the C library. */
     char *stacks = mmap(NULL, (size_t)MOST * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(stacks != MAP_FAILED);
     madvise(stacks, (size_t)MOST * STACK, MADV_NOHUGEPAGE);

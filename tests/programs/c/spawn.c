@@ -1,5 +1,5 @@
-/* Threads that start other programs while they all allocate: by posix_spawn, vfork and system, which run on the parent's memory
- * until the other program begins. */
+/* Threads that start programs while all allocate: by posix_spawn, vfork and system, which run in
+ * the parent's memory until the exec. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <pthread.h>

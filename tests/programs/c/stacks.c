@@ -1,4 +1,5 @@
-/* A library whose functions call back from places that are hard to find back from. Built without frame pointers. */
+/* A library whose functions call back from places that are hard to unwind. Built without frame
+ * pointers. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <alloca.h>
@@ -12,7 +13,7 @@
 typedef void (*callback)(void);
 
 #define APART __attribute__((noinline, noclone))
-/* Behind a call, so that it is none that ends its function. */
+/* Behind a call, so that it is no tail call. */
 #define STAY __asm__ volatile("" ::: "memory")
 
 static callback current;
@@ -64,7 +65,7 @@ APART void through_an_aligned_frame(callback call) {
     CHECK(buffer[0] == 1);
 }
 
-/* One whose size is not known either: the compiler keeps the old stack pointer in memory. */
+/* A frame of unknown size: the compiler keeps the old stack pointer in memory. */
 APART void aligned_frames(callback call, int n) {
     _Alignas(128) volatile char buffer[128];
     volatile char *memory = alloca((size_t)n);
@@ -108,7 +109,7 @@ APART void through_a_signal_stack(callback call) {
     CHECK(munmap(memory, 64 << 10) == 0);
 }
 
-/* The instruction that is interrupted is the first of a function that does not exist. */
+/* The interrupted instruction is the first of a function that does not exist. */
 static void (*volatile nowhere)(void);
 static ucontext_t *volatile lost;
 
@@ -181,7 +182,7 @@ APART void through_made_code(callback call) {
     CHECK(munmap(page, 4096) == 0);
 }
 
-/* The same without one: whatever is in the register then, a walk must not fall over it. */
+/* The same without a frame pointer: a walk must survive whatever is in the register. */
 APART void through_bare_code(callback call) {
     /* push rbp; mov rbp, rsi; call rdi; pop rbp; ret */
     static const unsigned char code[] = {0x55, 0x48, 0x89, 0xf5, 0xff, 0xd7, 0x5d, 0xc3};

@@ -1,4 +1,5 @@
-// A library in C++ whose functions call back from templates, lambdas and while an exception is under way.
+// A library in C++ whose functions call back from templates, lambdas and while an exception is
+// under way.
 #include <algorithm>
 #include <functional>
 #include <stdexcept>

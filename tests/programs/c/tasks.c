@@ -1,6 +1,6 @@
-/* Tasks that share the memory of the one that made them: vfork, clone with and without a thread pointer of its own, popen; and other
- * threads that allocate all the while. Every object is marked by who has it, and looked at before it is freed: an object that two
- * have is seen. */
+/* Tasks that share their creator's memory: vfork, clone with and without a thread pointer, popen;
+ * and threads that allocate meanwhile. Every object has its owner's mark, checked before it is
+ * freed: this detects an object with two owners. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dlfcn.h>
@@ -14,7 +14,8 @@ enum { THREADS = 8, HELD = 40, STACK = 256 << 10 };
 
 static atomic_int stop;
 
-/* Allocates and frees, mostly few sizes, so that caches are shared; never more than some kilobytes. */
+/* Allocates and frees, mostly few sizes, so that caches are shared; never more than some kilobytes.
+ */
 static void churn(unsigned seed, int rounds) {
     struct { unsigned char *p; size_t size; } held[HELD] = {{0}};
     for (int i = 0; i < rounds; i++) {
@@ -64,8 +65,8 @@ static void move_to(unsigned processor) {
     sched_setaffinity(0, sizeof set, &set); /* if there is such a one */
 }
 
-/* vfork, and a child that allocates before it leaves, or before it becomes another program; it goes to another processor than the one
- * that its parent's area names. */
+/* vfork, and a child that allocates before it exits or becomes another program. It moves to another
+ * processor than its parent's area names. */
 static void *vfork_some(void *arg) {
     churn(1, 100); /* as a thread that processors' caches serve */
     for (int i = 0; i < 100; i++) {
@@ -105,7 +106,8 @@ static int churn_in_task(void *arg) {
     return 3;
 }
 
-/* A task that has its parent's thread pointer, and runs at the same time, or while its parent sleeps. */
+/* A task with its parent's thread pointer, which runs at the same time, or while its parent sleeps.
+ */
 static void *clone_some(void *arg) {
     char *stack = malloc(STACK);
     CHECK(stack);
@@ -137,8 +139,9 @@ static void clone_before(void) { clone_in_threads(&stop); }
 static void clones(void) { with_threads(clone_beside); }
 static void clone_vforks(void) { with_threads(clone_before); }
 
-/* A task with a thread pointer of its own, whose thread-local memory is made as the C library makes it, but which the C library
- * never saw: its registration for restartable sequences reads as zeros, which is processor 0, and is none. */
+/* A task with a separate thread pointer and thread-local memory like the C library's, but unknown
+ * to the C library: its rseq registration reads as zeros, which look like processor 0, but is
+ * missing. */
 static void *clone_with_pointer(void *arg) {
     void *(*allocate)(void *) = (void *(*)(void *))dlsym(RTLD_DEFAULT, "_dl_allocate_tls");
     CHECK(allocate);
@@ -189,7 +192,8 @@ static void popen_in_threads(void) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* The process's first request is that of a child on its memory, which has no cache; those of the parent come after it. */
+/* The process's first request comes from a child in its memory, without a cache; the parent's
+ * follow. */
 static void first_in_child(void) {
     pid_t child = vfork();
     CHECK(child >= 0);

@@ -1,4 +1,5 @@
-// Objects of threads whose destructors allocate and free, in each order of their making, and objects that another thread frees.
+// Thread-local objects whose destructors allocate and free, in each order of creation, and objects
+// that another thread frees.
 #include "check.h"
 #include <map>
 #include <memory>

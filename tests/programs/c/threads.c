@@ -70,8 +70,8 @@ static void start_and_stop(void) {
     }
     size_t end = rss_kib();
     printf("%zu KiB after 6 rounds, %zu KiB at the end\n", at_round_5, end);
-    /* Some 35 MiB are with the program at a time; how the threads run decides where they lie. 14 rounds that each kept what one
-     * of them left would be far beyond. */
+    /* The program has some 35 MiB at a time; the schedule of threads decides where. 14 rounds that
+     * each kept the remains of one would be far beyond. */
     CHECK(end <= at_round_5 + 64 * 1024);
     CHECK(end <= 160 * 1024);
 }
@@ -86,7 +86,7 @@ static void *one_object(void *arg) {
     return NULL;
 }
 
-/* One thread after the other: each takes over what the one before it left. */
+/* One thread after the other: each inherits the previous one's memory. */
 static void one_after_the_other(void) {
     size_t early = 0;
     for (int i = 0; i < 5000; i++) {
@@ -174,7 +174,8 @@ static void outlive(void) {
     CHECK(rss_kib() < 128 * 1024);
 }
 
-/* The least stack that a thread may have: what the allocator puts on it has to fit beside the program's own. */
+/* The smallest stack that a thread may have: the allocator's frames must fit beside the program's.
+ */
 static void *on_a_small_stack(void *arg) {
     for (size_t n = 1; n <= 64 * MIB; n = n * 3 / 2 + 1) {
         unsigned char *p = malloc(n);

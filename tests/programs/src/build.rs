@@ -18,7 +18,7 @@ pub fn workspace() -> &'static Path {
         .expect("the package lies two folders below the workspace's root")
 }
 
-/// The shared library: `CRATON_LIBRARY`, or else built in release mode, once in a process.
+/// The shared library: `CRATON_LIBRARY`, or built in release mode, once in a process.
 pub fn library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("CRATON_LIBRARY") {
@@ -37,7 +37,7 @@ pub fn static_library() -> &'static Path {
     })
 }
 
-/// A product of the preload package, which is built first. Cargo says where it put it.
+/// A product of the preload package, built first; Cargo reports its path.
 fn built(name: &str) -> PathBuf {
     static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let artifacts = ARTIFACTS.get_or_init(|| {
@@ -59,8 +59,8 @@ fn built(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("cargo built no {name}, only {artifacts:?}")).clone()
 }
 
-/// Compiles `c/SOURCE` as C (C17 with GNU names) and returns the program's path. Flags come behind the source, so that
-/// libraries among them are found. The same source with the same flags is compiled once in a process.
+/// Compiles `c/SOURCE` as C (C17 with GNU names) and returns the program's path. Flags follow the
+/// source, so that libraries are found. Equal source and flags are compiled once in a process.
 pub fn cc(source: &str, flags: &[&str]) -> PathBuf {
     compile("gcc", &["-std=gnu17"], source, flags)
 }
@@ -71,7 +71,7 @@ pub fn cxx(source: &str, flags: &[&str]) -> PathBuf {
 }
 
 fn compile(compiler: &str, language: &[&str], source: &str, flags: &[&str]) -> PathBuf {
-    /// Each program has its lock, so that two tests that want the same one compile it once.
+    /// A lock for each program, so that two tests compile it once.
     type Compiled = Arc<OnceLock<PathBuf>>;
     static DONE: Mutex<Option<HashMap<u64, Compiled>>> = Mutex::new(None);
     let mut hasher = DefaultHasher::new();
@@ -88,7 +88,7 @@ fn compile_once(compiler: &str, language: &[&str], source: &str, flags: &[&str],
     let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy().into_owned();
     let path = folder.join(format!("{stem}-{key:016x}"));
     let unfinished = folder.join(format!("{stem}-{key:016x}.{}", process::id()));
-    // -fno-builtin: the compiler may otherwise take out a malloc whose object it sees unused, which is just what is tested.
+    // -fno-builtin: the compiler may otherwise remove an unused malloc, which is under test.
     let output = Command::new(compiler)
         .args(language)
         .args(["-O1", "-g", "-Wall", "-Wextra", "-fno-builtin", "-pthread", "-o"])
@@ -98,12 +98,12 @@ fn compile_once(compiler: &str, language: &[&str], source: &str, flags: &[&str],
         .output()
         .unwrap_or_else(|e| panic!("{compiler}: {e}; install the Debian packages gcc and g++"));
     assert!(output.status.success(), "{source} {flags:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    // A rename, so that another process that tests at the same time never runs half a program.
+    // A rename, so that a concurrent test process never runs half a program.
     fs::rename(&unfinished, &path).expect("the compiled program can be renamed");
     path
 }
 
-/// Where compiled programs lie: inside the target directory, which the test's own executable also lies in.
+/// The folder of compiled programs, in the target directory with the test's executable.
 fn programs_folder() -> PathBuf {
     let exe = env::current_exe().expect("a test knows its executable");
     let deps = exe.parent().expect("the executable lies in a folder");

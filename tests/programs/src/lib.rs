@@ -1,8 +1,8 @@
-//! Whole programs under Craton: what the tests of this package share.
+//! Whole programs under Craton: shared code of this package's tests.
 //!
-//! **What.** Builds the library and small C programs, runs a program with the library in it and a limit on its time, and says
-//! from numbers of the process itself whether Craton served it. An exit status alone proves nothing: a program that the library
-//! never reached also exits with 0.
+//! **What.** Builds the library and small C programs, runs a program with the library and a time
+//! limit, and determines from the process's numbers whether Craton served it. An exit status proves
+//! nothing: a program without the library also exits with 0.
 //!
 //! ```no_run
 //! let output = craton_programs::Program::new("bash").args(["-c", "echo hello"]).preloaded().run();
@@ -11,10 +11,10 @@
 //! assert_eq!(output.stdout, "hello\n");
 //! ```
 //!
-//! **Failure.** Everything here panics with what was run and what came of it, since its callers are tests. A program that runs
-//! past its limit is a failure, and its process group, which it has for itself, is killed.
+//! **Failure.** Everything panics with the command and its result. A program beyond its time limit
+//! is a failure, and its process group is killed.
 //!
-//! **Not here.** The tests, and anything timed: the lab measures.
+//! **Not here.** The tests, and timings: the lab measures.
 
 mod build;
 mod group;
@@ -33,8 +33,9 @@ pub use side::side_by_side;
 use std::env;
 use std::path::Path;
 
-/// Whether a program that a test needs is not there. When it is not, this panics and names the Debian package that has it,
-/// unless `CRATON_SKIP_MISSING=1`: then it says on standard error that the test was skipped, and the caller returns.
+/// Whether a program that a test needs is missing. If so, this panics with the name of its Debian
+/// package, unless `CRATON_SKIP_MISSING=1`: then it prints that the test was skipped, and the
+/// caller returns.
 ///
 /// `program` is a name to look up in `PATH`, or a path.
 pub fn missing(program: &str, package: &str) -> bool {

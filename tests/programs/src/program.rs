@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A program to run: arguments, environment, the library or not, and how long it may take.
+/// A program to run: arguments, environment, with the library or not, and a time limit.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) command: OsString,
@@ -22,8 +22,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program by name or path, without the library, with five minutes of time: enough at load
-    /// 40. An `LD_PRELOAD` or `CRATON_OPTIONS` of the test's own environment does not reach it.
+    /// A program by name or path, without the library, with five minutes: enough at load 40.
+    /// `LD_PRELOAD` and `CRATON_OPTIONS` of the test's environment do not reach it.
     pub fn new(command: impl AsRef<OsStr>) -> Self {
         let mut env = BTreeMap::new();
         env.insert("LD_PRELOAD".into(), None);
@@ -80,16 +80,15 @@ impl Program {
         self
     }
 
-    /// Options for Craton (`key=value,key=value`) beside the `stats_file` that every program has,
-    /// and those for all programs that the test's own environment has in `CRATON_TEST_OPTIONS`.
+    /// Options for Craton (`key=value,key=value`), besides the `stats_file` of every program and
+    /// those of `CRATON_TEST_OPTIONS` in the test's environment.
     #[must_use]
     pub fn options(mut self, options: &str) -> Self {
         self.options = options.to_owned();
         self
     }
 
-    /// Has the dynamic linker load the shared library first. Without this a program has Craton only
-    /// if it is linked with it.
+    /// Preloads the shared library. Without this a program has Craton only if it is linked with it.
     #[must_use]
     pub fn preloaded(self) -> Self {
         self.env("LD_PRELOAD", library())
@@ -107,14 +106,14 @@ impl Program {
         Running::start(self)
     }
 
-    /// Runs the program to its end. Panics when it takes too long, or leaves processes behind that
-    /// hold on to its output.
+    /// Runs the program to its end. Panics at its time limit, or when processes remain that hold
+    /// its output open.
     pub fn run(self) -> Output {
         self.start().wait()
     }
 }
 
-/// What came of a program.
+/// The result of a program.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The program with its arguments.
@@ -123,11 +122,11 @@ pub struct Output {
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// What it and its children wrote on standard output; what is no UTF-8 is replaced.
+    /// Standard output of it and its children; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// What it and its children wrote on standard error.
+    /// Standard error of it and its children.
     pub stderr: String,
-    /// The numbers of each process that Craton was in and that left through `exit`, in the order in which they did.
+    /// The numbers of each process with Craton that left through `exit`, in that order.
     pub stats: Vec<Stats>,
 }
 
@@ -137,9 +136,8 @@ impl Output {
         assert_eq!(self.status, Some(0), "failed:\n{self}");
     }
 
-    /// Fails unless a process of this name said that Craton served it, and returns the numbers of
-    /// the first one that did. The kernel cuts a process's name at 15 bytes, and `exe` is cut
-    /// likewise.
+    /// Fails unless Craton served a process of this name, and returns the numbers of the first one.
+    /// The kernel cuts a process's name at 15 bytes, and `exe` is cut likewise.
     pub fn assert_served(&self, exe: &str) -> &Stats {
         let name = &exe[..exe.len().min(15)];
         let served = self.stats.iter().find(|s| s.exe == name && s.refills > 0);

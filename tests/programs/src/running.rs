@@ -1,6 +1,6 @@
 //! A program while it runs.
 //!
-//! **Unsafe.** Sends a signal to the process group that it made.
+//! **Unsafe.** Sends a signal to its child's process group.
 
 use crate::program::{Output, Program};
 use crate::segment::{Stats, live_segment, try_live_segment};
@@ -23,7 +23,7 @@ pub struct Running {
     stdout: Receiver<Vec<u8>>,
     stderr: Receiver<Vec<u8>>,
     folder: TempDir,
-    /// Whether the process has been waited for: its number may then belong to somebody else.
+    /// Whether the process was reaped: its number may then be another's.
     reaped: bool,
 }
 
@@ -47,7 +47,8 @@ impl Running {
         if let Some(dir) = &program.dir {
             command.current_dir(dir);
         }
-        // A runner that was started in the background ignores these, and python's tests of interrupts would then fail.
+        // A runner in the background ignores these, and python's tests of interrupts would then
+        // fail.
         // SAFETY: `signal` may be called between fork and exec.
         unsafe {
             command.pre_exec(|| {
@@ -60,7 +61,8 @@ impl Running {
         let text = format!("{:?}", command);
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {text}: {e}"));
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
-        // From a thread of its own, since the program may write before it has read all. It may also not read at all.
+        // In a thread, since the program may write before it has read everything, or not read at
+        // all.
         thread::spawn(move || drop(stdin.write_all(&program.stdin)));
         let stdout = read_all(child.stdout.take().expect("standard output is a pipe"));
         let stderr = read_all(child.stderr.take().expect("standard error is a pipe"));
@@ -78,7 +80,7 @@ impl Running {
         live_segment(self.pid())
     }
 
-    /// The numbers once they are as asked. Panics when the process ends before, or its time does.
+    /// The numbers once `asked` holds. Panics when the process ends before, or at its time limit.
     pub fn segment_when(&mut self, asked: impl Fn(&Stats) -> bool) -> Stats {
         loop {
             // The library may not be loaded yet.
@@ -96,7 +98,7 @@ impl Running {
     /// Sends the process a signal, such as `libc::SIGTERM`.
     pub fn signal(&self, signal: i32) {
         let pid = i32::try_from(self.pid()).expect("a process number fits");
-        // SAFETY: kill touches no memory; the process has not been waited for, so the number is still its own.
+        // SAFETY: kill touches no memory; an unreaped process keeps its number.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "cannot signal {}", self.command);
     }
 
@@ -105,7 +107,8 @@ impl Running {
         self.ended().is_some()
     }
 
-    /// Waits for the end. Panics when it does not come in time, or processes stay behind that hold on to the output.
+    /// Waits for the end. Panics at the time limit, or when processes remain that hold the output
+    /// open.
     pub fn wait(mut self) -> Output {
         let status = loop {
             if let Some(status) = self.ended() {
@@ -161,8 +164,8 @@ impl Running {
 
     fn kill(&mut self) {
         let group = i32::try_from(self.child.id()).expect("a process number fits");
-        // SAFETY: kill touches no memory. The group is the one that `start` made; while a member lives, or its leader has not
-        // been waited for, its number is not given to another.
+        // SAFETY: kill touches no memory. `start` made the group; while a member lives, or its
+        // leader is unreaped, no other group gets its number.
         unsafe { libc::kill(-group, libc::SIGKILL) };
         if !self.reaped {
             drop(self.child.wait());
@@ -179,7 +182,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads a pipe to its end, which comes when the last process that holds it has closed it.
+/// Reads a pipe to its end, which comes when the last process closes it.
 fn read_all(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (send, receive) = channel();
     thread::spawn(move || {

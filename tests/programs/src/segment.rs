@@ -1,4 +1,4 @@
-//! The numbers that a process says of itself: at its end as a line of JSON, while it runs through its memory.
+//! A process's numbers: at its end as a line of JSON, before from its memory.
 
 use crate::build::library;
 use craton_tables::counters::{Counter, PROCESS};
@@ -49,12 +49,12 @@ impl Stats {
     }
 }
 
-/// The numbers of a running process that has the shared library loaded, read from its memory.
+/// The numbers of a running process with the shared library, read from its memory.
 pub fn live_segment(pid: u32) -> Stats {
     try_live_segment(pid).unwrap_or_else(|error| panic!("process {pid}: {error}"))
 }
 
-/// [`live_segment`], or why there is none.
+/// [`live_segment`], or the reason why there are no numbers.
 pub(crate) fn try_live_segment(pid: u32) -> Result<Stats, String> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(|e| format!("its maps: {e}"))?;
     // The first mapping of a library begins at its load address.

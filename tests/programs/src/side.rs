@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 use std::thread;
 
-/// Cases that run at once: each is mostly the start and the end of a process.
+/// Cases that run at once: most of the time is a process's start and end.
 const AT_ONCE: usize = 4;
 
-/// Calls `act` with each case, on several threads; returns what came of them, in the cases' order.
-/// A panic of one case is a panic of this, after the others have ended.
+/// Calls `act` with each case, on several threads; returns the results in order. Panics if a case
+/// does, after the others have ended.
 pub fn side_by_side<C: Sync, R: Send>(cases: &[C], act: impl Fn(&C) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(cases.iter().enumerate());
     let done = Mutex::new(Vec::new());

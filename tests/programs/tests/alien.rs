@@ -1,5 +1,4 @@
-//! Libraries that are linked with another malloc than the program: opened by `dlmopen`, or with
-//! `RTLD_DEEPBIND`.
+//! Libraries with another malloc than the program's: opened by `dlmopen`, or with `RTLD_DEEPBIND`.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::{Path, PathBuf};
@@ -52,7 +51,7 @@ fn a_library_that_is_bound_deeply_shares_the_programs_malloc_and_keeps_its_own_n
 fn libraries_are_searched_for_where_the_caller_says() {
     let module = module();
     let folder = module.parent().expect("the library lies in a folder");
-    // A path of the program's, which the dynamic linker takes from the address that calls.
+    // The program's search path, which the dynamic linker finds by the caller's address.
     let path = format!("-Wl,--enable-new-dtags,-rpath,{}", folder.display());
     let program = cc("alien.c", &["-rdynamic", "-ldl", &path]);
     let name = module.file_name().expect("the library has a name");
@@ -64,7 +63,7 @@ fn what_no_allocator_has_is_refused_with_the_likely_reason() {
     for part in ["inside", "unknown"] {
         let output = run(part, &module());
         assert_eq!(output.signal, Some(6), "{output}");
-        let said = "not allocated by Craton; a library that dlmopen has loaded has an allocator of its own";
+        let said = "not allocated by Craton; a library loaded by dlmopen has another allocator";
         assert!(output.stderr.contains(said), "{output}");
     }
 }

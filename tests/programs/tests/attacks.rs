@@ -1,5 +1,5 @@
-//! One wild write into freed memory ends the process by one line, or does no harm. malloc never returns
-//! an address that the write chose, or memory of an object that is out.
+//! A wild write into freed memory ends the process with one line, or is harmless. malloc never
+//! returns an address of the write's choice, or memory of a live object.
 
 use craton_programs::{Output, Program, cc, library, side_by_side};
 use std::path::Path;
@@ -24,7 +24,7 @@ fn line_of(part: &str) -> String {
     line.to_owned()
 }
 
-/// The list of a size is named as damaged, and the likeliest cause first.
+/// The report names a damaged list of a size, with the likeliest cause first.
 fn stops(part: &str, size: usize) {
     let line = line_of(part);
     let rest = line.strip_prefix(&format!("the list of free objects of {size} bytes leads to 0x"));
@@ -112,7 +112,7 @@ fn objects_on_slabs_are_checked_when_they_are_fetched() {
     for part in ["deep_200", "deep_250", "deep_290", "deep_299", "deep_mark_250"] {
         stops(part, 48);
     }
-    // Their links are the last of a slab's list, or their slab was empty and is cut anew.
+    // Their links are the last of a slab's list, or their slab was empty and is carved anew.
     for part in ["deep_0", "deep_100", "deep_mark_0"] {
         does_no_harm(part, "");
     }
@@ -186,7 +186,7 @@ fn processors_caches_do_no_worse() {
     }
 }
 
-/// Objects wait in two groups and go out in random order, so that other lines come, or none.
+/// Objects wait in two groups and are reused in random order: other reports, or none.
 #[test]
 fn hardened_none_does_worse() {
     let source = include_str!("../c/attacks.c");

@@ -1,7 +1,7 @@
-//! What the library does by itself, with a thread or without, and that programs do not come to grief over it.
+//! The library's background work, with a thread or without, and programs that it must not disturb.
 //!
-//! Memory goes back after seconds, as demand of the last five is kept. `make test` shows this on a
-//! clock that runs sixty times as fast (`c/fast_clock.c`), and `make nightly` also on the
+//! Memory is released after seconds, since the demand of the last five is kept. `make test` shows
+//! this on a clock that runs sixty times as fast (`c/fast_clock.c`), `make nightly` also on the
 //! machine's.
 
 use craton_programs::{Output, Program, cc, library};
@@ -58,7 +58,8 @@ fn a_busy_program_without_threads_gets_none() {
     served("busy", "");
 }
 
-/// The program on a clock that runs sixty times as fast. On the machine's clock it takes longer than the limit.
+/// The program on a clock that runs sixty times as fast; on the machine's clock it exceeds the
+/// limit.
 fn served_on_a_fast_clock(part: &str, options: &str) {
     let clock = cc("fast_clock.c", &["-shared", "-fPIC"]);
     let both = format!("{}:{}", library().display(), clock.display());

@@ -1,10 +1,10 @@
-//! Backing follows touch: what is hardly touched costs little, what is written everywhere gets
-//! hugepages, and a system that refuses an advice or tells lies about memory does no harm.
+//! Backing follows touch: hardly touched memory costs little, fully written memory gets hugepages,
+//! and a system that refuses an advice or misreports memory does no harm.
 
 use craton_programs::{Group, Output, Program, cc, library};
 use std::path::{Path, PathBuf};
 
-/// The request to a program: part, size of an object, number, bytes between two touches, and whether zeroed.
+/// A program's load: part, size of an object, number, bytes between two touches, malloc or calloc.
 type Load = (&'static str, usize, usize, usize, &'static str);
 
 /// The heap decides on these by spans.
@@ -46,7 +46,7 @@ fn sparse_loads() -> impl Iterator<Item = Load> {
     SPANS.into_iter().chain(MAPPINGS)
 }
 
-/// One object in a few is written everywhere, and all are freed and asked for again.
+/// One object in a few is written everywhere, and all are freed and allocated again.
 const MIXED: [Load; 4] = [
     ("mixed", 70_000, 4000, 4, "malloc"),
     ("mixed", 300_000, 1000, 20, "malloc"),
@@ -103,8 +103,8 @@ fn hardly_touched_objects_live_in_a_control_group_of_64_mebibytes() {
     }
 }
 
-/// Runs a load that is written everywhere, where the system has hugepages for it. The library stops
-/// asking for a second when the system is slow; then another process tries.
+/// Runs a fully written load, if the system has hugepages for it. The library stops asking for a
+/// second when the system is slow; then another process tries.
 fn gets_hugepages(load: Load) {
     let mut output = try_to(load, "");
     for _ in 0..2 {
@@ -135,7 +135,7 @@ fn an_object_that_grows_and_is_written_everywhere_gets_hugepages() {
     gets_hugepages(("grows_dense", 300_000_000, 1, 1, "malloc"));
 }
 
-/// The program with the library, and a clock that runs sixty times as fast, so that the background works meanwhile.
+/// The program with the library and a clock that runs sixty times as fast, for background work.
 fn on_another_system(args: &[&str]) {
     let program: PathBuf = cc("refused_advice.c", &["-rdynamic"]);
     let clock = cc("fast_clock.c", &["-shared", "-fPIC"]);
@@ -193,7 +193,7 @@ fn a_system_that_calls_nothing_resident_does_no_harm() {
     on_another_system(&["nothing_resident"]);
 }
 
-/// Hugepages cleared ahead of growth, on a system that is quick or slow to give them.
+/// Hugepages cleared ahead of growth, on a system that grants them quickly or slowly.
 fn cleared(system: &str) -> u32 {
     let program = cc("refused_advice.c", &["-rdynamic"]);
     let output = Program::new(&program).args([system]).preloaded().run();

@@ -1,10 +1,11 @@
-//! `craton_cache_*`, `craton::object_cache` and `craton::cache_resource`: object caches of programs, and what is said of bad ones.
+//! `craton_cache_*`, `craton::object_cache` and `craton::cache_resource`: object caches of
+//! programs, and reports of misuse.
 
 use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A program that is linked with the shared library, and finds it where it was built.
+/// A program linked with the shared library, which it finds where it was built.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -17,7 +18,7 @@ fn run(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Outpu
     output
 }
 
-/// Runs a part as it is, and without restartable sequences, where there are no arrays.
+/// Runs a part with and without restartable sequences; without, there are no arrays.
 fn c(part: &str) {
     run(cc, "caches.c", part);
     let without = Program::new(linked(cc, "caches.c")).arg(part).env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");

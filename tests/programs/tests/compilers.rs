@@ -1,4 +1,4 @@
-//! Compilers: much memory in a short time, given back in large pieces or not at all, and a chain of processes.
+//! Compilers: much memory in a short time, freed in large pieces or never, in a chain of processes.
 
 use craton_programs::{Program, missing};
 use std::fs;
@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Templates for the compiler; strings, trees and threads for the program that it makes.
+/// Templates for the compiler; strings, trees and threads for the compiled program.
 const TEMPLATES: &str = r#"
 #include <algorithm>
 #include <iostream>
@@ -82,8 +82,9 @@ fn gxx_optimizes_at_link_time() {
     compile_and_run(&["-O2", "-flto"], &["cc1plus", "lto-wrapper", "lto1-wpa", "lto1-ltrans"]);
 }
 
-/// Rust's own distribution links `rustc` with a jemalloc that takes the names malloc and free for itself, and an executable's
-/// names come before those of a preloaded library. So nothing is claimed here of `rustc`, only of what runs around it.
+/// Rust's distribution links `rustc` with a jemalloc that defines malloc and free, and an
+/// executable's names precede those of a preloaded library. So nothing is claimed of `rustc`, only
+/// of processes around it.
 #[test]
 fn cargo_builds_a_package_and_the_result_runs() {
     let cargo = env!("CARGO");
@@ -112,7 +113,8 @@ fn cargo_builds_a_package_and_the_result_runs() {
     assert!(output.assert_served("tiny").threads_seen >= 5, "main and four threads:\n{output}");
 }
 
-/// What the claims above rest on: a program that has the library loaded, but brings its own malloc, is not said to be served.
+/// The basis of these claims: a program with the library loaded, but another malloc, is not
+/// reported as served.
 #[test]
 fn the_proof_fails_for_a_program_with_its_own_malloc() {
     if missing("gcc", "gcc") {

@@ -1,10 +1,10 @@
-//! What C, POSIX, glibc and C++ promise of the functions that allocate: of the preloaded library, and of programs linked fully
-//! statically with it.
+//! The promises of C, POSIX, glibc and C++ for allocation functions: of the preloaded library, and
+//! of programs linked fully statically with it.
 
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::PathBuf;
 
-/// Lets a program refer to functions that no library it is linked with has.
+/// Lets a program refer to functions that none of its libraries define.
 const LATER: &str = "-Wl,-z,dynamic-undefined-weak";
 
 fn fully_static(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
@@ -12,7 +12,7 @@ fn fully_static(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf 
     compile(source, &["-static", library])
 }
 
-/// Runs one part of a program in both forms, and returns what came of the preloaded one.
+/// Runs one part of a program in both forms, and returns the result of the preloaded one.
 fn both(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Output {
     let linked = fully_static(compile, source);
     let output = Program::new(&linked).arg(part).run();

@@ -1,4 +1,4 @@
-//! The debugging kit in programs that do nothing wrong, and in real ones; samples as often as they are asked for.
+//! The debugging kit in correct programs, small and real; and the rate of samples.
 
 use craton_programs::{Output, Program, cc, missing, workspace};
 use std::io::Write;
@@ -40,7 +40,7 @@ fn a_log_that_is_full_loses_the_oldest_and_counts_all() {
 #[test]
 fn without_mappings_further_buffers_lie_on_the_heap_and_one_line_says_so() {
     let output = run("more_than_pages", "debug=redzone,guard");
-    assert_eq!(output.stderr.matches("further ones lie on the heap").count(), 1, "{output}");
+    assert_eq!(output.stderr.matches("further ones are on the heap").count(), 1, "{output}");
 }
 
 #[test]
@@ -97,7 +97,8 @@ fn samples_are_as_many_as_were_asked_for() {
 
 #[test]
 fn a_bug_is_found_as_often_as_the_chance_says() {
-    // A bug with each of 4 objects, one of 8 sampled: 1 − (7/8)⁴ = 0.414; of 150 runs 62, with a standard deviation of 6.
+    // A bug with each of 4 objects, one of 8 sampled: 1 − (7/8)⁴ = 0.414; of 150 runs 62, with a
+    // standard deviation of 6.
     let found = (0..150)
         .filter(|_| {
             let output = Program::new(program()).arg("past_the_end").preloaded().options("guard_sample=8").run();
@@ -145,7 +146,7 @@ fn what_is_wrong_with_a_setting_is_named() {
         output.assert_success();
         output.stderr
     };
-    let no_check = "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a colon, and + between them); ignored";
+    let no_check = "is no check (checks: audit, redzone, poison, verify, guard, unmap, leak, mismatch, all, none; targets follow a colon, with + between them); ignored";
     for (options, option, why) in [
         ("debug=redzone,nonsense", "debug=redzone,nonsense", &format!("\"nonsense\" {no_check}")[..]),
         ("debug=all,none,thp=auto", "debug=all,none", "\"none\" turns all checks off, and so stands alone; ignored"),
@@ -183,7 +184,7 @@ fn a_report_to_a_full_pipe_that_nobody_reads_does_not_keep_the_process_from_its_
         .stderr(writer)
         .spawn()
         .unwrap();
-    // Far longer than a report waits: whoever hangs is killed, and the signal is another one.
+    // Far longer than a report waits: a hanging program is killed by another signal.
     let since = std::time::Instant::now();
     let ended = loop {
         if let Some(status) = child.try_wait().unwrap() {

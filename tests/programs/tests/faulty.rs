@@ -1,4 +1,4 @@
-//! Small programs that each do one thing wrong, and what the debugging kit says of it: kind, buffer, offset, and who had it.
+//! Small programs with one bug each, and the debugging kit's report: kind, buffer, offset, owners.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -10,14 +10,14 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// What a report says.
+/// A parsed report.
 #[derive(Debug, Default)]
 struct Report {
     kind: String,
     address: u64,
     size: u64,
     offset: Option<i64>,
-    /// Functions on the stacks, by the word that the line before them begins with.
+    /// Functions on the stacks, by the first word of the line before them.
     stacks: HashMap<String, Vec<String>>,
 }
 
@@ -70,7 +70,7 @@ fn has_names(stack: &[String], names: &[&str]) -> bool {
     names.iter().all(|name| rest.any(|n| n.contains(name)))
 }
 
-/// What is not as the case says.
+/// Differences to the case.
 fn complaints(case: &Case, output: &Output) -> Result<(), String> {
     let report = Report::read(&output.stderr)?;
     let shown =
@@ -99,7 +99,7 @@ fn complaints(case: &Case, output: &Output) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(format!("{wrong}{report:#?}")) }
 }
 
-/// Runs all cases of a program, and names those that are not reported as they should be.
+/// Runs all cases of a program, and names those with a wrong report.
 fn all_are_reported(program: &PathBuf, cases: &[Case]) {
     let runs: Vec<_> = cases.iter().flat_map(|case| case.options.iter().map(move |options| (case, *options))).collect();
     let failures = side_by_side(&runs, |(case, options)| {
@@ -163,7 +163,7 @@ fn memory_that_goes_back_by_its_own_family_is_not_reported() {
     }
 }
 
-/// The program with caches needs the library's own calls, and so is linked with it.
+/// The program with caches calls the library's API, and so is linked with it.
 fn with_caches() -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -187,7 +187,7 @@ fn a_cache_with_objects_out_says_where_they_came_from() {
 
 #[test]
 fn owners_are_known_however_far_the_log_has_gone_on() {
-    // 500 buffers come and go between the two frees, and the log has four entries.
+    // 500 buffers are allocated and freed between the two frees, and the log has four entries.
     let options = "audit_log=4,debug=audit,redzone,poison,verify";
     let case = FREED.iter().find(|case| case.part == "twice_with_others_between").unwrap();
     let output = Program::new(program("freed.c")).arg(case.part).options(options).preloaded().run();

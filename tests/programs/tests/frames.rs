@@ -1,4 +1,4 @@
-//! The page heap in which LLFree's frames say where spans go, in whole programs. `make test` runs more of them so, by
+//! The page heap with LLFree's frames, in whole programs. `make test` runs more of them so, by
 //! `CRATON_TEST_OPTIONS`, and `make nightly` all.
 
 use craton_programs::{Output, Program, cc, cxx, workspace};

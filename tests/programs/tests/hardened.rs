@@ -49,7 +49,7 @@ fn another_value_is_one_line_and_the_program_goes_on() {
     for value in ["2", "", "on"] {
         let output = Program::new("true").preloaded().options(&format!("hardened={value}")).run();
         output.assert_success();
-        let line = format!("craton: option \"hardened={value}\": bad value (there are 0 and 1, as long as");
+        let line = format!("craton: option \"hardened={value}\": bad value (0 or 1, before the");
         assert!(output.stderr.starts_with(&line) && output.stderr.lines().count() == 1, "{output}");
     }
 }

@@ -1,4 +1,4 @@
-//! Large and huge objects in whole programs: contents, alignments, refusals, forks, and what stays in memory.
+//! Large and huge objects in whole programs: contents, alignments, refusals, forks, and memory use.
 
 use craton_programs::{Program, cc};
 

@@ -1,4 +1,4 @@
-//! Limits on memory that the program or its control group sets: kept, told of, and recovered from.
+//! Memory limits of the program or its control group: kept, reported, and recovered from.
 
 use craton_programs::{Group, Output, Program, cc, cxx, workspace};
 use std::fs;
@@ -97,9 +97,9 @@ fn operator_new_throws_at_the_hard_limit() {
 fn limits_that_make_no_sense_are_refused() {
     run("bad_options", "memory_limit=none");
     for (option, text) in [
-        ("soft_limit=big", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
-        ("hard_limit=0", "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored"),
-        ("memory_limit=5%", "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored"),
+        ("soft_limit=big", "bad value (none, auto, bytes such as 512M, or a percentage such as 80%); ignored"),
+        ("hard_limit=0", "bad value (none, auto, bytes such as 512M, or a percentage such as 80%); ignored"),
+        ("memory_limit=5%", "bad value (cgroup, auto, none, or bytes such as 512M); ignored"),
         ("pressure=200", "bad value (0 to 100 percent); ignored"),
         ("hard_limit=100K", "too little for any program to run (1M is the least); ignored"),
         ("soft_limit=1", "too little for any program to run (1M is the least); ignored"),
@@ -185,7 +185,7 @@ fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     assert!(line.ends_with(says), "{output}");
 }
 
-/// The group's directory is an empty one, in a namespace of mounts; those above it have their files.
+/// In a mount namespace, the group's directory is empty; those above it have their files.
 #[test]
 fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     let shell = "group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); all=$(sed -n 's/^0:://p' /proc/self/cgroup); \
@@ -204,7 +204,7 @@ fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     assert!(output.stderr.is_empty(), "{output}");
 }
 
-/// The file that tells of pressure is another one, in a namespace of mounts.
+/// In a mount namespace, another file reports the pressure.
 #[test]
 fn pressure_gives_free_memory_back() {
     let file = tempfile::NamedTempFile::new().expect("a file");

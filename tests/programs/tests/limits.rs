@@ -1,4 +1,5 @@
-//! Memory that ends, and memory that goes back: `ENOMEM` as the standards say, a program that goes on, and nothing hoarded.
+//! Exhausted and released memory: `ENOMEM` by the standards, a program that continues, and nothing
+//! hoarded.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
@@ -7,7 +8,7 @@ fn name(program: &Path) -> &str {
     program.file_name().and_then(|n| n.to_str()).expect("the program has a name")
 }
 
-/// Runs a part under a limit on address space, in MiB; `least` MiB of it must be had in objects.
+/// Runs a part under a limit on address space, in MiB; objects must get at least `least` MiB of it.
 fn within(limit: u64, part: &str, least: u64) {
     let program = cc("limits.c", &[]);
     let shell = format!("ulimit -v {} && exec \"$0\" \"$@\"", limit * 1024);
@@ -25,7 +26,8 @@ fn part(source: &str, part: &str) -> Output {
     output
 }
 
-/// From less than the dynamic linker needs to more than a small program does: it ends well, or says that there was no memory.
+/// From less than the dynamic linker needs to more than a small program does: it ends well, or
+/// reports that there was no memory.
 #[test]
 fn too_little_address_space_is_null_and_never_a_crash() {
     let program = cc("plain.c", &[]);
@@ -37,7 +39,7 @@ fn too_little_address_space_is_null_and_never_a_crash() {
         match output.status {
             Some(0) => {
                 assert_eq!(output.stdout, "hello, 42\n", "with {kib} KiB:\n{output}");
-                // The linker leaves out a library that it has no room for: what counts is who served the program.
+                // The linker omits a library without room: the test needs the program's own record.
                 ended_well += usize::from(output.stats.iter().any(|s| s.exe == name(&program)[..15] && s.refills > 0));
             }
             // plain.c's own check, which names errno.
@@ -110,7 +112,7 @@ fn refusing_everything_leaves_what_the_heap_has() {
     part("limits.c", "all_refused");
 }
 
-/// Fills 400 MiB with objects of a size and frees them in order, or in another one.
+/// Fills 400 MiB with objects of a size and frees them, in order or shuffled.
 fn gives_back(size: usize, order: &str) {
     let program = cc("giving.c", &[]);
     let output = Program::new(&program).arg(order).arg(size.to_string()).preloaded().timeout(300).run();
@@ -177,32 +179,29 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
     for (option, text) in [
         (
             "nonsense=1",
-            "no such key (there are audit_log, background, caches, debug, guard_sample, hard_limit, hardened, memory_limit, page_heap, \
+            "no such key (keys: audit_log, background, caches, debug, guard_sample, hard_limit, hardened, memory_limit, page_heap, \
              pressure, quarantine, release_rate, soft_limit, stats, stats_file, thp, thread_cache, trace, trace_events); ignored",
         ),
         ("nonsense", "not of the form key=value; ignored"),
-        ("stats=2", "bad value (there are 0 and 1); ignored"),
-        ("thp=sometimes", "bad value (there are auto, always and never); ignored"),
+        ("stats=2", "bad value (0 or 1); ignored"),
+        ("thp=sometimes", "bad value (auto, always or never); ignored"),
         ("thread_cache=12x", "bad value (bytes, such as 512K); ignored"),
-        ("background=2", "bad value (there are 0, inline and 1); ignored"),
-        (
-            "hardened=2",
-            "bad value (there are 0 and 1, as long as there is no heap: say it in the environment); ignored",
-        ),
-        ("caches=many", "bad value (there are auto, thread and cpu); ignored"),
+        ("background=2", "bad value (0, inline or 1); ignored"),
+        ("hardened=2", "bad value (0 or 1, before the first request: set it in the environment); ignored"),
+        ("caches=many", "bad value (auto, thread or cpu); ignored"),
         (
             "page_heap=buddy",
-            "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
+            "bad value (temeraire or frames, before the first request: set it in the environment); ignored",
         ),
         ("release_rate=-1", "bad value (auto, or bytes, such as 512K); ignored"),
         ("audit_log=0", "bad value (1 to 268435456 entries, until the log is made); ignored"),
         (
             "debug=audits",
-            "\"audits\" is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; targets stand behind a \
-             colon, and + between them); ignored",
+            "\"audits\" is no check (checks: audit, redzone, poison, verify, guard, unmap, leak, mismatch, all, none; targets follow a \
+             colon, with + between them); ignored",
         ),
         ("debug=audit:12K", "\"12K\" is no size: give bytes as a plain number; ignored"),
-        ("guard_sample=often", "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored"),
+        ("guard_sample=often", "bad value (0 for none, auto, or N for one object in N, up to 1099511627776); ignored"),
         ("quarantine=lots", "bad value (0 to 1T bytes, such as 64M); ignored"),
         ("trace_events=0", "bad value (a number above 0); ignored"),
         ("thread_cache=99999999999999999999", "bad value (bytes, such as 512K); ignored"),

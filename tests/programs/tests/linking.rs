@@ -1,4 +1,4 @@
-//! The ways in which Craton comes into a program, and what it shows to the linker.
+//! The ways to link Craton into a program, and the library's symbols and segments.
 
 use craton_programs::{Output, Program, cc, library, static_library, workspace};
 use std::fs::{self, Permissions};
@@ -14,7 +14,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the path is UTF-8")
 }
 
-/// What a tool of binutils says of the shared library.
+/// The output of a tool of binutils about the shared library.
 fn ask(tool: &str, args: &[&str]) -> String {
     let output = Program::new(tool).args(args).arg(library()).run();
     output.assert_success();
@@ -116,10 +116,12 @@ fn the_library_needs_only_libc() {
 fn the_library_takes_little_of_the_static_thread_storage() {
     let headers = ask("readelf", &["-lW"]);
     let line = headers.lines().find(|l| l.trim_start().starts_with("TLS"));
-    // The columns: type, offset, virtual address, physical address, size in the file, size in memory.
+    // The columns: type, offset, virtual address, physical address, size in the file, size in
+    // memory.
     let size = line.and_then(|l| l.split_whitespace().nth(5)).and_then(|hex| hex.strip_prefix("0x"));
     let size = size.map(|hex| u64::from_str_radix(hex, 16).expect("readelf prints a number")).unwrap_or(0);
-    // glibc keeps some hundred bytes for libraries that are opened later; a share of them is all that can be asked for.
+    // glibc keeps some hundred bytes for libraries that are opened later; more than a share of them
+    // fails.
     assert!(size <= 64, "{size} bytes of thread-local storage:\n{headers}");
 }
 
@@ -145,7 +147,7 @@ fn options_are_ignored_in_a_set_uid_program() {
     let (shared, program) = (folder.path().join("libcraton.so"), folder.path().join("plain"));
     fs::copy(library(), &shared).expect("the library can be copied");
     let linked_to_copy = cc("plain.c", &[text(library()), &format!("-Wl,-rpath,{}", text(folder.path()))]);
-    // By another process: a program that this one has open for writing, or a child that it forks, does not start.
+    // By another process: a program that this one, or a child, has open for writing does not start.
     let copied = Command::new("cp").arg(linked_to_copy).arg(&program).status();
     assert!(copied.is_ok_and(|status| status.success()), "the program can be copied");
     let run = |mode: u32| {
@@ -201,7 +203,8 @@ fn what_every_program_needs_lies_in_mappings_of_its_own() {
     assert_eq!(unwinding.len(), 2, "what only unwinding reads is apart: {unwinding:x?}");
 }
 
-/// KiB in memory of each of the library's mappings with the given access, in a program that only reads.
+/// KiB in memory of each of the library's mappings with the given access, in a program that only
+/// reads.
 fn in_memory(access: &str) -> Vec<u32> {
     let preload = format!("LD_PRELOAD={}", text(library()));
     let output = Program::new("env").args(["-u", "CRATON_OPTIONS", &preload, "cat", "/proc/self/smaps"]).run();

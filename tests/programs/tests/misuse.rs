@@ -3,13 +3,14 @@
 use craton_programs::{Program, cc, cxx, static_library};
 use std::path::{Path, PathBuf};
 
-/// What a line says behind `craton: CALL(ADDRESS): `.
+/// The text behind `craton: CALL(ADDRESS): `.
 enum Says {
     /// Just this.
     Text(&'static str),
-    /// That the pointer points into a large object, which starts so many bytes before it and has at least so many bytes.
+    /// The pointer is in a large object, which starts `offset` bytes before it and has at least
+    /// `size` bytes.
     IntoLarge { offset: u64, size: u64 },
-    /// One of these: what a freed address belongs to depends on what the heap has done with it since.
+    /// One of these: the owner of a freed address depends on the heap's later use.
     OneOf(&'static [&'static str]),
 }
 use Says::{IntoLarge, OneOf, Text};

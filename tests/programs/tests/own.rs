@@ -1,11 +1,12 @@
-//! `craton.h` and `craton.hpp`: sizes, batches, hints, heaps, options and statistics, and what is said of bad ones.
+//! `craton.h` and `craton.hpp`: sizes, batches, hints, heaps, options and statistics, and reports
+//! of misuse.
 
 use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A program that is linked with the shared library, and finds it where it was built: the path in the program goes before `LD_LIBRARY_PATH`,
-/// in which Cargo puts folders that may have an older one.
+/// A program linked with the shared library, by its path, which precedes `LD_LIBRARY_PATH`: Cargo
+/// puts folders there that may have an older one.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();

@@ -1,4 +1,5 @@
-//! How threads and processes are made and end: forks, tasks that share their parent's memory, destructors, signal handlers that allocate.
+//! Creation and end of threads and processes: forks, tasks in their parent's memory, destructors,
+//! signal handlers that allocate.
 
 use craton_programs::{Output, Program, cc, cxx};
 use std::path::Path;
@@ -52,7 +53,7 @@ fn a_signal_handler_may_fork_in_the_midst_of_a_fork() {
 }
 
 fn tasks() -> std::path::PathBuf {
-    // A child of vfork that allocates is what gcc warns about, and what is tested.
+    // gcc warns of a child of vfork that allocates, which is under test.
     cc("tasks.c", &["-Wno-clobbered"])
 }
 
@@ -160,14 +161,15 @@ fn a_handler_that_forks_where_it_must_not_is_served_and_named() {
 fn a_handler_that_forks_where_it_must_not_among_threads_never_hangs() {
     for option in CACHES {
         let output = program(&handlers(), "forks_among_threads", option).run();
-        // Another thread can hold one lock and wait for the handler's: there is no way out of that.
+        // Another thread can hold one lock and wait for the handler's: no way out.
         let no_way = output.signal == Some(libc::SIGABRT) && output.stderr.contains("would wait for ever");
         assert!(no_way || output.status == Some(0), "{output}");
         assert!(output.stderr.contains(&format!("craton: fork called {IN_HANDLER}")), "{output}");
     }
 }
 
-/// Threads with caches of their own alone: a restartable sequence that is interrupted after each instruction never ends.
+/// Threads with thread caches only: a restartable sequence interrupted after each instruction never
+/// ends.
 #[test]
 fn objects_that_a_handler_took_in_the_middle_of_a_call_are_not_given_out_twice_in_silence() {
     for part in ["each_step_mallocs", "each_step_frees"] {
@@ -197,7 +199,7 @@ fn a_storm_of_handlers_that_allocate_never_hangs_the_program() {
     for option in CACHES {
         for part in ["storm_in_main", "storm_in_thread"] {
             let output = program(&handlers(), part, option).timeout(300).run();
-            // What handlers do to threads' caches may be the end, but it comes at once.
+            // Handlers that damage threads' caches may end the process, but at once.
             let ended = matches!(output.signal, Some(libc::SIGABRT | libc::SIGSEGV | libc::SIGBUS));
             assert!(ended || output.status == Some(0), "{output}");
         }
@@ -216,7 +218,8 @@ fn handlers_that_free_at_any_moment_never_hang_the_program_and_processors_caches
             let is_known =
                 |line: &str| line.contains(FORBIDDEN) && (line.contains(" lost; ") || line.contains(IN_HANDLER));
             let is_served = output.status == Some(0) && output.stderr.lines().all(is_known);
-            // A list of free objects that is used in the middle of its use can hold one twice: that is seen, and said.
+            // A free list that is used during its use can contain an object twice: detected and
+            // reported.
             let is_seen = output.signal == Some(libc::SIGABRT) && !output.stderr.contains("internal error");
             assert!(is_served || is_seen && option != "caches=cpu", "{part} with {option}:\n{output}");
         }

@@ -1,4 +1,4 @@
-//! Caches of processors: under stress, where the kernel or the C library has none, and with very many threads.
+//! Per-CPU caches: under stress, without rseq, and with very many threads.
 
 use craton_programs::{Output, Program, cc, missing};
 use std::env;
@@ -92,7 +92,7 @@ fn threads_that_sleep_cost_less_than_a_kibibyte_each() {
         let kib = number(&busy, "rss_kib").saturating_sub(number(&idle, "rss_kib"));
         eprintln!("{option}: {threads} threads, {kib} KiB more than without allocating");
         assert!(kib <= threads, "more than 1 KiB for each thread:\n{idle}\n{busy}");
-        // The counters say the same: nobody got a cache, and few objects are between threads and slabs.
+        // The counters agree: no thread got a cache, and few objects are between threads and slabs.
         let stats = &busy.stats[0];
         assert!(stats.threads_seen <= 2, "sleeping threads have caches:\n{busy}");
         assert!(stats.metadata_bytes < 2 << 20, "{busy}");

@@ -1,7 +1,8 @@
-//! redis: a server that loads, forks under load to save itself, and ends in good order.
+//! redis: a server that loads, forks under load to save, and ends in good order.
 //!
-//! Debian's binary links libjemalloc.so.2 and goes on saying so of itself (`INFO memory`), preloaded library or not. So who
-//! serves it is read from its memory: loading data must make Craton's heap grow by about as much.
+//! Debian's binary links libjemalloc.so.2 and reports it (`INFO memory`) even with a preloaded
+//! library. So its memory shows which one serves it: loading data must grow Craton's heap by about
+//! as much.
 
 use craton_programs::{Output, Program, Running, missing};
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A server of its own on a socket in a folder of its own.
+/// A server with its socket and folder.
 struct Redis {
     server: Running,
     folder: TempDir,
@@ -104,7 +105,7 @@ fn redis_serves_saves_and_ends() {
     let keys: usize = redis.cli(&["dbsize"]).stdout.trim().parse().expect("DBSIZE answers with a number");
     assert!(keys > 30_000, "{keys} keys");
 
-    // What was written reads back: the server loads a save of everything into an empty heap.
+    // Written data reads back: the server loads a save of everything into an empty heap.
     redis.cli(&["save"]).assert_success();
     assert_eq!(redis.cli(&["debug", "reload"]).stdout.trim(), "OK");
     assert_eq!(redis.cli(&["dbsize"]).stdout.trim(), keys.to_string());

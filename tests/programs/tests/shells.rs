@@ -65,7 +65,8 @@ fn bash_waits_for_background_jobs() {
     );
 }
 
-/// git in a folder, without the user's configuration and without what a hook that runs the tests would set.
+/// git in a folder, without the user's configuration and the variables of a hook that runs the
+/// tests.
 fn git(dir: &Path, args: &[&str]) -> Program {
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"]
         .iter()
@@ -142,7 +143,7 @@ fn git_reads_this_repository() {
     assert_eq!(log.stdout, git(workspace(), &["log", "-5", "--stat"]).run().stdout, "as without Craton");
     served_git(git(workspace(), &["status"]));
 
-    // The server's side of a clone gets no -c, so what it may read stands in a file.
+    // The server's side of a clone gets no -c, so its permission is in a file.
     let folder = TempDir::new().expect("a temporary folder can be made");
     let (config, copy) = (folder.path().join("config"), folder.path().join("copy"));
     fs::write(&config, "[safe]\n\tdirectory = *\n").expect("a file can be written");

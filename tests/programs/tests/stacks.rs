@@ -1,4 +1,4 @@
-//! Stacks of a process taken by itself, from places that are hard to find back from.
+//! A process takes its stacks, from places that are hard to unwind.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -65,7 +65,7 @@ fn in_cxx() -> PathBuf {
     cxx("stacks.cpp", &FLAGS)
 }
 
-/// What the C library's own unwinder says of the same stack: it also knows its caller, which comes first.
+/// The C library's unwinder on the same stack; it also has its caller, which comes first.
 fn theirs() -> Vec<usize> {
     // SAFETY: the C library's function has this type.
     let backtrace: extern "C" fn(*mut usize, i32) -> i32 = unsafe { std::mem::transmute(symbol::find(c"backtrace")) };
@@ -96,7 +96,7 @@ fn take() -> (Vec<usize>, Vec<usize>) {
     let mut stack = vec![0; ROOM];
     let found = unwind::capture(&mut stack);
     stack.truncate(found);
-    // Ours begins where this function goes back to; theirs in functions of ours before that.
+    // Ours begins with this function's return; theirs with functions of ours before that.
     let mut theirs = theirs();
     if let Some(first) = stack.first() {
         let at = theirs.iter().position(|a| a == first).expect("both know where this function goes back to");
@@ -126,7 +126,8 @@ fn stacks_of(library: &Library, function: &str) -> Vec<(Vec<usize>, Vec<usize>)>
     all
 }
 
-/// Fails unless the names come in this order, others between them or not, and this test's function at the end.
+/// Fails unless the names occur in this order, with others in between or not, and this test's
+/// function last.
 fn assert_named(stack: &[usize], names: &[&str]) {
     let found = named(stack);
     let mut rest = found.iter();
@@ -172,7 +173,8 @@ fn code_that_a_signal_interrupted_is_found_again() {
     for function in ["through_a_signal", "through_a_signal_stack"] {
         for (ours, theirs) in stacks_of(&library, function) {
             assert_named(&ours, &["handler", "raise_signal", function]);
-            // The interrupted address is noted as one past it, as all others lie behind what is under way.
+            // The interrupted address is recorded as one past it, since all others are return
+            // addresses.
             let differ: Vec<_> = ours.iter().zip(&theirs).filter(|(a, b)| a != b).collect();
             assert!(ours.len() == theirs.len() && matches!(differ[..], [(a, b)] if *a == b + 1), "{differ:x?}");
         }
@@ -231,7 +233,7 @@ fn a_stack_can_be_taken_before_each_instruction() {
         function(step);
         std::hint::black_box(());
     }
-    // A library of its own, whose functions no other test has bound.
+    // A library whose functions no other test has bound.
     let mut flags = FLAGS.to_vec();
     flags.push("-DSTEPPED");
     let library = Library::open(&cc("stacks.c", &flags), libc::RTLD_LAZY);

@@ -1,4 +1,5 @@
-//! What the other tests stand on: that a program which Craton does not serve, or which hangs, fails its test.
+//! The basis of the other tests: a program that Craton does not serve, or that hangs, fails its
+//! test.
 
 use craton_programs::{Program, cc, missing, side_by_side};
 use std::panic::{AssertUnwindSafe, catch_unwind};

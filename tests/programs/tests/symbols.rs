@@ -1,4 +1,4 @@
-//! That every function which the library exports does what it should, and that none is without a test.
+//! Every exported function works, and has a test.
 
 use craton_programs::{Program, cc, cxx, library, workspace};
 use std::collections::BTreeSet;
@@ -6,9 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Functions of the C library in which a cancelled thread ends (pthreads(7)), as far as an allocator
-/// could use them.
-/// `fwrite` is one too: `malloc_info` calls it without a lock, as the C library's does.
+/// The C library's cancellation points (pthreads(7)) that an allocator could use. `fwrite` is one
+/// too: `malloc_info` calls it without a lock, as the C library's does.
 const CANCELLATION_POINTS: [&str; 34] = [
     "accept",
     "clock_nanosleep",
@@ -57,7 +56,7 @@ fn the_library_calls_no_cancellation_point() {
     assert!(called.contains("mmap"), "{called:?}");
 }
 
-/// A program that uses Craton's own functions, linked with the library by its header.
+/// A program that uses Craton's functions, linked with the library by its header.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let include = format!("-I{}", workspace().join("crates/preload/include").display());
     let folder = library().parent().expect("the library lies in a folder").display();
@@ -109,7 +108,8 @@ fn the_program_is_called_back_when_the_soft_limit_is_passed() {
     run("callback");
 }
 
-/// What a program asks of libraries. Of `craton_segment` it has a copy, to which the library is directed: that counts.
+/// The symbols that a program takes from libraries. Its copy of `craton_segment`, which the library
+/// uses, counts.
 fn asked_for(program: &Path) -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D"]).arg(program).output();
     let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));

@@ -1,4 +1,4 @@
-//! Threads that come and go, forks between them, and objects before main and after it.
+//! Short-lived threads, forks between them, and objects before main and after it.
 
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::Path;
@@ -98,7 +98,8 @@ fn threads_start_other_programs_while_all_allocate() {
     let output = Program::new(&program).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
-    // Itself, and what its threads started by posix_spawn; the shells of `system` have another name.
+    // Itself, and the programs that its threads started by posix_spawn; shells of `system` have
+    // another name.
     let served = output.stats.iter().filter(|s| s.exe == name(&program)[..15] && s.refills > 0).count();
     assert_eq!(served, 1 + 6 * 40, "processes that Craton served:\n{output}");
 }
@@ -119,7 +120,7 @@ fn fork_storm(program: &Path, preloaded: bool) {
     let output = if preloaded { run.preloaded() } else { run }.run();
     output.assert_success();
     output.assert_served(name(program));
-    // The parent, 300 children, and 43 children of those: each left through exit and said who it was.
+    // The parent, 300 children, and 43 grandchildren: each left through exit and reported.
     let mut pids: Vec<u64> = output.stats.iter().map(|s| s.pid).collect();
     pids.sort_unstable();
     pids.dedup();

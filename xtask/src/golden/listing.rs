@@ -21,7 +21,7 @@ impl Instruction {
         let at = u64::from_str_radix(at.trim(), 16).ok()?;
         let mut rest = rest.trim();
         let mut mnemonic = String::new();
-        // A prefix is printed as a word of its own.
+        // A prefix is printed as a separate word.
         loop {
             let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
             mnemonic += word;
@@ -38,7 +38,7 @@ impl Instruction {
         self.mnemonic == "int3" || self.mnemonic.ends_with("nop") || self.mnemonic.ends_with("nopw")
     }
 
-    /// Where a jump or a call goes to, if it says so, and the name of that place.
+    /// The target of a jump or call, if printed, and its name.
     fn target(&self) -> Option<(u64, &str)> {
         if !self.mnemonic.contains('j') && !self.mnemonic.contains("call") {
             return None;
@@ -153,7 +153,7 @@ pub fn difference(old: &str, new: &str) -> Option<String> {
 /// A function's lines from the first to the last that differs, with its name and some context.
 fn changed(old: &str, new: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    // The count in a function's name may differ: that is said apart.
+    // The count in a function's name may differ: that is reported separately.
     let head = usize::from(!old.is_empty() && !new.is_empty());
     let same = head + old[head..].iter().zip(&new[head..]).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[same..], &new[same..]);

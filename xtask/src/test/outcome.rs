@@ -12,7 +12,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Sums the closing lines; `None` where there is none.
+    /// Sums the closing lines, if there are any.
     pub fn read(output: &str) -> Option<Self> {
         let results = output.lines().filter_map(|line| line.strip_prefix("test result: "));
         results.map(Self::from_result).reduce(Self::plus)

@@ -1,4 +1,4 @@
-//! What is built and run: each plan is one call of cargo, with its flags.
+//! Plans of builds and runs: each is one call of cargo, with its flags.
 
 use super::job::Kind;
 use std::path::Path;

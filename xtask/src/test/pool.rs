@@ -65,7 +65,7 @@ impl Pool {
         broken
     }
 
-    /// The slowest program that may start now. One that never ran counts as the slowest.
+    /// The slowest program that may start now; one that never ran counts as the slowest.
     fn next(&mut self) -> Option<Job> {
         let may_start = |job: &Job| {
             let beside = self.running.iter().filter(|kind| **kind == job.kind).count();

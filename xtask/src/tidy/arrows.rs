@@ -83,7 +83,7 @@ const CRATES: [Crate; 20] = [
     tool("xtask", &["craton-tables"]),
 ];
 
-/// What cargo says of a workspace, without following dependencies.
+/// Cargo's description of a workspace, without dependencies.
 pub fn metadata(manifest: &Path) -> Result<String, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let out = Command::new(cargo)

@@ -47,7 +47,7 @@ pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
             continue;
         }
         let bytes = std::fs::read(&full).map_err(|e| format!("cannot read {path}: {e}"))?;
-        // What is not UTF-8 is data, not text.
+        // A file that is not UTF-8 is data, not text.
         if let Ok(text) = String::from_utf8(bytes) {
             files.push(File::new(path, &text));
         }

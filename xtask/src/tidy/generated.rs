@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 struct Block {
     page: &'static str,
-    /// What the marks call it: where it comes from.
+    /// Its source, as the marks name it.
     name: &'static str,
     write: fn(&[File]) -> Result<String, String>,
 }

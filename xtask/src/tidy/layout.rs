@@ -1,8 +1,8 @@
 //! Each pattern of the library's linker script names modules and functions that exist.
 //!
-//! **What.** The script puts functions in front by their mangled names, `13craton_malloc5front4free`.
-//! The linker says nothing of a pattern whose module was renamed. The library cannot tell either: a
-//! function that is inlined everywhere has no symbol.
+//! **What.** The script puts functions in front by their mangled names,
+//! `13craton_malloc5front4free`. The linker ignores a pattern whose module was renamed. The library
+//! cannot show that either: a function that is inlined everywhere has no symbol.
 
 use super::Complaint;
 use super::files::File;

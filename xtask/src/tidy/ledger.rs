@@ -35,7 +35,7 @@ fn product(files: &[File]) -> Vec<(&File, &Source, usize)> {
     rows.map(|(file, source)| (file, source, sites(source))).filter(|(_, _, sites)| *sites > 0).collect()
 }
 
-/// Unsafe sites outside of tests; a type (`unsafe fn()`) is none.
+/// Unsafe sites outside of tests; a type (`unsafe fn()`) does not count.
 fn sites(source: &Source) -> usize {
     let is_type = |i: usize| {
         let at = if source.is(i + 1, "extern") { i + 3 } else { i + 1 };

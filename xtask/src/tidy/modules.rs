@@ -151,7 +151,7 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
     units
 }
 
-/// What the `use` declarations of a file name, outside of tests.
+/// The names in a file's `use` declarations, outside of tests.
 fn uses(source: &Source) -> Vec<Use> {
     let mut found = Vec::new();
     let depths = depths(source);

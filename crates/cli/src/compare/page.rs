@@ -11,7 +11,7 @@ use craton_lab::picture::{Estimate, Unit};
 use craton_lab::ratios::{BASE, OURS};
 use craton_lab::summary::{Figure, ratio, summarize};
 
-/// The figures of the page: name, figure and unit, in the order of its columns.
+/// The page's figures, in the order of its columns.
 const FIGURES: [(&str, Figure, Unit); 8] = [
     ("wall time", Figure::Wall, Unit::Seconds),
     ("CPU time", Figure::Cpu, Unit::Seconds),
@@ -94,7 +94,7 @@ fn figure_of(runs: &[Run], name: &str, shown: &str, figure: Figure, unit: Unit) 
     })
 }
 
-/// The run whose wall time is the median: the one to show over time.
+/// The run with the median wall time, for the chart over time.
 fn middle_run<'a>(runs: &'a [Run], name: &str) -> Option<&'a Run> {
     let mut own: Vec<&Run> = runs.iter().filter(|run| run.allocator == name && run.status == Status::Ok).collect();
     own.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));

@@ -1,8 +1,8 @@
-//! A comparison as text: the table, what it comes to, and the runs that failed.
+//! A comparison as text: the table, its meaning in a sentence, and the failed runs.
 
 use crate::program;
 use crate::terminal::plain;
-use craton_lab::format::{bytes, columns, count, seconds, table};
+use craton_lab::format::{blocks, bytes, columns, count, seconds, table};
 use craton_lab::measure::proof::Service;
 use craton_lab::measure::{Measured, Run, Status};
 use craton_lab::ratios::{BASE, OURS, others};
@@ -10,34 +10,38 @@ use craton_lab::summary::{Figure, Ratio, ratio, summarize};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What a cell shows that has no value.
+/// A cell without a value.
 const NONE: &str = "-";
-/// How the library begins a line, such as one about an option that it does not take.
+/// The beginning of the library's messages, such as one about a bad option.
 const COMPLAINT: &str = "craton: ";
-/// Lines of a failed run's standard error that are shown.
+/// Lines of a failed run's standard error to show.
 const LAST_LINES: usize = 10;
 
-/// A column: its head, the figure, how a value of it is shown, and whether its ratio to glibc's stands beside it.
+/// A column: head, figure, format of a value, and whether its ratio to glibc is beside it.
 type Column = (&'static str, Figure, fn(f64) -> String, bool);
+
+/// Columns that every block of the table has: the allocator and its runs.
+const KEYS: usize = 2;
 
 const COLUMNS: [Column; 8] = [
     ("wall time", Figure::Wall, seconds, true),
     ("CPU time", Figure::Cpu, seconds, true),
     ("peak RSS", Figure::PeakRss, |v| bytes(v as u64), true),
-    ("steady", Figure::SteadyRss, |v| bytes(v as u64), true),
-    ("faults", Figure::MinorFaults, |v| count(v as u64), true),
-    ("major", Figure::MajorFaults, |v| count(v as u64), false),
-    ("hugepages", Figure::Hugepages, |v| bytes(v as u64), false),
+    ("steady RSS", Figure::SteadyRss, |v| bytes(v as u64), true),
+    ("page faults", Figure::MinorFaults, |v| count(v as u64), true),
+    ("major faults", Figure::MajorFaults, |v| count(v as u64), false),
+    ("on hugepages", Figure::Hugepages, |v| bytes(v as u64), false),
     ("share", Figure::Coverage, |v| format!("{:.0} %", v * 100.0), false),
 ];
 
-pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool) -> String {
+/// The report, in lines of at most `width` characters if its content allows.
+pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool, width: usize) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let command_line: String = plain(&words.join(" ")).chars().take(200).collect();
     let mut text = format!("{command_line}\n");
     let runs = &measured.runs;
     if runs.iter().any(|run| run.status == Status::Ok) {
-        text += &medians(runs, colour);
+        text += &medians(runs, colour, width);
         text += &in_words(runs).map(|words| format!("\n{words}\n")).unwrap_or_default();
     }
     let notes = notes.iter().cloned().chain(own_allocator(measured)).chain(complaints(runs));
@@ -50,7 +54,7 @@ pub fn allocators(runs: &[Run]) -> Vec<&str> {
     others(&[runs], "")
 }
 
-fn medians(runs: &[Run], colour: bool) -> String {
+fn medians(runs: &[Run], colour: bool, width: usize) -> String {
     let mut head = vec![String::new(), "runs".to_owned()];
     for (name, figure, _, with_ratio) in COLUMNS {
         head.push(name.to_owned());
@@ -64,17 +68,27 @@ fn medians(runs: &[Run], colour: bool) -> String {
         rows.push(row);
         paints.push(paint);
     }
-    let mut text = format!("medians; × is the ratio to {BASE}, with its 95 % interval for wall time\n\n");
-    for (mut row, paints) in columns(&rows, &[0]).into_iter().zip(paints) {
+    let joined: Vec<usize> =
+        (0..rows[0].len()).filter(|i| ["×", "95 %", "share"].contains(&rows[0][*i].as_str())).collect();
+    let mut cells = columns(&rows, &[0]);
+    let blocks = blocks(&cells, KEYS, &joined, width);
+    for (row, paints) in cells.iter_mut().zip(paints) {
         for (place, paint) in paints.into_iter().filter(|_| colour) {
             row[place] = format!("{paint}{}\x1b[0m", row[place]);
         }
-        text += &format!("{}\n", row.join("  ").trim_end());
+    }
+    let mut text = format!("medians; × is the ratio to {BASE}, with its 95 % interval for wall time\n");
+    for block in blocks {
+        text += "\n";
+        for row in &cells {
+            let line: Vec<&str> = row[..KEYS].iter().chain(&row[block.clone()]).map(String::as_str).collect();
+            text += &format!("{}\n", line.join("  ").trim_end());
+        }
     }
     text
 }
 
-/// The row of one allocator, and the places in it that have a colour.
+/// The row of an allocator, and its coloured cells.
 fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str)>) {
     let summary = summarize(runs, name);
     let all = runs.iter().filter(|run| run.allocator == name).count();
@@ -91,13 +105,13 @@ fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str
         }
         if figure == Figure::Wall {
             let interval = ratio.and_then(|r| r.interval);
-            row.push(interval.map_or(NONE.to_owned(), |i| format!("{:.2}-{:.2}", i.low, i.high)));
+            row.push(interval.map_or(NONE.to_owned(), |i| format!("{:.2}–{:.2}", i.low, i.high)));
         }
     }
     (row, paints)
 }
 
-/// Green where less is needed for sure, red where more is.
+/// Green for a clear gain, red for a clear loss.
 fn paint(ratio: Ratio) -> Option<&'static str> {
     match ratio.interval {
         Some(i) if i.high < 1.0 => Some("\x1b[32m"),
@@ -106,7 +120,7 @@ fn paint(ratio: Ratio) -> Option<&'static str> {
     }
 }
 
-/// What the ratios come to; none where there are none.
+/// The ratios in a sentence; none without ratios.
 pub fn in_words(runs: &[Run]) -> Option<String> {
     let part = |figure, name| Some(difference(ratio(runs, OURS, BASE, figure)?, name));
     let parts = [part(Figure::Wall, "wall time")?, part(Figure::PeakRss, "peak memory")?];
@@ -115,28 +129,36 @@ pub fn in_words(runs: &[Run]) -> Option<String> {
 
 fn difference(ratio: Ratio, name: &str) -> String {
     let percent = (ratio.of_medians - 1.0) * 100.0;
+    let direction = if percent < 0.0 { "less" } else { "more" };
+    let size = percent.abs();
     let Some(interval) = ratio.interval else {
-        return format!("{percent:+.0} % {name} (too few rounds to be sure)");
+        return match size {
+            ..0.5 => format!("no difference in {name} (too few rounds to be sure)"),
+            _ => format!("{size:.0} % {direction} {name} (too few rounds to be sure)"),
+        };
     };
-    if !interval.is_clear() || percent.abs() < 0.5 {
+    if !interval.is_clear() || size < 0.5 {
         return format!("no clear difference in {name}");
     }
     let (least, most) = ((interval.low - 1.0).abs() * 100.0, (interval.high - 1.0).abs() * 100.0);
-    let direction = if percent < 0.0 { "less" } else { "more" };
-    format!("{:.0} % {direction} {name} (95 %: {:.0} to {:.0} %)", percent.abs(), least.min(most), least.max(most))
+    let (least, most) = (format!("{:.0}", least.min(most)), format!("{:.0}", least.max(most)));
+    if least == most {
+        return format!("{size:.0} % {direction} {name}");
+    }
+    format!("{size:.0} % {direction} {name} (95 %: {least} to {most} %)")
 }
 
-/// Says so where the runs on glibc were on an allocator that the program brings along.
+/// A note for runs on glibc that used an allocator which the program brings along.
 fn own_allocator(measured: &Measured) -> Option<String> {
     let service = measured.service.get(BASE)?;
     let object = service.mainly().filter(|object| !is_libc(object))?;
     Some(format!(
-        "{BASE}: the program's malloc is that of {object}, which it brings along; if that is a library of its own, \
+        "{BASE}: the program's malloc is that of {object}, which it brings along; if that is a separate library, \
          `env LD_PRELOAD=libc.so.6 craton compare …` compares with glibc's"
     ))
 }
 
-/// What the library said in the first run that succeeded, as each process of each run does; of others the end of standard error is shown.
+/// The library's messages in the first run that succeeded; other runs repeat them.
 fn complaints(runs: &[Run]) -> Vec<String> {
     let run = runs.iter().find(|run| run.allocator == OURS && run.status == Status::Ok);
     let lines = run.map(|run| run.stderr.as_str()).unwrap_or_default().lines();
@@ -147,7 +169,7 @@ fn complaints(runs: &[Run]) -> Vec<String> {
     said
 }
 
-/// The runs that are in no median, and for the first of each allocator what may explain it.
+/// The runs that are in no median; for each allocator's first, a reason or its last output.
 fn failures(measured: &Measured, command: &[OsString]) -> String {
     let runs = &measured.runs;
     let failed: Vec<&Run> = runs.iter().filter(|run| run.status != Status::Ok).collect();
@@ -171,22 +193,22 @@ fn failures(measured: &Measured, command: &[OsString]) -> String {
     text
 }
 
-/// Why an allocator's figures would be those of another.
+/// Why a run was on another allocator.
 fn not_served(measured: &Measured, allocator: &str, command: &[OsString]) -> String {
     let service = measured.service.get(allocator);
     if let Some(name) = service.and_then(|service| service.largest_without.as_deref()) {
         return format!(
-            "the largest process, {name}, ran without it: it is linked statically, or has an environment of its own"
+            "the largest process, {name}, ran without it: it is linked statically, or has another environment"
         );
     }
     let own = service.and_then(Service::mainly).filter(|object| !is_libc(object));
     match (own, command.first()) {
-        (Some(object), _) => format!("no process was bound to its malloc, but to that of {object}, which comes first"),
+        (Some(object), _) => format!("no process used its malloc; they used that of {object}, which comes first"),
         (None, Some(program)) => {
             let why = program::why_not_served(program, "it empties its environment, or it never calls malloc");
-            format!("no process was bound to its malloc: {why}")
+            format!("no process used its malloc: {why}")
         }
-        (None, None) => "no process was bound to its malloc".to_owned(),
+        (None, None) => "no process used its malloc".to_owned(),
     }
 }
 
@@ -194,7 +216,7 @@ fn is_libc(object: &str) -> bool {
     Path::new(object).file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc.so"))
 }
 
-/// The last lines of `text`, indented, and without what would move a terminal's cursor.
+/// The last lines of `text`, indented and without control characters.
 fn end(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LAST_LINES)..]

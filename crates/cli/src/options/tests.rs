@@ -12,7 +12,7 @@ fn form_key_and_value_are_checked() {
     for (bad, why) in [
         ("memory_limi=1G", "there is no option \"memory_limi\"; did you mean `memory_limit`? options: audit_log, "),
         ("xyzzy=1", "there is no option \"xyzzy\"; options: audit_log, "),
-        ("thp=on", "bad value (there are auto, always and never)"),
+        ("thp=on", "bad value (auto, always or never)"),
         ("soft_limit=4096", "too little for any program to run (1M is the least)"),
         ("debug=audit,gard", "\"gard\" is no check; checks: none, audit, "),
         ("debug=all:64+", "\"\" is no target; targets stand behind a colon"),

@@ -24,16 +24,16 @@ fn what_is_wrong_with_an_option_is_said_with_what_there_is() {
         ("release_rate=99999999999999999999", "bad value"),
         ("thp=", "bad value"),
     ] {
-        let text = format!("-o {option}: {what}; there are: {OPTIONS}");
+        let text = format!("-o {option}: {what}; options: {OPTIONS}");
         assert_eq!(of(&[option]), Err(Failure::Usage(text)));
     }
-    let text = "-o fit=best: frames decide that themselves (--heap frames); there are: release_rate=BYTES, thp=auto|always|never";
+    let text = "-o fit=best: --heap frames has no such option; options: release_rate=BYTES, thp=auto|always|never";
     assert_eq!(policy(HeapName::Frames, &["fit=best".to_owned()]), Err(Failure::Usage(text.to_owned())));
 }
 
 #[test]
 fn heaps_are_known_by_name() {
     assert_eq!((heap("temeraire"), heap("frames")), (Ok(HeapName::Temeraire), Ok(HeapName::Frames)));
-    let text = "--heap slab: no such heap; there are: temeraire, frames";
+    let text = "--heap slab: no such heap; heaps: temeraire, frames";
     assert_eq!(heap("slab"), Err(Failure::Usage(text.to_owned())));
 }

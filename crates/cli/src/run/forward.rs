@@ -1,9 +1,11 @@
-//! Signals that are meant for the program and reach `craton` instead.
+//! Forwards signals from `craton` to the program.
 //!
-//! **What.** While the program runs as a child, the [`signals::ENDING`] sent to this process are sent on to it.
-//! The terminal sends its own (Ctrl-C) to the whole foreground group, the child included; those are not sent twice.
+//! **What.** While the program runs as a child, signals of [`signals::ENDING`] to this process are
+//! sent on. The terminal sends its own (Ctrl-C) to the whole foreground group including the child;
+//! those are not sent twice.
 //!
-//! **Threads.** One. The handler interrupts it: before the child is known it leaves the signal for [`to`] to send.
+//! **Threads.** One. The handler interrupts it. A signal that comes before the child is known waits
+//! for [`to`].
 //!
 //! **Unsafe.** Reads the kernel's description of a signal.
 
@@ -14,7 +16,7 @@ use std::io;
 use std::process::Child;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// The child, 0 when there is none.
+/// The child's process id; 0 without one.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that came before the child was known.
 static EARLY: AtomicI32 = AtomicI32::new(0);
@@ -35,7 +37,8 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
     }
 }
 
-/// Sends a signal by a bare system call, which a handler may make. The child is not reaped while its number is known.
+/// Sends a signal by a system call that a handler may make. The child is not reaped while `CHILD`
+/// is set.
 fn send(child: Pid, signal: i32) {
     if let Some(signal) = Signal::from_named_raw(signal) {
         let _ = kill_process(child, signal);
@@ -48,10 +51,10 @@ pub fn to(child: &Child) {
     send(Pid::from_child(child), EARLY.swap(0, Relaxed));
 }
 
-/// Waits until `child` has ended and stops sending it signals; the child is still to be reaped.
+/// Waits for the end of `child` and stops forwarding; the caller reaps the child.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn until_end(child: &Child) -> io::Result<()> {
     let id = WaitId::Pid(Pid::from_child(child));
     let ended = retry_on_intr(|| waitid(id.clone(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT));

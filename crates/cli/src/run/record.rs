@@ -1,18 +1,15 @@
-//! What a process says of itself when it ends: a line of JSON in `stats_file`.
+//! A process's statistics at its exit: a line of JSON in `stats_file`.
 //!
-//! **What.** That there is a line shows that Craton served the process: only the library writes it. One such as `true`,
-//! which never allocates, has a line of zeros.
-//!
-//! **Units.** Bytes as named, others are counts; all of one process, from its start to its end.
+//! **What.** Only the library writes the line, so a line proves that Craton served the process. A
+//! process that never allocates, such as `true`, has a line of zeros.
 
 use crate::terminal::plain;
-use craton_lab::format::{bytes, count, table};
+use craton_lab::format::{bytes, count, stacked};
 use serde_json::Value;
 
-/// A number's key in the line, and how it is shown.
+/// A number's key in the line, and its format.
 type Number = (&'static str, fn(u64) -> String);
 
-/// The numbers in a row.
 const NUMBERS: [Number; 7] = [
     ("refills", count),
     ("objects_out", count),
@@ -22,7 +19,17 @@ const NUMBERS: [Number; 7] = [
     ("heap_backed_bytes", bytes),
     ("metadata_bytes", bytes),
 ];
-const HEAD: [&str; 9] = ["pid", "exe", "refills", "objects", "large", "huge", "heap in use", "heap backed", "metadata"];
+const HEAD: [&str; 9] = [
+    "pid",
+    "program",
+    "cache refills",
+    "objects refilled",
+    "large objects",
+    "huge objects",
+    "heap in use",
+    "heap backed",
+    "metadata",
+];
 
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +40,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record in a line; none if the line is something else.
+    /// Parses a line.
     pub fn parse(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let number = |key: &str| value.get(key)?.as_u64();
@@ -45,8 +52,8 @@ impl Record {
     }
 }
 
-/// The processes as a table, and their sum where there are several.
-pub fn show(records: &[Record]) -> String {
+/// The processes as a table of at most `width` characters, with their sum.
+pub fn show(records: &[Record], width: usize) -> String {
     let row = |first: [String; 2], numbers: &[u64]| {
         first.into_iter().chain(numbers.iter().zip(NUMBERS).map(|(n, (_, show))| show(*n))).collect::<Vec<_>>()
     };
@@ -58,7 +65,7 @@ pub fn show(records: &[Record]) -> String {
     }
     let many = format!("{} process{}", records.len(), if records.len() == 1 { "" } else { "es" });
     rows.push(row(["total".to_owned(), many], &sum));
-    table(&rows, &[1])
+    stacked(&rows, &[1], 2, width)
 }
 
 #[cfg(test)]

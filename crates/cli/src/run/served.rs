@@ -1,10 +1,11 @@
 //! `craton run --stats`: which processes of a program Craton served.
 //!
-//! **What.** The program runs as a child whose processes leave their numbers in a private file when they exit; the
-//! [`record`]s there become a table on standard error. A file that the caller asked for gets the same lines.
+//! **What.** The program runs as a child. Its processes write their numbers to a private file at
+//! exit; the [`record`]s there become a table on standard error. A `stats_file` option of the
+//! caller gets the same lines.
 //!
-//! **Failure.** A process that ends by `_exit`, by `exec` or by a signal leaves no record. Without
-//! any record a message has the likely reason; the exit status is always the program's.
+//! **Failure.** A process that ends by `_exit`, `exec` or a signal leaves no record. Without any
+//! record a message has the likely reason. The exit status is always the program's.
 
 use super::forward;
 use super::record::{self, Record};
@@ -12,7 +13,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::options::{self, Setting};
 use crate::program;
-use crate::terminal::{plain, say};
+use crate::terminal::{Stream, plain, say};
 use std::env;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ use tempfile::TempDir;
 /// The longest path of a directory under which the library takes a `stats_file`.
 const LONGEST: usize = 400;
 
-/// Runs the prepared command, with these options, to its end and shows the table.
+/// Runs the command to its end and prints the table.
 pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {
     let directory = directory().map_err(|e| {
         let place = place();
@@ -60,30 +61,31 @@ pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Resu
 
 fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
     if !records.is_empty() {
-        let head = "craton: processes served, at their exit; one that ends by _exit or a signal is not listed";
-        return format!("{head}\n{}", record::show(records));
+        let head = "craton: processes served, at exit; one that ends by _exit or a signal is not listed";
+        return format!("{head}\n{}", record::show(records, Stream::Err.width()));
     }
     let why = match status.signal() {
-        Some(signal) => format!("it was ended by signal {signal}, so that it could not report"),
+        Some(signal) => format!("signal {signal} ended it, so that it could not report"),
         None => program::why_not_served(&args.command[0], "its processes ended by _exit or a signal"),
     };
     let name = plain(&args.command[0].to_string_lossy());
     format!("craton: nothing was served: no process of {name} reported; {why}\n")
 }
 
-/// The exit status as a shell gives it.
+/// The exit status as in a shell.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// A private directory, removed with what is in it when dropped.
+/// A private directory, removed with its contents when dropped.
 fn directory() -> io::Result<TempDir> {
     let own = Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix("craton-run-").permissions(own).tempdir_in(place())
 }
 
-/// Where temporary files go: absolute, since the program may change its directory, and fit for an option's value.
+/// The directory for temporary files: absolute, since the program may change its directory, and
+/// valid in an option's value.
 fn place() -> PathBuf {
     let fits = |path: &PathBuf| !path.as_os_str().as_bytes().contains(&b',') && path.as_os_str().len() <= LONGEST;
     std::path::absolute(env::temp_dir()).ok().filter(fits).unwrap_or_else(|| "/tmp".into())

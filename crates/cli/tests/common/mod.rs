@@ -1,6 +1,7 @@
-//! The program and the library, for the tests that run both.
+//! The program and the library for the tests.
 //!
-//! **What.** The library is built once a test program; each test runs `craton` with `CRATON_LIBRARY` set to it.
+//! **What.** A test program builds the library once. Each test runs `craton` with it as
+//! `CRATON_LIBRARY`.
 
 mod said;
 
@@ -15,7 +16,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What whoever runs the tests has built: the library, and with it every other program.
+/// The library that an outer build has made, and with it every other program.
 fn built_before() -> Option<PathBuf> {
     std::env::var_os("CRATON_LIBRARY").map(PathBuf::from)
 }
@@ -97,8 +98,8 @@ pub fn cargo_program(package: &str, name: &str) -> PathBuf {
     target.join("debug").join(name)
 }
 
-/// What C programs of these tests begin with. `wipe` clears the stack and the vectors' registers, in
-/// which earlier calls left addresses.
+/// The beginning of these tests' C programs. `wipe` clears addresses that earlier calls left on the
+/// stack and in vector registers.
 pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
     #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
     static void *global;\n\
@@ -110,7 +111,7 @@ pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.
         volatile char room[32768]; memset((void *)room, 0, sizeof room); WIPE_VECTORS }\n\
     static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }\n";
 
-/// A program that waits for the end of its input, with the names and addresses that it printed before.
+/// A program that waits for the end of its input, with the names and addresses that it printed.
 pub struct Program {
     child: Child,
     said: Vec<(String, String)>,
@@ -137,14 +138,14 @@ impl Program {
             .take_while(|line| line != "ready")
             .filter_map(|line| line.split_once(' ').map(|(name, value)| (name.to_owned(), value.to_owned())));
         let said = said.collect();
-        // On its way from `puts` to `read` registers still hold what the program has printed.
+        // Between `puts` and `read`, registers still hold what the program has printed.
         let stat = format!("/proc/{}/stat", child.id());
         let sleeps = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S "));
         (0..500).take_while(|_| !sleeps()).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
         Self { child, said }
     }
 
-    /// What it printed behind a name.
+    /// The address that it printed behind a name.
     pub fn address(&self, name: &str) -> &str {
         let found = self.said.iter().find(|(known, _)| known == name);
         &found.unwrap_or_else(|| panic!("no {name} in {:?}", self.said)).1
@@ -155,7 +156,7 @@ impl Program {
         self.child.id().to_string()
     }
 
-    /// What a command of `craton core` writes as its document's row, and its status.
+    /// The row and the status of a command of `craton core`.
     pub fn row(&self, task: &[&str]) -> (Value, i32) {
         row(&[&["--pid", &self.pid()], task].concat())
     }

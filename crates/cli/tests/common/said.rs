@@ -1,11 +1,12 @@
-//! What commands say, for the tests here and those of `papers/`, which names this file.
+//! Output of commands, for these tests and those of `papers/`, which include this file.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Output};
 
-/// The command with default signals: a shell ignores some for a job behind `&`, and tests inherit that.
-pub fn heeding_signals(command: &mut Command) -> &mut Command {
-    let heed = || {
+/// The command with default signals: a shell ignores some for a background job, and tests inherit
+/// that.
+pub fn with_default_signals(command: &mut Command) -> &mut Command {
+    let reset = || {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             // SAFETY: a system call that is allowed between fork and exec.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -13,7 +14,7 @@ pub fn heeding_signals(command: &mut Command) -> &mut Command {
         Ok(())
     };
     // SAFETY: the function makes system calls only.
-    unsafe { command.pre_exec(heed) }
+    unsafe { command.pre_exec(reset) }
 }
 
 /// The output of a command that has ended.

@@ -1,6 +1,7 @@
-//! The lists of free objects: slabs' own, threads', processors', and what is between them.
+//! Free lists: of slabs, threads, processors, and the layers between.
 //!
-//! **What.** Follows each link up to the first that leads to no free object: its object was written after it was freed.
+//! **What.** Follows each list up to the first link that leads to no free object: that one was
+//! overwritten after its free.
 
 use super::{Heap, Span};
 
@@ -40,22 +41,26 @@ impl Heap<'_> {
                     }
                     false => format!("a free object, of which the {}", written(at)),
                 };
-                return self.note(from, "S1", what);
+                return self.record_broken(from, "S1", what);
             }
             self.add_free(at);
             self.on_slabs += 1;
             (n, from) = (n + 1, at);
             match self.reader.word(at) {
                 Ok(next) => at = next,
-                Err(why) => return self.note(from, "S1", why),
+                Err(why) => return self.record_broken(from, "S1", why),
             }
         }
         if n != expected {
             let what = format!("the slab has {n} free objects on its list, and {expected} by its counts");
-            self.note(start, "S1", what);
+            self.record_broken(start, "S1", what);
         } else if n > 0 && start + record.last * self.shape.unit != from {
             let known = start + record.last * self.shape.unit;
-            self.note(start, "S5", format!("its last free object is {from:#x}, and the record knows {known:#x}"));
+            self.record_broken(
+                start,
+                "S5",
+                format!("its last free object is {from:#x}, and the record knows {known:#x}"),
+            );
         }
     }
 
@@ -72,7 +77,8 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an old object of a class begins there: a cache may keep it across the slab's change of class.
+    /// Whether an old object of a class begins there: a cache may keep it across the slab's change
+    /// of class.
     fn is_old(&self, span: &Span, at: u64, class: u8) -> bool {
         let Span::Morphed { first, entry, .. } = span else { return false };
         entry.old_objects().any(|(offset, _, old)| old == class && self.address(*first) + offset == at)
@@ -104,18 +110,18 @@ impl Heap<'_> {
                     ),
                     false => format!("a free object of {size} bytes, of which the {} ({holder} has it)", written(at)),
                 };
-                return self.note(before, "T1", what);
+                return self.record_broken(before, "T1", what);
             }
             self.add_free(at);
             self.in_caches += 1;
             (before, n) = (at, n + 1);
             match self.reader.word(at) {
                 Ok(next) => at = next,
-                Err(why) => return self.note(before, "T1", why),
+                Err(why) => return self.record_broken(before, "T1", why),
             }
         }
         if at != self.end && most == LONGEST {
-            self.note(from, "T1", format!("{holder} has a list of free objects without an end"));
+            self.record_broken(from, "T1", format!("{holder} has a list of free objects without an end"));
         }
     }
 
@@ -139,7 +145,8 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// The other lists of a hardened heap's cache: of objects that wait, and for requests.
+    /// The further lists of a hardened heap's cache: freed objects that wait, and those for
+    /// requests.
     fn follow_stages(&mut self, stages: u64, cache: u64) -> Result<(), String> {
         if stages == 0 {
             return Ok(());
@@ -183,7 +190,11 @@ impl Heap<'_> {
                 let g = self.table.classes[class];
                 let n = self.reader.u32(area + g.count_at + count)?;
                 if u64::from(n) > 2 * g.batch {
-                    self.note(area + g.count_at, "T3", format!("a processor's cache has {n} objects of {}", g.object));
+                    self.record_broken(
+                        area + g.count_at,
+                        "T3",
+                        format!("a processor's cache has {n} objects of {}", g.object),
+                    );
                     continue;
                 }
                 for slot in 0..u64::from(n) {

@@ -1,21 +1,19 @@
 //! System calls that a stop would interrupt.
 //!
-//! **What.** The kernel restarts most system calls of a thread that was stopped. Others answer
-//! `EINTR` although no signal came (signal(7), "Interruption of system calls by stop signals"):
-//! `epoll_wait`, `sigtimedwait`, `semop`, sockets with a time limit. Each of them has done nothing
-//! by then, so [`restart`] has the kernel restart it. A signal with a handler that comes meanwhile
-//! interrupts it as ever.
+//! **What.** The kernel restarts most system calls of a stopped thread. Others return `EINTR`
+//! although no signal came (signal(7), "Interruption of system calls by stop signals"):
+//! `epoll_wait`, `sigtimedwait`, `semop`, sockets with a time limit. None has done anything by
+//! then, so [`restart`] makes the kernel restart it. A signal with a handler still interrupts it.
 //!
-//! **Failure.** A call's time limit counts from the start again. On other processors than x86-64
-//! the kernel decides about a restart before the stop, and the call answers `EINTR`:
-//! [`is_interrupted`] finds such calls for a message.
+//! **Failure.** A call's time limit starts anew. On other processors than x86-64 the kernel decides
+//! about a restart before the stop, and the call returns `EINTR`; [`is_interrupted`] finds such
+//! calls for a message.
 //!
 //! **Unsafe.** Calls `ptrace`.
 
 use crate::memory::Thread;
 
-/// Where the kernel's general registers have the answer of a system call, in bytes, on this
-/// machine.
+/// Offset of a system call's result in the kernel's general registers.
 const ANSWER_AT: usize = if cfg!(target_arch = "x86_64") { 10 * 8 } else { 0 };
 
 /// Whether a thread that stands still will see `EINTR`.
@@ -29,7 +27,7 @@ mod x86_64 {
     use libc::{c_long, user_regs_struct};
     use std::mem::offset_of;
 
-    /// A kernel's answer that no program sees: restart the call, unless a handler runs first.
+    /// A result inside the kernel: restart the call, unless a handler runs first.
     const ERESTARTNOHAND: c_long = 514;
     /// The crate `libc` lacks it.
     const IO_PGETEVENTS: c_long = 333;
@@ -54,8 +52,7 @@ mod x86_64 {
         libc::SYS_sendmsg,
     ];
 
-    /// A register of a stopped thread, by its place among the kernel's; `None` if it cannot be
-    /// read.
+    /// A register of a stopped thread, by its offset; `None` if it cannot be read.
     fn register(id: u32, at: usize) -> Option<c_long> {
         // SAFETY: glibc's wrapper puts the word into a place that it makes itself.
         let word = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, id as i32, at, 0usize) };
@@ -74,8 +71,8 @@ mod x86_64 {
     }
 }
 
-/// Has the kernel restart the system call that our stop of a thread interrupted, if it would not by
-/// itself. The thread stands still, and not because of a signal.
+/// Makes the kernel restart the system call that our stop interrupted. The thread must be stopped,
+/// and not by a signal.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn restart(id: u32) {
     x86_64::restart(id);

@@ -3,8 +3,8 @@ use super::*;
 use std::vec::Vec;
 
 fn transaction(n: u64) -> Transaction {
-    let deed = if n.is_multiple_of(2) { Deed::Alloc } else { Deed::Free };
-    Transaction { time_ns: n + 1, address: 16 * n as usize, size: n as usize, stack: n as u32, thread: 7, deed }
+    let action = if n.is_multiple_of(2) { Action::Alloc } else { Action::Free };
+    Transaction { time_ns: n + 1, address: 16 * n as usize, size: n as usize, stack: n as u32, thread: 7, action }
 }
 
 #[test]

@@ -105,10 +105,10 @@ fn a_fault_says_what_was_touched_and_how() {
 fn an_address_made_of_a_pattern_says_of_what_and_how_sure_it_is() {
     let pattern = |freed, buffers| Mistake::Pattern { value: 0xdead, freed, buffers };
     let (headline, place) = lines(pattern(true, 1), State::Freed);
-    assert_eq!(headline, "craton: BUG use-after-free: used as an address what was read from a freed buffer");
+    assert_eq!(headline, "craton: BUG use-after-free: used a word of a freed buffer as an address");
     assert!(place.unwrap().ends_with(", as this buffer has it, to which a register leads"));
     let (headline, place) = lines(pattern(false, 3), State::Live);
-    assert!(headline.starts_with("craton: BUG uninitialised: used as an address what was read"));
+    assert!(headline.starts_with("craton: BUG uninitialised: used an unwritten word"));
     let place = place.unwrap();
     assert!(place.contains(", as 3 buffers have it to which registers lead: this is one of them"));
 }

@@ -1,8 +1,10 @@
-//! `craton-micro`: one measurement of malloc and free, in a process of its own.
+//! `craton-micro`: one measurement of malloc and free in a process.
 //!
-//! **What.** Reads arguments, does one measurement of [`craton_lab::micro`] and prints it as one line of JSON. The
-//! allocator is the process's: that of the C library, or what is preloaded.
-//! **Failure.** Wrong usage is one line on standard error, and exit status 2; a refused allocation is exit status 1.
+//! **What.** Does one measurement of [`craton_lab::micro`] on the process's allocator, preloaded or
+//! the C library's, and prints it as a line of JSON.
+//!
+//! **Failure.** Wrong usage: a line on standard error and exit status 2. A refused allocation:
+//! status 1.
 
 use craton_lab::micro::measurement::{self, Loop, Request};
 use craton_lab::micro::pattern::{MOST_BYTES, Pattern};
@@ -64,7 +66,7 @@ fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Request>,
         }
     }
     if !pattern.takes(request.size_bytes) {
-        return Err(format!("{name} --size {}: so many objects of this size are too much", request.size_bytes));
+        return Err(format!("{name} --size {}: the objects of this size take too much memory", request.size_bytes));
     }
     Ok(Some(request))
 }

@@ -1,35 +1,36 @@
 //! The small process between this one and the command.
 //!
-//! **What.** The kernel counts in a process's peak resident set what the process had before `exec`: of a child that
-//! `fork` made, that is a copy of its parent's memory, and of one that `vfork` or `posix_spawn` made, the parent's peak
-//! itself. A small command started from a large process would therefore seem large. So this program starts itself
-//! again under the name [`NAME`], as a process that is small and stays so: it makes the command's process, waits for
-//! it, and reports on a pipe. It holds the clock too, so that what the parent does meanwhile is not in the wall time.
+//! **What.** A process's peak resident set in the kernel includes what it had before `exec`: after
+//! `fork` a copy of its parent's memory, after `vfork` or `posix_spawn` the parent's peak. A small
+//! command started from a large process would seem large. So this program starts itself again under
+//! the name [`NAME`] as a process that stays small: it starts the command, waits for it, and
+//! reports on a pipe. It also measures the time, so that the parent's work is not in it.
 //!
-//! A function that the dynamic linker calls before `main` sees the name and never reaches `main`: any program that
-//! measures, a test too, is its own launcher without a word in its `main`.
+//! A function that the dynamic linker calls before `main` checks the name. So any program that
+//! measures, a test too, is its own launcher without code in its `main`.
 //!
-//! **State.** Arguments: [`NAME`], the processors to stay on as numbers with commas between (or nothing for any), a
-//! number, as many `KEY=VALUE` for the command alone, then the command. Standard output is the pipe for [`Report`]s; the
-//! command gets standard input and error as they are, and /dev/null as output. Standard error is not touched. SIGTERM
-//! asks for the end: the command's process group is killed.
+//! **State.** Arguments: [`NAME`], the processors as numbers with commas (or empty for any), a
+//! number, that many `KEY=VALUE` for the command alone, then the command. Standard output is the
+//! pipe for [`Report`]s. The command gets standard input and error, and /dev/null as output.
+//! SIGTERM kills the command's process group.
 //!
-//! **Failure.** A command that cannot be executed is a report. Without a single report the launcher itself failed. If the
-//! parent ends, the launcher is killed, and with it the command.
+//! **Failure.** A command that cannot be executed is a report. No report at all: the launcher
+//! failed. If the parent ends, the launcher and the command are killed.
 //!
-//! **Not here.** Descendants that leave the command's process group are waited for only while the command lasts.
+//! **Not here.** Descendants that leave the command's process group: it waits for them only while
+//! the command runs.
 //!
-//! **Unsafe.** Forks, executes and waits by the C library, which has no safe form before `main`.
+//! **Unsafe.** Forks, executes and waits by the C library; std has no form of that before `main`.
 
 use libc::{c_char, c_int, c_void, pid_t};
 use std::ffi::CStr;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 
-/// What the launcher is called, as its first argument.
+/// The launcher's first argument.
 pub const NAME: &str = "craton-lab-launcher";
 
-/// What the launcher says on its pipe, each in one write of [`Report::BYTES`].
+/// A message of the launcher, one write of [`Report::BYTES`] each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
     /// The command's process exists.
@@ -40,14 +41,14 @@ pub enum Report {
     Ended(Ended),
 }
 
-/// What the kernel says of a command that has ended.
+/// The kernel's counts of a command that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// As `wait` gives it.
     pub wait_status: i32,
     /// From before its process was made to its end.
     pub wall_ns: u64,
-    /// Processor time in user mode of it and of its descendants that ended before it, in microseconds.
+    /// User time of it and of descendants that ended before it, in microseconds.
     pub user_us: u64,
     /// The same in the kernel.
     pub sys_us: u64,
@@ -106,7 +107,7 @@ impl Report {
 
     fn send(self, pipe: c_int) {
         let words = self.words();
-        // SAFETY: `words` is a live array of so many bytes. If the pipe is closed, nobody is left to be told.
+        // SAFETY: `words` is a live array of this size. A closed pipe has no reader to inform.
         unsafe { libc::write(pipe, words.as_ptr().cast::<c_void>(), Self::BYTES) };
     }
 }
@@ -115,17 +116,18 @@ impl Report {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = before_main;
 
-/// Makes sure that the linker keeps the function before `main`: who calls this, links it.
+/// Keeps the function before `main` linked into every program that calls this.
 pub fn keep() {
     std::hint::black_box(&BEFORE_MAIN);
 }
 
 extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _environment: *const *const c_char) {
-    // A C library that passes no arguments here leaves anything in the registers, but Linux's glibc passes main's.
+    // Only Linux's glibc passes main's arguments here; another C library leaves garbage in the
+    // registers.
     if count < 3 || arguments.is_null() {
         return;
     }
-    // SAFETY: `arguments` is main's vector, which has `count` C strings and a null behind them.
+    // SAFETY: `arguments` is main's vector: `count` C strings and a null.
     let name = unsafe { CStr::from_ptr(*arguments) };
     if name.to_bytes() == NAME.as_bytes() {
         // SAFETY: as above; no other thread runs before main.
@@ -136,15 +138,15 @@ extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _enviro
     }
 }
 
-/// Keeps this process, and so the command, on the processors of a list such as `0,2`; on any if the list is empty.
+/// Restricts this process, and so the command, to processors such as `0,2`; to none if empty.
 fn stay_on(list: &[u8]) {
     let number = |text: &[u8]| text.iter().fold(0usize, |n, digit| n * 10 + usize::from(digit - b'0'));
     let processors = || list.split(|byte| *byte == b',').filter(|text| !text.is_empty()).map(number);
     if processors().next().is_none() {
         return;
     }
-    // SAFETY: zeros are an empty cpu_set_t, in which each number that fits is set. A failure leaves the process where it
-    // may run, which the caller has checked.
+    // SAFETY: zeros are an empty cpu_set_t; only numbers that fit are set. On failure the process
+    // stays where it may run, which the caller has checked.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
         processors().filter(|n| *n < libc::CPU_SETSIZE as usize).for_each(|n| libc::CPU_SET(n, &mut set));
@@ -152,15 +154,16 @@ fn stay_on(list: &[u8]) {
     }
 }
 
-/// Starts the command, waits for it and leaves.
+/// Starts the command, waits for it and exits.
 ///
 /// # Safety
-/// `arguments` is a vector of C strings, ended by null, as the module's head describes; this is the only thread.
+/// `arguments` is a null-terminated vector of C strings in the form of the module's head; this is
+/// the only thread.
 unsafe fn launch(arguments: *const *const c_char) -> ! {
-    // SAFETY: calls of the C library with live arguments; the signal set is filled in before it is used.
+    // SAFETY: calls of the C library with live arguments; the signal set is initialized before use.
     let (set, old, pipe) = unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // What the command leaves behind becomes a child of this process, and is reaped and sampled here.
+        // Orphans of the command become children of this process, which reaps and samples them.
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
@@ -180,12 +183,13 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
     if pid < 0 {
         Report::CannotExecute(errno()).send(pipe);
     } else {
-        // SAFETY: the child is not waited for yet. It does the same: whichever comes first makes the group.
+        // SAFETY: the child is not reaped yet. It does the same; the first of both creates the
+        // group.
         unsafe { libc::setpgid(pid, pid) };
         Report::Started.send(pipe);
         Report::Ended(wait(pid, &set, start_ns)).send(pipe);
     }
-    // SAFETY: leaves without the functions at exit, none of which belongs to the launcher's work.
+    // SAFETY: exits without handlers, which the launcher does not need.
     unsafe { libc::_exit(0) }
 }
 
@@ -194,8 +198,9 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
 /// # Safety
 /// As for [`launch`], in its child.
 unsafe fn execute(arguments: *const *const c_char, mask: &libc::sigset_t, pipe: c_int) -> ! {
-    // SAFETY: the first argument is the number of variables, and that many follow; the command is behind them, up to the
-    // null. The strings live as long as the process, as putenv asks.
+    // SAFETY: the first argument is the number of variables that follow; the command is behind
+    // them, up to the null. putenv needs strings that live on, and these live as long as the
+    // process.
     unsafe {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -217,7 +222,8 @@ unsafe fn execute(arguments: *const *const c_char, mask: &libc::sigset_t, pipe: 
 fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     let mut ended = Ended::default();
     loop {
-        // SAFETY: zeros are a valid siginfo_t, which the call fills in; WNOWAIT leaves the child as it is.
+        // SAFETY: zeros are a valid siginfo_t, which the call fills in; WNOWAIT leaves the child
+        // unreaped.
         let ready = unsafe {
             let mut info: libc::siginfo_t = zeroed();
             libc::waitid(libc::P_ALL, 0, &mut info, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT);
@@ -227,7 +233,7 @@ fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
             break;
         } else if ready != 0 {
             reap(ready, &mut ended);
-        // SAFETY: both signals of the set are blocked; the information about the signal is not asked for.
+        // SAFETY: both signals of the set are blocked; a null info pointer is allowed.
         } else if unsafe { libc::sigwaitinfo(set, null_mut()) } == libc::SIGTERM {
             kill_group(pid);
         }
@@ -239,30 +245,31 @@ fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     ended
 }
 
-/// Kills what left the group: orphans of the command are children of this process, which is their subreaper, and those
-/// of a killed one become so in turn.
+/// Kills processes that left the group: orphans of the command are children of this subreaper, and
+/// the children of a killed one become so in turn.
 fn kill_rest() {
     // Bounded, for a program that starts others faster than they are killed.
     for _ in 0..1000 {
-        // SAFETY: a pure system call; any child that has ended is reaped, none is waited for.
+        // SAFETY: a pure system call; reaps any ended child, waits for none.
         if unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } < 0 {
             return;
         }
         for pid in super::sample::children(std::process::id()) {
-            // SAFETY: a pure system call; a child that is not reaped yet keeps its number.
+            // SAFETY: a pure system call; an unreaped child keeps its number.
             unsafe { libc::kill(pid as pid_t, libc::SIGKILL) };
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
-/// Kills the command's process group. Its leader is not reaped yet, so that the number cannot mean another group.
+/// Kills the command's process group. Its leader is unreaped, so the number cannot mean another
+/// group.
 fn kill_group(leader: pid_t) {
     // SAFETY: a pure system call.
     unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
-/// Takes a child that has ended, adds what it used, and returns its status.
+/// Reaps a child that has ended, adds its use, and returns its status.
 fn reap(pid: pid_t, into: &mut Ended) -> c_int {
     let mut status = 0;
     // SAFETY: zeros are a valid rusage, and both places are live.

@@ -1,11 +1,11 @@
 //! One run of the command on one allocator.
 //!
-//! **What.** Prepares the environment, starts the [`launcher`], and looks after it until it is gone: one loop reads
-//! reports and standard error, samples memory, and asks for the end when the time is over.
+//! **What.** Prepares the environment, starts the [`launcher`], and in one loop reads reports and
+//! standard error, samples memory, and ends the run at its time limit.
 //!
-//! **Failure.** A run always ends in a [`Status`]; none if the plan's `stop` was set.
+//! **Failure.** A run always ends with a [`Status`], unless the plan's `stop` was set.
 //!
-//! **Cost.** Samples take at most a fiftieth of a processor: the more one takes, the later the next.
+//! **Cost.** Samples take at most 1/50 of a processor: the next one waits in proportion.
 //!
 //! **Unsafe.** Calls `poll` and `kill`.
 
@@ -21,10 +21,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// The longest time between two samples; short runs have them closer, from [`SHORTEST_PERIOD`] on.
+/// The longest time between two samples; short runs have them closer, from [`SHORTEST_PERIOD`].
 const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
-/// What a sample took, times this, is the least time to the next.
+/// The pause after a sample, as a multiple of the time that it took.
 const SAMPLE_REST: u32 = 50;
 
 /// Runs the command once; none if it was stopped.
@@ -32,7 +32,8 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> 
     run_with(plan, allocator, index, None).map(|(run, _)| run)
 }
 
-/// Runs the command once with `proof` of who serves it; also names the largest process, if that ran without the library.
+/// Runs the command once with `proof`; also returns the largest process's name, if it ran without
+/// the library.
 pub fn run_proven(plan: &Plan<'_>, allocator: &Allocator, proof: &proof::Directory) -> Option<(Run, Option<String>)> {
     run_with(plan, allocator, 0, Some(proof))
 }
@@ -80,7 +81,7 @@ fn run_with(
     Some((run, largest_without))
 }
 
-/// What the command gets besides this process's environment.
+/// Additions to the environment of the command.
 struct Prepared {
     variables: Vec<(OsString, OsString)>,
     preload: Option<PathBuf>,
@@ -96,7 +97,7 @@ impl Prepared {
         Ok(Self { variables, preload })
     }
 
-    /// Whether the dynamic linker said on standard error that it goes on without the library.
+    /// Whether the dynamic linker reported that it continues without the library.
     fn refused(&self, stderr: &str) -> bool {
         self.preload.as_deref().is_some_and(|library| was_refused(library, stderr))
     }
@@ -104,7 +105,7 @@ impl Prepared {
 
 pub type Variables = Vec<(OsString, OsString)>;
 
-/// The variables that a process gets besides this one's to run on `allocator`, and its library's path as it is there.
+/// The variables to run on `allocator`, and the path of its library in them.
 pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>), String> {
     let mut variables = allocator.env.clone();
     for (key, _) in &variables {
@@ -114,7 +115,7 @@ pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>)
     }
     let own = variables.iter().rev().find(|(key, _)| key == "LD_PRELOAD").map(|(_, value)| value.clone());
     let preload = allocator.preload.as_deref().map(library).transpose()?;
-    // The launcher itself runs without; so what was there already has to be handed on as well.
+    // The launcher runs without the library, so LD_PRELOAD's other entries must be passed on too.
     let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
     if let Some(others) = own.or_else(|| std::env::var_os("LD_PRELOAD")).filter(|o| !o.is_empty()) {
         if !list.is_empty() {
@@ -128,13 +129,13 @@ pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>)
     Ok((variables, preload))
 }
 
-/// Whether the dynamic linker said on standard error that it goes on without this library.
+/// Whether the dynamic linker reported on standard error that it continues without this library.
 pub fn was_refused(library: &Path, stderr: &str) -> bool {
     let name = library.to_string_lossy();
     stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded"))
 }
 
-/// The library's path as `LD_PRELOAD` needs it: absolute, or a bare name that the dynamic linker looks up.
+/// The library's path for `LD_PRELOAD`: absolute, or a bare name that the dynamic linker looks up.
 pub fn library(path: &Path) -> Result<PathBuf, String> {
     let text = path.as_os_str().as_bytes();
     let absolute = if text.contains(&b'/') {
@@ -192,7 +193,8 @@ impl Watched {
         command.args(&plan.command).env_remove("LD_PRELOAD").process_group(0);
         command.stdin(Stdio::null()).stdout(report_to).stderr(errors_to);
         let child = command.spawn().map_err(failed)?;
-        // Dropping the command closes this process's writing ends, so that the pipes end with the launcher.
+        // Dropping the command closes this process's writing ends, so the pipes end with the
+        // launcher.
         drop(command);
         Ok(Self {
             child,
@@ -231,13 +233,13 @@ impl Watched {
             let now = Instant::now();
             if self.started && self.ended.is_none() && now >= next_sample {
                 let elapsed = now - self.start;
-                self.samples.take(self.child.id(), elapsed.as_secs_f64());
+                self.samples.sample(self.child.id(), elapsed.as_secs_f64());
                 let period = (elapsed / 20).clamp(SHORTEST_PERIOD, SAMPLE_PERIOD);
                 next_sample = Instant::now() + period.max(now.elapsed() * SAMPLE_REST);
             }
         }
         let _ = self.child.wait();
-        // What the command wrote last. A process that left its group may go on writing: not for ever here.
+        // The command's last output. A process that left its group may write on: bounded here.
         for _ in 0..64 {
             if !self.poll(Duration::ZERO).1 {
                 break;
@@ -288,7 +290,7 @@ impl Watched {
     /// Asks the launcher to kill the command's process group.
     fn kill(&mut self, why: Reason) {
         self.killed = Some(why);
-        // SAFETY: a pure system call; the launcher is this process's child and not waited for yet.
+        // SAFETY: a pure system call; the launcher is an unreaped child of this process.
         unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
     }
 

@@ -1,13 +1,15 @@
-//! Proof of who serves a command's malloc.
+//! Proof of which library served a command's malloc.
 //!
-//! **What.** The dynamic linker writes down, when asked by `LD_DEBUG=bindings`, which object each symbol of each process was
-//! bound to. A [`Directory`] takes these reports for one run, and [`Service`] is what they say of the symbol `malloc`. An
-//! allocator whose library no process was bound to has not been measured, whatever was preloaded: the program is linked
-//! statically, runs set-uid, or empties its environment. It also tells where a program brings an allocator of its own.
-//! A shell that is served may start a program that is not: the samples of memory also tell ([`Watch`]) whether the
-//! largest process, whose figures count, had the library mapped.
+//! **What.** With `LD_DEBUG=bindings` the dynamic linker writes which module each symbol of each
+//! process is bound to. A [`Directory`] collects these reports for one run; [`Service`] evaluates
+//! them for `malloc`. A library that no process was bound to was not measured: the program is
+//! static, runs set-uid, or empties its environment. The reports also show an allocator that a
+//! program brings along. A served shell may start a program that is not served: samples of memory
+//! ([`Watch`]) show whether the largest process had the library mapped.
 //!
-//! **Failure.** Without a directory to put the reports in there is no proof, and no run: the error says why.
+//! **Failure.** Without a directory for the reports there is no proof and no run: an error with the
+//! reason.
+//!
 //! **Cost.** A write for each binding: that run is a warm-up, and in no figure.
 
 use crate::scratch::Scratch;
@@ -17,19 +19,19 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-/// Who served the processes of a run.
+/// The modules that served a run's processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     /// Processes that the dynamic linker prepared.
     pub processes: usize,
-    /// The objects that `malloc` was bound to, and in how many of these processes.
+    /// The modules that `malloc` was bound to, and the number of processes of each.
     pub by: BTreeMap<String, usize>,
-    /// The largest process that was seen, if the library was not mapped in it.
+    /// The largest process, if it had not mapped the library.
     pub largest_without: Option<String>,
 }
 
 impl Service {
-    /// In how many processes `malloc` was the one of `library`, a path or the bare name of a file.
+    /// The number of processes whose `malloc` was that of `library`, a path or bare file name.
     pub fn served_by(&self, library: &Path) -> usize {
         let same = |object: &str| {
             let object = Path::new(object);
@@ -50,7 +52,8 @@ impl Service {
         let mut objects: Vec<&str> = report.lines().filter_map(server).collect();
         objects.sort_unstable();
         objects.dedup();
-        // Who is bound to a program's stub gets to the function that the stub is bound to, which is another line.
+        // A symbol bound to a program's stub reaches the function that the stub is bound to, on
+        // another line.
         let defines = |object: &&str| {
             let file = symbols::program(OsStr::new(object));
             file.and_then(|file| symbols::defines(&file, "malloc")) != Some(false)
@@ -73,34 +76,34 @@ struct Seen {
     largest_bytes: u64,
     name: String,
     mapped: bool,
-    /// How often it has been so. Once does not count: it may have been on its way to becoming another program.
+    /// Number of such samples. One does not count: the process may have been before its `exec`.
     looks: u32,
 }
 
 impl Watch {
     /// For this library, a path or the bare name of a file.
     pub fn new(library: &Path) -> Self {
-        // The maps name the file itself, which a path may only link to: libx.so.4 is often libx.so.4.5.
+        // The maps have the canonical file: libx.so.4 is often a link to libx.so.4.5.
         let file = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
         Self { library: file.to_string_lossy().into_owned(), seen: BTreeMap::new() }
     }
 
     /// Looks at a process whose resident set is so large now.
-    pub fn look(&mut self, pid: u32, rss_bytes: u64) {
-        // A child of the launcher is a copy of it, this program, until it becomes the command.
+    pub fn observe(&mut self, pid: u32, rss_bytes: u64) {
+        // Before its exec, a child of the launcher is a copy of this program.
         if fs::read_link(format!("/proc/{pid}/exe")).ok() == fs::read_link("/proc/self/exe").ok() {
             return;
         }
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        // Until the dynamic linker has done its work, nothing can be said; a static program has none.
+        // Only after the dynamic linker's work can the maps tell; a static program has none.
         let prepared = maps.contains("/libc.so") || fs::read(format!("/proc/{pid}/auxv")).is_ok_and(|a| is_static(&a));
-        // A process that ended in the meantime has told only a part; it has no program any more.
+        // A process that ended since has shown only a part; it has no program any more.
         if prepared && fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
-            self.note(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
+            self.record(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
         }
     }
 
-    fn note(&mut self, pid: u32, rss_bytes: u64, maps: &str, name: impl FnOnce() -> String) {
+    fn record(&mut self, pid: u32, rss_bytes: u64, maps: &str, name: impl FnOnce() -> String) {
         let seen = self.seen.entry(pid).or_default();
         // The number stays when a process becomes another program.
         let mapped = match self.library.contains('/') {
@@ -122,7 +125,8 @@ impl Watch {
     }
 }
 
-/// Whether a program has no dynamic linker, by its auxiliary vector: an entry point, and no interpreter's base.
+/// Whether a program has no dynamic linker: its auxiliary vector has an entry point, but no
+/// interpreter's base.
 fn is_static(vector: &[u8]) -> bool {
     const BASE: u64 = 7;
     const ENTRY: u64 = 9;
@@ -145,7 +149,7 @@ fn server(line: &str) -> Option<&str> {
 /// Where the reports of one run go.
 pub struct Directory(Scratch);
 
-/// The start of a report's name; the dynamic linker adds a dot and the process's number.
+/// The start of a report's name; the dynamic linker adds a dot and the process id.
 const REPORT: &str = "bindings";
 
 impl Directory {
@@ -155,7 +159,7 @@ impl Directory {
         Scratch::new("the proof of service").map(Self)
     }
 
-    /// What the command's environment has to say.
+    /// Variables for the command.
     pub fn variables(&self) -> [(OsString, OsString); 2] {
         [
             ("LD_DEBUG".into(), "bindings".into()),
@@ -163,7 +167,7 @@ impl Directory {
         ]
     }
 
-    /// What the processes of the run left.
+    /// Evaluates the reports of the run's processes.
     pub fn read(&self) -> Service {
         let mut service = Service::default();
         for entry in fs::read_dir(self.0.path()).into_iter().flatten().flatten() {

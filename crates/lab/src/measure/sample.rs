@@ -1,12 +1,15 @@
-//! What a command's memory looks like while it runs, which the kernel keeps no record of: sampled.
+//! Samples of a command's memory while it runs, of which the kernel keeps no record.
 //!
-//! **What.** A [`Sample`] is the state of the largest of the command's processes, the one whose peak the kernel reports
-//! too. A [`Record`] holds the samples of a run, thinned out when they become many. The steady resident set is the
-//! median over the second half of the run: what the program settles at, start-up left out.
+//! **What.** A [`Sample`] is the state of the command's largest process, whose peak the kernel
+//! reports too. A [`Record`] holds a run's samples, thinned out when there are many. The steady
+//! resident set is the median over the second half of the run, without the start-up.
 //!
 //! **Units.** Bytes; seconds from the start of the run.
-//! **Failure.** A process that ends meanwhile, or that belongs to another user, is passed over.
-//! **Cost.** The kernel walks the processes' page tables: the caller spaces samples by what they take.
+//!
+//! **Failure.** A process that has ended, or of another user, is skipped.
+//!
+//! **Cost.** The kernel walks the processes' page tables; the caller spaces samples by their
+//! duration.
 
 use super::proof::Watch;
 use crate::machine;
@@ -49,8 +52,8 @@ impl Record {
         self.watch.as_ref()?.largest_without()
     }
 
-    /// Takes a sample of the descendants of process `of`, itself not included, at `at_s`.
-    pub fn take(&mut self, of: u32, at_s: f64) {
+    /// Samples the descendants of process `of`, without itself, at `at_s`.
+    pub fn sample(&mut self, of: u32, at_s: f64) {
         let Some(sample) = largest(of, at_s, self.watch.as_mut()) else { return };
         if self.seen.is_multiple_of(1 << self.thinned) {
             self.samples.push(sample);
@@ -74,7 +77,7 @@ pub fn peak(samples: &[Sample]) -> Option<Sample> {
     samples.iter().copied().max_by_key(|sample| sample.rss_bytes)
 }
 
-/// The median resident set in the second half of a run that took `wall_s`; none where no sample lies there.
+/// The median resident set in the second half of a run of `wall_s`; none without samples there.
 pub fn steady_rss_bytes(samples: &[Sample], wall_s: f64) -> Option<u64> {
     let mut late: Vec<u64> = samples.iter().filter(|s| s.at_s >= wall_s / 2.0).map(|s| s.rss_bytes).collect();
     late.sort_unstable();
@@ -95,7 +98,7 @@ fn largest(of: u32, at_s: f64, mut watch: Option<&mut Watch>) -> Option<Sample> 
             hugepage_bytes: field("AnonHugePages"),
         };
         if let Some(watch) = &mut watch {
-            watch.look(pid, sample.rss_bytes);
+            watch.observe(pid, sample.rss_bytes);
         }
         if sample.rss_bytes > largest.map_or(0, |l| l.rss_bytes) {
             largest = Some(sample);

@@ -1,4 +1,4 @@
-//! Runs of real commands: what they cost, how they end, and that nothing of this process is in the figures.
+//! Runs of real commands: cost, end, and that nothing of this process is in the figures.
 
 use super::*;
 use std::cell::RefCell;
@@ -117,7 +117,7 @@ fn what_a_command_leaves_behind_is_killed() {
     assert_gone(run.stderr.trim());
 }
 
-/// Waits until a process that was killed is gone, or is only waited for by its parent.
+/// Waits until a killed process is gone or a zombie.
 fn assert_gone(pid: &str) {
     assert!(!pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()), "{pid:?}");
     let deadline = Instant::now() + Duration::from_secs(60);

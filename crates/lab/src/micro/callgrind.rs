@@ -1,14 +1,15 @@
 //! Instructions of one operation, counted by valgrind's callgrind.
 //!
-//! **What.** The program runs twice, with fewer and with more operations; the difference of the instructions over that of
-//! the operations is what one operation executes. What the process does besides is the same in both and drops out.
-//! The two run at the same time: other load changes time, not instructions.
+//! **What.** The program runs twice, with fewer and with more operations. The difference of
+//! instructions by that of operations is one operation's; the rest of the process drops out. Both
+//! run at the same time, since load does not change instructions.
 //!
-//! **From.** The Callgrind manual of valgrind 3.19. Callgrind replaces no `malloc`, unlike memcheck: the preloaded one
-//! runs, and the program's answer says so.
+//! **From.** The Callgrind manual of valgrind 3.19. Unlike memcheck, callgrind replaces no
+//! `malloc`: the preloaded one runs, and the program's answer shows that.
 //!
-//! **Failure.** Valgrind that is not there is [`Counted::NoValgrind`], at which the caller gives up. An allocator may fail
-//! under valgrind alone, for one that reserves more address space than valgrind has: that is an error with its words.
+//! **Failure.** Without valgrind [`Counted::NoValgrind`], and the caller stops. An allocator may
+//! fail only under valgrind, for example one that reserves more address space than valgrind has: an
+//! error with its message.
 
 use super::measurement::Measurement;
 use super::process::{Ended, Output, Process};
@@ -19,7 +20,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What a run under valgrind may take; one takes about a second.
+/// Time limit of a run under valgrind; one takes about a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -79,7 +80,7 @@ impl Subject<'_> {
 
     fn start(&self, count: usize) -> io::Result<Process> {
         let _ = fs::remove_file(self.directory.join(file(count)));
-        // The file's name is relative, since valgrind takes '%' in it for something else.
+        // A relative file name, since valgrind expands '%' in it.
         let option = format!("--callgrind-out-file={}", file(count));
         let mut command: Vec<OsString> = vec![self.valgrind.into(), "--tool=callgrind".into(), option.into()];
         command.extend(self.command.iter().cloned());
@@ -105,7 +106,7 @@ fn file(count: usize) -> String {
     format!("callgrind.out.{count}")
 }
 
-/// The instructions in a callgrind file: its `totals:` line, or the `summary:` where that is missing. A run of several
+/// The instructions in a callgrind file: its `totals:` line, else the `summary:`. A run of several
 /// threads or dumps has a line for each.
 fn total(text: &str) -> Option<u64> {
     let sum = |key: &str| {

@@ -1,11 +1,12 @@
-//! What the loops call: the C library's functions, or empty ones.
+//! The functions that the loops call: the C library's, or empty ones.
 //!
-//! **What.** [`Calls`] is the handful of functions that a pattern needs. [`System`] has those of the process, which a
-//! preloaded library replaces; [`Empty`] has functions that do nothing, for what the loop around them costs.
+//! **What.** [`Calls`] are the functions that patterns need. [`System`] has those of the process,
+//! which a preloaded library replaces. [`Empty`] has functions that do nothing, for the cost of the
+//! loop.
 //!
-//! **Cost.** Both are one call. [`System`]'s goes through the global offset table, as that of a C program built with
-//! `-fno-plt` does: by default C has one more jump. The empty `malloc` is two instructions, the empty `free` one: they
-//! are written by hand so that the compiler neither sees through them nor adds to them.
+//! **Cost.** One call each. [`System`]'s goes through the global offset table, as in C with
+//! `-fno-plt`; by default C has one more jump. The empty `malloc` is two instructions, the empty
+//! `free` one: in assembly, so that the compiler neither inlines nor adds to them.
 //!
 //! **Unsafe.** Calls the C library's allocator, and defines functions by assembly.
 
@@ -21,8 +22,8 @@ pub const EMPTY_PAIR_INSTRUCTIONS: f64 = 3.0;
 ///
 /// # Safety
 ///
-/// `malloc`, `calloc` and `realloc` return null, or memory of at least so many bytes, aligned to 8 or more, that may be
-/// written until it is freed. Memory of [`Empty`] is the same each time.
+/// `malloc`, `calloc` and `realloc` return null, or memory of at least the requested size, aligned
+/// to 8 or more, writable until it is freed. Memory of [`Empty`] is the same each time.
 pub unsafe trait Calls {
     fn malloc(size: usize) -> *mut u8;
     /// `calloc(1, size)`.
@@ -31,7 +32,7 @@ pub unsafe trait Calls {
     ///
     /// # Safety
     ///
-    /// `address` comes from these functions and was not given up.
+    /// `address` comes from these functions and was not freed.
     unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8;
     /// `free(address)`.
     ///
@@ -49,7 +50,7 @@ pub unsafe trait Calls {
 
 pub struct System;
 
-// SAFETY: what the C standard says of these functions; a size of 8 bytes or more has that alignment.
+// SAFETY: the C standard's promises for these functions; 8 bytes or more have that alignment.
 unsafe impl Calls for System {
     #[inline(always)]
     fn malloc(size: usize) -> *mut u8 {
@@ -82,20 +83,20 @@ unsafe impl Calls for System {
     }
 }
 
-/// The file that the process's `malloc` comes from, as the dynamic linker names it; empty if it does not know.
+/// The file of the process's `malloc`, as the dynamic linker names it; empty if unknown.
 pub fn malloc_from() -> String {
-    // SAFETY: an all-zero `Dl_info` has null pointers in it, which is what the check below expects.
+    // SAFETY: an all-zero `Dl_info` is valid, with null pointers.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: reads the address only, and fills in a live structure.
     let found = unsafe { libc::dladdr(libc::malloc as *const libc::c_void, &raw mut info) };
     if found == 0 || info.dli_fname.is_null() {
         return String::new();
     }
-    // SAFETY: the name belongs to the dynamic linker for as long as the library is loaded: for ever here.
+    // SAFETY: the linker's string, valid while the library is loaded: for ever here.
     unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned()
 }
 
-/// Functions that do nothing. One thread may use them at a time: all objects are the same memory.
+/// Functions that do nothing. For one thread at a time: all objects are the same memory.
 pub struct Empty;
 
 /// The object that all the empty functions return.
@@ -103,26 +104,26 @@ pub struct Empty;
 #[expect(dead_code, reason = "the assembly below has its address")]
 struct Object(UnsafeCell<[u8; MOST_BYTES]>);
 
-// SAFETY: it is reached through raw pointers only, by the one thread that `Empty` asks for.
+// SAFETY: reached through raw pointers only, by the one thread that `Empty` requires.
 unsafe impl Sync for Object {}
 
 static OBJECT: Object = Object(UnsafeCell::new([0; MOST_BYTES]));
 
 /// Returns the object.
 #[unsafe(naked)]
-extern "C" fn give(_: usize) -> *mut u8 {
+extern "C" fn alloc_empty(_: usize) -> *mut u8 {
     naked_asm!("lea rax, [rip + {}]", "ret", sym OBJECT)
 }
 
-/// As [`give`], with two arguments.
+/// As [`alloc_empty`], with two arguments.
 #[unsafe(naked)]
-extern "C" fn give_again(_: *mut u8, _: usize) -> *mut u8 {
+extern "C" fn realloc_empty(_: *mut u8, _: usize) -> *mut u8 {
     naked_asm!("lea rax, [rip + {}]", "ret", sym OBJECT)
 }
 
 /// Does nothing.
 #[unsafe(naked)]
-extern "C" fn take(_: *mut u8) {
+extern "C" fn free_empty(_: *mut u8) {
     naked_asm!("ret")
 }
 
@@ -136,22 +137,22 @@ extern "C" fn measure(_: *mut u8) -> usize {
 unsafe impl Calls for Empty {
     #[inline(always)]
     fn malloc(size: usize) -> *mut u8 {
-        give(size)
+        alloc_empty(size)
     }
 
     #[inline(always)]
     fn calloc(size: usize) -> *mut u8 {
-        give(size)
+        alloc_empty(size)
     }
 
     #[inline(always)]
     unsafe fn realloc(address: *mut u8, size: usize) -> *mut u8 {
-        give_again(address, size)
+        realloc_empty(address, size)
     }
 
     #[inline(always)]
     unsafe fn free(address: *mut u8) {
-        take(address);
+        free_empty(address);
     }
 
     #[inline(always)]

@@ -1,12 +1,13 @@
 //! Drives the processes: times first, then counts of instructions.
 //!
-//! **What.** Each combination of pattern, size and threads runs in rounds of one process for each allocator. Counts follow,
-//! since what they count does not depend on the moment.
+//! **What.** Each combination of pattern, size and threads runs in rounds of one process per
+//! allocator. Counts come last, since they do not depend on the moment.
 //!
-//! **Cost.** A repetition is meant to take a millisecond or two on an ordinary allocator ([`count`]); a process has a
-//! handful of them.
+//! **Cost.** A repetition takes a millisecond or two on an ordinary allocator ([`count`]); a
+//! process has a handful.
 //!
-//! **Failure.** An allocator that was not served once is not run again: each row of it says so.
+//! **Failure.** An allocator that was not served once does not run again; each of its rows has that
+//! status.
 
 use super::callgrind::{Counted, Subject};
 use super::calls::EMPTY_PAIR_INSTRUCTIONS;
@@ -22,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// What a process that is timed may take; one takes a tenth of a second.
+/// Time limit of a timed process; one takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Operations of the two runs that are counted, in each of their two repetitions: the difference is enough for what an
-/// allocator does every so often.
+/// Operations of the two counted runs, in each of their two repetitions: the difference averages
+/// over an allocator's periodic work.
 const COUNTS: [usize; 2] = [5_000, 30_000];
 
 /// An allocator, and what was learnt of it.
@@ -63,7 +64,7 @@ impl<'a> Candidate<'a> {
         }
         let result = Measurement::parse(&output.stdout).map_err(Status::Failed)?;
         let is_c_library = |path: &Path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libc.so"));
-        // A library may be a wrapper for another one that has malloc, so that its own name says nothing.
+        // A library may wrap another one that has malloc, so its name proves nothing.
         let wants_c_library = self.library.as_deref().is_none_or(is_c_library);
         if is_c_library(Path::new(&result.malloc_from)) != wants_c_library {
             return Err(Status::NotServed(format!("malloc came from {}", result.malloc_from)));
@@ -181,7 +182,7 @@ impl Driver<'_> {
             }
         }
         for (candidate, (results, failure)) in self.candidates.iter_mut().zip(results.iter().zip(failures)) {
-            // One that failed once is a failure, though other rounds succeeded.
+            // A failed round makes the row a failure, even if others succeeded.
             if let Some(Status::NotServed(_)) = failure {
                 candidate.given_up.clone_from(&failure);
             }
@@ -224,7 +225,7 @@ impl Driver<'_> {
                     }
                     let Some(result) = self.count(candidate, case) else { return };
                     let total = loop_instructions.clone().unwrap_or_else(|| Err("no loop".to_owned()));
-                    self.note(candidate, case, total.and_then(|of_loop| Ok((result?, of_loop))));
+                    self.record(candidate, case, total.and_then(|of_loop| Ok((result?, of_loop))));
                     self.done += 1;
                 }
             }
@@ -243,7 +244,7 @@ impl Driver<'_> {
     }
 
     /// Puts a count and that of the loop into its row.
-    fn note(&mut self, candidate: usize, case: Case, counted: Result<(f64, f64), String>) {
+    fn record(&mut self, candidate: usize, case: Case, counted: Result<(f64, f64), String>) {
         let Some(row) = self.row(candidate, case) else { return };
         match counted {
             Ok((all, of_loop)) => {
@@ -276,7 +277,7 @@ impl Driver<'_> {
                 Some(Err(why))
             }
             Counted::Failed(why) => {
-                // One that cannot run there at all need not be tried at each size.
+                // An allocator that cannot run there at all is not tried at each size.
                 if !candidates[index].counted {
                     candidates[index].uncounted = Some(why.clone());
                 }
@@ -285,7 +286,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Instructions of the loop around an operation, and of the calls; none if stopped.
+    /// Instructions of the loop and the calls for an operation; none if stopped.
     fn count_loop(&mut self, case: Case) -> Option<Result<f64, String>> {
         let check = |output: &Output| Measurement::parse(&output.stdout);
         let counting = Subject {
@@ -303,10 +304,10 @@ impl Driver<'_> {
     }
 }
 
-/// Operations of one repetition: so many that it takes a millisecond or two where they cost what is usual.
+/// Operations of one repetition, for a millisecond or two at usual costs.
 fn count(case: Case, quick: bool) -> usize {
     let size = case.size;
-    // Beyond some size memory comes from the kernel and goes back: its pages have to be cleared.
+    // From some size on, memory comes from the kernel and returns there: pages have to be cleared.
     let usual_ns = match case.pattern {
         Pattern::Pair | Pattern::LiveRandom => 20 + size / 64,
         Pattern::BatchLifo(_) | Pattern::BatchFifo(_) | Pattern::TouchedPair => 20 + size / 16,

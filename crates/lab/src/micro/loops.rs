@@ -1,17 +1,18 @@
-//! The loops: each pattern, with any functions.
+//! The loops: each pattern, over any functions.
 //!
-//! **What.** A [`Worker`] is one thread's part of a pattern; [`Worker::turn`] does a number of operations and says what
-//! they took. The clock is read outside of the loops.
+//! **What.** A [`Worker`] is one thread's part of a pattern; [`Worker::turn`] does a number of
+//! operations and returns their time. The clock is read outside of the loops.
 //!
-//! **State.** What lives longer than a turn belongs to the worker, so that turn after turn runs on a warm heap.
+//! **State.** Objects that outlive a turn belong to the worker, so that later turns run on a warm
+//! heap.
 //!
-//! **Threads.** Workers share nothing but the batches of [`Pattern::Remote`]. There a step is: allocate a batch and free
-//! that which the thread before allocated in the last step; all wait for each other between steps, and the waiting is
-//! not in the time.
+//! **Threads.** Workers share only the batches of [`Pattern::Remote`]. There a step is: allocate a
+//! batch, and free the previous thread's batch of the last step. All wait for each other between
+//! steps; the time excludes the waits.
 //!
-//! **Failure.** An allocation that is refused ends the process: a pattern has no number then.
+//! **Failure.** A refused allocation ends the process: the pattern then has no number.
 //!
-//! **Unsafe.** Writes to the objects that the functions return, and gives them back.
+//! **Unsafe.** Writes to the returned objects, and frees them.
 
 use super::calls::Calls;
 use super::pattern::{LIVE_BYTES, Pattern, SLOTS};
@@ -27,7 +28,7 @@ pub struct Turn {
     pub operations: usize,
 }
 
-/// What the workers of one measurement share.
+/// State shared by the workers of one measurement.
 pub struct Shared {
     barrier: Barrier,
     /// For each thread the batches of its last two steps, as addresses.
@@ -37,7 +38,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For so many threads, at least 1.
+    /// For `threads` threads, at least 1.
     pub fn new(threads: usize) -> Self {
         let batches = (0..threads).map(|_| Default::default()).collect();
         Self { barrier: Barrier::new(threads), batches, end: AtomicUsize::new(usize::MAX) }
@@ -48,13 +49,14 @@ impl Shared {
         self.barrier.wait();
     }
 
-    /// There is to be no such repetition: said by one thread, before it waits for the others.
+    /// Ends the measurement before this repetition; called by one thread before it waits for the
+    /// others.
     pub fn end_before(&self, repetition: usize) {
         self.end.store(repetition, Relaxed);
     }
 
-    /// Whether this repetition takes place no more: asked by each thread after it waited for the others. One that is
-    /// slow may see what is said of a later repetition, which is the same answer for this one.
+    /// Whether the measurement ends before this repetition; called by each thread after the wait. A
+    /// slow thread may read a later call's value, which gives the same result.
     pub fn is_over(&self, repetition: usize) -> bool {
         repetition >= self.end.load(Relaxed)
     }
@@ -80,13 +82,13 @@ fn refused(size: usize) -> ! {
     std::process::exit(1)
 }
 
-/// Writes a word to a new object, which keeps the compiler from dropping it.
+/// Writes a word to a new object, so that the compiler keeps it.
 #[inline(always)]
 fn touch(address: *mut u8, size: usize) -> *mut u8 {
     if address.is_null() {
         refused(size);
     }
-    // SAFETY: `Calls` returns null or an object; none here is smaller than a word, and each is aligned to one.
+    // SAFETY: `Calls` returns null or an object; each here is at least a word, and aligned to one.
     unsafe { address.cast::<usize>().write_volatile(size) };
     address
 }
@@ -181,7 +183,7 @@ impl<'a, C: Calls> Worker<'a, C> {
         let (least, range) = ((size / 2).max(8), size as u64);
         let mut random = self.random;
         for _ in 0..count {
-            // Marsaglia's xorshift, as in his paper of 2003.
+            // Marsaglia's xorshift (2003).
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
@@ -260,7 +262,8 @@ impl<'a, C: Calls> Worker<'a, C> {
                 let mut theirs = lock(&self.shared.batches[before][(step - 1) % 2]);
                 let start = Instant::now();
                 for address in theirs.drain(..) {
-                    // SAFETY: the other thread allocated it in the step before, and gave it up by this.
+                    // SAFETY: the other thread allocated it in the previous step, and passed
+                    // ownership here.
                     unsafe { C::free(address as *mut u8) };
                 }
                 turn.ns += start.elapsed().as_nanos() as f64;

@@ -1,18 +1,18 @@
-//! One measurement in one process, and the line that it becomes.
+//! One measurement in one process, and its line of JSON.
 //!
-//! **What.** [`Request`] is what `craton-micro` is asked for; [`measure`] does it and yields a [`Measurement`], which the
-//! program prints as one line of JSON and the driver reads back.
+//! **What.** `craton-micro` gets a [`Request`]; [`measure`] returns a [`Measurement`], which the
+//! program prints as a line of JSON and the driver parses.
 //!
-//! **Units.** Nanoseconds of elapsed time for one operation on one thread: the mean over the threads of a repetition;
-//! then the smallest and the median over the repetitions.
+//! **Units.** Nanoseconds of elapsed time for one operation on one thread: the mean over a
+//! repetition's threads, then minimum and median over repetitions.
 //!
-//! **Cost.** A first repetition warms the heap and does not count. [`Pattern::Cold`] has one repetition only. Where the
-//! allocator is so slow that [`ENOUGH`] is over, no more than [`FEWEST`] repetitions count.
+//! **Cost.** A first repetition warms the heap and does not count. [`Pattern::Cold`] has only one.
+//! On an allocator so slow that [`ENOUGH`] is over, at most [`FEWEST`] count.
 //!
-//! **Threads.** They agree on the end: the first worker puts the number of the last repetition down before it waits for
-//! the others at the next one, and all look after that wait.
+//! **Threads.** They agree on the end: the first worker stores the number of the last repetition
+//! before the common wait, and all read it after that wait.
 //!
-//! **Failure.** A line that is none is an error with the line in it.
+//! **Failure.** A bad line is an error that contains it.
 
 use super::calls::{self, Calls, Empty, System};
 use super::loops::{Shared, Turn, Worker};
@@ -62,9 +62,9 @@ pub struct Measurement {
     pub ns_median: f64,
     /// The same, the smallest.
     pub ns_min: f64,
-    /// What the loop takes with empty functions on one thread: the median; none if that was not asked for.
+    /// The loop's median time with empty functions on one thread; none if not requested.
     pub loop_ns: Option<f64>,
-    /// Of cold objects: so many of them, and nanoseconds from the start until they were there.
+    /// For cold objects: their number, and nanoseconds from the start until all existed.
     pub steps: Vec<(usize, f64)>,
     /// The file that `malloc` came from.
     pub malloc_from: String,
@@ -82,7 +82,7 @@ impl Measurement {
     }
 }
 
-/// Repetitions of a pattern: nanoseconds for each, operations in total, and the steps of cold objects.
+/// Repetitions: nanoseconds for each, operations in total, and the steps of cold objects.
 struct Timed {
     ns: Vec<f64>,
     operations: usize,
@@ -116,7 +116,7 @@ fn time<C: Calls>(request: &Request) -> Timed {
     // Before any thread: their own memory is allocated, too.
     let shared = Shared::new(request.threads);
     if request.threads == 1 {
-        // No second thread: the C library takes shorter ways as long as there is none.
+        // No second thread: the C library takes shorter paths in single-threaded processes.
         return summed(&[turns::<C>(request, &shared, 0)]);
     }
     let all = std::thread::scope(|scope| {
@@ -153,7 +153,7 @@ fn turns<C: Calls>(request: &Request, shared: &Shared, index: usize) -> Turns {
     (turns, std::mem::take(&mut worker.steps))
 }
 
-/// Repetition by repetition the mean over the threads, without the warm-up unless that is all there is.
+/// The mean over threads of each repetition, without the warm-up unless it is the only one.
 fn summed(all: &[Turns]) -> Timed {
     let repetitions = all.first().map_or(0, |(turns, _)| turns.len());
     let skip = usize::from(repetitions > 1);

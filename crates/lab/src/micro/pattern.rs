@@ -1,12 +1,15 @@
-//! The patterns: what a measurement does over and over.
+//! The patterns: the operations that a measurement repeats.
 //!
-//! **What.** The list of [`Pattern`]s with their names, and what each can be asked: which sizes, how many threads.
-//! **Units.** An operation is the thing whose cost is reported: of most patterns one allocation and its free.
-//! **Failure.** A name that is none is an error that lists those that are.
+//! **What.** [`Pattern`]s by name, with the sizes and numbers of threads for which each makes
+//! sense.
+//!
+//! **Units.** An operation is what a figure is about: mostly one allocation and its free.
+//!
+//! **Failure.** An unknown name is an error that lists the known ones.
 
-/// The largest size of an object, in bytes; the empty functions hand out memory of so much.
+/// The largest object, in bytes; the empty functions return memory of this size.
 pub const MOST_BYTES: usize = 4 << 20;
-/// What a pattern may keep allocated at a time: the 10,000 objects of a batch, and the cold ones.
+/// The most live bytes of a pattern: the 10,000 objects of a batch, and the cold ones.
 pub const LIVE_BYTES: usize = 64 << 20;
 /// Objects that [`Pattern::LiveRandom`] and [`Pattern::UsableSize`] keep.
 pub const SLOTS: usize = 64;
@@ -15,21 +18,22 @@ pub const SLOTS: usize = 64;
 pub enum Pattern {
     /// Allocates, writes a word, frees.
     Pair,
-    /// As [`Pattern::Pair`], with a word written to each 4 KiB: what it costs that pages went back to the system.
+    /// As [`Pattern::Pair`], with a word written to each 4 KiB: the cost of pages that were
+    /// released.
     TouchedPair,
-    /// Allocates so many objects, then frees them, the last one first.
+    /// Allocates this number of objects, then frees them, the last one first.
     BatchLifo(usize),
-    /// Allocates so many objects, then frees them, the first one first.
+    /// Allocates this number of objects, then frees them, the first one first.
     BatchFifo(usize),
-    /// Frees one of 64 objects at random and allocates another, of half to one and a half times the size.
+    /// Frees one of 64 objects at random, and allocates another of 0.5 to 1.5 times the size.
     LiveRandom,
-    /// The first objects of a process: allocated, every page of them written, never freed.
+    /// A process's first objects: allocated, every page written, never freed.
     Cold,
     /// Batches that one thread allocates and the next one frees.
     Remote,
     /// As [`Pattern::Pair`], by `calloc`.
     Calloc,
-    /// From 16 bytes to the size, doubled by `realloc` each time, then freed: one operation.
+    /// Doubles an object by `realloc` from 16 bytes to the size, then frees it: one operation.
     ReallocGrow,
     /// `malloc_usable_size` of 64 objects in turn: one operation is one call.
     UsableSize,
@@ -70,21 +74,21 @@ impl Pattern {
     pub fn find(name: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|pattern| pattern.name() == name).ok_or_else(|| {
             let names: Vec<String> = Self::ALL.into_iter().map(Self::name).collect();
-            format!("{name:?} is no pattern; there are {}", names.join(", "))
+            format!("{name:?} is no pattern; patterns: {}", names.join(", "))
         })
     }
 
-    /// Whether the pattern makes sense with objects of `size` bytes, and keeps little enough memory.
+    /// Whether the pattern makes sense with objects of `size` bytes, within [`LIVE_BYTES`].
     pub fn takes(self, size: usize) -> bool {
         match self {
             Self::BatchLifo(objects) | Self::BatchFifo(objects) => size.saturating_mul(objects) <= LIVE_BYTES,
-            // Smaller ones have no page of their own.
+            // Smaller ones have no page to themselves.
             Self::TouchedPair => size >= 8 << 10,
             _ => true,
         }
     }
 
-    /// Whether the pattern is worth running on so many threads: those that touch what threads share.
+    /// Whether the pattern is interesting on this number of threads: it touches shared state.
     pub fn runs_on(self, threads: usize) -> bool {
         match self {
             Self::Remote => threads > 1,

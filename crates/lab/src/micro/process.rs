@@ -1,11 +1,11 @@
-//! A process under way: started on an allocator, waited for with a limit, and ended when the caller stops.
+//! A process with a time limit, started on an allocator.
 //!
-//! **What.** [`Process::start`] starts a command with its output in files of a directory; [`Process::finish`] waits and
-//! returns what it wrote. Two may be under way at a time.
+//! **What.** [`Process::start`] starts a command with its output in files of a directory;
+//! [`Process::finish`] waits and returns them. Two may run at a time.
 //!
-//! **Failure.** How it ended is in [`Ended`]; a process that is dropped unfinished is killed.
+//! **Failure.** Its end is in [`Ended`]; dropping an unfinished process kills it.
 //!
-//! **Cost.** Looks every millisecond whether the process has ended, so that nothing else of this one runs beside it.
+//! **Cost.** Polls every millisecond, so that nothing else of this program runs beside it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Why it failed: its status and its last words; none if it left with status 0.
+    /// Why it failed: status and last output; none for status 0.
     pub fn failure(&self) -> Option<String> {
         let how = match (self.status.signal(), self.status.code()) {
             (_, Some(0)) => return None,
@@ -58,7 +58,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` in `directory` with `variables` added, for `limit` at most; `name` is that of its output files.
+    /// Starts `command` in `directory` with `variables` added, for at most `limit`; `name` is that
+    /// of its output files.
     pub fn start(
         command: &[OsString],
         variables: &[(OsString, OsString)],

@@ -1,10 +1,11 @@
 //! Ratios and tables of the rows.
 //!
-//! **What.** [`ratios`] compares Craton with each other allocator in the pattern `pair` on one thread: the geometric mean,
-//! over the sizes at which both have a number, of Craton's by the other's. Below 1, Craton needs less. [`table`] shows all
-//! rows, with a column for each allocator.
+//! **What.** [`ratios`] compares Craton with each other allocator in the pattern `pair` on one
+//! thread: the geometric mean of Craton's number by the other's, over the sizes that both have.
+//! Below 1, Craton needs less. [`table`] shows all rows, with a column for each allocator.
 //!
-//! **Failure.** What cannot be compared has no entry; a row without a number has a dash, and its reason below the table.
+//! **Failure.** A ratio without both numbers is omitted; a row without a number has a dash, and its
+//! reason below the table.
 
 use super::MicroRow;
 use std::collections::BTreeMap;
@@ -17,8 +18,8 @@ type Figure = (&'static str, fn(&MicroRow) -> Option<f64>);
 const FIGURES: [Figure; 2] =
     [("ns", |row| row.is_timed().then_some(row.ns_median)), ("instructions", |row| row.instructions)];
 
-/// The ratios of the allocator named `own` to each other one, by name: `pair_ns_vs_NAME`, `pair_instructions_vs_NAME`, and
-/// `pair_instructions_vs_best_peer`: the largest of those to one peer, the C library not counted as one.
+/// The ratios of `own` to each other allocator: `pair_ns_vs_NAME`, `pair_instructions_vs_NAME`, and
+/// `pair_instructions_vs_best_peer`, the largest one to a peer (not the C library).
 pub fn ratios(rows: &[MicroRow], own: &str) -> BTreeMap<String, f64> {
     let mut ratios = BTreeMap::new();
     for other in allocators(rows).into_iter().filter(|name| *name != own) {
@@ -65,7 +66,7 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-/// A table of times, one of instructions if there are any, and the rows that have no number.
+/// A table of times, one of instructions if there are any, and the rows without a number.
 pub fn table(rows: &[MicroRow]) -> String {
     let mut text = String::from("ns of one operation, the loop's included (median)\n");
     let time = |row: &MicroRow| row.is_timed().then_some(row.ns_median);
@@ -85,7 +86,7 @@ pub fn table(rows: &[MicroRow]) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// What a line of the table is for.
+/// The key of a line in the table.
 fn place(row: &MicroRow) -> (&str, usize, usize) {
     (&row.pattern, row.size_bytes, row.threads)
 }

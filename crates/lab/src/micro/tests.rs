@@ -1,4 +1,4 @@
-//! The driver with programs that stand in for `craton-micro` and for valgrind, and what is made of rows.
+//! The driver with stand-ins for `craton-micro` and valgrind, and the evaluation of rows.
 
 use super::report::{ratios, table};
 use super::*;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Prints a result as `craton-micro` does; `FROM` says where malloc came from, `NS` the time.
+/// Prints a result as `craton-micro` does; `FROM` is the file of malloc, `NS` the time.
 const PROGRAM: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     [ "$1" = --count ] && count=$2
@@ -18,7 +18,7 @@ echo "{\"pattern\":\"pair\",\"size_bytes\":16,\"threads\":1,\"operations\":$((2 
 \"ns_min\":9,\"loop_ns\":2,\"steps\":[[1,700]],\"malloc_from\":\"${FROM:-/lib/libc.so.6}\"}"
 "#;
 
-/// Runs the program and writes what callgrind would: the loop alone takes 7 instructions, all together 57.
+/// Runs the program and writes callgrind's result: 7 instructions for the loop alone, 57 in all.
 const VALGRIND: &str = r#"#!/bin/sh
 file=${2#--callgrind-out-file=}
 shift 2
@@ -36,7 +36,7 @@ fn rows_of(config: &Config<'_>) -> Vec<MicroRow> {
     run(config).expect("there is a place for files")
 }
 
-/// Two programs in a directory of their own.
+/// Two programs in a private directory.
 struct Programs(Scratch);
 
 impl Programs {
@@ -44,8 +44,8 @@ impl Programs {
         let directory = Scratch::new("a test").unwrap();
         for (name, text) in [("program", program), ("valgrind", valgrind)] {
             let path = directory.path().join(name);
-            // Written by a process of its own: were it open for writing here while another test forks, it could not
-            // be executed until that child is gone.
+            // Written by another process: if it were open for writing here while another test
+            // forks, it could not be executed until that child is gone.
             let write = ["-c", "printf %s \"$1\" >\"$2\" && chmod 700 \"$2\"", "sh", text];
             assert!(Command::new("sh").args(write).arg(&path).status().unwrap().success());
         }
@@ -80,7 +80,7 @@ fn named(name: &str, ns: &str) -> Allocator {
 fn rows_have_times_and_instructions_without_the_loops() {
     let rows = Programs::new(PROGRAM, VALGRIND).rows(&[Allocator::glibc(), named("other", "20")]);
     let seen: Vec<_> = rows.iter().map(|r| (r.allocator.as_str(), r.size_bytes, r.ns_median, r.instructions)).collect();
-    // The loop's 7 instructions contain the 3 of the empty functions, in whose place the allocator's are.
+    // The loop's 7 instructions contain the empty functions' 3, which the allocator's replace.
     let expected = [("glibc", 16, 10.0, Some(53.0)), ("other", 16, 20.0, Some(53.0))];
     assert_eq!(seen[..2], expected);
     // 64 is not among the sizes that are counted.
@@ -202,7 +202,7 @@ fn stopped_in_the_middle_the_rows_so_far_come_back() {
         config.progress = &progress;
         rows_of(&config)
     };
-    // The first process of the second size: both rows of the first one are there.
+    // In the first process of the second size, both rows of the first one exist.
     let rows = run_until(3);
     assert_eq!(rows.iter().map(|r| r.size_bytes).collect::<Vec<_>>(), [16, 16]);
     // The first count: all times are there.

@@ -1,14 +1,14 @@
-//! The charts of a page: which figures get which.
+//! The charts of a page.
 //!
-//! **What.** The first figure is the main one: its ratios with their intervals and single rounds. Then each figure as bars,
-//! figures in bytes together in one chart; at the end memory over time.
+//! **What.** The main figure: its ratios with intervals and single rounds. Then each figure as
+//! bars, with those in bytes in one chart; at the end memory over time.
 
 use super::verdict::capital;
 use super::{Column, Figure, Page};
 use crate::picture::{Axis, Bars, DotRow, Dots, Estimate, Group, Heading, Line, Lines, Point, Unit};
 use maud::{Markup, PreEscaped, html};
 
-/// Half of a wide page; on a telephone it shrinks to what can still be read.
+/// Half of a wide page; still readable when a telephone shrinks it.
 const WIDTH: f64 = 480.0;
 
 /// The section with all charts.

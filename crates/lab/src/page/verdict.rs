@@ -1,14 +1,12 @@
 //! Ratios in words.
 //!
-//! **What.** A difference is clear if its interval does not hold 1; of the others nothing is claimed. Small ratios are
-//! written as percent, large ones as factors.
-//!
-//! **Units.** Ratios to the base, less than 1 where less was needed.
+//! **What.** A difference is clear if its interval excludes 1; nothing is claimed of others. Small
+//! ratios are percentages, large ones factors.
 
 use super::{Column, Failure, count};
 use crate::picture::{Estimate, Unit, is_craton};
 
-/// What an interval says of a ratio.
+/// The meaning of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clear {
     /// Less, surely.
@@ -37,7 +35,8 @@ pub fn class(ratio: &Estimate) -> &'static str {
     }
 }
 
-/// `On Craton: 12 % less wall time (95 % interval 8–15 %), no clear difference in peak memory. Compared with glibc.`
+/// `On Craton: 12 % less wall time (95 % interval 8–15 %), no clear difference in peak memory.
+/// Compared with glibc.`
 pub fn sentence(column: &Column, base: &str) -> String {
     let name = if is_craton(&column.name) { capital(&column.name) } else { column.name.clone() };
     if column.name == base {
@@ -80,7 +79,8 @@ fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
     format!("{}\u{a0}% more {name} (95\u{a0}% interval {least}–{most}\u{a0}%)", percent(ratio.value - 1.0))
 }
 
-/// The same in a cell: `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`; a line may end before the interval alone.
+/// The same in a cell: `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`; breaks only before the
+/// interval.
 pub fn short(ratio: &Estimate) -> String {
     let factor = ratio.value >= 2.0 || ratio.value < 0.1;
     let write = |value: f64| if factor { number(value) } else { signed(value - 1.0) };

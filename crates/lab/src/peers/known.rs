@@ -1,26 +1,27 @@
-//! The peers that have a name: which library each is, and what it needs set.
+//! The known peers: their libraries and settings.
 //!
-//! **What.** [`KNOWN`] is the table. A *base* peer is an allocator as its makers deliver it; a *variant* is a base peer with
-//! a setting that its makers document, and its name says so (`jemalloc+thp`). Every setting about huge pages was seen to
-//! have its effect in `AnonHugePages` of a program with 200 MB live, where the kernel's setting is `madvise`.
+//! **What.** A *base* peer is an allocator as its makers deliver it. A *variant* is a base peer
+//! with a documented setting, as its name says (`jemalloc+thp`). Every hugepage setting was checked
+//! by `AnonHugePages` of a program with 200 MB live, under the kernel's setting `madvise`.
+//!
 //! **Not here.** Where the libraries are: [`super::select`].
 
 use std::ffi::{OsStr, OsString};
 
 #[derive(Debug)]
 pub struct Known {
-    /// What the user writes, and what tables show.
+    /// Its name for users and tables.
     pub name: &'static str,
     /// Whose library it is.
     pub source: Source,
-    /// What has to be set for it.
+    /// Variables to set for it.
     pub settings: &'static [Setting],
-    /// What a reader of its figures should know.
+    /// A remark for readers of its figures.
     pub note: Option<&'static str>,
 }
 
 impl Known {
-    /// Whether this is a peer with a setting changed, which only runs when it is named.
+    /// Whether this is a peer with a changed setting, which runs only when it is named.
     pub fn is_variant(&self) -> bool {
         self.name.contains('+') || ["-thp", "-checks", "-secure"].iter().any(|end| self.name.ends_with(end))
     }
@@ -42,9 +43,9 @@ pub enum Source {
 #[derive(Debug)]
 pub struct Setting {
     pub variable: &'static str,
-    /// What it is set to; in a list, one entry `key` + `=` or `:` + value.
+    /// Its value; in a list, one entry `key` + `=` or `:` + value.
     pub value: &'static str,
-    /// For a variable that holds a list: what stands between entries, and between key and value.
+    /// For a variable that holds a list: the separators of entries, and of key and value.
     pub list: Option<(u8, u8)>,
 }
 
@@ -63,7 +64,7 @@ impl Setting {
         Self { variable: "MALLOC_CONF", value, list: Some((b',', b':')) }
     }
 
-    /// The variable's value where it is `now`: a list keeps the user's other entries, in their order.
+    /// The variable's value if it is `now`: a list keeps the user's other entries, in their order.
     pub fn merged(&self, now: Option<&OsStr>) -> OsString {
         let Some((between, assign)) = self.list else { return self.value.into() };
         let key = |entry: &[u8]| entry.iter().position(|b| *b == assign).map(|at| entry[..at].to_vec());
@@ -116,7 +117,7 @@ pub const KNOWN: [Known; 20] = [
     built(
         "tcmalloc",
         "tcmalloc.so",
-        // The crate's TCMalloc asks for huge pages; Google's leaves that to the kernel's setting.
+        // The crate's TCMalloc asks for hugepages; Google's leaves that to the kernel's setting.
         &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "1")],
         Some(RSEQ_NOTE),
     ),
@@ -135,10 +136,10 @@ pub const KNOWN: [Known; 20] = [
         &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "0")],
         Some(RSEQ_NOTE),
     ),
-    // It has huge pages without; with 2 it also gives memory back by whole ones.
+    // It asks for hugepages without this; with 2 it also releases memory by whole ones.
     built("mimalloc3+thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "2")], None),
     built("mimalloc3-thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
-    // Asks for reserved huge pages first. Where the machine has none, it is mimalloc2.
+    // Asks for reserved hugepages first. On a machine without any it is mimalloc2.
     built("mimalloc2+large", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")], None),
     built("mimalloc2-thp", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
     built("jemalloc+thp", "jemalloc.so", &[JEMALLOC_THP], None),

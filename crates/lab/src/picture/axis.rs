@@ -1,13 +1,14 @@
 //! Axes: from values to pixels, with ticks at round numbers.
 //!
-//! **What.** A [`Ruler`] is an [`Axis`] laid over data and a stretch of pixels. Of the sets of round numbers, from dense
-//! to sparse, it takes the first whose labels fit side by side; the axis then reaches from one tick to another, with all
-//! data between them; an axis of powers of two may end between ticks. Where no set fits, the densest loses labels.
+//! **What.** A [`Ruler`] maps data on an [`Axis`] to pixels. Of the sets of round numbers, from
+//! dense to sparse, it uses the first whose labels fit. The axis reaches from tick to tick with all
+//! data between them; one of powers of two may end between ticks. If no set fits, the densest loses
+//! labels.
 //!
-//! **Units.** Values in those of the axis; positions in pixels.
+//! **Units.** Values in the axis's unit; positions in pixels.
 //!
-//! **Failure.** Values that are not finite or beyond 10^30, and on a logarithmic axis those that are not above 10^-30, are
-//! not on the axis; if there are no others there is no ruler.
+//! **Failure.** Values that are not finite, beyond 10^30, or on a logarithmic axis not above
+//! 10^-30, are not on the axis; without others there is no ruler.
 
 use super::text;
 use super::unit::Unit;
@@ -79,8 +80,8 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// `axis` over `values`, from pixel `from` to pixel `to`; `level` if the labels stand side by side. None if no value
-    /// is on the axis.
+    /// `axis` over `values`, from pixel `from` to pixel `to`; `level` if labels are side by side.
+    /// None if no value is on the axis.
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, from: f64, to: f64, level: bool) -> Option<Self> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|v| axis.takes(*v)) {
@@ -103,13 +104,13 @@ impl Ruler {
         if choices.is_empty() {
             return None;
         }
-        // An axis of powers of two ends at one of them, whether or not that has a tick.
+        // An axis of powers of two ends at one of them, with or without a tick.
         let two = (axis.scale == Scale::Log2).then(|| powers_of_two(low, high));
         let ends = |ticks: &[Tick]| match two {
             Some((first, last)) => (2f64.powi(first), 2f64.powi(last)),
             None => (ticks[0].value, ticks[ticks.len() - 1].value),
         };
-        // Sparse sets reach far beyond the data: better to leave labels out than to press the data together.
+        // Sparse sets reach far beyond the data: rather omit labels than compress the data.
         let near = |ticks: &[Tick]| {
             let (first, last) = ends(ticks);
             let reach = share(log, low * factor, high * factor, last) - share(log, low * factor, high * factor, first);
@@ -160,7 +161,8 @@ fn apart_log(low: f64, high: f64) -> (f64, f64) {
     if high / low < 1.01 { (low / 1.01, high * 1.01) } else { (low, high) }
 }
 
-/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse, each set from below `low` to above `high`.
+/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse, each set enclosing `low` and
+/// `high`.
 fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     let power = (high - low).log10().floor() as i32;
     let mut sets = Vec::new();
@@ -175,7 +177,8 @@ fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// The multiples of `mantissa` · 10^`exponent` that enclose `low` and `high`; none if there are too many.
+/// The multiples of `mantissa` · 10^`exponent` that enclose `low` and `high`; none if there are too
+/// many.
 fn multiples(mantissa: f64, exponent: i32, low: f64, high: f64) -> Vec<f64> {
     let step = mantissa * 10f64.powi(exponent);
     // A value that misses a multiple by rounding alone is on it.
@@ -227,14 +230,14 @@ fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// Of ascending numbers, those from the last that is not above `low` to the first that is not below `high`.
+/// Of ascending numbers, those from the last one not above `low` to the first not below `high`.
 fn enclosing(all: Vec<f64>, low: f64, high: f64) -> Vec<f64> {
     let first = all.iter().rposition(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(0);
     let last = all.iter().position(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(all.len().saturating_sub(1));
     all.get(first..=last).map(<[f64]>::to_vec).unwrap_or_default()
 }
 
-/// Whether the labels of `ticks`, on an axis from `low` to `high`, fit into `length` pixels without touching.
+/// Whether the labels of `ticks` fit into `length` pixels on an axis from `low` to `high`.
 fn fit(ticks: &[Tick], log: bool, ends: (f64, f64), length: f64, level: bool) -> bool {
     ticks.windows(2).all(|pair| apart_by(&pair[0], &pair[1], log, ends, level, length))
 }

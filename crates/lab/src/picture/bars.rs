@@ -1,10 +1,10 @@
 //! Bars in groups, with whiskers for intervals.
 //!
-//! **What.** A group for each workload, in it a bar for each allocator. Linear bars begin at 0; logarithmic ones at the
-//! reference, so that less goes one way and more the other. A picture of one group names its bars at the left, one of
-//! several has a legend. Bars grow to the right, so that long names and the numbers have room beside them.
+//! **What.** A group for each workload, with a bar for each allocator. Linear bars begin at 0,
+//! logarithmic ones at the reference. A picture of one group names its bars at the left; one of
+//! several has a legend. Bars are horizontal, so that names and numbers have room beside them.
 //!
-//! **Failure.** A bar without a figure is a small cross at the place where it would begin, and says so.
+//! **Failure.** A bar without a figure is a small cross at its beginning.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Canvas, Stroke, Type};
@@ -27,14 +27,14 @@ pub struct Bars {
 /// The bars of one workload.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its name; of a single group, only shown when a bar is pointed at.
+    /// Its name; of a single group, only in the tooltip.
     pub name: String,
-    /// A figure for each series, in their order and in the axis's unit; none where there is none.
+    /// A figure for each series, in the axis's unit, if any.
     pub bars: Vec<Option<Estimate>>,
 }
 
 const LABEL_GAP: f64 = 10.0;
-/// What stands in the place of a number that there is none of.
+/// The text in place of a missing number.
 const NO_FIGURE: &str = "no figure";
 
 impl Bars {
@@ -120,7 +120,7 @@ impl Bars {
         self.reference.filter(|r| ruler.holds(*r)).unwrap_or(ruler.low)
     }
 
-    /// Draws one bar with its whisker between two heights; gives the pixel at which they end.
+    /// Draws one bar with its whisker between two heights; returns the pixel at which they end.
     fn bar(
         &self,
         canvas: &mut Canvas,

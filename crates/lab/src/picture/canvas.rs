@@ -1,10 +1,10 @@
 //! The writer of SVG elements.
 //!
-//! **What.** Everything that reaches a file goes through here: text is escaped, a number has at most two decimals and
-//! is finite, and the order of the calls is the order of the elements, so that the same data give the same bytes. There
-//! are no ids and no style sheets: any number of pictures can stand in one page.
+//! **What.** Everything in a file goes through here: text is escaped, a number is finite with at
+//! most two decimals, and elements are in the order of calls, so that equal data give equal bytes.
+//! No ids and no style sheets: a page may contain any number of pictures.
 //!
-//! **Units.** Pixels of the picture, from the upper left corner; angles in degrees, clockwise.
+//! **Units.** Pixels from the upper left corner; angles in degrees, clockwise.
 
 use super::text::FAMILY;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub struct Stroke<'a> {
     /// The colour, as `#rrggbb`.
     pub colour: &'a str,
     pub width: f64,
-    /// Lengths of dashes and gaps, as in SVG; empty for a line without gaps.
+    /// Lengths of dashes and gaps, as in SVG; empty for a solid line.
     pub dash: &'a str,
 }
 
@@ -46,7 +46,7 @@ pub struct Type<'a> {
     pub anchor: Anchor,
     /// The angle around that point.
     pub turn: f64,
-    /// The colour of a rim around the letters, to be read above lines; empty for none.
+    /// The colour of an outline around letters above lines; empty for none.
     pub halo: &'a str,
 }
 
@@ -127,12 +127,12 @@ impl Canvas {
         self.push(element);
     }
 
-    /// A filled area that what lies below shines through; `opacity` from 0 to 1.
+    /// A translucent filled area; `opacity` from 0 to 1.
     pub fn veil(&mut self, d: &str, fill: &str, opacity: f64) {
         self.push(format!("<path d=\"{d}\" fill=\"{fill}\" fill-opacity=\"{}\"/>", number(opacity)));
     }
 
-    /// A text, the base line of which goes through `y`; nothing is written for an empty one.
+    /// A text with its base line at `y`; nothing for an empty one.
     pub fn text(&mut self, x: f64, y: f64, text: &str, how: Type<'_>) {
         if text.is_empty() {
             return;
@@ -159,14 +159,14 @@ impl Canvas {
         self.push(element);
     }
 
-    /// What `draw` draws, as one thing that shows `tip` when it is pointed at.
+    /// Groups the elements of `draw` under the tooltip `tip`.
     pub fn tip(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
         self.push(format!("<g><title>{}</title>", escape(tip)));
         draw(self);
         self.push("</g>".to_owned());
     }
 
-    /// The file: `width` by `height` pixels on `ground`, with the elements so far and a title for readers by ear.
+    /// The file: `width` by `height` pixels on `ground`, with a title for screen readers.
     pub fn finish(self, width: f64, height: f64, ground: &str, title: &str) -> String {
         let (w, h) = (number(width.ceil()), number(height.ceil()));
         let title = escape(title);
@@ -198,14 +198,14 @@ pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
-/// A number as SVG reads it, with two decimals at most; 0 for what is not finite.
+/// A number in SVG's form, with at most two decimals; 0 if it is not finite.
 pub fn number(value: f64) -> String {
     let hundredths = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
     // Adding 0 makes -0 a 0.
     format!("{}", hundredths + 0.0)
 }
 
-/// `text` as it may stand between tags and in quotes; characters that XML forbids become U+FFFD.
+/// `text` escaped for tags and quotes; characters that XML forbids become U+FFFD.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

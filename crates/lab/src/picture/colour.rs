@@ -1,16 +1,16 @@
 //! Colours: one for each allocator by its name, and a scale around 1 for ratios.
 //!
-//! **What.** An allocator has the same colour in every picture. The colours start from Okabe and Ito's eight, which
-//! people with the common kinds of colour blindness can tell apart; no dozen colours have that property, so that marks
-//! differ in shape and lines in their dashes too. Craton has the one saturated red, its variants tints of it, all bold text; the C library's
-//! allocator, which the others are compared with, is grey.
+//! **What.** An allocator has the same colour in every picture. The colours start from Okabe and
+//! Ito's eight, which people with common colour blindness can tell apart. No dozen colours have
+//! that property, so marks also differ in shape and lines in dashes. Craton has the one saturated
+//! red with bold text, its variants tints of it; the C library's allocator, the base, is grey.
 //!
-//! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. The scale of ratios goes from blue (less) through near white
-//! to orange and brown (more), which are distinct without red and green.
+//! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. The scale of ratios goes from blue
+//! (less) through near white to orange and brown (more), distinct without red and green.
 //!
-//! **Failure.** A name that is not known gets a colour by its hash; two such names may get the same.
+//! **Failure.** An unknown name gets a colour by its hash; two may get the same.
 
-/// The ground of every picture; the picture is light in a dark page too.
+/// The background of every picture; light in a dark page too.
 pub const GROUND: &str = "#ffffff";
 /// Text.
 pub const INK: &str = "#1c2024";
@@ -23,7 +23,7 @@ pub const RULE: &str = "#8a929c";
 
 const CRATON: &str = "#d1260f";
 
-/// Variants of Craton that stand in one picture: tints of its red, from dark to light.
+/// Variants of Craton in one picture: tints of its red, from dark to light.
 const VARIANTS: [(&str, &str); 11] = [
     ("craton-each", "#6b130a"),
     ("craton-4k", "#e2604a"),
@@ -38,7 +38,7 @@ const VARIANTS: [(&str, &str); 11] = [
     ("craton cache", "#f0a08f"),
 ];
 
-/// The allocators that have a colour of their own.
+/// Allocators with a fixed colour.
 const NAMED: [(&str, &str); 20] = [
     ("debian-jemalloc", "#6a9fd4"),
     ("debian-mimalloc", "#93c47d"),
@@ -62,7 +62,7 @@ const NAMED: [(&str, &str); 20] = [
     ("dlmalloc", "#7d2248"),
 ];
 
-/// What an unknown name gets, by its hash.
+/// Colours of unknown names, by hash.
 const OTHERS: [&str; 8] = ["#3d6f99", "#a6761d", "#66a61e", "#7570b3", "#c2679a", "#1b9e8a", "#8c8c8c", "#6f4e37"];
 
 /// Whether `name` is Craton or a variant of it, such as `craton-2`.
@@ -82,7 +82,7 @@ pub fn of(name: &str) -> &'static str {
     }
 }
 
-/// The number of an allocator's shape and dash, by its place in the list of names, else by its hash.
+/// The number of an allocator's shape and dash: its place in the list of names, else its hash.
 pub fn rank(name: &str) -> usize {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {
@@ -100,7 +100,7 @@ fn hash(name: &str) -> usize {
     hash as usize
 }
 
-/// The scale of ratios from the least to the most, as red, green and blue.
+/// The scale of ratios from the smallest to the largest, as red, green and blue.
 const SCALE: [[f64; 3]; 7] = [
     [16.0, 78.0, 139.0],
     [67.0, 139.0, 202.0],
@@ -111,7 +111,8 @@ const SCALE: [[f64; 3]; 7] = [
     [140.0, 63.0, 4.0],
 ];
 
-/// The ground of a cell with `ratio`, and the ink that reads on it; `limit` (> 1) and its inverse get the darkest colours.
+/// Background and text colour of a cell with `ratio`; `limit` (> 1) and its inverse get the darkest
+/// colours.
 pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
     let share = (ratio.ln() / limit.max(1.01).ln()).clamp(-1.0, 1.0);
     let place = (share + 1.0) / 2.0 * (SCALE.len() - 1) as f64;
@@ -119,12 +120,12 @@ pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
     let part = place - below as f64;
     let mixed: [f64; 3] = std::array::from_fn(|i| SCALE[below][i] + (SCALE[below + 1][i] - SCALE[below][i]) * part);
     let [r, g, b] = mixed.map(|channel| channel.round() as u8);
-    // The contrast of white with black is 21; what one ink lacks the other has.
+    // The contrast of white with black is 21; the two inks' contrasts multiply to it.
     let ink = if contrast_with_white(mixed) >= 21f64.sqrt() { "#ffffff" } else { "#000000" };
     (format!("#{r:02x}{g:02x}{b:02x}"), ink)
 }
 
-/// The contrast of a colour with white, from 1 to 21, as the web's accessibility guidelines count it.
+/// The contrast of a colour with white, from 1 to 21, by the web's accessibility guidelines.
 fn contrast_with_white(rgb: [f64; 3]) -> f64 {
     let linear = rgb.map(|channel| {
         let c = channel / 255.0;

@@ -1,9 +1,10 @@
-//! Dots with whiskers, a row each: ratios with their intervals.
+//! Dots with whiskers: ratios with their intervals, a row each.
 //!
-//! **What.** A forest plot: for each row the single runs as small ticks, the interval as a line, the median as a dot, and
-//! the numbers in words at the right. An interval that does not touch the line at the reference is a clear difference.
+//! **What.** A forest plot: for each row the single runs as small ticks, the interval as a line,
+//! the median as a dot, and the numbers at the right. An interval off the reference line is a clear
+//! difference.
 //!
-//! **Failure.** A row without figures has its note in their place.
+//! **Failure.** A row without figures shows its note.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -19,21 +20,21 @@ pub struct Dots {
     pub rows: Vec<DotRow>,
     /// Where a line marks "the same": 1 for ratios.
     pub reference: Option<f64>,
-    /// The picture's width in pixels: 760 for a page's column, 480 for half of it.
+    /// The picture's width in pixels: 760 for a page's column, 480 for half.
     pub width_px: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct DotRow {
-    /// What is written at its left: an allocator or a workload.
+    /// Its name at the left: an allocator or a workload.
     pub name: String,
     /// The allocator, whose colour it has.
     pub allocator: String,
-    /// The median with its interval, in the axis's unit; none if there is none.
+    /// The median with its interval, in the axis's unit, if any.
     pub estimate: Option<Estimate>,
     /// The single runs, in the axis's unit.
     pub runs: Vec<f64>,
-    /// What is written at its right in place of the numbers, if it is not empty: `timed out`.
+    /// A text in place of the numbers, if not empty: `timed out`.
     pub note: String,
 }
 
@@ -88,7 +89,7 @@ impl Dots {
         if any { Ruler::new(&self.axis, values, left, right, true) } else { None }
     }
 
-    /// What is written at the right of a row.
+    /// The text at the right of a row.
     fn note(&self, row: &DotRow) -> String {
         match &row.estimate {
             _ if !row.note.is_empty() => row.note.clone(),
@@ -97,7 +98,7 @@ impl Dots {
         }
     }
 
-    /// What is shown when a row is pointed at.
+    /// The tooltip of a row.
     fn tip(&self, row: &DotRow) -> String {
         let runs: Vec<String> = row.runs.iter().map(|run| self.axis.unit.write(*run)).collect();
         let runs = if runs.is_empty() { String::new() } else { format!("; single runs: {}", runs.join(", ")) };

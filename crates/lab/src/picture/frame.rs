@@ -1,8 +1,8 @@
-//! What all pictures share: title, subtitle, legend, source, and what stands there when there is nothing to show.
+//! Parts of all pictures: title, subtitle, legend, source, and the text for no data.
 //!
-//! **What.** A [`Frame`] is a canvas with its head written and `top` below it. A chart draws from `top` on and hands back
-//! the lowest pixel that it used; the source comes below, and the picture is as high as that needs. Text is broken into
-//! lines, never cut at the edge.
+//! **What.** A [`Frame`] is a canvas with its head written and `top` below it. A chart draws from
+//! `top` and returns the lowest pixel that it used; the source comes below. Text breaks into lines,
+//! and is never cut at the edge.
 
 use super::axis::{Ruler, TICK_SIZE};
 use super::canvas::{Canvas, Stroke, Type};
@@ -18,12 +18,12 @@ const SUBTITLE_SIZE: f64 = 12.5;
 const SOURCE_SIZE: f64 = 10.0;
 const LEAST_WIDTH: f64 = 280.0;
 
-/// What is written around a picture. Empty lines are left out.
+/// The texts around a picture; empty ones are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heading {
-    /// What the picture shows, best as a statement: `Craton needs less time on 9 of 12 programs`.
+    /// The message, best as a statement: `Craton needs less time on 9 of 12 programs`.
     pub title: String,
-    /// What is drawn: `median of 10 interleaved runs, 95 % interval; less is better`.
+    /// The content: `median of 10 interleaved runs, 95 % interval; less is better`.
     pub subtitle: String,
     /// Machine, commit and command.
     pub source: String,
@@ -40,7 +40,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A picture that is `width` pixels wide, or wider if that is too little for any.
+    /// A picture of `width` pixels, or more if that is too narrow for any.
     pub fn new(heading: &Heading, width: f64) -> Self {
         let width = if width.is_finite() { width.clamp(LEAST_WIDTH, 20_000.0) } else { LEAST_WIDTH };
         let mut canvas = Canvas::new();
@@ -75,7 +75,7 @@ impl Frame {
         self.finish(top + height)
     }
 
-    /// Writes the names of series with their colours, in as many lines as they need, and moves `top` below.
+    /// Writes the names of series with their colours, and moves `top` below.
     pub fn legend(&mut self, names: &[String]) {
         let (mut x, mut y) = (MARGIN, self.top);
         let most = self.width - 2.0 * MARGIN - 40.0;
@@ -96,7 +96,7 @@ impl Frame {
         }
     }
 
-    /// Draws the grid and labels of an axis that runs from left to right, below `bottom`; gives the lowest pixel used.
+    /// Draws grid and labels of a horizontal axis below `bottom`; returns the lowest pixel used.
     pub fn across(&mut self, ruler: &Ruler, from: f64, to: f64, top: f64, bottom: f64) -> f64 {
         for tick in &ruler.ticks {
             let x = ruler.at(tick.value);
@@ -113,7 +113,7 @@ impl Frame {
         y
     }
 
-    /// Draws the grid and labels of an axis that runs upwards, to the left of `left`.
+    /// Draws grid and labels of a vertical axis at the left of `left`.
     pub fn upwards(&mut self, ruler: &Ruler, left: f64, right: f64) {
         for tick in &ruler.ticks {
             let y = ruler.at(tick.value);
@@ -127,7 +127,8 @@ impl Frame {
         text::widest(ruler.ticks.iter().map(|tick| tick.label.as_str()), TICK_SIZE, false) + 8.0
     }
 
-    /// Writes an axis's name above the labels of its ticks, level, since turned text reads badly; moves `top` below it.
+    /// Writes an axis's name horizontally above its tick labels, since turned text reads badly;
+    /// moves `top` below it.
     pub fn name_upwards(&mut self, name: &str) {
         for line in text::wrap(name, LABEL_SIZE, false, self.width - 2.0 * MARGIN) {
             self.canvas.text(MARGIN, self.top + 10.0, &line, Type::new(LABEL_SIZE, INK));

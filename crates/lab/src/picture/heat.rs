@@ -1,8 +1,8 @@
-//! A table of ratios, coloured: workloads by allocators.
+//! A coloured table of ratios: workloads by allocators.
 //!
-//! **What.** Each cell has its number, on a ground that is blue for less than 1, orange for more, and the stronger the
-//! further, by factors. Below stand the geometric means of the columns, each over the cells that its column has; if any
-//! are missing, it says of how many.
+//! **What.** Each cell has its number, on blue for less than 1, orange for more, the stronger the
+//! further away. Below are the columns' geometric means over their cells; with missing cells, also
+//! their number.
 //!
 //! **Failure.** A cell without a ratio is hatched, with the reason in it.
 
@@ -16,12 +16,12 @@ use super::unit::three_digits;
 #[derive(Clone, Debug)]
 pub struct Heat {
     pub heading: Heading,
-    /// What the ratios are, such as `wall time relative to glibc`: written beside the scale of colours.
+    /// The name of the ratios, such as `wall time relative to glibc`, beside the colour scale.
     pub label: String,
     /// The columns: allocators.
     pub columns: Vec<String>,
     pub rows: Vec<HeatRow>,
-    /// The ratio, above 1, that gets the darkest colour, as its inverse does; 2 is usual.
+    /// The ratio above 1 with the darkest colour, as its inverse; 2 is usual.
     pub limit: f64,
 }
 
@@ -29,7 +29,7 @@ pub struct Heat {
 pub struct HeatRow {
     /// The workload.
     pub name: String,
-    /// A cell for each column, in their order; what is missing at the end is empty.
+    /// A cell for each column; missing ones at the end are empty.
     pub cells: Vec<Cell>,
 }
 
@@ -52,7 +52,7 @@ const TURN: f64 = -40.0;
 const SCALE: f64 = 240.0;
 
 impl Heat {
-    /// The table as an SVG file; it is as wide as its columns need.
+    /// The table as SVG, as wide as its columns need.
     pub fn svg(&self) -> String {
         let any = self.rows.iter().any(|row| row.cells.iter().any(|cell| ratio(cell).is_some()));
         if !any || self.columns.is_empty() {
@@ -88,7 +88,7 @@ impl Heat {
         frame.finish(end)
     }
 
-    /// How far turned names of columns reach beyond the last column's middle, and a margin.
+    /// How far turned column names reach beyond the last column's middle, with a margin.
     fn overhang(&self) -> f64 {
         let reach = |(i, name): (usize, &String)| {
             let after = CELL * (self.columns.len() - i) as f64 - CELL / 2.0;
@@ -97,7 +97,7 @@ impl Heat {
         self.columns.iter().enumerate().map(reach).fold(0.0, f64::max)
     }
 
-    /// The scale of colours, from the inverse of the limit to the limit, with what it shows at its head.
+    /// The colour scale, from the inverse of the limit to the limit, with its name.
     fn scale(&self, frame: &mut Frame) {
         let limit = self.limit();
         for line in text::wrap(&self.label, LABEL_SIZE, false, frame.width - 2.0 * MARGIN) {
@@ -209,7 +209,7 @@ fn missing(canvas: &mut Canvas, x: f64, y: f64, of: &str, why: &str) {
     let (width, height) = (CELL - 1.5, ROW - 1.5);
     canvas.tip(&format!("{of}: {why}"), |canvas| {
         canvas.rect(x, y, width, height, "#eceef1");
-        // Each line rises by the height of the cell over as much width; what lies outside is clipped by hand.
+        // Each line rises by the height of the cell over the same width; clipped by hand.
         let mut from = -height;
         let mut hatch = String::new();
         while from < width {

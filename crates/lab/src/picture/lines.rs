@@ -1,9 +1,9 @@
 //! Lines: figures over time, sizes or threads, with bands for intervals.
 //!
-//! **What.** Each series is a line with its name at its right end, where the eye arrives; names that would touch are moved
-//! apart, with a thin line to where they belong. Few points have marks, many have none.
+//! **What.** Each series is a line with its name at its right end. Names that would touch are moved
+//! apart, with thin lines to their ends. Only few points have marks.
 //!
-//! **Failure.** A point that is not on the axes breaks its line there.
+//! **Failure.** A point that is not on the axes breaks its line.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Stroke, Type, polyline};
@@ -153,7 +153,7 @@ impl Lines {
     }
 }
 
-/// Places from `low` to `high` at least `step` apart, near the ascending `wanted` ones.
+/// Positions from `low` to `high`, at least `step` apart, near the ascending `wanted` ones.
 fn spread(wanted: &[f64], step: f64, low: f64, high: f64) -> Vec<f64> {
     let mut places = Vec::with_capacity(wanted.len());
     let mut least = low;

@@ -1,9 +1,9 @@
-//! One figure against another: a mark for each allocator, with its name.
+//! One figure against another: a named mark for each allocator.
 //!
-//! **What.** Time to the right, memory upwards, lines at 1: what lies at the lower left is better in both. Names stand
-//! beside their marks where no mark, name or edge is in the way.
+//! **What.** Time to the right, memory upwards, lines at 1: the lower left is better in both. Names
+//! are beside their marks where no mark, name or edge is in the way.
 //!
-//! **Failure.** A spot that is not on both axes is left out.
+//! **Failure.** A spot that is not on both axes is omitted.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -19,7 +19,7 @@ pub struct Scatter {
     /// The axis upwards, such as `peak memory relative to glibc`.
     pub y: Axis,
     pub spots: Vec<Spot>,
-    /// What the lower left corner means, such as `less of both`; left out where it has no room.
+    /// The meaning of the lower left corner, such as `less of both`; omitted without room.
     pub corner: String,
     pub width_px: f64,
 }
@@ -70,7 +70,7 @@ impl Scatter {
         }
         let places: Vec<(f64, f64)> = spots.iter().map(|s| (x.at(s.x.value), y.at(s.y.value))).collect();
         taken.extend(places.iter().map(|(x, y)| [x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS]));
-        // Names cross neither the lines at 1 nor, if it can be helped, a whisker.
+        // Names cross neither the lines at 1 nor, if possible, a whisker.
         taken.push([one.0 - 2.0, top, one.0 + 2.0, bottom]);
         taken.push([left, one.1 - 2.0, right, one.1 + 2.0]);
         for (spot, (at_x, at_y)) in spots.iter().zip(&places) {
@@ -108,8 +108,8 @@ impl Scatter {
     }
 }
 
-/// Where a name of `width` pixels has room near a spot, and whether that is so far off that a line has to lead there.
-/// None if everything around is taken; the mark still shows the name when it is pointed at.
+/// A free place for a name of `width` pixels near a spot, and whether it needs a line to the spot.
+/// None if everything around is taken; the tooltip still shows the name.
 fn free_place((x, y): (f64, f64), width: f64, edge: Area, taken: &[Area]) -> Option<(Area, bool)> {
     const HIGH: f64 = 15.0;
     for ring in 0..12 {

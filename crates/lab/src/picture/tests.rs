@@ -92,7 +92,7 @@ fn scatter(count: usize, width_px: f64) -> Scatter {
     Scatter { heading: heading(), x, y, spots, corner: "less of <both>".into(), width_px }
 }
 
-/// Pictures of all kinds, few and many, narrow and wide, with a name for messages.
+/// Pictures of all kinds, sizes and amounts, with a name for messages.
 fn gallery() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for width in [320.0, 480.0, 760.0] {
@@ -116,7 +116,7 @@ fn gallery() -> Vec<(String, String)> {
     all
 }
 
-/// A text of a picture and the rectangle that it fills at most: left, top, right, bottom.
+/// A picture's text and the rectangle that contains it: left, top, right, bottom.
 struct Placed {
     text: String,
     turned: bool,
@@ -276,7 +276,7 @@ fn ticks_are_round_in_order_and_enclose_the_data() {
             assert!((2..=20).contains(&ruler.ticks.len()), "{of}");
             assert!(ruler.ticks.windows(2).all(|pair| pair[0].value < pair[1].value), "{of}");
             if axis.scale == Scale::Linear && high - low > 1e-3 * high {
-                // The ends lie within a step of the data, or most of the picture is empty.
+                // The ends are within a step of the data, or most of the picture is empty.
                 let step = ruler.ticks[1].value - ruler.ticks[0].value;
                 assert!(ruler.low > low - step * 1.01 && ruler.high < high + step * 1.01, "{of}");
             }
@@ -334,7 +334,7 @@ fn an_allocator_has_one_colour_and_craton_has_its_own() {
     assert_eq!(others.count(), 0, "no other name gets Craton's colour");
 }
 
-/// The contrast of two colours, from 1 to 21, by the formula of the web's accessibility guidelines.
+/// The contrast of two colours, from 1 to 21, by the web's accessibility guidelines.
 fn contrast(a: &str, b: &str) -> f64 {
     let luminance = |colour: &str| {
         let part = |at: usize| {

@@ -1,11 +1,11 @@
-//! How wide a text will be, without a font at hand.
+//! Estimates the width of a text without its font.
 //!
-//! **What.** A picture names a list of fonts and the reader's machine has one of them. The widths here are those of
-//! DejaVu Sans, the widest of the list, so that what fits by this estimate fits in all of them.
+//! **What.** A picture lists fonts, of which the reader's machine has one. The widths here are
+//! those of DejaVu Sans, the widest of them, so that estimates hold for all.
 //!
-//! **Units.** Sizes and widths in pixels of the picture; the tables in hundredths of the font's size.
+//! **Units.** Sizes and widths in pixels; the tables in hundredths of the font's size.
 
-/// The fonts, by preference; all of them are narrower than the tables here or as wide.
+/// The fonts, by preference; none is wider than the tables here.
 pub const FAMILY: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
 
@@ -18,7 +18,7 @@ const PLAIN: [u8; 95] = [
     82, 59, 59, 52, 64, 34, 64, 84,
 ];
 
-/// A bold character is wider than a plain one by this factor at most, but for a few narrow ones.
+/// A bold character is at most this factor wider than a plain one, except a few narrow ones.
 const BOLD: f64 = 1.13;
 
 /// The width of `text` in pixels, at a font size of `size` pixels.
@@ -49,7 +49,7 @@ fn hundredths(c: char) -> f64 {
     }
 }
 
-/// `text` in lines of at most `most` pixels, broken at spaces; a word that is too wide by itself is broken anywhere.
+/// `text` in lines of at most `most` pixels, broken at spaces; a longer word breaks anywhere.
 pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -76,9 +76,9 @@ pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     lines
 }
 
-/// `text` if it is at most `most` pixels wide, else its beginning and `…`.
+/// `text`, shortened with `…` if it is wider than `most` pixels.
 pub fn cut(text: &str, size: f64, bold: bool, most: f64) -> String {
-    // What was given its own width as room, less the rounding of sums, is not cut.
+    // Tolerates rounding, for a text whose room is its estimated width.
     let most = most + 0.01;
     if width(text, size, bold) <= most {
         return text.to_owned();

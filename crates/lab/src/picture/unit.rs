@@ -1,11 +1,11 @@
-//! What the numbers of a picture count, and how they are written.
+//! Units of numbers in a picture, and their formats.
 //!
-//! **Units.** Seconds, bytes, counts and ratios as `f64`. Bytes are written in powers of 1024, with the units' binary
+//! **Units.** Seconds, bytes, counts and ratios as `f64`. Bytes in powers of 1024 with binary unit
 //! names; the rest in powers of 1000.
 //!
-//! **Failure.** A number that is not finite is written as `–`.
+//! **Failure.** A number that is not finite is `–`.
 
-/// What a number counts.
+/// A number's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// One thing divided by another of its kind.
@@ -37,10 +37,10 @@ impl Unit {
         }
     }
 
-    /// The factor and name in which `value` is at least 1, as far as there are any.
+    /// The largest factor, with its name, in which `value` is at least 1.
     pub fn step(self, value: f64) -> (f64, &'static str) {
         let steps = self.steps();
-        // A hundred-millionth less than 1 counts as 1: 0.3 / 0.1 is not quite 3.
+        // Accepts a hundred-millionth less than 1: 0.3 / 0.1 is not quite 3.
         let found = steps.iter().find(|(factor, _)| value.abs() >= factor * (1.0 - 1e-8));
         match found {
             Some(step) => *step,

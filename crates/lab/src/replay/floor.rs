@@ -1,4 +1,4 @@
-//! A floor with no memory and no state: it grants all, and counts what it is asked.
+//! A floor without memory or state: it grants everything, and counts requests.
 
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct FloorCounts {
 /// A system in the mode `madvise` that never refuses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeanFloor {
-    /// What it was asked.
+    /// The requests so far.
     pub counts: FloorCounts,
 }
 

@@ -70,8 +70,8 @@ fn intervals_are_narrow_where_rounds_agree_and_the_same_each_time() {
     assert_eq!(of(&noisy), of(&noisy));
 }
 
-/// Of the intervals of many samples whose true ratio is 1, about 95 % hold it; with seven rounds the bootstrap of
-/// medians is known to be a little narrow.
+/// Of intervals of samples with a true ratio of 1, about 95 % contain it; with seven rounds the
+/// bootstrap of medians is known to be a little narrow.
 #[test]
 fn most_intervals_hold_the_true_ratio() {
     let mut rng = Rng::new(5, 5);

@@ -16,7 +16,7 @@ fn objects_of_a_batch_are_distinct_and_writable() {
         let n = if size > 10_000 { 40 } else { 3000 };
         let mut objects = batch(size, n);
         for (i, object) in objects.iter().enumerate() {
-            // SAFETY: the object has so many bytes and is ours.
+            // SAFETY: the object has this size, and only this test uses it.
             unsafe { object.write_bytes(i as u8, size) };
         }
         for (i, object) in objects.iter().enumerate() {

@@ -30,7 +30,7 @@ pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
         Some(true) => {}
     }
     // Threads flush these classes and close their lists in their next slow path.
-    govern::ask_for_caches();
+    govern::request_flushes();
     // Per-CPU caches have no lists to close: flush them before the first buffer.
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));

@@ -42,7 +42,7 @@ pub(super) unsafe fn free_apart(pointer: *mut u8) {
 }
 
 pub(crate) fn free_what_waits() {
-    let mut object = APART.take_later();
+    let mut object = APART.pop_deferred();
     while !object.is_null() {
         HEAP.end_waiting(object);
         // SAFETY: a handler gave the object up, linked to the next; no other list has it.

@@ -57,7 +57,8 @@ pub unsafe fn free_on_morphed(pointer: *mut u8) -> bool {
 #[inline(always)]
 pub(crate) unsafe fn free_on_morphed_if(pointer: *mut u8, is_right: impl Fn(usize) -> bool) -> bool {
     let cache = tls::get();
-    // SAFETY: it is this thread's cache or one without room; the object is one of the class, and given up.
+    // SAFETY: it is this thread's cache or one without room; the object is one of the class, and
+    // given up.
     unsafe {
         let found = HEAP.recognise_morphed(pointer, ThreadCache::pages(cache)).filter(|(class, _)| is_right(*class));
         found.is_some_and(|(class, mark)| ThreadCache::push_marked(cache, class, pointer, mark))

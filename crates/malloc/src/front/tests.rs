@@ -16,7 +16,7 @@ fn mode() -> ThreadMode {
 }
 
 /// # Safety
-/// The caller owns the object, which has so many bytes.
+/// The caller owns the object, which has `bytes` bytes.
 unsafe fn filled(object: *mut u8, bytes: usize, with: u8) {
     // SAFETY: by the callers, which own the object.
     unsafe { object.write_bytes(with, bytes) };
@@ -196,7 +196,7 @@ fn a_thread_is_served_in_every_mode() {
     in_thread(|| {
         let own = malloc(1);
         for word in [tls::gone(), tls::alone(), tls::visitor(), tls::none()] {
-            leave::give_cache_up(word);
+            leave::return_cache(word);
             tls::set(word);
             let before = mode();
             for size in SIZES {
@@ -229,7 +229,7 @@ fn a_handler_that_interrupts_a_request_is_served_apart_and_its_frees_wait() {
     in_thread(|| {
         // A class that no other test uses, so that none gets the object once it is free.
         let (small, large) = (malloc(23_000), malloc(1 << 20));
-        leave::give_cache_up(tls::none());
+        leave::return_cache(tls::none());
         tls::set(tls::none());
         nested::within(|| {
             assert_eq!(mode(), ThreadMode::Nested { per_cpu: false });

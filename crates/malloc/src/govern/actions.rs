@@ -1,6 +1,6 @@
 //! The background work, for a program that runs it in a thread.
 
-use super::look_at_mailbox;
+use super::check_mailbox;
 use crate::here::Here;
 use crate::start::set_up;
 use crate::statics::{BACKGROUND, HEAP, OBJECT_CACHES, SEGMENT};
@@ -15,7 +15,7 @@ pub fn actions() -> bool {
         return false;
     }
     let saved = process::errno();
-    look_at_mailbox(true);
+    check_mailbox(true);
     let (changed, _) = nested::within(|| BACKGROUND.round(true, u32::MAX, &Here));
     let went = OBJECT_CACHES.over(&HEAP).tick(true);
     process::set_errno(saved);

@@ -11,12 +11,13 @@
 //! **Bound.** With the thread, memory that was not wanted for [`DEMAND_S`] is back with the system
 //! 10 s after its last use. In a program whose threads began after its heap had grown, a free that
 //! finds much free releases it at once, until a slow request starts the thread. Rounds in requests
-//! (`inline`, or where the system refuses a thread) take as many slow requests, a second apart each.
+//! (`inline`, or where the system refuses a thread) take as many slow requests, a second apart
+//! each.
 //!
 //! **State.**
 //! ```text
-//! request ─ note ──► wanted: LOOK · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER
-//! wanted ──► take, in a slow request without locks
+//! request ─ want ──► wanted: ROUND · THREAD · RELEASE · LIMITS · WAKE · REFILL · LATER
+//! wanted ──► claim, in a slow request without locks
 //! thread   rest 1 s ─► turn ─► rest …   quiet for QUIET_S: until the heap is used   alone and quiet: ends
 //! ```
 //!
@@ -55,10 +56,10 @@ const IDLE_S: u64 = 10;
 const QUIET_S: u64 = 2 * DEMAND_S;
 /// Collapses of a round in a request: some milliseconds. The thread's are bounded by their time.
 const COLLAPSES: u32 = 4;
-/// Such rounds in a row, with no collapse left, that earn the thread: more than those for the front and the probes
-/// of a heap that grew.
+/// Rounds in a row that used all collapses, after which the thread starts: more than a grown heap
+/// needs for its front and probes.
 const FULL_ROUNDS: u32 = 4;
-/// Backed hugepages from which a fork earns it: writes break hugepages while the child lives.
+/// Backed hugepages from which a fork starts it: writes break hugepages while the child lives.
 const FORK_FROM: HugePages = HugePages(32);
 /// Uses of the page heap between two reads of the clock.
 pub(crate) const USES: u32 = 16;
@@ -91,12 +92,12 @@ pub(crate) enum Chore {
     /// Release free memory now, since the thread can't be started here.
     Release = 32,
     /// Run a round in this request.
-    Look = 1,
+    Round = 1,
 }
 
 impl Chore {
     pub(crate) const ALL: [Self; 7] =
-        [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Look];
+        [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Round];
 }
 
 /// Chores that higher files implement.
@@ -153,8 +154,8 @@ pub(crate) struct Background<C, T> {
     used: AtomicU32,
     /// When the next round in a request is due, by time or by hugepages: a heap that grows gets its
     /// first collapses before the program only computes.
-    next_look_ns: AtomicU64,
-    next_look_at: AtomicU32,
+    next_round_ns: AtomicU64,
+    next_round_at: AtomicU32,
     /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
@@ -189,8 +190,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
             paced: AtomicBool::new(false),
             wanted: AtomicU8::new(0),
             used: AtomicU32::new(0),
-            next_look_ns: AtomicU64::new(0),
-            next_look_at: AtomicU32::new(2 * FROM.0),
+            next_round_ns: AtomicU64::new(0),
+            next_round_at: AtomicU32::new(2 * FROM.0),
             next_thread_ns: AtomicU64::new(0),
             threads: AtomicUsize::new(0),
             full_rounds: AtomicU32::new(0),
@@ -205,7 +206,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     /// Counts a use of the page heap, under its lock. `free` counts the releasable pages exactly;
     /// `backed` minus `in_use` is an upper bound, since hugepages may be partly backed.
     #[inline(always)]
-    pub(crate) fn note(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
+    pub(crate) fn record_use(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
         if backed < FROM {
             return;
         }
@@ -214,14 +215,14 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wake();
         let rough = Pages(backed.pages().0.saturating_sub(in_use.0));
         if used.is_multiple_of(USES) {
-            self.look_at_time(backed);
+            self.check_time(backed);
         } else if is_much(rough, in_use) {
-            self.note_free(in_use, free);
+            self.record_free(in_use, free);
         }
     }
 
     #[inline(never)]
-    fn note_free(&self, in_use: Pages, free: impl FnOnce() -> Pages) {
+    fn record_free(&self, in_use: Pages, free: impl FnOnce() -> Pages) {
         let is_wanted = self.wants(Chore::Thread) && self.wants(Chore::Release);
         if !is_wanted && self.mode() == Mode::Thread && self.life.may_start() && is_much(free(), in_use) {
             self.want(Chore::Thread);
@@ -229,11 +230,11 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// [`Self::note`] now and then, for requests that bypass the page heap.
-    pub(crate) fn note_time(&self, backed: HugePages) {
+    /// [`Self::record_use`] now and then, for requests that bypass the page heap.
+    pub(crate) fn record_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
-            self.look_at_time(backed);
+            self.check_time(backed);
         }
     }
 
@@ -254,18 +255,18 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     #[inline(never)]
-    fn look_at_time(&self, backed: HugePages) {
+    fn check_time(&self, backed: HugePages) {
         if self.threads.load(Relaxed) > 1 || self.thread.has_company() {
             self.want_thread();
         }
         let runs = self.life.runs();
-        let grown = backed.0 >= self.next_look_at.load(Relaxed);
+        let grown = backed.0 >= self.next_round_at.load(Relaxed);
         if grown {
-            self.next_look_at.store(2 * backed.0, Relaxed);
-            self.next_look_ns.store(0, Relaxed);
+            self.next_round_at.store(2 * backed.0, Relaxed);
+            self.next_round_ns.store(0, Relaxed);
         }
-        if !runs && (grown || self.clock.now_ns() >= self.next_look_ns.load(Relaxed)) {
-            self.want(Chore::Look);
+        if !runs && (grown || self.clock.now_ns() >= self.next_round_ns.load(Relaxed)) {
+            self.want(Chore::Round);
         }
     }
 
@@ -289,7 +290,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         // The thread's end a moment ago was the fork's: without another request it would stay away.
         self.next_thread_ns.store(0, Relaxed);
         self.want_thread();
-        self.take(Chore::Thread, true, false)
+        self.claim(Chore::Thread, true, false)
     }
 
     #[inline]
@@ -314,7 +315,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
 
     /// Takes a pending chore. `may_start`: the caller may start a thread, for which the C library
     /// allocates. `may_call`: it may call the program back.
-    pub(crate) fn take(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
+    pub(crate) fn claim(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
         if !self.wants(chore) {
             return false;
         }
@@ -468,7 +469,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to end.
+    /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to
+    /// end.
     fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
         // A request counts itself and checks `asleep` under the page heap's lock. Taking that lock
@@ -504,9 +506,9 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 
     /// Runs a round in a request, if due.
-    pub(crate) fn look_in_passing(&self, deep: bool, heap: &impl Tended) {
-        let (now, next) = (self.clock.now_ns(), self.next_look_ns.load(Relaxed));
-        let mine = || self.next_look_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
+    pub(crate) fn round_in_request(&self, deep: bool, heap: &impl Tended) {
+        let (now, next) = (self.clock.now_ns(), self.next_round_ns.load(Relaxed));
+        let mine = || self.next_round_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
         if now >= next && mine() && self.mode() != Mode::Off {
             self.round(deep, COLLAPSES, heap);
         }

@@ -36,7 +36,8 @@ pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
 pub(crate) use setting::Setting;
 
-/// Default soft limit, in percent of the control group's: the rest is for code, stacks and the like.
+/// Default soft limit, in percent of the control group's: the rest is for code, stacks and the
+/// like.
 const SOFT_PERCENT: u8 = 90;
 /// Bytes in use from which the control group is read: small programs save that.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
@@ -171,7 +172,7 @@ impl<C: Clock, S: System> Limits<C, S> {
     #[cold]
     pub(crate) fn act(&self, heap: &impl Limited) {
         let saved = process::errno();
-        if let Some((soft, used)) = self.look(true, heap) {
+        if let Some((soft, used)) = self.check(true, heap) {
             self.callback.call(soft, used);
         }
         process::set_errno(saved);
@@ -179,7 +180,7 @@ impl<C: Clock, S: System> Limits<C, S> {
 
     /// Reads the control group's limit if never done, and enforces the soft limit. If that fails:
     /// the limit and the bytes in use.
-    fn look(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
+    fn check(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return None;
@@ -237,7 +238,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         let before = heap.used();
         let mut kept = 0;
         if heap.gate().soft().is_some_and(|soft| before > soft) {
-            self.look(false, heap);
+            self.check(false, heap);
             // The program's next slow request checks, flushes its cache and calls the callback.
             heap.gate().rearm();
             kept = before.saturating_sub(heap.used()) >> PAGE_SHIFT;
@@ -266,7 +267,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         };
         self.source.store(source, Relaxed);
         self.read.store(true, Relaxed);
-        self.changes.note();
+        self.changes.record();
     }
 
     /// Releases free memory under pressure; returns the pages.
@@ -293,7 +294,7 @@ impl<C: Clock, S: System> Limits<C, S> {
     }
 
     /// Whether an idle process must wake to read the pressure.
-    pub(crate) fn heeds_pressure(&self, heap: &impl Limited) -> bool {
+    pub(crate) fn reads_pressure(&self, heap: &impl Limited) -> bool {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }
 

@@ -1,6 +1,7 @@
 //! Statistics as one document of JSON.
 //!
-//! **State.** Numbers unless quoted, by the tables of `craton_tables::counters`; classes that were never used are left out:
+//! **State.** Numbers unless quoted, by the tables of `craton_tables::counters`; unused classes are
+//! omitted:
 //! ```text
 //! { version, library: "…", exe: "…", …table `process`…, cache_mode_name: "…", memory_limit_source_name: "…", page_heap: "…",
 //!   classes: [{ …table `class`… }],

@@ -97,11 +97,11 @@ fn foreign(line: Line, pointer: usize) -> Line {
         false
     });
     if namespaces > 0 {
-        let line = line.text("; a library that dlmopen has loaded has an allocator of its own, ");
-        return line.text("which must free what it has allocated");
+        let line = line.text("; a library loaded by dlmopen has another allocator, ");
+        return line.text("which must free its objects");
     }
     if maps::at(pointer, |mapping| mapping.name == b"[heap]") == Some(true) {
-        let line = line.text("; it lies in the heap of the C library's own malloc: perhaps at no object's start, ");
+        let line = line.text("; it is in the heap of the C library's malloc: perhaps not an object's start, ");
         return line.text("or a library is linked with that malloc (dlopen with RTLD_DEEPBIND)");
     }
     line

@@ -122,7 +122,7 @@ fn json() -> ([u8; LINE], usize) {
     (buffer, len)
 }
 
-/// What the options ask for at a normal exit.
+/// Prints the statistics that the options request, at a normal exit.
 pub(crate) fn at_exit() {
     if STATS.load(Relaxed) {
         print(STATS_TO.load(Relaxed));

@@ -136,7 +136,7 @@ impl Tracer {
                 SpanEvent::Free { range, density } => (Kind::Free, range, Pages(1), density),
                 SpanEvent::Resize { range } => (Kind::Resize, range, Pages(1), Density::Sparse),
             };
-            recorder.note(CoarseClock.now_ns(), kind, range, align, density);
+            recorder.record(CoarseClock.now_ns(), kind, range, align, density);
         }
     }
 }
@@ -164,11 +164,11 @@ impl Recorder {
             // The first words last: they make it a valid trace.
             recorder.map.store(SLOT_BYTES * i, *words);
         }
-        heap.for_each_span(|span, density| recorder.note(now, Kind::Alloc, span, Pages(1), density));
+        heap.for_each_span(|span, density| recorder.record(now, Kind::Alloc, span, Pages(1), density));
         Ok(recorder)
     }
 
-    fn note(&mut self, now_ns: u64, kind: Kind, span: PageRange, align: Pages, density: Density) {
+    fn record(&mut self, now_ns: u64, kind: Kind, span: PageRange, align: Pages, density: Density) {
         if self.events >= self.bound || (self.slot == BLOCK_EVENTS && !self.turn()) {
             self.dropped += 1;
             return;

@@ -1,5 +1,5 @@
 //! One handler for each option of the table. [`set`] parses a value by the row's form, [`show`]
-//! writes it back. The match in [`handler`] has an arm for each option, or does not compile.
+//! writes it. The match in [`handler`] has an arm for each option, or does not compile.
 //!
 //! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
 
@@ -130,8 +130,8 @@ fn set_caches(i: usize) -> bool {
     ADMISSION.set_caches_for(caches);
     if caches == CachesFor::Processors && set_up() && PROCESSOR_CACHES.rseq().is_none() {
         let line =
-            Line::new().text("craton: option \"caches=cpu\": threads have no restartable sequences here, so that ");
-        line.text("each has a cache of its own").print();
+            Line::new().text("craton: option \"caches=cpu\": restartable sequences are not available, so each thread ");
+        line.text("has its own cache").print();
     }
     true
 }

@@ -24,7 +24,7 @@ pub(crate) fn read_mailbox(may_wait: bool) {
         set
     });
     if let Some(cache) = tls::own() {
-        // SAFETY: it is this thread's cache.
-        unsafe { govern::heed(cache) };
+        // SAFETY: `tls` returned the calling thread's cache.
+        unsafe { govern::flush_if_requested(cache) };
     }
 }

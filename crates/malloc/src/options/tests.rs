@@ -40,7 +40,7 @@ fn every_option_round_trips() {
 fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
     let _alone = alone();
     const BYTES: &str = "bad value (bytes, such as 512K); ignored";
-    const LIMIT: &str = "bad value (there are none, auto, bytes such as 512M, and percent such as 80%); ignored";
+    const LIMIT: &str = "bad value (none, auto, bytes such as 512M, or a percentage such as 80%); ignored";
     const PATH: &str = "bad value (a path of at most 511 bytes); ignored";
     const SMALL: &str = "too little for any program to run (1M is the least); ignored";
     let (long, full) = ("x".repeat(512), "%p".to_string() + &"x".repeat(500));
@@ -50,25 +50,21 @@ fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
             &["", "0", "268435457", "1K", "x"][..],
             "bad value (1 to 268435456 entries, until the log is made); ignored",
         ),
-        ("background", &["", "2", "Inline", "thread"], "bad value (there are 0, inline and 1); ignored"),
-        ("caches", &["", "cpus", "AUTO"], "bad value (there are auto, thread and cpu); ignored"),
+        ("background", &["", "2", "Inline", "thread"], "bad value (0, inline or 1); ignored"),
+        ("caches", &["", "cpus", "AUTO"], "bad value (auto, thread or cpu); ignored"),
         (
             "guard_sample",
             &["", "1099511627777", "-1", "1K"],
-            "bad value (0 for none, auto, or one object in so many, up to 1099511627776); ignored",
+            "bad value (0 for none, auto, or N for one object in N, up to 1099511627776); ignored",
         ),
         ("hard_limit", &["", "0", "0%", "101%", "1X", "all"], LIMIT),
         ("hard_limit", &["1", "1023K"], SMALL),
-        (
-            "memory_limit",
-            &["", "50%", "0"],
-            "bad value (there are cgroup, auto, none, and bytes such as 512M); ignored",
-        ),
+        ("memory_limit", &["", "50%", "0"], "bad value (cgroup, auto, none, or bytes such as 512M); ignored"),
         ("memory_limit", &["4096"], SMALL),
         (
             "page_heap",
             &["", "buddy"],
-            "bad value (there are temeraire and frames, as long as there is no heap: say it in the environment); ignored",
+            "bad value (temeraire or frames, before the first request: set it in the environment); ignored",
         ),
         ("pressure", &["", "101", "10%", "x"], "bad value (0 to 100 percent); ignored"),
         ("quarantine", &["", "1099511627777", "2T", "x"], "bad value (0 to 1T bytes, such as 64M); ignored"),
@@ -79,17 +75,17 @@ fn a_bad_value_of_each_form_is_refused_with_its_message_and_changes_nothing() {
         ),
         ("soft_limit", &["", "x", "1000%"], LIMIT),
         ("soft_limit", &["1"], SMALL),
-        ("stats", &["", "2", "yes"], "bad value (there are 0 and 1); ignored"),
+        ("stats", &["", "2", "yes"], "bad value (0 or 1); ignored"),
         ("stats_file", &[&long, "a\0b"], PATH),
-        ("thp", &["", "on"], "bad value (there are auto, always and never); ignored"),
+        ("thp", &["", "on"], "bad value (auto, always or never); ignored"),
         ("thread_cache", &["", "1 M", "99999999999999999999"], BYTES),
         ("trace", &[&long, &full, "a\0b"], PATH),
         ("trace_events", &["", "0", "1M"], "bad value (a number above 0); ignored"),
         (
             "debug",
             &["audits"],
-            "is no check (there are audit, redzone, poison, verify, guard, unmap, leak, mismatch, all and none; \
-            targets stand behind a colon, and + between them); ignored",
+            "is no check (checks: audit, redzone, poison, verify, guard, unmap, leak, mismatch, all, none; \
+            targets follow a colon, with + between them); ignored",
         ),
     ] {
         let before = value_of(key);

@@ -1,7 +1,7 @@
-//! The option `hardened`: whether freed objects wait, are cleared, and go out in random order.
+//! The option `hardened`: whether freed objects wait, are cleared, and are reused in random order.
 //!
-//! **What.** Fixed by the first request of the process, which often precedes the other options: the
-//! caches of its threads differ in size. So it is read from the environment then.
+//! **What.** Read from the environment at the process's first request, which often precedes the
+//! other options, since thread caches then get their size.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 

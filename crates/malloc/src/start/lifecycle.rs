@@ -6,7 +6,7 @@ use crate::front::free_what_waits;
 use crate::govern::background::Errands;
 use crate::observe::{recording, stats};
 use crate::options::remote::read_mailbox;
-use crate::start::letting_go;
+use crate::start::start_pages;
 use crate::statics::{ERRANDS, SEGMENT};
 use crate::{debug, fork, options};
 use core::ffi::{c_char, c_int};
@@ -32,12 +32,12 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
     ERRANDS.store(ptr::from_ref(CHORES).cast_mut(), Ordering::Release);
     SEGMENT.pid.store(process::id().into(), Relaxed);
     thread::at_fork(fork::before_fork, fork::after_fork_in_parent, fork::after_fork_in_child);
-    thread::note_main();
+    thread::record_main();
     if !process::is_privileged() {
         // SAFETY: the C library passes main's third argument to constructors.
         unsafe { options::from_environment(environment) };
     }
-    letting_go::begun(letting_go::BY_LOAD);
+    start_pages::begun(start_pages::BY_LOAD);
 }
 
 extern "C" fn at_end() {

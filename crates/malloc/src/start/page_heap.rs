@@ -72,7 +72,7 @@ impl Choice {
         self.wants_frames.load(Relaxed)
     }
 
-    pub(crate) fn note(&self, frames: bool) {
+    pub(crate) fn record(&self, frames: bool) {
         self.has.store(if frames { HAS_FRAMES } else { HAS_TEMERAIRE }, Relaxed);
     }
 }

@@ -1,5 +1,6 @@
-//! A process in virtual time: a heap over a simulated floor, its limits and background work, a thread that sleeps by moving
-//! the clock on, and a machine whose control group and pressure the test sets.
+//! A process in virtual time: a heap over a simulated floor, its limits and background work, a
+//! thread whose sleep advances the clock, and a machine whose control group and pressure the test
+//! sets.
 
 use super::ground::{Ground, ground};
 use crate::govern::background::{Background, Chore, Helper, Tended};
@@ -27,7 +28,7 @@ std::thread_local! {
     static CURRENT: Cell<Option<&'static Process>> = const { Cell::new(None) };
 }
 
-/// What the process does with its heap's reports, as `process.rs` does.
+/// Handles the heap's reports, as `process.rs` does.
 pub(crate) struct Reports;
 
 impl Hooks for Reports {
@@ -38,7 +39,7 @@ impl Hooks for Reports {
     }
     fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
         if let Some(p) = CURRENT.get() {
-            p.background.note(usage.backed, usage.in_use, releasable);
+            p.background.record_use(usage.backed, usage.in_use, releasable);
         }
     }
     fn event(event: Event) -> u64 {
@@ -70,7 +71,7 @@ pub(crate) struct Thread {
     pub(crate) sleeps_on: Cell<bool>,
     /// The process has or had other threads.
     pub(crate) company: Cell<bool>,
-    /// What the program does during the next sleep.
+    /// The program's work during the next sleep.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
@@ -171,7 +172,8 @@ pub(crate) struct Process {
     pub(crate) only_frees: Cell<bool>,
 }
 
-/// A process whose heap can have so many hugepages, and whose clock stands at 1,000 s. The test's thread plays it from now on.
+/// A process whose heap has up to `hugepages`, and whose clock begins at 1,000 s. The test's thread
+/// plays it from now on.
 pub(crate) fn process(hugepages: u32) -> &'static Process {
     let Ground { heap, clock, floor, .. } = ground::<Reports>(hugepages, 1000 * SECOND_NS);
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
@@ -242,7 +244,7 @@ impl Tended for Process {
         self.limits.round(deep, self)
     }
     fn is_settled(&self) -> bool {
-        self.heap.surplus() == Pages(0) && !self.limits.heeds_pressure(self)
+        self.heap.surplus() == Pages(0) && !self.limits.reads_pressure(self)
     }
     fn drop_kept(&self) {
         self.heap.drop_kept();
@@ -283,14 +285,14 @@ impl Limited for Process {
 }
 
 impl Process {
-    /// What a slow request ends with: chores.
+    /// The end of a slow request: chores.
     pub(crate) fn request(&self) {
         for chore in Chore::ALL {
-            if self.background.take(chore, !self.only_frees.get(), true) {
+            if self.background.claim(chore, !self.only_frees.get(), true) {
                 match chore {
                     Chore::Limits => self.limits.act(self),
                     Chore::Thread => self.background.start(|| unreachable!("tests run it"), self),
-                    Chore::Look => self.background.look_in_passing(!self.machine.is_shallow.get(), self),
+                    Chore::Round => self.background.round_in_request(!self.machine.is_shallow.get(), self),
                     Chore::Release => _ = self.heap.release_now(),
                     Chore::Wake | Chore::Refill => self.thread.nudge(),
                     Chore::Later => {}
@@ -306,7 +308,7 @@ impl Process {
         self.request();
     }
 
-    /// An object; null when it is refused. Above 256 KiB each is a slow request.
+    /// Allocates an object, null if refused. Above 256 KiB each is a slow request.
     pub(crate) fn alloc(&self, bytes: usize) -> *mut u8 {
         if bytes > size_class::MAX_CLASSED {
             let object = self.heap.allocate_large(bytes, 1, false);
@@ -336,7 +338,7 @@ impl Process {
         }
     }
 
-    /// Objects of 4,000 bytes, so many bytes of them.
+    /// Allocates `bytes` bytes of objects of 4,000 bytes.
     pub(crate) fn fill(&self, bytes: u64) -> Vec<*mut u8> {
         (0..bytes / 4000).map(|_| self.alloc(4000)).inspect(|object| assert!(!object.is_null())).collect()
     }
@@ -357,7 +359,7 @@ impl Process {
         self.clock.now_ns() / SECOND_NS
     }
 
-    /// The program sleeps for so many seconds; its thread, if there is one, does its rounds.
+    /// The program sleeps for `seconds`; its thread, if any, does its rounds.
     pub(crate) fn sleep(&self, seconds: u64) {
         let end = self.clock.now_ns() + seconds * SECOND_NS;
         let mut rounds = self.background.rounds();
@@ -370,7 +372,8 @@ impl Process {
         self.clock.advance(end.saturating_sub(self.clock.now_ns()));
     }
 
-    /// The program goes on for so many seconds, with requests each tenth of a second; its own thread is not let run.
+    /// The program works for `seconds`, with requests every tenth of a second; its thread does not
+    /// run.
     pub(crate) fn work(&self, seconds: u64) {
         for _ in 0..10 * seconds {
             self.clock.advance(SECOND_NS / 10);

@@ -1,4 +1,4 @@
-//! How a thread returns its cache.
+//! Returns a thread's cache.
 //!
 //! **Unsafe.** Empties and returns the calling thread's cache; the C library calls it.
 
@@ -17,7 +17,7 @@ pub(crate) fn count_threads(caches: &Registry) {
 }
 
 /// Returns the calling thread's cache, if any; its pointer becomes `instead`.
-pub(crate) fn give_cache_up(instead: *mut ThreadCache) {
+pub(crate) fn return_cache(instead: *mut ThreadCache) {
     let Some(cache) = tls::own() else { return };
     tls::set(instead);
     nested::within(|| {
@@ -25,7 +25,7 @@ pub(crate) fn give_cache_up(instead: *mut ThreadCache) {
         unsafe {
             HEAP.empty_cache(cache);
             let mut caches = REGISTRY.lock();
-            caches.give(cache);
+            caches.free(cache);
             count_threads(&caches);
         }
     });
@@ -37,7 +37,7 @@ pub(crate) fn give_cache_up(instead: *mut ThreadCache) {
 /// Called by the C library only.
 pub(crate) unsafe extern "C" fn thread_ends(_: *mut c_void) {
     let registered = PROCESSOR_CACHES.rseq().is_some_and(Rseq::is_registered);
-    give_cache_up(if registered { tls::gone() } else { tls::alone() });
+    return_cache(if registered { tls::gone() } else { tls::alone() });
     // The C library exits when all threads have ended; ours would count.
     if thread::is_main() {
         govern::seal();

@@ -42,8 +42,8 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {
-            // SAFETY: it is this thread's cache.
-            unsafe { govern::heed(cache) };
+            // SAFETY: `Server::Cache` has the calling thread's cache.
+            unsafe { govern::flush_if_requested(cache) };
             Some(cache)
         }
         Server::NewCache => thread_begins(),
@@ -68,7 +68,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
 
 fn new_cache() -> Option<*mut ThreadCache> {
     let mut caches = REGISTRY.lock();
-    let cache = caches.take(HEAP.is_hardened())?;
+    let cache = caches.alloc(HEAP.is_hardened())?;
     let share = ADMISSION.share(caches.taken());
     count_threads(&caches);
     if caches.taken() > 1 {
@@ -79,7 +79,7 @@ fn new_cache() -> Option<*mut ThreadCache> {
     drop(caches);
     // SAFETY: the registry gave the cache to us alone.
     unsafe { govern::begin_cache(cache, home, share) };
-    // Threads with a new cache left objects in the per-CPU caches, each of which pins its slab.
+    // Ended threads left objects in the per-CPU caches, each of which pins its slab.
     if (SEGMENT.threads_seen.load(Relaxed) + 1).is_multiple_of(THREADS_TO_EMPTY) {
         PROCESSOR_CACHES.empty(&HEAP);
     }

@@ -1,4 +1,4 @@
-//! Thread modes: who serves a thread's requests when the fast path fails.
+//! Thread modes: the server of a thread's requests when the fast path fails.
 //!
 //! **State.** The thread's word ([`crate::thread::tls`]) points at its cache, or at one of four
 //! places on which each fast path fails. A second word is set in the part of a request that takes
@@ -43,7 +43,7 @@ pub(crate) enum ThreadMode {
     Nested { per_cpu: bool },
 }
 
-/// Who serves a request.
+/// The server of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Server<R> {
     Cache(*mut ThreadCache),

@@ -35,7 +35,7 @@ impl Registry {
     }
 
     /// An unused cache, for a heap that is hardened or not, always the same; `None` without memory.
-    pub(crate) fn take(&mut self, hardened: bool) -> Option<*mut ThreadCache> {
+    pub(crate) fn alloc(&mut self, hardened: bool) -> Option<*mut ThreadCache> {
         let old = self.all().find(|c| {
             // SAFETY: caches in the list exist; `taken` changes only under the registry's lock.
             unsafe { !(**c).taken }
@@ -44,7 +44,7 @@ impl Registry {
             Some(cache) => cache,
             None => self.carve(hardened)?,
         };
-        // SAFETY: the cache is ours to give.
+        // SAFETY: under the registry's lock, an unused or new cache.
         unsafe { (*cache).taken = true };
         self.taken += 1;
         Some(cache)
@@ -53,8 +53,8 @@ impl Registry {
     /// Returns an empty cache.
     ///
     /// # Safety
-    /// The cache came from `take` and is no longer used.
-    pub(crate) unsafe fn give(&mut self, cache: *mut ThreadCache) {
+    /// The cache came from `alloc` and is no longer used.
+    pub(crate) unsafe fn free(&mut self, cache: *mut ThreadCache) {
         // SAFETY: by the contract.
         unsafe { (*cache).taken = false };
         self.taken -= 1;

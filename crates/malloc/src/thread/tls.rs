@@ -37,7 +37,7 @@ pub(crate) fn thread_id() -> u32 {
 }
 
 /// Drops the stored number: the thread belongs to another process now.
-pub(crate) fn forget_number() {
+pub(crate) fn clear_number() {
     words::set_number(0);
 }
 

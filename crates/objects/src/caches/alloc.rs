@@ -136,7 +136,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let rseq = rseq.filter(|rseq| self.caches.arrays.open(rseq, id, handle, 2 * cache.rounds()));
         let (depot, slabs, mut supply) = self.parts(cache);
         if rseq.is_some() {
-            // SAFETY: the supply is the cache's.
+            // SAFETY: `parts` always returns the same supply for a cache.
             let n = unsafe { depot.fetch(&mut objects[..rounds], &mut supply) };
             if n > 0 {
                 self.fill_array(cache, handle, rseq, &objects[..n - 1]);
@@ -150,7 +150,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let want = if rseq.is_some() { rounds.min(left) } else { left.min(1) };
         let mut n = 0;
         while n < want {
-            match self.take(cache) {
+            match self.alloc_from_slabs(cache) {
                 Some(Taken::Raw(object)) if constructed => {
                     if n == 0 {
                         cache.begin_building();
@@ -158,7 +158,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                         return Some(Taken::Raw(object));
                     }
                     // Construct an object only when a caller needs it. SAFETY: it came just now.
-                    let freed = unsafe { cache.slabs.give(object, false) };
+                    let freed = unsafe { cache.slabs.free(object, false) };
                     debug_assert_eq!(freed, Ok(()), "the object came from there");
                     break;
                 }
@@ -250,7 +250,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let (depot, slabs, mut supply) = self.parts(cache);
         let mut free = |object: *mut u8| {
             // SAFETY: free objects are the cache's, and ours now.
-            if unsafe { slabs.give(object, constructed) }.is_err() {
+            if unsafe { slabs.free(object, constructed) }.is_err() {
                 P::corrupt(object, Misuse::Unallocated);
             }
         };

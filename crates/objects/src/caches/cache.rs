@@ -103,7 +103,7 @@ impl Slot<CacheSlots> {
             Some(cache) => cache,
             None => {
                 let mut cache = lock.lock();
-                cache.depot.note_contended();
+                cache.depot.count_contended();
                 cache
             }
         })

@@ -33,7 +33,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let mut free = slots.lock_free();
         let mut cache = slot.locked.lock();
         let (depot, slabs, mut supply) = self.parts(&mut cache);
-        // SAFETY: the supply is the cache's; no object is live, and all slabs are gone.
+        // SAFETY: `parts` always returns the same supply for a cache; no object is live, and all
+        // slabs are gone.
         unsafe {
             depot.reap_empty(true, &mut supply);
             let gone = slabs.destroy(&mut supply, |_| ());

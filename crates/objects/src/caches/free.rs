@@ -67,7 +67,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     /// whether all are in the depot.
     pub(super) fn store(&self, cache: &mut Cache, objects: &[*mut u8]) -> bool {
         let (depot, _, mut supply) = self.parts(cache);
-        // SAFETY: the supply is the cache's.
+        // SAFETY: `parts` always returns the same supply for a cache.
         let stored = unsafe { depot.store(objects, &mut supply) };
         for object in &objects[stored..] {
             self.free_locked(cache, *object, cache.constructor.is_some());
@@ -82,8 +82,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         if cache.is_watched() {
             return cache.free_buffer::<P>(object);
         }
-        // SAFETY: it is the cache's, and ours.
-        if unsafe { cache.slabs.give(object, constructed) }.is_err() {
+        // SAFETY: an object of this cache's arrays or of the caller, who gives it up.
+        if unsafe { cache.slabs.free(object, constructed) }.is_err() {
             P::corrupt(object, Misuse::Unallocated);
         }
     }

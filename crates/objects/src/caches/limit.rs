@@ -1,8 +1,8 @@
-//! The limit on a cache's objects: constructed ones count, whether a caller has them or not.
+//! The limit on a cache's objects: constructed ones count, live or free.
 //!
-//! **What.** At the limit a request takes a constructed object or none: a raw one would be one more.
+//! **What.** At the limit a request gets a constructed object or none: a raw one would be one more.
 //!
-//! **Unsafe.** Takes objects from slabs, and links raw ones through their memory.
+//! **Unsafe.** Allocates objects from slabs, and links raw ones through their memory.
 
 use super::Over;
 use super::cache::Cache;
@@ -27,19 +27,19 @@ impl Cache {
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     /// An object from the slabs; at the limit a constructed one. `None` without memory or such one.
-    pub(super) fn take(&self, cache: &mut Cache) -> Option<Taken> {
+    pub(super) fn alloc_from_slabs(&self, cache: &mut Cache) -> Option<Taken> {
         let is_at_limit = cache.is_at_limit();
         let (_, slabs, mut supply) = self.parts(cache);
         if !is_at_limit {
-            // SAFETY: the supply is the cache's.
-            return unsafe { slabs.take(&mut supply) };
+            // SAFETY: `parts` always returns the same supply for a cache.
+            return unsafe { slabs.alloc(&mut supply) };
         }
         let (mut found, mut raws) = (None, null_mut::<u8>());
         // Before the slabs have to grow.
         while found.is_none() && slabs.in_use() < slabs.total() {
             // SAFETY: as above.
-            match unsafe { slabs.take(&mut supply) } {
-                // SAFETY: a raw object is ours, and has at least a word.
+            match unsafe { slabs.alloc(&mut supply) } {
+                // SAFETY: the raw object was just allocated here, and has at least a word.
                 Some(Taken::Raw(object)) => unsafe {
                     object.cast::<*mut u8>().write(raws);
                     raws = object;
@@ -52,7 +52,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let freed = unsafe {
                 let object = raws;
                 raws = object.cast::<*mut u8>().read();
-                slabs.give(object, false)
+                slabs.free(object, false)
             };
             debug_assert_eq!(freed, Ok(()), "the object came from there");
         }

@@ -1,7 +1,7 @@
 //! Which cache has each page; the source of slabs' pages.
 //!
 //! **State.** One reservation with an entry of 256 bytes for each page of the region, zeros at
-//! first. A part opens for writing when a cache first has a page in it; the rest, gigabytes, stays
+//! first. A part opens for writing when a cache first gets a page in it; the rest, gigabytes, stays
 //! out of core files:
 //! ```text
 //! | cache's handle, once an object on the page went out | slab's first object, layout | 128 marks |

@@ -70,7 +70,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 cache.reserved = if there { objects } else { cache.reserved };
                 return None;
             }
-            let Some(taken) = P::within(|| self.take(&mut cache)) else { return Some(Fault::NoMemory) };
+            let Some(taken) = P::within(|| self.alloc_from_slabs(&mut cache)) else { return Some(Fault::NoMemory) };
             if matches!(taken, Taken::Raw(_)) {
                 cache.begin_building();
             }

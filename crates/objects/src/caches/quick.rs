@@ -28,7 +28,8 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
             if marks_elsewhere(handle) {
                 self.clear_mark_elsewhere(handle, object);
             } else {
-                // SAFETY: the object is ours now, and has its mark there.
+                // SAFETY: the array owned the object, which is now this thread's; its mark is its
+                // first word.
                 unsafe { object.cast::<usize>().write(0) };
             }
         }

@@ -109,7 +109,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let (_, _, mut cache) = self.caches.slots.lock(handle)?;
             self.flush(&mut cache, false);
             let (depot, _, mut supply) = self.parts(&mut cache);
-            // SAFETY: the supply is the cache's.
+            // SAFETY: `parts` always returns the same supply for a cache.
             Ok::<_, Misuse>(unsafe { depot.reap_empty(true, &mut supply) })
         })?;
         Ok(magazines + self.free_slabs(slot, handle, |_| true))
@@ -158,7 +158,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let (depot, slabs, mut supply) = self.parts(cache);
             let mut free = |object: *mut u8| {
                 // SAFETY: free objects are the cache's, and ours now.
-                let freed = unsafe { slabs.give(object, constructed) };
+                let freed = unsafe { slabs.free(object, constructed) };
                 debug_assert_eq!(freed, Ok(()), "a free object is the cache's");
             };
             self.caches.arrays.empty(id, Which::Idle, false, &mut free);
@@ -169,7 +169,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 // SAFETY: it is of this depot.
                 unsafe { depot.drop_empty(magazine, &mut supply) };
             }
-            // SAFETY: the supply is the cache's.
+            // SAFETY: `parts` always returns the same supply for a cache.
             unsafe { depot.reap_empty(false, &mut supply) };
             slabs.turn();
         }

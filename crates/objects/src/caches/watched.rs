@@ -40,7 +40,7 @@ impl Cache {
     }
 
     pub(super) fn free_buffer<W: Watch>(&mut self, buffer: *mut u8) {
-        // SAFETY: it is the cache's, and no caller has it any more.
+        // SAFETY: a buffer that this cache allocated, which no caller has any more.
         unsafe { W::free(self.id, buffer) };
         self.buffers -= 1;
     }

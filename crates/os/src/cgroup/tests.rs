@@ -33,7 +33,7 @@ fn text(line: Line) -> String {
     String::from_utf8(line.as_bytes().to_vec()).unwrap()
 }
 
-/// What is said of a tree, which gives no limits.
+/// The message for a tree without limits.
 fn said(tree: &Tree) -> String {
     let Limits { memory_bytes, cpu_thousandths, odd, .. } = limits_under(tree.root());
     assert_eq!((memory_bytes, cpu_thousandths), (None, None));
@@ -102,7 +102,7 @@ fn a_container_sees_its_group_at_the_top_of_the_mount() {
         .file("sys/fs/cgroup/memory/in/memory.limit_in_bytes", "2000\n")
         .file("sys/fs/cgroup/memory/memory.limit_in_bytes", "3000\n");
     assert_eq!(found(&tree), (Some(2000), None));
-    // A name that only begins like the mount's lies elsewhere: what is mounted is the best that can be had.
+    // A name that only begins like the mount's is elsewhere: the mount is the best available group.
     tree.file("proc/self/cgroup", "4:memory:/docker/abcd/in\n");
     assert_eq!(found(&tree), (Some(3000), None));
     // With a namespace, a group outside of it.
@@ -192,7 +192,7 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
 #[test]
 fn what_the_process_is_short_of_for_a_moment_makes_the_answer_a_partial_one() {
     let mut limits = Limits::default();
-    limits.note_unread(super::said(b"/f"), Unread(libc::EMFILE));
+    limits.record_unread(super::said(b"/f"), Unread(libc::EMFILE));
     assert!(limits.is_partial);
     assert_eq!(
         limits.odd.map(text).unwrap(),

@@ -45,7 +45,7 @@ fn what_is_closed_keeps_what_it_holds_until_it_is_forgotten() {
         byte.write(7);
         assert!(close(at + page, page) && open(at + page, page));
         assert_eq!(byte.read(), 7);
-        forget(at + page, page);
+        discard(at + page, page);
         assert_eq!(byte.read(), 0);
     }
     crate::mapping::unmap(at, 3 * page);

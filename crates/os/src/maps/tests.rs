@@ -45,7 +45,7 @@ fn pages_that_nobody_has_touched_are_left_out() {
     // SAFETY: as above.
     unsafe { ((at + 5 * page) as *mut u8).write(1) };
     if !crate::guarded::shut(at + 5 * page, page) {
-        crate::guarded::forget(at + 5 * page, page);
+        crate::guarded::discard(at + 5 * page, page);
     }
     let mut runs = [(0, 0); 3];
     let mut n = 0;

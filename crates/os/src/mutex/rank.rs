@@ -5,7 +5,7 @@
 //! unchecked. A violation aborts with a line that names both ranks.
 //! **State.** Debug builds count held locks by thread and rank in a table; release builds nothing.
 
-/// What a lock is around, in the order in which a thread may take them.
+/// The data below a lock, in the order in which a thread may lock them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {

@@ -2,7 +2,7 @@ extern crate std;
 use super::*;
 use std::sync::atomic::AtomicU32;
 
-/// Runs `f` in a child of its own, without threads; returns how that ended.
+/// Runs `f` in a child process without threads; returns its status.
 fn in_child(f: impl FnOnce()) -> i32 {
     let mut status = 0;
     // SAFETY: the child touches what it copied, makes system calls and leaves without destructors.

@@ -43,14 +43,14 @@ fn pages_of_a_file_go_unless_somebody_has_written_there() {
     };
     assert!(is_unchanged);
     // SAFETY: the mapping has not been written to.
-    assert!(unsafe { mapping::let_go_of_file(at + page + 8..at + 2 * page) });
+    assert!(unsafe { mapping::drop_file_pages(at + page + 8..at + 2 * page) });
     let is_there = pagemap.mapped_bytes(at + page..at + 2 * page) != Some((0, 0));
     assert!(!is_there, "the page is still mapped");
     // SAFETY: within the mapping.
     unsafe {
         assert_eq!(word(1).read_volatile(), before);
         word(2).write_volatile(!before);
-        assert!(!mapping::let_go_of_file(at..at + 4 * page), "what was written would be lost");
+        assert!(!mapping::drop_file_pages(at..at + 4 * page), "what was written would be lost");
         assert_eq!(word(2).read_volatile(), !before);
     }
     mapping::unmap(at, 4 * page);

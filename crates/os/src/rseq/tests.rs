@@ -1,5 +1,5 @@
-//! Tokens that threads put into processors' arrays and take out again: none is lost, none comes twice, however often the threads
-//! are moved and interrupted. Where threads have no registration the test says so.
+//! Tokens that threads put into processors' arrays and take out again: none is lost or duplicated,
+//! however often threads are moved and interrupted. Without registration the test prints it.
 
 extern crate std;
 use super::*;
@@ -209,10 +209,12 @@ fn no_token_is_lost_or_doubled_under_preemption_migration_and_theft() {
             let (mut stolen, mut turns) = (vec![], 0);
             while !done.load(Ordering::Relaxed) {
                 for entry in &table[..8] {
-                    // ORDERING: this and the store below need none in the test: the kernel's barrier orders the arrays.
+                    // ORDERING: none is needed here and in the store below: the kernel's barrier
+                    // orders the arrays.
                     let memory = entry.swap(null_mut(), Ordering::Relaxed);
                     if !memory.is_null() && rseq.interrupt() {
-                        // SAFETY: nobody is in it any more.
+                        // SAFETY: the table no longer has the memory, and `interrupt` ended all
+                        // sections in it.
                         stolen.extend(unsafe { (*memory.cast::<Memory>()).take_all() });
                         turns += 1;
                     }
@@ -253,7 +255,7 @@ fn only_threads_with_an_area_of_their_own_are_registered() {
     assert!(rseq.is_registered());
     assert!(std::thread::spawn(move || rseq.is_registered()).join().unwrap());
     assert!(rseq.is_registered(), "a question changes nothing");
-    // An area of the same process that nobody registered, as in a thread whose memory the program made.
+    // An unregistered area of the same process, as in a thread whose memory the program made.
     let elsewhere = Rseq { offset: rseq.offset - 4096, number: rseq.number };
     assert!(!elsewhere.is_registered());
     let mut status = 0;

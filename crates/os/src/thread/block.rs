@@ -1,13 +1,13 @@
 //! The C library's control blocks of threads, which lie at the upper end of their stacks.
 //!
-//! **What.** Finds the blocks of threads that have ended: the C library keeps their stacks, with all
-//! that was left there, for later threads.
+//! **What.** Finds the blocks of ended threads: the C library keeps their stacks, with their
+//! contents, for later threads.
 //!
 //! **State.** On x86-64 a block begins with its address, has it again two words later (the thread
 //! pointer's and `self`'s place in the ABI of glibc), and holds the thread's number. The system
 //! clears the number when the thread ends, and `pthread_join` makes it -1.
 //!
-//! **Failure.** Where the calling thread's block does not look so, none is found.
+//! **Failure.** Finds none if the calling thread's block has another form.
 //!
 //! **Unsafe.** Reads the calling thread's block, and memory that the caller names.
 

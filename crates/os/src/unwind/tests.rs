@@ -12,7 +12,7 @@ unsafe extern "C" {
     fn backtrace(into: *mut *mut core::ffi::c_void, room: i32) -> i32;
 }
 
-/// What the C library's own unwinder says.
+/// The stack by the C library's unwinder.
 #[inline(never)]
 fn theirs(into: &mut [usize]) -> usize {
     // SAFETY: the array is as long as said.
@@ -107,7 +107,7 @@ fn u1_words_are_read_where_there_are_any() {
         assert_eq!(stack.word(wrong), None, "{wrong:#x}");
     }
     crate::mapping::unmap(at, 3 * page);
-    // What was met may be gone when nothing is believed any more.
+    // Earlier pages may be gone once nothing is trusted.
     stack.distrust();
     assert_eq!(stack.word(at), None);
     assert_eq!(process::errno(), 123, "U2");

@@ -267,7 +267,7 @@ fn more_than_there_is_cannot_be_released() {
     give(&mut heap, keep);
 }
 
-/// Dense spans of one page, until they fill so many hugepages; and how many pages have memory then.
+/// Allocates dense spans of one page until they fill `hugepages`.
 fn dense(heap: &mut Heap, hugepages: u32) -> Vec<PageRange> {
     let spans = (0..hugepages * 256).map(|_| heap.alloc(Pages(1), Pages(1), Density::Dense).expect("room").range);
     let spans = spans.collect();

@@ -11,8 +11,7 @@ fn world(backing: HugeBacking) -> World {
     World::new(64, ThpMode::Madvise, backing)
 }
 
-/// Takes a span of so many pages, says how it should be backed, and touches it; returns it and how
-/// many hugepages that brought.
+/// Allocates a span of `pages` with an advice and touches it; returns it with the hugepages gained.
 fn taken(world: &mut World, pages: Pages, advice: Advice) -> (PageRange, HugePages) {
     let before = world.sim.huge_bytes().0;
     let range = world.heap.inner_mut().alloc(pages, HUGE, Density::Sparse).unwrap().range;

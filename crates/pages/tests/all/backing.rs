@@ -303,7 +303,7 @@ fn a_span_whose_memory_was_moved_away_leaves_unbacked_hugepages() {
     let not_out = PageRange::new(span.first, Pages(4 * 256));
     assert_eq!(heap.movable(not_out), HugePages(0));
     assert!(heap.free_moved(not_out).is_err());
-    // What the move does to the memory.
+    // The move's effect on the memory.
     world.sim.clone().unback(PageRange::new(span.first, Pages(4 * 256))).expect("nothing refuses");
     world.heap.inner_mut().free_moved(span).expect("the span is out");
     let stats = world.heap.inner().stats();

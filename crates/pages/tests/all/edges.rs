@@ -285,7 +285,7 @@ fn no_hugepage_is_broken_while_a_free_one_has_memory() {
 
 // Regions at the borders of the heap.
 
-/// Spans that leave so much slack that a region is wanted.
+/// Spans that leave enough slack to start a region.
 fn slack(world: &mut World, spans: u32) {
     (0..spans).for_each(|_| ok(world, Op::alloc(P / 2 + 1, 1)));
 }

@@ -36,7 +36,7 @@ impl Floor for Limit {
 
 type Heap = Temeraire<Limit, VirtualClock>;
 
-/// A heap of `capacity` hugepages whose floor grants up to `limit`: so many have trackers.
+/// A heap of `capacity` hugepages with trackers for `limit`, which the floor grants at most.
 fn heap(capacity: HugePages, limit: HugePages) -> (Heap, VirtualClock) {
     let clock = VirtualClock::new(1 << 40);
     let trackers = Table::from_slice((0..limit.0).map(|_| Tracker::default()).collect::<Vec<_>>().leak());

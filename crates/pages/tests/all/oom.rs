@@ -16,7 +16,7 @@ struct Script {
     ops: Vec<Op>,
 }
 
-/// What the background does, with requests in between.
+/// Background work, with requests in between.
 const BACKGROUND: [Op; 15] = [
     Op::Helped(true),
     Op::Wait { ns: 1 << 31 },

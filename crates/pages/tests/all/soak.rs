@@ -18,12 +18,12 @@ const ERRORS: [Option<CollapseError>; 6] = [
     Some(CollapseError::Unsupported),
 ];
 
-/// What a walk does.
+/// The parameters of a walk.
 #[derive(Clone, Copy)]
 struct Course {
     capacity: u32,
     thp: ThpMode,
-    /// One span in so many is of up to eight hugepages.
+    /// One span in this many has up to eight hugepages.
     large: u64,
     /// In parts of a hundred.
     of_all: u64,

@@ -132,7 +132,7 @@ impl<F: Floor> PageHeap for FirstFit<F> {
     }
 }
 
-/// What the trait promises, on a heap over `sim`: spans apart and aligned, contents kept, faults
+/// The trait's promises, on a heap over `sim`: spans disjoint and aligned, contents kept, faults
 /// named, figures right.
 fn keeps_its_promises(mut heap: impl PageHeap, sim: &SimFloor) {
     let (mut rng, mut out): (_, Vec<(PageRange, Density)>) = (Rng::new(7), Vec::new());

@@ -7,10 +7,10 @@ use crate::sized::Sized;
 use core::ffi::c_void;
 use craton_os::Line;
 
-/// Gets memory with the help of the new handler, or ends the process.
+/// Allocates with the help of the new handler, or ends the process.
 ///
 /// # Safety
-/// None of its own; the signature is that of the assembly twin.
+/// No requirement; the signature is that of the assembly twin.
 pub(crate) unsafe fn new_failed(size: usize, align: usize) -> *mut c_void {
     loop {
         let handler = super::new_handler();

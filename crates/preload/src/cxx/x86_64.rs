@@ -62,7 +62,7 @@ global_asm!(
     "jmp rax",
     ".cfi_endproc",
     ".size __craton_new_failed, . - __craton_new_failed",
-    // For forms that return a size: in as the third argument, out in the second register.
+    // For forms that return a size: passed as the third argument, returned in the second register.
     ".globl __craton_sized_new_failed",
     ".hidden __craton_sized_new_failed",
     ".type __craton_sized_new_failed,@function",
@@ -92,7 +92,7 @@ unsafe extern "C" {
     pub(crate) fn sized_new_failed(size: usize, align: usize, good: usize) -> Sized;
 }
 
-/// The function that throws `std::bad_alloc`; without a C++ runtime in sight the process ends here.
+/// The function that throws `std::bad_alloc`; ends the process if no C++ runtime is loaded.
 extern "C" fn thrower(size: usize) -> usize {
     let mut throw = weak!("_ZSt17__throw_bad_allocv");
     if throw == 0 {

@@ -111,12 +111,12 @@ impl SlabCache {
         record.morph_entry() == 0 && (is_cut || record.used() == 0)
     }
 
-    /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. The
-    /// places that open up are marked; `each` gets what became of each slab on which the object lay.
-    /// Error: no such object is out, or a free object's link was overwritten.
+    /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. Marks
+    /// the places that open up; calls `each` with the result for each slab below the object. Error:
+    /// no such live object, or a free object's link was overwritten.
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
-    #[allow(clippy::too_many_arguments)] // What all calls of a cache take, and the table.
+    #[allow(clippy::too_many_arguments)] // The arguments of all calls of a cache, and the table.
     pub unsafe fn free_mixed(
         &mut self,
         object: *mut u8,
@@ -157,22 +157,23 @@ impl SlabCache {
             let (start, before) = (base.wrapping_add(first.offset().0), self.level(record));
             slab.cut_around(from, to, opener(record, start, &marks));
             if slab.count() == 0 {
-                // SAFETY: the slab's free objects are ours.
+                // SAFETY: the slab has no live old object, so its cache owns its free objects.
                 unsafe { regrid(&slab, record, start, &marks) }?;
             }
             each(self.leave(first, before, base, morphs, records, source, &marks)?);
             if to <= length {
                 return Ok(());
             }
-            // It lay across the border. The next slab has counted it, and so is still one of two sizes.
+            // It crossed the border. The next slab has counted it, and so is still one of two
+            // sizes.
             (first, from, to) = (PageId(first.0 + pages.0), 0, to - length);
             morphs.slab(first, records).set_head(0);
         }
     }
 
-    /// Lists a slab of two sizes anew, or ends its time as one. Error: it counts as complete, and an
-    /// object is out; see [`SlabCache::all_home`].
-    #[allow(clippy::too_many_arguments)] // What all calls of a cache take, and the table.
+    /// Relists a slab of two sizes, or turns it into an ordinary one. Error: it counts as complete,
+    /// but has a live object; see [`SlabCache::all_home`].
+    #[allow(clippy::too_many_arguments)] // The arguments of all calls of a cache, and the table.
     fn leave(
         &mut self,
         first: PageId,
@@ -288,7 +289,7 @@ pub unsafe fn donate(
         let mut places = Chain::EMPTY;
         for place in slab.starts() {
             let object = start.wrapping_add(place as usize);
-            // SAFETY: nothing alive lies there, and the slab is ours.
+            // SAFETY: no live object is there, and the cache owns the slab.
             unsafe { places.push(object) };
             marks.set_on_slab(object);
         }

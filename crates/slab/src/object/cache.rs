@@ -17,7 +17,8 @@ use core::ptr::NonNull;
 pub enum Taken {
     /// It is in its constructed state, as it was given back.
     Constructed(*mut u8),
-    /// It is to be constructed, if the cache has a constructor. What it contains may be anything.
+    /// Not constructed: the caller constructs it, if the cache has a constructor. Arbitrary
+    /// contents.
     Raw(*mut u8),
 }
 
@@ -29,7 +30,7 @@ impl Taken {
     }
 }
 
-/// What is wrong with an object that should come back. Nothing has changed.
+/// An error in a free of an object. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadObject {
     /// It lies on no slab of this cache.
@@ -80,7 +81,7 @@ pub struct ObjectSlabs {
     pub(super) detached: u32,
 }
 
-// SAFETY: the slabs are the cache's alone.
+// SAFETY: the cache owns its slabs, as a vector its elements.
 unsafe impl Send for ObjectSlabs {}
 
 impl ObjectSlabs {
@@ -115,14 +116,14 @@ impl ObjectSlabs {
     /// # Safety
     /// `supplier` is the same in each call, or one that manages the same pages.
     #[inline(always)]
-    pub unsafe fn take(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
+    pub unsafe fn alloc(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
         let slab = match self.slabs.lists.fullest() {
             Some(slab) => slab,
             None => self.add_slab(supplier)?,
         };
         let before = slab.used();
-        // SAFETY: the slab is ours and has room, by the lists.
-        let (object, constructed) = unsafe { slab.take(&self.layout) };
+        // SAFETY: the lists have only slabs of this cache, here one with room.
+        let (object, constructed) = unsafe { slab.alloc(&self.layout) };
         if self.slabs.lists.is_last_of_list(before, 1) {
             self.slabs.rise(slab, before, before + 1, &InRecords);
         }
@@ -134,17 +135,17 @@ impl ObjectSlabs {
 
     /// Frees an object, `constructed` or not.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; the caller gives the object up, constructed if so marked.
+    /// As [`ObjectSlabs::alloc`]; the caller gives the object up, constructed if so marked.
     #[inline]
-    pub unsafe fn give(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
+    pub unsafe fn free(&mut self, object: *mut u8, constructed: bool) -> Result<(), BadObject> {
         let Some(slab) = self.table.find(&self.layout, object as usize) else { return Err(BadObject::Foreign) };
         let i = match slab.place_of(&self.layout, object as usize) {
             Ok(i) => i,
             Err(wrong) => return Err(self.bad(slab, wrong, object)),
         };
         let before = slab.used();
-        // SAFETY: the slab is ours, and `i` one of its places.
-        if !unsafe { slab.give(&self.layout, i, constructed) } {
+        // SAFETY: the table has only slabs of this cache; `i` is one of its places.
+        if !unsafe { slab.free(&self.layout, i, constructed) } {
             return Err(BadObject::Free);
         }
         self.slabs.stats.objects_out -= 1;
@@ -175,7 +176,7 @@ impl ObjectSlabs {
         let record = match record_inside(&layout, pages) {
             Some(record) => record,
             // SAFETY: all records are of one layout.
-            None => match unsafe { self.records.take(records_of(&layout), supplier) }.and_then(NonNull::new) {
+            None => match unsafe { self.records.alloc(records_of(&layout), supplier) }.and_then(NonNull::new) {
                 Some(record) => record.cast::<Record>(),
                 None => {
                     // SAFETY: they came just now.
@@ -184,7 +185,7 @@ impl ObjectSlabs {
                 }
             },
         };
-        // SAFETY: the pages are ours now, and so is the record.
+        // SAFETY: the supplier and the records just allocated pages and record for this slab.
         let slab = unsafe { Slab::begin(&layout, pages, record, self.colours.next(&layout)) };
         self.table.insert(&layout, slab);
         self.slabs.begin(slab, 0, &InRecords);
@@ -207,7 +208,8 @@ impl ObjectSlabs {
     /// Calls `f` with each object that is out, slab by slab.
     pub fn for_each_out(&self, mut f: impl FnMut(*mut u8)) {
         for slab in self.table.iter() {
-            // SAFETY: the slab is ours, and `f` has no way to change it: we are borrowed.
+            // SAFETY: the table has only slabs of this cache, and the borrow keeps `f` from
+            // changing it.
             unsafe { slab.for_each(&self.layout, true, &mut f) };
         }
     }

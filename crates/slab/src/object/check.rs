@@ -11,8 +11,8 @@ impl ObjectSlabs {
     /// Walks S2 to S4, and O1 to O4.
     pub fn check(&self) -> Result<(), Broken> {
         let full = self.table.iter().filter(|slab| u32::from(slab.used()) == self.layout.capacity);
-        let look = |slab| self.look(slab).map(|()| (slab.used(), slab.used()));
-        self.slabs.check(&InRecords, full, look, |slab| slab.address() as usize)?;
+        let checked = |slab| self.check_slab(slab).map(|()| (slab.used(), slab.used()));
+        self.slabs.check(&InRecords, full, checked, |slab| slab.address() as usize)?;
         let entries: u32 = self.table.iter().map(|slab| SlabTable::entries(&self.layout, slab)).sum();
         let slabs = self.slabs.stats.slabs;
         if entries != self.table.count() || self.table.iter().count() != slabs as usize {
@@ -22,9 +22,9 @@ impl ObjectSlabs {
         if apart == self.records.live() { Ok(()) } else { Err(Broken::of_none("O4")) }
     }
 
-    fn look(&self, slab: Slab) -> Result<(), &'static str> {
+    fn check_slab(&self, slab: Slab) -> Result<(), &'static str> {
         let (layout, first) = (&self.layout, slab.address() as usize);
-        // SAFETY: the slab is ours.
+        // SAFETY: the lists have only slabs of this cache.
         if !unsafe { slab.is_sound(layout) } {
             return Err("O1");
         }

@@ -46,15 +46,15 @@ pub struct Depot {
     began_ns: u64,
 }
 
-// SAFETY: the magazines here are the depot's alone.
+// SAFETY: the depot owns its magazines.
 unsafe impl Send for Depot {}
 
 impl Depot {
-    /// The interval of the working set that is usual: 15 s.
+    /// The default interval of the working set: 15 s.
     pub const INTERVAL_NS: u64 = 15_000_000_000;
     /// Rounds of the largest magazine.
     pub const MOST_ROUNDS: usize = rounds_of(SIZES - 1);
-    /// A depot that is still to be made by [`Depot::new`]; all zeros.
+    /// A depot before [`Depot::new`]; all zeros.
     pub const UNSET: Self = Self {
         full: Stack::EMPTY,
         empty: Stack::EMPTY,
@@ -118,8 +118,8 @@ impl Depot {
         }
         let size = usize::from(self.size);
         // SAFETY: magazines of one size are of one layout.
-        let at = unsafe { self.store[size].take(&LAYOUTS[size], supplier) }?;
-        // SAFETY: the memory is ours, and as large as a magazine.
+        let at = unsafe { self.store[size].alloc(&LAYOUTS[size], supplier) }?;
+        // SAFETY: the store just allocated the memory, with a magazine's layout.
         unsafe { Magazine::begin(at, self.size) }
     }
 
@@ -139,10 +139,10 @@ impl Depot {
     /// # Safety
     /// As [`Depot::put_empty`].
     unsafe fn discard(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
-        // SAFETY: the magazine is ours, and of this size.
+        // SAFETY: the caller passes ownership; the layout is that of the magazine's size.
         unsafe {
             let size = magazine.size();
-            self.store[size].give(&LAYOUTS[size], magazine.address(), supplier);
+            self.store[size].free(&LAYOUTS[size], magazine.address(), supplier);
         }
     }
 
@@ -185,7 +185,7 @@ impl Depot {
     }
 
     /// Records a wait for the depot's lock.
-    pub fn note_contended(&mut self) {
+    pub fn count_contended(&mut self) {
         self.pressure += 1;
         self.contended += 1;
     }

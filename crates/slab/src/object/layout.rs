@@ -201,7 +201,7 @@ impl ObjectLayout {
         self.stride as usize
     }
 
-    /// What the objects' addresses are multiples of.
+    /// The alignment of the objects.
     pub const fn align(&self) -> usize {
         self.align as usize
     }

@@ -44,7 +44,7 @@ const _: () = assert!(size_of::<Head>() == HEAD);
 #[repr(transparent)]
 pub struct Magazine(NonNull<Head>);
 
-// SAFETY: a magazine is its owner's alone.
+// SAFETY: a magazine is owned as a box is.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
@@ -61,7 +61,7 @@ impl Magazine {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "a magazine stands for its head; references do not outlive an expression")]
     fn head(&self) -> &mut Head {
-        // SAFETY: the magazine is ours.
+        // SAFETY: `self` owns the magazine's memory.
         unsafe { &mut *self.0.as_ptr() }
     }
 

@@ -7,7 +7,7 @@ use super::layout::ObjectLayout;
 use super::record::{InRecords, Slab};
 use super::supply::PageSupplier;
 
-/// The number of objects that are out and prevent a cache's destruction.
+/// The number of live objects that prevent a cache's destruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StillOut(pub u64);
 
@@ -16,7 +16,7 @@ pub struct StillOut(pub u64);
 #[must_use = "its memory is lost unless it is given to `ObjectSlabs::release`"]
 pub struct Detached(Slab, ObjectLayout);
 
-// SAFETY: the slab is its owner's alone.
+// SAFETY: a detached slab is owned as a box is.
 unsafe impl Send for Detached {}
 
 impl Detached {
@@ -24,7 +24,7 @@ impl Detached {
     /// # Safety
     /// Called once, so that no object is destroyed twice.
     pub unsafe fn for_each_constructed(&self, destroy: impl FnMut(*mut u8)) {
-        // SAFETY: `self` owns the slab alone.
+        // SAFETY: `detach` took the slab off the cache, so only `self` refers to it.
         unsafe { self.0.for_each(&self.1, false, destroy) }
     }
 }
@@ -51,14 +51,15 @@ impl ObjectSlabs {
 
     /// Frees a detached slab's pages, and other unneeded memory; returns the bytes freed.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
+    /// As [`ObjectSlabs::alloc`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
         let (slab, layout) = (slab.0, self.layout);
         let (before, first) = (self.bytes(), slab.address());
-        // SAFETY: the pages are the supplier's, the record is the cache's, and the slab is unused.
+        // SAFETY: `detach` took the slab off the cache: no object or list refers to its pages and
+        // record.
         unsafe {
             if layout.is_apart() {
-                self.records.give(records_of(&layout), slab.0.as_ptr().cast(), supplier);
+                self.records.free(records_of(&layout), slab.0.as_ptr().cast(), supplier);
             }
             supplier.put(first, layout.bytes());
         }
@@ -69,7 +70,7 @@ impl ObjectSlabs {
 
     /// Frees complete slabs beyond `keep`; `destroy` gets their constructed objects. Returns bytes.
     /// # Safety
-    /// As [`ObjectSlabs::take`]; `destroy` does not use the cache.
+    /// As [`ObjectSlabs::alloc`]; `destroy` does not use the cache.
     pub unsafe fn reap(
         &mut self,
         keep: u32,

@@ -161,7 +161,7 @@ impl Slab {
     /// # Safety
     /// The slab and its record are the caller's, and of this layout.
     #[inline(always)]
-    pub(super) unsafe fn take(self, layout: &ObjectLayout) -> (*mut u8, bool) {
+    pub(super) unsafe fn alloc(self, layout: &ObjectLayout) -> (*mut u8, bool) {
         let mut at = self.record().hint as usize;
         // SAFETY: one of the words has a clear bit, since an object is free; none before the hint.
         unsafe {
@@ -180,9 +180,9 @@ impl Slab {
 
     /// Frees object `i`, constructed or not; false, and no change, if it was not out.
     /// # Safety
-    /// As [`Slab::take`]; `i` is below the capacity, and the object, if it is out, is given up.
+    /// As [`Slab::alloc`]; `i` is below the capacity, and the object, if it is out, is given up.
     #[inline(always)]
-    pub(super) unsafe fn give(self, layout: &ObjectLayout, i: usize, constructed: bool) -> bool {
+    pub(super) unsafe fn free(self, layout: &ObjectLayout, i: usize, constructed: bool) -> bool {
         let (word, bit) = (self.out(i / 64), 1 << (i % 64));
         // SAFETY: the record has a bit for each object.
         unsafe {
@@ -203,7 +203,7 @@ impl Slab {
 
     /// Calls `f` with each object that is out, or with each that is free and constructed.
     /// # Safety
-    /// As [`Slab::take`]; `f` does not change the slab.
+    /// As [`Slab::alloc`]; `f` does not change the slab.
     pub(super) unsafe fn for_each(self, layout: &ObjectLayout, out: bool, mut f: impl FnMut(*mut u8)) {
         for i in 0..layout.capacity as usize {
             // SAFETY: `i` is a place.
@@ -219,7 +219,7 @@ impl Slab {
 
     /// Checks O1.
     /// # Safety
-    /// As [`Slab::take`].
+    /// As [`Slab::alloc`].
     pub(super) unsafe fn is_sound(self, layout: &ObjectLayout) -> bool {
         let (all, mut out) = (layout.capacity as usize, 0);
         for i in 0..layout.words as usize * 64 {

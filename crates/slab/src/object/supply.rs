@@ -114,7 +114,7 @@ pub struct BufferPages<'a> {
     least: usize,
 }
 
-// SAFETY: the buffer is its owner's alone, by the contract of `new`.
+// SAFETY: only its owner uses the buffer, by the contract of `new`.
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {

@@ -163,10 +163,10 @@ impl SlabTable {
     }
 
     pub(super) fn remove(&mut self, layout: &ObjectLayout, slab: Slab) {
-        Self::entries_of(layout, slab).for_each(|(grain, entry)| self.take_out(layout, grain, entry));
+        Self::entries_of(layout, slab).for_each(|(grain, entry)| self.remove_entry(layout, grain, entry));
     }
 
-    fn take_out(&mut self, layout: &ObjectLayout, grain: usize, entry: usize) {
+    fn remove_entry(&mut self, layout: &ObjectLayout, grain: usize, entry: usize) {
         let mut hole = self.home(grain);
         while self.entry(hole) != entry {
             debug_assert_ne!(self.entry(hole), 0, "the slab is in the table");

@@ -24,19 +24,19 @@ fn what_comes_back_constructed_is_handed_out_constructed() {
             let mut slabs = ObjectSlabs::new(layout);
             // SAFETY: the supplier is the same.
             unsafe {
-                let object = match slabs.take(pages) {
+                let object = match slabs.alloc(pages) {
                     Some(Taken::Raw(object)) => object,
                     other => panic!("{other:?}"),
                 };
                 object.write_bytes(7, size);
-                slabs.give(object, true).unwrap();
-                assert_eq!(slabs.give(object, true), Err(BadObject::Free));
-                assert_eq!(slabs.take(pages), Some(Taken::Constructed(object)));
+                slabs.free(object, true).unwrap();
+                assert_eq!(slabs.free(object, true), Err(BadObject::Free));
+                assert_eq!(slabs.alloc(pages), Some(Taken::Constructed(object)));
                 assert!(std::slice::from_raw_parts(object, size).iter().all(|b| *b == 7));
-                slabs.give(object, false).unwrap();
-                assert_eq!(slabs.take(pages), Some(Taken::Raw(object)));
+                slabs.free(object, false).unwrap();
+                assert_eq!(slabs.alloc(pages), Some(Taken::Raw(object)));
                 assert_eq!(slabs.destroy(pages, |_| ()), Err(StillOut(1)));
-                slabs.give(object, true).unwrap();
+                slabs.free(object, true).unwrap();
                 let mut destroyed = Vec::new();
                 slabs.destroy(pages, |o| destroyed.push(o)).unwrap();
                 assert_eq!(destroyed, [object]);
@@ -54,8 +54,8 @@ fn what_is_unset_is_all_zeros_and_refuses() {
         let mut slabs = ObjectSlabs::UNSET;
         // SAFETY: the supplier is the same.
         unsafe {
-            assert_eq!((slabs.is_unset(), slabs.take(pages)), (true, None));
-            assert_eq!(slabs.give(8192 as *mut u8, false), Err(BadObject::Foreign));
+            assert_eq!((slabs.is_unset(), slabs.alloc(pages)), (true, None));
+            assert_eq!(slabs.free(8192 as *mut u8, false), Err(BadObject::Foreign));
         }
         slabs.check().unwrap();
     });
@@ -68,20 +68,20 @@ fn pointers_into_the_record_the_tail_and_before_the_first_object_are_of_no_objec
         let mut slabs = ObjectSlabs::new(layout);
         // SAFETY: the supplier is the same.
         unsafe {
-            let all: Vec<_> = (0..layout.capacity() * 2).map(|_| slabs.take(pages).unwrap().object()).collect();
+            let all: Vec<_> = (0..layout.capacity() * 2).map(|_| slabs.alloc(pages).unwrap().object()).collect();
             // The second slab begins at the second colour.
             let second = all[layout.capacity()];
             assert_eq!(second as usize % PAGE_SIZE, layout.colour_step() as usize);
             for at in [second.sub(1), second.sub(64), second.add(layout.capacity() * layout.stride()), all[0].add(8191)]
             {
-                assert_eq!(slabs.give(at, false), Err(BadObject::Between));
+                assert_eq!(slabs.free(at, false), Err(BadObject::Between));
                 assert_eq!(slabs.place_of(at), None);
             }
             for at in [core::ptr::null_mut(), usize::MAX as *mut u8, all[0].sub(1).wrapping_sub(PAGE_SIZE)] {
-                assert_eq!((slabs.give(at, false), slabs.place_of(at)), (Err(BadObject::Foreign), None));
+                assert_eq!((slabs.free(at, false), slabs.place_of(at)), (Err(BadObject::Foreign), None));
             }
-            all.iter().for_each(|o| slabs.give(*o, false).unwrap());
-            assert!(all.iter().all(|o| slabs.give(*o, false) == Err(BadObject::Free)));
+            all.iter().for_each(|o| slabs.free(*o, false).unwrap());
+            assert!(all.iter().all(|o| slabs.free(*o, false) == Err(BadObject::Free)));
             slabs.check().unwrap();
             slabs.destroy(pages, |_| ()).unwrap();
         }
@@ -95,8 +95,8 @@ fn complete_slabs_that_nobody_needed_for_an_interval_are_idle() {
         // SAFETY: the supplier is the same.
         unsafe {
             let mut swing = |n: usize, slabs: &mut ObjectSlabs| {
-                let out: Vec<_> = (0..n).map(|_| slabs.take(pages).unwrap().object()).collect();
-                out.iter().for_each(|o| slabs.give(*o, false).unwrap());
+                let out: Vec<_> = (0..n).map(|_| slabs.alloc(pages).unwrap().object()).collect();
+                out.iter().for_each(|o| slabs.free(*o, false).unwrap());
             };
             swing(6, &mut slabs);
             assert_eq!((slabs.complete(), slabs.idle()), (6, 0));
@@ -120,14 +120,14 @@ fn a_detached_slab_can_be_destroyed_while_the_cache_goes_on() {
         let mut slabs = ObjectSlabs::new(ObjectLayout::of(2048, 0, true).unwrap());
         // SAFETY: the supplier is the same.
         unsafe {
-            let out: Vec<_> = (0..8).map(|_| slabs.take(pages).unwrap().object()).collect();
-            out.iter().for_each(|o| slabs.give(*o, true).unwrap());
+            let out: Vec<_> = (0..8).map(|_| slabs.alloc(pages).unwrap().object()).collect();
+            out.iter().for_each(|o| slabs.free(*o, true).unwrap());
             let detached = slabs.detach().unwrap();
             slabs.check().unwrap();
             let mut destroyed = Vec::new();
             detached.for_each_constructed(|object| {
                 destroyed.push(object);
-                assert!(slabs.take(pages).is_some());
+                assert!(slabs.alloc(pages).is_some());
             });
             assert_eq!(destroyed.len(), 4);
             assert!(slabs.release(detached, pages) >= PAGE_SIZE);
@@ -135,7 +135,7 @@ fn a_detached_slab_can_be_destroyed_while_the_cache_goes_on() {
             let mut live = Vec::new();
             slabs.for_each_out(|object| live.push(object));
             assert!(live.len() == 4 && live.iter().all(|o| !destroyed.contains(o)));
-            live.iter().for_each(|o| slabs.give(*o, false).unwrap());
+            live.iter().for_each(|o| slabs.free(*o, false).unwrap());
             slabs.destroy(pages, |_| ()).unwrap();
         }
     });

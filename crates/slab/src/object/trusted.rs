@@ -30,20 +30,20 @@ impl Trusted {
     /// Allocates an object. `None`: the supplier refused.
     /// # Safety
     /// `layout` is the same each time, small and without a constructor.
-    pub(super) unsafe fn take(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
+    pub(super) unsafe fn alloc(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
         let slab = match self.partial.first() {
             Some(slab) => slab,
             None => {
                 let page = supplier.get(layout.bytes(), layout.slab_align())?;
-                // SAFETY: the page is ours now, and the record lies in it.
+                // SAFETY: the supplier just allocated the page, with room for the record.
                 let slab = unsafe { Slab::begin(layout, page, record_inside(layout, page)?, 0) };
                 self.partial.push(slab, &InRecords);
                 self.bytes += layout.bytes();
                 slab
             }
         };
-        // SAFETY: slabs on the list are ours and have room.
-        let (object, _) = unsafe { slab.take(layout) };
+        // SAFETY: only slabs of this store with room are on the list.
+        let (object, _) = unsafe { slab.alloc(layout) };
         if u32::from(slab.used()) == layout.capacity {
             self.partial.unlink(slab, &InRecords);
         }
@@ -53,14 +53,14 @@ impl Trusted {
 
     /// Frees an object.
     /// # Safety
-    /// As [`Trusted::take`], which returned this object; it is given up.
-    pub(super) unsafe fn give(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
+    /// As [`Trusted::alloc`], which returned this object; it is given up.
+    pub(super) unsafe fn free(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
         let page = object.wrapping_sub(object as usize % layout.page_bytes());
         let Some(slab) = record_inside(layout, page).map(Slab) else { return };
         let was_full = u32::from(slab.used()) == layout.capacity;
         let place = slab.place_of(layout, object as usize);
-        // SAFETY: the object was out, so that its slab is ours.
-        let given = place.is_ok_and(|i| unsafe { slab.give(layout, i, false) });
+        // SAFETY: the caller frees a live object of this store, so the slab is the store's.
+        let given = place.is_ok_and(|i| unsafe { slab.free(layout, i, false) });
         debug_assert!(given, "{object:?} is not out");
         self.live -= 1;
         if was_full {

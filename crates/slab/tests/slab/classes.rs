@@ -46,8 +46,8 @@ impl World {
         let mut got = 0;
         while let Some(object) = chain.pop() {
             assert_eq!(object as usize % 16, 0);
-            // Every byte is ours to write: a cache that kept anything inside an object that is out
-            // would break. SAFETY: the object is out, and has so many bytes.
+            // Writes every byte: a cache that kept anything inside a live object would break.
+            // SAFETY: the object is live and has this size.
             unsafe { object.write_bytes(0xa5, self.cache.geometry().object as usize) };
             self.out.push(object as usize);
             got += 1;
@@ -70,12 +70,11 @@ impl World {
         self.check();
     }
 
-    /// Gives back the place so many objects behind the last one that is out; says whether that was
-    /// refused.
+    /// Frees the place `objects` behind the last live one; returns whether that was refused.
     pub fn give_place_behind(&mut self, objects: usize) -> bool {
         let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
         let mut chain = Chain::EMPTY;
-        // SAFETY: the place lies on the slab, and is nobody's.
+        // SAFETY: the place is on the slab, and not an object.
         unsafe {
             chain.push(place as *mut u8);
             self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) == Err(place as *mut u8)
@@ -132,7 +131,7 @@ impl World {
         went
     }
 
-    /// Gives those complete slabs back that nobody needed since the last time.
+    /// Frees the complete slabs unused since the last call.
     pub fn give_idle(&mut self) {
         self.cache.give_idle(&self.records, &mut self.source);
         self.check();

@@ -1,7 +1,9 @@
 //! `craton-client`: a program that checks every object that malloc gives it.
 //!
-//! **What.** Runs [`craton_papers::trust::client`] on what is preloaded, and prints a line of JSON.
-//! **Failure.** Something wrong is a message and exit status 70; wrong usage is exit status 2.
+//! **What.** Runs [`craton_papers::trust::client`] on the preloaded allocator, and prints a line of
+//! JSON.
+//!
+//! **Failure.** An error in an object: a message and exit status 70. Wrong usage: status 2.
 
 use craton_lab::print::print;
 use craton_papers::trust::client::{self, Given};

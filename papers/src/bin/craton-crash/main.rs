@@ -1,7 +1,6 @@
-//! `craton-crash`: a process that works with a zone of frames in a file until it is killed.
+//! `craton-crash`: a process that uses a zone of frames in a file until it is killed.
 //!
-//! **What.** The process of the experiment `llfree-crash`: [`craton_papers::frames::crash::work`]
-//! on the files that it is given.
+//! **What.** [`craton_papers::frames::crash::work`], for the experiment `llfree-crash`.
 
 use clap::Parser;
 use craton_papers::crash::{Task, work};

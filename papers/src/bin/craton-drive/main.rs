@@ -1,8 +1,9 @@
-//! `craton-drive`: requests to a server, with a look at each answer.
+//! `craton-drive`: sends requests to a server, and checks each answer.
 //!
-//! **What.** Connects to a server on a unix socket and leads one of the dialogues of [`craton_papers::real::drive`].
-//! **Failure.** Wrong usage is exit status 2; a wrong answer, or none, is exit status 1. Where `LD_PRELOAD` is set it
-//! refuses: only the server is to be measured, and the caller forgot to clear it.
+//! **What.** One of the dialogues of [`craton_papers::real::drive`], on a unix socket.
+//!
+//! **Failure.** Wrong usage: exit status 2. A wrong or missing answer: status 1. Refuses to run
+//! with `LD_PRELOAD` set: only the server is to be measured.
 
 use clap::Parser;
 use craton_lab::print::print;
@@ -11,7 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Requests to a redis-server or memcached on a unix socket; each answer is compared with the right one.
+/// Requests to a redis-server or memcached on a unix socket; each answer is compared with the right
+/// one.
 #[derive(Parser)]
 #[command(after_help = "Exit status: 1 when an answer is wrong or does not come, 2 for wrong usage.
 

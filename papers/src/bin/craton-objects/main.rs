@@ -1,8 +1,9 @@
 //! `craton-objects`: what one object costs, in a separate process.
 //!
-//! **What.** Does one measurement of [`craton_papers::caching`] and prints it as one line of JSON. The experiments
-//! `slab-speed` and `slab-objects` run it on each allocator.
-//! **Failure.** Wrong usage is exit status 2; an allocator that is not there is exit status 1.
+//! **What.** One measurement of [`craton_papers::caching`] as a line of JSON, for the experiments
+//! `slab-speed` and `slab-objects`.
+//!
+//! **Failure.** Wrong usage: exit status 2. A missing allocator: status 1.
 
 use clap::Parser;
 use craton_lab::print::print;

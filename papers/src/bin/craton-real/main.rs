@@ -1,6 +1,4 @@
-//! `craton-real`: lists the real programs that can be loads, and prepares one.
-//!
-//! **What.** The door to [`craton_papers::real`] for scripts and people.
+//! `craton-real`: lists the real programs of [`craton_papers::real`], and prepares one.
 
 use clap::Parser;
 use craton_lab::print::print;

@@ -1,10 +1,12 @@
-//! `craton-wild`: programs as other people write them; each measures and prints its memory and time.
+//! `craton-wild`: programs as other people write them; each measures and prints its memory and
+//! time.
 //!
 //! **What.** Runs a program of [`craton_papers::wild`], alone, in a control group, or on a system
 //! without free hugepages, and prints a line of JSON.
-//! **Failure.** Wrong usage is exit status 2. A control group that cannot be made, memory that
-//! cannot be fragmented, or a program that fails by itself, is exit status 1. A program that the
-//! kernel kills in its group is a figure: `"alive":false`.
+//!
+//! **Failure.** Wrong usage: exit status 2. A control group that cannot be created, memory that
+//! cannot be fragmented, or a program that fails: status 1. A kill by the kernel in the group is a
+//! figure: `"alive":false`.
 
 use craton_lab::print::print;
 use craton_papers::wild::fragments::{Fragments, free_hugepages};
@@ -76,7 +78,7 @@ fn again(program: &Program, given: &Given) -> Command {
     command
 }
 
-/// Runs it as a child in a group of `mib`, and adds to its line what became of it.
+/// Runs it as a child in a group of `mib`, and adds its end to its line.
 fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String> {
     let group = Group::new(mib << 20)?;
     let mut command = again(program, given);
@@ -93,7 +95,7 @@ fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String
     Ok(line.to_string())
 }
 
-/// Runs it as a child while the system has no free hugepage, and adds to its line how it was done.
+/// Runs it as a child while the system has no free hugepage, and adds that to its line.
 fn in_fragments(program: &Program, given: &Given) -> Result<String, String> {
     let fragments = Fragments::new(u64::MAX)?;
     let free = free_hugepages()?;

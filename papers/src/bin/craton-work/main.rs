@@ -1,9 +1,9 @@
 //! `craton-work`: workloads for comparing allocators.
 //!
-//! **What.** Reads arguments, runs a workload of [`craton_papers::work`], and prints its checksum.
-//! **Failure.** Wrong usage is one line on standard error, and exit status 2. A checksum that is
-//! not the one expected is exit status 1: `craton compare` throws standard output away, and has
-//! only the status to tell a wrong result by.
+//! **What.** Runs a workload of [`craton_papers::work`], and prints its checksum.
+//!
+//! **Failure.** Wrong usage: a line on standard error, and exit status 2. A wrong checksum: status
+//! 1, since `craton compare` discards standard output.
 
 use craton_papers::empirical::{self, options, real, sim};
 use craton_papers::work::arguments::Given;
@@ -31,7 +31,7 @@ Example: craton compare -- craton-work server --threads 4
 /// The request in the arguments.
 enum Request {
     Print(String),
-    /// A workload, its load, and the checksum that it must have if that is known.
+    /// A workload, its load, and the expected checksum if known.
     Run(&'static Workload, Load, Option<u64>),
     /// The empirical driver, on real memory.
     Real(Box<real::Config>, Option<u64>),

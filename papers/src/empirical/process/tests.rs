@@ -76,7 +76,7 @@ fn slots_are_born_empty_and_die_with_their_size() {
 #[test]
 fn little_s_law_holds_after_many_events() {
     let profile = small();
-    // Large enough that chance alone seldom takes it out of the band around its target.
+    // Large enough that chance seldom moves it out of the band around its target.
     let config = Config { heap_bytes: 8 << 20, events: 2_000_000, ..config(&profile) };
     let mut process = Process::new(&config).expect("large enough");
     let bytes: f64 = profile.rows().iter().map(|row| row.live * row.size as f64).sum();
@@ -129,8 +129,8 @@ fn every_schedule_is_followed_within_a_tenth() {
             let mut process = Process::new(&Config { schedule, heap_bytes, ..config(profile) }).expect("large enough");
             let (mut looks, mut last_s) = (0u64, 0.0);
             while process.next_event().is_some() {
-                // While the heap is brought to a new target, time stands still. At the end of such a time the target is
-                // at most a few steps old.
+                // While the heap moves to a new target, time stands still. At the end of it the
+                // target is at most a few steps old.
                 let over = process.now_s / process.duration_s;
                 let (target, earlier) = (schedule.at(over), schedule.at(over - 1e-3));
                 if process.now_s == last_s || target != earlier && (target - earlier).abs() > 0.01 {

@@ -61,7 +61,7 @@ fn a_run_takes_the_seconds_asked_for_with_the_same_objects() {
     assert!((hour[20].time_s - 3600.0).abs() < 1.0 && (hour[10].time_s - 1800.0).abs() < 1.0);
     let live = |samples: &[Sample]| samples[20].live_bytes;
     assert_eq!(live(&free), live(&hour));
-    // What the heap keeps is decided by the clock.
+    // Demand windows depend on the clock.
     let given_back = |seconds| {
         let spikes = Config { schedule: Schedule::Spikes, release_bytes_per_s: 1 << 20, ..config() };
         summary(&simulated(&Config { seconds, ..spikes })).released_bytes

@@ -1,6 +1,6 @@
-//! Where Craton loses most, with the figures that may say why: by time and by memory, the workloads
-//! on which the best peer is furthest ahead, with both sides' figures. System time or faults point
-//! at memory returned and taken again, user time at instructions or misses.
+//! Craton's largest losses in time and memory: the workloads on which the best peer is furthest
+//! ahead, with both sides' figures. System time or faults suggest memory released and touched
+//! again, user time instructions or cache misses.
 
 use super::Result;
 use craton_lab::format::{bytes, count, seconds, table};
@@ -16,7 +16,7 @@ struct Loss<'a> {
     theirs: Summary,
 }
 
-/// The losses as text; nothing where there are none.
+/// The losses as text; empty without any.
 pub fn show(results: &[Result]) -> String {
     let parts = [("wall time", Figure::Wall), ("peak RSS", Figure::PeakRss)];
     parts.iter().map(|(name, figure)| part(results, name, *figure)).collect()

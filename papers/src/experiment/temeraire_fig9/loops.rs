@@ -1,5 +1,5 @@
-//! The two loops in simulated memory: the system calls of a turn, on the page heap as it is, and on
-//! one that returns all free hugepages after each turn, as if without a cache.
+//! The two loops in simulated memory: a turn's system calls, on the default page heap, and on one
+//! that releases all free hugepages after each turn, as if without a cache.
 
 use crate::experiment::world::{SECOND_NS, World};
 use craton_base::{Density, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
@@ -9,18 +9,18 @@ use craton_pages::{Breaking, PageHeapExt};
 pub enum Loop {
     /// `Delete(New(512 KB))`, Figure 9: drains a single hugepage.
     Drain,
-    /// §4.4: 100 MiB, a page that stays, delete the first: may strand a hugepage.
+    /// §4.4: 100 MiB, a page that stays, free the first: may strand a hugepage.
     Strand,
 }
 
 pub const LOOPS: [(&str, Loop); 2] = [("drain", Loop::Drain), ("pathological", Loop::Strand)];
 
-/// What came of a loop.
+/// The result of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Played {
-    /// Calls to the system up to the end of each turn, in their order.
+    /// System calls up to the end of each turn, in order.
     pub calls: Vec<u64>,
-    /// Hugepages' worth of memory that more than what is in spans at the end.
+    /// Backed memory beyond spans at the end, in hugepages.
     pub hugepages_over: u64,
     /// Hugepages that the free memory may keep at the end.
     pub limit: u64,

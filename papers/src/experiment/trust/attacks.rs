@@ -1,12 +1,12 @@
-//! Attacks and planted bugs: the programs of the tests, by how they ended.
+//! Attacks and planted bugs: the programs of the tests, by their end.
 //!
-//! **What.** `attacks.c` does a wrong write into freed memory, and tells what malloc made of it; it runs
-//! with default options. The programs in `faulty/` each plant a bug, which the debugging kit shall
-//! find; they run with `debug=all`, and in the full form in each of [`MODES`]. Right programs among
-//! them shall get no report. All are compiled here, from the sources that the tests use.
+//! **What.** `attacks.c` writes into freed memory and reports malloc's reaction; it runs with
+//! default options. Each program in `faulty/` plants a bug that the debugging kit should find; they
+//! run with `debug=all`, in the full form also in each of [`MODES`]. Correct programs among them
+//! should get no report. All are compiled here, from the tests' sources.
 //!
-//! **Failure.** An attack that ended with an address that it chose, or an object with two owners, failed.
-//! A bug without a report is *missed*, or *bare* where the process died without one; neither fails the
+//! **Failure.** An attack that got an address of its choice, or an object with two owners. A bug
+//! without a report is *missed*, or *bare* if the process died without one; neither fails the
 //! experiment, since some need other options. The table names them.
 
 use super::{Ours, Part};
@@ -57,7 +57,7 @@ const FAULTY: [&str; 7] = [
 const MODES: [&str; 4] = ["debug=all", "debug=audit,redzone,poison,verify", "guard_sample=1", ""];
 /// Of these nothing is to be found.
 const RIGHT: [&str; 2] = ["right_", "kept_"];
-/// A bug that needs buffers on the heap: on pages the program cannot make it.
+/// A bug that needs buffers on the heap: on guarded pages the program cannot cause it.
 const ON_HEAP: &str = "read_before_the_heap";
 const LIMIT: Duration = Duration::from_secs(60);
 /// The quick form does every n-th part of each program.
@@ -123,7 +123,7 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
     Ok((table(&COLUMNS, &rows), rows))
 }
 
-/// Compiles a program, linked with the library. Error: the compiler is not here, or what it said.
+/// Compiles a program, linked with the library. Error: no compiler here, or its message.
 fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
     let compiler = if source.ends_with(".cpp") { "c++" } else { "cc" };
     let program = place.join(source.replace(['/', '.'], "-"));
@@ -173,7 +173,7 @@ enum End {
     Harmless,
     /// A signal, without a word.
     Bare,
-    /// An address that the attack chose, an object with two owners, or a bug without a report.
+    /// An address of the attack's choice, an object with two owners, or a bug without a report.
     Missed,
     /// A right program got a report, or did not end well.
     False,

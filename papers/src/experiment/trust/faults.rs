@@ -1,12 +1,13 @@
 //! Programs whose n-th system call of the library fails.
 //!
-//! **What.** Each of [`PROGRAMS`] runs once as it is, which counts the library's calls of each kind. Then
-//! it runs again and again, with the n-th call of one kind failing, for each n up to [`MOST`]; last with
-//! all calls of a kind failing from some n on. A run is *unharmed* if it prints the same and ends with
-//! status 0, *refused* if it ends with another status or by its own abort.
+//! **What.** Each of [`PROGRAMS`] runs once without faults, which counts the library's calls of
+//! each kind. Then it runs with the n-th call of one kind failing, for each n up to [`MOST`]; last
+//! with all calls of a kind failing from some n on. A run is *unharmed* if it prints the same and
+//! exits with status 0, *refused* if it exits with another status or aborts itself.
 //!
-//! **Failure.** A run fails if it ends by a signal (an abort without a word of the library is the
-//! program's), takes too long, ends with status 0 and another output, or takes twice the memory.
+//! **Failure.** A run fails if it ends by a signal (an abort without a message of the library is
+//! the program's), takes too long, exits with status 0 and another output, or takes twice the
+//! memory.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -25,10 +26,11 @@ use std::time::Duration;
 /// The largest n.
 const MOST: u64 = 200;
 const LIMIT: Duration = Duration::from_secs(20);
-/// Memory that a run may have beyond twice that of the run without a fault.
+/// Memory of a run beyond twice that of the run without a fault.
 const SPARE_BYTES: u64 = 64 << 20;
 
-/// A program: its name, Debian's package, and a script that writes inputs and prints the command, a word a line.
+/// A program: name, Debian's package, and a script that writes inputs and prints the command, a
+/// word a line.
 type Program = (&'static str, &'static str, &'static str);
 
 const PROGRAMS: &[Program] = &[
@@ -73,7 +75,7 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
     Ok((table(&COLUMNS, &rows), rows))
 }
 
-/// Variables that make a program's output the same each time; python asks malloc for all its objects.
+/// Variables for a reproducible output; python uses malloc for all its objects.
 const FIXED: [(&str, &str); 4] =
     [("LC_ALL", "C"), ("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"), ("PERL_HASH_SEED", "0")];
 

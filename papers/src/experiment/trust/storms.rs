@@ -1,7 +1,7 @@
 //! The checking client ([`crate::trust::client`]), alone and under storms.
 //!
-//! **What.** Runs it as it is, with forks, with signals, with both in few and in many threads; and kills
-//! it at random moments, again and again. After the kills, no file may be left in its folder.
+//! **What.** Runs it alone, with forks, with signals, with both in few and in many threads, and
+//! kills it at random moments. After the kills, no file may be left in its folder.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Storms: the name and the client's options. The quick form does every second one.
+/// Storms: name and options of the client. The quick form runs every second one.
 const STORMS: [(&str, &[&str]); 5] = [
     ("alone", &[]),
     ("one thread", &["--threads", "1"]),

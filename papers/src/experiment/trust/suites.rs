@@ -1,10 +1,10 @@
-//! Test suites of other people, on glibc and on Craton.
+//! Other projects' test suites, on glibc and on Craton.
 //!
-//! **What.** Each of [`SUITES`] is a script that tells whether the suite is here, one that runs it, and
-//! the command that gets it. The run's script ends with a line `tests T passed P`; what has `$on` before
-//! it runs on the allocator, all else does not. `CRATON_SUITES` names a folder of clones.
+//! **What.** Each of [`SUITES`] has a script that checks whether the suite is here, one that runs
+//! it, and the command that fetches it. The run's script ends with a line `tests T passed P`; only
+//! commands with the prefix `$on` run on the allocator. `CRATON_SUITES` names a folder of clones.
 //!
-//! **Failure.** A suite that passes fewer tests on Craton than on glibc, or none at all, failed.
+//! **Failure.** A suite fails if it passes fewer tests on Craton than on glibc, or none.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -38,7 +38,7 @@ macro_rules! suites {
     };
 }
 
-// The name, whether it is part of the quick form, and scripts, whose functions are in `common.sh`.
+// The name, whether it is part of the quick form, and scripts with the functions of `common.sh`.
 suites! {
     "cpython" false get "apt-get install libpython3-testsuite" find "has_module test.test_dict"
         run "cpython | of_unittest"
@@ -122,7 +122,8 @@ fn of_suite(ask: &Ask<'_>, ours: &Ours, suite: &Suite, progress: &dyn Fn(&str)) 
     Ok(with(head, &json!({ "tests": tests, "glibc": base, "craton": craton, "note": "" }), &status))
 }
 
-/// Runs a script behind [`COMMON`]; whether it ended well, and what it said. None: the caller stops, or it cannot run.
+/// Runs a script behind [`COMMON`]; returns its success and output. None: the caller stops, or it
+/// cannot run.
 fn shell(ask: &Ask<'_>, text: &str, on: &str, directory: &Path) -> Option<(bool, String)> {
     let command = ["bash", "-c", &format!("{COMMON}\n{text}")].map(OsString::from);
     let variables = [("on".into(), on.into()), ("LC_ALL".into(), "C".into())];

@@ -16,7 +16,8 @@ fn the_cost_is_what_is_in_the_emptiest_huge_frames() {
     };
     let others: Vec<Block> = blocks(0, 500, false).chain(blocks(1, 30, false)).chain(blocks(3, 7, false)).collect();
     let state = job.state(&[blocks(0, 1, true).collect(), others]);
-    // 538 of 2049 frames are allocated, so that two huge frames could be free: one is, and the next holds seven.
+    // 538 of 2049 frames are allocated, so two huge frames could be free: one is, and the next has
+    // seven frames.
     let expected = State { free_huge: 1, possible_huge: 2, cost_frames: 7, pinned_huge: 1, ..State::default() };
     assert_eq!(state, expected);
 }

@@ -1,7 +1,8 @@
-//! A processor's cache of blocks that were freed last.
+//! A processor's cache of recently freed blocks.
 //!
 //! **From.** LLFree §2: orders 0 to 3 and 9. One count over all of them, in frames. An empty list
-//! is filled with a batch under one lock; at the high mark the oldest batch goes back.
+//! is refilled with a batch under one lock; at the high mark the oldest batch is flushed.
+//!
 //! **State.** Sizes of Linux 6.0: a batch is 63 frames, 2 blocks at least; the high mark is the
 //! zone's low watermark, 5/4 of √(16 · KiB) KiB, by processors, four batches at least.
 
@@ -19,14 +20,14 @@ const LEAST_BATCHES: usize = 4;
 /// How much is cached, in frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What is fetched and given back at once.
+    /// Frames of a refill or flush.
     pub batch: usize,
-    /// At so many some are given back.
+    /// The count at which a batch is flushed.
     pub high: usize,
 }
 
 impl Limits {
-    /// For a zone of so many frames.
+    /// For a zone of this many frames.
     pub fn of(frames: usize, processors: usize) -> Self {
         let least_kib = (16 * 4 * frames).isqrt();
         let low_frames = least_kib / 4 * 5 / 4;
@@ -70,7 +71,7 @@ impl Cache {
     }
 
     /// The block that was freed last.
-    pub fn take(&self, places: &[Place], order: u32) -> Option<u32> {
+    pub fn alloc(&self, places: &[Place], order: u32) -> Option<u32> {
         let list = &self.lists[list_of(order)];
         let frame = list.first()?;
         list.remove(places, frame);
@@ -79,22 +80,23 @@ impl Cache {
         Some(frame)
     }
 
-    /// Takes in a block of the zone, behind others, so that they are handed out as they came.
+    /// Adds a block of the zone behind others, so that they are allocated in order.
     pub fn refill(&self, places: &[Place], frame: u32, order: u32) {
         places[frame as usize].mark.store(CACHED, Relaxed);
         self.lists[list_of(order)].push_last(places, frame);
         self.count(|frames| frames + (1 << order));
     }
 
-    /// Takes in a block that is freed; returns how many frames it holds then.
+    /// Adds a freed block; returns the frames in the cache.
     pub fn put(&self, places: &[Place], frame: u32, order: u32) -> usize {
         places[frame as usize].mark.store(CACHED, Relaxed);
         self.lists[list_of(order)].push_first(places, frame);
         self.count(|frames| frames + (1 << order))
     }
 
-    /// Gives away so many frames at least, as far as it has them: of each list in turn the block that is in it for longest.
-    pub fn give(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
+    /// Flushes at least this many frames, as far as it has them: of each list in turn the oldest
+    /// block.
+    pub fn flush(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
         let mut given = 0;
         let blocks = ORDERS.iter().zip(&self.lists).cycle();
         for (order, list) in blocks {

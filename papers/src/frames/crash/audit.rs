@@ -1,10 +1,12 @@
-//! What a crash did: the zone against what threads had written down.
+//! Compares the zone with the threads' records after a crash.
 //!
 //! **What.** [`audit`] checks every frame: held ones are allocated and held once; others are free,
-//! but for what requests under way account for, which [`take_back`] frees.
-//! **From.** LLFree §3.2.3: frames are lost only where an allocation has not reached the caller, or
-//! a free has not reached the bit: no more requests lose frames than there are processors.
-//! **Failure.** An error names the frame that is held and free, held twice, or lost without
+//! except those that unfinished requests account for, which [`free_lost`] frees.
+//!
+//! **From.** LLFree §3.2.3: frames are lost only if an allocation has not reached the caller, or a
+//! free has not reached the bit: at most one request for each processor loses frames.
+//!
+//! **Failure.** An error names a frame that is held and free, held twice, or lost without a
 //! request.
 
 use super::records::{Doing, Records, WORD_FRAMES};
@@ -18,13 +20,13 @@ pub struct Audit {
     pub under_way: usize,
     /// Of these, requests that lost frames.
     pub losing: usize,
-    /// Frames that are allocated, and nobody's.
+    /// Allocated frames without a holder.
     pub lost: Vec<usize>,
     pub held: usize,
 }
 
-/// Compares zone and records after a crash, and makes the records right.
-/// Error: the zone is not as the records say.
+/// Compares zone and records after a crash, and corrects the records.
+/// Error: zone and records disagree.
 pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Result<Audit, String> {
     zone.check().map_err(|broken| format!("invariant {} does not hold at {}", broken.invariant, broken.at))?;
     let doing = records.settle();
@@ -65,7 +67,7 @@ pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Resul
 
 /// Frees what was lost; how many requests that took.
 /// Error: the zone refuses.
-pub fn take_back<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
+pub fn free_lost<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
 
@@ -77,7 +79,7 @@ fn in_doubt(doing: Doing) -> Option<u32> {
     }
 }
 
-/// How many requests account for the frames that are lost: each get for a block of its order,
+/// The number of requests that account for the lost frames: each get for a block of its order,
 /// others for their place.
 fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     let lost: BTreeSet<usize> = lost.iter().copied().collect();
@@ -93,7 +95,8 @@ fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     Ok(used + places)
 }
 
-/// The fewest gets of which each lost a whole block of its order, so that these are all frames of `open`.
+/// The fewest gets, each of which lost a whole block of its order, that account for all frames of
+/// `open`.
 fn cover(open: &BTreeSet<usize>, gets: &[u32], lost: &BTreeSet<usize>) -> Option<usize> {
     let Some(first) = open.first() else { return Some(0) };
     let with = |at: usize| {

@@ -1,20 +1,20 @@
-//! What threads hold, recorded so that it is known when they are killed.
+//! Records of what threads hold, which survive a kill.
 //!
 //! **What.** A bit for each frame and holder, and a word for each thread's next act. Holders are
-//! the threads, and *nobody*, whose frames stay.
+//! the threads, and *the keeper*, whose frames stay.
 //!
 //! **State.** Words of a file that is mapped like the zone's.
 //! ```text
 //! line 0        threads that have begun
 //! a line each   the thread's next act · operations done
-//! a map each    a bit for each frame; the last map is nobody's
+//! a map each    a bit for each frame; the last map is the keeper's
 //! ```
 //! A thread's next act, from bit 0 on: kind 2 · order 6 · frame 56.
 //!
 //! **Invariants.** *R1* A thread about to do nothing holds exactly the frames of its bits. *R2*
-//! About to *get* it holds these; what it may have been given is unknown. *R3* It records *got*
-//! before it sets the frames' bits. *R4* With a *place* in doubt, to free or to get, it holds its
-//! other frames; these are free, allocated, or another thread's.
+//! About to *get* it holds these; the result is unknown. *R3* It records *got* before it sets the
+//! frames' bits. *R4* With a *place* in doubt, to free or to get, it holds its other frames; these
+//! are free, allocated, or another thread's.
 //!
 //! **Threads.** Each stores to its line and map in order; the reader comes when all are dead.
 
@@ -27,7 +27,7 @@ const LINE_WORDS: usize = 8;
 /// Frames of a word of bits.
 pub const WORD_FRAMES: usize = u64::BITS as usize;
 
-/// What a thread is about to do.
+/// A thread's next act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doing {
     Nothing,
@@ -87,7 +87,7 @@ impl Records {
         frames.div_ceil(WORD_FRAMES).next_multiple_of(LINE_WORDS)
     }
 
-    /// Threads that write; the holder of that number is nobody.
+    /// Writing threads; the next number is *the keeper*.
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -146,7 +146,7 @@ impl Records {
         masks(frame..frame + (1 << order)).any(|(word, mask)| load(&map[word]) & mask != 0)
     }
 
-    /// Settles the maps by R1 to R4, all threads dead; returns what they were about to do.
+    /// Corrects the maps by R1 to R4, all threads dead; returns their unfinished acts.
     pub fn settle(&self) -> Vec<Doing> {
         let settle = |thread| {
             let doing = self.doing(thread);
@@ -161,7 +161,7 @@ impl Records {
         (0..self.threads).map(settle).collect()
     }
 
-    /// Nobody has begun, or done anything.
+    /// Forgets that threads began.
     pub fn reset(&self) {
         store(self.begun(), 0);
         (0..self.threads).for_each(|thread| store(&self.line(thread)[1], 0));
@@ -185,7 +185,7 @@ fn load(word: &AtomicU64) -> u64 {
 /// After everything that the thread has stored before.
 fn store(word: &AtomicU64, value: u64) {
     // ORDERING: pairs with the end of the process, after which another reads the file: no store may
-    // be there without those before.
+    // be there without the earlier ones.
     word.store(value, Ordering::Release);
 }
 

@@ -22,7 +22,7 @@ fn a_process_that_stops_between_requests_loses_nothing() {
         let turns = AtomicUsize::new(0);
         let closed = seed % 2 == 0;
         work(&task(&world, 2, seed, closed), || turns.fetch_add(1, Relaxed) < 20).expect("a zone that is right");
-        let found = world.look(!closed).expect("a zone that is right");
+        let found = world.inspect(!closed).expect("a zone that is right");
         assert!(matches!(found.opened, Opened::Recovered { .. }) && found.audit.lost.is_empty());
         assert!(found.operations >= 10 * STEPS as u64 && found.audit.held > FRAMES / 3 && found.audit.under_way == 0);
         assert_eq!(world.begun(), 0);
@@ -37,10 +37,10 @@ fn after(change: impl FnOnce(&FileZone<'_>, &Records)) -> Result<Found, String> 
         let (zone, _) = open(&world.zone, FRAMES, 2).expect("there");
         change(&zone, &world.records);
     }
-    world.look(false)
+    world.inspect(false)
 }
 
-/// A frame that nobody has is one, of the zone that `World::new` makes.
+/// The first free, or else allocated, frame without a holder in `World::new`'s zone.
 fn first_of(zone: &FileZone<'_>, is_free: bool) -> usize {
     (0..FRAMES).find(|frame| zone.is_free(*frame) == Ok(is_free)).expect("half of them")
 }
@@ -71,8 +71,8 @@ fn what_is_lost_is_there_again_at_the_next_look() {
         world.records.set_doing(0, Doing::Getting(9));
         zone.get(request(9, 0)).expect("room");
     }
-    assert_eq!(world.look(true).expect("accounted for").audit.lost.len(), 512);
-    let found = world.look(false).expect("right");
+    assert_eq!(world.inspect(true).expect("accounted for").audit.lost.len(), 512);
+    let found = world.inspect(false).expect("right");
     assert!(found.opened == Opened::Clean && found.audit.lost.is_empty());
 }
 

@@ -1,8 +1,9 @@
-//! A thread that gets and puts on a zone that persists, and writes down what it holds.
+//! A thread that uses a persistent zone, and records what it holds.
 //!
 //! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block,
-//! or of a part of it; or the frames beside a block, which are freed together with it later.
-//! **Failure.** A request wrongly refused, and frames that the worker has already.
+//! or of a part of it; or the frames beside a block, later freed together with it.
+//!
+//! **Failure.** A wrong refusal, and frames that the worker already has.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};
@@ -10,14 +11,14 @@ use craton_base::atomic::Ordering::Relaxed;
 use craton_frames::{Error, Media, Standard, Zone};
 use craton_lab::rng::Rng;
 
-/// A block, of so many, is freed in parts.
+/// One block in this many is freed in parts.
 const PART_OF: u32 = 4;
-/// A block, of so many, is first joined with the one beside it.
+/// One block in this many is first joined with its neighbour.
 const JOINED_OF: u32 = 8;
 /// log2 of the frames of a word of bits.
 const WORD_ORDER: u32 = WORD_FRAMES.trailing_zeros();
 
-/// A thread, or *nobody*, with frames.
+/// A thread, or *the keeper*, with frames.
 pub struct Worker<'a, M> {
     zone: &'a Zone<'a, Standard, M>,
     records: &'a Records,
@@ -25,14 +26,14 @@ pub struct Worker<'a, M> {
     /// The processor that it asks as.
     processor: usize,
     rng: Rng,
-    /// What it has: first frame and order.
+    /// Its blocks: first frame and order.
     blocks: Vec<(usize, u32)>,
     held: usize,
     most: usize,
 }
 
 impl<'a, M: Media> Worker<'a, M> {
-    /// One that has what the records say, and at most so many frames.
+    /// A worker with the frames of the records, and at most this many.
     pub fn new(
         zone: &'a Zone<'a, Standard, M>,
         records: &'a Records,
@@ -57,7 +58,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Gets until it has so many frames, or there are none.
+    /// Allocates until it has this many frames, or none are left.
     /// Error: the zone is wrong.
     pub fn grow(&mut self, frames: usize) -> Result<(), String> {
         let mut refused = 0;
@@ -78,7 +79,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Records its next act, unless it is *nobody*.
+    /// Records its next act, unless it is *the keeper*.
     fn doing(&self, doing: Doing) {
         if self.holder < self.records.threads() {
             self.records.set_doing(self.holder, doing);
@@ -154,7 +155,7 @@ impl<'a, M: Media> Worker<'a, M> {
         self.put_at(frame, order)
     }
 
-    /// Asks for the frames beside a block, which is one with them if they are free.
+    /// Allocates the frames beside a block, which form one with it if they are free.
     fn join(&mut self, frame: usize, order: u32) -> Result<(), String> {
         let beside = frame ^ 1 << order;
         self.doing(Doing::Place(beside, order));
@@ -172,7 +173,8 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 }
 
-/// An order: half of all requests are for single frames, and few for huge ones, of which there may be none after a long search.
+/// An order: half of all requests are for single frames, and few for huge ones, which may be rare
+/// after a long search.
 fn order(rng: &mut Rng) -> u32 {
     match rng.below(64) {
         0..32 => 0,
@@ -181,7 +183,7 @@ fn order(rng: &mut Rng) -> u32 {
     }
 }
 
-/// What a holder has according to its map: whole huge frames, whole words, single frames.
+/// A holder's blocks by its map: whole huge frames, whole words, single frames.
 fn blocks(records: &Records, holder: usize) -> Vec<(usize, u32)> {
     let mut blocks = Vec::new();
     for (huge, words) in records.map(holder).chunks(HUGE / WORD_FRAMES).enumerate() {

@@ -1,7 +1,7 @@
 //! Lists of redis: five elements are pushed, and those five read back.
 //!
-//! **From.** TEMERAIRE §5.1: a million such requests. Ours spreads them over 1,000 lists at random,
-//! with elements of 8 to 71 bytes. The lists grow to the end, as those of redis-benchmark do.
+//! **From.** TEMERAIRE §5.1: a million such requests. Ours are on 1,000 random lists, with elements
+//! of 8 to 71 bytes. The lists grow to the end, as in redis-benchmark.
 
 use super::{Dialogue, REDIS_FAREWELL, put, redis_array, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;
@@ -9,7 +9,7 @@ use craton_lab::rng::Rng;
 const LISTS: u32 = 1000;
 const ELEMENTS: usize = 5;
 
-/// The server's lists, as far as the answers depend on them: the length of each.
+/// The lengths of the server's lists, from which the answers follow.
 pub(super) struct Lists {
     seed: u64,
     lengths: Vec<usize>,

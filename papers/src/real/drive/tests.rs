@@ -72,7 +72,7 @@ fn nobody_waits_for_a_server_that_has_ended() {
     assert!(why.contains("ended"), "{why}");
 }
 
-/// All that a dialogue says in so many requests.
+/// The requests and answers of a dialogue.
 fn said(name: &str, seed: u64, requests: u64) -> (Vec<u8>, Vec<u8>) {
     let mut dialogue = dialogue(name, seed).unwrap();
     let (mut request, mut answer) = (Vec::new(), Vec::new());

@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Primes in the factor base, with −1 as the first.
 const BASE: usize = 220;
-/// After so many primes, a Q that is still larger than its bound less these bits is given up.
+/// After this many primes, a Q larger than its bound by more than these bits is dropped.
 const ABORT_AFTER: usize = 40;
 const ABORT_BITS: u64 = 14;
-/// What may be left of Q, as one large prime: so many times the largest of the base.
+/// The largest remaining prime of Q, as a multiple of the base's largest.
 const LARGE: u64 = 200;
 
 /// A or a product of several, whose square is the product of the primes, modulo N.
@@ -67,7 +67,7 @@ impl<'a> Search<'a> {
         Self { n, base: base(n), relations: Vec::new(), rows: BTreeMap::new(), partial: BTreeMap::new(), steps: 0 }
     }
 
-    /// Searches for a factor, for so many steps at most, which are counted down.
+    /// Searches for a factor, for at most `allowed` steps, which it counts down.
     pub fn run(&mut self, allowed: &mut u64) -> End {
         let root = self.n.sqrt();
         let bound = root.bits() + 1;
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         End::Steps
     }
 
-    /// The primes of Q, and the large prime that is left or 1; none if it does not split.
+    /// The primes of Q, and the remaining large prime or 1; none if it does not split.
     fn split(&self, q: &Num, negative: bool, bound: u64) -> Option<(Vec<u16>, u64)> {
         let mut primes = Vec::new();
         if negative {
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
         left.to_u64().filter(|rest| *rest <= largest * LARGE).map(|rest| (primes, rest))
     }
 
-    /// Takes a relation in; a factor if that completed a square which yields one.
+    /// Adds a relation; returns a factor if that completed a square which yields one.
     fn found(&mut self, relation: Relation, rest: u64) -> Option<Num> {
         if rest == 1 {
             return self.reduce(relation);

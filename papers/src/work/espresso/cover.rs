@@ -1,8 +1,10 @@
-//! Covers: sums of cubes, and what is asked of them.
+//! Covers: sums of cubes.
 //!
-//! **What.** Cofactor, tautology and complement, each by splitting the cover at an input and asking
-//! the same of the halves. Every level makes new cubes and frees them when it is done.
-//! **From.** Brayton et al. (1984), §3 and §4.1: the input that most cubes take both ways is split
+//! **What.** Cofactor, tautology and complement, each by splitting the cover at an input and
+//! recursing into the halves. Every level makes new cubes and frees them at its end.
+//!
+//! **From.** Brayton et al. (1984), §3 and §4.1: the input that most cubes use both ways is split
+//! first; a cover that uses no input both ways is a tautology only if it has the full cube.
 //! first; a cover that takes no input both ways is a tautology only if it has the full cube.
 
 use super::cube::{Cube, EITHER, ONE, ZERO};
@@ -11,7 +13,7 @@ use std::collections::BTreeMap;
 /// A sum of cubes.
 pub type Cover = Vec<Cube>;
 
-/// What a function is over.
+/// A function's inputs and outputs.
 pub struct Space {
     /// Inputs, at most 30.
     pub inputs: usize,
@@ -21,7 +23,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// All points of so many inputs and outputs.
+    /// All points of this many inputs and outputs.
     pub fn new(inputs: usize, outputs: u32) -> Self {
         Self { inputs, outputs, full: Cube::full(inputs, outputs) }
     }
@@ -91,7 +93,7 @@ impl Space {
             half
         });
         drop(cover);
-        // What is in both halves does not depend on the input.
+        // Cubes in both halves do not depend on the input.
         let [low, high] = &halves;
         let mut merged = Vec::with_capacity(low.len() + high.len());
         for cube in low {
@@ -103,8 +105,8 @@ impl Space {
         merged
     }
 
-    /// The input to split at, and whether cubes take it both ways: of those that do the one that most cubes take, or else
-    /// of those that are taken one way. None when no cube takes any input.
+    /// The input to split at, and whether cubes use it both ways: of those the one that most cubes
+    /// use, else of those used one way. None when no cube uses any input.
     fn split(&self, cover: &[Cube]) -> Option<(usize, bool)> {
         let mut best = None;
         for input in 0..self.inputs {

@@ -13,7 +13,7 @@ const PER_WORD: usize = 16;
 /// The lower bit of every input.
 const LOWER: u32 = 0x5555_5555;
 
-/// What a cube allows of an input.
+/// The values of an input that a cube allows.
 pub const ZERO: u32 = 0b01;
 /// The input is 1.
 pub const ONE: u32 = 0b10;
@@ -21,7 +21,7 @@ pub const ONE: u32 = 0b10;
 pub const EITHER: u32 = 0b11;
 
 impl Cube {
-    /// The cube of all points of a function with so many inputs and outputs, 1 to 31.
+    /// The cube of all points of a function with this many inputs and outputs, 1 to 31.
     pub fn full(inputs: usize, outputs: u32) -> Self {
         let words = std::iter::repeat_n(u32::MAX, inputs.div_ceil(PER_WORD));
         Self(words.chain([(1 << outputs) - 1]).collect())
@@ -74,7 +74,7 @@ impl Cube {
         Self(words)
     }
 
-    /// What it allows of an input.
+    /// The values of an input that it allows.
     pub fn input(&self, input: usize) -> u32 {
         self.0[input / PER_WORD] >> (input % PER_WORD * 2) & EITHER
     }

@@ -13,14 +13,15 @@ pub const QUEUE: usize = 1024;
 
 /// Requests of one worker in a day, over which its live data swing.
 const DAY: u64 = 50_000;
-/// One request in so many is a burst.
+/// One request in this many is a burst.
 const BURST_PERIOD: u64 = 1024;
 /// Sessions that one worker can have at a time.
 const SESSIONS: u32 = 4096;
-/// Keys of a worker for each MiB of its budget. A value has 1.5 KiB on average: half of the keys fit.
+/// Keys of a worker for each MiB of its budget. A value has 1.5 KiB on average: half of the keys
+/// fit.
 const KEYS_PER_MB: u32 = 1400;
 
-/// What a user who is logged in has.
+/// The state of a user's session.
 struct Session {
     user: String,
     cart: Vec<String>,
@@ -70,7 +71,7 @@ impl Worker {
         }
     }
 
-    /// Handles this worker's requests, and frees what `from` brings until all who send there are gone.
+    /// Handles this worker's requests, and frees buffers from `from` until all senders are gone.
     pub fn run(mut self, from: Receiver<Vec<u8>>) -> Outcome {
         let mut number = self.number;
         while number < self.requests {
@@ -100,7 +101,7 @@ impl Worker {
         let found = self.cached(&mut rng);
         let work = self.buffers(&mut rng);
         let answer = answer(&mut rng, number);
-        // The burst comes by this worker's own count, so that each worker has some.
+        // By this worker's count, so that each worker has some bursts.
         let burst = if (number / self.workers) % BURST_PERIOD == BURST_PERIOD - 1 { burst(&mut rng) } else { 0 };
         self.add([headers, session, found, work, answer, burst].into_iter().fold(number, |sum, x| mix(sum ^ x)));
     }
@@ -141,7 +142,7 @@ impl Worker {
         mix(visits) ^ digest(session.user.as_bytes())
     }
 
-    /// Reads a value of the cache, or makes it; some change size, and what does not fit any more goes.
+    /// Reads a value of the cache, or makes it; some change size, and evictions follow.
     fn cached(&mut self, rng: &mut Rng) -> u64 {
         let key = u64::from(rng.skewed(self.keys));
         let len = rng.size();
@@ -171,7 +172,7 @@ impl Worker {
         found.unwrap_or(len as u64)
     }
 
-    /// Works with some buffers, freed in another order than they came; some are freed by the next worker.
+    /// Uses some buffers, and frees them in another order; the next worker frees some.
     fn buffers(&mut self, rng: &mut Rng) -> u64 {
         let mut buffers: Vec<Vec<u8>> = (0..3 + rng.below(6)).map(|_| filled(rng.size(), rng.next())).collect();
         let mut sum = 0u64;
@@ -180,7 +181,8 @@ impl Worker {
             if !rng.one_in(8) {
                 sum = sum.wrapping_add(digest(&buffer));
             } else if let Err(back) = self.next.try_send(buffer) {
-                // In the sum of the queue, wherever it is freed: the checksum must not tell.
+                // Added to the queue's sum, wherever it is freed: the checksum must not depend on
+                // that.
                 self.add(digest(&back.into_inner()));
             }
         }

@@ -42,7 +42,7 @@ APART Base *make_object() {
     return show(object);
 }
 
-// Without a virtual destructor the size that is said is the base's.
+// Without a virtual destructor, delete passes the base's size.
 APART void give_up_object(Base *object) {
     delete object;
     STAY;
@@ -87,7 +87,7 @@ static void sized_delete_by_a_thread() {
     std::thread([p] { give_up_sized(p, 48); }).join();
 }
 
-// Memory that goes back by a function of another family than the one that allocated it.
+// Frees memory by another family's function than the one that allocated it.
 APART void give_up_object_of(void *p) {
     ::operator delete(p);
     STAY;

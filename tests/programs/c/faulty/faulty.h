@@ -1,5 +1,5 @@
-/* What the faulty programs share. Each case shows the address of the buffer that it does wrong to, and then does it. The functions have the
- * names that reports must have on their stacks. */
+/* Shared by the faulty programs. Each case prints the address of its buffer, and then misuses it.
+ * Reports must show the functions' names on their stacks. */
 #ifndef FAULTY_H
 #define FAULTY_H
 
@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 
 #define APART __attribute__((noinline, noclone))
-/* Behind a call, so that it is none that ends its function. */
+/* Behind a call, so that it is no tail call. */
 #define STAY __asm__ volatile("" ::: "memory")
 
-/* The buffer that is done wrong to: what a case prints for the test to compare. */
+/* Prints the misused buffer for the test to compare. */
 static inline void *show(void *p) {
     printf("%p\n", p);
     fflush(stdout);
@@ -60,7 +60,7 @@ APART char read_byte(void *buffer, ptrdiff_t offset) {
     return byte;
 }
 
-/* Runs a function in a thread of its own, to its end. */
+/* Runs a function in a thread, to its end. */
 APART void elsewhere(void *(*run)(void *), void *argument) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, run, argument) == 0);
@@ -101,7 +101,7 @@ APART int in_child(void (*run)(void *), void *argument) {
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* What is read through: a pointer that was never written, or that lies in freed memory, leads nowhere. */
+/* Dereferenced: an uninitialized pointer, or one in freed memory, leads nowhere. */
 struct node {
     long number;
     struct node *next;
@@ -113,7 +113,7 @@ APART long next_number(struct node *node) {
     return number;
 }
 
-/* Calls the function that an object begins with, in one instruction that reads it and goes there. */
+/* Calls the function that an object begins with, in one instruction that reads it and jumps. */
 APART void call_through(void *object) {
     __asm__ volatile("call *(%0)" : : "a"(object) : "memory");
     STAY;

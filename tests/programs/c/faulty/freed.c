@@ -22,7 +22,7 @@ CASE(write_freed_later) {
     exit(0);
 }
 
-/* So many others are freed that the buffer's memory serves again. */
+/* Frees enough others that the buffer's memory is reused. */
 CASE(write_freed_and_serve_again) {
     void *p = make_buffer(1000);
     give_up(p);
@@ -80,7 +80,7 @@ CASE(call_freed) {
     call_through(object);
 }
 
-/* From the first fork on pages are closed in another way; what is out and what waits then goes on. */
+/* After the first fork, pages are closed in another way; live and waiting buffers go on. */
 static struct node *freed_after_forks(void) {
     CHECK(in_child(NULL, NULL) == 0);
     struct node *node = make_buffer(sizeof *node);

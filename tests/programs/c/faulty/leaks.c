@@ -1,14 +1,15 @@
-/* Loses buffers, or keeps them where they are not easily found. Only those that nothing leads to are shown; the others' addresses are
- * printed behind a minus. */
+/* Loses buffers, or keeps them in hidden places. Prints the addresses of lost buffers, and those of
+ * others behind a minus. */
 #include "faulty.h"
 
-/* Addresses that are told and not kept: nothing on the stack or in a register leads to the buffer afterwards. */
+/* Addresses that are printed and not kept: nothing on the stack or in a register leads to the
+ * buffer. */
 static void kept(void *p) {
     printf("-%p\n", p);
     fflush(stdout);
 }
 
-/* Room on the stack that is written before and after, so that what lay there is gone. */
+/* Writes the stack before and after, to clear old addresses. */
 APART void clean_stack(void) {
     volatile char room[16384];
     for (size_t i = 0; i < sizeof room; i++)
@@ -30,7 +31,8 @@ APART void lose(void) { make_buffer(100); }
 APART void lose_large(void) { make_buffer(300000); }
 APART void lose_huge(void) { memset(make_buffer(48 * MIB), 0, 4096); }
 
-/* Each leads to the other, and nothing to either: what is told is one of them, on which the other hangs. */
+/* Each leads to the other, and nothing to either: the report has one of them, with the other below.
+ */
 APART void lose_circle(void) {
     struct link *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
     a->next = b, b->next = a;
@@ -167,7 +169,7 @@ static const struct part parts[] = {
 };
 
 int main(int argc, char **argv) {
-    /* What was lost last: on the stack that main leaves lies where it was. */
+    /* The last loss: its address still lies on the stack that main leaves. */
     if (argc == 2 && strcmp(argv[1], "lost_last") == 0) {
         lose();
         return 0;

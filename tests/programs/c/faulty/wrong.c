@@ -1,4 +1,4 @@
-/* Says a size or an alignment that a buffer does not have, or uses what was never written. */
+/* Passes a size or an alignment that a buffer does not have, or uses uninitialized bytes. */
 #include "faulty.h"
 
 extern void free_sized(void *, size_t) __attribute__((weak));

@@ -1,5 +1,6 @@
-//! A Rust program whose global allocator is Craton. It checks what it allocates, and prints what Craton counted; or, when told so, it keeps one
-//! object, loses another, and waits to be looked at until its input ends.
+//! A Rust program whose global allocator is Craton. It checks its objects, and prints Craton's
+//! counts; with an argument, it keeps one object, loses another, and waits for the end of its
+//! input.
 
 use std::collections::HashMap;
 use std::ptr::null_mut;
@@ -9,7 +10,7 @@ use std::thread;
 #[global_allocator]
 static ALLOCATOR: craton::Craton = craton::Craton;
 
-/// Bytes on the boundary of a cache line pair, which no type of std asks for.
+/// Aligned to a cache line pair, unlike any type of std.
 #[repr(align(128))]
 struct Line([u8; 128]);
 

@@ -1,6 +1,6 @@
 //! The faulty programs' parts, by what must be reported of each.
 
-/// Buffers among the other objects of the heap, with bytes around them that no program may write.
+/// Buffers between other objects of the heap, with redzones around them.
 pub const AMONG: &str = "debug=audit,redzone,poison,verify";
 /// Buffers on separate pages, which cannot be touched before, behind and after.
 pub const APART: &str = "debug=all";
@@ -147,8 +147,8 @@ pub const FREED: &[Case] = &[
     written("write_freed_by_a_thread", 40),
     Case { freed: GIVEN_ELSEWHERE, ..written("write_what_a_thread_freed", 40) },
     Case { freed: &["write_moved", "main"], ..written("write_moved", 40) },
-    // The program uses the word as an address, so that the buffer is only suspected; on separate pages
-    // the read itself is seen.
+    // The program uses the word as an address, so the buffer is only suspected; on separate pages
+    // the read itself is detected.
     Case { found: &["next_number", "read_freed", "main"], ..dead("read_freed", AFTER, 16) },
     Case { found: &["next_number", "read_freed_large"], ..dead("read_freed_large", AFTER, 300_000) },
     Case { found: &["next_number", "reads_elsewhere"], ..dead("read_freed_by_a_thread", AFTER, 16) },
@@ -180,7 +180,8 @@ pub const FREED: &[Case] = &[
     Case { found: GIVEN, ..dead("twice_after_10000", TWICE, 40) },
     // Others have had its address since: the report names the last of them.
     Case { allocated: MAIN, freed: MAIN, found: GIVEN, ..dead("twice_after_1000000", TWICE, 40) },
-    // Its memory serves others by then, and without a log of two million entries the address is one inside of another.
+    // Its memory is reused by then; without a log of two million entries the address is inside of
+    // another.
     Case { options: LONG_LOG, found: GIVEN, ..dead("twice_after_1000000_others", TWICE, 40) },
     Case { allocated: MAIN, freed: MAIN, found: GIVEN, ..dead("twice_huge_after_50", TWICE, 48 * MIB) },
     Case { allocated: MAIN, freed: MAIN, found: GIVEN, ..dead("twice_large_after_1000", TWICE, 300_000) },
@@ -277,8 +278,7 @@ pub const CACHES: &[Case] = &[
     Case { found: &["next_number", "main"], ..live("field_never_constructed", FRESH, NODE, TAKEN) },
 ];
 
-/// Buffers that leak, by their part: bytes of each that is reported, and functions on the stack that
-/// allocated it.
+/// Leaking buffers, by part: bytes of each reported one, and functions on its allocation stack.
 pub const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
     ("lost_last", 100, &["make_buffer", "lose", "main"]),

@@ -23,7 +23,7 @@ fn run(allocator: &str, index: usize, wall_s: f64, status: Status) -> Run {
 
 fn shown(runs: &[Run], colour: bool) -> String {
     let measured = Measured { runs: runs.to_vec(), ..Measured::default() };
-    show(&measured, &["./program".into(), "two\nlines".into()], &["a note".to_owned()], colour)
+    show(&measured, &["./program".into(), "two\nlines".into()], &["a note".to_owned()], colour, 200)
 }
 
 fn good() -> Vec<Run> {
@@ -44,9 +44,21 @@ fn an_allocator_is_a_row_with_medians_and_ratios() {
     let glibc = ["glibc", "5", "3.000 s", "-", "-", "1.500 s", "-", "1.0 MiB", "-", "-", "-", "1,000", "-", "0"];
     assert_eq!(line(&text, "glibc"), [&glibc[..], &["512.0 KiB", "50 %"]].concat(), "{text}");
     let craton = line(&text, "craton");
-    assert_eq!(craton[..5], ["craton", "5", "1.800 s", "0.60", "0.50-0.60"], "{text}");
+    assert_eq!(craton[..5], ["craton", "5", "1.800 s", "0.60", "0.50–0.60"], "{text}");
     assert!(text.contains("40 % less wall time (95 %: 40 to 50 %), no clear difference in peak memory"), "{text}");
     assert!(text.contains("\na note\n") && !text.contains("do not count") && !text.contains('\x1b'), "{text}");
+}
+
+#[test]
+fn no_line_is_longer_than_the_terminal() {
+    let measured = Measured { runs: good(), ..Measured::default() };
+    for colour in [false, true] {
+        let text = show(&measured, &["x".into()], &[], colour, 80);
+        let plain = text.replace("\x1b[32m", "").replace("\x1b[0m", "");
+        let table: Vec<&str> = plain.lines().take_while(|line| !line.starts_with("On Craton")).collect();
+        assert!(table.iter().all(|line| line.chars().count() <= 80), "{text}");
+        assert_eq!(table.iter().filter(|line| line.starts_with("glibc ")).count(), 3, "{text}");
+    }
 }
 
 #[test]
@@ -71,7 +83,7 @@ fn a_failed_run_is_a_row_with_the_end_of_its_errors() {
     assert!(text.contains("last on standard error, craton, round 2:\n  one\n  two ?[2J\n"), "{text}");
     runs.iter_mut().for_each(|run| run.status = Status::NotServed);
     let text = shown(&runs, false);
-    assert!(!text.contains("medians") && text.contains("craton: no process was bound to its malloc: likely"), "{text}");
+    assert!(!text.contains("medians") && text.contains("craton: no process used its malloc: likely"), "{text}");
     assert_eq!(text.matches("not served\n").count(), 10, "{text}");
 }
 
@@ -88,7 +100,7 @@ fn an_allocator_of_the_programs_own_is_named() {
         measured
             .service
             .insert(BASE.to_owned(), craton_lab::measure::proof::Service { processes: 2, by, largest_without: None });
-        show(&measured, &["x".into()], &[], false)
+        show(&measured, &["x".into()], &[], false, 80)
     };
     assert!(service("/usr/lib/libjemalloc.so.2").contains("that of /usr/lib/libjemalloc.so.2, which it brings along"));
     assert!(!service("/usr/lib/libc.so.6").contains("brings along"));

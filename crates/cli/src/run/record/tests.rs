@@ -15,7 +15,7 @@ fn a_line_is_read_and_others_are_not() {
 #[test]
 fn the_table_has_each_process_and_the_sum() {
     let record = Record::parse(LINE).unwrap();
-    let text = show(&[record.clone(), record]);
+    let text = show(&[record.clone(), record], 200);
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert_eq!(lines[1][..5], ["7", "sort", "3", "1,200", "2"], "{text}");

@@ -1,21 +1,20 @@
-//! What each call of the family must give.
+//! Checks each call of the malloc family.
 //!
-//! **What.** Sizes, alignments, zeroes, contents that survive `realloc`, objects that one thread makes and another frees.
-//! **Units.** Sizes and alignments are bytes.
-//! **Failure.** The first thing that is wrong, with the call and its arguments; what was allocated by then stays so.
+//! **What.** Sizes, alignments, zeroes, contents that survive `realloc`, frees by another thread.
 //!
-//! **Unsafe.** The calls and the memory they give are C's; each object is touched only within what was asked for.
+//! **Failure.** The first error, with the call and its arguments; objects stay allocated.
+//!
+//! **Unsafe.** Calls C's allocator, and touches each object only within its requested size.
 
 use crate::family::Family;
 use std::ffi::c_void;
 use std::sync::mpsc;
 
-/// Around the limits that allocators have: a class, a page, a run of pages, a mapping of its own.
+/// Near the limits of allocators: a class, a page, a run of pages, a separate mapping.
 const SIZES: [usize; 16] =
     [0, 1, 7, 8, 16, 17, 100, 1024, 1025, 4096, 8192, 32 << 10, 65_537, 256 << 10, 1 << 20, 3 << 20];
 const PAGE_BYTES: usize = 4096;
-/// Powers of two up to this, which every allocator of the kind gives: rpmalloc refuses 64 KiB, TCMalloc stops the program
-/// at 4 MiB.
+/// The largest alignment that every peer grants: rpmalloc refuses 64 KiB, TCMalloc aborts at 4 MiB.
 const MOST_ALIGN_BYTES: usize = 32 << 10;
 const THREADS: usize = 8;
 const OBJECTS_PER_THREAD: usize = 2000;
@@ -30,12 +29,13 @@ pub fn all(family: &Family) -> Result<(), String> {
     frees_across_threads(family)
 }
 
-/// What malloc has to align `size` to: nothing that fits into it needs more.
+/// The alignment that malloc owes an object of `size` bytes.
 fn natural_align(size: usize) -> usize {
     if size < 16 { 8 } else { 16 }
 }
 
-/// That `object` is there, aligned, large enough, and holds what is written to it. Fills its `size` bytes with `mark`.
+/// Checks that `object` exists, is aligned, and keeps its contents. Fills its `size` bytes with
+/// `mark`.
 fn fill(family: &Family, call: &str, object: *mut c_void, align: usize, size: usize, mark: u8) -> Result<(), String> {
     if object.is_null() {
         return Err(format!("{call} gave null"));
@@ -48,14 +48,14 @@ fn fill(family: &Family, call: &str, object: *mut c_void, align: usize, size: us
     if usable < size {
         return Err(format!("{call} gave an object whose malloc_usable_size is {usable}"));
     }
-    // SAFETY: `size` bytes were asked for, and are at least there by the allocator's own word.
+    // SAFETY: an object of at least the `size` requested bytes.
     unsafe { object.cast::<u8>().write_bytes(mark, size) };
     holds(call, object, size, mark)
 }
 
 /// That the first `size` bytes of `object` are all `mark`.
 fn holds(call: &str, object: *mut c_void, size: usize, mark: u8) -> Result<(), String> {
-    // SAFETY: the caller's object of `size` bytes or more, all of them written or zeroed by the allocator.
+    // SAFETY: the caller's object has at least `size` bytes, written or zeroed by the allocator.
     let bytes = unsafe { std::slice::from_raw_parts(object.cast::<u8>(), size) };
     match bytes.iter().position(|byte| *byte != mark) {
         Some(at) => Err(format!("{call}: byte {at} is {}, not {mark}", bytes[at])),
@@ -86,8 +86,8 @@ fn zeroes(family: &Family) -> Result<(), String> {
     for size in SIZES {
         for count in [1, 3] {
             let call = format!("calloc({count}, {size})");
-            // Dirty memory of the same size first: the likeliest to be given again.
-            // SAFETY: malloc takes any size; the object is freed at once after it is filled.
+            // Dirty memory of the same size first, which calloc is likely to reuse.
+            // SAFETY: malloc accepts any size; the object is filled within it, then freed.
             unsafe {
                 let dirty = (family.malloc)(count * size);
                 fill(family, &format!("malloc({count} * {size})"), dirty, 1, count * size, 0xA5)?;
@@ -134,14 +134,15 @@ fn alignments(family: &Family) -> Result<(), String> {
     while align <= MOST_ALIGN_BYTES {
         for size in [1, align, 3 * align, 100_000] {
             let mut by_pointer = std::ptr::null_mut();
-            // SAFETY: a power of two that is a multiple of a pointer's size, and a place for the pointer.
+            // SAFETY: a power of two that is a multiple of a pointer's size, and a place for the
+            // pointer.
             let status = unsafe { (family.posix_memalign)(&mut by_pointer, align, size) };
             if status != 0 {
                 return Err(format!("posix_memalign({align}, {size}) gave {status}"));
             }
             // C11 wants a multiple of the alignment from aligned_alloc.
             let whole = size.next_multiple_of(align);
-            // SAFETY: a power of two; any size for one, a multiple of the alignment for the other.
+            // SAFETY: a power of two; any size for memalign, a multiple of it for aligned_alloc.
             let (by_align, by_c11) = unsafe { ((family.memalign)(align, size), (family.aligned_alloc)(align, whole)) };
             fill(family, &format!("posix_memalign({align}, {size})"), by_pointer, align, size, 1)?;
             fill(family, &format!("memalign({align}, {size})"), by_align, align, size, 2)?;
@@ -180,10 +181,10 @@ struct Sent {
     mark: u8,
 }
 
-// SAFETY: whoever has it is the only one that touches the object.
+// SAFETY: only its current owner touches the object.
 unsafe impl Send for Sent {}
 
-/// Threads in a ring: each makes objects for the next, and frees those of the one before.
+/// Threads in a ring: each allocates for the next, and frees objects of the previous one.
 fn frees_across_threads(family: &Family) -> Result<(), String> {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| mpsc::channel::<Sent>()).unzip();
     std::thread::scope(|scope| {
@@ -198,7 +199,7 @@ fn frees_across_threads(family: &Family) -> Result<(), String> {
                         // SAFETY: malloc takes any size.
                         let object = unsafe { (family.malloc)(size) };
                         fill(family, &format!("malloc({size}) in a thread"), object, natural_align(size), size, mark)?;
-                        // Refused once the receiver has ended, which it does only for an error of its own.
+                        // Fails once the receiver has ended, which it does only for an error.
                         let _ = next.send(Sent { object, size, mark });
                     }
                     drop(next);
@@ -211,7 +212,7 @@ fn frees_across_threads(family: &Family) -> Result<(), String> {
                 })
             })
             .collect();
-        // The last copy of each: with it here no receiver would see the end.
+        // The last senders: while they exist, no receiver sees the end.
         drop(senders);
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
     })

@@ -1,8 +1,8 @@
-//! The malloc family: its names, the objects that they come from, and the functions themselves.
+//! The malloc family: names, the modules that define them, and the functions.
 //!
-//! **Failure.** A name that no loaded object has is an error with the name.
+//! **Failure.** A name that no loaded module defines.
 //!
-//! **Unsafe.** Only the dynamic linker knows whose functions a program calls, and only C says what their types are.
+//! **Unsafe.** Resolves functions by name, with the types that C gives them.
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::mem::transmute;
@@ -28,7 +28,7 @@ pub type OneSize = unsafe extern "C" fn(usize) -> *mut c_void;
 /// `calloc`, `memalign`, `aligned_alloc`.
 pub type TwoSizes = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 
-/// The family's functions. Called through addresses, so that the compiler leaves out no pair of calls.
+/// The family's functions, called through addresses: so the compiler removes no pair of calls.
 #[derive(Clone, Copy)]
 pub struct Family {
     pub malloc: OneSize,
@@ -46,7 +46,8 @@ pub struct Family {
 impl Family {
     /// The functions that this program's calls are bound to.
     pub fn bound() -> Result<Self, String> {
-        // SAFETY: the types that C and glibc give these names, and whoever defines one defines it for their callers.
+        // SAFETY: the types that C and glibc give these names; every definition serves such
+        // callers.
         unsafe {
             Ok(Self {
                 malloc: transmute::<*mut c_void, OneSize>(address("malloc")?),
@@ -70,10 +71,10 @@ impl Family {
     }
 }
 
-/// The address of `name` in the first loaded object that has it, as the program's calls are bound.
+/// The address of `name` in the first module that has it, as the program's calls resolve it.
 fn address(name: &str) -> Result<*mut c_void, String> {
     let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
-    // SAFETY: a string that ends with zero, and the order of search that calls are bound in.
+    // SAFETY: a C string, and the search order in which calls are bound.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, text.as_ptr()) };
     if found.is_null() { Err(format!("no loaded library has `{name}`")) } else { Ok(found) }
 }
@@ -92,12 +93,12 @@ pub fn object_of_name(name: &str) -> Result<PathBuf, String> {
     if found == 0 || info.dli_fname.is_null() {
         return Err(format!("`{name}` is in no file"));
     }
-    // SAFETY: the linker's string, which stays as long as the object is loaded; nothing here unloads one.
+    // SAFETY: the linker's string, valid while the module is loaded; nothing here unloads one.
     let file = unsafe { CStr::from_ptr(info.dli_fname) };
     Ok(Path::new(OsStr::from_bytes(file.to_bytes())).to_owned())
 }
 
-/// The object that serves all of the family, where `object_of` says who serves a name.
+/// The module that serves the whole family; `object_of` returns the one of a name.
 pub fn server(object_of: impl Fn(&str) -> Result<PathBuf, String>) -> Result<PathBuf, String> {
     let server = object_of(NAMES[0])?;
     for name in &NAMES[1..] {

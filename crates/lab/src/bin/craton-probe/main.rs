@@ -1,10 +1,11 @@
-//! `craton-probe`: which library serves this program's malloc, and whether it serves the whole family.
+//! `craton-probe`: which library serves malloc, and whether it serves the whole family.
 //!
-//! **What.** [`family`] looks the names up as this program's own calls are bound, and says which object they come from;
-//! [`checks`] calls them. A name that comes from elsewhere is fatal in a real program: glibc's `pvalloc` would hand out
-//! what another's `free` does not know.
-//! **Failure.** One line on standard error for the first thing that is wrong, and exit status 1; 2 for wrong usage. An
-//! allocator may also end the program.
+//! **What.** [`family`] resolves the names as this program's calls do; [`checks`] calls them. A
+//! name from another module is fatal in a real program: glibc's `pvalloc` would return memory that
+//! another `free` does not know.
+//!
+//! **Failure.** One line on standard error for the first error, and exit status 1; 2 for wrong
+//! usage. An allocator may also end the program.
 
 mod checks;
 mod family;
@@ -24,10 +25,10 @@ Exit status: 1 when another library serves a part of the family, or a call gives
 Example: LD_PRELOAD=target/release/peers/mimalloc3.so craton-probe
 ";
 
-/// The library that serves the whole family, and does so as it must; `expected`, if one is.
+/// The library that serves the whole family correctly, and is `expected`, if given.
 fn probe(expected: Option<&Path>) -> Result<PathBuf, String> {
     let server = family::server(family::object_of_name)?;
-    // Both as the file system knows them: the linker has the path that the variable gave, or one through links.
+    // Both as canonical paths: the linker has the path of the variable, or one through links.
     if let Some(expected) = expected
         && expected.canonicalize().ok() != server.canonicalize().ok()
     {

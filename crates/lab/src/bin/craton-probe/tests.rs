@@ -6,7 +6,7 @@ fn bound() -> Family {
     Family::bound().unwrap()
 }
 
-/// What the checks say of the family when one function is another.
+/// The error of the checks when one function of the family is replaced.
 fn fault(change: impl FnOnce(&mut Family)) -> String {
     let mut family = bound();
     change(&mut family);
@@ -44,7 +44,7 @@ fn null_is_found() {
 #[test]
 fn calloc_without_zeroes_is_found() {
     extern "C" fn dirty(count: usize, size: usize) -> *mut c_void {
-        // SAFETY: malloc takes any size, and the bytes that are written are those asked for.
+        // SAFETY: malloc accepts any size, and only requested bytes are written.
         unsafe {
             let object = libc::malloc(count * size);
             object.cast::<u8>().write_bytes(7, count * size);
@@ -57,8 +57,8 @@ fn calloc_without_zeroes_is_found() {
 #[test]
 fn a_wrong_alignment_is_found() {
     extern "C" fn unaligned(align: usize, size: usize) -> *mut c_void {
-        // As asked for the alignment of 8, with which the object is freed again.
-        // SAFETY: powers of two, and any size; within the object.
+        // Correct for the alignment of 8, with which the object is freed.
+        // SAFETY: powers of two, and any size; the offset is within the object.
         unsafe { if align == 8 { libc::memalign(8, size) } else { libc::memalign(1 << 17, size + 8).byte_add(8) } }
     }
     assert!(fault(|f| f.memalign = unaligned).starts_with("memalign(16, 1) gave 0x"));

@@ -14,7 +14,7 @@ fn bindings_are_read() {
 fn the_largest_process_must_have_the_library_mapped() {
     let mut watch = Watch::new(Path::new("/usr/lib/libx.so"));
     let mut look = |pid, rss_bytes, maps: &str, name: &str| {
-        watch.note(pid, rss_bytes, maps, || format!("{name}\n"));
+        watch.record(pid, rss_bytes, maps, || format!("{name}\n"));
         watch.largest_without()
     };
     let served = "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 /usr/lib/libx.so\n";
@@ -29,7 +29,7 @@ fn the_largest_process_must_have_the_library_mapped() {
     let mut bare = Watch::new(Path::new("libx.so.4"));
     for _ in 0..2 {
         let maps = "7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 /usr/lib/libx.so.4.5\n";
-        bare.note(1, 900, maps, || "sh".to_owned());
+        bare.record(1, 900, maps, || "sh".to_owned());
     }
     assert_eq!((bare.seen.len(), bare.largest_without()), (1, None));
 }
@@ -52,9 +52,12 @@ fn a_link_to_a_library_is_that_library() {
     std::os::unix::fs::symlink(&file, &link).expect("a link");
     let mut watch = Watch::new(&link);
     let real = file.canonicalize().expect("the file is there");
-    watch.note(1, 900, &format!("7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 {}\n", real.display()), || {
-        "x".to_owned()
-    });
+    watch.record(
+        1,
+        900,
+        &format!("7f0-7f1 r-xp 0 0 /usr/lib/libc.so.6\n7f2-7f3 r-xp 0 0 {}\n", real.display()),
+        || "x".to_owned(),
+    );
     assert_eq!(watch.largest_without(), None);
 }
 

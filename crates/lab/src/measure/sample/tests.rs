@@ -13,7 +13,7 @@ fn children_are_found_whichever_thread_made_them() {
     });
     let found = children(std::process::id());
     let mut record = Record::default();
-    record.take(std::process::id(), 0.5);
+    record.sample(std::process::id(), 0.5);
     child.kill().expect("the child is there");
     child.wait().expect("the child ends");
     assert!(found.contains(&child.id()), "{} is not in {found:?}", child.id());
@@ -34,7 +34,7 @@ fn many_samples_are_thinned_out_evenly() {
     let mut child = Command::new("sleep").arg("1000").spawn().expect("sleep starts");
     let mut record = Record::default();
     for i in 0..5 * MOST {
-        record.take(std::process::id(), i as f64);
+        record.sample(std::process::id(), i as f64);
     }
     child.kill().expect("the child is there");
     child.wait().expect("the child ends");

@@ -4,7 +4,7 @@ use super::*;
 fn the_empty_functions_hand_out_one_object_which_may_be_written() {
     let object = Empty::malloc(16);
     assert_eq!((object, object as usize % 4096), (Empty::calloc(MOST_BYTES), 0));
-    // SAFETY: the object is this large, and this is the one test that writes it.
+    // SAFETY: the object has this size, and only this test writes it.
     unsafe { object.add(MOST_BYTES - 1).write(1) };
     // SAFETY: as above; the functions take what they returned.
     unsafe {

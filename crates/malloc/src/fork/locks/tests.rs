@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// One fork at a time: a handler's takes a lock out of order, and two such walks wait for each other.
+/// One fork at a time: a handler's takes a lock out of order, and two such walks wait for each
+/// other.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

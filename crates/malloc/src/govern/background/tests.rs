@@ -1,4 +1,4 @@
-//! Minutes of a process's life, in virtual time: when memory goes back, and when there is a thread for it.
+//! Minutes of a process's life, in virtual time: when memory is released, and when the thread runs.
 
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, SECOND_NS, process};
@@ -10,7 +10,8 @@ use std::vec::Vec;
 /// Bytes that [`much_free`] leaves free, about.
 const MUCH_FREE: u64 = 100 * MIB;
 
-/// A program that has filled as much, kept it for so long, and freed 63 of 64 objects; with what it has left.
+/// A program that filled the heap, kept it for `kept_s`, and freed 63 of 64 objects; returns the
+/// rest.
 fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     let objects = p.fill(MUCH_FREE);
     p.sleep(kept_s);
@@ -19,7 +20,7 @@ fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     left
 }
 
-/// Seconds until half of it has gone back, a second of `life` at a time; at most so many.
+/// Seconds until half of it is released, a second of `life` at a time; at most `most`.
 fn seconds_until_half_is_back(p: &'static Process, most: u64, life: impl Fn()) -> Option<u64> {
     let start = p.now_s();
     while p.backed() > MUCH_FREE / 2 {
@@ -185,7 +186,7 @@ fn a_free_releases_nothing_where_a_thread_runs_or_may_start_or_never_will() {
     let b = &p.background;
     let release = |may_start| {
         b.want(Chore::Release);
-        (b.take(Chore::Release, may_start, true), b.wants(Chore::Release))
+        (b.claim(Chore::Release, may_start, true), b.wants(Chore::Release))
     };
     assert_eq!((release(false), release(true)), ((true, false), (false, false)));
     b.start(|| unreachable!("tests run it"), p);
@@ -328,9 +329,9 @@ fn a_stopped_thread_is_started_again_a_second_later_at_the_earliest() {
     assert!(!p.background.stop(p), "there is none");
     p.background.want_thread();
     p.clock.advance(SECOND_NS - 1);
-    assert!(!p.background.take(Chore::Thread, true, true));
+    assert!(!p.background.claim(Chore::Thread, true, true));
     p.clock.advance(1);
-    assert!(p.background.take(Chore::Thread, true, true));
+    assert!(p.background.claim(Chore::Thread, true, true));
 }
 
 #[test]
@@ -362,17 +363,17 @@ fn chores_wait_for_a_caller_that_may_do_them() {
     let p = process(4);
     let b = &p.background;
     for chore in Chore::ALL {
-        assert!(!b.take(chore, true, true), "{chore:?} is not wanted");
+        assert!(!b.claim(chore, true, true), "{chore:?} is not wanted");
         b.want(chore);
     }
-    assert!(!b.take(Chore::Limits, true, false), "the program may not be called back");
+    assert!(!b.claim(Chore::Limits, true, false), "the program may not be called back");
     b.life.hold();
-    assert!(!b.take(Chore::Limits, true, true), "nor while a fork may be under way");
+    assert!(!b.claim(Chore::Limits, true, true), "nor while a fork may be under way");
     b.life.release();
-    assert!(!b.take(Chore::Thread, false, true), "the C library may hold its own lock");
-    assert!(b.take(Chore::Thread, true, true));
-    assert!(!b.take(Chore::Look, true, true) && !b.take(Chore::Wake, true, true), "the thread begins with a round");
-    assert!(b.take(Chore::Later, false, false) && b.take(Chore::Limits, false, true));
+    assert!(!b.claim(Chore::Thread, false, true), "the C library may hold its own lock");
+    assert!(b.claim(Chore::Thread, true, true));
+    assert!(!b.claim(Chore::Round, true, true) && !b.claim(Chore::Wake, true, true), "the thread begins with a round");
+    assert!(b.claim(Chore::Later, false, false) && b.claim(Chore::Limits, false, true));
     assert!(!b.is_wanted());
 }
 
@@ -380,22 +381,22 @@ fn chores_wait_for_a_caller_that_may_do_them() {
 fn a_round_in_a_request_is_due_each_second_and_earlier_when_the_heap_has_doubled() {
     let p = process(96);
     p.background.set_mode(Mode::Inline, p);
-    let looks = || p.background.next_look_ns.load(Relaxed);
+    let next = || p.background.next_round_ns.load(Relaxed);
     let first = p.fill(40 * MIB);
     p.go_on();
-    let (due, at) = (looks(), p.background.next_look_at.load(Relaxed));
+    let (due, at) = (next(), p.background.next_round_at.load(Relaxed));
     p.go_on();
-    assert_eq!(looks(), due, "not twice in a second");
+    assert_eq!(next(), due, "not twice in a second");
     let more = p.fill(60 * MIB);
     p.go_on();
-    assert!(p.background.next_look_at.load(Relaxed) > at, "the heap has doubled");
+    assert!(p.background.next_round_at.load(Relaxed) > at, "the heap has doubled");
     p.clock.advance(SECOND_NS);
     p.go_on();
-    assert!(looks() > due);
+    assert!(next() > due);
     [first, more].into_iter().flatten().for_each(|object| p.free(object));
 }
 
-/// A heap whose collapses come out as they are told, one after the other.
+/// A heap whose collapses have the given outcomes, in order.
 struct Collapsing {
     outcomes: RefCell<Vec<(bool, bool)>>,
     firsts: Cell<u32>,
@@ -486,11 +487,14 @@ fn one_round_at_a_time() {
     let p = process(16);
     p.background.at_work.store(true, Relaxed);
     assert_eq!(p.background.round(true, 4, p), (true, Pages(0)), "another thread is at it");
-    p.background.want(Chore::Look);
+    p.background.want(Chore::Round);
     p.background.want(Chore::Later);
     p.background.forked(0);
     assert!(!p.background.at_work.load(Relaxed));
-    assert!(p.background.wants(Chore::Later) && !p.background.wants(Chore::Look), "its own chores are left to a child");
+    assert!(
+        p.background.wants(Chore::Later) && !p.background.wants(Chore::Round),
+        "its own chores are left to a child"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ impl Changes {
         Self(AtomicU32::new(0))
     }
 
-    pub(crate) fn note(&self) {
+    pub(crate) fn record(&self) {
         // ORDERING: AcqRel pairs with `until_settled`: it sees this change, or we see its work.
         self.0.fetch_add(1, Ordering::AcqRel);
     }

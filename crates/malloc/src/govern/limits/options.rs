@@ -28,7 +28,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         let taken = self.why_refused(key, setting, heap).is_none();
         if taken {
             kept.set(setting);
-            self.changes.note();
+            self.changes.record();
             let before = (heap.gate().soft(), heap.gate().hard());
             self.apply(heap);
             self.enforce(key, before, heap);

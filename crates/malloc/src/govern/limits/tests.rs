@@ -127,7 +127,7 @@ fn a_round_keeps_the_soft_limit_while_the_program_sleeps() {
     let objects = p.fill(60 * MIB);
     assert!(set(p, "soft_limit", "50M"));
     assert!(p.used() > 50 * MIB, "all is in use");
-    // No request of the program looks: what is free by now goes back in the next round.
+    // No request checks the limit: the next round releases memory freed by then.
     p.machine.is_shallow.set(true);
     p.limits.at_work.store(true, Relaxed);
     p.leave_holes(objects);
@@ -268,16 +268,16 @@ fn pressure_is_not_read_for_little_memory_nor_when_the_option_or_the_system_says
     assert!(set(p, "pressure", "0"));
     p.clock.advance(PRESSURE_EVERY_NS);
     assert_eq!((p.limits.round(true, p), p.machine.pressure_read.get()), (0, 0));
-    assert!(!p.limits.heeds_pressure(p));
+    assert!(!p.limits.reads_pressure(p));
     assert!(set(p, "pressure", "50"));
-    assert!(p.limits.heeds_pressure(p), "an idle process wakes for 16 MiB");
+    assert!(p.limits.reads_pressure(p), "an idle process wakes for 16 MiB");
     p.machine.pressure.set(None);
     for _ in 0..3 {
         p.clock.advance(PRESSURE_EVERY_NS);
         p.limits.round(true, p);
     }
     assert_eq!(p.machine.pressure_read.get(), 1, "a system that does not say is asked once");
-    assert!(!p.limits.heeds_pressure(p));
+    assert!(!p.limits.reads_pressure(p));
 }
 
 #[test]

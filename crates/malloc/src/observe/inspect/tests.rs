@@ -24,7 +24,7 @@ fn the_table_leads_to_the_heap() {
     let object = crate::front::malloc(100);
     assert!(!object.is_null());
     let word = |at: usize| {
-        // SAFETY: the table names words of this process that nobody writes any more.
+        // SAFETY: the table names words of this process that no thread changes any more.
         unsafe { (at as *const usize).read_volatile() }
     };
     let base = word(all["heap"] + all["heap.layout"] + all["layout.base"]);

@@ -6,7 +6,7 @@ use std::vec::Vec;
 fn ask(mailbox: &Mailbox, number: u32, text: &[u8]) {
     let mut whole = [0; Mailbox::TEXT];
     whole[..text.len()].copy_from_slice(text);
-    // SAFETY: nobody else uses this mailbox.
+    // SAFETY: only this test uses this mailbox.
     unsafe { mailbox.request.get().write_volatile(whole) };
     mailbox.request_len.store(text.len() as u32, Relaxed);
     mailbox.asked.store(number, Relaxed);

@@ -26,7 +26,7 @@ fn the_option_counts_until_there_is_a_heap_and_then_names_what_there_is() {
     assert!(choice.set(b"temeraire") && choice.set(b"frames"));
     assert!(choice.wants_frames(|_| unreachable!("it was set")));
     // Frames had no memory.
-    choice.note(false);
+    choice.record(false);
     assert!(choice.name() == "temeraire" && choice.set(b"temeraire") && !choice.set(b"frames"));
 }
 
@@ -39,6 +39,6 @@ fn unless_it_was_set_the_option_is_looked_up_when_the_heap_begins() {
         each(b"frames");
         each(b"nonsense");
     }));
-    choice.note(true);
+    choice.record(true);
     assert!(choice.name() == "frames" && choice.set(b"frames") && !choice.set(b"temeraire"));
 }

@@ -8,7 +8,7 @@ fn own() -> *mut ThreadCache {
     without_provenance_mut(0x4000)
 }
 
-/// Who serves a thread of a mode, and whether the request was counted.
+/// The server of a thread of a mode, and whether the request was counted.
 fn served(mode: ThreadMode, has_rseq: bool, earns: bool) -> (Server<u8>, bool) {
     let counted = Cell::new(false);
     let server = mode.server(

@@ -26,7 +26,7 @@ pub(crate) struct Area {
     pub(super) reported: AtomicBool,
 }
 
-// SAFETY: each part of `bytes` is handed out once, and only its receiver uses it.
+// SAFETY: `serve` hands out each part of `bytes` once, and only its receiver uses it.
 unsafe impl Sync for Area {}
 
 impl Area {
@@ -65,7 +65,8 @@ impl Area {
         if taken.is_err() {
             return null_mut();
         }
-        // SAFETY: the bytes from the old to the new mark are ours, with room for the head.
+        // SAFETY: the exchange reserved the bytes from the old to the new mark, with room for the
+        // head.
         unsafe {
             let object = self.bytes.0.get().cast::<u8>().add(start);
             object.sub(HEAD).cast::<usize>().write(size);
@@ -90,7 +91,7 @@ impl Area {
         loop {
             // SAFETY: by the contract.
             unsafe { object.cast::<*mut u8>().write(first) };
-            // ORDERING: Release pairs with the Acquire in `take_later`: the link is seen.
+            // ORDERING: Release pairs with the Acquire in `pop_deferred`: the link is seen.
             match self.later.compare_exchange(first, object, Ordering::Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => first = now,
@@ -99,7 +100,7 @@ impl Area {
     }
 
     /// Removes the deferred objects: the first, which links to the next.
-    pub(crate) fn take_later(&self) -> *mut u8 {
+    pub(crate) fn pop_deferred(&self) -> *mut u8 {
         // ORDERING: Acquire pairs with the Release in `free_later`.
         self.later.swap(null_mut(), Ordering::Acquire)
     }

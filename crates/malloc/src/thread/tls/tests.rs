@@ -50,11 +50,11 @@ fn own_is_the_pointer_unless_it_is_one_of_these_places() {
 fn a_number_is_asked_for_anew_after_it_was_forgotten_or_is_shared() {
     thread::spawn(|| {
         let number = thread_id();
-        forget_number();
+        clear_number();
         assert_eq!(thread_id(), number);
         share_number();
         assert_eq!((thread_id(), thread_id()), (number, number));
-        forget_number();
+        clear_number();
     })
     .join()
     .unwrap();

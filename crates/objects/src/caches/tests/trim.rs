@@ -1,5 +1,4 @@
-//! What leaves the working set goes, when the clock says so; and what the program's functions have
-//! to do with it.
+//! Objects outside of the working set are freed in time, with calls of the program's functions.
 
 use super::*;
 use crate::world::asked;

@@ -11,7 +11,7 @@ fn array<T: Default>(len: usize) -> &'static [T] {
     Vec::leak((0..len).map(|_| T::default()).collect())
 }
 
-/// A zone for so many hugepages, all of them offline.
+/// A zone for `capacity` hugepages, all offline.
 pub fn zone(capacity: HugePages) -> &'static Zone {
     let frames = capacity.pages().0 as usize;
     let sizes = Sizes::of::<Pages>(frames, 1);

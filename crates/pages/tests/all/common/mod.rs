@@ -1,9 +1,8 @@
-//! A page heap over simulated memory, and what a naive model says of it.
+//! A page heap over simulated memory, beside a naive model.
 //!
-//! **What.** A [`World`] drives the heap through [`Checked`] (spans never overlap, are aligned,
-//! come back whole), writes to every page it gets, and after each step compares the heap with what
-//! can be seen from outside: the spans that are out, and the simulated memory, which knows what was
-//! written and what was taken away.
+//! **What.** A [`World`] drives the heap through [`Checked`] (spans never overlap, are aligned, are
+//! freed whole), writes to every page it gets, and after each step compares the heap with the live
+//! spans and the simulated memory, which knows the written and the lost pages.
 //!
 //! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too
 //! many to leak them.
@@ -311,8 +310,8 @@ impl<G: Geometry> World<G> {
         let granted = self.sim.granted();
         granted.0.hash(&mut hash);
         for id in (0..granted.0).map(HugePageId) {
-            // SAFETY: below the capacity, and nobody writes to the trackers while the heap is lent
-            // to us.
+            // SAFETY: below the capacity, and no call writes to the trackers while the heap is
+            // borrowed.
             unsafe { &*self.trackers.cast::<Tracker<G>>().add(id.0 as usize) }.hash(&mut hash);
             (self.sim.is_huge(id), self.sim.advice(id) == Some(Advice::Huge)).hash(&mut hash);
             (G::page(id, 0).0..G::page(id, G::PAGES).0)
@@ -339,8 +338,8 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes().0 <= before.resident_bytes);
     }
 
-    /// What the heap says is zero must be, and after no more than requests that were granted also
-    /// the other way round; then every page of it is written to.
+    /// Memory that the heap calls zero must be, and if no request was refused the converse holds;
+    /// then writes to every page of it.
     fn use_new(&self, range: PageRange, zeroed: bool) {
         let zero = self.sim.written(range) == Pages(0);
         assert!(zero || !zeroed, "{range:?} does not read as zeros");
@@ -350,7 +349,7 @@ impl<G: Geometry> World<G> {
         self.sim.touch(range);
     }
 
-    /// Nobody took a page away from under a span that is out.
+    /// Asserts that no page below a live span lost its memory.
     fn assert_kept(&self, span: PageRange) {
         assert_eq!(self.sim.written(span), span.len, "{span:?} lost contents");
     }

@@ -16,7 +16,7 @@ const CAPACITIES: [u32; 3] = [5, 40, 640];
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Size {
     Few(u8),
-    /// So many parts of 16 of a hugepage, and a bit.
+    /// This number of sixteenths of a hugepage, and some pages.
     Parts(u8, i8),
     Hugepages(u8, i8),
     Any(u32),

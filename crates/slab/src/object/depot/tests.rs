@@ -114,7 +114,7 @@ fn magazines_grow_while_the_lock_is_contended_and_those_of_a_former_size_go() {
         let small = unsafe { depot.get_empty(pages) }.unwrap();
         depot.tick(now);
         for _ in 0..6 {
-            (0..4).for_each(|_| depot.note_contended());
+            (0..4).for_each(|_| depot.count_contended());
             now += Depot::INTERVAL_NS;
             assert!(depot.tick(now) && !depot.tick(now + 1));
             sizes.push(depot.rounds());
@@ -126,7 +126,7 @@ fn magazines_grow_while_the_lock_is_contended_and_those_of_a_former_size_go() {
         assert_eq!((depot.stats().empty, depot.bytes()), (0, 0));
         let mut quiet = Depot::new(1 << 20);
         assert_eq!(quiet.rounds(), 6);
-        (0..100).for_each(|_| quiet.note_contended());
+        (0..100).for_each(|_| quiet.count_contended());
         quiet.tick(0);
         quiet.tick(Depot::INTERVAL_NS);
         assert_eq!(quiet.rounds(), 6, "magazines of large objects stay small");
@@ -138,7 +138,7 @@ fn little_contention_grows_nothing_and_is_forgotten_with_its_interval() {
     let mut depot = Depot::new(64);
     depot.tick(0);
     for interval in 1..10 {
-        (0..3).for_each(|_| depot.note_contended());
+        (0..3).for_each(|_| depot.count_contended());
         depot.tick(interval * Depot::INTERVAL_NS);
     }
     assert_eq!(depot.rounds(), 14);

@@ -108,7 +108,7 @@ fn frames_are_given_as_pages_and_the_rest_of_a_block_goes_back() {
     let frames = Frames(RefCell::new(std::vec![false; 64]));
     let used = || frames.0.borrow().iter().filter(|used| **used).count();
     let base = PAGE_SIZE as *mut u8;
-    // SAFETY: nobody looks at the memory.
+    // SAFETY: no access to the memory follows.
     let mut supplier = unsafe { FramePages::new(&frames, base) };
     let nine = supplier.get(9 * PAGE_SIZE, PAGE_SIZE).unwrap();
     assert_eq!((nine, used()), (base, 18));
@@ -117,7 +117,7 @@ fn frames_are_given_as_pages_and_the_rest_of_a_block_goes_back() {
     let aligned = supplier.get(PAGE_SIZE, 4 * PAGE_SIZE).unwrap();
     assert_eq!((aligned, used()), (base.wrapping_add(12 * PAGE_SIZE), 22));
     assert_eq!(supplier.get(33 * PAGE_SIZE, PAGE_SIZE), None);
-    // A frame alone, in the gap before what is aligned; half of one is none.
+    // A single frame, in the gap before the aligned ones; half of one is refused.
     let frame = supplier.get(4096, 4096).unwrap();
     assert_eq!((frame, used()), (base.wrapping_add(10 * PAGE_SIZE), 23));
     assert_eq!(supplier.get(2048, 2048), None);

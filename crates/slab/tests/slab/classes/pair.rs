@@ -138,7 +138,7 @@ impl Caches {
 }
 
 impl Caches {
-    /// Caches of these sizes, with room for so many slabs of two sizes, less one.
+    /// Caches of these sizes, with room for `entries` slabs of two sizes, less one.
     pub fn new(sizes: &[usize], entries: usize) -> Self {
         let hugepages = HugePages(2);
         let pages = hugepages.pages();
@@ -161,8 +161,8 @@ impl Caches {
     }
 
     fn sizes(&self) -> Vec<usize> {
-        // A cache at work cannot be asked; all have their sizes from `Geometry::of`.
-        // SAFETY: nobody else is in the caches while one is at work, and sizes never change.
+        // A cache at work cannot be borrowed; all have their sizes from `Geometry::of`.
+        // SAFETY: no other code uses the caches while one is at work, and sizes never change.
         self.caches.iter().map(|c| unsafe { (*c.as_ptr()).geometry().object as usize }).collect()
     }
 
@@ -179,7 +179,7 @@ impl Caches {
         while let Some(object) = chain.pop() {
             let stamp = self.stamp.get().wrapping_add(1);
             self.stamp.set(stamp);
-            // SAFETY: the object is out, and has so many bytes.
+            // SAFETY: the object is live and has this size.
             unsafe { object.write_bytes(stamp, size) };
             self.out.push(Object { at: object as usize, class, stamp });
             got += 1;
@@ -188,7 +188,7 @@ impl Caches {
         got
     }
 
-    /// What lies at an address of a slab of two sizes.
+    /// The contents at an address of a slab of two sizes.
     pub fn look(&self, at: usize) -> Option<Place> {
         let (slab, _) = self.slab_around(at);
         let offset = at - self.memory.base() as usize;

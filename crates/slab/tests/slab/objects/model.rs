@@ -85,12 +85,12 @@ fn a_cache_of_many_slabs_finds_each_and_its_table_grows_and_shrinks() {
             // SAFETY: the supplier is the same each time.
             unsafe {
                 for _ in 0..objects {
-                    out.push(world.slabs.take(&mut world.supplier).unwrap().object());
+                    out.push(world.slabs.alloc(&mut world.supplier).unwrap().object());
                 }
                 let most = world.slabs.stats().slabs;
                 world.slabs.check().unwrap();
                 for (i, object) in out.drain(..).enumerate() {
-                    world.slabs.give(object, i % 2 == 0).unwrap();
+                    world.slabs.free(object, i % 2 == 0).unwrap();
                 }
                 let mut destroyed = 0;
                 while world.slabs.complete() > 3 {

@@ -134,12 +134,12 @@ fn a_write_to_a_free_object_breaks_no_slab() {
             };
             assert_eq!(free.len(), 8);
             for at in &free[2..5] {
-                // SAFETY: the memory is there, though nobody may write to it.
+                // SAFETY: the memory exists, though a program may not write to it.
                 (0..layout.stride() / 8).for_each(|word| unsafe { at.cast::<u64>().add(word).write(garbage) });
             }
             let mut got: Vec<*mut u8> = (0..8)
                 // SAFETY: the supplier is the same each time.
-                .map(|_| match unsafe { world.slabs.take(&mut world.supplier) } {
+                .map(|_| match unsafe { world.slabs.alloc(&mut world.supplier) } {
                     Some(Taken::Raw(object)) => object,
                     other => panic!("{other:?}"),
                 })
@@ -149,7 +149,7 @@ fn a_write_to_a_free_object_breaks_no_slab() {
             assert_eq!(got, free, "each free object is handed out once");
             world.slabs.check().unwrap();
             // SAFETY: they are out.
-            got.iter().for_each(|at| unsafe { world.slabs.give(*at, false).unwrap() });
+            got.iter().for_each(|at| unsafe { world.slabs.free(*at, false).unwrap() });
         });
     }
 }

@@ -14,12 +14,12 @@ fn exercise(supplier: &mut impl PageSupplier, page: usize) {
         let n = 20 + 20_000 / size;
         // SAFETY: the supplier is the same each time.
         unsafe {
-            let all: Vec<*mut u8> = (0..n).map(|_| slabs.take(supplier).unwrap().object()).collect();
+            let all: Vec<*mut u8> = (0..n).map(|_| slabs.alloc(supplier).unwrap().object()).collect();
             (0..=u8::MAX).cycle().zip(&all).for_each(|(i, object)| object.write_bytes(i, size));
             for (i, object) in (0..=u8::MAX).cycle().zip(&all) {
                 assert!((*object as usize).is_multiple_of(align.max(8)));
                 assert!(std::slice::from_raw_parts(*object, size).iter().all(|b| *b == i));
-                slabs.give(*object, true).unwrap();
+                slabs.free(*object, true).unwrap();
             }
             slabs.check().unwrap();
             slabs.destroy(supplier, |_| ()).unwrap();

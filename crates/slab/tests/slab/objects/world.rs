@@ -57,8 +57,8 @@ pub struct World<'a> {
     stamp: u8,
 }
 
-/// Runs a test on a world with so many pages, as long as the layout's; all of them are back at its
-/// end.
+/// Runs a test on a world with `pages` pages of the layout's length; checks that all are free at
+/// its end.
 pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut World)) {
     let page = layout.page_bytes();
     let mut memory = vec![0u8; (pages + 1) * page];
@@ -76,7 +76,7 @@ impl World<'_> {
     /// Takes an object and fills it; says whether there was one.
     pub fn take(&mut self) -> bool {
         // SAFETY: the supplier is the same each time.
-        let taken = unsafe { self.slabs.take(&mut self.supplier) };
+        let taken = unsafe { self.slabs.alloc(&mut self.supplier) };
         let took = taken.is_some();
         if let Some(taken) = taken {
             self.took(taken);
@@ -110,7 +110,7 @@ impl World<'_> {
         assert!(bytes.iter().all(|b| *b == object.stamp), "{object:?} was written to");
     }
 
-    /// Gives the object at this place of the list back, after tries with what is none.
+    /// Frees the object at this place of the list, after attempts with bad pointers.
     pub fn give(&mut self, i: usize, constructed: bool) {
         let (layout, object) = (*self.slabs.layout(), self.out.swap_remove(i));
         self.assert_is(object);
@@ -119,11 +119,11 @@ impl World<'_> {
         unsafe {
             if inside > 0 {
                 let error = BadObject::Inside { start: object.at, offset: inside };
-                assert_eq!(self.slabs.give(object.at.add(inside), constructed), Err(error));
+                assert_eq!(self.slabs.free(object.at.add(inside), constructed), Err(error));
             }
-            self.slabs.give(object.at, constructed).unwrap();
-            assert_eq!(self.slabs.give(object.at, constructed), Err(BadObject::Free));
-            assert_eq!(self.slabs.give((&raw const inside).cast_mut().cast(), constructed), Err(BadObject::Foreign));
+            self.slabs.free(object.at, constructed).unwrap();
+            assert_eq!(self.slabs.free(object.at, constructed), Err(BadObject::Free));
+            assert_eq!(self.slabs.free((&raw const inside).cast_mut().cast(), constructed), Err(BadObject::Foreign));
         }
         if constructed && layout.is_constructed() {
             self.built.insert(object.at as usize, object.stamp);
@@ -131,7 +131,7 @@ impl World<'_> {
         self.check();
     }
 
-    /// Gives complete slabs back but for so many.
+    /// Frees complete slabs beyond `keep`.
     pub fn reap(&mut self, keep: u32) {
         let (before, mut destroyed) = (self.slabs.bytes(), Vec::new());
         // SAFETY: the supplier is the same each time.

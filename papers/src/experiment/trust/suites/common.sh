@@ -1,5 +1,5 @@
-# Functions of the suites' scripts. `$on` stands before a command that runs on the allocator. A pipe's last
-# command prints `tests T passed P`.
+# Functions of the suites' scripts. The prefix `$on` runs a command on the allocator. The last
+# command of a pipe prints `tests T passed P`.
 set -uo pipefail
 suites=${CRATON_SUITES:-/nonexistent}
 
@@ -22,7 +22,8 @@ of_cargo() { awk '/^test result:/ { p += $4; t += $4 + $6 } END { print "tests",
 of_redis() { awk '/\[ok\]/ { p++ } /\[(err|exception|ok)\]/ { t++ } END { print "tests", t + 0, "passed", p + 0 }'; }
 of_prove() { awk '/^ok / { p++ } /^(not )?ok / { t++ } END { print "tests", t + 0, "passed", p + 0 }'; }
 
-# CPython's modules that allocate most, and those with threads and children; its objects come from malloc, too.
+# CPython's modules that allocate most, and those with threads and children; its objects use malloc,
+# too.
 cpython() {
   PYTHONMALLOC=malloc $on "$interpreter" -m test -v test_array test_bytes test_bz2 test_capi test_codecs test_collections test_ctypes test_deque \
     test_dict test_fork1 test_functools test_gc test_heapq test_io test_itertools test_json test_list test_long test_lzma \
@@ -38,7 +39,7 @@ stressors() {
   done
 }
 
-# The newest source of a crate that cargo has; its tests may need crates that cargo then fetches.
+# The newest source of a crate in cargo's cache; its tests may need crates that cargo then fetches.
 crate() {
   local source
   source=$(ls -d "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"$1"-[0-9]* 2>/dev/null | tail -1)

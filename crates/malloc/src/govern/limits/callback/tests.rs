@@ -1,7 +1,7 @@
 use super::*;
 use core::sync::atomic::AtomicU64;
 
-/// What the function saw, and the callback that it calls again.
+/// The calls that the function saw, and the callback to call again.
 struct Seen {
     callback: Callback,
     calls: AtomicU64,

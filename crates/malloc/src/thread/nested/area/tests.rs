@@ -26,8 +26,8 @@ fn what_is_kept_comes_back_once() {
     unsafe {
         area.free_later(a);
         area.free_later(b);
-        assert_eq!(area.take_later(), b);
+        assert_eq!(area.pop_deferred(), b);
         assert_eq!((b.cast::<*mut u8>().read(), a.cast::<*mut u8>().read()), (a, null_mut()));
     }
-    assert!(area.take_later().is_null());
+    assert!(area.pop_deferred().is_null());
 }

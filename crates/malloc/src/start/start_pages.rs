@@ -1,6 +1,6 @@
-//! Lets go of those pages of the library's file that only its start needed (`layout.ld`).
+//! Releases the pages of the library's file that only its start needs (`layout.ld`).
 //!
-//! **Unsafe.** Tells the system to forget what it mapped of the library's code.
+//! **Unsafe.** Tells the system to drop a part of the library's code.
 
 use crate::statics::BEGUN;
 use core::sync::atomic::Ordering::Relaxed;
@@ -10,8 +10,7 @@ use craton_os::{mapping, weak};
 pub(crate) const BY_LOAD: u8 = 1;
 pub(crate) const BY_SET_UP: u8 = 2;
 
-/// Notes one end of the start. After both, lets go of those pages of the library's file that only
-/// the start needs.
+/// Records one end of the start. After both, releases the pages that only the start needs.
 #[inline(never)]
 pub(crate) fn begun(by: u8) {
     let before = BEGUN.fetch_or(by, Relaxed);
@@ -22,6 +21,6 @@ pub(crate) fn begun(by: u8) {
     let (start, end) = (weak!("craton_start_begins"), weak!("craton_start_ends"));
     if start != 0 {
         // SAFETY: the library's code, to which it never writes.
-        unsafe { mapping::let_go_of_file(start..end) };
+        unsafe { mapping::drop_file_pages(start..end) };
     }
 }
