@@ -147,6 +147,9 @@ impl<M: Medium + Space> Heap<M> {
         // Without write-back nothing is ever unsettled, so all happens in one epoch.
         let epoch = if M::FLUSHES { state.settled + 1 } else { 0 };
         extents.begin_epoch(epoch);
+        if sup.most != 0 {
+            extents.limit_to(sup.most);
+        }
         extents.settled(if M::FLUSHES { state.settled } else { 0 });
         Self {
             lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES)).collect(),
