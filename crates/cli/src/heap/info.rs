@@ -72,8 +72,11 @@ pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure>
         ("stripes", row.stripes.to_string()),
         ("grows to", row.most_bytes.map_or("the limit of the program".to_owned(), format::bytes)),
         ("data from", format!("{:#x}", row.data_at)),
-        ("state", row.state.to_owned() + if row.torn_state_at.is_some() { "; one state line is not whole" } else { "" }),
-        ("opened", format!("{} times", format::count(row.generation))),
+        (
+            "state",
+            row.state.to_owned() + if row.torn_state_at.is_some() { "; one state line is not whole" } else { "" },
+        ),
+        ("opened", super::recovery::plural(row.generation, "time")),
         ("settled epoch", format::count(row.settled_epoch)),
         ("length", format!("{} ({} bytes)", format::bytes(bytes), format::count(bytes))),
         ("on the disk", format!("{} ({} bytes)", format::bytes(disk_bytes), format::count(disk_bytes))),

@@ -4,6 +4,7 @@
 //! with the most bytes in it; the shade of a slab grows with its live bytes. The legend has the sums
 //! of `craton heap stats`. **Units.** Pixels; in a large heap a cell is several units.
 
+use super::recovery::plural;
 use super::stats::{Figures, Kind, percent, ranges};
 use super::view::View;
 use craton_lab::format::{bytes, count};
@@ -130,14 +131,11 @@ pub fn picture(heap: &Heap<View>, figures: &Figures) -> String {
 fn legend(it: &Figures) -> Vec<(Vec<&'static str>, String)> {
     vec![
         (vec![HEAD], format!("superblock, roots, lanes: {}", bytes(it.head_bytes))),
-        (
-            SLAB.to_vec(),
-            format!("{} slabs, empty to full: {}", count(it.slabs), bytes(it.slab_bytes)),
-        ),
-        (vec![OBJECT], format!("{} large objects: {}", count(it.large_objects), bytes(it.large_bytes))),
-        (vec![UNDO], format!("undo buffers: {}", bytes(it.undo_extent_bytes))),
+        (SLAB.to_vec(), format!("{} slabs, empty to full: {}", count(it.slabs), bytes(it.slab_bytes))),
+        (vec![OBJECT], format!("{}: {}", plural(it.large_objects, "large object"), bytes(it.large_bytes))),
+        (vec![UNDO], format!("undo buffers outside slabs: {}", bytes(it.undo_extent_bytes))),
         (vec![LOG], format!("bookkeeping log: {}", bytes(it.log_bytes))),
-        (vec![FREE], format!("{} free ranges: {}", count(it.free_ranges), bytes(it.free_bytes))),
+        (vec![FREE], format!("{}: {}", plural(it.free_ranges, "free range"), bytes(it.free_bytes))),
     ]
 }
 

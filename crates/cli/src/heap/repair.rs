@@ -102,7 +102,8 @@ impl UseMedium for Recover {
 fn on_disk(path: &Path) -> Result<Recovery, Failure> {
     // Another length may be in the journal.
     let limit = 1 << 40;
-    let medium = DiskFile::open(&file::c_path(path)?, DiskOptions::new(limit)).map_err(|why| file::refused(path, why))?;
+    let medium =
+        DiskFile::open(&file::c_path(path)?, DiskOptions::new(limit)).map_err(|why| file::refused(path, why))?;
     let identity = Identity::read(&medium).map_err(|why| file::broken(path, why))?;
     let (heap, report) = Heap::open(medium, Options::default()).map_err(|why| hopeless(path, why))?;
     heap.verify().map_err(|why| hopeless(path, why))?;

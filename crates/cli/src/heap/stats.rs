@@ -3,7 +3,7 @@
 //! **Units.** Bytes of an object are those of its size class, or of its pages. Slabs, large extents,
 //! undo buffers beyond slabs, log units and free ranges add up to the data.
 
-use super::recovery::Recovery;
+use super::recovery::{Recovery, plural};
 use super::view::{self, Opened};
 use super::{file, lines, show, table};
 use crate::failure::Failure;
@@ -203,7 +203,7 @@ fn text(it: &Figures) -> String {
         (
             "slabs",
             format!(
-                "{} of {} ({} mixed), {} full",
+                "{} of {} ({} mixed), occupancy {}",
                 count(it.slabs),
                 bytes(UNIT),
                 count(it.mixed_slabs),
@@ -216,14 +216,22 @@ fn text(it: &Figures) -> String {
         (
             "log",
             format!(
-                "{}: {} chunks with {} entries in use, {} chunks free",
+                "{}: {} in use with {} live entries, {} free",
                 bytes(it.log_bytes),
-                count(it.log_chunks),
+                plural(it.log_chunks, "chunk"),
                 count(it.log_entries),
                 count(it.log_free_chunks)
             ),
         ),
-        ("free", format!("{} in {} ranges, the largest {}", bytes(it.free_bytes), count(it.free_ranges), bytes(it.largest_free_bytes))),
+        (
+            "free",
+            format!(
+                "{} in {}, the largest {}",
+                bytes(it.free_bytes),
+                plural(it.free_ranges, "range"),
+                bytes(it.largest_free_bytes)
+            ),
+        ),
         ("fragmentation", percent(it.fragmentation)),
         ("roots", count(it.roots)),
     ]);
