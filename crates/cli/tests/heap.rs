@@ -237,7 +237,7 @@ fn check_finds_a_flipped_bit_in_all_that_has_a_check() {
     }
     // A bit of a bitmap has no check, but a root's object is found free.
     let object =
-        number(&dump["roots"].as_array().unwrap().iter().find(|root| root["name"] == "list").unwrap(), "object_at");
+        number(dump["roots"].as_array().unwrap().iter().find(|root| root["name"] == "list").unwrap(), "object_at");
     let mut changed = bytes.clone();
     let bitmap = (object & !0xffff) as usize + 64;
     // And the index table, if the slab has changed its class.

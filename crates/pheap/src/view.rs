@@ -109,10 +109,15 @@ pub struct SlabView {
 impl<M: Medium + Space> Heap<M> {
     /// The slabs, by address.
     pub fn slabs(&self) -> Vec<SlabView> {
-        let mut live: HashMap<u64, Vec<u64>> = HashMap::new();
+        // Of each unit with slabs: sizes of live objects, and how many. There are two at most.
+        let mut live: HashMap<u64, Vec<(u64, u32)>> = HashMap::new();
         self.objects(|at, bytes| {
             if self.units.get(at.0).is_some() {
-                live.entry(at.0 / UNIT).or_default().push(bytes);
+                let sizes = live.entry(at.0 / UNIT).or_default();
+                match sizes.iter_mut().find(|(size, _)| *size == bytes) {
+                    Some((_, count)) => *count += 1,
+                    None => sizes.push((bytes, 1)),
+                }
             }
         });
         let undo = self.undo();
@@ -120,18 +125,16 @@ impl<M: Medium + Space> Heap<M> {
         let view = |at: u64| {
             let tag = self.units.get(at)?;
             let class = &self.classes[tag.class];
-            let none = Vec::new();
-            let sizes = live.get(&(at / UNIT)).unwrap_or(&none);
-            let of_class = sizes.iter().filter(|bytes| **bytes == u64::from(class.size)).count() as u32;
-            let other = sizes.iter().find(|bytes| **bytes != u64::from(class.size));
+            let sizes = live.get(&(at / UNIT)).map_or(&[][..], Vec::as_slice);
+            let (own, other): (Vec<_>, Vec<_>) = sizes.iter().partition(|(bytes, _)| *bytes == u64::from(class.size));
             let kept: u64 = undo.iter().filter(|(it, _)| it / UNIT == at / UNIT).map(|(_, bytes)| bytes).sum();
             Some(SlabView {
                 at,
                 object_bytes: class.size,
                 objects: class.objects,
-                live: of_class,
-                old: other.map(|bytes| (*bytes as u32, sizes.len() as u32 - of_class)),
-                live_bytes: sizes.iter().sum::<u64>() + kept,
+                live: own.first().map_or(0, |(_, count)| *count),
+                old: other.first().map(|(bytes, count)| (*bytes as u32, *count)),
+                live_bytes: sizes.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum::<u64>() + kept,
             })
         };
         slabs.filter_map(|extent| view(extent.page * PAGE)).collect()
