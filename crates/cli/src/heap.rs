@@ -1,8 +1,8 @@
 //! `craton heap`: files of persistent heaps.
 //!
 //! **What.** A module for each command: [`create`], [`info`], [`check`], [`stats`], [`dump`],
-//! [`repair`], [`compact`]. [`view`] opens a file without changing it, [`file`](mod@file) names what
-//! is wrong with one, [`recovery`] words what recovery found.
+//! [`repair`], [`compact`]. [`view`] opens a file without changing it, [`file`](mod@file) words its
+//! errors, [`recovery`] words the outcome of recovery.
 //!
 //! **Failure.** Status 1 with one line that names the file; also for damage that `check` finds.
 

@@ -1,10 +1,10 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
 //! **What.** A module for each command: [`run`], [`compare`], [`lab`], [`replay`],
-//! [`core`](mod@core), [`set`], [`heap`]. [`args`] is the command line, [`usage`] the tips for a wrong one.
-//! [`library`] finds the library and [`allocators`] its peers, [`options`] checks the library's
-//! options, [`program`] explains why a program is not served. `craton-papers`, the program of
-//! `craton lab`, uses parts of this crate.
+//! [`core`](mod@core), [`set`], [`heap`]. [`args`] is the command line, [`usage`] the tips for a
+//! wrong one. [`library`] finds the library and [`allocators`] its peers, [`options`] checks the
+//! library's options, [`program`] explains why a program is not served. `craton-papers`, the
+//! program of `craton lab`, uses parts of this crate.
 //!
 //! **Failure.** Exit status 1 when something failed, 2 for wrong usage, with a
 //! [`failure::Failure`] on standard error: the error and what to do next. `craton run` otherwise

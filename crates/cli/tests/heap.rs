@@ -18,7 +18,7 @@ fn heap(args: &[&str]) -> Said {
     said(&mut craton([&["heap"], args].concat()))
 }
 
-/// What it prints when it succeeds.
+/// The output of a command that succeeds.
 fn shown(args: &[&str]) -> String {
     let said = heap(args);
     assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}: {}", said.out);
@@ -39,7 +39,7 @@ fn c_path(file: &str) -> CString {
     CString::new(file).unwrap()
 }
 
-/// Lists of small objects, large ones, and a transaction's buffer; closed, or dropped as in a crash.
+/// A list of small objects, two large ones and an undo buffer; closed, or dropped as in a crash.
 struct Fill {
     objects: u64,
     closes: bool,

@@ -1,4 +1,4 @@
-//! What a heap shows to tools: its identity, and where everything lies.
+//! Views for tools: a heap's identity, and where everything lies.
 //!
 //! **What.** [`Identity`] reads superblock and state without opening the heap. The views list
 //! slabs, ranges, log chunks and undo buffers of an open one. [`Heap::verify`] checks all
@@ -20,7 +20,7 @@ use crate::state::{Phase, State, Super};
 use craton_base::{LINE_BYTES, Medium, Space};
 use std::collections::HashMap;
 
-/// What the superblock and the newer state line say.
+/// The contents of the superblock and of the newer state line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     pub version: u32,

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 struct Row {
     file: String,
     is_whole: bool,
-    /// What is damaged, its offset, and the region of the file.
+    /// The damaged part, its offset, and the region of the file.
     damage: Option<String>,
     damage_at: Option<u64>,
     damage_in: Option<String>,

@@ -1,8 +1,8 @@
 //! `craton heap compact`: empty slabs and free ranges go back to the system.
 //!
-//! **What.** The heap is opened as a program would open it, which recovers it. Then its clock runs
-//! forward until all free memory has decayed: free ranges lose their place on the disk, and the file
-//! its free end. No object moves.
+//! **What.** The heap is opened as a program would open it, which recovers it. Then its clock
+//! runs forward until all free memory has decayed: free ranges lose their place on the disk, and
+//! the file its free end. No object moves.
 
 use super::recovery::{Recovery, plural};
 use super::{file, repair, show, view};
@@ -78,7 +78,7 @@ impl UseMedium for Compact {
         let (mut now, mut quiet, mut last) = (0, 0, (0, 0));
         while quiet < QUIET {
             heap.maintain(now);
-            // What the round freed is settled, so that the next one may give it back.
+            // Settle the round's frees, so that the next round may release them.
             heap.settle();
             now += DECAY_MS;
             let found = (heap.medium().len(), heap.extent_stats().reclaimed_pages);

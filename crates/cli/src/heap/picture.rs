@@ -1,8 +1,10 @@
 //! The picture of a heap: a cell for each unit of 64 KiB, coloured by what it holds.
 //!
-//! **What.** Cells run from left to right and from top to bottom. A cell has the colour of the kind
-//! with the most bytes in it; the shade of a slab grows with its live bytes. The legend has the sums
-//! of `craton heap stats`. **Units.** Pixels; in a large heap a cell is several units.
+//! **What.** Cells run from left to right and from top to bottom. A cell has the colour of the
+//! kind with the most bytes in it; the shade of a slab grows with its live bytes. The legend has
+//! the sums of `craton heap stats`.
+//!
+//! **Units.** Pixels; in a large heap a cell is several units.
 
 use super::recovery::plural;
 use super::stats::{Figures, Kind, percent, ranges};
@@ -34,7 +36,7 @@ const LOG: &str = "#8a55b5";
 const FREE: &str = "#f3f1ea";
 const TEXT: &str = "#222222";
 
-/// What a cell holds, in bytes.
+/// The contents of a cell, in bytes.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     head: u64,

@@ -1,7 +1,7 @@
 //! `craton heap stats`: what a heap holds, by size class and by kind of range.
 //!
-//! **Units.** Bytes of an object are those of its size class, or of its pages. Slabs, large extents,
-//! undo buffers beyond slabs, log units and free ranges add up to the data.
+//! **Units.** Bytes of an object are those of its size class, or of its pages. Slabs, large
+//! extents, undo buffers beyond slabs, log units and free ranges add up to the data.
 
 use super::recovery::{Recovery, plural};
 use super::view::{self, Opened};
@@ -41,7 +41,7 @@ pub struct Figures {
     /// Buffers kept for transactions, those in slabs included.
     pub undo_buffers: u64,
     pub undo_bytes: u64,
-    /// Those that are extents.
+    /// Bytes of undo buffers that are extents.
     pub undo_extent_bytes: u64,
     pub log_bytes: u64,
     pub log_chunks: u64,

@@ -1,8 +1,12 @@
 //! A heap file that is looked at and never changed.
 //!
-//! **What.** [`View`] maps the file privately: recovery runs there, and its stores stay in copies of
-//! the pages. **Threads.** A shared lock on the file: programs that change it are refused meanwhile,
-//! and their files here. **Cost.** Memory for the pages that recovery stores to.
+//! **What.** [`View`] maps the file privately: recovery runs there, and its stores stay in copies
+//! of the pages.
+//!
+//! **Threads.** A shared lock on the file refuses programs that would change it meanwhile; a file
+//! that a program has open to change it is refused here.
+//!
+//! **Cost.** Memory for the pages that recovery stores to.
 
 use super::file;
 use crate::failure::Failure;
