@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::options::{self, Setting};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args as Group, Parser, Subcommand};
+use craton_tables::amount::size;
 use craton_tables::options::OPTIONS;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ pub enum Task {
     Core(Core),
     /// Set options of a running process
     Set(Set),
+    /// Make, inspect and repair files of persistent heaps
+    Heap(Heap),
 }
 
 /// `craton run`.
@@ -320,6 +323,135 @@ pub struct Set {
     /// How long to wait for the answer
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds, allow_negative_numbers = true)]
     pub wait: Duration,
+}
+
+/// `craton heap`.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:
+  craton heap create keys.heap --model log
+  craton heap check keys.heap && echo whole
+  craton heap stats keys.heap --json - | jq .rows[0].fragmentation
+  craton heap dump keys.heap --slabs
+  craton heap dump keys.heap --svg keys.svg
+  craton heap repair keys.heap
+  craton heap repair keys.heap --yes
+
+info, check, stats, dump and repair without --yes never change the file: they
+recover a private copy of its pages. docs/heap.md explains the commands and the
+file's format.
+
+Exit status: 0, 1 when something failed or `check` found damage, 2 for wrong
+usage.")]
+pub struct Heap {
+    /// Write the figures to FILE as JSON; `-` for standard output, with the text on standard error
+    #[arg(long, value_name = "FILE", global = true)]
+    pub json: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub task: HeapTask,
+}
+
+/// The commands of `craton heap`.
+#[derive(Debug, Subcommand)]
+pub enum HeapTask {
+    /// Make a new heap file
+    Create(HeapCreate),
+    /// Show the superblock, the state, the file's size, and what the heap survives
+    Info {
+        /// The heap file
+        #[arg(value_name = "HEAP")]
+        file: PathBuf,
+    },
+    /// Check every invariant; show the first damage and its place
+    Check {
+        /// The heap file
+        #[arg(value_name = "HEAP")]
+        file: PathBuf,
+    },
+    /// Show objects by size class, extents, free ranges, the log and the roots
+    Stats {
+        /// The heap file
+        #[arg(value_name = "HEAP")]
+        file: PathBuf,
+    },
+    /// List slabs, extents, log chunks and roots; all of them unless some are named
+    Dump(HeapDump),
+    /// Show what recovery would repair; repair it with --yes
+    Repair {
+        /// The heap file
+        #[arg(value_name = "HEAP")]
+        file: PathBuf,
+        /// Repair it
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Give empty slabs and free ranges back to the system, and shorten the file
+    Compact {
+        /// The heap file
+        #[arg(value_name = "HEAP")]
+        file: PathBuf,
+    },
+}
+
+/// `craton heap create`.
+#[derive(Debug, Group)]
+#[command(after_help = "Example:
+  craton heap create /mnt/pmem/keys.heap --model gc --most 4G
+
+Models: in a log heap an object and its slot change together, also in a crash. A
+gc heap writes no log for small objects; after a crash, those that no root
+reaches are freed.")]
+pub struct HeapCreate {
+    /// The heap file; refused if it exists
+    #[arg(value_name = "HEAP")]
+    pub file: PathBuf,
+    /// How small objects survive a crash: log or gc
+    #[arg(long, value_name = "NAME", default_value = "log", value_parser = ["log", "gc"])]
+    pub model: String,
+    /// Bytes beyond which the heap never grows, such as 64M or 4G; without, the program that opens
+    /// it decides
+    #[arg(long, value_name = "SIZE", value_parser = bytes, allow_negative_numbers = true)]
+    pub most: Option<u64>,
+    /// Lanes; more threads than that share them
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
+    pub lanes: u32,
+    /// Stripes of bitmaps [default: 6 where lines are written back, else 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8), allow_negative_numbers = true)]
+    pub stripes: Option<u32>,
+}
+
+/// `craton heap dump`.
+#[derive(Debug, Group)]
+#[command(after_help = "Example:
+  craton heap dump keys.heap --extents --svg keys.svg
+
+In the picture, a cell is a unit of 64 KiB. Its colour tells what it holds, and
+the shade of a slab how much of it is live. In heaps of more than 16,384 units, a
+cell is several units.")]
+pub struct HeapDump {
+    /// The heap file
+    #[arg(value_name = "HEAP")]
+    pub file: PathBuf,
+    /// List slabs
+    #[arg(long)]
+    pub slabs: bool,
+    /// List extents and free ranges
+    #[arg(long)]
+    pub extents: bool,
+    /// List chunks of the bookkeeping log
+    #[arg(long)]
+    pub log: bool,
+    /// List roots
+    #[arg(long)]
+    pub roots: bool,
+    /// Write a picture of the heap to FILE
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// Bytes with a unit or none.
+fn bytes(text: &str) -> Result<u64, String> {
+    size(text.as_bytes()).ok_or_else(|| "give a size, such as 64M or 4G".to_owned())
 }
 
 /// An address, with or without `0x`.

@@ -1,10 +1,10 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
 //! **What.** A module for each command: [`run`], [`compare`], [`lab`], [`replay`],
-//! [`core`](mod@core), [`set`]. [`args`] is the command line, [`usage`] the tips for a wrong one.
-//! [`library`] finds the library and [`allocators`] its peers, [`options`] checks the library's
-//! options, [`program`] explains why a program is not served. `craton-papers`, the program of
-//! `craton lab`, uses parts of this crate.
+//! [`core`](mod@core), [`set`], [`heap`]. [`args`] is the command line, [`usage`] the tips for a
+//! wrong one. [`library`] finds the library and [`allocators`] its peers, [`options`] checks the
+//! library's options, [`program`] explains why a program is not served. `craton-papers`, the
+//! program of `craton lab`, uses parts of this crate.
 //!
 //! **Failure.** Exit status 1 when something failed, 2 for wrong usage, with a
 //! [`failure::Failure`] on standard error: the error and what to do next. `craton run` otherwise
@@ -17,6 +17,7 @@ pub mod args;
 mod compare;
 mod core;
 pub mod failure;
+mod heap;
 mod lab;
 mod library;
 mod options;
@@ -51,6 +52,7 @@ pub fn main() -> ExitCode {
         Ok(Task::Replay(args)) => replay::replay(&args),
         Ok(Task::Core(args)) => core::core(&args),
         Ok(Task::Set(args)) => set::set(&args),
+        Ok(Task::Heap(args)) => heap::heap(&args),
         Err(error) if error.use_stderr() => usage::explain(error, &typed).exit(),
         Err(help) => usage::print(&help),
     };

@@ -5,6 +5,7 @@ mod compare;
 mod core;
 mod core_kit;
 mod documents;
+mod heap;
 mod interrupts;
 mod replay;
 mod run;

@@ -266,7 +266,8 @@ impl<M: Medium + Space> Heap<M> {
     }
 
     pub(crate) fn plan_large(&self, size: u64) -> Result<Plan, Error> {
-        let most = (self.medium.limit() - self.places.data()).min(PAGES_MOST * PAGE);
+        let limit = if self.sup.most == 0 { u64::MAX } else { self.sup.most };
+        let most = (self.medium.limit().min(limit) - self.places.data()).min(PAGES_MOST * PAGE);
         match size {
             0 => Err(Error::NoSize),
             size if size > most => Err(Error::TooLarge { size, most }),

@@ -26,6 +26,8 @@ pub struct Slab {
     pub at: u64,
     pub class: usize,
     pub free: u32,
+    /// The least that was free since the slab has its class.
+    pub least_free: u32,
     /// Taken objects by mid.
     pub taken: Box<[u64]>,
     /// Objects of the class before.
@@ -78,11 +80,12 @@ impl Arena {
 
     /// Adds a slab with its taken objects; returns its index.
     pub fn insert(&mut self, at: u64, number: usize, taken: Box<[u64]>) -> usize {
-        let free = taken.iter().map(|word| word.count_zeros()).sum();
+        let free: u32 = taken.iter().map(|word| word.count_zeros()).sum();
         let slab = Slab {
             at,
             class: number,
             free,
+            least_free: free,
             taken,
             old: None,
             table_epoch: 0,
@@ -172,6 +175,7 @@ impl Arena {
                     return moved;
                 }
                 slab.free -= found.len() as u32;
+                slab.least_free = slab.least_free.min(slab.free);
                 moved += found.len() as u32;
                 // Lists serve from their ends: the lowest address of a stripe goes last.
                 for object in found.drain(..).rev() {

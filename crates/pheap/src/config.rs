@@ -28,13 +28,15 @@ pub struct Config {
     pub uuid: u128,
     /// Nanoseconds since 1970, for people.
     pub created: u64,
+    /// Bytes beyond which the heap does not grow; 0: the medium's limit alone.
+    pub most: u64,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         let uuid = (u128::from(random()) << 64) | u128::from(random()) | 1;
-        Self { model: Model::Log, lanes: 64, half: 256, stripes: 6, uuid, created: 0 }
+        Self { model: Model::Log, lanes: 64, half: 256, stripes: 6, uuid, created: 0, most: 0 }
     }
 }
 
@@ -48,6 +50,9 @@ impl Config {
         within("lines of half a ring", self.half.into(), 8, 4096)?;
         within("stripes", self.stripes.into(), 1, 8)?;
         let places = Places { lanes: self.lanes, half: self.half };
+        if self.most != 0 {
+            within("most bytes", self.most, places.data() + UNIT, 1 << OFFSET_BITS)?;
+        }
         within("bytes at most", limit, places.data() + UNIT, 1 << OFFSET_BITS)
     }
 }

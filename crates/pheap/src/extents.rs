@@ -89,6 +89,8 @@ struct Inner {
     retained: Decay,
     can_shrink: bool,
     can_discard: bool,
+    /// Bytes beyond which the file does not grow.
+    most: u64,
 }
 
 impl Extents {
@@ -112,6 +114,7 @@ impl Extents {
             retained: Decay::new(),
             can_shrink: true,
             can_discard: true,
+            most: u64::MAX,
         };
         // Until an epoch is known, chunks that the log's slow collection frees stay unused.
         let never = || AtomicU64::new(u64::MAX);
@@ -187,6 +190,11 @@ impl Extents {
             }
             _ => debug_assert!(false, "cancel of page {} without a plan", plan.page),
         }
+    }
+
+    /// Keeps the file from growing beyond `most` bytes.
+    pub fn limit_to(&self, most: u64) {
+        self.lock().most = most;
     }
 
     /// Lines of `epoch` will be written from now on.
@@ -361,7 +369,7 @@ impl Inner {
         let needed = (from.next_multiple_of(UNIT_PAGES) + pages).next_multiple_of(UNIT_PAGES) * PAGE_BYTES;
         let len = end * PAGE_BYTES;
         let wanted = len + GROWTH_BYTES.max(len / GROWTH_PART).next_multiple_of(UNIT_BYTES);
-        let wanted = wanted.max(needed).min(medium.limit() / PAGE_BYTES * PAGE_BYTES);
+        let wanted = wanted.max(needed).min(medium.limit().min(self.most) / PAGE_BYTES * PAGE_BYTES);
         if wanted < needed || (needed / PAGE_BYTES) >> book_log::PAGE_BITS != 0 {
             return false;
         }

@@ -147,6 +147,9 @@ impl<M: Medium + Space> Heap<M> {
         // Without write-back nothing is ever unsettled, so all happens in one epoch.
         let epoch = if M::FLUSHES { state.settled + 1 } else { 0 };
         extents.begin_epoch(epoch);
+        if sup.most != 0 {
+            extents.limit_to(sup.most);
+        }
         extents.settled(if M::FLUSHES { state.settled } else { 0 });
         Self {
             lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES)).collect(),
@@ -192,6 +195,8 @@ impl<M: Medium + Space> Heap<M> {
             let number = (report.slabs % self.arenas.len() as u64) as usize;
             let arena = self.arenas[number].get_mut().unwrap_or_else(PoisonError::into_inner);
             let index = arena.insert(at, header.class, taken);
+            // How full it was is not known.
+            arena.slabs[index].least_free = 0;
             report.slabs += 1;
             report.small += u64::from(objects - arena.slabs[index].free);
             let old = crate::morph::adopt(&self.medium, &self.classes, &mut arena.slabs[index], &header)?;

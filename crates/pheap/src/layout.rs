@@ -4,7 +4,7 @@
 //! the beginning of the medium. Every line that recovery trusts ends with a check word.
 //! ```text
 //! 0        superblock  1 line   magic, version·model·stripes, uuid (2 words),
-//!                               lanes·lines of a half, created, 0, check
+//!                               lanes·lines of a half, created, most bytes, check
 //! 128,256  state       1 line   settled epoch, generation, state, sequence, 0, 0, 0, check
 //! 1024     bookkeeping 3 KiB    heads of the bookkeeping log
 //! 4096     roots       60 KiB   lines: pointer, tag, name (39 bytes and its length), check

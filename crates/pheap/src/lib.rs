@@ -65,6 +65,7 @@ mod state;
 mod tcache;
 mod tx;
 mod units;
+mod view;
 
 pub use batch::{Batch, Reserved};
 pub use book_log::{ChunkView, LogConfig, LogStats};
@@ -81,4 +82,6 @@ pub use frame_extents::{FrameConfig, FrameExtents, FrameMemory};
 pub use heap::{Heap, Offset, Slot};
 pub use recover::Report;
 pub use roots::{ROOT_NAME_BYTES, Root};
+pub use state::Phase;
 pub use tx::Tx;
+pub use view::{Identity, SlabView};

@@ -187,7 +187,10 @@ impl<M: Medium + Space> Heap<M> {
             let slab = &arena.slabs[*index];
             let class = &self.classes[slab.class];
             let live = class.objects - slab.free;
+            // A slab that its class has just begun to fill is sparse, too.
+            let was_fuller = 2 * live <= class.objects - slab.least_free;
             live * 100 <= class.objects * self.options.morph
+                && was_fuller
                 && live as usize <= SLAB_TABLE_ENTRIES
                 && slab.old.is_none()
         };
@@ -271,7 +274,7 @@ impl<M: Medium + Space> Heap<M> {
         let (home, value) = (slab.at, header.word());
         self.commit_aside(guard, Redo { kind: Kind::Morph, slot: 0, old: 0, new: 0, home, value, len: 0 });
         slab.taken = unused_bits(class);
-        slab.free = class.objects;
+        (slab.free, slab.least_free) = (class.objects, class.objects);
         let mixed = old.is_some();
         if let Some(old) = old {
             cover(slab, old, class);

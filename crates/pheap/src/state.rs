@@ -21,12 +21,13 @@ pub struct Super {
     pub lanes: u32,
     pub half: u32,
     pub created: u64,
+    pub most: u64,
 }
 
 impl Super {
     pub fn of(config: &Config) -> Self {
-        let Config { model, lanes, half, stripes, uuid, created, .. } = *config;
-        Self { model, stripes, uuid, lanes, half, created }
+        let Config { model, lanes, half, stripes, uuid, created, most } = *config;
+        Self { model, stripes, uuid, lanes, half, created, most }
     }
 
     pub fn places(&self) -> Places {
@@ -46,7 +47,7 @@ impl Super {
         let kind = u64::from(VERSION) | model << 32 | u64::from(self.stripes) << 40;
         let size = u64::from(self.lanes) | u64::from(self.half) << 32;
         let uuid = (self.uuid as u64, (self.uuid >> 64) as u64);
-        write(medium, SUPER, [MAGIC, kind, uuid.0, uuid.1, size, self.created, 0, 0], 0);
+        write(medium, SUPER, [MAGIC, kind, uuid.0, uuid.1, size, self.created, self.most, 0], 0);
     }
 
     pub fn read<M: Medium>(medium: &M) -> Result<Self, Error> {
@@ -74,8 +75,10 @@ impl Super {
             lanes: line[4] as u32,
             half: (line[4] >> 32) as u32,
             created: line[5],
+            most: line[6],
         };
-        let config = Config { lanes: found.lanes, half: found.half, stripes: found.stripes, ..Config::default() };
+        let (lanes, half, stripes, most) = (found.lanes, found.half, found.stripes, found.most);
+        let config = Config { lanes, half, stripes, most, ..Config::default() };
         if line[7] != check_of(&line, 0) || config.check(1 << 47).is_err() {
             return damaged;
         }

@@ -77,7 +77,8 @@ const CRATES: [Crate; 21] = [
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
     // Nor in what reads other processes: that knows the library by its exported table.
     tool("craton-inspect", &[]),
-    tool("craton-cli", &["craton-inspect", "craton-lab", "craton-tables"]),
+    // Of the system, heap files alone.
+    tool("craton-cli", &["craton-base", "craton-os", "craton-pheap", "craton-inspect", "craton-lab", "craton-tables"]),
     tool("craton-programs", &["craton", "craton-os", "craton-lab", "craton-tables"]),
     tool("craton-kv", &["craton-base", "craton-os", "craton-pheap"]),
     tool("craton-papers", &PAPERS),

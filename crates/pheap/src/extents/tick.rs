@@ -86,7 +86,9 @@ impl Inner {
         let pages = last.map_or(0, |last| last.pages);
         let excess = self.retained.excess(now_ms, pages);
         let Some(last) = last else { return };
-        let end = (last.end() - excess).next_multiple_of(UNIT_PAGES).max(last.page).min(last.end());
+        // A heap has at least one unit of data, or it cannot be opened again.
+        let least = (self.map.first() + UNIT_PAGES).max(last.page);
+        let end = (last.end() - excess).next_multiple_of(UNIT_PAGES).max(least).min(last.end());
         let cut = last.end() - end;
         let is_due = cut >= LEAST_CUT || cut == pages && cut > 0;
         // E5.

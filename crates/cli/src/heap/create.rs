@@ -1,0 +1,114 @@
+//! `craton heap create`: a new heap file.
+//!
+//! **Failure.** The file is made beside its name and linked to it when it is whole and durable: a
+//! crash in between leaves no half-made heap there, and an existing file stays as it is.
+
+use super::{file, show};
+use crate::args::HeapCreate;
+use crate::failure::Failure;
+use crate::output::Output;
+use craton_base::{Medium, Space};
+use craton_lab::format;
+use craton_os::PersistentFile;
+use craton_os::persistent_file::{FileError, UseMedium, WriteBackChoice};
+use craton_pheap::{Config, Error, Heap, Model, Options};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+/// Bytes of the file before the heap makes it longer.
+const FIRST: u64 = 1 << 20;
+/// Bytes that a new heap may take: headers and rings of all lanes, and the first unit.
+const ROOM: u64 = 64 << 20;
+
+#[derive(Serialize)]
+struct Row {
+    file: String,
+    model: String,
+    uuid: String,
+    lanes: u32,
+    stripes: u32,
+    most_bytes: Option<u64>,
+    bytes: u64,
+}
+
+pub fn create(args: &HeapCreate, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+    let path = &args.file;
+    if path.symlink_metadata().is_ok() {
+        return Err(file::failed(path, "exists; give the name of a new file, or remove it first"));
+    }
+    let unfinished = file::with(path, &format!(".{}.new", std::process::id()));
+    let made = make(args, &unfinished).and_then(|row| {
+        let linked = fs::hard_link(&unfinished, path).and_then(|()| sync_folder(path));
+        linked.map(|()| row).map_err(|e| file::failed(path, e))
+    });
+    let _ = fs::remove_file(&unfinished);
+    let row = made?;
+    let name = crate::terminal::plain(&row.file);
+    let text = format!("{name}: a {} heap of {}, {}\n", row.model, format::bytes(row.bytes), row.uuid);
+    show(&text, "heap create", row, json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the whole heap, durable, under another name.
+fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
+    let path = &args.file;
+    let made = PersistentFile::create(&file::c_path(unfinished)?, FIRST, file::new_options(ROOM));
+    let made = made.map_err(|why| match why {
+        FileError::Missing => file::failed(path, "there is no such folder"),
+        FileError::ReadOnly => file::failed(path, "the file system is read-only"),
+        why => file::refused(path, why),
+    })?;
+    let made = made.with_medium(WriteBackChoice::Auto, Make { args }).map_err(|why| file::refused(path, why))?;
+    let row = made.map_err(|why| match why {
+        Error::Config { what, value } => {
+            Failure::Usage(format!("a heap of {} lanes cannot have {what} {value}; give more", args.lanes))
+        }
+        why => file::broken(path, why),
+    })?;
+    File::open(unfinished).and_then(|made| made.sync_all()).map_err(|e| file::failed(path, e))?;
+    Ok(row)
+}
+
+struct Make<'a> {
+    args: &'a HeapCreate,
+}
+
+impl UseMedium for Make<'_> {
+    type Output = Result<Row, Error>;
+
+    fn call<M: Medium + Space + 'static>(self, medium: M) -> Self::Output {
+        let HeapCreate { file, model, most, lanes, stripes } = self.args;
+        let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
+        // Bits of one object are spread over lines only where lines are written back.
+        let stripes = stripes.unwrap_or(if M::FLUSHES { Config::default().stripes } else { 1 });
+        let config = Config {
+            model: if model == "gc" { Model::Gc } else { Model::Log },
+            lanes: *lanes,
+            stripes,
+            created,
+            // 0 would mean that there is no limit.
+            most: most.map_or(0, |most| most.max(1)),
+            ..Config::default()
+        };
+        let heap = Heap::create(medium, config, Options::default())?;
+        let medium = heap.close();
+        Ok(Row {
+            file: file.to_string_lossy().into_owned(),
+            model: model.clone(),
+            uuid: super::info::uuid(config.uuid),
+            lanes: *lanes,
+            stripes,
+            most_bytes: *most,
+            bytes: medium.len(),
+        })
+    }
+}
+
+/// Makes durable which files the folder of the path has.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,114 @@
+//! A heap file by its path: how to open it, and what is wrong with it.
+//!
+//! **Failure.** One line: the file, the error, and the next step where there is one.
+
+use crate::failure::Failure;
+use craton_os::PersistentFile;
+use craton_os::persistent_file::{Access, FileError, FileOptions, Room};
+use craton_pheap::Error;
+use std::ffi::CString;
+use std::fmt::Display;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes before the data of every heap.
+const LEAST: u64 = 65536;
+const PAGE: u64 = 4096;
+
+/// A failure that names the file.
+pub fn failed(path: &Path, why: impl Display) -> Failure {
+    Failure::Failed(format!("{}: {why}", path.display()))
+}
+
+/// The error of opening or changing a file.
+pub fn refused(path: &Path, why: FileError) -> Failure {
+    let name = path.display();
+    match why {
+        _ if path.is_dir() => failed(path, "is a folder; give the path of a heap file"),
+        FileError::Missing => failed(path, format!("no such file; `craton heap create {name}` makes one")),
+        FileError::Length(bytes) if bytes < LEAST => failed(path, format!("too small for a heap: {bytes} bytes")),
+        FileError::Length(bytes) => failed(path, format!("{bytes} bytes are not whole pages: the file was cut")),
+        FileError::InUse => failed(path, "in use by another process"),
+        FileError::NotAFile => failed(path, "not a file"),
+        FileError::ReadOnly => failed(path, "the file system is read-only; info, check, stats and dump still work"),
+        why => failed(path, why),
+    }
+}
+
+/// The error of a heap in a file.
+pub fn broken(path: &Path, why: Error) -> Failure {
+    match why {
+        Error::NotAHeap { found } => failed(path, format!("not a heap file: it begins with {found:#018x}")),
+        Error::Version { found, known } => {
+            failed(path, format!("a heap of version {found} of the format; this program knows version {known}"))
+        }
+        Error::Truncated { len, needed } => {
+            failed(path, format!("too small: {len} bytes; the heap needs at least {needed}"))
+        }
+        why => failed(path, why),
+    }
+}
+
+/// The path for system calls.
+pub fn c_path(path: &Path) -> Result<CString, Failure> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| failed(path, "a path has no zero byte"))
+}
+
+/// The path with an ending.
+pub fn with(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// The journal of a heap on a disk that was not closed.
+pub fn journal(path: &Path) -> Option<PathBuf> {
+    Some(with(path, ".journal")).filter(|journal| journal.exists())
+}
+
+/// Refuses a file whose journal holds later contents.
+pub fn refuse_journal(path: &Path) -> Result<(), Failure> {
+    let name = path.display();
+    match journal(path) {
+        Some(journal) => {
+            let journal = journal.display();
+            let step = format!("`craton heap repair {name} --yes` applies it");
+            Err(failed(path, format!("not closed; its last sync point is in {journal}: {step}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Opens the file. `room`: bytes that it may grow by.
+pub fn open(path: &Path, access: Access, room: u64) -> Result<PersistentFile, Failure> {
+    let limit = match fs::metadata(path) {
+        Ok(it) if it.is_file() => (it.len().max(PAGE) + room).next_multiple_of(PAGE),
+        // A device is mapped up to its end.
+        _ => u64::MAX,
+    };
+    let options = FileOptions { access, ..FileOptions::new(limit) };
+    PersistentFile::open(&c_path(path)?, options).map_err(|why| refused(path, why))
+}
+
+/// Options of a new file of at most `limit` bytes, with room for what is written at once.
+pub fn new_options(limit: u64) -> FileOptions {
+    FileOptions { room: Room::Reserved, ..FileOptions::new(limit) }
+}
+
+/// Length, and bytes on the disk.
+pub fn sizes(path: &Path) -> Result<(u64, u64), Failure> {
+    let it = fs::metadata(path).map_err(|e| failed(path, e))?;
+    Ok((it.len(), it.blocks() * 512))
+}
+
+/// Makes a damaged file an error: the medium panics rather than read beyond its end.
+pub fn report_panics(path: &Path) {
+    let name = crate::terminal::plain(&path.display().to_string());
+    std::panic::set_hook(Box::new(move |info| {
+        let why = info.payload_as_str().unwrap_or("damaged");
+        crate::terminal::say(&format!("craton: {name}: damaged: {}\n", crate::terminal::plain(why)));
+        std::process::exit(1);
+    }));
+}

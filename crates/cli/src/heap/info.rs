@@ -1,0 +1,145 @@
+//! `craton heap info`: what the superblock and the state say, and what the medium promises.
+//!
+//! **Failure.** A file that only others may write is shown without its medium's promise.
+
+use super::view::View;
+use super::{file, lines, show};
+use crate::failure::Failure;
+use crate::output::Output;
+use craton_base::Promise;
+use craton_lab::format;
+use craton_os::persistent_file::Access;
+use craton_pheap::{Identity, Model, Phase};
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Serialize)]
+struct Row {
+    file: String,
+    version: u32,
+    model: &'static str,
+    uuid: String,
+    /// Seconds since 1970.
+    created_s: Option<f64>,
+    lanes: u32,
+    half_ring_lines: u32,
+    stripes: u32,
+    most_bytes: Option<u64>,
+    data_at: u64,
+    state: &'static str,
+    torn_state_at: Option<u64>,
+    generation: u64,
+    settled_epoch: u64,
+    bytes: u64,
+    disk_bytes: u64,
+    promise: &'static str,
+}
+
+pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+    let promise = promise(path)?;
+    let identity = Identity::read(&View::open(path)?).map_err(|why| file::broken(path, why))?;
+    let (bytes, disk_bytes) = file::sizes(path)?;
+    let row = Row {
+        file: path.to_string_lossy().into_owned(),
+        version: identity.version,
+        model: if identity.model == Model::Gc { "gc" } else { "log" },
+        uuid: uuid(identity.uuid),
+        created_s: (identity.created != 0).then(|| identity.created as f64 / 1e9),
+        lanes: identity.lanes,
+        half_ring_lines: identity.half,
+        stripes: identity.stripes,
+        most_bytes: (identity.most != 0).then_some(identity.most),
+        data_at: identity.data,
+        state: match identity.phase {
+            Phase::Closed => "closed",
+            Phase::Running => "open, or its last program did not close it",
+            Phase::Recovering => "in recovery, which was interrupted",
+        },
+        torn_state_at: identity.torn_state,
+        generation: identity.generation,
+        settled_epoch: identity.settled,
+        bytes,
+        disk_bytes,
+        promise,
+    };
+    let text = lines(&[
+        ("file", crate::terminal::plain(&row.file)),
+        ("format", format!("version {}, {} heap", row.version, row.model)),
+        ("uuid", row.uuid.clone()),
+        ("created", created(identity.created)),
+        ("lanes", format!("{}, with {} lines a half ring", row.lanes, row.half_ring_lines)),
+        ("stripes", row.stripes.to_string()),
+        ("grows to", row.most_bytes.map_or("the limit of the program".to_owned(), format::bytes)),
+        ("data from", format!("{:#x}", row.data_at)),
+        (
+            "state",
+            row.state.to_owned() + if row.torn_state_at.is_some() { "; one state line is not whole" } else { "" },
+        ),
+        ("opened", super::recovery::plural(row.generation, "time")),
+        ("settled epoch", format::count(row.settled_epoch)),
+        ("length", format!("{} ({} bytes)", format::bytes(bytes), format::count(bytes))),
+        ("on the disk", format!("{} ({} bytes)", format::bytes(disk_bytes), format::count(disk_bytes))),
+        ("survives", row.promise.to_owned()),
+    ]);
+    show(&text, "heap info", row, json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What contents of the file survive.
+fn promise(path: &Path) -> Result<&'static str, Failure> {
+    if file::journal(path).is_some() {
+        return Ok("a power failure at sync points (the file has a journal)");
+    }
+    // Only a shared mapping shows whether the file lies on persistent memory. Nothing is stored.
+    Ok(match file::open(path, Access::ReadWrite, 0).map(|file| file.promise()) {
+        Ok(Promise::PowerFailure) => "a power failure (persistent memory)",
+        Ok(_) => "a process crash (page cache); a power failure at sync points, if opened with a journal",
+        Err(_) => "unknown: the file cannot be opened for writing",
+    })
+}
+
+/// A UUID as people write it.
+pub fn uuid(uuid: u128) -> String {
+    let hex = format!("{uuid:032x}");
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+/// UTC, from nanoseconds since 1970.
+fn created(ns: u64) -> String {
+    if ns == 0 {
+        return "unknown".to_owned();
+    }
+    let (days, second) = ((ns / 1_000_000_000 / 86400) as i64, ns / 1_000_000_000 % 86400);
+    // Years begin in March, so that a leap day is the last one.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let (day, month) = (day_of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (s, text) in [
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (951_868_799, "2000-02-29 23:59:59 UTC"),
+            (1_735_689_600, "2025-01-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(created(s * 1_000_000_000), text);
+        }
+        assert_eq!(created(0), "unknown");
+    }
+
+    #[test]
+    fn uuids_have_five_groups() {
+        assert_eq!(uuid(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef), "01234567-89ab-cdef-0123-456789abcdef");
+    }
+}

@@ -1,0 +1,113 @@
+//! `craton heap repair`: recovery, shown before it is done.
+//!
+//! **What.** Without `--yes`, recovery runs on a view of the file. With it, the heap is opened as a
+//! program would open it, checked and closed; a journal beside the file is applied first.
+//! **Failure.** Damage is not repaired: nothing tells what was there. The file stays as it is.
+
+use super::recovery::Recovery;
+use super::{file, show, view};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::terminal::plain;
+use craton_base::{Medium, Space};
+use craton_lab::format;
+use craton_os::DiskFile;
+use craton_os::disk_file::DiskOptions;
+use craton_os::persistent_file::{Access, UseMedium, WriteBackChoice};
+use craton_pheap::{Error, Heap, Identity, Options};
+use serde::Serialize;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Bytes that recovery may need beyond the file's: chunks of the bookkeeping log.
+pub const ROOM: u64 = 64 << 20;
+
+#[derive(Serialize)]
+struct Row {
+    file: String,
+    is_repaired: bool,
+    journal_bytes: Option<u64>,
+    recovery: Option<Recovery>,
+}
+
+pub fn repair(path: &Path, yes: bool, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
+    let journal = file::journal(path);
+    let journal_bytes = journal.as_ref().map(|journal| fs::metadata(journal).map_or(0, |it| it.len()));
+    let recovery = match (journal_bytes, yes) {
+        (Some(_), false) => {
+            // Names what is wrong with the file.
+            view::View::open(path)?;
+            None
+        }
+        (Some(_), true) => Some(on_disk(path)?),
+        (None, _) => {
+            let opened = view::open_whole(path)?;
+            opened.heap.verify().map_err(|why| hopeless(path, why))?;
+            Some(Recovery::new(&opened.identity, &opened.report))
+        }
+    };
+    let is_needed = recovery.is_some_and(|recovery| recovery.is_needed());
+    if yes && is_needed && journal_bytes.is_none() {
+        let opened = file::open(path, Access::ReadWrite, ROOM)?;
+        let done = opened.with_medium(WriteBackChoice::Auto, Recover).map_err(|why| file::refused(path, why))?;
+        done.map_err(|why| hopeless(path, why))?;
+    }
+    let is_repaired = yes && (is_needed || journal_bytes.is_some());
+    let row = Row { file: path.to_string_lossy().into_owned(), is_repaired, journal_bytes, recovery };
+    show(&text(&row, yes), "heap repair", row, json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hopeless(path: &Path, why: Error) -> Failure {
+    match why {
+        Error::Damaged { .. } => file::failed(path, format!("{why}; cannot be repaired: restore a copy of the file")),
+        why => file::broken(path, why),
+    }
+}
+
+fn text(row: &Row, yes: bool) -> String {
+    let name = plain(&row.file);
+    let mut steps: Vec<String> = row.recovery.map_or(Vec::new(), |recovery| recovery.steps());
+    if let Some(bytes) = row.journal_bytes {
+        steps.insert(0, format!("apply the journal {name}.journal of {}", format::bytes(bytes)));
+    }
+    let is_open = row.recovery.is_some_and(|recovery| !recovery.was_closed);
+    if is_open {
+        steps.push("mark the heap as closed".to_owned());
+    }
+    if steps.is_empty() {
+        return format!("{name}: closed and whole; there is nothing to repair\n");
+    }
+    let done = if yes { "repaired" } else { "repair would" };
+    let list: String = steps.iter().map(|step| format!("  {step}\n")).collect();
+    let next = if yes { String::new() } else { format!("`craton heap repair {name} --yes` does it\n") };
+    format!("{name}: {done}:\n{list}{next}")
+}
+
+struct Recover;
+
+impl UseMedium for Recover {
+    type Output = Result<(), Error>;
+
+    fn call<M: Medium + Space + 'static>(self, medium: M) -> Self::Output {
+        let (heap, _) = Heap::open(medium, Options::default())?;
+        heap.verify()?;
+        heap.close();
+        Ok(())
+    }
+}
+
+/// Applies a journal, and recovers the heap at its last sync point.
+fn on_disk(path: &Path) -> Result<Recovery, Failure> {
+    // Another length may be in the journal.
+    let limit = 1 << 40;
+    let medium =
+        DiskFile::open(&file::c_path(path)?, DiskOptions::new(limit)).map_err(|why| file::refused(path, why))?;
+    let identity = Identity::read(&medium).map_err(|why| file::broken(path, why))?;
+    let (heap, report) = Heap::open(medium, Options::default()).map_err(|why| hopeless(path, why))?;
+    heap.verify().map_err(|why| hopeless(path, why))?;
+    let medium = heap.close();
+    medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| file::refused(path, why))?;
+    Ok(Recovery::new(&identity, &report))
+}
