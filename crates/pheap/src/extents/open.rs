@@ -14,7 +14,7 @@ struct Found {
     state: State,
     slot: Slot,
     kind: ExtentKind,
-    /// Offset of what says so.
+    /// Offset of its record.
     at: u64,
 }
 

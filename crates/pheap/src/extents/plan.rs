@@ -1,4 +1,4 @@
-//! What the extents answer.
+//! Plans, extents and errors.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Pages of a unit, 64 KiB: a slab is one.
 pub const UNIT_PAGES: u64 = 16;
 
-/// What an extent is for.
+/// The use of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExtentKind {
     /// One large object.

@@ -1,4 +1,4 @@
-//! What is done from time to time: settled memory is reused, old free memory goes back.
+//! Periodic work: the log reuses settled chunks, and old free memory goes back.
 
 use super::decay::STEP_MS;
 use super::nodes::State;

@@ -1,4 +1,4 @@
-//! What an extent costs in DRAM, printed:
+//! Prints the cost of an extent in DRAM:
 //! `PAIRS=400000 cargo test --release -p craton-pheap -- cost --nocapture`.
 
 use super::world::{DATA, config};

@@ -19,7 +19,7 @@ pub(super) struct Line {
     pub(super) step: u64,
     pub(super) epoch: u64,
     pub(super) home: Home,
-    /// What it does to the extents: `Some(true)` allocates.
+    /// Its effect on the extents; true allocates.
     pub(super) what: Option<(bool, u64, u32)>,
 }
 
