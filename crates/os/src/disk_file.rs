@@ -16,7 +16,8 @@
 //! alone, so that a paused thread may be in it. A sync covers all threads that asked for one before
 //! it copied; they return without another write.
 //! **Failure.** [`FileError`]; the last sync point stands, and the next sync tries again.
-//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait.
+//! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait. Stores pause for
+//! scan and copies; of more than 16 MiB, for all writes but the last, too.
 //! **Not here.** Stores are not durable before a sync. The journal belongs to the file of the same
 //! name: copy both, or close the heap first.
 //! **Unsafe.** Copies pages of the mapping, and drops them.
@@ -68,6 +69,8 @@ pub struct DiskFile {
     journal_bytes: u64,
     /// Syncs that threads asked for.
     asked: AtomicU64,
+    /// Up to here the kernel records writes; changed under the lock of the length.
+    tracked: AtomicU64,
     state: Mutex<State>,
     checkpoint: Mutex<Home>,
     journal_path: PathText,
@@ -169,24 +172,20 @@ impl DiskFile {
             }
         }
         let tracker = Tracker::new(memory.mapped(), options.tracking)?;
-        let state = State { journal, done: 0, pages: Buffer::new(), is_in_doubt: false };
-        let file = Self {
+        // The pages just read count as written, and so do absent ones.
+        let is_in_doubt = !tracker.begin(memory.mapped_part(len));
+        let state = State { journal, done: 0, pages: Buffer::new(), is_in_doubt };
+        Ok(Self {
             memory,
             journal_file,
             tracker,
             journal_bytes: options.journal_bytes,
             asked: AtomicU64::new(0),
+            tracked: AtomicU64::new(len),
             state: Mutex::new(state),
             checkpoint: Mutex::new(Home { entries: Buffer::new(), bytes: Buffer::new() }),
             journal_path,
-        };
-        // The pages just read count as written; they are in the journal.
-        if file.tracking() == Tracking::Recorded
-            && file.tracker.take_written(file.memory.mapped_part(len), |_| {}).is_none()
-        {
-            file.state.lock().is_in_doubt = true;
-        }
-        Ok(file)
+        })
     }
 
     pub fn promise(&self) -> Promise {
@@ -306,11 +305,9 @@ impl DiskFile {
         state.journal.reset(&self.journal_file, self.journal_bytes)
     }
 
-    /// Writes entries home, where the file is as long as the memory.
+    /// Writes entries home. Meanwhile the file can grow, but only `fit` shortens it.
     fn write_home(&self, home: &mut Guard<'_, Home>) -> Result<(), FileError> {
         let Home { entries, bytes } = &mut **home;
-        // The end stays while pages are written before it.
-        let _length = self.memory.resizing.lock();
         write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
     }
 
@@ -384,6 +381,13 @@ impl DiskFile {
                 let _ = self.memory.file.set_size(size);
                 return Err(error);
             }
+        }
+        let tracked = self.tracked.load(Ordering::Relaxed);
+        if len > tracked {
+            let part = self.memory.mapped_part(len);
+            // If this fails, the next sync takes absent pages for written ones.
+            self.tracker.begin(part.start + tracked as usize..part.end);
+            self.tracked.store(len, Ordering::Relaxed);
         }
         self.memory.set_len(len);
         Ok(())

@@ -108,16 +108,18 @@ impl Pagemap {
         self.walk(range, Filter { none: FILE, any: PRESENT | SWAPPED, all: 0 }, 0, |found, _| f(found))
     }
 
-    /// As [`private`](Self::private), but only pages not written to since [`take_written`](Self::take_written).
+    /// Calls `f` with each part of a private file mapping that is in memory, differs from the file's
+    /// or may, and was not written to since [`take_written`](Self::take_written).
     pub(crate) fn unwritten(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
-        self.walk(range, Filter { none: FILE | WRITTEN, any: PRESENT | SWAPPED, all: 0 }, 0, |found, _| f(found))
+        self.walk(range, Filter { all: PRESENT, none: FILE | WRITTEN, any: 0 }, 0, |found, _| f(found))
     }
 
-    /// Calls `f` with each part of a private file mapping that was written to since the last call. The
-    /// range is registered for asynchronous write protection. After `None` some parts may be lost.
+    /// Calls `f` with each part that was written to since the last call, and with each absent part at
+    /// the first. The range is registered for asynchronous write protection. After `None` some parts
+    /// may be lost.
     pub(crate) fn take_written(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
-        // Absent pages count as written.
-        self.walk(range, Filter { all: WRITTEN, none: FILE, any: PRESENT | SWAPPED }, PROTECT, |found, _| f(found))
+        // Asked for nothing else, the kernel scans five times as fast.
+        self.walk(range, Filter { all: WRITTEN, ..Filter::default() }, PROTECT, |found, _| f(found))
     }
 
     fn walk(
@@ -143,7 +145,7 @@ impl Pagemap {
                 category_inverted: filter.none,
                 category_mask: filter.all | filter.none,
                 category_anyof_mask: filter.any,
-                return_mask: HUGE | FILE,
+                return_mask: if filter.all == WRITTEN { WRITTEN } else { HUGE | FILE },
             };
             // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
             let answer = unsafe { self.0.ask(PAGEMAP_SCAN, (&raw mut scan) as usize) };

@@ -45,9 +45,19 @@ impl Check {
 
     #[inline(always)]
     pub(super) fn add(&mut self, words: &[u64; 8]) {
-        for (lane, word) in self.lanes.iter_mut().zip(words) {
-            *lane = (*lane ^ word).wrapping_mul(FACTOR).rotate_left(29);
-        }
+        // Not a loop: this crate is optimised for size, and this is the cost of a sync.
+        let ([a, b, c, d, e, f, g, h], step) =
+            (self.lanes, |lane: u64, word: u64| (lane ^ word).wrapping_mul(FACTOR).rotate_left(29));
+        self.lanes = [
+            step(a, words[0]),
+            step(b, words[1]),
+            step(c, words[2]),
+            step(d, words[3]),
+            step(e, words[4]),
+            step(f, words[5]),
+            step(g, words[6]),
+            step(h, words[7]),
+        ];
     }
 
     pub(super) const fn sum(self) -> u64 {

@@ -75,7 +75,13 @@ impl Tracker {
         self.uffd = -1;
     }
 
-    /// Calls `f` with each part that was written to since the last call. After `None`, some may be lost.
+    /// Begins to record writes to a part; `false` if that fails and pages may be lost.
+    pub(super) fn begin(&self, range: Range<usize>) -> bool {
+        self.uffd < 0 || self.take_written(range, |_| {}).is_some()
+    }
+
+    /// Calls `f` with each part that was written to since the last call, and with each absent part at
+    /// the first. After `None`, some may be lost.
     pub(super) fn take_written(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
         self.scan.as_ref()?.take_written(range, f)
     }
