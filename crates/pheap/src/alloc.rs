@@ -333,7 +333,7 @@ impl<M: Medium + Space> Heap<M> {
         let redo = Redo { kind: Kind::NewSlab, slot: 0, old: word, new: at, home, value, len: plan.pages };
         self.commit_aside(guard, redo);
         let mut slabs = self.lock_arena(arena);
-        let index = slabs.insert(at, number, crate::arena::all_free(class));
+        let index = slabs.insert(at, number, crate::arena::all_free(class), class.objects);
         self.units.set(at, Some(Tag { class: number, arena, slab: index, mixed: false, frozen: false }));
         slabs.relist(index, class.objects);
         Ok(())

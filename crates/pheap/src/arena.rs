@@ -78,9 +78,8 @@ impl Arena {
         }
     }
 
-    /// Adds a slab with its taken objects; returns its index.
-    pub fn insert(&mut self, at: u64, number: usize, taken: Box<[u64]>) -> usize {
-        let free: u32 = taken.iter().map(|word| word.count_zeros()).sum();
+    /// Adds a slab with its taken objects, of which `free` bits are 0; returns its index.
+    pub fn insert(&mut self, at: u64, number: usize, taken: Box<[u64]>, free: u32) -> usize {
         let slab = Slab {
             at,
             class: number,

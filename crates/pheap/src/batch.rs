@@ -4,7 +4,7 @@
 //! them with one fence. [`Reserved`] objects are chosen in DRAM alone: a crash frees them.
 //! **From.** The research of today's heaps: PMDK's reserve and publish. NVAlloc has one object an
 //! operation (§4.1). **Failure.** An error of `commit` gives the reserved objects back.
-//! **Cost.** A line for each part; two fences where objects must be durable before they are linked.
+//! **Cost.** No allocation once a thread has had a batch. A line for each part; two fences where objects must be durable before they are linked.
 
 use crate::alloc::Found;
 use crate::class::{SMALL_MOST, class_of};
@@ -14,9 +14,10 @@ use crate::extents::Plan;
 use crate::heap::{Guard, Heap, Offset, Slot};
 use crate::layout::PAGE;
 use crate::line::{Kind, PARTS_MOST, Redo};
+use crate::spare;
 use crate::tcache::Cached;
-use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space};
+use std::cell::Cell;
 
 /// An object that is chosen and not allocated. Publish it, or give it back: dropped, it stays
 /// taken until the heap is opened again.
@@ -39,10 +40,28 @@ impl Reserved {
         Offset(self.at)
     }
 
+    /// How many the heap counts as reserved: small ones.
+    #[inline]
+    fn counted(&self) -> i64 {
+        i64::from(matches!(self.what, What::Small(..)))
+    }
+
     /// The bytes that were asked for.
     pub fn size(&self) -> u64 {
         self.size
     }
+}
+
+/// An object that a committed line frees.
+type Freed = (Found, Redo);
+
+/// Parts up to which each is compared with each other.
+const FEW: usize = 15;
+
+thread_local! {
+    static PARTS: Cell<Vec<Part>> = const { Cell::new(Vec::new()) };
+    static LINES: Cell<Vec<Redo>> = const { Cell::new(Vec::new()) };
+    static FREED: Cell<Vec<Freed>> = const { Cell::new(Vec::new()) };
 }
 
 pub(crate) enum Part {
@@ -53,6 +72,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
+    #[inline]
     fn slot(&self) -> Slot {
         match self {
             Self::Alloc(slot, _) | Self::Free(slot, _) | Self::Set(slot, _) => *slot,
@@ -97,14 +117,18 @@ impl<M: Medium + Space> Batch<'_, M> {
 
     /// Makes all changes, or none if one is refused.
     pub fn commit(mut self) -> Result<(), Error> {
-        let parts = std::mem::take(&mut self.parts);
-        self.heap.commit_parts(parts)
+        // After an error, the drop gives the objects back.
+        self.heap.try_parts(&self.parts)?;
+        self.parts.clear();
+        Ok(())
     }
 }
 
 impl<M: Medium + Space> Drop for Batch<'_, M> {
     fn drop(&mut self) {
-        self.heap.cancel_parts(std::mem::take(&mut self.parts));
+        let mut parts = std::mem::take(&mut self.parts);
+        self.heap.cancel_parts(parts.drain(..));
+        spare::put(&PARTS, parts);
     }
 }
 
@@ -115,7 +139,7 @@ impl<M: Medium + Space> Heap<M> {
     }
 
     pub fn batch(&self) -> Batch<'_, M> {
-        Batch { heap: self, parts: Vec::new() }
+        Batch { heap: self, parts: spare::take(&PARTS) }
     }
 
     /// Chooses an object without a change of the medium.
@@ -134,7 +158,7 @@ impl<M: Medium + Space> Heap<M> {
         let number = class_of(size);
         let guard = if self.sup.model == Model::Gc { self.enter_cache() } else { self.enter(0) };
         let object = self.cached(&guard, number)?;
-        self.reserved.fetch_add(1, Ordering::Relaxed);
+        guard.lane.count_reserved(1);
         Ok(Reserved { at: object.at(), size, what: What::Small(number, object) })
     }
 
@@ -142,8 +166,9 @@ impl<M: Medium + Space> Heap<M> {
     pub fn cancel(&self, reserved: Reserved) {
         match reserved.what {
             What::Small(number, object) => {
-                self.reserved.fetch_sub(1, Ordering::Relaxed);
-                self.uncommit(&self.enter(0), number, object);
+                let guard = self.enter(0);
+                guard.lane.count_reserved(-1);
+                self.uncommit(&guard, number, object);
             }
             What::Large(plan) => self.extents.cancel(&plan),
         }
@@ -151,14 +176,13 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Makes reserved objects durable, and links all of them. The slots' old values are lost.
     pub fn publish(&self, parts: impl IntoIterator<Item = (Slot, Reserved)>) -> Result<(), Error> {
-        let parts: Vec<Part> = parts.into_iter().map(|(slot, reserved)| Part::Alloc(slot, reserved)).collect();
-        for part in &parts {
-            if let Part::Alloc(_, reserved) = part {
-                self.flush_range(reserved.at, reserved.size);
-            }
+        let mut batch = self.batch();
+        for (slot, reserved) in parts {
+            self.flush_range(reserved.at, reserved.size);
+            batch.publish(slot, reserved);
         }
         self.medium.fence();
-        self.commit_parts(parts)
+        batch.commit()
     }
 
     /// Allocates an object whose contents `init` writes; they are durable before the slot has it.
@@ -173,7 +197,7 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Stores a value in a slot, so that recovery keeps it in order with other changes.
     pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
-        self.commit_parts(vec![Part::Set(slot, value)])
+        self.try_parts(&[Part::Set(slot, value)])
     }
 
     /// Puts a reserved object, made durable, in place of the slot's object, which is freed.
@@ -182,7 +206,7 @@ impl<M: Medium + Space> Heap<M> {
         self.medium.fence();
         let old = self.check_slot(slot).map(|()| self.load(slot.0));
         match old {
-            Ok(0) | Err(_) => self.commit_parts(vec![Part::Alloc(slot, reserved)]),
+            Ok(0) | Err(_) => self.link(slot, reserved),
             Ok(_) => self.relink(slot, reserved),
         }
     }
@@ -191,7 +215,7 @@ impl<M: Medium + Space> Heap<M> {
     pub(crate) fn relink(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let old = self.load(slot.0);
         if old == 0 {
-            return self.commit_parts(vec![Part::Alloc(slot, reserved)]);
+            return self.link(slot, reserved);
         }
         let result = self.replace_with(slot, old, &reserved);
         if result.is_err() {
@@ -236,8 +260,8 @@ impl<M: Medium + Space> Heap<M> {
         let guard = self.enter(2);
         let found = self.find(old)?;
         let freed = self.redo_free(0, old, &found)?;
-        self.published(reserved);
-        self.commit(guard, &[self.redo_reserved(slot.0, old, reserved), freed], vec![(found, freed)]);
+        guard.lane.count_reserved(-reserved.counted());
+        self.commit(guard, &[self.redo_reserved(slot.0, old, reserved), freed], &[(found, freed)]);
         Ok(())
     }
 
@@ -248,13 +272,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    fn published(&self, reserved: &Reserved) {
-        if let What::Small(..) = reserved.what {
-            self.reserved.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn cancel_parts(&self, parts: Vec<Part>) {
+    pub(crate) fn cancel_parts(&self, parts: impl Iterator<Item = Part>) {
         for part in parts {
             if let Part::Alloc(_, reserved) = part {
                 self.cancel(reserved);
@@ -262,10 +280,11 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    fn commit_parts(&self, parts: Vec<Part>) -> Result<(), Error> {
+    fn link(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
+        let parts = [Part::Alloc(slot, reserved)];
         let result = self.try_parts(&parts);
         if result.is_err() {
-            self.cancel_parts(parts);
+            self.cancel_parts(parts.into_iter());
         }
         result
     }
@@ -278,25 +297,23 @@ impl<M: Medium + Space> Heap<M> {
             return Ok(());
         }
         parts.iter().try_for_each(|part| self.check_any_slot(part.slot()))?;
-        check_distinct(parts.iter().map(|part| part.slot().0))?;
+        check_distinct(parts, |part| part.slot().0)?;
         let guard = self.enter(parts.len() as u32);
-        let mut lines = Vec::with_capacity(parts.len());
-        let mut freed = Vec::new();
+        let (mut lines, mut freed) = (spare::take(&LINES), spare::take(&FREED));
         let result = self.lines_of(parts, &mut lines, &mut freed);
         if result.is_err() {
             freed.iter().for_each(|(_, redo)| self.cancel_free(redo));
             return result;
         }
-        for part in parts {
-            if let Part::Alloc(_, reserved) = part {
-                self.published(reserved);
-            }
-        }
-        self.commit(guard, &lines, freed);
+        let counted = parts.iter().map(|part| if let Part::Alloc(_, there) = part { there.counted() } else { 0 });
+        guard.lane.count_reserved(-counted.sum::<i64>());
+        self.commit(guard, &lines, &freed);
+        spare::put(&LINES, lines);
+        spare::put(&FREED, freed);
         Ok(())
     }
 
-    fn lines_of(&self, parts: &[Part], lines: &mut Vec<Redo>, freed: &mut Vec<(Found, Redo)>) -> Result<(), Error> {
+    fn lines_of(&self, parts: &[Part], lines: &mut Vec<Redo>, freed: &mut Vec<Freed>) -> Result<(), Error> {
         for part in parts {
             let slot = part.slot().0;
             let old = self.load(slot);
@@ -312,14 +329,14 @@ impl<M: Medium + Space> Heap<M> {
                 }
             });
         }
-        check_distinct(freed.iter().map(|(_, redo)| redo.old))
+        check_distinct(freed, |(_, redo)| redo.old)
     }
 
     /// Commits the lines of a batch, and ends its frees.
-    pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: Vec<(Found, Redo)>) {
+    pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: &[Freed]) {
         if self.sup.model == Model::Log {
             guard.lane.commit(&self.medium, self.stamp(), lines);
-            freed.into_iter().for_each(|(found, redo)| self.finish_free(&guard, found, &redo));
+            freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
             return;
         }
         // Bits of small objects are not kept, and their later frees not logged: the lines of slots
@@ -329,7 +346,7 @@ impl<M: Medium + Space> Heap<M> {
         drop(guard);
         self.settle();
         let guard = self.enter(1);
-        freed.into_iter().for_each(|(found, redo)| self.finish_free(&guard, found, &redo));
+        freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
     }
 }
 
@@ -340,8 +357,18 @@ fn without_bits(line: &Redo) -> Redo {
     }
 }
 
-fn check_distinct(offsets: impl Iterator<Item = u64>) -> Result<(), Error> {
-    let mut sorted: Vec<u64> = offsets.collect();
+/// Few are compared with each other, many sorted.
+fn check_distinct<T>(all: &[T], offset: impl Fn(&T) -> u64) -> Result<(), Error> {
+    if all.len() <= FEW {
+        for (i, one) in all.iter().enumerate() {
+            let at = offset(one);
+            if all[..i].iter().any(|other| offset(other) == at) {
+                return Err(Error::Twice { at });
+            }
+        }
+        return Ok(());
+    }
+    let mut sorted: Vec<u64> = all.iter().map(offset).collect();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Error::Twice { at: pair[0] }),

@@ -10,7 +10,6 @@ use crate::extents::ExtentKind;
 use crate::heap::{Heap, Offset};
 use crate::layout::{PAGE, UNIT};
 use crate::slab::{Header, read_bits, unused_bits};
-use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space};
 
 /// The contents of a heap, in numbers.
@@ -184,7 +183,7 @@ impl<M: Medium + Space> Heap<M> {
                 old.check(&self.medium, at, class, &self.classes[old.class])?;
             }
         }
-        if self.sup.model == Model::Log && reserved != self.reserved.load(Ordering::Relaxed) {
+        if self.sup.model == Model::Log && reserved != self.reserved() {
             return damaged("objects that are taken and nobody's", reserved);
         }
         Ok(())

@@ -33,8 +33,15 @@ pub struct Conservative;
 
 impl<M: Medium> Trace<M> for Conservative {
     fn trace(&self, medium: &M, tag: u64, at: u64, bytes: u64, reach: &mut dyn FnMut(u64, u64)) {
-        for word in (at..at + bytes).step_by(8) {
-            reach(medium.word(word).load(Ordering::Relaxed), tag);
+        let end = medium.len();
+        // Most words are no offsets, and go no further than this.
+        let mut reach = |word: &AtomicU64| match word.load(Ordering::Relaxed) {
+            there if there.wrapping_sub(1) < end => reach(there, tag),
+            _ => {}
+        };
+        match medium.words(at, (bytes / 8) as usize) {
+            Some(words) => words.iter().for_each(reach),
+            None => (at..at + bytes).step_by(8).for_each(|at| reach(medium.word(at))),
         }
     }
 }

@@ -9,12 +9,12 @@ use crate::class::{CLASSES, Class};
 use crate::collect::{Conservative, Trace};
 use crate::config::{Config, Model, Options};
 use crate::error::Error;
-use crate::extents::{ExtentConfig, ExtentKind, Extents};
+use crate::extents::{Extent, ExtentConfig, ExtentKind, Extents};
 use crate::lane::{Lane, SPARE};
 use crate::layout::{BOOK, BOOK_BYTES, LANES, OFFSET_BITS, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
 use crate::recover::{self, Report};
 use crate::seat::Seats;
-use crate::slab::{self, Header};
+use crate::slab::{self, FoundSlab};
 use crate::state::{Phase, State, Super, clear};
 use crate::tx;
 use crate::units::{Tag, Units};
@@ -51,8 +51,6 @@ pub struct Heap<M> {
     counter: AtomicU64,
     generation: AtomicU64,
     pub(crate) options: Options,
-    /// Small objects that are reserved: taken, and nobody's.
-    pub(crate) reserved: AtomicU64,
     pub(crate) roots: Mutex<()>,
     /// The time that `maintain` was told last.
     now_ms: AtomicU64,
@@ -67,6 +65,9 @@ fn extent_config(sup: &Super) -> ExtentConfig {
     let log = LogConfig { stripes: sup.stripes.clamp(1, 16), ..LogConfig::new(BOOK, sup.seed()) };
     ExtentConfig { data: sup.places().data(), log }
 }
+
+/// Slabs that are worth a thread at `open`.
+const SLABS_A_THREAD: usize = 128;
 
 /// A lane in use by this thread.
 pub(crate) struct Guard<'a> {
@@ -163,7 +164,6 @@ impl<M: Medium + Space> Heap<M> {
             state: Mutex::new(state),
             counter: AtomicU64::new(1),
             generation: AtomicU64::new(state.generation),
-            reserved: AtomicU64::new(0),
             roots: Mutex::new(()),
             now_ms: AtomicU64::new(0),
             no_tx: Mutex::new(((0..sup.lanes).rev().collect(), state.generation << 32)),
@@ -178,27 +178,19 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Makes DRAM's record of the slabs that the extents name.
     fn adopt_slabs(&mut self, report: &mut Report) -> Result<(), Error> {
-        for extent in self.extents.list() {
-            let at = extent.page * PAGE;
-            if extent.kind == ExtentKind::Object {
-                report.large += 1;
-                continue;
-            }
-            let header = Header::read(&self.medium, self.seed, at);
-            let header = header.ok_or(Error::Damaged { what: "header of a slab", at })?;
-            let class = &self.classes[header.class];
-            if header.stripes != class.stripes {
-                return Err(Error::Damaged { what: "stripes of a slab", at });
-            }
-            let taken = slab::read_bits(&self.medium, at, class);
-            let objects = class.objects;
+        let extents = self.extents.list();
+        let is_slab = |extent: &&Extent| extent.kind == ExtentKind::Slab;
+        let slabs: Vec<u64> = extents.iter().filter(is_slab).map(|extent| extent.page * PAGE).collect();
+        report.large = (extents.len() - slabs.len()) as u64;
+        for FoundSlab { at, header, taken, free } in self.read_slabs(&slabs)? {
+            let objects = self.classes[header.class].objects;
             let number = (report.slabs % self.arenas.len() as u64) as usize;
             let arena = self.arenas[number].get_mut().unwrap_or_else(PoisonError::into_inner);
-            let index = arena.insert(at, header.class, taken);
+            let index = arena.insert(at, header.class, taken, free);
             // How full it was is not known.
             arena.slabs[index].least_free = 0;
             report.slabs += 1;
-            report.small += u64::from(objects - arena.slabs[index].free);
+            report.small += u64::from(objects - free);
             let old = crate::morph::adopt(&self.medium, &self.classes, &mut arena.slabs[index], &header)?;
             report.small += old;
             arena.relist(index, objects);
@@ -206,6 +198,35 @@ impl<M: Medium + Space> Heap<M> {
             self.units.set(at, Some(tag));
         }
         Ok(())
+    }
+
+    /// Reads the headers of slabs, on several threads if they are many: most of it is waiting for
+    /// pages to be mapped.
+    fn read_slabs(&self, slabs: &[u64]) -> Result<Vec<FoundSlab>, Error> {
+        let unused = self.classes.each_ref().map(slab::unused_bits);
+        let read = |slabs: &[u64]| {
+            let read = |at: &u64| FoundSlab::read(&self.medium, self.seed, *at, &self.classes, &unused);
+            slabs.iter().map(read).collect::<Result<Vec<_>, _>>()
+        };
+        let part = slabs.len().div_ceil(self.options.markers()).max(SLABS_A_THREAD);
+        if slabs.len() <= part {
+            return read(slabs);
+        }
+        let (mine, others) = slabs.split_at(part);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = others.chunks(part).map(|slabs| scope.spawn(move || read(slabs))).collect();
+            let mut all = read(mine)?;
+            all.reserve(others.len());
+            for thread in threads {
+                all.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// Small objects that are reserved: taken, and nobody's.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.reserved()))
     }
 
     /// Makes everything durable, and the next `open` quick.

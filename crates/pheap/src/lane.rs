@@ -33,6 +33,8 @@ pub struct Lane {
     dirty: [Dirty; 2],
     /// Lines that this epoch's list has, by their lowest bits: most lines come again soon.
     recent: [AtomicU64; RECENT],
+    /// Objects that were reserved in this lane, less those published or given back in it.
+    reserved: AtomicU64,
     header: u64,
     ring: u64,
     half: u32,
@@ -61,6 +63,7 @@ impl Lane {
             generation: AtomicU64::new(0),
             dirty: [dirty(), dirty()],
             recent: [const { AtomicU64::new(0) }; RECENT],
+            reserved: AtomicU64::new(0),
             header: places.lane_header(index),
             ring: places.ring(index),
             half: places.half,
@@ -203,6 +206,18 @@ impl Lane {
         let dirty = &self.dirty[(epoch & 1) as usize];
         let len = dirty.len.swap(0, Ordering::Relaxed);
         into.extend(dirty.lines[..len as usize].iter().map(|line| line.load(Ordering::Relaxed)));
+    }
+
+    /// Counts reserved objects. The lane is this thread's, or locked, as for its cached objects.
+    #[inline]
+    pub fn count_reserved(&self, objects: i64) {
+        let count = self.reserved.load(Ordering::Relaxed).wrapping_add_signed(objects);
+        self.reserved.store(count, Ordering::Relaxed);
+    }
+
+    /// The sum over all lanes, wrapping, is the number of reserved objects.
+    pub fn reserved(&self) -> u64 {
+        self.reserved.load(Ordering::Relaxed)
     }
 
     pub fn epoch(&self) -> u64 {

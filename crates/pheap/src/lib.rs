@@ -61,6 +61,7 @@ mod recover;
 mod roots;
 mod seat;
 mod slab;
+mod spare;
 mod state;
 mod tcache;
 mod tx;

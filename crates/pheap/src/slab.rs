@@ -7,6 +7,7 @@
 //! index table is durable before the one line that commits the change.
 
 use crate::class::{CLASSES, Class};
+use crate::error::Error;
 use crate::lane::seed_of;
 use crate::layout::{SLAB_BITMAP, SLAB_MAGIC, SLAB_TABLE, SLAB_TABLE_ENTRIES, check_of};
 use crate::line::{Kind, Redo};
@@ -46,6 +47,35 @@ impl Header {
         let line = read_line(medium, at);
         let whole = line[1] == at && line[7] == check_of(&line, seed_of(seed, at));
         whole.then(|| Self::of(line[0])).flatten()
+    }
+}
+
+/// A slab as `open` finds it.
+pub struct FoundSlab {
+    pub at: u64,
+    pub header: Header,
+    /// Bits by mid, with those beyond the slab's objects set.
+    pub taken: Box<[u64]>,
+    pub free: u32,
+}
+
+impl FoundSlab {
+    /// `unused` has the [`unused_bits`] of each class.
+    pub fn read<M: Medium>(
+        medium: &M,
+        seed: u64,
+        at: u64,
+        classes: &[Class; CLASSES],
+        unused: &[Box<[u64]>; CLASSES],
+    ) -> Result<Self, Error> {
+        let header = Header::read(medium, seed, at).ok_or(Error::Damaged { what: "header of a slab", at })?;
+        if header.stripes != classes[header.class].stripes {
+            return Err(Error::Damaged { what: "stripes of a slab", at });
+        }
+        let mut taken = unused[header.class].clone();
+        add_bits(medium, at, &mut taken);
+        let free = taken.iter().map(|word| word.count_zeros()).sum();
+        Ok(Self { at, header, taken, free })
     }
 }
 
@@ -106,10 +136,19 @@ pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut
 /// The bits of a slab by mid, with those beyond its objects set.
 pub fn read_bits<M: Medium>(medium: &M, at: u64, class: &Class) -> Box<[u64]> {
     let mut bits = unused_bits(class);
-    for (i, bits) in bits.iter_mut().enumerate() {
-        *bits |= medium.word(at + SLAB_BITMAP + 8 * i as u64).load(Ordering::Relaxed);
-    }
+    add_bits(medium, at, &mut bits);
     bits
+}
+
+/// Sets the bits that a slab's bitmap has.
+fn add_bits<M: Medium>(medium: &M, at: u64, bits: &mut [u64]) {
+    let at = at + SLAB_BITMAP;
+    match medium.words(at, bits.len()) {
+        Some(words) => bits.iter_mut().zip(words).for_each(|(bits, word)| *bits |= word.load(Ordering::Relaxed)),
+        None => bits.iter_mut().enumerate().for_each(|(i, bits)| {
+            *bits |= medium.word(at + 8 * i as u64).load(Ordering::Relaxed);
+        }),
+    }
 }
 
 /// Bits by mid that belong to no object.

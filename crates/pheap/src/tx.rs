@@ -199,7 +199,7 @@ impl<M: Medium + Space> Drop for Tx<'_, M> {
         if self.open {
             undo_one(&heap.medium, heap.places.lane_header(self.lane), self.number, self.buffer);
         }
-        heap.cancel_parts(std::mem::take(&mut self.parts));
+        heap.cancel_parts(std::mem::take(&mut self.parts).into_iter());
         heap.free_tx().0.push(self.lane);
     }
 }

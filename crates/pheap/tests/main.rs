@@ -5,6 +5,7 @@ mod common;
 mod cost;
 mod crash;
 mod damage;
+mod many;
 mod model;
 mod morph;
 mod mutation;

@@ -97,9 +97,18 @@ impl Cached {
     }
 }
 
-/// Sets and clears bits. A loop, since the CPU has no instruction for both.
+/// Sets and clears bits. To do both takes a loop.
 #[inline(always)]
 pub(crate) fn update(word: &AtomicU64, set: u64, clear: u64) -> u64 {
+    // With constants, one instruction.
+    if clear == 0 {
+        // ORDERING: pairs with the acquiring loads of the medium's users.
+        return word.fetch_or(set, Ordering::AcqRel);
+    }
+    if set == 0 {
+        // ORDERING: pairs with the acquiring loads of the medium's users.
+        return word.fetch_and(!clear, Ordering::AcqRel);
+    }
     let mut old = word.load(Ordering::Relaxed);
     loop {
         let new = (old | set) & !clear;
