@@ -11,9 +11,8 @@ mod report;
 
 use crate::allocators::{self, Allocators};
 use crate::args;
-use crate::command;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, command};
 use crate::program;
 use crate::progress::Line;
 use crate::signals;

@@ -6,9 +6,8 @@
 //! **Failure.** Status 1 with the reason; also for leaks and a broken heap.
 
 use crate::args::{self, CoreTask};
-use crate::command;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, command};
 use crate::terminal::{Stream, plain, say};
 use craton_inspect::{
     CoreFile, Group, Heap, Leaks, Live, Log, Memory, Stats, Verdict, leaks, log, save, stats, verify, whatis,

@@ -13,19 +13,15 @@ mod dump;
 mod file;
 mod info;
 mod picture;
+mod print;
 mod recovery;
 mod repair;
 mod stats;
 mod view;
 
 use crate::args::{self, HeapTask};
-use crate::command;
 use crate::failure::Failure;
 use crate::output::Output;
-use craton_lab::document::Document;
-use craton_lab::format;
-use craton_lab::ratios::Ratios;
-use serde::Serialize;
 use std::process::ExitCode;
 
 pub fn heap(args: &args::Heap) -> Result<ExitCode, Failure> {
@@ -40,26 +36,4 @@ pub fn heap(args: &args::Heap) -> Result<ExitCode, Failure> {
         HeapTask::Repair { file, yes } => repair::repair(file, *yes, json),
         HeapTask::Compact { file } => compact::compact(file, json),
     }
-}
-
-/// Prints the text, and writes the row as a document.
-fn show<R: Serialize>(text: &str, name: &str, row: R, json: Option<&mut Output>) -> Result<(), Failure> {
-    let printed = Output::beside(json.as_deref()).write(text);
-    if let Some(json) = json {
-        json.document(&Document::new(name, &command(), &[], vec![row], &Ratios::default()))?;
-    }
-    Ok(printed.map_err(|e| format!("cannot print the figures: {e}"))?)
-}
-
-/// Lines of a name and a value.
-fn lines(rows: &[(&str, String)]) -> String {
-    let rows: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
-    format::table(&rows, &[0, 1])
-}
-
-/// A table below a head.
-fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: &[usize]) -> String {
-    let head = head.iter().map(|cell| (*cell).to_owned()).collect();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
-    format::table(&rows, left)
 }

@@ -61,8 +61,3 @@ pub fn main() -> ExitCode {
         failure.status()
     })
 }
-
-/// The command line for documents, without the path of this program.
-fn command() -> Vec<OsString> {
-    std::iter::once("craton".into()).chain(std::env::args_os().skip(1)).collect()
-}

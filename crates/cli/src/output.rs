@@ -114,3 +114,8 @@ fn replace(file: &mut File, text: &str) -> io::Result<()> {
     }
     file.write_all(text.as_bytes())
 }
+
+/// The command line for documents, without the path of this program.
+pub fn command() -> Vec<std::ffi::OsString> {
+    std::iter::once("craton".into()).chain(std::env::args_os().skip(1)).collect()
+}

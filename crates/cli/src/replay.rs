@@ -6,9 +6,8 @@
 //! file, with the offset in it.
 
 use crate::args;
-use crate::command;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, command};
 use crate::usage::nearest;
 use craton_lab::document::Document;
 use craton_lab::format;

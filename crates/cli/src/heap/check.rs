@@ -1,7 +1,8 @@
 //! `craton heap check`: every invariant, and the first damage with its place.
 
+use super::print::show;
 use super::recovery::{Recovery, plural};
-use super::{file, show, view};
+use super::{file, view};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::plain;

@@ -4,8 +4,9 @@
 //! runs forward until all free memory has decayed: free ranges lose their place on the disk, and
 //! the file its free end. No object moves.
 
+use super::print::show;
 use super::recovery::{Recovery, plural};
-use super::{file, repair, show, view};
+use super::{file, repair, view};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::plain;

@@ -3,7 +3,8 @@
 //! **Failure.** The file is made beside its name and linked to it when it is whole and durable: a
 //! crash in between leaves no half-made heap there, and an existing file stays as it is.
 
-use super::{file, show};
+use super::file;
+use super::print::show;
 use crate::args::HeapCreate;
 use crate::failure::Failure;
 use crate::output::Output;

@@ -1,7 +1,8 @@
 //! `craton heap dump`: lists of what lies where, and a picture.
 
+use super::print::{show, table};
 use super::stats::{Figures, RangeLine, percent, ranges};
-use super::{file, picture, show, table, view};
+use super::{file, picture, view};
 use crate::args::HeapDump;
 use crate::failure::Failure;
 use crate::output::Output;

@@ -2,8 +2,9 @@
 //!
 //! **Failure.** A file that only others may write is shown without its medium's promise.
 
+use super::file;
+use super::print::{lines, show};
 use super::view::View;
-use super::{file, lines, show};
 use crate::failure::Failure;
 use crate::output::Output;
 use craton_base::Promise;

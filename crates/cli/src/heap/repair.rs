@@ -4,8 +4,9 @@
 //! program would open it, checked and closed; a journal beside the file is applied first.
 //! **Failure.** Damage is not repaired: nothing tells what was there. The file stays as it is.
 
+use super::print::show;
 use super::recovery::Recovery;
-use super::{file, show, view};
+use super::{file, view};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::terminal::plain;

@@ -3,9 +3,10 @@
 //! **Units.** Bytes of an object are those of its size class, or of its pages. Slabs, large
 //! extents, undo buffers beyond slabs, log units and free ranges add up to the data.
 
+use super::file;
+use super::print::{lines, show, table};
 use super::recovery::{Recovery, plural};
 use super::view::{self, Opened};
-use super::{file, lines, show, table};
 use crate::failure::Failure;
 use crate::output::Output;
 use craton_lab::format;
