@@ -123,12 +123,12 @@ pub(crate) struct Trees<'a> {
 
 impl<'a> Trees<'a> {
     pub(crate) const fn words(trees: usize) -> usize {
-        SETS * index::words(trees)
+        index::words(trees, SETS)
     }
 
     pub(crate) fn new(entries: &'a [AtomicU16], words: &'a [AtomicU64], thresholds: Thresholds) -> Self {
-        let each = index::words(entries.len());
-        let sets = core::array::from_fn(|i| Set::new(&words[i * each..(i + 1) * each], entries.len()));
+        // Those that a free of a huge frame changes, and a search for one, lie on the first of two lines.
+        let sets = core::array::from_fn(|i| Set::new(words, entries.len(), (i + SETS - KINDS) % SETS));
         Self { entries, sets, thresholds }
     }
 
@@ -322,6 +322,10 @@ impl<'a> Trees<'a> {
     pub(crate) fn unreserve<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
         self.note(tree, lower);
+        // Frames of an allocation in vain may have come back last; who frees next does not look.
+        if !self.huge().has(tree) && Self::has_huge(tree, lower) {
+            self.note_huge(tree, lower);
+        }
     }
 
     pub(crate) fn check<G: Geometry, M: Media>(
