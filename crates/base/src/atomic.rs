@@ -1,6 +1,8 @@
 //! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`, so that
 //! `tests/loom_*.rs` run the real code in every interleaving. **Not here.** Atomics that only
 //! count, or that the kernel or a C library reads.
+//!
+//! **Unsafe.** An instruction that fetches a cache line and changes nothing.
 
 pub use core::sync::atomic::Ordering;
 #[cfg(not(loom))]

@@ -10,7 +10,8 @@
 //! **Threads.** The entry decides; sets follow. After changing an entry, a thread moves the tree
 //! between two sets and reads the entry again until it is unchanged: so the last set written
 //! matches it. Free counts are summed from the children's entries, one cache line, when the class
-//! may have changed.
+//! may have changed. Frees of huge frames note only the first one of a tree; that all of a tree is
+//! free, a search for single frames notes.
 
 mod rebuild;
 

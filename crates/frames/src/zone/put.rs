@@ -170,12 +170,18 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_first(child)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn note_first(&self, child: usize) -> bool {
         let tree = child / G::CHILDREN;
         if !self.trees.huge().has(tree) | self.trees.entry(tree).is_full() {
-            self.trees.reveal(tree, &self.lower);
+            return self.note_new(child);
         }
+        if Self::IS_PAPER { self.note_last(child) } else { self.finish() }
+    }
+
+    #[inline(never)]
+    fn note_new(&self, child: usize) -> bool {
+        self.trees.reveal(child / G::CHILDREN, &self.lower);
         if Self::IS_PAPER { self.note_last(child) } else { self.finish() }
     }
 
