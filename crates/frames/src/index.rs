@@ -1,55 +1,80 @@
 //! Sets of trees, which find the next one in a few steps at any zone size.
 //!
-//! **State.** A bit for each tree, and above that a bit for each word that is not zero.
+//! **State.** A bit for each tree, and above that a bit for each word that is not zero. The words
+//! that all sets have for the same 64 trees lie together, on two cache lines: CPUs that work on
+//! trees far apart write to different lines.
 //! **Threads.** A set is a hint: users verify the tree. An upper bit may stay up for a zero word,
-//! but is never down for long over a nonzero one: its clearer reads the word again.
+//! until a search finds it so, but is never down for long over a nonzero one: its clearer reads
+//! the word again. So upper words rarely change, though trees come and go.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
 
-pub(crate) const fn words(trees: usize) -> usize {
-    let lower = trees.div_ceil(64);
-    lower + lower.div_ceil(64)
+/// Words of 64 trees, a multiple of a cache line's.
+const GROUP: usize = 16;
+/// Words of a cache line.
+const LINE: usize = 8;
+
+/// Words of `sets` sets, whole cache lines.
+pub(crate) const fn words(trees: usize, sets: usize) -> usize {
+    let groups = trees.div_ceil(64);
+    groups * GROUP + (sets * groups.div_ceil(64)).next_multiple_of(LINE)
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
+    /// From this set's word of the first group on.
     lower: &'a [AtomicU64],
     upper: &'a [AtomicU64],
+    groups: usize,
 }
 
 impl<'a> Set<'a> {
-    pub(crate) fn new(words: &'a [AtomicU64], trees: usize) -> Self {
-        let (lower, upper) = words.split_at(trees.div_ceil(64));
-        Self { lower, upper }
+    /// The set of a place below [`GROUP`].
+    pub(crate) fn new(words: &'a [AtomicU64], trees: usize, place: usize) -> Self {
+        let groups = trees.div_ceil(64);
+        let (lower, upper) = words.split_at(groups * GROUP);
+        let each = groups.div_ceil(64);
+        Self { lower: &lower[place..], upper: &upper[place * each..(place + 1) * each], groups }
+    }
+
+    #[inline(always)]
+    fn word(&self, at: usize) -> &'a AtomicU64 {
+        &self.lower[at * GROUP]
     }
 
     /// Initialises words of the set in order from 0 on, before the set is shared.
     pub(crate) fn begin(&self, at: usize, trees: u64) {
-        self.lower[at].begin(trees);
+        self.word(at).begin(trees);
         let (word, bit) = (&self.upper[at / 64], u64::from(trees != 0) << (at % 64));
         word.begin(if at.is_multiple_of(64) { bit } else { word.read() | bit });
     }
 
     pub(crate) fn has(&self, tree: usize) -> bool {
-        self.lower[tree / 64].read() >> (tree % 64) & 1 == 1
+        self.word(tree / 64).read() >> (tree % 64) & 1 == 1
     }
 
     pub(crate) fn insert(&self, tree: usize) {
         let at = tree / 64;
-        if self.lower[at].or(1 << (tree % 64)) == 0 {
-            self.upper[at / 64].or(1 << (at % 64));
+        if self.word(at).or(1 << (tree % 64)) == 0 {
+            let (word, bit) = (&self.upper[at / 64], 1 << (at % 64));
+            if word.read() & bit == 0 {
+                word.or(bit);
+            }
         }
     }
 
     pub(crate) fn remove(&self, tree: usize) {
-        let (at, bit) = (tree / 64, 1 << (tree % 64));
-        if self.lower[at].and(!bit) == bit {
-            let (word, bit) = (&self.upper[at / 64], 1 << (at % 64));
-            word.and(!bit);
-            if self.lower[at].read() != 0 {
-                word.or(bit);
-            }
+        self.word(tree / 64).and(!(1 << (tree % 64)));
+    }
+
+    /// Clears the upper bit of a word that is zero.
+    #[cold]
+    fn pass_over(&self, at: usize) {
+        let (word, bit) = (&self.upper[at / 64], 1 << (at % 64));
+        word.and(!bit);
+        if self.word(at).read() != 0 {
+            word.or(bit);
         }
     }
 
@@ -63,8 +88,9 @@ impl<'a> Set<'a> {
 
     /// All trees, read word by word, so that none is missed that stays in the set.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<'a> {
-        self.lower.iter().enumerate().flat_map(|(at, word)| {
-            let mut trees = word.read();
+        let set = *self;
+        (0..set.groups).flat_map(move |at| {
+            let mut trees = set.word(at).read();
             core::iter::from_fn(move || {
                 let tree = (trees != 0).then(|| at * 64 + trees.trailing_zeros() as usize)?;
                 trees &= trees - 1;
@@ -80,7 +106,10 @@ impl<'a> Set<'a> {
 
     fn next_from(&self, from: usize) -> Option<usize> {
         let at = from / 64;
-        let word = self.lower.get(at)?.read() & (u64::MAX << (from % 64));
+        if at >= self.groups {
+            return None;
+        }
+        let word = self.word(at).read() & (u64::MAX << (from % 64));
         if word != 0 {
             return Some(at * 64 + word.trailing_zeros() as usize);
         }
@@ -93,10 +122,11 @@ impl<'a> Set<'a> {
                 continue;
             }
             let at = next / 64 * 64 + seen.trailing_zeros() as usize;
-            let word = self.lower[at].read();
+            let word = self.word(at).read();
             if word != 0 {
                 return Some(at * 64 + word.trailing_zeros() as usize);
             }
+            self.pass_over(at);
             next = at + 1;
             mask = u64::MAX << (next % 64);
         }

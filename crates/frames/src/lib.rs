@@ -53,7 +53,7 @@
 //! rows       a bit for each frame                          4 MiB
 //! children   16 bits for each huge frame                 128 KiB
 //! trees      16 bits for each tree                         4 KiB
-//! index      sets of trees, offline huge frames           11 KiB
+//! index      sets of trees, offline huge frames           12 KiB
 //! locals     a cache line for each processor and kind,
 //!            and 16 for each processor's claims        1,216 B each processor
 //! ```

@@ -29,7 +29,7 @@ use crate::proof::Proof;
 use crate::slot::Slots;
 use crate::word::Word;
 use core::marker::PhantomData;
-use craton_base::atomic::{AtomicU32, AtomicU64};
+use craton_base::atomic::{self, AtomicU32, AtomicU64};
 
 /// An entry's count of free frames.
 const COUNTS: u32 = 0x3ff;
@@ -284,6 +284,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     pub(crate) fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, quarter) = (frame / G::HUGE, frame % G::HUGE / (G::HUGE / QUARTERS));
         let flags = (0xf >> (QUARTERS - (QUARTERS >> (G::HUGE_ORDER - order)))) << quarter;
+        atomic::about_to_change(self.word(child));
         let freed = self.update(child, |entry| entry.without_quarters(flags).map(|e| e.give(1 << order))).ok()?;
         self.persist(self.word(child));
         Some(freed)
@@ -298,6 +299,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     /// Frees a huge frame allocated as a whole; returns whether its pair is wholly free then.
     #[inline(always)]
     pub(crate) fn put_huge(&self, child: usize) -> Option<bool> {
+        atomic::about_to_change(self.word(child));
         let pair = self.turn(child, Child::ALLOCATED, Child::with_free(G::FULL_CHILD))?;
         Some(pair == Self::FULL_PAIR)
     }
@@ -324,6 +326,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         words.iter().all(|pair| Self::is_empty_pair(pair.read()))
     }
 
+    /// A count has this bit only if full.
     const FULL_PAIR: u32 = (G::FULL_CHILD as u32) << 16 | G::FULL_CHILD as u32;
 
     #[inline(always)]
@@ -331,15 +334,14 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         pair & (COUNTS << 16 | COUNTS) == Self::FULL_PAIR
     }
 
-    /// Whether the next few pairs of a huge frame's tree are wholly free. Frees in order come to
-    /// them next, and frees at random rarely find all: so a tree that is not is seldom counted. All
-    /// are read, since a processor could not foretell where to stop.
+    /// Whether an earlier pair of the same tree has a wholly free huge frame. Looks at three of them:
+    /// the one before, where frees in order were, and two far away.
     #[inline(always)]
-    pub(crate) fn are_next_empty(&self, child: usize) -> bool {
+    pub(crate) fn is_one_free_before(&self, child: usize) -> bool {
         let pairs = G::CHILDREN / 2;
         let (at, words) = (child / 2 % pairs, &self.children[child / G::CHILDREN * pairs..][..pairs]);
-        let (a, b, c) = (&words[(at + 1) % pairs], &words[(at + 2) % pairs], &words[(at + 3) % pairs]);
-        Self::is_empty_pair(a.read() & b.read() & c.read())
+        let any = words[at.saturating_sub(1)].read() | words[at / 2].read() | words[0].read();
+        (at > 0) & (any & Self::FULL_PAIR != 0)
     }
 
     /// Whether all of a tree is free. The last free of its frames sees it.
@@ -356,9 +358,11 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// The bits of a frame's row, and whether they show its half as claimed.
+    /// The bits of a frame's row, and whether they show its half as claimed. Most often they do not,
+    /// and the row is changed next.
     #[inline(always)]
     pub(crate) fn row_of(&self, frame: usize) -> (u64, bool) {
+        atomic::about_to_change(&self.rows[frame >> G::ROW_ORDER]);
         let (bits, half) = (self.rows[frame >> G::ROW_ORDER].read(), frame >> G::CLAIM_ORDER);
         (bits, bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half))
     }
@@ -384,6 +388,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let child = frame / G::HUGE;
         let (word, bit) = (&self.rows[frame >> G::ROW_ORDER], Self::bits(frame, 0));
         let (entries, shift) = (self.word(child), 16 * (child & 1));
+        atomic::about_to_change(entries);
         if !Child((entries.read() >> shift) as u16).is_plain() || !clear(word, bit) {
             return None;
         }
@@ -398,6 +403,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
     #[inline(always)]
     pub(crate) fn put_group_of_bits(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, word) = (frame / G::HUGE, &self.rows[frame >> G::ROW_ORDER]);
+        atomic::about_to_change(self.word(child));
+        atomic::about_to_change(word);
         if !self.child(child).is_plain() {
             return None;
         }

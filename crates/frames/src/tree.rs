@@ -10,7 +10,8 @@
 //! **Threads.** The entry decides; sets follow. After changing an entry, a thread moves the tree
 //! between two sets and reads the entry again until it is unchanged: so the last set written
 //! matches it. Free counts are summed from the children's entries, one cache line, when the class
-//! may have changed.
+//! may have changed. Frees of huge frames note only the first one of a tree; that all of a tree is
+//! free, a search for single frames notes.
 
 mod rebuild;
 
@@ -123,12 +124,12 @@ pub(crate) struct Trees<'a> {
 
 impl<'a> Trees<'a> {
     pub(crate) const fn words(trees: usize) -> usize {
-        SETS * index::words(trees)
+        index::words(trees, SETS)
     }
 
     pub(crate) fn new(entries: &'a [AtomicU16], words: &'a [AtomicU64], thresholds: Thresholds) -> Self {
-        let each = index::words(entries.len());
-        let sets = core::array::from_fn(|i| Set::new(&words[i * each..(i + 1) * each], entries.len()));
+        // Those that a free of a huge frame changes, and a search for one, lie on the first of two lines.
+        let sets = core::array::from_fn(|i| Set::new(words, entries.len(), (i + SETS - KINDS) % SETS));
         Self { entries, sets, thresholds }
     }
 
@@ -322,6 +323,10 @@ impl<'a> Trees<'a> {
     pub(crate) fn unreserve<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
         self.note(tree, lower);
+        // Frames of an allocation in vain may have come back last; who frees next does not look.
+        if !self.huge().has(tree) && Self::has_huge(tree, lower) {
+            self.note_huge(tree, lower);
+        }
     }
 
     pub(crate) fn check<G: Geometry, M: Media>(

@@ -173,6 +173,23 @@ fn kinds_lie_on_different_trees_while_there_is_room() {
     });
 }
 
+/// Frees of huge frames do not note that: the search does.
+#[test]
+fn trees_that_became_wholly_free_serve_any_kind_and_after_others() {
+    with_zone(40 * TREE, 1, |zone| {
+        let huge = Request { order: 9, kind: Kind::Huge, processor: 0 };
+        let all: Vec<usize> = std::iter::from_fn(|| zone.get(huge).ok()).collect();
+        // One tree of all keeps a huge frame.
+        all.iter().filter(|frame| **frame != 30 * TREE).for_each(|frame| zone.put(*frame, huge).unwrap());
+        let get = |kind| zone.get(Request { order: 0, kind, processor: 0 }).unwrap() / TREE;
+        let (movable, unmovable) = (get(Kind::Movable), get(Kind::Unmovable));
+        assert_ne!(movable, unmovable);
+        assert_eq!(zone.free_huge_frames(), 40 * 32 - 3);
+        zone.put(30 * TREE, huge).unwrap();
+        zone.check().unwrap();
+    });
+}
+
 #[test]
 fn nodes_serve_from_near_to_far_and_know_whose_a_frame_is() {
     let arrays: Vec<Arrays> = (0..2).map(|_| Arrays::new(Sizes::of::<Tiny>(20, 1))).collect();

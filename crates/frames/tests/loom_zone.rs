@@ -232,6 +232,45 @@ fn frames_that_are_freed_together_and_a_get() {
     );
 }
 
+/// Trees of two pairs of huge frames; the zone is one.
+#[derive(Clone, Copy)]
+struct TwoPairs;
+
+impl Geometry for TwoPairs {
+    const ROW_ORDER: u32 = 1;
+    const CHILDREN: usize = 4;
+    const SLOTS: usize = 1;
+}
+
+/// All huge frames.
+fn all_huge(zone: &Zone<'_, TwoPairs>) -> Vec<usize> {
+    (0..4).map(|_| zone.get(request(0, 4)).unwrap()).collect()
+}
+
+/// Whatever the pairs: the first free in a tree notes it.
+#[test]
+fn huge_frames_of_a_full_tree_come_back_at_once() {
+    let befores: [Before<TwoPairs>; 3] = [
+        |z| (all_huge(z)[..2].to_vec(), vec![(32, 5)]),
+        |z| (all_huge(z)[1..3].to_vec(), vec![(0, 4), (48, 4)]),
+        |z| (vec![all_huge(z)[0], 48], vec![(16, 4), (32, 4)]),
+    ];
+    for before in befores {
+        run_in(false, before, [|z, given| put(z, 0, given[0], 4), |z, given| put(z, 1, given[1], 4)]);
+    }
+}
+
+/// One sees an earlier one free, and does not note the tree; that one is taken, and the tree looks full.
+#[test]
+fn a_huge_frame_comes_back_behind_one_that_is_taken() {
+    let before: Before<TwoPairs> = |z| {
+        let all = all_huge(z);
+        z.put(all[0], request(0, 4)).unwrap();
+        (vec![all[2]], vec![(all[1], 4), (all[3], 4)])
+    };
+    run_in(false, before, [|z, given| put(z, 0, given[0], 4), |z, _| [get(z, 1, 4), get(z, 1, 4)].concat()]);
+}
+
 /// As in the paper: a processor steals the other's tree while that takes and frees there.
 #[test]
 fn a_tree_is_stolen_while_its_processor_uses_it() {

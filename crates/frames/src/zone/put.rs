@@ -155,32 +155,41 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if !self.is_place(frame, G::MAX_ORDER) || self.offline.has_any() || !self.lower.put_two(frame / G::HUGE) {
             return false;
         }
-        self.note_huge(frame / G::HUGE, true)
+        self.note_huge(frame / G::HUGE, false)
     }
 
-    /// Notes a tree that its set does not have yet, or that is wholly free.
+    /// Notes a tree with its first wholly free huge frames. The free of another one has noted it if
+    /// that was before, in the same word, or is in an earlier word. (Of two words, two frees at once
+    /// may see each other.) So most frees only look at the line that they have changed, which other
+    /// CPUs' frees in this tree take away anyway. Searches find trees that are wholly free.
     #[inline(always)]
-    fn note_huge(&self, child: usize, is_pair_empty: bool) -> bool {
+    fn note_huge(&self, child: usize, is_other_free: bool) -> bool {
+        if is_other_free | self.lower.is_one_free_before(child) {
+            return if Self::IS_PAPER { self.note_last(child) } else { self.finish() };
+        }
+        self.note_first(child)
+    }
+
+    #[inline(always)]
+    fn note_first(&self, child: usize) -> bool {
         let tree = child / G::CHILDREN;
-        let entry = self.trees.entry(tree);
-        if !self.trees.huge().has(tree) | entry.is_full() {
-            return self.note_first(tree);
+        if !self.trees.huge().has(tree) | self.trees.entry(tree).is_full() {
+            return self.note_new(child);
         }
-        if is_pair_empty & !entry.is_empty() & self.lower.are_next_empty(child) {
-            return self.note_last(tree);
-        }
-        self.finish()
+        if Self::IS_PAPER { self.note_last(child) } else { self.finish() }
     }
 
     #[inline(never)]
-    fn note_first(&self, tree: usize) -> bool {
-        self.trees.reveal(tree, &self.lower);
-        self.finish()
+    fn note_new(&self, child: usize) -> bool {
+        self.trees.reveal(child / G::CHILDREN, &self.lower);
+        if Self::IS_PAPER { self.note_last(child) } else { self.finish() }
     }
 
+    /// The paper searches entries, not the trees.
     #[inline(never)]
-    fn note_last(&self, tree: usize) -> bool {
-        if self.lower.is_tree_empty(tree) {
+    fn note_last(&self, child: usize) -> bool {
+        let tree = child / G::CHILDREN;
+        if !self.trees.entry(tree).is_empty() && self.lower.is_tree_empty(tree) {
             self.trees.note_as(tree, ALL, &self.lower);
         }
         self.finish()

@@ -15,6 +15,8 @@ use craton_base::atomic;
 
 /// Full searches while other CPUs move claims.
 const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
+/// Wholly free trees that a search finds noted otherwise, and passes over.
+const LATE: usize = 16;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
     /// Partial, nearly allocated, then free trees. The paper takes free ones second
@@ -29,11 +31,17 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         let first = [(Class::Partial, kind), (Class::Allocated, kind), (Class::Free, kind), (Class::Empty, kind)];
         let others = kind.and_others().skip(1);
         let of_others = others.flat_map(|k| [(Class::Partial, k), (Class::Free, k), (Class::Allocated, k)]);
+        let mut late = 0;
         first.into_iter().chain(of_others).find_map(|(class, kind_of)| {
             let set = self.trees.of(class, kind_of)?;
             let (mut at, mut tries) = (from, TRIES);
             while tries > 0 {
                 let tree = set.next(at)?;
+                // Frees of huge frames leave that to searches. Empty trees' turn comes before others'.
+                if class != Class::Empty && self.note_empty(tree) && kind_of == kind && late < LATE {
+                    (late, at) = (late + 1, tree + 1);
+                    continue;
+                }
                 let found = self.take_reserved(tree, kind, take);
                 if found.is_some() {
                     return found;
@@ -44,6 +52,16 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             }
             None
         })
+    }
+
+    /// Notes a tree that is wholly free, unless that is known; returns whether it was not.
+    fn note_empty(&self, tree: usize) -> bool {
+        let is_late =
+            self.trees.open_class(tree).is_some_and(|class| class != Class::Empty) && self.lower.is_tree_empty(tree);
+        if is_late {
+            self.trees.note(tree, &self.lower);
+        }
+        is_late
     }
 
     /// Reserves a tree and takes from it, or lets it go.
@@ -125,11 +143,10 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
             found
         });
-        if !self.trees.entry(tree).may_have_free() || found.is_none() && order >= G::HUGE_ORDER {
+        // A search that finds none passes the tree over next time.
+        let is_in_vain = found.is_none() && (order == 0 || order >= G::HUGE_ORDER);
+        if is_in_vain || !self.trees.entry(tree).may_have_free() {
             self.mend(tree);
-        } else if found.is_none() && order == 0 {
-            // The next search passes it over.
-            self.trees.note(tree, &self.lower);
         }
         found
     }
