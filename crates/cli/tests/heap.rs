@@ -311,7 +311,7 @@ fn the_picture_has_a_cell_for_each_unit() {
     let units = fs::metadata(&file).unwrap().len() / 65536;
     let legend = 10;
     assert_eq!(picture.matches("width=\"11\"").count() as u64, units + legend, "{picture}");
-    assert!(picture.contains("2 large objects") && picture.contains("1 free range:") && picture.ends_with("</svg>\n"));
+    assert!(picture.contains("2 large objects") && picture.contains(" free range") && picture.ends_with("</svg>\n"));
     let printed = shown(&["dump", &file, "--svg", "-"]);
     assert_eq!(printed, picture);
 }
