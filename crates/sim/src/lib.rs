@@ -47,6 +47,7 @@ mod faulty;
 mod floor;
 mod frames;
 mod lines;
+#[cfg(not(loom))]
 mod persistent;
 mod real;
 mod rng;
@@ -59,6 +60,7 @@ pub use fault::{Call, FaultPlan, FaultRule, Refusal};
 pub use faulty::Faulty;
 pub use floor::{FloorCalls, SimFloor, ThpMode};
 pub use lines::{LINE_WORDS, Line, Lines};
+#[cfg(not(loom))]
 pub use persistent::{
     Counted, Counters, Event, Fallible, Image, Images, Latency, Moment, REFLUSH_DISTANCES, SimCached, SimMedium,
     SimPersistent,
