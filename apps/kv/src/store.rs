@@ -116,7 +116,7 @@ pub fn write<S: Store>(store: &S, at: u64, bytes: &[u8]) {
     }
 }
 
-/// Appends `len` bytes to `out`. Whoever reads without the lock checks `len` first.
+/// Appends `len` bytes to `out`. A reader without the lock checks `len` first.
 pub fn read<S: Store>(store: &S, at: u64, len: usize, out: &mut Vec<u8>) -> Result<(), StoreError> {
     let mut at = at;
     let mut left = len;

@@ -13,7 +13,7 @@ const FREE: u16 = 0x3ff;
 const QUARTERS_AT: u32 = 10;
 const IGNORED: u16 = 1 << 15;
 
-/// What is known of a huge frame.
+/// The state of a huge frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Child(pub(crate) u16);
 

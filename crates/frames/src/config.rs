@@ -1,4 +1,4 @@
-//! What is asked of a zone.
+//! Settings of a zone.
 
 use crate::tree::{Kind, Thresholds};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a request.
+//! Errors of requests.
 
 use core::fmt;
 
@@ -32,7 +32,7 @@ pub enum Error {
     TooSmall { array: &'static str, needed: usize, given: usize },
     /// There is no zone: neither was one created there, nor was that ended. The word instead of it.
     NotAZone { found: u64 },
-    /// What a zone keeps of itself contradicts itself.
+    /// A zone's persistent page contradicts itself.
     Damaged { what: &'static str, found: u64 },
     /// A zone of another version of the layout.
     Version { found: u64, known: u64 },

@@ -37,7 +37,7 @@ pub trait Geometry: Copy + Send + Sync + 'static {
     const SEARCH: Search = Search::Sets;
     /// All frames of a row.
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
-    /// What a child's counter holds for frames that are free, all of them.
+    /// A child's counter when all its frames are free.
     const FULL_CHILD: u16 = Self::HUGE as u16;
 }
 

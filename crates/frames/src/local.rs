@@ -5,8 +5,8 @@
 //! allocating one is one locked operation, and no tree counter is split.
 //! **State.** One cache line for each CPU and kind: the halves of two claims, plus 1, the first for
 //! gets, the second filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1
-//! (the paper's t); the last found huge frame, plus 1; the last free: half of a row 40 · consecutive
-//! frees to its tree 8. Behind these lines, one for each [`Slot`] of claims.
+//! (the paper's t); the last found huge frame, plus 1; the last free: half of a row 40 ·
+//! consecutive frees to its tree 8. Behind these lines, one for each [`Slot`] of claims.
 //! **Threads.** CPU numbers may be stale or shared: every word changes by one locked operation.
 
 use crate::slot::Slot;
@@ -110,8 +110,9 @@ impl Local {
         root.tree()
     }
 
-    /// Where the last free was, as seen from one in a half of a row; the number of consecutive frees
-    /// to its tree of `halves_of_tree`, a power of two; and the record for [`Local::set_last`].
+    /// Where the last free was, as seen from one in a half of a row; the number of consecutive
+    /// frees to its tree of `halves_of_tree`, a power of two; and the record for
+    /// [`Local::set_last`].
     #[inline]
     pub(crate) fn follows(&self, half: usize, halves_of_tree: usize) -> (Last, u32, u64) {
         let last = self.last.load(Ordering::Relaxed);

@@ -182,7 +182,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Raises a count again that an allocation has lowered in vain.
+    /// Raises a count again that a failed allocation has lowered.
     fn undo(&self, child: usize, frames: usize) {
         self.give(child, frames);
         self.proof.end();
@@ -334,8 +334,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         pair & (COUNTS << 16 | COUNTS) == Self::FULL_PAIR
     }
 
-    /// Whether an earlier pair of the same tree has a wholly free huge frame. Looks at three of them:
-    /// the one before, where frees in order were, and two far away.
+    /// Whether an earlier pair of the same tree has a wholly free huge frame. Looks at three of
+    /// them: the one before, where frees in order were, and two far away.
     #[inline(always)]
     pub(crate) fn is_one_free_before(&self, child: usize) -> bool {
         let pairs = G::CHILDREN / 2;
@@ -358,8 +358,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// The bits of a frame's row, and whether they show its half as claimed. Most often they do not,
-    /// and the row is changed next.
+    /// The bits of a frame's row, and whether they show its half as claimed. Most often they do
+    /// not, and the row is changed next.
     #[inline(always)]
     pub(crate) fn row_of(&self, frame: usize) -> (u64, bool) {
         atomic::about_to_change(&self.rows[frame >> G::ROW_ORDER]);
@@ -398,8 +398,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(Child((before >> shift) as u16))
     }
 
-    /// Frees 2^`order` frames within a row, more than one, if nothing stands in the way; returns the
-    /// former entry. A mark has only one bit of each pair: so bits that are all set are no mark.
+    /// Frees 2^`order` frames within a row, more than one, if all are allocated; returns the former
+    /// entry. A mark has only one bit of each pair, so bits that are all set are not a mark.
     #[inline(always)]
     pub(crate) fn put_group_of_bits(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, word) = (frame / G::HUGE, &self.rows[frame >> G::ROW_ORDER]);

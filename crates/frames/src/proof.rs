@@ -7,9 +7,9 @@
 //! **Invariants.** *F8* An order's bit is set only while no block of this order is free, but for
 //! frees under way.
 //! **Threads.** A search watches first, then reads, then proves, which fails if the epoch is
-//! another one. Whoever has made frames free, also by an allocation that gives up or by a claim's
-//! end, calls [`Proof::end`] last: if the search has missed the frames, `end` sees the watch. It
-//! begins another epoch, without bits.
+//! another one. A request that makes frames free, also by an allocation that gives up or by a
+//! claim's end, calls [`Proof::end`] last: if the search has missed the frames, `end` sees the
+//! watch. It begins another epoch, without bits.
 //! **Cost.** A free reads one word, which changes only around refusals.
 
 use crate::word::Word;

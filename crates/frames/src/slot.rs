@@ -1,11 +1,11 @@
-//! Where claims are.
+//! The places of claims.
 //!
-//! **What.** A claim of a half of a row can only lie in one [`Slot`], which the half's number names.
-//! So a free finds the half's claim by one read, and no half has two claims.
-//! **State.** A line for each slot: its claim, or none; and how many claims have ended there, which
-//! the word holds while it has none, so that the same word never means none twice.
-//! **Threads.** An open claim changes by compare-and-swap, by any CPU. A held one is changed by its
-//! holder alone: it moves frames between the row and the claim, by a few writes.
+//! **What.** A claim of half a row can only be in one [`Slot`], which the half's number names. So a
+//! free finds the half's claim by one read, and no half has two claims.
+//! **State.** A line for each slot: its claim, or without one the number of claims that have ended
+//! there, so that an empty slot's word never recurs.
+//! **Threads.** Any CPU changes an open claim by compare-and-swap. Only its holder changes a held
+//! one: it moves frames between the row and the claim, by a few writes.
 
 use crate::claim::Claim;
 use crate::local::Local;

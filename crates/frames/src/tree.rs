@@ -128,7 +128,8 @@ impl<'a> Trees<'a> {
     }
 
     pub(crate) fn new(entries: &'a [AtomicU16], words: &'a [AtomicU64], thresholds: Thresholds) -> Self {
-        // Those that a free of a huge frame changes, and a search for one, lie on the first of two lines.
+        // Those that a free of a huge frame changes, and a search for one, lie on the first of two
+        // lines.
         let sets = core::array::from_fn(|i| Set::new(words, entries.len(), (i + SETS - KINDS) % SETS));
         Self { entries, sets, thresholds }
     }
@@ -241,9 +242,9 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Whether free frames without a free huge frame can change a tree's class now: `None` if it is
-    /// reserved, since the unreserving CPU counts. Not if it is known to be partial: a CPU that finds
-    /// it full counts again. A rise to *free* waits for its next huge frame.
+    /// Whether free frames without a free huge frame can change a tree's class now. `None` if it is
+    /// reserved, since the unreserving CPU counts. Not if it is known to be partial: a CPU that
+    /// finds it full counts again. A rise to *free* waits for its next huge frame.
     #[inline]
     pub(crate) fn can_matter(&self, tree: usize) -> Option<bool> {
         let entry = self.entry(tree);
@@ -323,7 +324,7 @@ impl<'a> Trees<'a> {
     pub(crate) fn unreserve<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
         self.note(tree, lower);
-        // Frames of an allocation in vain may have come back last; who frees next does not look.
+        // A failed allocation may have returned its frames last, and the next free does not look.
         if !self.huge().has(tree) && Self::has_huge(tree, lower) {
             self.note_huge(tree, lower);
         }

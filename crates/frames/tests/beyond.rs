@@ -121,7 +121,7 @@ fn a_zone_that_begins_offline_takes_rows_as_they_are() {
     taken.sort_unstable();
     assert!(taken.into_iter().eq(33 * HUGE..34 * HUGE));
     zone.online(0, 33).unwrap();
-    // The huge frame that the zone ends in is none that could come online.
+    // The huge frame in which the zone ends can never come online.
     assert!(zone.online(2 * TREE + 3 * HUGE, 1).is_err());
     zone.online(34 * HUGE, 33).unwrap();
     assert_eq!((zone.offline_huge_frames(), zone.free_frames()), (0, frames - 100 - HUGE));

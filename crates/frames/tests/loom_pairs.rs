@@ -1,9 +1,10 @@
-//! Every pair of requests at once, at every order: no frame is in two hands, none is lost, and the invariants hold at the end.
+//! Every pair of concurrent requests, at every order: no frame has two owners, none is lost, and
+//! the invariants hold at the end.
 //!
-//! **What.** The tiny geometry has the parts of the standard one: orders 0 and 1 lie within a row as 0 to 6 do, 2 and 3 are quarters and
-//! halves of a huge frame as 7 and 8, 4 is a huge frame as 9, and 5 two of them as 10. Each pair runs in an empty zone, where the
-//! processors have trees of their own; where all is allocated but what the larger one of the two asks for; and where one huge frame is left to
-//! both.
+//! **What.** The tiny geometry has the parts of the standard one: orders 0 and 1 are within a row
+//! as 0 to 6, 2 and 3 are quarters and halves of a huge frame as 7 and 8, 4 is a huge frame as 9,
+//! and 5 two of them as 10. Each pair runs in an empty zone, where each processor has a tree; in a
+//! zone with only the frames of the larger request free; and in one with one free huge frame.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -15,10 +16,10 @@ use std::sync::Arc;
 const FRAMES: usize = 2 * Tiny::TREE;
 
 type World = Zone<'static, Tiny>;
-/// Frames that somebody holds, with their orders.
+/// Frames that a hand holds, with their orders.
 type Held = Vec<(usize, u32)>;
 
-/// What is free at first.
+/// The frames that are free at first.
 #[derive(Clone, Copy, PartialEq)]
 enum Room {
     All,
@@ -26,7 +27,7 @@ enum Room {
     HugeFrame,
 }
 
-/// What a hand does.
+/// A hand's request.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Get(u32),
@@ -86,7 +87,7 @@ fn get(zone: &World, processor: usize, order: u32) -> Held {
 }
 
 impl Op {
-    /// What a hand has before it begins.
+    /// The frames of a hand before it begins.
     fn prepare(self, zone: &World, processor: usize) -> Held {
         match self {
             Self::Put(order) | Self::PutPart { of: order, .. } => get(zone, processor, order),

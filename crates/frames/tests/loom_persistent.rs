@@ -1,5 +1,5 @@
-//! Requests of two processors at once in a zone that persists, where a split takes one step more: no frame is in two
-//! hands, none is lost, and the invariants hold at the end.
+//! Concurrent requests of two processors in a persistent zone, where a split takes one step more:
+//! no frame has two owners, none is lost, and the invariants hold at the end.
 
 use crate::common::{Arrays, array};
 use craton_base::atomic::model::check;
@@ -17,8 +17,8 @@ fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// The first quarter is one allocation, of which each hand frees a part, or takes something else; `left` of it stay
-/// allocated.
+/// The first quarter is one allocation, of which each hand frees a part, or makes another request;
+/// `left` of it stay allocated.
 fn run(left: &'static [usize], hands: [Hand; 2]) {
     check(2, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));

@@ -1,8 +1,8 @@
 //! Two frees of the same frames at once: exactly one succeeds, and the invariants hold at the end.
 //!
-//! **What.** Every state in which allocated frames can be: of an open claim, with frames left or
-//! without; of an unclaimed half; of a half with a free frame; of a whole; and while a third request
-//! claims, allocates or returns claims.
+//! **What.** Every state of allocated frames: of an open claim, with frames left or without; of an
+//! unclaimed half; of a half with a free frame; of a whole; and while a third request claims,
+//! allocates or returns claims.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;

@@ -1,4 +1,5 @@
-//! Requests of two processors at once: no frame is in two hands, none is lost, and the invariants hold at the end.
+//! Concurrent requests of two processors: no frame has two owners, none is lost, and the invariants
+//! hold at the end.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -27,7 +28,7 @@ impl World {
     }
 }
 
-/// What a thread does, with the frames that it had at the beginning.
+/// A thread's requests, with its initial frames.
 type Hand<G = Tiny> = fn(&Zone<'_, G>, &[usize]) -> Held;
 /// Prepares a zone; returns the frames for the hands, and those to keep.
 type Before<G> = fn(&Zone<'_, G>) -> (Vec<usize>, Held);
@@ -155,7 +156,7 @@ fn two_huge_frames_at_once_and_one() {
 /// A huge frame of which each hand frees a part.
 fn one_huge(zone: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
     let frame = zone.get(request(0, 4)).unwrap();
-    // The rest of it stays with whoever looks at the end.
+    // The rest of it stays allocated for the final check.
     (vec![frame], (2..16).map(|at| (frame + at, 0)).collect())
 }
 
@@ -260,7 +261,8 @@ fn huge_frames_of_a_full_tree_come_back_at_once() {
     }
 }
 
-/// One sees an earlier one free, and does not note the tree; that one is taken, and the tree looks full.
+/// One sees an earlier one free, and does not note the tree; that one is taken, and the tree looks
+/// full.
 #[test]
 fn a_huge_frame_comes_back_behind_one_that_is_taken() {
     let before: Before<TwoPairs> = |z| {

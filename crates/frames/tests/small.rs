@@ -1,4 +1,5 @@
-//! Every sequence of requests up to a length, in a zone of one tree of two huge frames of sixteen frames.
+//! Every sequence of requests up to a length, in a zone of one tree with two huge frames of sixteen
+//! frames.
 
 use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Paper, Request, Sizes, Tiny, Zone};
@@ -36,7 +37,7 @@ fn request(order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor: 0 }
 }
 
-/// What a sequence has made of the zone.
+/// The zone's state after a sequence.
 struct Walk<'a, G> {
     zone: Zone<'a, G>,
     allocated: [bool; FRAMES],

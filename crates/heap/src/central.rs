@@ -62,8 +62,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shuffled(home, class, chain)
     }
 
-    /// A chain of marked objects; in random order if the heap is hardened. Objects that were out have
-    /// been shuffled when they were freed.
+    /// A chain of marked objects; in random order if the heap is hardened. Freed objects have been
+    /// shuffled before.
     fn shuffled(&self, home: usize, class: usize, chain: Chain) -> Chain {
         if !self.is_hardened() || !chain.has_row() || chain.len() < 2 {
             return chain;

@@ -115,7 +115,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     ///
     /// # Safety
     /// Called once, before any other use, with no other thread in the heap. `parts` describe
-    /// `floor`'s region: map entries, records, lengths and trackers are granted, zeroed, with its pages.
+    /// `floor`'s region: map entries, records, lengths and trackers are granted, zeroed, with its
+    /// pages.
     pub unsafe fn install(&self, floor: F, parts: Parts) {
         let Parts { base, map, records, lengths, trackers, capacity, frames, key, hardened, .. } = parts;
         let Parts { metadata_at_start, metadata_per_hugepage, .. } = parts;

@@ -51,7 +51,7 @@ pub enum Event {
     LimitPassed,
     /// The heap keeps a freed mapping; the background thread must return it in time.
     MappingKept,
-    /// Many dense hugepages lie on small pages; the background thread should collapse them. Under the
+    /// Many dense hugepages are on small pages, for the background thread to collapse. Under the
     /// page heap's lock.
     DenseSmall,
     /// Growth wants hugepages refilled or cleared. Under the page heap's lock.
@@ -96,8 +96,8 @@ pub trait Hooks: 'static {
         want
     }
 
-    /// A thread cache served this many allocations of a class again and again from the same objects;
-    /// whether the next one of the class is to be a slow request.
+    /// A thread cache served this many allocations of a class from the same objects; returns
+    /// whether the next one should be a slow request.
     fn reused(_class: usize, _allocations: u32) -> bool {
         false
     }

@@ -217,7 +217,7 @@ impl HugeTable {
         Ok(())
     }
 
-    #[allow(clippy::len_without_is_empty)] // Nobody asks.
+    #[allow(clippy::len_without_is_empty)] // Unused.
     pub fn len(&self) -> usize {
         self.len
     }

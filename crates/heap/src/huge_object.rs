@@ -100,7 +100,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry)
     }
 
-    /// A kept mapping resized for a request, with its old contents, and the bytes that it had. It no
+    /// A kept mapping, resized for a request with its old contents, and its former bytes. It no
     /// longer counts as in use.
     fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> (Option<Entry>, usize) {
         let mut table = self.huge.lock();
@@ -142,7 +142,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
 
-    /// Asks for hugepages under a new mapping if such mappings were used densely, else refuses them.
+    /// Asks for hugepages under a new mapping if earlier ones were used densely, else refuses them.
     fn back_new(&self, entry: Entry) {
         let from = match self.pages.lock().backing() {
             HugeBacking::NEVER => None,
@@ -159,8 +159,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Asks for hugepages under an object that grew, if what it had is used densely to its end: what
-    /// was copied once is dense whatever the program does.
+    /// Asks for hugepages under an object that grew, if the old part is used densely to its end: a
+    /// part copied once is dense in any case.
     fn back_grown(&self, old: Entry, new: Entry) {
         let had = Entry { at: new.at, ..old };
         let end = old.bytes / HUGEPAGE_SIZE * HUGEPAGE_SIZE;

@@ -1,11 +1,11 @@
-//! Which classes have lent objects to smaller ones.
+//! The classes that have lent objects to smaller ones.
 //!
-//! **What.** In a small heap an object of a larger class can serve a request; the size that the
-//! program passes to free is then of a smaller class. [`Lent`] knows the pairs of classes of which
-//! that has happened. None lends where frees trust the size ([`crate::thread_cache::ThreadCache::push_trusted`]).
+//! **What.** In a small heap an object of a larger class can serve a request; the program then
+//! passes a smaller class's size to free. [`Lent`] knows the pairs of classes of which that has
+//! happened. No class lends where frees trust the size
+//! ([`crate::thread_cache::ThreadCache::push_trusted`]).
 //!
-//! **Threads.** A pair is noted before its object goes out, and so before the object can be
-//! freed.
+//! **Threads.** A pair is recorded before its object is allocated, and so before it can be freed.
 
 use crate::size_class::{CLASSES, MOST_LENDERS};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::Relaxed};

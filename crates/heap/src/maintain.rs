@@ -191,8 +191,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// In a fork's child: ends a collapse that another thread of the parent ran. Does nothing where
-    /// a handler that interrupted the lock's holder has forked: that child goes on apart from the heap.
+    /// In a fork's child: ends a collapse that another thread of the parent ran. Does nothing after
+    /// a fork in a handler that interrupted the lock's holder: that child runs without the heap.
     pub fn forked(&self) {
         let Some(pages) = self.pages.try_lock() else { return };
         let mut pages = Locked { heap: self, pages };

@@ -1,7 +1,7 @@
 //! The marks of free objects, which reveal double frees and writes to freed memory.
 //!
-//! **What.** A free object's second word is its mark: (address ⊕ secret of its class) × factor, both
-//! odd numbers of 64 bits that the process draws at its start. A free that finds the mark is a
+//! **What.** A free object's second word is its mark: (address ⊕ secret of its class) × factor,
+//! both odd numbers of 64 bits that the process draws at its start. A free that finds the mark is a
 //! double free. Only an object with its mark goes out, and loses it then. So a link that a program
 //! overwrote ends the process before an address is handed out that is live, or no object.
 //!
@@ -13,19 +13,20 @@
 //! changed by one more secret: the lower half still shows a double free, but the object cannot go
 //! out past its slab. So a whole mark means: in one cache, or on the way there.
 //!
-//! **What a read of marks tells.** One mark m of an object at a says only that factor = m ÷ (a ⊕
+//! **Reads of marks.** One mark m of an object at a says only that factor = m ÷ (a ⊕
 //! secret): for each of the 2⁶³ secrets there is one factor. The mark of another address stays
-//! open, in all bits above those in which the addresses agree: 2⁶⁰ values for a neighbour. Two marks
-//! of one class whose addresses differ in one known bit give factor and secret of that class up to
-//! a few bits: they can then be forged. Each other class has its secret, for which one more mark is
-//! needed. Links are plain; they tell addresses of the heap.
+//! open, in all bits above those in which the addresses agree: 2⁶⁰ values for a neighbour. Two
+//! marks of one class whose addresses differ in one known bit give factor and secret of that class
+//! up to a few bits: they can then be forged. Each other class has its secret, which one more mark
+//! reveals. Links are plain, and reveal addresses of the heap.
 //!
-//! An object's mark is the same each time that it is free. Marks are wiped when their slab is complete.
+//! An object's mark is the same each time that it is free. Marks are wiped when their slab is
+//! complete.
 //!
-//! **Not here.** A mark from an earlier life of a page, in bytes that nothing has overwritten since:
-//! it serves only the slab's own list, and only where its class and the slab's cut places agree.
-//! Two threads that pop one object at the same moment, after a link was overwritten, are not told
-//! apart.
+//! **Not here.** A mark from an earlier life of a page, in bytes that nothing has overwritten
+//! since: it serves only the slab's own list, and only where its class and the slab's cut places
+//! agree. Two threads that pop one object at the same moment, after a link was overwritten, are not
+//! told apart.
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 

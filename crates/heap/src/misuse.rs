@@ -1,7 +1,7 @@
 //! The misuses of a pointer. One list for all layers, so that a report needs one text for each
 //! case: the core finds those about objects, the layers above those about heaps and object caches.
 
-/// What is wrong with a pointer.
+/// A program's error with a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
     /// The object's size differs from the caller's, `given`.

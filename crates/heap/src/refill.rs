@@ -53,7 +53,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
-    /// Makes the count of an empty list exact, and reports objects that were lost or went out twice.
+    /// Makes the count of an empty list exact, and reports objects that were lost or went out
+    /// twice.
     fn expect_count(cache: &mut ThreadCache, class: usize) {
         match cache.miscount(class) {
             0 => {}
@@ -62,8 +63,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// An object of a larger class from the cache, with its class, for a class whose list is empty. In
-    /// a small heap slabs of which an object or two are used would be most of the memory. None where
+    /// An object of a larger class from the cache, with its class, for a class whose list is empty.
+    /// In a small heap, slabs with an object or two in use would be most of the memory. `None` if
     /// the list is not empty: its refill must see why nothing was popped.
     pub fn borrow(&self, cache: &mut ThreadCache, class: usize) -> Option<(*mut u8, usize)> {
         if self.in_use() < LENDS_BELOW && cache.is_empty(class) { cache.borrow(class) } else { None }
@@ -173,8 +174,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Marks an object that no thread cache takes as free; in a hardened heap clears it, and returns
-    /// one that has waited instead, or null.
+    /// Marks an object that no thread cache takes as free; in a hardened heap clears it, and
+    /// returns an older waiting one instead, or null.
     ///
     /// # Safety
     /// As [`Heap::give_one`].

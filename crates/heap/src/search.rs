@@ -18,9 +18,9 @@ const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u
 /// Longest back-off, in requests of a class.
 const LONGEST_PAUSE: u8 = 16;
 
-/// A class is at rest if it took none of the last pages, one for each 32 in use. Others would refill
-/// their slabs' gaps: when all sizes come and go together morphing gains nothing, and each free on a
-/// morphed slab is slow.
+/// A class is at rest if it allocated none of the last pages, one for each 32 in use. Others would
+/// refill their slabs' gaps: when all sizes come and go together morphing gains nothing, and each
+/// free on a morphed slab is slow.
 const REST_PART: u32 = 32;
 
 /// Part of a class's peak that is forgotten in a second.

@@ -179,8 +179,8 @@ unsafe fn place(
         // SAFETY: a free object of the caller's, which leads to the next one.
         at = unsafe { at.cast::<*mut u8>().read() };
     }
-    // SAFETY: by the contract the first `n` places are written; the objects are the caller's, linked
-    // from the head to the last, which leads to the end.
+    // SAFETY: by the contract the first `n` places are written; the objects are the caller's,
+    // linked from the head to the last, which leads to the end.
     unsafe {
         let whole = core::slice::from_raw_parts(places.as_ptr().cast::<*mut u8>(), n as usize);
         let mut next = end();

@@ -1,10 +1,10 @@
-//! Sparse objects: large ones of which a program touches little, apart from the region.
+//! Sparse objects: large ones of which a program touches little, outside of the region.
 //!
 //! **What.** Such an object has whole hugepages of a stretch of address space
-//! ([`crate::huge::Stretches`]), or else a mapping of its own. It grows in place if the next
-//! hugepages are free, else its memory moves to a mapping of its own.
+//! ([`crate::huge::Stretches`]), or else a separate mapping. It grows in place if the next
+//! hugepages are free, else its memory moves to a separate mapping.
 //!
-//! **Threads.** Under the table's lock. Memory goes back without it: until that is done the
+//! **Threads.** Under the table's lock. Memory is released without it: until that is done the
 //! addresses count as taken.
 //!
 //! **Failure.** A refused step leaves the object unchanged, or makes the caller copy it.

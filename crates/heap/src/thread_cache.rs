@@ -1,20 +1,20 @@
 //! The thread cache: a list of free objects for each size class.
 //!
 //! **From.** TEMERAIRE §3 (front end), Bonwick and Adams 2001 (magazines). The lists link through
-//! the objects instead of using arrays, so a cache takes 6.7 KiB however much it holds, and 13 KiB in a
-//! hardened heap ([`stages`]).
+//! the objects instead of using arrays, so a cache takes 6.7 KiB however much it holds, and 13 KiB
+//! in a hardened heap ([`stages`]).
 //!
 //! **State.** A free object in a list:
 //! ```text
 //! | link to the next (8 bytes) | mark (8 bytes) | … untouched … |
 //! ```
-//! The mark ([`crate::mark`]) shows that the object is free; `pop` checks and wipes it. An empty list
-//! begins with [`craton_slab::end`], which has none, and so needs no test.
+//! The mark ([`crate::mark`]) shows that the object is free; `pop` checks and wipes it. An empty
+//! list begins with [`craton_slab::end`], which has none, and so needs no test.
 //!
-//! **Invariants.** T1 `room` = [`room_for`] `max` − length objects, less the pops since the count was
-//! last exact. T2 the lists of marks that are no class
-//! (0, `LARGE`, `MORPHED`, `OWNED`) have no room and magic 0. No offset is then a multiple of the
-//! size, and a free on such a page leaves the fast path.
+//! **Invariants.** T1 `room` = [`room_for`] `max` − length objects, less the pops since the count
+//! was last exact. T2 the lists of marks that are no class (0, `LARGE`, `MORPHED`, `OWNED`) have no
+//! room and magic 0. No offset is then a multiple of the size, and a free on such a page leaves the
+//! fast path.
 //!
 //! **Threads.** Only its thread uses a cache. The child of a fork resets the other threads' caches.
 //! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or
@@ -52,7 +52,8 @@ pub use stages::{HardenedCache, wait};
 #[derive(Clone, Copy)]
 pub struct List {
     head: *mut u8,
-    /// ⌈2^64 / object size⌉: `offset * magic < magic` exactly when `offset` is a multiple of the size.
+    /// ⌈2^64 / object size⌉: `offset * magic < magic` exactly when `offset` is a multiple of the
+    /// size.
     magic: u64,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
@@ -153,7 +154,8 @@ impl List {
     }
 }
 
-/// As [`List::starts`], for the list at an offset of a cache. Rust would load `magic` to a register.
+/// As [`List::starts`], for the list at an offset of a cache. Rust would load `magic` to a
+/// register.
 ///
 /// # Safety
 /// There is a list.

@@ -1,8 +1,10 @@
-//! A slab that goes to another class while threads free the objects that live on it, by marks that may be old.
+//! A slab that moves to another class while threads free its live objects, by marks that may be
+//! old.
 //!
-//! **What.** The library's heap with two shards. The slab has had 73 objects, of which two live: on whatever way they come back, the slab is
-//! in the end gone, and while it holds two classes nothing that is out overlaps. The same of two slabs that become one of twice the
-//! length, and of a slab that settles.
+//! **What.** The library's heap with two shards. The slab has had 73 objects, of which two live:
+//! however they are freed, the slab is freed in the end, and while it holds two classes no live
+//! objects overlap. The same for two slabs that become one of twice the length, and for a slab that
+//! settles.
 #![cfg(loom)]
 
 use craton_base::HugePages;
@@ -68,7 +70,8 @@ fn take(world: &World, home: usize) -> usize {
     object
 }
 
-/// A thread of `taker` makes the slab one of the new class while threads of other homes free its objects. Counts how often it did so.
+/// A thread of `taker` morphs the slab to the new class while threads of other homes free its
+/// objects. Counts how often that happened.
 fn morph_while_freed(taker: usize, homes: [usize; 2], morphed: &AtomicU32) {
     let (world, [first, last]) = world();
     let new = beside(&world, move |world| take(world, taker));
@@ -165,7 +168,8 @@ fn the_last_old_object_makes_the_slab_an_ordinary_one_while_others_free_new_ones
     });
 }
 
-/// A heap with a slab that has morphed and whose old objects are back: one new object that is out lies on the grid, two lie off it.
+/// A heap with a slab that has morphed and whose old objects are freed: one live new object is on
+/// the grid, two are off it.
 fn unsettled() -> (Arc<World>, usize, [usize; 2]) {
     let world = empty_world();
     let mut olds = world.take_batch(0, from(), size_class::geometry(from()).capacity.into());

@@ -1,11 +1,14 @@
-//! Caches of processors while others empty them: no object is lost or in two hands, and an area is made once.
+//! Per-CPU caches while others flush them: no object is lost or duplicated, and an area is made
+//! once.
 //!
-//! **What.** The real areas, for one class, with a heap that is a list and restartable sequences that are a few lines under a lock of their
-//! processor: sequences of one processor never overlap, what others do may come between any two of their steps, and an
-//! interruption waits for those that are under way. (The kernel starts them again: one that is waited for has come before, or sees what one
-//! sees that begins anew.)
+//! **What.** The real areas, for one class, with a heap that is a list and restartable sequences
+//! that are a few lines under a lock of their processor. Sequences of one processor never overlap,
+//! others' steps may come between any two of theirs, and an interruption waits for those in
+//! progress. (The kernel restarts them: one that is waited for either committed before, or sees the
+//! state after a restart.)
 //!
-//! **Unsafe.** Reads areas as the assembly does; links objects that are the test's own, each beside a cell in which loom sees races.
+//! **Unsafe.** Reads areas as the assembly does; links the test's objects, each beside a cell whose
+//! races loom detects.
 #![cfg(loom)]
 
 // The real file finds this file's modules where it looks for the system's.
@@ -61,7 +64,7 @@ mod mapping {
     pub static MAPPED: AtomicUsize = AtomicUsize::new(0);
     static READY: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-    /// Makes so many areas, and touches what is in them, for the model's sake.
+    /// Makes `areas` areas, and touches their contents, for the model.
     pub fn prepare(areas: usize) {
         MAPPED.store(0, Relaxed);
         let mut ready = READY.lock().unwrap();
@@ -117,7 +120,7 @@ mod mapping {
 
         fn discard(&self, _at: usize, _bytes: usize) {}
 
-        /// What was mapped stays, so that a use of it afterwards is seen as lost objects.
+        /// Mappings stay, so that a later use shows as lost objects.
         fn unmap(&self, _at: usize, _bytes: usize) {
             MAPPED.fetch_sub(1, Relaxed);
         }
@@ -182,7 +185,8 @@ mod rseq {
 
     impl Array {
         fn of(table: &Table, place: Place) -> Option<Self> {
-            // ORDERING: Acquire is what every load is on x86-64; pairs with the Release of whoever put the area there.
+            // ORDERING: Acquire, as every load on x86-64; pairs with the Release of the store that
+            // published the area.
             let area = table[0].load(Ordering::Acquire);
             // SAFETY: areas live for ever, and the place has two words and the slots.
             (!area.is_null()).then(|| unsafe {
@@ -302,7 +306,7 @@ mod heap {
             }
         }
 
-        /// Nobody else lacks anything.
+        /// No other shard lacks objects.
         pub fn passes_on(&self, _home: usize, _class: usize) -> bool {
             false
         }
@@ -358,7 +362,7 @@ impl World {
         let free = objects.iter().map(|object| object.words.get() as usize).collect();
         let heap = Heap { free: Mutex::new(free), system: mapping::System, of: PhantomData };
         let world = Self { caches: ProcessorCaches::EMPTY, heap, objects };
-        // SAFETY: called once, before anybody uses them.
+        // SAFETY: called once, before any use.
         unsafe { world.caches.set_up::<hooks::NoHooks>() };
         assert!(!world.caches.in_use() && world.caches.areas() == 0);
         Arc::new(world)
@@ -376,7 +380,7 @@ impl World {
     fn use_object(&self, object: *mut u8) {
         let of = |o: &&Object| o.words.get().cast::<u8>() == object;
         let object = self.objects.iter().find(of).expect("an object of this world");
-        // SAFETY: loom checks that nobody else is at it.
+        // SAFETY: loom checks for exclusive access.
         object.uses.with_mut(|n| unsafe { *n += 1 });
     }
 

@@ -1,4 +1,4 @@
-//! Objects that other threads free than those that took them: each goes back to the shard of its slab, and nothing is lost.
+//! Remote frees: each object returns to the shard of its slab, and nothing is lost.
 //!
 //! **What.** The library's heap with two shards.
 #![cfg(loom)]

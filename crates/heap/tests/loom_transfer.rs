@@ -65,7 +65,7 @@ impl World {
     fn touch(&self, object: *mut u8) {
         let of = |o: &&Object| o.words.get().cast::<u8>() == object;
         let object = self.objects.iter().find(of).expect("an object of this world");
-        // SAFETY: loom checks that nobody else is at it.
+        // SAFETY: loom checks for exclusive access.
         object.link.with_mut(|n| unsafe { *n += 1 });
     }
 

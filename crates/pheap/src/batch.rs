@@ -4,7 +4,8 @@
 //! them with one fence. [`Reserved`] objects are chosen in DRAM alone: a crash frees them.
 //! **From.** The research of today's heaps: PMDK's reserve and publish. NVAlloc has one object an
 //! operation (§4.1). **Failure.** An error of `commit` gives the reserved objects back.
-//! **Cost.** No allocation once a thread has had a batch. A line for each part; two fences where objects must be durable before they are linked.
+//! **Cost.** No allocation once a thread has had a batch. A line for each part; two fences where
+//! objects must be durable before they are linked.
 
 use crate::alloc::Found;
 use crate::class::{SMALL_MOST, class_of};

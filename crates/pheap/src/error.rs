@@ -1,4 +1,4 @@
-//! What can be wrong with a request, or with a heap file.
+//! Errors of requests, and of heap files.
 
 use crate::extents::ExtentError;
 use crate::layout::{OFFSET_MASK, PAGE};

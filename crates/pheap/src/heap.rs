@@ -52,7 +52,7 @@ pub struct Heap<M> {
     generation: AtomicU64,
     pub(crate) options: Options,
     pub(crate) roots: Mutex<()>,
-    /// The time that `maintain` was told last.
+    /// The latest time that `maintain` was given.
     now_ms: AtomicU64,
     /// Lanes whose headers have no transaction, and a number for the next.
     pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,

@@ -7,7 +7,7 @@
 //! stores only values that the lines name. *R2* A store into a range that a later line allocates or
 //! frees is void: the bytes have another owner. *R3* A slot whose durable value no line of its
 //! chain names was written by the application since, and stays.
-//! **Failure.** What was never settled and is not whole is an operation that did not happen.
+//! **Failure.** An operation that was never settled and is not whole did not happen.
 //! **Cost.** Reads the rings that the last generation used, 32 KiB each.
 
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! Heaps of so many slabs that `open` reads them on several threads, and heaps in files.
+//! Heaps whose slabs `open` reads on several threads, and heaps in files.
 
 use crate::common::{config, table};
 use craton_base::{Medium, Space};

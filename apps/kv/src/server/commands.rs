@@ -33,7 +33,7 @@ pub struct Context<S: Store> {
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub port: u16,
-    /// What an acknowledged write survives.
+    /// The failures that an acknowledged write survives.
     pub promise: String,
     pub file: String,
     pub threads: usize,

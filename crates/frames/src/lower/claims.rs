@@ -1,14 +1,15 @@
-//! Claims, and frees beside them.
+//! Claims, and frees next to them.
 //!
 //! **What.** A claim takes all free frames of half a row, and its word hands them out.
 //! **Invariants.** *F6* While a claim is open, its half's bits in the row are a mark: by the word
 //! its frames are free, the half's others allocated. So a half with other bits has no open claim,
 //! and one change of its row decides. No block of several frames fits into the mark, and none is
 //! allocated in it: only requests for single frames, and frees that are refused, see marks.
-//! **Threads.** Bits that happen to be the mark are a claim only if the half's slot names it. A free
-//! there holds the slot, from before it has read the bits: no claim opens until it has changed the
-//! row. Of two frees of a frame, both by the claim, both by the row, or one each way, the second
-//! sees the first. A free waits only while another CPU holds the same slot: for a few writes.
+//! **Threads.** Bits that happen to be the mark are a claim only if the half's slot names it. A
+//! free there holds the slot, from before it has read the bits: no claim opens until it has changed
+//! the row. Of two frees of a frame, both by the claim, both by the row, or one each way, the
+//! second sees the first. A free waits only while another CPU holds the same slot: for a few
+//! writes.
 
 use super::{Lower, Refused};
 use crate::child::Child;

@@ -24,7 +24,7 @@ pub(crate) fn count() {
     COUNT.with(|count| count.set(count.get() + 1));
 }
 
-/// Locked operations for each of so many requests.
+/// Locked operations for each of `requests` requests.
 fn counted<R>(requests: usize, f: impl FnOnce() -> R) -> (f64, R) {
     let before = COUNT.get();
     let result = f();
@@ -50,8 +50,8 @@ fn request(order: u32) -> Request {
     Request { order, kind: if order < 9 { Kind::Movable } else { Kind::Huge }, processor: 0 }
 }
 
-/// Operations for each get of many, for each put in the order that `order_of` makes, and for each pair of one get and
-/// one put.
+/// Operations for each get of many, for each put in the order of `order_of`, and for each get with
+/// its put.
 fn measure(claims: bool, order: u32, scramble: bool) -> (f64, f64, f64) {
     let mut all = (0.0, 0.0, 0.0);
     with_zone(claims, |zone| {

@@ -159,9 +159,9 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
     }
 
     /// Notes a tree with its first wholly free huge frames. The free of another one has noted it if
-    /// that was before, in the same word, or is in an earlier word. (Of two words, two frees at once
-    /// may see each other.) So most frees only look at the line that they have changed, which other
-    /// CPUs' frees in this tree take away anyway. Searches find trees that are wholly free.
+    /// that was before, in the same word, or is in an earlier word. (Of two words, two frees at
+    /// once may see each other.) So most frees only look at the line that they have changed, which
+    /// other CPUs' frees in this tree take away anyway. Searches find trees that are wholly free.
     #[inline(always)]
     fn note_huge(&self, child: usize, is_other_free: bool) -> bool {
         if is_other_free | self.lower.is_one_free_before(child) {

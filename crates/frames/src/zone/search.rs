@@ -37,7 +37,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let (mut at, mut tries) = (from, TRIES);
             while tries > 0 {
                 let tree = set.next(at)?;
-                // Frees of huge frames leave that to searches. Empty trees' turn comes before others'.
+                // Frees of huge frames leave that to searches. Empty trees' turn comes before
+                // others'.
                 if class != Class::Empty && self.note_empty(tree) && kind_of == kind && late < LATE {
                     (late, at) = (late + 1, tree + 1);
                     continue;
@@ -113,7 +114,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// Tries each child that has as many free frames; tells whether some child's count is in motion.
+    /// Tries each child with enough free frames; records whether some child's count is changing.
     fn search<R>(&self, take: &impl Fn(usize) -> Option<R>, order: u32, is_pending: &mut bool) -> Option<R> {
         let mut in_tree = |tree| self.try_tree(tree, take, order, is_pending);
         if order >= G::HUGE_ORDER {
@@ -138,7 +139,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let entry = self.lower.child(child);
             *is_pending |= entry.is_pending();
             let found = if entry.free() >= frames { take(child) } else { return None };
-            // In vain, but not for want of frames: another request was in the way.
+            // It may have failed though there are frames: another request was in the way.
             let is_claim = order == 0 && self.config.claims;
             *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
             found

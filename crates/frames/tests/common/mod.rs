@@ -1,4 +1,4 @@
-//! Zones with metadata of their own.
+//! Zones with their metadata.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use craton_frames::{Config, Error, Geometry, Init, Local, Metadata, Sizes, Zone};

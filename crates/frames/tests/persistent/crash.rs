@@ -22,7 +22,7 @@ struct Life<'a, Z = Persistent<'a>> {
     allocated: Frames,
 }
 
-/// What a request did.
+/// The effect of a request.
 struct Done {
     first: usize,
     count: usize,
@@ -51,8 +51,7 @@ impl<'a> Life<'a> {
 }
 
 impl<'a, M: Media + 'a, Z: Deref<Target = Zone<'a, Tiny, M>>> Life<'a, Z> {
-    /// A request of any order: for frames, for those at a place, or to free frames that are allocated, however they
-    /// became so.
+    /// A request of any order: for frames, for those at a place, or to free allocated frames.
     fn step(&mut self, rng: &mut Rng) -> Option<Done> {
         let frames = self.allocated.len();
         let order = rng.below(u64::from(Tiny::MAX_ORDER) + 1) as u32;
@@ -136,7 +135,7 @@ fn crash_everywhere(moments: &[Lines], before: &Frames, after: &Frames, done: Op
             check(&recover(before.len(), &image, rng, is_thorough), before, after, done);
         }
     }
-    // What has returned holds.
+    // Completed requests hold.
     for image in moments[moments.len() - 1].images(IMAGES, rng) {
         assert_eq!(&recover(after.len(), &image, rng, false), after, "a finished request is lost");
     }
@@ -208,8 +207,8 @@ fn what_persists_serves_the_same_frames_as_what_does_not() {
     }
 }
 
-/// What the dead process had not made durable stays in caches. Another one recovers the zone and goes on, and the power
-/// fails.
+/// Stores that the dead process had not made durable stay in caches. Another process recovers the
+/// zone and continues, and the power fails.
 #[test]
 fn p3_a_process_dies_and_then_the_power_fails() {
     for seed in 0..60 {

@@ -1,4 +1,5 @@
-//! One processor's request in the middle of another one's, at each of its stores, flushes and fences; then a crash.
+//! One processor's request in the middle of another's, at each of its stores, flushes and fences;
+//! then a crash.
 
 use super::world::{Watch, World};
 use craton_base::atomic::Ordering;
@@ -9,7 +10,7 @@ use std::cell::{Cell, RefCell};
 const FRAMES: usize = 2 * Tiny::TREE;
 const IMAGES: usize = 40;
 
-/// What is done at a moment of a request that is under way.
+/// The request at a moment of an outer one.
 type Nested = Box<dyn FnOnce()>;
 
 /// Watches, and does something else in between.
@@ -64,8 +65,8 @@ enum Act {
     Both(u32),
 }
 
-/// A world where the first huge frame's first quarter is one allocation, the second quarter is single frames, the third
-/// is free, and all of the second huge frame is allocated. The rest is free.
+/// A world where the first huge frame's first quarter is one allocation, the second single frames,
+/// the third is free, and all of the second huge frame is allocated. The rest is free.
 fn begin() -> (&'static World, &'static Meanwhile, &'static Zone) {
     let world: &'static World = Box::leak(Box::new(World::new::<Tiny>(FRAMES, 2)));
     let meanwhile: &'static Meanwhile =
@@ -95,23 +96,23 @@ fn act(zone: &Zone, processor: usize, what: Act) -> Option<(usize, u32)> {
     }
 }
 
-/// Whether an act would wait for somebody who splits a quarter of the first two huge frames.
+/// Whether an act would wait for a split of a quarter in the first two huge frames.
 fn would_wait(world: &World, what: Act) -> bool {
     let pair = world.arrays.children[0].load(Ordering::Relaxed);
     let has_pending = |child: usize| pair >> (16 * child + 14) & 1 == 1;
     let has_quarter = |frame: usize| pair >> (16 * (frame / Tiny::HUGE) + 10 + frame % Tiny::HUGE / 4) & 1 == 1;
     match what {
-        // What was just taken is freed as it was taken.
+        // The frames just allocated are freed in the same form.
         Act::Get(_) | Act::Both(_) => false,
         Act::Put(frame, _) => has_pending(frame / Tiny::HUGE) && has_quarter(frame),
     }
 }
 
-/// What was durable, and what the nested request did, when it had returned.
+/// The durable lines, and the nested request's result, at its return.
 type Returned = Cell<Option<(Lines, Option<(usize, u32)>)>>;
 
-/// Lets `inner` happen at a moment of `outer`, and fails if what it did may be lost. Says whether there is such a
-/// moment.
+/// Runs `inner` at a moment of `outer`, and fails if its effect may be lost. Returns whether there
+/// is such a moment.
 fn run(outer: Act, inner: Act, moment: usize, rng: &mut Rng) -> bool {
     let (world, meanwhile, zone) = begin();
     let before = allocated(zone);

@@ -20,7 +20,7 @@ pub struct Watch<'a> {
 
 struct State {
     lines: Lines,
-    /// What was there after each store, flush and fence.
+    /// The contents after each store, flush and fence.
     moments: Vec<Lines>,
 }
 

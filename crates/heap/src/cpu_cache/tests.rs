@@ -1,5 +1,5 @@
-//! Processors' caches over a heap of the tests: nothing is lost, bounds hold, idle ones are emptied. Where threads have no restartable
-//! sequences the tests say so.
+//! Per-CPU caches over a heap of the tests: nothing is lost, bounds hold, idle ones are flushed.
+//! Without restartable sequences the tests say so.
 
 use super::*;
 use crate::tests::world::{TestHeap, World, world};
@@ -44,7 +44,7 @@ fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8)
     }
 }
 
-/// T3 and T4, and the marks; for a moment when nobody uses the caches.
+/// T3 and T4, and the marks; while no thread uses the caches.
 fn check(caches: &ProcessorCaches) {
     for entry in &caches.table {
         let at = entry.load(Relaxed);
@@ -86,7 +86,8 @@ fn t3_t4_threads_on_all_processors_lose_nothing_and_keep_the_bounds() {
                         letters[rng.below(THREADS as u64) as usize].lock().unwrap().push(object as usize);
                     }
                     if round % 4 == me % 4 {
-                        // Anybody's: those of a thread that has ended would fill the heap while others go on.
+                        // Objects of any thread: those of an ended one would fill the heap while
+                        // others continue.
                         let read: Vec<usize> =
                             letters[rng.below(THREADS as u64) as usize].lock().unwrap().drain(..).collect();
                         for object in read {

@@ -1,16 +1,16 @@
-//! Address space for sparse objects, mapped in long stretches and used again.
+//! Address space for sparse objects, mapped in long stretches and reused.
 //!
-//! **What.** A mapping for each object costs two system calls and the tables of its pages, each
-//! time. A stretch is mapped once for many objects, which are whole hugepages. Memory of a freed
-//! object goes back at once; its addresses stay, for the next object that fits.
+//! **What.** A mapping for each object costs two system calls and the tables of its pages. A
+//! stretch is mapped once for many objects, which are whole hugepages. A freed object's memory is
+//! released at once; its addresses stay, for the next object that fits.
 //!
 //! **State.** A bit for each hugepage of a stretch. New stretches are as long as all before them
 //! together, from [`FIRST`] to [`LONGEST`].
 //!
-//! **Invariants.** No part of a stretch is ever unmapped alone, so that the system cannot give it to
-//! others. Empty stretches are unmapped, but for one of [`FIRST`].
+//! **Invariants.** No part of a stretch is ever unmapped alone, so that the system cannot map
+//! others there. Empty stretches are unmapped, except one of [`FIRST`].
 //!
-//! **Units.** Hugepages; bytes where the name says so.
+//! **Units.** Hugepages; bytes where the name ends in `bytes`.
 
 use crate::huge::Entry;
 use craton_base::{HUGEPAGE_SIZE, HugePages, Mappings, PageBits};
@@ -18,14 +18,14 @@ use craton_base::{HUGEPAGE_SIZE, HugePages, Mappings, PageBits};
 /// Length of the first stretch and of the longest.
 const FIRST: u32 = 32;
 const LONGEST: u32 = 256;
-/// Most stretches; objects beyond them are mappings of their own.
+/// The most stretches; objects beyond them have separate mappings.
 const MOST: usize = 128;
 
 #[derive(Clone, Copy)]
 struct Stretch {
     /// 0: none.
     at: usize,
-    /// Those that an object has, and those behind the end.
+    /// Hugepages of objects, and those behind the end.
     taken: PageBits,
     len: u32,
     used: u32,
@@ -78,7 +78,8 @@ impl Stretches {
         self.stretches[..self.end].iter().any(|stretch| stretch.holds(at))
     }
 
-    /// Addresses of so many hugepages that read as zeros; `None`: none are free, and the system has none.
+    /// Allocates addresses of `len` hugepages that read as zeros. `None`: none are free, and the
+    /// system refuses.
     pub fn take(&mut self, system: &impl Mappings, len: HugePages) -> Option<usize> {
         let HugePages(len) = len;
         let found = self.stretches[self.last].take(len);
@@ -123,7 +124,7 @@ impl Stretches {
         true
     }
 
-    /// Takes back addresses that read as zeros. Returns a stretch, if one is empty that nothing wants: to be unmapped.
+    /// Frees addresses that read as zeros. Returns an empty stretch to unmap, if one is not needed.
     pub fn give(&mut self, entry: Entry) -> Option<Entry> {
         let stretch = self.of(entry.at)?;
         let (first, len) = (stretch.place(entry.at), hugepages(entry.bytes));

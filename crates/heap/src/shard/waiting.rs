@@ -35,7 +35,8 @@ const fn places(class: usize) -> usize {
 }
 
 impl Waiting {
-    /// Bytes of a class, offset of its places, and how many, for readers of another process's memory.
+    /// Bytes of a class, offset of its places, and how many, for readers of another process's
+    /// memory.
     pub const SHAPE: [usize; 3] = [size_of::<Ring>(), core::mem::offset_of!(Ring, places), PLACES];
 
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.

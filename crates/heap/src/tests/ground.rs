@@ -1,7 +1,7 @@
-//! A heap without a process: over real bytes of a simulated floor, which can refuse, and a clock that
-//! stands still. Tests of the crates above take this file in by its path.
+//! A heap without a process: over real bytes of a simulated floor, which can refuse, and a clock
+//! that stands still. Tests of higher crates include this file by its path.
 //!
-//! **Unsafe.** Gives a heap its floor and metadata.
+//! **Unsafe.** Passes floor and metadata to a heap.
 
 use core::sync::atomic::AtomicU32;
 use craton_base::{HugePages, Table};

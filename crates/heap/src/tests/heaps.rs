@@ -1,4 +1,4 @@
-//! A heap and its caches, whole: what goes out comes back, what is wrong is seen, what is refused changes nothing.
+//! A heap and its caches: objects return, misuse is detected, refusals change nothing.
 
 use super::world::{World, world};
 use crate::size_class::{self, CLASSES};
@@ -22,7 +22,7 @@ fn m1_objects_of_all_classes_are_distinct_writable_and_come_back() {
             assert!(!object.is_null());
             // A recycled object can lie on a slab that another class has taken over.
             assert!([Found::Small { class }, Found::Old { class }].contains(&w.heap.find(object)));
-            // SAFETY: the object has so many bytes and is ours.
+            // SAFETY: the object has this size, and only this test uses it.
             unsafe { object.write_bytes(round as u8, size) };
             out.push((object, size, round as u8));
             bytes += size;
@@ -83,7 +83,7 @@ fn the_divisibility_test_is_exact_for_every_offset_of_every_class() {
         if g.is_single() {
             continue;
         }
-        // A heap of its own, so that the slab has never been one of another class.
+        // A new heap, so that the slab has never been one of another class.
         let w = world(1, 2 << 20);
         // All of the slab, so that each of its places has been an object.
         let objects: Vec<_> = (0..g.capacity).map(|_| w.take(class)).collect();
@@ -192,7 +192,8 @@ fn a_place_that_was_never_handed_out_is_no_object() {
     w.give(object).unwrap();
 }
 
-/// Threads of several homes that hand objects to each other: caches and the heap, from as many real threads.
+/// Threads of several homes that pass objects to each other: caches and the heap, with real
+/// threads.
 #[test]
 fn m5_every_object_goes_back_to_the_shard_of_its_slab_whoever_frees_it() {
     const THREADS: usize = 4;

@@ -1,4 +1,4 @@
-//! Huge objects and large ones that become such: kept for a second, resized, moved; and refusals on the way.
+//! Huge objects and large ones that become huge: kept for a second, resized, moved, refused.
 
 use super::recorder::keeping;
 use super::world::{World, for_each_refusal, holds, stamp, world};
@@ -16,7 +16,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The mapping of the table of huge objects, which stays.
 const TABLE: usize = 4096;
 
-/// All mappings but the table's and free addresses are counted for the limits, and those that are no objects are kept.
+/// Limits count all mappings but the table's and free addresses; those without an object are kept.
 fn check_books<H: Hooks>(w: &World<H>) {
     let spare = w.heap.huge.lock().stretches.free_bytes();
     let mapped = w.system.mapped().saturating_sub(TABLE + spare);

@@ -43,7 +43,7 @@ fn what_was_freed_last_is_told_from_what_never_was_there() {
         assert_eq!(table.misuse(at + bytes - 1), if remembered { Misuse::Unallocated } else { Misuse::Foreign });
         assert_eq!(table.misuse(at + bytes), Misuse::Foreign);
     }
-    // What is freed at the same place again takes no place of another.
+    // An object freed again at the same place takes no other one's place.
     (0..100).for_each(|_| table.note_gone(Entry { bytes: 1 << 20, ..entry(20) }));
     assert_eq!(table.misuse(entry(20).at), Misuse::Freed { size: 1 << 20 });
     assert_eq!(table.misuse(entry(8).at), Misuse::Freed { size: 40 << 20 });

@@ -1,4 +1,4 @@
-//! What lies idle in a cache goes back when the heap grows.
+//! Idle objects of a cache are flushed when the heap grows.
 
 use super::world::{World, world};
 use crate::size_class;
@@ -14,7 +14,7 @@ fn give(w: &World, objects: Vec<*mut u8>) {
     objects.into_iter().for_each(|object| w.give(object).expect("it is out"));
 }
 
-/// Bytes that the cache holds after a burst of objects of 64 bytes; the list has learned to hold many.
+/// Bytes in the cache after a burst of objects of 64 bytes, after which the list may hold many.
 fn after_a_burst(w: &World) -> usize {
     for _ in 0..20 {
         give(w, take(w, 64, 2000));

@@ -111,7 +111,7 @@ fn l2_where_the_system_takes_nothing_back_a_request_is_refused_and_undone() {
     hard(&w, 10 * MIB);
     w.faults.set_only(Call::Unback, FaultRule::From(1));
     let in_use = w.heap.pages.lock().in_use();
-    // What is free is too short, and more could be had only if it went back.
+    // Free spans are too short, and the limit allows others only after a release.
     assert!(large(&w, 7 * MIB).is_null());
     assert_eq!(w.heap.pages.lock().in_use(), in_use);
     w.heap.pages.lock().check().unwrap();

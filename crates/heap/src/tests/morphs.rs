@@ -17,7 +17,7 @@ struct Object(usize, usize, u8);
 fn take(w: &World, class: usize, fill: u8) -> Object {
     let object = w.take(class);
     assert!(!object.is_null());
-    // SAFETY: the object has so many bytes and is ours.
+    // SAFETY: the object has this size, and only this test uses it.
     unsafe { object.write_bytes(fill, size_class::size_of_class(class)) };
     Object(object as usize, class, fill)
 }
@@ -40,7 +40,7 @@ fn morphed(w: &World, class: usize) -> (u32, u32) {
     (stats.morphed, stats.settled)
 }
 
-/// A heap of 16 MiB with 8 MiB of a class, of which one object in so many is left.
+/// A heap of 16 MiB with 8 MiB of a class, of which one object in `left` is left.
 fn just_thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     let w = world(8, 0);
     let n = (8 << 20) / size_class::size_of_class(from);
@@ -78,7 +78,7 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
     assert!(kept.iter().any(|o| mark(&w, o.0) == MORPHED));
     assert!(w.heap.bytes_out() >= (kept.len() * 112 + news.len() * 144) as u64);
 
-    // With the last of the old ones and of those off the grid each slab is an ordinary one of the new class.
+    // Without old objects and those off the grid, each slab is an ordinary one of the new class.
     kept.drain(..).for_each(|o| give(&w, o));
     let (news, off_grid): (Vec<_>, Vec<_>) = news.into_iter().partition(|o| (o.0 & 8191) % 144 == 0);
     assert!(off_grid.len() > news.len());
@@ -192,7 +192,8 @@ fn a_class_that_has_just_taken_slabs_gives_none_away() {
 fn a_class_that_has_had_as_many_slabs_a_moment_ago_takes_none_of_others() {
     let (from, to) = (size_class::class_of(112), size_class::class_of(144));
     let (w, kept) = just_thinned(from, 10);
-    // In turns, as in a steady state, the class has its most slabs, gives them back, and takes them again.
+    // In turns, as in a steady state, the class has its most slabs, frees them, and allocates them
+    // again.
     let most: Vec<Object> = (0..(2 << 20) / 144).map(|_| take(&w, to, 2)).collect();
     most.into_iter().for_each(|o| give(&w, o));
     // SAFETY: the cache is ours.

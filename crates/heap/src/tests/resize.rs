@@ -1,4 +1,4 @@
-//! Where requests beyond the classes go, and which objects stay where they are when their size changes.
+//! Requests beyond the classes, and objects that stay in place when their size changes.
 
 use super::world::world;
 use crate::Found;

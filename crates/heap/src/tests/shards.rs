@@ -1,4 +1,4 @@
-//! Threads of several homes: whose slabs serve them, what passes between them, and where objects go back to.
+//! Threads of several homes: whose slabs serve them, what passes between them, and where frees go.
 
 use super::world::{World, world};
 use crate::shard::SHARDS;

@@ -1,4 +1,5 @@
-//! Span sources: what is kept in front of the page heap serves before it grows, and a refusal changes nothing.
+//! Span sources: spans kept in front of the page heap serve before it grows, and a refusal changes
+//! nothing.
 
 use super::recorder::{spans, watched};
 use super::world::{World, for_each_refusal, holds, stamp, world};
@@ -136,7 +137,8 @@ fn a_refused_object_of_any_kind_leaves_the_heap_as_it_was() {
                 w.faults.set(FaultRule::Never);
                 let old = w.heap.take_one(small);
                 stamp(old, 64);
-                // The slab of its class is full, and so is all that was granted: the next object needs more.
+                // The slab of its class is full, and so is the granted memory: the next object
+                // needs more.
                 let full = usize::from(size_class::geometry(small).capacity);
                 (1..full).for_each(|_| _ = w.heap.take_one(small));
                 while w.heap.in_use() < w.heap.pages().granted().pages() {

@@ -1,4 +1,4 @@
-//! A heap and a cache of it without the process around them: over real bytes of a simulated floor, which can refuse.
+//! A heap and a cache without a process: over real bytes of a simulated floor, which can refuse.
 
 use super::ground::{Ground, ground, ground_with, hardened_ground};
 use crate::Misuse;
@@ -62,7 +62,8 @@ pub(crate) fn stamp(object: *mut u8, bytes: usize) {
     }
 }
 
-/// Whether the first `bytes` of an object still hold what [`stamp`] wrote into an object at least as long.
+/// Whether the first `bytes` of an object still have the contents that [`stamp`] wrote into one at
+/// least as long.
 pub(crate) fn holds(object: *mut u8, bytes: usize) -> bool {
     // SAFETY: as in `stamp`.
     (0..bytes - 7).step_by(4096).all(|at| unsafe { object.add(at).cast::<usize>().read_unaligned() } == !at)
@@ -87,7 +88,7 @@ pub(crate) fn for_each_refusal<H: Hooks>(rest: bool, make: impl Fn() -> World<H>
 }
 
 impl World {
-    /// A heap with a cache of its own, for a thread at a home.
+    /// A heap with a cache for a thread at a home.
     pub(crate) fn over(heap: &'static TestHeap, home: usize) -> Self {
         let (faults, clock, system) = Default::default();
         let floor = RealFloor::new(HugePages(1));
@@ -96,7 +97,7 @@ impl World {
 }
 
 impl<H: Hooks> World<H> {
-    /// The same heap with a cache of its own, for another thread at another home.
+    /// The same heap with a cache for another thread at another home.
     pub(crate) fn at_home(&self, home: usize) -> Self {
         let (faults, clock, system) = (self.faults.clone(), self.clock.clone(), self.system.clone());
         let floor = self.floor.clone();

@@ -45,7 +45,7 @@ impl ThreadCache {
         } else {
             // A signal handler may have freed objects during the refill: they go before the chain.
             let mut last = list.head;
-            // SAFETY: they are free objects of the cache, just linked, and the last leads to the end.
+            // SAFETY: free objects of the cache, just linked; the last link is the end.
             unsafe {
                 while next(last) != end() {
                     last = next(last);
@@ -99,8 +99,8 @@ impl ThreadCache {
         (size_class::batch(class) + less as u32).min(held as u32)
     }
 
-    /// Looks whether a full list only counts as full, since pops have used up its room. The count is
-    /// exact then; the result is the pops since it last was. `None` for lists that are full, or too
+    /// Checks whether a full list only counts as full, since pops have used up its room. The count
+    /// is then exact; returns the pops since it last was. `None` for lists that are full, or too
     /// long to walk.
     pub fn recount(&mut self, class: usize) -> Option<u32> {
         let seal = self.seal(class);
@@ -112,7 +112,8 @@ impl ThreadCache {
         }
         pace.popped = popped;
         let (mut at, mut len) = (list.head, 0);
-        // SAFETY: a free object of the list. One without its mark was overwritten: the flush reports it.
+        // SAFETY: a free object of the list. One without its mark was overwritten: the flush
+        // reports it.
         while at != end() && len < MOST_WALKED && unsafe { seal.is_on(at) } {
             // SAFETY: as above.
             at = unsafe { next(at) };

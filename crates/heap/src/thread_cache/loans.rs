@@ -6,8 +6,8 @@ use super::ThreadCache;
 use crate::size_class;
 
 impl ThreadCache {
-    /// Pops an object of a larger class, up to twice the size, for one whose list is empty; with its
-    /// class.
+    /// Pops an object of a larger class, up to twice the size, for a class whose list is empty;
+    /// returns it with its class.
     pub fn borrow(&mut self, class: usize) -> Option<(*mut u8, usize)> {
         (class + 1..=size_class::largest_lender(class)).find_map(|lender| {
             // SAFETY: the cache is borrowed for this call; it is a size class.

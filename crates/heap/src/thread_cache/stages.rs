@@ -1,7 +1,8 @@
-//! A hardened cache: freed objects wait, are cleared, and go out in random order.
+//! A hardened cache: freed objects wait, are cleared, and are reused in random order.
 //!
-//! **What.** Frees and requests use different lists, so that the fast paths are the same as without:
-//! a table leads requests to other lists ([`ThreadCache::push`] has the class's from the page map).
+//! **What.** Frees and requests use different lists, so that the fast paths are the same as
+//! without: a table leads requests to other lists ([`ThreadCache::push`] has the class's from the
+//! page map).
 //! ```text
 //! free ──> lists[class] ──> cleared, shuffled ──> Stage::old ──> Stage::out ──> malloc
 //!          newest objects                         older ones    (and refills)
@@ -17,8 +18,8 @@
 //! turn reports it.
 //!
 //! **Cost.** None on the fast paths; 23 instructions and the clearing for each object, some 180 for
-//! each turn. A ring for each class, exchanged in each free, was measured too: it needs no turns, but
-//! a jump by the object's size in each free, which the processor mispredicts (1.57 times the
+//! each turn. A ring for each class, exchanged in each free, was measured too: it needs no turns,
+//! but a jump by the object's size in each free, which the processor mispredicts (1.57 times the
 //! default's time over 12 programs, turns 1.40).
 //!
 //! **Not here.** Threads without a cache: [`crate::shard::Waiting`].
@@ -48,7 +49,7 @@ struct Stage {
     wait: i32,
     /// Objects that have gone from frees to requests and are not reported ([`Hooks::reused`]).
     reused: u32,
-    /// What is cleared of an object ([`cleared_pairs`]).
+    /// Pairs of words that are cleared of an object ([`cleared_pairs`]).
     pairs: u32,
 }
 
@@ -66,8 +67,8 @@ pub struct HardenedCache {
     stages: Stages,
 }
 
-/// Bytes and objects of the newest; powers of two, which [`deal`] is made for. All that wait go around:
-/// more of them fall out of the processor's caches, fewer make turns frequent.
+/// Bytes and objects of the newest; powers of two, which [`deal`] is made for. All that wait go
+/// around: more of them fall out of the processor's caches, fewer make turns frequent.
 const WAIT_BYTES: usize = 4 << 10;
 const WAIT_OBJECTS: usize = 32;
 /// Fewest of them, of objects up to 1 KiB.
@@ -229,11 +230,13 @@ impl ThreadCache {
         self.stage(class).map_or(0, |stage| unsafe { core::mem::take(&mut (*stage).reused) })
     }
 
-    /// A turn: the older objects go to requests; the newest, cleared and shuffled, take their place.
+    /// A turn: the older objects go to requests; the newest, cleared and shuffled, take their
+    /// place.
     #[inline]
     pub fn turn<H: Hooks>(&mut self, class: usize) {
         let Some(stage) = self.stage(class) else { return };
-        // SAFETY: the cache owns stage and lists; the older objects hang from the first to the last.
+        // SAFETY: the cache owns stage and lists; the older objects hang from the first to the
+        // last.
         unsafe {
             let (first, last, n) = ((*stage).old, (*stage).last, (*stage).old_len);
             self.age::<H>(class, stage);

@@ -274,7 +274,8 @@ fn a_signal_handler_between_a_pops_two_steps_shows_when_the_list_runs_empty() {
     let class = of_size(64);
     let cache = w.cache();
     w.take(class);
-    // The interrupted pop has read the head; the handler pops it; then the first one stores what it had read.
+    // The interrupted pop has read the head; the handler pops it; then the first one stores its old
+    // value.
     let head = cache.lists[class].head;
     assert_eq!(w.take(class), head);
     cache.lists[class].head = head;

@@ -12,7 +12,7 @@ fn chain(n: u32) -> Chain {
     let mut chain = Chain::EMPTY;
     for _ in 0..n {
         let object = Box::leak(Box::new([0u64; 8])).as_mut_ptr().cast();
-        // SAFETY: 64 bytes that nobody else uses.
+        // SAFETY: 64 bytes that only this test uses.
         unsafe { chain.push(object) };
     }
     chain
