@@ -17,7 +17,7 @@ use std::ffi::CString;
 use std::fmt::Display;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -143,7 +143,8 @@ fn on_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Result<(),
     };
     let heap = heap.map_err(|why| named(&why))?;
     let open = |name: &str| {
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(with(path, name));
+        let file =
+            File::options().read(true).write(true).create(true).truncate(false).mode(0o640).open(with(path, name));
         let file = file.and_then(|file| fill(&file, options.log + FIRST).map(|()| file));
         file.map(|file| Box::new(file) as Box<dyn LogFile>).map_err(|why| format!("{}{name}: {why}", path.display()))
     };

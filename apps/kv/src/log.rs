@@ -7,11 +7,12 @@
 //! **State.** Two files take turns, so that their blocks are on the disk already when written:
 //! generation `g` is in file `g % 2`. The heap stores the generation that begins at its sync point.
 //! ```text
-//! file    0 magic | 8 version | 16 generation | 24 first epoch | 32 uuid, 2 words | 48 check of it
+//! file    0 magic | 8 version | 16 generation | 24 first epoch | 32 uuid, 2 words | 48 session | 56 check
 //! frame   0 length of records | 8 check of them | 16 records: all of one sync, or none
 //! record  0 length of key u32 | 4 length of value u32, or DEL or CLEAR | 8 epoch | key | value
 //! ```
-//! Checks cover the generation, so that frames of older ones are no frames.
+//! Checks cover the generation and the session, a random number of each start of the server: frames
+//! of older generations, of another heap or of a copy that was restored are no frames.
 //! **Invariants.** G1: generation `g + 1` is written only when the heap is durable at `g`. G2: the
 //! records of a key are in the order of its changes, since its leaf is locked.
 //! **Threads.** Writers append under a lock; one thread flushes. An *epoch* counts clearings: the
@@ -22,15 +23,16 @@
 
 use crate::store::{StoreError, word_of};
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CRKVLOG1");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// The first frame lies on the next page.
 const FIRST: u64 = 4096;
-const HEADER_WORDS: usize = 7;
+const HEADER_WORDS: usize = 8;
 const FRAME_HEAD: u64 = 16;
 const RECORD_HEAD: usize = 16;
 const DEL: u32 = u32::MAX;
@@ -72,6 +74,7 @@ pub enum Record<'a> {
 pub struct Log {
     files: [Box<dyn LogFile>; 2],
     uuid: u128,
+    session: u64,
     state: Mutex<State>,
     /// Where the next frame goes; held while writing.
     tail: Mutex<Tail>,
@@ -100,7 +103,8 @@ impl Log {
     /// generation.
     pub fn new(files: [Box<dyn LogFile>; 2], uuid: u128) -> Self {
         let state = State { parts: Vec::new(), bytes: 0 };
-        Self { files, uuid, state: Mutex::new(state), tail: Mutex::new(Tail { generation: 0, at: FIRST }) }
+        let session = RandomState::new().build_hasher().finish();
+        Self { files, uuid, session, state: Mutex::new(state), tail: Mutex::new(Tail { generation: 0, at: FIRST }) }
     }
 
     /// Reads the records since the heap's sync point at `generation`, in order.
@@ -115,14 +119,14 @@ impl Log {
             let file = &self.files[(generation % 2) as usize];
             let header = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
             let words: Vec<u64> = header.chunks(8).map(word_of).collect();
-            let first = words.get(3).copied().unwrap_or(0);
+            let [first, session] = [3, 6].map(|word| words.get(word).copied().unwrap_or(0));
             // The heap's own generation may have no records, and its file be of an older one.
-            if words != self.header(generation, first) {
+            if words != self.header(generation, first, session) {
                 continue;
             }
             epoch = epoch.max(first);
             let mut at = FIRST;
-            while let Some(records) = read_frame(&**file, generation, at)? {
+            while let Some(records) = read_frame(&**file, generation ^ session, at)? {
                 let mut rest = &records[..];
                 while let Some((record, of, len)) = parse(rest) {
                     rest = &rest[len..];
@@ -188,11 +192,11 @@ impl Log {
         for part in parts.into_iter().filter(|part| !part.records.is_empty()) {
             let file = &self.files[(part.generation % 2) as usize];
             if tail.generation != part.generation {
-                let header = self.header(part.generation, part.epoch).map(u64::to_le_bytes).concat();
+                let header = self.header(part.generation, part.epoch, self.session).map(u64::to_le_bytes).concat();
                 file.write(0, &header).map_err(system)?;
                 *tail = Tail { generation: part.generation, at: FIRST };
             }
-            let check = check_of(&part.records, part.generation, tail.at);
+            let check = check_of(&part.records, part.generation ^ self.session, tail.at);
             let mut frame = Vec::with_capacity(FRAME_HEAD as usize + part.records.len());
             frame.extend_from_slice(&(part.records.len() as u64).to_le_bytes());
             frame.extend_from_slice(&check.to_le_bytes());
@@ -204,11 +208,11 @@ impl Log {
         Ok(())
     }
 
-    fn header(&self, generation: u64, epoch: u64) -> [u64; HEADER_WORDS] {
-        let words = [MAGIC, VERSION, generation, epoch, self.uuid as u64, (self.uuid >> 64) as u64];
+    fn header(&self, generation: u64, epoch: u64, session: u64) -> [u64; HEADER_WORDS] {
+        let words = [MAGIC, VERSION, generation, epoch, self.uuid as u64, (self.uuid >> 64) as u64, session];
         let check = check_of(&words.map(u64::to_le_bytes).concat(), generation, 0);
-        let [a, b, c, d, e, f] = words;
-        [a, b, c, d, e, f, check]
+        let [a, b, c, d, e, f, g] = words;
+        [a, b, c, d, e, f, g, check]
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -225,8 +229,8 @@ fn system(error: Error) -> StoreError {
     StoreError::System(error.raw_os_error().unwrap_or(0))
 }
 
-/// The records of a frame; `None` where there is no whole frame of this generation.
-fn read_frame(file: &dyn LogFile, generation: u64, at: u64) -> Result<Option<Vec<u8>>, StoreError> {
+/// The records of a frame; `None` where there is no whole frame with this seed.
+fn read_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let head = match file.read(at, FRAME_HEAD as usize) {
         Ok(head) if head.len() == FRAME_HEAD as usize => head,
         Ok(_) => return Ok(None),
@@ -236,7 +240,7 @@ fn read_frame(file: &dyn LogFile, generation: u64, at: u64) -> Result<Option<Vec
     let (len, check) = (word_of(&head[..8]), word_of(&head[8..]));
     let Ok(len) = usize::try_from(len) else { return Ok(None) };
     let records = file.read(at + FRAME_HEAD, len).map_err(system)?;
-    let is_whole = len > 0 && records.len() == len && check_of(&records, generation, at) == check;
+    let is_whole = len > 0 && records.len() == len && check_of(&records, seed, at) == check;
     Ok(is_whole.then_some(records))
 }
 
@@ -257,8 +261,8 @@ fn parse(bytes: &[u8]) -> Option<(Record<'_>, u64, usize)> {
     Some((record, word_of(&head[8..]), len))
 }
 
-fn check_of(bytes: &[u8], generation: u64, at: u64) -> u64 {
-    let mut check = generation.rotate_left(32) ^ at ^ bytes.len() as u64;
+fn check_of(bytes: &[u8], seed: u64, at: u64) -> u64 {
+    let mut check = seed.rotate_left(32) ^ at ^ bytes.len() as u64;
     for part in bytes.chunks(8) {
         let product = u128::from(check ^ word_of(part) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;
         check = product as u64 ^ (product >> 64) as u64;

@@ -172,6 +172,13 @@ fn bytes_that_break_the_protocol_close_one_connection() {
         client.expect_end();
         other.ask("GET a", "$1\r\n1\r\n");
     }
+    // Half a command and the end of the stream at once: the server closes the connection, too.
+    for _ in 0..20 {
+        let mut client = Client::new(server.port());
+        client.send(b"GET a");
+        client.0.shutdown(std::net::Shutdown::Write).unwrap();
+        client.expect_end();
+    }
     // Half a command, and the client goes: nothing has happened.
     let mut client = Client::new(server.port());
     client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$100\r\nhalf");

@@ -25,6 +25,17 @@ use crate::output::Output;
 use std::process::ExitCode;
 
 pub fn heap(args: &args::Heap) -> Result<ExitCode, Failure> {
+    let (path, svg) = match &args.task {
+        HeapTask::Create(args) => (&args.file, None),
+        HeapTask::Dump(args) => (&args.file, args.svg.as_deref()),
+        HeapTask::Info { file }
+        | HeapTask::Check { file }
+        | HeapTask::Stats { file }
+        | HeapTask::Repair { file, .. }
+        | HeapTask::Compact { file } => (file, None),
+    };
+    file::refuse_output(path, svg)?;
+    file::refuse_output(path, args.json.as_deref())?;
     let mut json = Output::json(args.json.as_deref())?;
     let json = json.as_mut();
     match &args.task {

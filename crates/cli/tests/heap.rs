@@ -447,3 +447,26 @@ fn a_read_only_file_system_can_be_inspected() {
         assert!(said.err.starts_with(&format!("craton: {name}: the file system is read-only")), "{}", said.err);
     }
 }
+
+#[test]
+fn no_output_replaces_the_heap_file() {
+    let place = Place::new("heap-output");
+    let file = closed(&place);
+    let before = fs::read(&file).unwrap();
+    for args in [vec!["dump", &file, "--svg", &file], vec!["check", &file, "--json", &file]] {
+        let said = said(&mut craton(std::iter::once("heap").chain(args)));
+        assert_eq!(said.status, 2, "{}", said.err);
+        assert!(said.err.contains("is the heap file"), "{}", said.err);
+    }
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_log_of_craton_kv_is_not_made_void_by_a_repair() {
+    let place = Place::new("heap-log");
+    let file = closed(&place);
+    fs::write(format!("{file}.journal"), b"").unwrap();
+    fs::write(format!("{file}.log0"), b"records").unwrap();
+    let said = said(&mut craton(["heap", "repair", &file, "--yes"]));
+    assert!(said.status == 1 && said.err.contains("may hold acknowledged writes"), "{} {}", said.status, said.err);
+}

@@ -126,3 +126,20 @@ fn a_torn_frame_is_no_frame() {
         }
     }
 }
+
+#[test]
+fn frames_of_another_session_are_not_read() {
+    let disks = <[Disk; 2]>::default();
+    let one = log(&disks);
+    one.begin(5, 0);
+    for key in ["a", "b", "c"] {
+        set(&one, key, 0);
+        one.flush().unwrap();
+    }
+    // A copy of the heap, from before, begins the same generation anew.
+    let two = log(&disks);
+    two.begin(5, 0);
+    set(&two, "z", 0);
+    two.flush().unwrap();
+    assert_eq!(read(&disks, 5), ["z=v"]);
+}

@@ -37,6 +37,9 @@ pub struct Connection {
     /// closing the socket does not take the reply with it.
     is_closing: bool,
     is_draining: bool,
+    /// The client sends no more: what has arrived ends with the end of the stream, of which no
+    /// further event tells.
+    pub is_ended: bool,
 }
 
 /// What to do with the connection next.
@@ -66,6 +69,7 @@ impl Connection {
             wants_shutdown: false,
             is_closing: false,
             is_draining: false,
+            is_ended: false,
         }
     }
 
@@ -97,8 +101,8 @@ impl Connection {
                 Err(why) => return after(why.kind()),
             };
             self.receive(context, &chunk[..len]);
-            // A read that did not fill the buffer took everything.
-            is_more = len == chunk.len();
+            // A read that did not fill the buffer took everything but the end.
+            is_more = len == chunk.len() || self.is_ended;
         }
         if holds && std::mem::take(&mut self.wrote) {
             return State::Wrote;

@@ -64,7 +64,14 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
             match event.token() {
                 WAKER => worker.woken(i),
                 LISTENER => accepts = true,
-                Token(token) => worker.serve(token),
+                Token(token) => {
+                    if event.is_read_closed()
+                        && let Some(Some(connection)) = worker.connections.get_mut(token)
+                    {
+                        connection.is_ended = true;
+                    }
+                    worker.serve(token);
+                }
             }
         }
         again.into_iter().for_each(|token| worker.serve(token));

@@ -68,6 +68,30 @@ pub fn journal(path: &Path) -> Option<PathBuf> {
     Some(with(path, ".journal")).filter(|journal| journal.exists())
 }
 
+/// Refuses a file that is not closed and has a log of craton-kv: only that program can do the log
+/// again, and would find it void after a repair.
+pub fn refuse_log(path: &Path) -> Result<(), Failure> {
+    let Some(log) = [".log0", ".log1"].map(|name| with(path, name)).into_iter().find(|log| log.exists()) else {
+        return Ok(());
+    };
+    let (name, log) = (path.display(), log.display());
+    Err(failed(path, format!("{log} may hold acknowledged writes: start `craton-kv --file {name} --sync always` once")))
+}
+
+/// Refuses to write figures or a picture over the heap file.
+pub fn refuse_output(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
+    let is_same = |output: &Path| {
+        let [a, b] = [path, output].map(|path| fs::metadata(path).map(|it| (it.dev(), it.ino())));
+        matches!((a, b), (Ok(a), Ok(b)) if a == b)
+    };
+    match output {
+        Some(output) if is_same(output) => {
+            Err(Failure::Usage(format!("{} is the heap file: give another path for the output", output.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a file whose journal holds later contents.
 pub fn refuse_journal(path: &Path) -> Result<(), Failure> {
     let name = path.display();

@@ -41,7 +41,10 @@ pub fn repair(path: &Path, yes: bool, json: Option<&mut Output>) -> Result<ExitC
             view::View::open(path)?;
             None
         }
-        (Some(_), true) => Some(on_disk(path)?),
+        (Some(_), true) => {
+            file::refuse_log(path)?;
+            Some(on_disk(path)?)
+        }
         (None, _) => {
             let opened = view::open_whole(path)?;
             opened.heap.verify().map_err(|why| hopeless(path, why))?;
