@@ -36,7 +36,7 @@ impl Running {
 
     /// Ends it as a service manager does; its exit status.
     pub fn terminate(mut self) -> i32 {
-        let status = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        let status = Command::new("sh").args(["-c", "kill -TERM $0", &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
