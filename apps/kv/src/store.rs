@@ -90,6 +90,21 @@ pub fn load<S: Store>(store: &S, at: u64) -> Result<u64, StoreError> {
     store.load(at).ok_or(StoreError::Damaged(at))
 }
 
+/// Reserves an object of each size, or none.
+pub fn reserve_all<S: Store, const N: usize>(store: &S, sizes: [u64; N]) -> Result<[S::Reserved; N], StoreError> {
+    let mut objects = Vec::with_capacity(N);
+    for bytes in sizes {
+        match store.reserve(bytes) {
+            Ok(object) => objects.push(object),
+            Err(error) => {
+                objects.into_iter().for_each(|object| store.cancel(object));
+                return Err(error);
+            }
+        }
+    }
+    Ok(objects.try_into().unwrap_or_else(|_| unreachable!("an object of each size")))
+}
+
 /// Bytes that a string takes in whole words.
 #[inline]
 pub fn padded(len: usize) -> u64 {

@@ -15,7 +15,7 @@ use crate::layout::{
 use crate::log::{Log, Record};
 use crate::node::{Dir, Leaf};
 use crate::sorted::{Low, Sorted};
-use crate::store::{Change, Reservation, Store, StoreError, load};
+use crate::store::{Change, Reservation, Store, StoreError, load, reserve_all};
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -132,7 +132,7 @@ impl<S: Store> Tree<S> {
 
     /// Appends the value of `key` to `out`.
     pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, StoreError> {
-        self.read(key, |_| true, |pair, out| pair.read_value(&self.store, out), out)
+        self.read(key, |pair, out| pair.read_value(&self.store, out), out)
     }
 
     /// The length of the value of `key`, appended to `out` by `head`, then the value itself.
@@ -146,11 +146,11 @@ impl<S: Store> Tree<S> {
             head(pair.value_len, out);
             pair.read_value(&self.store, out)
         };
-        self.read(key, |_| true, write, out)
+        self.read(key, write, out)
     }
 
     pub fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
-        self.read(key, |_| true, |_, _| Ok(()), &mut Vec::new())
+        self.read(key, |_, _| Ok(()), &mut Vec::new())
     }
 
     /// The length of a value.
@@ -160,14 +160,13 @@ impl<S: Store> Tree<S> {
             out.extend_from_slice(&pair.value_len.to_le_bytes());
             Ok(())
         };
-        let found = self.read(key, |_| true, write, &mut out)?;
+        let found = self.read(key, write, &mut out)?;
         Ok(out.first_chunk().filter(|_| found).map(|bytes| usize::from_le_bytes(*bytes)))
     }
 
     fn read(
         &self,
         key: &[u8],
-        wanted: impl Fn(&Pair) -> bool,
         write: impl Fn(&Pair, &mut Vec<u8>) -> Result<(), StoreError>,
         out: &mut Vec<u8>,
     ) -> Result<bool, StoreError> {
@@ -179,7 +178,7 @@ impl<S: Store> Tree<S> {
             let read = (|| {
                 let Some((_, pair)) = find(&self.store, leaf.at, key, print)? else { return Ok(false) };
                 // The pair may be another's by now: trust its length only at the same version.
-                if leaf.latch.is_same(version) && wanted(&pair) {
+                if leaf.latch.is_same(version) {
                     write(&pair, out)?;
                     return Ok(true);
                 }
@@ -382,22 +381,7 @@ pub(crate) struct Empty<R> {
 
 impl<R: Reservation> Empty<R> {
     pub fn new<S: Store<Reserved = R>>(store: &S) -> Result<Self, StoreError> {
-        let index = store.reserve(INDEX_BYTES)?;
-        let dir = match store.reserve(DIR_BYTES) {
-            Ok(dir) => dir,
-            Err(error) => {
-                store.cancel(index);
-                return Err(error);
-            }
-        };
-        let leaf = match store.reserve(LEAF_BYTES) {
-            Ok(leaf) => leaf,
-            Err(error) => {
-                store.cancel(index);
-                store.cancel(dir);
-                return Err(error);
-            }
-        };
+        let [index, dir, leaf] = reserve_all(store, [INDEX_BYTES, DIR_BYTES, LEAF_BYTES])?;
         write_index(store, index.at());
         // The bit is set before the slot: nothing is reached until the whole is published.
         write_dir(store, dir.at(), b"", &[0])?;
@@ -422,13 +406,11 @@ impl<R: Reservation> Empty<R> {
 }
 
 fn new_root<S: Store>(store: &S, slot: u64) -> Result<(u64, Top, Index), StoreError> {
-    let empty = Empty::new(store)?;
-    let root = match store.reserve(ROOT_BYTES) {
-        Ok(root) => root,
+    let root = store.reserve(ROOT_BYTES)?;
+    let empty = match Empty::new(store) {
+        Ok(empty) => empty,
         Err(error) => {
-            store.cancel(empty.index);
-            store.cancel(empty.dir);
-            store.cancel(empty.leaf);
+            store.cancel(root);
             return Err(error);
         }
     };

@@ -9,7 +9,7 @@
 //! **Failure.** An offset that is out of range or not aligned is the heap's own bug, or a damaged
 //! file that was not checked: the medium panics with the offset and reads nothing.
 
-use crate::atomic::{AtomicU32, AtomicU64};
+use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a cache line, the unit of write-back.
 pub const LINE_BYTES: u64 = 64;
@@ -46,15 +46,46 @@ pub trait Medium: Send + Sync {
     /// [`update`](Self::update), which observers see.
     fn word(&self, at: u64) -> &AtomicU64;
 
-    /// Stores a word, with release ordering.
-    fn store(&self, at: u64, value: u64);
+    /// Stores a word, with release ordering. A medium that observes stores has its own, and so for
+    /// the next two.
+    #[inline(always)]
+    fn store(&self, at: u64, value: u64) {
+        // ORDERING: pairs with the acquiring loads of the medium's users, and with the end of the
+        // process: earlier stores are in the cache before this one.
+        self.word(at).store(value, Ordering::Release);
+    }
 
     /// Sets and clears bits of a word in one atomic step; returns the word before.
-    fn update(&self, at: u64, set: u64, clear: u64) -> u64;
+    #[inline(always)]
+    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
+        let word = self.word(at);
+        // With constants, one instruction. To set and to clear takes a loop.
+        if clear == 0 {
+            // ORDERING: pairs with the acquiring loads of the medium's users.
+            return word.fetch_or(set, Ordering::AcqRel);
+        }
+        if set == 0 {
+            // ORDERING: pairs with the acquiring loads of the medium's users.
+            return word.fetch_and(!clear, Ordering::AcqRel);
+        }
+        let mut old = word.load(Ordering::Relaxed);
+        loop {
+            let new = (old | set) & !clear;
+            // ORDERING: pairs with the acquiring loads of the medium's users.
+            match word.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(old) => return old,
+                Err(now) => old = now,
+            }
+        }
+    }
 
     /// Stores a whole line, past the cache where that is faster; `at` is a multiple of 64. The
     /// next fence makes it durable without a flush.
-    fn store_line(&self, at: u64, line: &Line);
+    fn store_line(&self, at: u64, line: &Line) {
+        for (word, value) in line.iter().enumerate() {
+            self.store(at + 8 * word as u64, *value);
+        }
+    }
 
     /// Begins to write back the line of the byte at `at`.
     fn flush(&self, at: u64);

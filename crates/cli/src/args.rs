@@ -413,7 +413,13 @@ pub struct HeapCreate {
     #[arg(long, value_name = "SIZE", value_parser = bytes, allow_negative_numbers = true)]
     pub most: Option<u64>,
     /// Lanes; more threads than that share them
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = clap::value_parser!(u32).range(1..=64),
+        allow_negative_numbers = true
+    )]
     pub lanes: u32,
     /// Stripes of bitmaps [default: 6 where lines are written back, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8), allow_negative_numbers = true)]

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::terminal::Stream;
 use craton_lab::document::Document;
 use serde::Serialize;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl Output {
         match (self, other) {
             (Self::Standard, Self::Standard) => true,
             (Self::File(a), Self::File(b)) => match (a.file.metadata(), b.file.metadata()) {
-                (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
+                (Ok(a), Ok(b)) => a.is_file() && is_one_file(&a, &b),
                 _ => false,
             },
             _ => false,
@@ -113,6 +113,11 @@ fn replace(file: &mut File, text: &str) -> io::Result<()> {
         io::Seek::rewind(file)?;
     }
     file.write_all(text.as_bytes())
+}
+
+/// Whether two paths led to one file.
+pub fn is_one_file(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 /// The command line for documents, without the path of this program.

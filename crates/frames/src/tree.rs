@@ -128,8 +128,7 @@ impl<'a> Trees<'a> {
     }
 
     pub(crate) fn new(entries: &'a [AtomicU16], words: &'a [AtomicU64], thresholds: Thresholds) -> Self {
-        // Those that a free of a huge frame changes, and a search for one, lie on the first of two
-        // lines.
+        // Frees of huge frames, and searches for one, change the sets on the first of two lines.
         let sets = core::array::from_fn(|i| Set::new(words, entries.len(), (i + SETS - KINDS) % SETS));
         Self { entries, sets, thresholds }
     }

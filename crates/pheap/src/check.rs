@@ -3,7 +3,6 @@
 //! **Threads.** No other thread may be in an operation.
 //! **Cost.** Reads every slab's header and bitmap.
 
-use crate::class::SIZES;
 use crate::config::Model;
 use crate::error::Error;
 use crate::extents::ExtentKind;
@@ -184,13 +183,8 @@ impl<M: Medium + Space> Heap<M> {
             }
         }
         if self.sup.model == Model::Log && reserved != self.reserved() {
-            return damaged("objects that are taken and nobody's", reserved);
+            return damaged("objects that are taken and not published", reserved);
         }
         Ok(())
-    }
-
-    /// Sizes of small classes, for reports.
-    pub fn class_sizes() -> &'static [u32] {
-        &SIZES
     }
 }

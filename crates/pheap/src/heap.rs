@@ -224,7 +224,7 @@ impl<M: Medium + Space> Heap<M> {
         })
     }
 
-    /// Small objects that are reserved: taken, and nobody's.
+    /// Small objects that are reserved: taken, and not yet published.
     pub(crate) fn reserved(&self) -> u64 {
         self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.reserved()))
     }

@@ -51,7 +51,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use trace::Trace;
 pub use trace::{Counted, Counters, Latency, REFLUSH_DISTANCES};
 
 /// Volatile caches: stores need flushes and fences.
@@ -161,11 +160,6 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
     /// Begins to count anew, and keeps the offsets of the first `keep_first` flushes.
     pub fn reset_counters(&self, keep_first: usize) {
         self.state().trace.reset(keep_first);
-    }
-
-    /// Models other times than [`Latency::PAPER`], and begins to count anew.
-    pub fn set_latency(&self, latency: Latency) {
-        self.state().trace = Trace::new(latency);
     }
 
     /// Offsets of the first flushes and line stores, in order: the points of figure 2.

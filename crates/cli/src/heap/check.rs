@@ -43,7 +43,7 @@ pub fn check(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure
     };
     let text = match opened {
         Err(error) => {
-            let identity = view::View::open(path).ok().and_then(|view| Identity::read(&view).ok());
+            let identity = view::map(path).ok().and_then(|view| Identity::read(&view).ok());
             found(error, identity)?
         }
         Ok(opened) => {

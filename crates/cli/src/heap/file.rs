@@ -3,6 +3,7 @@
 //! **Failure.** One line: the file, the error, and the next step where there is one.
 
 use crate::failure::Failure;
+use crate::output::is_one_file;
 use craton_os::PersistentFile;
 use craton_os::persistent_file::{Access, FileError, FileOptions, Room};
 use craton_pheap::Error;
@@ -80,10 +81,8 @@ pub fn refuse_log(path: &Path) -> Result<(), Failure> {
 
 /// Refuses to write figures or a picture over the heap file.
 pub fn refuse_output(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
-    let is_same = |output: &Path| {
-        let [a, b] = [path, output].map(|path| fs::metadata(path).map(|it| (it.dev(), it.ino())));
-        matches!((a, b), (Ok(a), Ok(b)) if a == b)
-    };
+    let is_same =
+        |output: &Path| matches!((fs::metadata(path), fs::metadata(output)), (Ok(a), Ok(b)) if is_one_file(&a, &b));
     match output {
         Some(output) if is_same(output) => {
             Err(Failure::Usage(format!("{} is the heap file: give another path for the output", output.display())))

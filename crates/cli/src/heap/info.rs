@@ -2,9 +2,8 @@
 //!
 //! **Failure.** A file that only others may write is shown without its medium's promise.
 
-use super::file;
 use super::print::{lines, show};
-use super::view::View;
+use super::{file, view};
 use crate::failure::Failure;
 use crate::output::Output;
 use craton_base::Promise;
@@ -39,7 +38,7 @@ struct Row {
 
 pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
     let promise = promise(path)?;
-    let identity = Identity::read(&View::open(path)?).map_err(|why| file::broken(path, why))?;
+    let identity = Identity::read(&view::map(path)?).map_err(|why| file::broken(path, why))?;
     let (bytes, disk_bytes) = file::sizes(path)?;
     let row = Row {
         file: path.to_string_lossy().into_owned(),

@@ -38,7 +38,7 @@ pub fn repair(path: &Path, yes: bool, json: Option<&mut Output>) -> Result<ExitC
     let recovery = match (journal_bytes, yes) {
         (Some(_), false) => {
             // Names what is wrong with the file.
-            view::View::open(path)?;
+            view::map(path)?;
             None
         }
         (Some(_), true) => {

@@ -2,7 +2,7 @@
 
 use super::DiskFile;
 use crate::persistent_file::{PersistentFile, media, space};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::AtomicU64;
 use craton_base::{LINE_BYTES, Line, Medium, Space, SpaceError};
 
 impl Medium for DiskFile {
@@ -16,17 +16,6 @@ impl Medium for DiskFile {
     #[inline(always)]
     fn word(&self, at: u64) -> &AtomicU64 {
         self.memory.word(at)
-    }
-
-    #[inline(always)]
-    fn store(&self, at: u64, value: u64) {
-        // ORDERING: pairs with the acquiring loads of the medium's users.
-        self.memory.word(at).store(value, Ordering::Release);
-    }
-
-    #[inline(always)]
-    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
-        media::update(self.memory.word(at), set, clear)
     }
 
     #[inline(always)]

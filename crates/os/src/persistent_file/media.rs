@@ -43,18 +43,36 @@ pub trait UseMedium {
     fn call<M: Medium + Space + 'static>(self, medium: M) -> Self::Output;
 }
 
-/// A file whose lines are written back.
-#[derive(Debug)]
-pub struct Flushed {
-    file: PersistentFile,
-    write_back: WriteBack,
+/// How stores become durable.
+pub trait Durability: Send + Sync {
+    const FLUSHES: bool;
+
+    /// # Safety
+    /// `to` is the address of a mapped line that other threads access by atomics alone.
+    unsafe fn store_line(&self, to: *mut u8, line: &Line);
+
+    /// # Safety
+    /// `line` is the address of a mapped line.
+    unsafe fn flush_at(&self, line: *mut u8);
+
+    fn fence(&self);
 }
 
-/// A file whose stores need no write-back.
+/// Stores are durable without write-back.
+#[derive(Clone, Copy, Debug)]
+pub struct AtOnce;
+
+/// A mapped file, with the way in which its stores become durable.
 #[derive(Debug)]
-pub struct Cached {
+pub struct Mapped<D> {
     file: PersistentFile,
+    durability: D,
 }
+
+/// A file whose lines are written back.
+pub type Flushed = Mapped<WriteBack>;
+/// A file whose stores need no write-back.
+pub type Cached = Mapped<AtOnce>;
 
 impl PersistentFile {
     /// Calls `f` with the file as the medium that the choice asks for.
@@ -73,50 +91,25 @@ impl PersistentFile {
 impl Flushed {
     /// Fails if the CPU has no instruction for it; the file is closed then.
     pub fn new(file: PersistentFile) -> Result<Self, FileError> {
-        let write_back = WriteBack::detect().ok_or(FileError::NoWriteBack)?;
-        Ok(Self { file, write_back })
-    }
-
-    pub fn file(&self) -> &PersistentFile {
-        &self.file
+        let durability = WriteBack::detect().ok_or(FileError::NoWriteBack)?;
+        Ok(Self { file, durability })
     }
 
     /// The instruction in use.
     pub fn write_back(&self) -> WriteBack {
-        self.write_back
+        self.durability
     }
 }
 
 impl Cached {
     pub fn new(file: PersistentFile) -> Self {
-        Self { file }
-    }
-
-    pub fn file(&self) -> &PersistentFile {
-        &self.file
+        Self { file, durability: AtOnce }
     }
 }
 
-/// Sets and clears bits. To do both takes a loop.
-#[inline(always)]
-pub(crate) fn update(word: &AtomicU64, set: u64, clear: u64) -> u64 {
-    // With constants, one instruction.
-    if clear == 0 {
-        // ORDERING: pairs with the acquiring loads of the medium's users.
-        return word.fetch_or(set, Ordering::AcqRel);
-    }
-    if set == 0 {
-        // ORDERING: pairs with the acquiring loads of the medium's users.
-        return word.fetch_and(!clear, Ordering::AcqRel);
-    }
-    let mut old = word.load(Ordering::Relaxed);
-    loop {
-        let new = (old | set) & !clear;
-        // ORDERING: pairs with the acquiring loads of the medium's users.
-        match word.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(old) => return old,
-            Err(now) => old = now,
-        }
+impl<D> Mapped<D> {
+    pub fn file(&self) -> &PersistentFile {
+        &self.file
     }
 }
 
@@ -132,60 +125,45 @@ pub(crate) fn store_words(to: *mut u8, line: &Line) {
     }
 }
 
-impl Medium for Flushed {
+impl Durability for WriteBack {
     const FLUSHES: bool = true;
 
     #[inline(always)]
-    fn len(&self) -> u64 {
-        self.file.len()
+    unsafe fn store_line(&self, to: *mut u8, line: &Line) {
+        // SAFETY: by the contract.
+        unsafe { WriteBack::store_line(*self, to.cast(), line) };
     }
 
     #[inline(always)]
-    fn word(&self, at: u64) -> &AtomicU64 {
-        self.file.word(at)
-    }
-
-    #[inline(always)]
-    fn store(&self, at: u64, value: u64) {
-        // ORDERING: pairs with the acquiring loads of the medium's users.
-        self.file.word(at).store(value, Ordering::Release);
-    }
-
-    #[inline(always)]
-    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
-        update(self.file.word(at), set, clear)
-    }
-
-    #[inline(always)]
-    fn store_line(&self, at: u64, line: &Line) {
-        let to = self.file.at(at, LINE_BYTES);
-        // SAFETY: mapped and aligned, as was just checked.
-        unsafe { self.write_back.store_line(to.cast(), line) };
-    }
-
-    #[inline(always)]
-    fn flush(&self, at: u64) {
-        let line = self.file.at(at / LINE_BYTES * LINE_BYTES, LINE_BYTES);
-        // SAFETY: mapped, as was just checked.
-        unsafe { self.write_back.flush_at(line) };
+    unsafe fn flush_at(&self, line: *mut u8) {
+        // SAFETY: by the contract.
+        unsafe { WriteBack::flush_at(*self, line) };
     }
 
     #[inline(always)]
     fn fence(&self) {
-        self.write_back.fence();
-    }
-
-    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
-        self.file.words(at, words)
-    }
-
-    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
-        self.file.half_words(at, words)
+        WriteBack::fence(*self);
     }
 }
 
-impl Medium for Cached {
+impl Durability for AtOnce {
     const FLUSHES: bool = false;
+
+    /// Its words may be stored in any order; later stores come after them.
+    #[inline(always)]
+    unsafe fn store_line(&self, to: *mut u8, line: &Line) {
+        store_words(to, line);
+    }
+
+    #[inline(always)]
+    unsafe fn flush_at(&self, _line: *mut u8) {}
+
+    #[inline(always)]
+    fn fence(&self) {}
+}
+
+impl<D: Durability> Medium for Mapped<D> {
+    const FLUSHES: bool = D::FLUSHES;
 
     #[inline(always)]
     fn len(&self) -> u64 {
@@ -198,28 +176,23 @@ impl Medium for Cached {
     }
 
     #[inline(always)]
-    fn store(&self, at: u64, value: u64) {
-        // ORDERING: pairs with the acquiring loads of the medium's users, and with the end of the
-        // process: earlier stores are in the cache before this one.
-        self.file.word(at).store(value, Ordering::Release);
-    }
-
-    #[inline(always)]
-    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
-        update(self.file.word(at), set, clear)
-    }
-
-    /// Its words may be stored in any order; later stores come after them.
-    #[inline(always)]
     fn store_line(&self, at: u64, line: &Line) {
-        store_words(self.file.at(at, LINE_BYTES), line);
+        // SAFETY: mapped and aligned, as `at` checks; the file is accessed by atomics alone.
+        unsafe { self.durability.store_line(self.file.at(at, LINE_BYTES), line) };
     }
 
     #[inline(always)]
-    fn flush(&self, _at: u64) {}
+    fn flush(&self, at: u64) {
+        if D::FLUSHES {
+            // SAFETY: mapped, as `at` checks.
+            unsafe { self.durability.flush_at(self.file.at(at / LINE_BYTES * LINE_BYTES, LINE_BYTES)) };
+        }
+    }
 
     #[inline(always)]
-    fn fence(&self) {}
+    fn fence(&self) {
+        self.durability.fence();
+    }
 
     fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
         self.file.words(at, words)
@@ -230,25 +203,7 @@ impl Medium for Cached {
     }
 }
 
-impl Space for Flushed {
-    fn resize(&self, len: u64) -> Result<(), SpaceError> {
-        space(self.file.resize(len))
-    }
-
-    fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError> {
-        space(self.file.discard(at, len))
-    }
-
-    fn allocate(&self, at: u64, len: u64) -> Result<(), SpaceError> {
-        space(self.file.allocate(at, len))
-    }
-
-    fn limit(&self) -> u64 {
-        self.file.limit()
-    }
-}
-
-impl Space for Cached {
+impl<D: Durability> Space for Mapped<D> {
     fn resize(&self, len: u64) -> Result<(), SpaceError> {
         space(self.file.resize(len))
     }

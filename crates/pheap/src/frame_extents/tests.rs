@@ -1,7 +1,7 @@
 use super::{FrameConfig, FrameExtents, FrameMemory};
 use crate::extents::{ExtentError, ExtentKind, Plan, UNIT_PAGES};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
-use craton_base::{Line, Medium, Space, SpaceError};
+use craton_base::{Medium, Space, SpaceError};
 use craton_sim::Rng;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -31,20 +31,6 @@ impl Medium for Arrays {
 
     fn word(&self, at: u64) -> &AtomicU64 {
         &self.words[at as usize / 8]
-    }
-
-    fn store(&self, at: u64, value: u64) {
-        self.word(at).store(value, Ordering::Release);
-    }
-
-    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
-        let old = self.word(at).load(Ordering::Relaxed);
-        self.store(at, (old | set) & !clear);
-        old
-    }
-
-    fn store_line(&self, at: u64, line: &Line) {
-        line.iter().enumerate().for_each(|(nth, word)| self.store(at + 8 * nth as u64, *word));
     }
 
     fn flush(&self, _: u64) {}

@@ -4,7 +4,7 @@
 use super::world::{DATA, config};
 use crate::extents::{ExtentKind, Extents};
 use craton_base::atomic::{AtomicU64, Ordering};
-use craton_base::{Line, Medium, Space, SpaceError};
+use craton_base::{Medium, Space, SpaceError};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -26,20 +26,6 @@ impl Medium for Plain {
     fn word(&self, at: u64) -> &AtomicU64 {
         let page = self.pages[at as usize / 4096].get_or_init(|| Box::new([const { AtomicU64::new(0) }; 512]));
         &page[at as usize % 4096 / 8]
-    }
-
-    fn store(&self, at: u64, value: u64) {
-        self.word(at).store(value, Ordering::Release);
-    }
-
-    fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
-        let old = self.word(at).load(Ordering::Relaxed);
-        self.store(at, (old | set) & !clear);
-        old
-    }
-
-    fn store_line(&self, at: u64, line: &Line) {
-        line.iter().enumerate().for_each(|(nth, word)| self.store(at + 8 * nth as u64, *word));
     }
 
     fn flush(&self, _: u64) {}
