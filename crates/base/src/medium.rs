@@ -72,7 +72,7 @@ pub trait Medium: Send + Sync {
         loop {
             let new = (old | set) & !clear;
             // ORDERING: pairs with the acquiring loads of the medium's users.
-            match word.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
+            match word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(old) => return old,
                 Err(now) => old = now,
             }
