@@ -24,7 +24,7 @@
 //! ```
 //! use craton_frames::{Config, Error, Init, Kind, Local, Metadata, Request, Sizes, Zone};
 //!
-//! Metadata for a GiB in frames of 4 KiB and two processors: the caller's arrays.
+//! // Metadata for a GiB in frames of 4 KiB and two processors: arrays of the caller.
 //! let (frames, processors) = (1 << 18, 2);
 //! let sizes = Sizes::of::<craton_frames::Standard>(frames, processors);
 //! fn array<T: Default>(len: usize) -> Vec<T> {
