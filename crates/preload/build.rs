@@ -3,22 +3,21 @@
 fn main() {
     for flag in [
         "-Wl,-soname,libcraton.so",
-        // Handlers of thread ends and forks, and the heap itself, outlive any `dlclose`.
+        // Handlers of thread ends and forks outlive any `dlclose`.
         "-Wl,-z,nodelete",
-        // No lazy binding: resolving a symbol inside malloc could call malloc.
+        // Lazy binding inside malloc could call malloc.
         "-Wl,-z,now",
         "-Wl,-z,relro",
-        // Our calls of `free` must reach ours even where the process has another, as after a late
-        // dlopen.
+        // Our calls of `free` reach ours, also after a late dlopen.
         "-Wl,-Bsymbolic-functions",
     ] {
         println!("cargo:rustc-cdylib-link-arg={flag}");
     }
-    // The compiler's linker there accepts such a script; elsewhere functions are in any order.
+    // Other linkers may not accept the script.
     let target = ["CARGO_CFG_TARGET_ARCH", "CARGO_CFG_TARGET_OS", "CARGO_CFG_TARGET_ENV"];
     if target.map(|name| std::env::var(name).unwrap_or_default()) == ["x86_64", "linux", "gnu"] {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}/layout.ld", env!("CARGO_MANIFEST_DIR"));
-        // Only for the shared library: a static program has no second `dlopen` for ours to call.
+        // A static program has no second `dlopen` to call.
         if std::env::var_os("CARGO_FEATURE_PORTABLE").is_none() {
             println!("cargo:rustc-cdylib-link-arg=-Wl,--defsym=dlopen=craton_dlopen");
             println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}/dlopen.ver", env!("CARGO_MANIFEST_DIR"));

@@ -1,40 +1,37 @@
 //! Pointers of allocators outside of the process's scope.
 //!
-//! **What.** A library that `dlmopen` opens gets a second C library, into which nothing is
-//! preloaded, or the second copy of Craton that it is linked with. Its objects may reach our
-//! `free`, which passes them to that allocator. [`owner`] finds the allocator:
+//! **What.** A library that `dlmopen` opens gets a second C library without preloads, or links a
+//! second Craton. Its objects may reach our `free`; [`owner`] finds their allocator:
 //!
-//! | allocator                     | the pointer is its object if                                   |
-//! |-------------------------------|----------------------------------------------------------------|
-//! | a second copy of Craton       | its `craton_owns` confirms it                                  |
-//! | glibc's in another namespace  | the size before the object leads to a next one, in a mapping without a name |
-//! | glibc's in our own namespace  | likewise, in the process's break, which no other allocator uses |
+//! | allocator                  | the pointer is its object if                                    |
+//! |----------------------------|-----------------------------------------------------------------|
+//! | a second Craton            | its `craton_owns` confirms it                                   |
+//! | another namespace's glibc  | its size leads to a next object, in an unnamed mapping          |
+//! | our namespace's glibc      | likewise, in the process's break, which only it uses            |
 //!
-//! **Failure.** `None` for all other pointers. With several such C libraries an object of a main
-//! heap could be any one's: `free` leaves it allocated, and `realloc` copies it into ours.
+//! **Failure.** `None` for other pointers. An object of a main heap of several such C libraries
+//! stays allocated at `free`; `realloc` copies it into ours.
 //!
-//! **Cost.** 5 to 100 µs: the kernel has to find the pointer's mapping.
+//! **Cost.** 5 to 100 µs: the kernel finds the pointer's mapping.
 //!
-//! **Unsafe.** Calls functions by the linker's addresses, with the types that their names imply;
-//! reads the words before and behind an object that may be glibc's.
+//! **Unsafe.** Calls functions by the linker's addresses; reads the words around an object that may
+//! be glibc's.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use craton_os::loaded::{self, Object};
 use craton_os::maps;
 
-/// Most namespaces that glibc makes.
+/// Namespaces: glibc makes no more.
 const MOST: usize = 16;
 const GLIBC: &CStr = c"libc.so.6";
-/// The low bits of glibc's size word: the object before it is in use; it has a mapping; its heap,
-/// whose address begins it, is not the main one. The size is above them.
+/// Low bits of glibc's size word: the object before is in use; has a mapping; not of the main heap.
 const PREVIOUS_USED: usize = 1;
 const MAPPED: usize = 2;
 const OF_THREADS: usize = 4;
 const LOW: usize = 15;
 const WORD: usize = size_of::<usize>();
 
-/// The functions of another allocator.
 #[derive(Clone, Copy)]
 pub(crate) struct Allocator {
     free: usize,
@@ -44,47 +41,50 @@ pub(crate) struct Allocator {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// `craton_owns` and `malloc_usable_size` of a copy of this library.
-    Craton { owns: usize, usable: usize },
-    /// Of a `dlmopen` namespace.
+    /// `craton_owns` and `malloc_usable_size` of the copy.
+    Craton {
+        owns: usize,
+        usable: usize,
+    },
     Glibc,
-    /// One of several such, it is unknown which.
+    /// It is unknown which.
     OneOfGlibc,
-    /// That of this library's namespace.
     OwnGlibc,
 }
 
 impl Allocator {
     /// # Safety
-    /// The program gives up the pointer, which is this allocator's.
+    /// The pointer is this allocator's, given up.
     pub(crate) unsafe fn free(&self, pointer: *mut c_void) {
         if self.owner != Owner::OneOfGlibc {
-            // SAFETY: `free` of the allocator, and by the contract.
+            // SAFETY: the allocator's `free`; the contract.
             unsafe { transmute::<usize, unsafe extern "C" fn(*mut c_void)>(self.free)(pointer) }
         }
     }
 
     /// # Safety
-    /// As the program's call; the pointer is this allocator's.
+
+    /// The pointer is this allocator's, given up if the result is not null.
     pub(crate) unsafe fn realloc(&self, pointer: *mut c_void, size: usize) -> *mut c_void {
         type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
         if self.owner == Owner::OneOfGlibc {
             let new = crate::c::malloc(size);
             if !new.is_null() {
-                // SAFETY: both objects have these bytes, and the new one is apart.
+                // SAFETY: both objects have these bytes; the new one is apart.
                 unsafe { new.copy_from_nonoverlapping(pointer, size.min(self.usable_size(pointer))) };
             }
             return new;
         }
-        // SAFETY: `realloc` of the allocator, and by the contract.
+        // SAFETY: the allocator's `realloc`; the contract.
         unsafe { transmute::<usize, Realloc>(self.realloc)(pointer, size) }
     }
 
     /// # Safety
-    /// As the program's call; the pointer is this allocator's.
+
+    /// The pointer is this allocator's.
     pub(crate) unsafe fn usable_size(&self, pointer: *mut c_void) -> usize {
         if let Owner::Craton { usable, .. } = self.owner {
-            // SAFETY: `malloc_usable_size` of the allocator, and by the contract.
+            // SAFETY: the allocator's `malloc_usable_size`; the contract.
             return unsafe { transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(usable)(pointer) };
         }
         // SAFETY: `owner` has read the size.
@@ -92,7 +92,6 @@ impl Allocator {
         (size & !LOW) - if size & MAPPED != 0 { 2 * WORD } else { WORD }
     }
 
-    /// The allocator that serves another namespace.
     fn of(object: Object) -> Option<Self> {
         let (free, realloc) = (object.function(c"free"), object.function(c"realloc"));
         let (owns, usable) = (object.function(c"craton_owns"), object.function(c"malloc_usable_size"));
@@ -104,14 +103,14 @@ impl Allocator {
         (realloc != 0).then_some(Self { free, realloc, owner })
     }
 
-    /// The C library of this library's namespace, which some libraries are linked with directly.
+    /// Of our namespace, for libraries that link it directly.
     fn past_us(object: Object) -> Option<Self> {
         let (free, realloc) = (object.function(c"__libc_free"), object.function(c"__libc_realloc"));
         (object.has_name(GLIBC) && free != 0 && realloc != 0).then_some(Self { free, realloc, owner: Owner::OwnGlibc })
     }
 }
 
-/// The allocator of a foreign pointer; `ours` is this library's `free`.
+/// `ours` is this library's `free`.
 #[cold]
 pub(crate) fn owner(pointer: *mut c_void, ours: usize) -> Option<Allocator> {
     let (mut found, mut count) = ([None; MOST + 1], 0);
@@ -128,7 +127,7 @@ pub(crate) fn owner(pointer: *mut c_void, ours: usize) -> Option<Allocator> {
             _ if is_own => Allocator::past_us(object),
             _ => Allocator::of(object),
         };
-        // The first one with a `free` serves its namespace.
+        // The first with a `free` serves its namespace.
         is_done |= free != 0 && !is_own || allocator.is_some();
         if let (Some(_), Some(place)) = (allocator, found.get_mut(count)) {
             *place = allocator;
@@ -138,7 +137,7 @@ pub(crate) fn owner(pointer: *mut c_void, ours: usize) -> Option<Allocator> {
     });
     let found = found.iter().flatten();
     let owns = |allocator: &&Allocator| match allocator.owner {
-        // SAFETY: the function has this type, and takes any pointer.
+        // SAFETY: its type; it takes any pointer.
         Owner::Craton { owns, .. } => unsafe {
             transmute::<usize, unsafe extern "C" fn(*const c_void) -> c_int>(owns)(pointer) != 0
         },
@@ -160,15 +159,15 @@ pub(crate) fn owner(pointer: *mut c_void, ours: usize) -> Option<Allocator> {
 
 #[derive(PartialEq, Eq)]
 enum Place {
-    /// The process's break, which glibc's first copy uses.
+    /// Only glibc's first copy uses it.
     Break,
     /// A copy's main heap, in mappings.
     MainHeap,
-    /// A separate mapping, or a heap of threads: each copy takes these.
+    /// A separate mapping, or a thread heap: any copy's.
     Any,
 }
 
-/// The place of a glibc object; `None` if the pointer is not to one.
+/// `None`: no glibc object.
 fn place(at: usize) -> Option<Place> {
     if !at.is_multiple_of(2 * WORD) {
         return None;
@@ -181,7 +180,7 @@ fn place(at: usize) -> Option<Place> {
         };
         let word = |at: usize| {
             let is_there = mapping.readable && mapping.start <= at && at < mapping.end - WORD;
-            // SAFETY: the word lies in a mapping that can be read.
+            // SAFETY: the word lies in a readable mapping.
             is_there.then(|| unsafe { *core::ptr::with_exposed_provenance::<usize>(at) })
         };
         let size = word(at - WORD).filter(|_| mapping.writable)?;

@@ -1,7 +1,6 @@
 //! `craton_cache_*`: object caches.
 //!
-//! **Failure.** Null or -1, with `errno` as `craton.h` says. A bad handle or pointer: a line that
-//! names call and address, and `SIGABRT`.
+//! **Failure.** As `craton.h` says; a bad handle or pointer aborts with call and address.
 //!
 //! **Unsafe.** Takes pointers and functions from C.
 
@@ -11,7 +10,6 @@ use craton_malloc::caches::{CacheStats, Constructor, Destructor, Fault, Options,
 use craton_malloc::front;
 use craton_os::process;
 
-/// `struct craton_cache_options`.
 #[repr(C)]
 pub struct CratonCacheOptions {
     size: usize,
@@ -28,14 +26,12 @@ pub struct CratonCacheOptions {
     flags: c_uint,
 }
 
-/// `struct craton_cache_stats`.
 #[repr(C)]
 pub struct CratonCacheStats {
     version: u64,
     counts: CacheStats,
 }
 
-/// The error number of what went wrong, or the end of the process.
 #[cold]
 #[inline(never)]
 fn fault(call: &'static str, pointer: *mut c_void, fault: Fault) -> c_int {
@@ -49,20 +45,18 @@ fn fault(call: &'static str, pointer: *mut c_void, fault: Fault) -> c_int {
     -1
 }
 
-/// Makes a cache; null with `EINVAL` or `ENOMEM`.
-///
 /// # Safety
-/// `options` points at a `struct craton_cache_options` whose `size` is right; its functions may be
-/// called as `craton.h` says.
+
+/// `options` and its functions are as `craton.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_cache_create(options: *const CratonCacheOptions) -> *mut c_void {
-    // SAFETY: the program's struct; its first field is there in every version.
+    // SAFETY: by the contract; the first field is in every version.
     if options.is_null() || unsafe { (&raw const (*options).size).read() } < size_of::<CratonCacheOptions>() {
         return crate::c::invalid();
     }
-    // SAFETY: the struct is at least as long as ours.
+    // SAFETY: at least as long as ours.
     let o = unsafe { &*options };
-    // SAFETY: the program's string.
+    // SAFETY: a C string.
     let name = if o.name.is_null() { b"" } else { unsafe { CStr::from_ptr(o.name) }.to_bytes() };
     let made = api::create(&Options {
         name,
@@ -84,7 +78,6 @@ pub unsafe extern "C" fn craton_cache_create(options: *const CratonCacheOptions)
     }
 }
 
-/// Destroys a cache; -1 with `EBUSY` while objects are in use. Null has no effect.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_destroy(cache: *mut c_void) -> c_int {
     if cache.is_null() {
@@ -100,7 +93,6 @@ pub extern "C" fn craton_cache_destroy(cache: *mut c_void) -> c_int {
     }
 }
 
-/// An object of a cache.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_alloc(cache: *mut c_void) -> *mut c_void {
     let object = api::alloc_quick(cache as usize);
@@ -123,7 +115,6 @@ fn refused(call: &'static str, cache: *mut c_void, why: Fault) -> *mut c_void {
     null_mut()
 }
 
-/// An object of a cache; waits at most that many milliseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_alloc_wait(cache: *mut c_void, timeout_ms: u64) -> *mut c_void {
     match api::alloc_wait(cache as usize, timeout_ms.saturating_mul(1_000_000)) {
@@ -132,13 +123,12 @@ pub extern "C" fn craton_cache_alloc_wait(cache: *mut c_void, timeout_ms: u64) -
     }
 }
 
-/// Frees an object to its cache.
-///
 /// # Safety
-/// The program no longer uses the object.
+
+/// The object is given up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_cache_free(cache: *mut c_void, object: *mut c_void) {
-    // SAFETY: as the program's call.
+    // SAFETY: by the contract.
     unsafe {
         if !api::free_quick(cache as usize, object.cast()) {
             free_slowly(cache, object);
@@ -165,7 +155,6 @@ fn bad_free(cache: *mut c_void, object: *mut c_void, misuse: craton_malloc::Misu
     front::die("craton_cache_free", culprit.cast(), misuse)
 }
 
-/// Makes objects ahead of their use.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_prefill(cache: *mut c_void, objects: usize) -> c_int {
     match api::prefill(cache as usize, objects) {
@@ -174,7 +163,6 @@ pub extern "C" fn craton_cache_prefill(cache: *mut c_void, objects: usize) -> c_
     }
 }
 
-/// Gives back what the cache does not need now; returns how many bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_cache_reap(cache: *mut c_void) -> usize {
     match api::reap(cache as usize) {
@@ -186,8 +174,6 @@ pub extern "C" fn craton_cache_reap(cache: *mut c_void) -> usize {
     }
 }
 
-/// Writes a cache's counts, up to the size of the program's struct.
-///
 /// # Safety
 /// `into` has room for `size` bytes.
 #[unsafe(no_mangle)]
@@ -196,6 +182,6 @@ pub unsafe extern "C" fn craton_cache_stats(cache: *mut c_void, into: *mut Crato
         Ok(counts) => counts,
         Err(misuse) => front::die("craton_cache_stats", cache.cast(), misuse),
     };
-    // SAFETY: the program's struct.
+    // SAFETY: by the contract.
     unsafe { crate::c::write_counts(into, size, CratonCacheStats { version: 1, counts }) }
 }

@@ -1,14 +1,14 @@
 //! Calls that make a task with the program's memory and thread pointer.
 //!
-//! **What.** The child of a `vfork` runs while its parent sleeps. It must not allocate, but some
-//! do. It may use the thread cache, but no per-CPU cache: the kernel restarts the parent's
-//! sequences only, and the CPU number that the child reads is the parent's last. So a thread with
-//! per-CPU caches does without during the call. The same holds for `clone` with `CLONE_VM` and
-//! without `CLONE_SETTLS`; unless the parent sleeps, both then do without for good.
+//! **What.** The child of a `vfork` runs on its parent's memory and thread pointer; if it
+//! allocates, it may use the thread cache, but no per-CPU cache: the kernel restarts the parent's
+//! sequences only, and the child reads the parent's last CPU number. So the thread goes without
+//! per-CPU caches during the call. So does a `clone` with `CLONE_VM` and without `CLONE_SETTLS`;
+//! unless the parent sleeps, both tasks then go without for good.
 //!
-//! **Not here.** Programs that use `syscall()`. A task with its own thread pointer is detected.
+//! **Not here.** `syscall()`. A task with another thread pointer is detected.
 //!
-//! **Unsafe.** Exports names that the whole process calls; `vfork`, in assembly, returns twice.
+//! **Unsafe.** Exports names that the whole process calls; `vfork` returns twice.
 
 #[cfg(target_arch = "x86_64")]
 use core::arch::naked_asm;
@@ -16,11 +16,11 @@ use core::ffi::{c_int, c_void};
 use craton_malloc::front;
 use craton_os::process;
 
-/// Linux's `vfork`. The child returns on its parent's stack: registers, which the system call
-/// keeps, hold the return address and the result of `before_vfork`.
+/// The child returns on its parent's stack, so registers that the system call keeps hold the return
+/// address and the result of `before_vfork`.
 ///
 /// # Safety
-/// As the program's call.
+/// As `vfork`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
@@ -54,7 +54,7 @@ extern "C" fn before_vfork() -> usize {
     front::before_clone(false)
 }
 
-/// In the parent, after the child's end or a failure: returns `vfork`'s result.
+/// In the parent, after the child's end or a failure.
 #[cfg(target_arch = "x86_64")]
 extern "C" fn after_vfork(before: usize, result: isize) -> isize {
     front::after_clone(before, true);
@@ -65,10 +65,9 @@ extern "C" fn after_vfork(before: usize, result: isize) -> isize {
     -1
 }
 
-/// Linux's `clone`. As in the C library, omitted arguments are whatever the registers hold.
-///
 /// # Safety
-/// As the program's call.
+
+/// As `clone`; omitted arguments are what the registers hold, as in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clone(
     function: *mut c_void,

@@ -1,22 +1,20 @@
 //! `dlopen`, for libraries that are opened with `RTLD_DEEPBIND`.
 //!
-//! **What.** Such a library finds the C library's `malloc` before ours, because the C library is
-//! among its dependencies. Its objects and the program's then meet in the wrong `free`. So before
-//! the first such call, [`redirect`] changes the C library's symbols to the addresses of the
-//! process's functions. All other names are bound as the flag demands, and a library whose
-//! dependencies include another allocator keeps it.
+//! **What.** Such a library finds the C library's `malloc` before ours, since the C library is
+//! among its dependencies; its objects and the program's then meet in the wrong `free`. Before the
+//! first such call [`redirect`] points the C library's symbols to the process's functions. A
+//! library whose dependencies include another allocator keeps that.
 //!
-//! **Failure.** The symbols' pages must not become writable: a line on standard error, and the
-//! library is opened as without us.
+//! **Failure.** If the symbols' pages cannot be written: a line on standard error, and no
+//! redirection.
 //!
-//! **Cost.** A microsecond for each `dlopen`; up to 72 KiB of private pages after the first such
-//! call.
+//! **Cost.** 1 µs for each `dlopen`; up to 72 KiB of private pages.
 //!
-//! **Not here.** The name: the linker calls `craton_dlopen` `dlopen` in the shared library alone
-//! (`build.rs`).
+//! **Not here.** The name: `build.rs` links `craton_dlopen` as `dlopen`, in the shared library
+//! alone.
 //!
 //! **Unsafe.** Exports, in assembly, a name that the whole process calls. The C library's `dlopen`
-//! reads its return address to find the caller's search path, so ours has to jump there.
+//! reads its return address for the caller's search path, so ours jumps there.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -45,7 +43,7 @@ core::arch::global_asm!(
     before = sym before,
 );
 
-/// The target of the assembly's jump: the next `dlopen`, usually the C library's.
+/// The target of the assembly's jump.
 extern "C" fn before(mode: c_int) -> usize {
     if mode & RTLD_DEEPBIND != 0 {
         redirect();
@@ -59,13 +57,12 @@ extern "C" fn before(mode: c_int) -> usize {
     }
 }
 
-/// A `dlopen` that fails, for processes without another.
+/// For processes without another.
 extern "C" fn none(_file: *const c_char, _mode: c_int) -> *mut c_void {
     null_mut()
 }
 
-/// The malloc family. If another library precedes us, these are its functions, by the linker's
-/// order.
+/// By the linker's order: a library before us wins.
 const NAMES: [&CStr; 18] = [
     c"malloc",
     c"free",
@@ -87,8 +84,7 @@ const NAMES: [&CStr; 18] = [
     c"mallinfo2",
 ];
 
-/// Changes nothing if the process's functions are the C library's: opened late, we serve only our
-/// callers.
+/// Only if the process's functions are not the C library's: opened late, we serve only our callers.
 #[cold]
 fn redirect() {
     if !loaded::redirect(c"libc.so.6", &NAMES.map(|name| (name, symbol::find(name)))) {

@@ -1,7 +1,6 @@
 //! `craton_heap_*`: heaps that are destroyed whole.
 //!
-//! **Failure.** No memory or a reached limit: null and `ENOMEM`. A bad argument: null and `EINVAL`.
-//! A bad handle or pointer: a line that names call and address, and `SIGABRT`.
+//! **Failure.** As `craton.h` says; a bad handle or pointer aborts with call and address.
 //!
 //! **Unsafe.** Takes pointers from C.
 
@@ -10,7 +9,6 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use craton_malloc::heaps::{Options, OwnStats, Place, Refused, api};
 use craton_malloc::{Misuse, front};
 
-/// `struct craton_heap_options`.
 #[repr(C)]
 pub struct CratonHeapOptions {
     size: usize,
@@ -19,17 +17,15 @@ pub struct CratonHeapOptions {
     flags: c_uint,
 }
 
-/// `struct craton_heap_stats`.
 #[repr(C)]
 pub struct CratonHeapStats {
     version: u64,
     counts: OwnStats,
 }
 
-/// The flags `CRATON_HEAP_APART`, `CRATON_HEAP_HUGE` and `CRATON_HEAP_SMALL`.
+/// By the values of `CRATON_HEAP_APART`, `CRATON_HEAP_HUGE`, `CRATON_HEAP_SMALL`.
 const PLACES: [Place; 4] = [Place::Shared, Place::Apart, Place::Huge, Place::Small];
 
-/// The result of a call on a heap, or the end of the process.
 fn checked<T>(call: &'static str, pointer: *mut c_void, result: Result<T, Misuse>) -> T {
     match result {
         Ok(value) => value,
@@ -37,15 +33,13 @@ fn checked<T>(call: &'static str, pointer: *mut c_void, result: Result<T, Misuse
     }
 }
 
-/// The address to name: the object's, or the heap's for an error of the heap.
 fn culprit(heap: *mut c_void, pointer: *mut c_void, misuse: Misuse) -> *mut c_void {
     if matches!(misuse, Misuse::NoHeap | Misuse::HeapDestroyed) { heap } else { pointer }
 }
 
-/// Makes a heap; null with `EINVAL` or `ENOMEM`.
-///
 /// # Safety
-/// `options` is null, or points at a `struct craton_heap_options` whose `size` is right.
+
+/// `options` is null, or as `craton.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_create(options: *const CratonHeapOptions) -> *mut c_void {
     let mut wanted = Options { name: b"", limit: 0, place: Place::Shared };
@@ -54,11 +48,11 @@ pub unsafe extern "C" fn craton_heap_create(options: *const CratonHeapOptions) -
         if unsafe { (&raw const (*options).size).read() } < size_of::<CratonHeapOptions>() {
             return invalid();
         }
-        // SAFETY: the struct is at least as long as ours.
+        // SAFETY: at least as long as ours.
         let options = unsafe { &*options };
         let Some(place) = PLACES.get(options.flags as usize) else { return invalid() };
         if !options.name.is_null() {
-            // SAFETY: the program's string.
+            // SAFETY: a C string.
             wanted.name = unsafe { CStr::from_ptr(options.name) }.to_bytes();
         }
         (wanted.limit, wanted.place) = (options.limit, *place);
@@ -70,7 +64,6 @@ pub unsafe extern "C" fn craton_heap_create(options: *const CratonHeapOptions) -
     }
 }
 
-/// Destroys a heap with all its objects; null is nothing to destroy.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_heap_destroy(heap: *mut c_void) {
     if !heap.is_null() {
@@ -78,13 +71,11 @@ pub extern "C" fn craton_heap_destroy(heap: *mut c_void) {
     }
 }
 
-/// `size` bytes of a heap.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_heap_alloc(heap: *mut c_void, size: usize) -> *mut c_void {
     checked("craton_heap_alloc", heap, api::alloc(heap as usize, size, 1, false)).cast()
 }
 
-/// `size` bytes of a heap at a multiple of `align`.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_heap_aligned_alloc(heap: *mut c_void, align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
@@ -93,7 +84,6 @@ pub extern "C" fn craton_heap_aligned_alloc(heap: *mut c_void, align: usize, siz
     checked("craton_heap_aligned_alloc", heap, api::alloc(heap as usize, size, align, false)).cast()
 }
 
-/// `count * size` bytes of a heap that read as zeros.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_heap_calloc(heap: *mut c_void, count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
@@ -102,32 +92,29 @@ pub extern "C" fn craton_heap_calloc(heap: *mut c_void, count: usize, size: usiz
     }
 }
 
-/// Resizes an object of a heap; null allocates one. Size 0 gives the smallest object.
-///
 /// # Safety
-/// If the result is another pointer than null, the program no longer uses the old one.
+
+/// The pointer is given up if the result is not null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_realloc(heap: *mut c_void, pointer: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: as the program's call.
+    // SAFETY: by the contract.
     match unsafe { api::realloc(heap as usize, pointer.cast(), size) } {
         Ok(new) => new.cast(),
         Err(misuse) => front::die("craton_heap_realloc", culprit(heap, pointer, misuse).cast(), misuse),
     }
 }
 
-/// Frees an object of a heap.
-///
 /// # Safety
-/// The program no longer uses the object.
+
+/// The object is given up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_free(heap: *mut c_void, pointer: *mut c_void) {
-    // SAFETY: as the program's call.
+    // SAFETY: by the contract.
     if let Err(misuse) = unsafe { api::free(heap as usize, pointer.cast()) } {
         front::die("craton_heap_free", culprit(heap, pointer, misuse).cast(), misuse);
     }
 }
 
-/// Bytes that may be used of an object of a heap.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_heap_usable_size(heap: *mut c_void, pointer: *mut c_void) -> usize {
     match api::usable_size(heap as usize, pointer.cast()) {
@@ -136,13 +123,11 @@ pub extern "C" fn craton_heap_usable_size(heap: *mut c_void, pointer: *mut c_voi
     }
 }
 
-/// Writes a heap's counts, up to the size of the program's struct.
-///
 /// # Safety
 /// `into` has room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_stats(heap: *mut c_void, into: *mut CratonHeapStats, size: usize) -> c_int {
     let counts = checked("craton_heap_stats", heap, api::stats(heap as usize));
-    // SAFETY: the program's struct.
+    // SAFETY: by the contract.
     unsafe { crate::c::write_counts(into, size, CratonHeapStats { version: 1, counts }) }
 }

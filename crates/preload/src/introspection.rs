@@ -9,7 +9,6 @@ use craton_malloc::front;
 use craton_malloc::{size_class, stats};
 use craton_os::{Line, process};
 
-/// glibc's `struct mallinfo2`.
 #[repr(C)]
 #[derive(Default)]
 pub struct Mallinfo2 {
@@ -25,15 +24,14 @@ pub struct Mallinfo2 {
     keepcost: usize,
 }
 
-/// glibc's older `struct mallinfo`.
 #[repr(C)]
 #[derive(Default)]
 pub struct Mallinfo {
     fields: [c_int; 10],
 }
 
-/// glibc's counts: `arena`, `hblkhd` the heap and huge objects; `uordblks` live objects (and those
-/// in other threads' caches); `fordblks` the rest of the heap.
+/// `arena`, `hblkhd`: the heap, huge objects; `uordblks`: live, or in other threads' caches;
+/// `fordblks`: the heap's rest.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo2() -> Mallinfo2 {
     let arena = SEGMENT.heap_backed_bytes.load(Relaxed) as usize;
@@ -43,7 +41,7 @@ pub extern "C" fn mallinfo2() -> Mallinfo2 {
     Mallinfo2 { arena, hblkhd, uordblks, fordblks, keepcost: fordblks, ..Mallinfo2::default() }
 }
 
-/// [`mallinfo2`] in ints, which are cut at their largest value rather than wrapped.
+/// Clamps, where glibc wraps.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallinfo() -> Mallinfo {
     let m = mallinfo2();
@@ -52,26 +50,23 @@ pub extern "C" fn mallinfo() -> Mallinfo {
     Mallinfo { fields: [arena, 0, 0, 0, hblkhd, 0, 0, used, free, free] }
 }
 
-/// Releases all free memory to the system; 1 if there was any. Ignores the amount to keep.
+/// Ignores the amount to keep.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_keep: usize) -> c_int {
     c_int::from(front::release() > 0)
 }
 
-/// Accepts glibc's parameters (1 and -8 to -1) without effect, so that programs go on; else 0.
+/// Accepts glibc's parameters without effect, so that programs go on.
 #[unsafe(no_mangle)]
 pub extern "C" fn mallopt(parameter: c_int, _value: c_int) -> c_int {
     c_int::from(parameter == 1 || (-8..=-1).contains(&parameter))
 }
 
-/// Prints statistics on standard error.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_stats() {
     stats::print(2);
 }
 
-/// Writes statistics as XML to a stream. `options` must be 0, else the result is `EINVAL`.
-///
 /// # Safety
 /// `stream` is an open `FILE *`.
 #[unsafe(no_mangle)]
@@ -80,7 +75,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut c_void) -> c_i
         return process::EINVAL;
     }
     let write = |line: Line| {
-        // SAFETY: the program's stream; the C library's own locking applies.
+        // SAFETY: by the contract; the C library locks it.
         unsafe { craton_os::write_to_stream(stream, line) };
     };
     write(Line::new().text("<malloc version=\"craton-1\">"));

@@ -1,11 +1,10 @@
 //! The C interface of Craton: `libcraton.so` and `libcraton.a`.
 //!
-//! **What.** All allocation functions of C and C++, with their standards' rules about errors; thin
-//! wrappers of [`craton_malloc::front`].
+//! **What.** The allocation functions of C and C++: thin wrappers of [`craton_malloc::front`].
 //!
 //! **Failure.** No memory: null and `ENOMEM`, or `std::bad_alloc`. A bad argument: as the
-//! function's standard says. A bad pointer goes to the process's other allocator, if any; else a
-//! line on standard error that names call and address, and `SIGABRT`.
+//! function's standard says. A bad pointer goes to the process's other allocator; without one, a
+//! line with call and address, then `SIGABRT`.
 //!
 //! **Not here.** Policy about memory.
 //!
@@ -35,7 +34,7 @@ extern "C" fn at_start() {
     craton_malloc::sizes::let_classes_lend();
 }
 
-/// Our own bug: says where, and aborts, without allocating.
+/// Must not allocate.
 #[cfg(not(test))]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
@@ -48,6 +47,6 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     .abort()
 }
 
-// Nothing here unwinds, but shared code refers to the personality routine. Hidden, and weak so that
-// a program with one can link `libcraton.a`.
+// Shared code refers to it, though nothing unwinds. Weak: programs that have one link
+// `libcraton.a`.
 core::arch::global_asm!(".weak rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", ".long 0",);

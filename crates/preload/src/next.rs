@@ -1,9 +1,8 @@
-//! Foreign pointers: after `dlopen` the process keeps its allocator, whose pointers may reach us.
+//! Foreign pointers: after `dlopen` the process keeps its allocator, to which we pass its pointers.
 //!
-//! **What.** We pass such pointers to it. If we are the process's allocator, other namespaces may
-//! have others ([`alien`]).
+//! If we are the process's allocator, other namespaces may have others ([`alien`]).
 //!
-//! **Unsafe.** Calls functions by the linker's addresses, with the types that their names imply.
+//! **Unsafe.** Calls functions by the linker's addresses.
 
 use crate::alien::{self, Allocator};
 use core::ffi::{CStr, c_void};
@@ -11,21 +10,19 @@ use craton_malloc::sizes::{self, Claim};
 use craton_malloc::{Misuse, front};
 use craton_os::symbol;
 
-/// The function of the process's own allocator with this name, unless that is `ours`.
+/// `ours` aside.
 fn other(name: &CStr, ours: usize) -> Option<usize> {
     Some(symbol::find(name)).filter(|a| *a != 0 && *a != ours)
 }
 
-/// The allocator of another namespace that has a pointer, which is then no misuse.
 fn alien(pointer: *mut c_void, misuse: Misuse) -> Option<Allocator> {
     let ours = crate::c::free as *const () as usize;
     (misuse == Misuse::Foreign).then(|| alien::owner(pointer, ours)).flatten()
 }
 
-/// Frees a pointer that the fast path did not take.
-///
 /// # Safety
-/// The program gives the pointer up.
+
+/// The pointer is given up.
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_slowly(pointer: *mut c_void, call: &'static str) {
@@ -50,10 +47,10 @@ unsafe fn free_otherwise(pointer: *mut c_void, call: &'static str) {
     }
 }
 
-/// Frees a pointer with a claim about it, after the fast path refused pointer or size.
+/// After the fast path refused pointer or size.
 ///
 /// # Safety
-/// The program gives the pointer up.
+/// The pointer is given up.
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn free_sized_slowly(pointer: *mut c_void, call: &'static str, claim: Claim) {
@@ -69,7 +66,7 @@ pub(crate) unsafe fn free_sized_slowly(pointer: *mut c_void, call: &'static str,
 /// As [`free_sized_slowly`].
 #[inline(never)]
 unsafe fn free_sized_otherwise(pointer: *mut c_void, call: &'static str, claim: Claim) {
-    // Whatever is claimed of it (C23 7.24.3.4).
+    // Whatever the claim (C23 7.24.3.4).
     if pointer.is_null() {
         return;
     }
@@ -82,14 +79,13 @@ unsafe fn free_sized_otherwise(pointer: *mut c_void, call: &'static str, claim: 
     }
 }
 
-/// Handles a foreign or bad pointer.
-///
 /// # Safety
-/// The program gives the pointer up.
+
+/// The pointer is given up.
 pub(crate) unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misuse: Misuse) {
     match other(c"free", crate::c::free as *const () as usize) {
         Some(address) if misuse == Misuse::Foreign => {
-            // SAFETY: this is what the process calls `free`, and the pointer is not ours.
+            // SAFETY: the process's `free`; not our pointer.
             unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void)>(address)(pointer) }
         }
         _ => match alien(pointer, misuse) {
@@ -100,16 +96,15 @@ pub(crate) unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misu
     }
 }
 
-/// Deals with a pointer that `realloc` refused.
-///
 /// # Safety
-/// As the program's call of `realloc`.
+
+/// As `realloc`.
 #[cold]
 pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usize, misuse: Misuse) -> *mut c_void {
     type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
     match other(c"realloc", crate::c::realloc as *const () as usize) {
         Some(address) if misuse == Misuse::Foreign => {
-            // SAFETY: this is what the process calls `realloc`, and the pointer is not ours.
+            // SAFETY: the process's `realloc`; not our pointer.
             unsafe { core::mem::transmute::<usize, Realloc>(address)(pointer, size) }
         }
         _ => match alien(pointer, misuse) {
@@ -120,15 +115,14 @@ pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usi
     }
 }
 
-/// Deals with a pointer that `malloc_usable_size` refused.
-///
 /// # Safety
-/// As the program's call of `malloc_usable_size`.
+
+/// As `malloc_usable_size`.
 #[cold]
 pub(crate) unsafe fn usable_size(pointer: *mut c_void, misuse: Misuse) -> usize {
     match other(c"malloc_usable_size", crate::c::malloc_usable_size as *const () as usize) {
         Some(address) if misuse == Misuse::Foreign => {
-            // SAFETY: the process calls this `malloc_usable_size`; the pointer is not ours.
+            // SAFETY: the process's `malloc_usable_size`; not our pointer.
             unsafe { core::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(address)(pointer) }
         }
         _ => match alien(pointer, misuse) {

@@ -1,35 +1,33 @@
 //! Calls by which a program restricts itself, and which our thread would break.
 //!
-//! **What.** The kernel refuses `unshare` and `setns` in a process with several threads. A system
-//! call filter would kill the process for our thread's calls. So these stop the thread first.
+//! **What.** The kernel refuses `unshare` and `setns` in a process with several threads, and a
+//! system call filter would kill the process for our thread's calls: these stop the thread first.
 //!
-//! **Unsafe.** Exports names that the whole process calls, and passes arguments on.
+//! **Unsafe.** Exports names that the whole process calls.
 
 use core::ffi::{c_int, c_ulong};
 use craton_malloc::govern;
 use craton_os::{process, restrict};
 
-/// The answers to a process that has more threads than the call allows.
+/// More threads than the call allows.
 fn is_refused(result: &c_int) -> bool {
     *result == -1 && matches!(process::errno(), process::EINVAL | restrict::EUSERS)
 }
 
-/// Linux's `unshare`.
 #[unsafe(no_mangle)]
 pub extern "C" fn unshare(flags: c_int) -> c_int {
     govern::without_thread(|| restrict::unshare(flags), is_refused)
 }
 
-/// Linux's `setns`.
 #[unsafe(no_mangle)]
 pub extern "C" fn setns(fd: c_int, kind: c_int) -> c_int {
     govern::without_thread(|| restrict::setns(fd, kind), is_refused)
 }
 
-/// Linux's `prctl`. Preparing or loading a filter ends our thread for good.
+/// A filter ends our thread for good.
 ///
 /// # Safety
-/// As the program's call. Omitted arguments are whatever the registers hold, as in the C library.
+/// As `prctl`; omitted arguments are what the registers hold, as in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prctl(operation: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     if matches!(operation, restrict::SET_SECCOMP | restrict::SET_NO_NEW_PRIVS) {

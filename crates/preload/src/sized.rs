@@ -1,7 +1,6 @@
 //! Requests that return sizes, come in batches, or carry hints.
 //!
-//! **From.** Open standard proposal P0901 for size-returning functions; their C++ names and those
-//! with `__hot_cold_t` are LLVM's. A `__hot_cold_t` under 128 means cold.
+//! **From.** Standard proposal P0901 (sizes returned); `__hot_cold_t` and the C++ names are LLVM's.
 //!
 //! **Unsafe.** Takes pointers from C, and exports names that compilers call.
 
@@ -13,7 +12,7 @@ use core::slice;
 use craton_malloc::front::{self, family};
 use craton_malloc::{batch, hints, sizes};
 
-/// A pointer and its usable bytes: `struct craton_sized` and `__sized_ptr_t`.
+/// `struct craton_sized` and `__sized_ptr_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Sized {
@@ -27,18 +26,14 @@ impl Sized {
     }
 }
 
-/// Alignment of an object for which none is asked.
 const ALIGN: usize = 16;
-/// Temperatures below are cold.
 const COLD_BELOW: u8 = 128;
 
-/// The size of an object for `size` bytes; 0 if impossible.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_good_size(size: usize) -> usize {
     sizes::good_size(size, 1)
 }
 
-/// The same at a multiple of `align`; 0 also if that is not a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_good_size_aligned(size: usize, align: usize) -> usize {
     if align.is_power_of_two() { sizes::good_size(size, align) } else { 0 }
@@ -49,38 +44,33 @@ fn at_least(size: usize, align: usize) -> Sized {
     Sized::new(pointer.cast(), size)
 }
 
-/// An object of at least `size` bytes, and how many it has.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_alloc_at_least(size: usize) -> Sized {
     at_least(size, ALIGN)
 }
 
-/// The same at a multiple of `align`; null and `EINVAL` if that is not a power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_aligned_alloc_at_least(align: usize, size: usize) -> Sized {
     if align.is_power_of_two() { at_least(size, align) } else { Sized::new(invalid(), 0) }
 }
 
-/// Allocates up to `count` objects of `size` bytes; returns their number.
-///
 /// # Safety
 /// `out` has room for `count` pointers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_alloc_batch(size: usize, count: usize, out: *mut *mut c_void) -> usize {
-    // SAFETY: as the program's call.
+    // SAFETY: by the contract.
     unsafe { batch::alloc(size, count, out.cast()) }
 }
 
-/// Frees objects; null pointers among them are skipped.
-///
 /// # Safety
-/// `pointers` has `count` entries, none of which the program uses any longer.
+
+/// `pointers` has `count` entries, given up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_free_batch(pointers: *const *mut c_void, count: usize) {
     if count == 0 {
         return;
     }
-    // SAFETY: as the program's call.
+    // SAFETY: by the contract.
     unsafe {
         batch::free(slice::from_raw_parts(pointers.cast(), count), |pointer, misuse| {
             next::free_refused("craton_free_batch", pointer.cast(), misuse);
@@ -88,7 +78,6 @@ pub unsafe extern "C" fn craton_free_batch(pointers: *const *mut c_void, count: 
     }
 }
 
-/// An object with a hint; null and `EINVAL` (hint, alignment) or `ENOMEM`.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_alloc_hinted(size: usize, align: usize, hint: c_uint) -> *mut c_void {
     if !align.is_power_of_two() || !hints::are_valid(hint) {
@@ -101,7 +90,7 @@ pub extern "C" fn craton_alloc_hinted(size: usize, align: usize, hint: c_uint) -
 }
 
 fn by_temperature<const FAMILY: u8>(size: usize, align: usize, temperature: u8) -> *mut c_void {
-    // The region of heaps has no larger alignment than a hugepage's.
+    // A heap aligns to at most a hugepage.
     if temperature < COLD_BELOW && align <= craton_base::HUGEPAGE_SIZE {
         hints::alloc(size, align, hints::COLD).cast()
     } else {
@@ -109,12 +98,11 @@ fn by_temperature<const FAMILY: u8>(size: usize, align: usize, temperature: u8) 
     }
 }
 
-/// A pointer with its size, or the new handler's, or an exception.
 macro_rules! or_failed {
     ($pointer:expr, $size:expr, $align:expr) => {{
         let (pointer, size, align): (*mut c_void, usize, usize) = ($pointer, $size, $align);
         if pointer.is_null() {
-            // SAFETY: `sized_new_failed` may throw in its last step, through no Rust frame.
+            // SAFETY: throws, if at all, in its last step, through no Rust frame.
             unsafe { sized_new_failed(size, align, sizes::good_size(size, align)) }
         } else {
             // SAFETY: the object is new.
@@ -123,25 +111,21 @@ macro_rules! or_failed {
     }};
 }
 
-/// `operator new(size)` that returns the size (P0901).
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new(size: usize) -> Sized {
     or_failed!(front::malloc_by::<{ family::NEW }>(size).cast(), size, ALIGN)
 }
 
-/// The same with an alignment.
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new_aligned(size: usize, align: usize) -> Sized {
     or_failed!(front::aligned_by::<{ family::NEW_ALIGNED }>(align, size).cast(), size, align)
 }
 
-/// The same by temperature.
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new_hot_cold(size: usize, temperature: u8) -> Sized {
     or_failed!(by_temperature::<{ family::NEW }>(size, ALIGN, temperature), size, ALIGN)
 }
 
-/// The same by alignment and temperature.
 #[unsafe(no_mangle)]
 extern "C" fn __size_returning_new_aligned_hot_cold(size: usize, align: usize, temperature: u8) -> Sized {
     or_failed!(by_temperature::<{ family::NEW_ALIGNED }>(size, align, temperature), size, align)
@@ -149,26 +133,22 @@ extern "C" fn __size_returning_new_aligned_hot_cold(size: usize, align: usize, t
 
 macro_rules! new_by_temperature {
     ($($name:ident, $name_nothrow:ident, $name_aligned:ident, $name_aligned_nothrow:ident, $family:ident;)*) => {$(
-        /// `operator new(size, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name(size: usize, temperature: u8) -> *mut c_void {
             let object = by_temperature::<{ family::$family }>(size, ALIGN, temperature);
             // SAFETY: as in `or_failed`.
             if object.is_null() { unsafe { new_failed(size, ALIGN) } } else { object }
         }
-        /// `operator new(size, nothrow, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name_nothrow(size: usize, _: *const c_void, temperature: u8) -> *mut c_void {
             by_temperature::<{ family::$family }>(size, ALIGN, temperature)
         }
-        /// `operator new(size, align, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name_aligned(size: usize, align: usize, temperature: u8) -> *mut c_void {
             let object = by_temperature::<{ family::aligned(family::$family) }>(size, align, temperature);
             // SAFETY: as in `or_failed`.
             if object.is_null() { unsafe { new_failed(size, align) } } else { object }
         }
-        /// `operator new(size, align, nothrow, __hot_cold_t)`.
         #[unsafe(no_mangle)]
         extern "C" fn $name_aligned_nothrow(size: usize, align: usize, _: *const c_void, temperature: u8) -> *mut c_void {
             by_temperature::<{ family::aligned(family::$family) }>(size, align, temperature)

@@ -1,5 +1,5 @@
-//! A failed throwing `operator new` without assembly: an exception cannot pass through Rust, so a
-//! program whose handler throws, or that has none, ends here.
+//! A failed throwing `operator new` without assembly: no exception passes through Rust, so without
+//! a handler, or if it throws, the program ends.
 //!
 //! **Unsafe.** Calls the program's handler by its address.
 
@@ -7,17 +7,16 @@ use crate::sized::Sized;
 use core::ffi::c_void;
 use craton_os::Line;
 
-/// Allocates with the help of the new handler, or ends the process.
-///
 /// # Safety
-/// No requirement; the signature is that of the assembly twin.
+
+/// None needed; the assembly twin's signature.
 pub(crate) unsafe fn new_failed(size: usize, align: usize) -> *mut c_void {
     loop {
         let handler = super::new_handler();
         if handler == 0 {
             Line::new().text("craton: operator new(").number(size as u64).text("): no memory").abort();
         }
-        // SAFETY: a new handler takes and returns nothing.
+        // SAFETY: a new handler's type.
         unsafe { core::mem::transmute::<usize, extern "C" fn()>(handler)() };
         let object = super::retry(size, align);
         if !object.is_null() {
@@ -26,8 +25,6 @@ pub(crate) unsafe fn new_failed(size: usize, align: usize) -> *mut c_void {
     }
 }
 
-/// The same, for a pointer with its size.
-///
 /// # Safety
 /// As [`new_failed`].
 pub(crate) unsafe fn sized_new_failed(size: usize, align: usize, good: usize) -> Sized {

@@ -1,7 +1,7 @@
 //! A failed throwing `operator new`, in assembly.
 //!
-//! **What.** An exception may not pass through a Rust frame, from the handler or from the throw.
-//! The unwinder knows this frame, which needs no clean-up and is gone before the throw.
+//! **What.** No exception may pass through a Rust frame, from the handler or the throw. The
+//! unwinder knows this frame, which is gone before the throw.
 //!
 //! **Unsafe.** Defines a function by assembly.
 
@@ -62,7 +62,7 @@ global_asm!(
     "jmp rax",
     ".cfi_endproc",
     ".size __craton_new_failed, . - __craton_new_failed",
-    // For forms that return a size: passed as the third argument, returned in the second register.
+    // For forms that return a size: the third argument, returned in the second register.
     ".globl __craton_sized_new_failed",
     ".hidden __craton_sized_new_failed",
     ".type __craton_sized_new_failed,@function",
@@ -82,17 +82,15 @@ global_asm!(
     thrower = sym thrower,
 );
 
-// SAFETY: the signatures are those of the functions above.
+// SAFETY: the signatures of the functions above.
 unsafe extern "C" {
-    /// Gets memory with the help of the new handler, or throws.
     #[link_name = "__craton_new_failed"]
     pub(crate) fn new_failed(size: usize, align: usize) -> *mut c_void;
-    /// The same, for a pointer with its size: `good`.
     #[link_name = "__craton_sized_new_failed"]
     pub(crate) fn sized_new_failed(size: usize, align: usize, good: usize) -> Sized;
 }
 
-/// The function that throws `std::bad_alloc`; ends the process if no C++ runtime is loaded.
+/// Ends the process if no C++ runtime is loaded.
 extern "C" fn thrower(size: usize) -> usize {
     let mut throw = weak!("_ZSt17__throw_bad_allocv");
     if throw == 0 {
