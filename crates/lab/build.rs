@@ -12,7 +12,7 @@ fn git(arguments: &[&str]) -> Option<String> {
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Each commit and checkout writes one of them. A missing path would rebuild each time.
+    // Each commit and checkout writes one. A missing path would rebuild each time.
     for name in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", name]).filter(|p| Path::new(p).exists()) {
             println!("cargo::rerun-if-changed={path}");

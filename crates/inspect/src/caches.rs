@@ -1,9 +1,7 @@
 //! Object caches in another process: their slabs, and which objects are live.
 //!
-//! **What.** An object is live when its slab lists it as allocated and it has no mark of a free
-//! one. A free object is in a per-CPU array, in the depot, or on its slab.
-//!
-//! **From.** `craton_slab::object` and `craton_objects`, which define these terms.
+//! **What.** An object is live when its slab lists it as allocated and it has no free mark. Terms:
+//! `craton_slab::object` and `craton_objects`.
 
 use crate::heap::{Heap, Span};
 use crate::memory::words;
@@ -11,29 +9,25 @@ use crate::reader::{Reader, text_in, u32_in, word_in};
 use crate::table::Table;
 use std::collections::{HashMap, HashSet};
 
-/// A larger number of anything is damage.
+/// More of anything is damage.
 const MOST: u64 = 1 << 32;
-/// There is an area for a processor, of which no Linux has more.
+/// No Linux has more processors.
 pub(crate) const MOST_AREAS: u64 = 8192;
 
-/// Where an object of a cache is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The program has it.
     Out,
-    /// In a processor's array.
+    /// A processor's.
     Array,
-    /// In the depot.
     Depot,
     /// On its slab, constructed.
     Built,
-    /// On its slab; it is to be constructed, or was never handed out.
+    /// On its slab; to be constructed, or never handed out.
     Raw,
 }
 
 #[derive(Clone, Debug)]
 pub struct CacheSlab {
-    /// Its first byte.
     pub at: u64,
     /// Its first object.
     pub start: u64,
@@ -46,37 +40,35 @@ pub struct CacheSlab {
 pub struct Cache {
     pub id: u32,
     pub name: String,
-    /// Bytes of an object, as asked for, and from one to the next.
+    /// As asked for, and from one to the next.
     pub size: u64,
     pub stride: u64,
     pub capacity: u64,
     pub slab_bytes: u64,
-    /// Whether free objects stay constructed.
     pub has_constructor: bool,
-    /// What its functions are given.
+    /// Of its functions.
     pub argument: u64,
     pub slabs: Vec<CacheSlab>,
-    /// Free objects in the depot, by its count.
+    /// By the depot's count.
     pub in_depot: u64,
     pub held_bytes: u64,
-    /// Objects constructed and destroyed, and requests refused, since the start.
+    /// Since the start.
     pub built: u64,
     pub destroyed: u64,
     pub refused: u64,
     /// Free objects in arrays.
     pub arrays: HashSet<u64>,
-    /// Slabs that it counts.
     counted: u64,
     mark_at: u64,
-    /// Locked by a thread.
+    /// By a thread.
     pub(crate) held: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct Caches {
-    /// The living ones.
+    /// Living ones.
     pub all: Vec<Cache>,
-    /// Cache and slab, as indices, by the address of the slab's first byte.
+    /// Cache and slab, as indices, by the slab's first byte.
     pub(crate) slabs: HashMap<u64, (usize, usize)>,
     entries: u64,
     entry_bytes: u64,
@@ -86,12 +78,12 @@ pub struct Caches {
     in_entry: u64,
     /// The library's memory for them.
     pub(crate) own: Vec<(u64, u64)>,
-    /// Arrays that cannot be.
+    /// Impossible arrays.
     broken: Vec<(u64, String)>,
 }
 
 impl Caches {
-    /// Reads all caches; `at` is the address of their table, `page` the bytes of a page.
+    /// `at`: their table; `page`: a page's bytes.
     pub(crate) fn read(reader: &Reader<'_>, table: &Table, at: u64, page: u64) -> Result<Self, String> {
         let get = |name: &str| table.get(name);
         let (base, used) = (reader.word(at + get("caches.base")?)?, reader.word(at + get("caches.used")?)?);
@@ -144,7 +136,7 @@ impl Caches {
         let (word, mask) = (get("caches.array.word")?, get("caches.array.count.mask")?);
         for area in areas {
             let at = area + u64::from(cache.id) * bytes;
-            // A core file may leave out untouched pages.
+            // A core may omit untouched pages.
             let count = reader.word(at + word).unwrap_or(0) & mask;
             if count > (bytes - slots) / 8 {
                 self.broken
@@ -157,7 +149,7 @@ impl Caches {
         Ok(())
     }
 
-    /// The name of the cache of a number; empty without one.
+    /// Empty without one.
     pub fn name_of(&self, id: Option<u32>) -> String {
         id.and_then(|id| self.by_id(id)).map_or(String::new(), |cache| cache.name.clone())
     }
@@ -200,7 +192,7 @@ impl Cache {
             return Err(format!("the data of the cache \"{}\" at {slot:#x} is overwritten", this.name));
         }
         let entries = reader.bytes(at, places as usize * 8)?;
-        // An entry with the lowest bit set names a slab a second time.
+        // The lowest bit: a slab's second entry.
         let records: Vec<u64> = words(&entries).filter(|entry| *entry != 0 && entry & 1 == 0).collect();
         let (head, bits) = (get("object.record.bytes")? as usize, half("objects.words")? as usize);
         let all = head + bits * if this.has_constructor { 16 } else { 8 };
@@ -221,7 +213,6 @@ impl Cache {
         Ok(this)
     }
 
-    /// The slab's object that holds an address, by number.
     pub fn index_of(&self, slab: &CacheSlab, at: u64) -> Option<u64> {
         let i = at.checked_sub(slab.start)? / self.stride;
         (i < self.capacity).then_some(i)
@@ -237,7 +228,7 @@ fn bit(words: &[u64], i: u64) -> bool {
 }
 
 impl Heap<'_> {
-    /// Adds a slab of an object cache, or a page of its notes; returns its pages.
+    /// A slab, or a page of notes; returns its pages.
     pub(crate) fn add_cached(&mut self, first: u64, id: u32) -> u64 {
         let Some(known) = self.caches.by_id(id) else {
             let what = format!("the page is one of object cache number {id}, and there is none");
@@ -278,7 +269,6 @@ impl Heap<'_> {
         self.reader.byte(entry + self.caches.marks + at % self.page / self.caches.granule.max(1)) != 0
     }
 
-    /// Calls `each` with every object of a cache and its place.
     pub fn for_each_in_cache(&self, cache: &Cache, mut each: impl FnMut(u64, Place)) {
         for slab in &cache.slabs {
             (0..cache.capacity).for_each(|i| each(cache.object(slab, i), self.place_in_cache(cache, slab, i)));

@@ -1,10 +1,10 @@
 //! An ELF core file, from the kernel or gcore.
 //!
-//! **What.** Memory comes from the `PT_LOAD` segments, threads from the notes. Pages that the core
-//! omits come from the mapped files, which a note names; `exe` replaces the program's path.
+//! **What.** Memory comes from the `PT_LOAD` segments, threads from notes, omitted pages from the
+//! mapped files, which a note names; `exe` replaces the program's path.
 //!
 //! **Failure.** Not a core of this machine, or shorter than its header says. A missing mapped file
-//! is a warning: most of what matters was written, and is in the core.
+//! is a warning: written memory is in the core.
 
 use crate::memory::{MACHINE, Map, Memory, Thread, words};
 use crate::reader::{u32_in, word_in};
@@ -20,22 +20,21 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Offsets of the thread id and the general registers in a thread's status, and the bytes behind
-/// them.
+/// Of thread id and general registers in a thread's status, and the bytes behind them.
 pub(crate) const STATUS_ID: usize = 32;
 pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;
-/// Where the process's number lies in the note about it.
+/// In the note about the process.
 pub(crate) const INFO_PID: usize = 24;
-/// The auxiliary value that is the address of the program's own head.
+/// The auxiliary value with the address of the program's head.
 const PROGRAM_HEADERS: u64 = 3;
 
-/// Bytes of memory that the core has.
+/// Memory that the core has.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     start: u64,
     end: u64,
-    /// Behind the last byte that the core holds itself.
+    /// Behind the last byte in the core.
     held: u64,
     offset: u64,
     flags: u32,
@@ -45,7 +44,7 @@ struct Segment {
 struct Mapped {
     start: u64,
     end: u64,
-    /// Where in the file, in bytes.
+    /// In the file, in bytes.
     offset: u64,
     path: String,
 }
@@ -55,7 +54,7 @@ struct Notes {
     mapped: Vec<Mapped>,
     threads: Vec<Thread>,
     pid: u32,
-    /// An address in the program's own file.
+    /// An address in the program's file.
     program: Option<u64>,
 }
 
@@ -66,19 +65,19 @@ pub struct CoreFile {
     segments: Vec<Segment>,
     notes: Notes,
     maps: Vec<Map>,
-    /// Files that have been opened; `None` for those that are missing.
+    /// `None`: missing.
     opened: RefCell<BTreeMap<String, Option<File>>>,
     missing: RefCell<BTreeSet<String>>,
 }
 
 impl CoreFile {
-    /// Opens a core file; `exe` is its program, if that has moved.
+    /// `exe`: the program, if moved.
     ///
     /// # Errors
     /// The file's defect.
     pub fn open(path: &Path, exe: Option<&Path>) -> Result<Self, String> {
         let name = path.display().to_string();
-        // A pipe would be waited for.
+        // Opening a pipe would wait.
         if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
             return Err(format!("{name}: not a file; give a core file, or --pid PID for a running process"));
         }
@@ -115,7 +114,7 @@ impl CoreFile {
         let Some(mapped) = i.checked_sub(1).map(|i| &self.notes.mapped[i]).filter(|m| at < m.end) else { return 0 };
         let mut opened = self.opened.borrow_mut();
         let file = opened.entry(mapped.path.clone()).or_insert_with(|| {
-            // A file that was replaced since has " (deleted)" behind its name.
+            // A replaced file's name ends in " (deleted)".
             let missing = |error| self.missing.borrow_mut().insert(format!("{}: {error}", mapped.path));
             File::open(&mapped.path).map_err(missing).ok()
         });
@@ -128,7 +127,7 @@ impl CoreFile {
     }
 }
 
-/// The segments, by address, and the notes.
+/// By address.
 fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
     const DAMAGED: &str = "its head is damaged";
     let cut = |_| "the file ends before its head does; was it cut by `ulimit -c` or a full disk?";
@@ -176,7 +175,7 @@ fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
 
 impl Notes {
     fn read<'d>(&mut self, all: impl Iterator<Item = (u32, &'d [u8])>) {
-        // Registers that are not general follow the status of their thread.
+        // They follow their thread's status.
         let mut threads = Vec::new();
         for (kind, content) in all {
             match kind {
@@ -203,7 +202,7 @@ impl Notes {
         self.threads.extend(threads.into_iter().map(|(id, sets)| Thread::new(id, sets)));
     }
 
-    /// The note of mapped files: count, unit of offsets, three words for each file, names.
+    /// Count, unit of offsets, three words for each file, names.
     fn read_files(&mut self, content: &[u8]) {
         let (n, unit) = (word_in(content, 0), word_in(content, 8));
         let names_at = (n.min(content.len() as u64 / 24) * 24 + 16) as usize;

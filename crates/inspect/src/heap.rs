@@ -1,10 +1,7 @@
 //! The heap, as a walk finds it.
 //!
-//! **What.** Spans by the page map, and on each slab its live objects. An object is live if it was
-//! carved, has no mark of a free one, and is on no free list: sized frees set no mark.
-//!
-//! **State.** Marks and records of all granted pages are read at once. [`Heap::broken`] collects
-//! damage, and the walk goes on.
+//! **What.** Spans by the page map, and on each slab its live objects: carved, without a free mark,
+//! and on no free list (sized frees set no mark). [`Heap::broken`] collects damage.
 
 mod lists;
 
@@ -17,16 +14,14 @@ use crate::table::{Class, Table};
 use serde::Serialize;
 use std::collections::HashSet;
 
-/// Most pages of a heap: 64 TiB. A larger number is damage.
+/// 64 TiB; more is damage.
 const MOST_PAGES: u64 = 1 << 33;
 
-/// Something that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Broken {
     pub address: u64,
-    /// The rule, as the library's theory names it.
+    /// By the name in the library's theory.
     pub rule: &'static str,
-    /// The damage there.
     pub what: String,
 }
 
@@ -39,11 +34,11 @@ pub enum Kind {
     /// A separate mapping.
     Huge,
     Buffer,
-    /// Of the object cache of this number.
+    /// By its object cache's number.
     Cached(u32),
 }
 
-/// An object that is out.
+/// A live one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     pub start: u64,
@@ -56,15 +51,15 @@ pub struct Object {
 /// A run of pages with objects.
 #[derive(Clone, Debug)]
 pub enum Span {
-    /// A slab of a class; `own` as in [`Object`].
+    /// `own` as in [`Object`].
     Slab { first: u64, class: u8, own: u32 },
-    /// A slab of two classes.
+    /// Of two classes.
     Morphed { first: u64, pages: u64, entry: Box<Morph> },
-    /// A large object.
+    /// Of whole pages.
     Large { first: u64, pages: u64, own: u32 },
-    /// A slab of an object cache: its index in [`Caches::all`], and the slab's in the cache.
+    /// Of an object cache: index in [`Caches::all`], and in the cache.
     Cached { first: u64, pages: u64, cache: usize, slab: usize },
-    /// A page of notes of the object cache with this number.
+    /// A page of notes of the object cache.
     Notes { first: u64, cache: u32 },
 }
 
@@ -74,13 +69,13 @@ pub(crate) struct RecordShape {
     bytes: usize,
     /// Of [`RecordShape::FIELDS`].
     at: [usize; 6],
-    /// What [`Record::last`] counts in.
+    /// Of [`Record::last`].
     pub unit: u64,
     entry_mask: u32,
     owned: u32,
     class_shift: u32,
     gone: u32,
-    /// Its last page is a guard page, no part of the object.
+    /// The last page is a guard page, no part of the object.
     guard: u32,
 }
 
@@ -132,11 +127,10 @@ pub(crate) struct Record {
     pub owner: u64,
 }
 
-/// The heap of another process.
 pub struct Heap<'m> {
     pub reader: Reader<'m>,
     pub table: Table,
-    /// Address of page 0.
+    /// Of page 0.
     pub base: u64,
     pub granted: u64,
     /// The mark of free objects: a secret for each value of the page map, and a factor.
@@ -145,11 +139,10 @@ pub struct Heap<'m> {
     /// The difference of marks on slabs.
     on_slab: u64,
     owned_mark: u8,
-    /// Where lists of free objects end.
+    /// The end of free lists.
     pub(crate) end: u64,
     pub(crate) heap: u64,
     pub(crate) page: u64,
-    /// Where the page map and the records begin.
     pub(crate) map_at: u64,
     pub(crate) records_at: u64,
     pub(crate) shards: u64,
@@ -157,31 +150,30 @@ pub struct Heap<'m> {
     records: Vec<u8>,
     lengths: Vec<u8>,
     pub(crate) shape: RecordShape,
-    /// Spans with contents, by address.
+    /// With contents, by address.
     pub spans: Vec<Span>,
-    /// Huge objects: start and bytes, by address.
+    /// Start and bytes, by address.
     pub huge: Vec<(u64, u64)>,
-    /// Freed mappings of huge objects that are kept: start and bytes.
+    /// Freed huge mappings: start and bytes.
     pub(crate) kept: Vec<(u64, u64)>,
     pub caches: Caches,
     pub kit: Kit,
-    /// Free objects without a mark.
+    /// Free, without a mark.
     pub(crate) unmarked: HashSet<u64>,
-    /// Free objects on slabs' own lists.
+    /// Free, on slabs' lists.
     pub on_slabs: u64,
-    /// Objects on all other free lists.
+    /// On all other free lists.
     pub in_caches: u64,
-    /// Locks that a thread holds: their data may be between two states.
+    /// By threads: their data may be between two states.
     pub held: Vec<String>,
     pub broken: Vec<Broken>,
 }
 
 impl<'m> Heap<'m> {
-    /// Finds the heap in a process's memory and walks it.
+    /// Walks the heap.
     ///
     /// # Errors
-    /// The process does not run on Craton, its library is of another release, or required memory is
-    /// missing.
+    /// Not on Craton, another release, or required memory is missing.
     pub fn find(memory: &'m dyn Memory) -> Result<Self, String> {
         let reader = Reader::new(memory);
         let table = Table::find(&reader)?;
@@ -257,7 +249,7 @@ impl<'m> Heap<'m> {
         self.base + page * self.page
     }
 
-    /// The granted page of an address.
+    /// If granted.
     pub fn page_of(&self, at: u64) -> Option<u64> {
         let page = at.checked_sub(self.base)? / self.page;
         (page < self.granted).then_some(page)
@@ -295,14 +287,14 @@ impl<'m> Heap<'m> {
         Ok(held)
     }
 
-    /// Where the slabs of a class of a shard are known.
+    /// Where a shard's slabs of a class are known.
     pub(crate) fn class_at(&self, shard: u64, class: u64) -> Result<u64, String> {
         let get = |name: &str| self.table.get(name);
         let shard = self.heap + get("heap.shards")? + shard * get("shard.bytes")?;
         Ok(shard + get("shard.classes")? + (class - 1) * get("shard.class.bytes")?)
     }
 
-    /// The private heap and the class that a page's record names.
+    /// Private heap and class.
     fn owned(&self, record: Record) -> Option<(u32, u8)> {
         (record.morph & self.shape.owned != 0)
             .then_some((record.morph & 0xffff, (record.morph >> self.shape.class_shift) as u8))
@@ -355,7 +347,7 @@ impl<'m> Heap<'m> {
         record.pages
     }
 
-    /// Adds a slab of a class; all its pages have `mark`. Returns its pages.
+    /// All its pages have `mark`. Returns its pages.
     fn add_slab(&mut self, first: u64, class: u8, mark: u8, own: u32) -> u64 {
         let Some(g) = self.class(class) else {
             self.record_broken(self.address(first), "M1", format!("the page has the mark {class}, which is none"));
@@ -383,13 +375,13 @@ impl<'m> Heap<'m> {
         g.pages
     }
 
-    /// The entry in a page's record, if the page is of a slab of two sizes.
+    /// Of a slab of two sizes.
     pub(crate) fn morph_entry(&self, page: u64) -> Option<u32> {
         let morph = self.record(page).morph;
         Some(morph & self.shape.entry_mask).filter(|entry| morph & self.shape.owned == 0 && *entry != 0)
     }
 
-    /// The address and bytes of the old object that crosses the start of a slab of two sizes.
+    /// Address and bytes of the old object that crosses its start.
     pub(crate) fn old_across(&self, mut first: u64) -> Option<(u64, u64)> {
         loop {
             let Span::Morphed { first: before, entry, .. } = self.span_of(first.checked_sub(1)?)? else { return None };
@@ -436,7 +428,6 @@ impl<'m> Heap<'m> {
         Ok(())
     }
 
-    /// Freed mappings that are kept for the next request.
     fn find_kept(&mut self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let places = self.heap + get("heap.huge")? + get("huge.kept")? + get("kept.places")?;
@@ -449,7 +440,7 @@ impl<'m> Heap<'m> {
         Ok(())
     }
 
-    /// Whether what begins at an address bears the mark of a free object.
+    /// Whether a free object's mark is there.
     pub fn is_marked(&self, at: u64) -> bool {
         let Ok(word) = self.reader.word(at + 8) else { return false };
         let is_mark = |mark| word == mark || word == mark ^ self.on_slab;
@@ -460,23 +451,21 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// The mark of a free object of a class.
     fn mark(&self, class: u8, at: u64) -> u64 {
         let secret = self.secrets.chunks_exact(8).nth(class.into()).map_or(0, |word| word_in(word, 0));
         (at ^ secret).wrapping_mul(self.factor)
     }
 
-    /// The mark of a free object of an object cache.
     pub(crate) fn mark_in_cache(&self, at: u64) -> u64 {
         self.mark(self.owned_mark, at)
     }
 
-    /// Whether the object at a carved place is out.
+    /// Of a carved place.
     pub fn is_out(&self, at: u64) -> bool {
         !self.is_marked(at) && !self.unmarked.contains(&at)
     }
 
-    /// Calls `each` with the start and class of a slab's carved places.
+    /// Calls `each` with start and class.
     pub(crate) fn places(&self, span: &Span, mut each: impl FnMut(u64, u8)) {
         match span {
             Span::Slab { first, class, .. } => {
@@ -491,8 +480,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Calls `each` with every live object of the program: the kit's buffers, not the objects under
-    /// them.
+    /// The program's live objects: the kit's buffers, not what is under them.
     pub fn for_each_out(&self, mut each: impl FnMut(Object)) {
         self.for_each_taken(|object| {
             if self.kit.under(object.start).is_none() {
@@ -511,7 +499,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Calls `each` with every live object, the kit's included; huge ones last.
+    /// The heap's live objects, huge ones last.
     pub fn for_each_taken(&self, mut each: impl FnMut(Object)) {
         for span in &self.spans {
             match span {
@@ -544,7 +532,6 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// The span that a granted page belongs to.
     pub fn span_of(&self, page: u64) -> Option<&Span> {
         let at = self.spans.partition_point(|span| span.first() <= page).checked_sub(1)?;
         let span = &self.spans[at];
@@ -559,7 +546,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// The name of a private heap, by [`Object::own`].
+    /// By [`Object::own`].
     pub fn own_name(&self, own: u32) -> Result<String, String> {
         let get = |name: &str| self.table.get(name);
         let slots = self.reader.word(get("own")? + get("own.slots")?)?;

@@ -1,7 +1,7 @@
 //! The debugging kit's records in another process: buffers, their owners, and the log.
 //!
-//! **State.** A buffer is in an object of the heap, or on private pages between two guard pages.
-//! The program's object is the buffer, not the object under it.
+//! **State.** A buffer is in an object of the heap, or on private pages between guard pages. The
+//! program's object is the buffer.
 
 use crate::heap::Heap;
 use crate::names::Names;
@@ -11,33 +11,31 @@ use crate::whatis::as_hex;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// A larger number of records or transactions is damage.
+/// More records or transactions are damage.
 const MOST: u64 = 1 << 32;
-/// Frames of a stack that are shown at the most.
 const MOST_FRAMES: u32 = 64;
 
-/// An allocation or free of a buffer: thread, stack, time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// When, in ns of the system's clock that does not go back.
+    /// Monotonic clock.
     pub time_ns: u64,
-    /// The stack's number; 0 for none.
+    /// 0: none.
     pub stack: u32,
-    /// The thread; 0 for no event.
+    /// 0: no event.
     pub thread: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     pub address: u64,
-    /// Bytes that were asked for.
+    /// As asked for.
     pub size: u64,
     /// Start of what lies under it.
     pub under: u64,
-    /// The end of its private pages; 0 for a buffer in an object of the heap.
+    /// Of its private pages; 0 for a buffer in an object of the heap.
     pub end: u64,
     pub is_live: bool,
-    /// It was freed, and its pages can be touched no more.
+    /// Freed, on pages that cannot be touched.
     pub is_closed: bool,
     /// 0 for malloc, else a cache's number plus 1.
     pub target: u32,
@@ -45,70 +43,67 @@ pub struct Buffer {
     pub given: Event,
 }
 
-/// The relation of an address to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     Inside,
-    /// In what lies under it: a redzone, or the rest.
+    /// In the rest of the object under it.
     Redzone,
-    /// On a closed page before or behind its pages.
+    /// Before or behind its pages.
     ClosedPage,
 }
 
-/// A transaction of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transaction {
-    /// Its number, from 0 on.
+    /// From 0.
     pub number: u64,
     /// `alloc` or `free`.
     pub action: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// Bytes that were asked for.
+    /// As asked for.
     pub bytes: u64,
     #[serde(flatten)]
     pub who: Who,
 }
 
-/// An event for people: with the stack's functions by name.
+/// With the stack's functions by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Who {
     pub thread: u32,
-    /// When, in ns of the system's clock that does not go back.
+    /// Monotonic clock.
     pub time_ns: u64,
-    /// Frames, the innermost first.
+    /// Innermost first.
     pub stack: Vec<String>,
 }
 
-/// The newest transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Log {
     pub is_there: bool,
-    /// Transactions since the start.
+    /// Since the start.
     pub count: u64,
     pub kept: u64,
-    /// The newest ones, the newest first.
+    /// Newest first.
     pub transactions: Vec<Transaction>,
 }
 
 #[derive(Debug, Default)]
 pub struct Kit {
-    /// All buffers, by address.
+    /// By address.
     pub buffers: Vec<Buffer>,
-    /// Those in objects of the heap, by the object's start.
+    /// In objects of the heap, by their start.
     under: HashMap<u64, u32>,
-    /// Buffers on private pages, by the pages' start.
+    /// On private pages, by their start.
     pages: Vec<u32>,
     /// Bytes of a closed page.
     page: u64,
     stacks: (u64, u64),
     log: u64,
     pub(crate) own: Vec<(u64, u64)>,
-    /// A thread has a part of the records locked.
+    /// A thread has locked a part of the records.
     pub(crate) held: bool,
 }
 
-/// The newest `last` transactions of the log, the newest first, with their stacks.
+/// The newest `last` transactions, newest first.
 ///
 /// # Errors
 /// The library's tables cannot be read.
@@ -200,7 +195,7 @@ impl Kit {
         Ok(())
     }
 
-    /// The buffer in an object of the heap that begins at an address.
+    /// The buffer in the object that begins there.
     pub fn under(&self, start: u64) -> Option<&Buffer> {
         self.under.get(&start).map(|i| &self.buffers[*i as usize])
     }
@@ -235,7 +230,7 @@ impl Kit {
         crate::memory::words(&bytes).collect()
     }
 
-    /// An event with its stack by names; `None` where none was recorded.
+    /// `None`: not recorded.
     pub fn who(&self, reader: &Reader<'_>, names: &Names<'_>, event: Event) -> Option<Who> {
         let stack = || self.stack(reader, event.stack).into_iter().map(|pc| names.describe(pc)).collect();
         (event.thread != 0).then(|| Who { thread: event.thread, time_ns: event.time_ns, stack: stack() })
@@ -256,7 +251,7 @@ impl Kit {
             let word = |name: &str| Ok::<u64, String>(word_in(&entry, get(name)? as usize));
             let half = |name: &str| Ok::<u32, String>(u32_in(&entry, get(name)? as usize));
             let (time_ns, who) = (word("log.entry.time")?, half("log.entry.who")?);
-            // A thread was just writing this one.
+            // A thread was just writing it.
             if time_ns == 0 {
                 continue;
             }
@@ -274,12 +269,11 @@ impl Kit {
 }
 
 impl Buffer {
-    /// The relation of an address in the object under it.
     pub fn beside(&self, at: u64) -> Beside {
         if at >= self.address && at - self.address < self.size { Beside::Inside } else { Beside::Redzone }
     }
 
-    /// Bytes before the buffer's start (negative) or behind its last byte (positive).
+    /// Bytes before its start (negative) or behind its last byte.
     pub fn beyond(&self, at: u64) -> i64 {
         let past = || (at - self.address + 1).saturating_sub(self.size) as i64;
         if at < self.address { -((self.address - at) as i64) } else { past() }

@@ -1,20 +1,17 @@
-//! Lost objects: those that no pointer leads to.
+//! Lost objects: no pointer leads to them.
 //!
-//! **What.** A conservative mark: each aligned word of the roots that points at or into an object
-//! keeps it, and so does each word of a kept object. Of a lost tree the report has the top object,
-//! with the sum of all below it. Buffers of the debugging kit are also grouped by allocation site.
+//! **What.** A conservative mark: an aligned word of a root or a kept object keeps the object at or
+//! around its value. Of a lost tree the report has the top, with the sum below it; buffers of the
+//! debugging kit are also grouped by allocation site.
 //!
-//! **From.** Boehm and Weiser 1988 (conservative mark); Bonwick94 §6 (leak search in a heap that
-//! knows its buffers).
+//! **From.** Boehm and Weiser 1988; Bonwick94 §6.
 //!
-//! **State.** Roots: all registers; stacks from the stack pointer on; other writable memory, and
-//! anonymous memory that was writable once; not the heap, and not the library's data about it. Free
-//! objects that a cache keeps constructed are roots: they own what their constructor allocated.
+//! **State.** Roots: registers; stacks from the stack pointer on; other writable memory, and
+//! anonymous memory once writable; free objects that a cache keeps constructed, which own what
+//! their constructor allocated. No roots: the heap and the library's data about it.
 //!
-//! **Threads.** The process is stopped.
-//!
-//! **Failure.** A number that looks like an address hides a leak. Compressed or unaligned pointers
-//! cause false leaks.
+//! **Failure.** Numbers that look like addresses hide leaks; compressed or unaligned pointers cause
+//! false ones.
 //!
 //! **Cost.** One read of each word of memory, two of lost objects; 33 bytes for each object.
 
@@ -25,12 +22,11 @@ use crate::names::Names;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Bytes below the stack pointer that a function may use without moving it.
+/// Below the stack pointer, usable without moving it.
 const RED_ZONE: u64 = 128;
-/// Bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 
-/// An object that was lost, and what only it leads to.
+/// A lost object, and what only it leads to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Group {
     #[serde(serialize_with = "crate::whatis::as_hex")]
@@ -38,53 +34,52 @@ pub struct Group {
     pub object_bytes: u64,
     /// `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
-    /// The object cache that it is of; empty for malloc.
+    /// Empty for malloc.
     pub cache: String,
-    /// Objects that are lost with it, itself among them.
+    /// Itself among them.
     pub objects: u64,
     pub bytes: u64,
 }
 
-/// An allocation site of lost objects, as far as the kit recorded it.
+/// An allocation site that the kit recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
-    /// Its frames, the innermost first.
+    /// Innermost first.
     pub stack: Vec<String>,
-    /// Objects on top that come from there.
+    /// Tops from there.
     pub roots: u64,
-    /// Those and what is lost with them.
+    /// With what is lost below them.
     pub objects: u64,
     pub bytes: u64,
-    /// One of those on top.
+    /// A top.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub example: u64,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Leaks {
-    /// Objects that are out, and their bytes.
+    /// Live.
     pub objects: u64,
     pub bytes: u64,
     pub root_bytes: u64,
     pub lost_objects: u64,
     pub lost_bytes: u64,
-    /// Lost groups, by size of the top object, the largest first.
+    /// Largest top first.
     pub groups: Vec<Group>,
-    /// Their allocation sites, as far as recorded; the most bytes first.
+    /// Most bytes first.
     pub sites: Vec<Site>,
-    /// Memory that the search could not read.
+    /// Unreadable memory.
     pub warnings: Vec<String>,
 }
 
-/// All objects, so that the one around an address is found quickly.
 struct Objects {
     all: Vec<Object>,
-    /// For each page of the heap, the first object that begins on or behind it.
+    /// By page of the heap: the first object that begins on or behind it.
     first: Vec<u32>,
     base: u64,
     page: u64,
     granted: u64,
-    /// The start in `all` of objects outside of the heap, and their address range.
+    /// Objects outside of the heap: start in `all`, address range.
     apart_at: usize,
     apart: (u64, u64),
 }
@@ -111,7 +106,6 @@ impl Objects {
         Ok(Self { all, first, base: heap.base, page: heap.page, granted: heap.granted, apart_at, apart })
     }
 
-    /// The object around an address.
     fn around(&self, at: u64) -> Option<usize> {
         // An object of no bytes is where it begins.
         let within = |i: usize| at - self.all[i].start < self.all[i].size.max(1);
@@ -129,8 +123,6 @@ impl Objects {
     }
 }
 
-/// Finds what is lost.
-///
 /// # Errors
 /// The library's tables cannot be read.
 pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
@@ -187,7 +179,7 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     Ok(found)
 }
 
-/// Calls `each` with each aligned word; what cannot be read is zero.
+/// Unreadable words are zero.
 fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64)) {
     let mut buffer = [0; PIECE];
     let mut at = from.next_multiple_of(8);
@@ -200,12 +192,12 @@ fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64))
     }
 }
 
-/// Lost objects that no other lost object leads to, with the objects below. One object stands for a
-/// ring. A search absorbs each group whose top it reaches, so in the end no top is below another.
+/// Tops of lost trees; one object stands for a ring. A search absorbs each group whose top it
+/// reaches, so no top is below another.
 fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     const NONE: u32 = u32::MAX;
     let mut group_of = vec![NONE; objects.all.len()];
-    // By number; `None` once absorbed.
+    // `None` once absorbed.
     let mut tops: Vec<Option<Group>> = Vec::new();
     let mut open = Vec::new();
     for top in (0..objects.all.len()).filter(|i| !kept[*i]) {
@@ -259,7 +251,6 @@ fn cache_of(heap: &Heap<'_>, object: Object) -> String {
     heap.caches.name_of(id)
 }
 
-/// The groups by where their top was allocated.
 fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
     let mut by_stack: BTreeMap<u32, Site> = BTreeMap::new();
     let names = Names::new(heap.reader.memory);
@@ -278,7 +269,6 @@ fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
     sites
 }
 
-/// The ranges of addresses from which the program can reach something.
 fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let own = own_memory(heap)?;
     let threads = heap.reader.memory.threads();
@@ -298,10 +288,10 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     Ok(all)
 }
 
-/// Whether a mapping is a root; `behind` is the next one.
+/// `behind`: the next mapping.
 fn is_root(map: &Map, behind: Option<&Map>) -> bool {
-    // Memory protected after it was written: anonymous memory, and a module's relocated data, which
-    // precede its writable ones.
+    // Written, then protected: anonymous memory, and relocated data, which precede a module's
+    // writable ones.
     let relro = behind.is_some_and(|b| b.start == map.end && b.writable && b.path == map.path);
     let was_written = !map.executable && (map.path.is_empty() || map.is_file() && relro);
     map.readable && (map.writable || was_written) && !map.path.starts_with("/dev/") && !map.path.starts_with("[v")
@@ -312,8 +302,7 @@ fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<It
     parts.into_iter().filter(|(start, end)| start < end)
 }
 
-/// No roots: the heap, huge objects and kept mappings, and the library's data, which also name lost
-/// objects.
+/// What also names lost objects: the heap, huge and kept mappings, the library's data.
 fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let get = |name: &str| heap.table.get(name);
     let word = |at: u64| heap.reader.word(at);

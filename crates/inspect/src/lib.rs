@@ -1,12 +1,11 @@
 //! Craton's heap in another process, or in a core file.
 //!
 //! **What.** [`Live`] reads a sleeping or stopped process, [`CoreFile`] a core file. [`Heap::find`]
-//! finds the library's table of names and numbers, and walks the heap by it: which objects are
-//! live, which are free and where, what is broken. [`stats`], [`leaks`], [`whatis`] and [`verify`]
-//! build on that. [`set`] changes options of a running process.
+//! finds the library's table and walks the heap by it: live objects, free ones and where, damage.
+//! [`stats`], [`leaks`], [`whatis`] and [`verify`] build on that. [`set`] changes options of a
+//! running process.
 //!
-//! **From.** Bonwick94 §6: a heap that names the owner of a buffer. Boehm and Weiser 1988: the
-//! conservative mark of [`leaks`].
+//! **From.** Bonwick94 §6; Boehm and Weiser 1988 ([`leaks`]).
 //!
 //! **State.** Nothing here knows the library's layout. The table (`craton_malloc::inspect`) names
 //! the offsets; a missing name that a walk needs is an error.
@@ -15,13 +14,13 @@
 //!                                                                                     ↘ what does not fit: Broken
 //! ```
 //!
-//! **Units.** Addresses and sizes in bytes, of the process that is read.
+//! **Units.** Addresses and sizes in bytes, of the other process.
 //!
 //! **Failure.** A text with the wrong value and a remedy. A walk records damage and goes on.
 //!
-//! **Not here.** Writes to the process, except [`set`]'s request and its wake-ups.
+//! **Not here.** Writes to the process, except by [`set`].
 //!
-//! **Unsafe.** System calls, only in `live.rs` and below.
+//! **Unsafe.** System calls, in `live.rs` and below.
 
 mod caches;
 mod core_file;

@@ -1,13 +1,11 @@
-//! A running process, which does not run while it is read.
+//! A running process that stands still while it is read.
 //!
-//! **What.** While all threads sleep, [`Live::asleep`] reads them without a stop; their counts of
-//! context switches show whether one has run since. [`Live::stop`] stops all threads by `ptrace`,
-//! and knows their registers. Threads continue when [`Live`] is dropped or this program is killed.
-//! A signal that stops a thread before we do is delivered afterwards. Sleeping system calls
-//! continue ([`restart`]).
+//! **What.** If all threads sleep, [`Live::asleep`] reads without a stop; counts of context
+//! switches show whether one has run since. [`Live::stop`] stops all threads by `ptrace`, and knows
+//! their registers. They continue when [`Live`] is dropped or this program is killed; a signal that
+//! stopped a thread before us is delivered then. Sleeping system calls continue ([`restart`]).
 //!
-//! **Failure.** No such process; no permission; a thread that waits for a device and does not stop
-//! within [`PATIENCE`].
+//! **Failure.** No such process; no permission; a thread that waits for a device for [`PATIENCE`].
 //!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
 
@@ -24,36 +22,33 @@ use std::ptr::null_mut;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a thread may take to stop.
+/// For a thread to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of the largest set of registers.
+/// Of the largest set.
 const MOST_REGISTERS: usize = 16 << 10;
-/// Sets of registers, by the number of their note in a core file.
+/// By note number in a core file.
 const SETS: [u32; 3] = [NT_PRSTATUS, NT_PRFPREG, if cfg!(target_arch = "x86_64") { NT_X86_XSTATE } else { NT_ARM_SVE }];
 
-/// A process that stands still.
 #[derive(Debug)]
 pub struct Live {
     pid: u32,
     memory: File,
     maps: Vec<Map>,
     threads: Vec<Thread>,
-    /// The stopped threads, each with the signal to deliver when it continues.
+    /// With the signal to deliver when they continue.
     stopped: BTreeMap<u32, i32>,
-    /// The threads that sleep, and how often each has been switched away from.
+    /// With their context switches.
     asleep: BTreeMap<u32, u64>,
 }
 
 impl Live {
-    /// Stops a process.
-    ///
     /// # Errors
     /// The system's error, with a remedy.
     pub fn stop(pid: u32) -> Result<Self, String> {
         let memory = open(pid, false)?;
         let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
         let mut this = Self { pid, memory, maps: Vec::new(), threads: Vec::new(), stopped, asleep };
-        // While there are threads that run they may make others.
+        // Threads that run may make others.
         while this.stop_some()? {}
         this.maps = maps(pid)?;
         this.threads = this.stopped.keys().map(|id| registers(*id)).collect();
@@ -63,8 +58,8 @@ impl Live {
         Ok(this)
     }
 
-    /// A process whose threads all sleep, without a stop and without registers; `None` if one does
-    /// not sleep. The memory is of one moment if [`Memory::is_unchanged`] afterwards.
+    /// Without registers; `None` if a thread does not sleep. The memory is of one moment if
+    /// [`Memory::is_unchanged`] afterwards.
     ///
     /// # Errors
     /// The system's error, with a remedy.
@@ -74,13 +69,12 @@ impl Live {
         Ok(Some(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new(), asleep }))
     }
 
-    /// Stops further threads; returns whether there were any.
+    /// Returns whether there were any.
     fn stop_some(&mut self) -> Result<bool, String> {
         let ids = tasks(self.pid).map_err(|e| format!("process {} has ended: {e}", self.pid))?;
         let before = self.stopped.len();
         for id in ids {
-            // No signal of a thread that has ended, nor of the first one while it waits for the
-            // others.
+            // An ended thread gives no signal, nor does the first while it waits for the others.
             if !self.stopped.contains_key(&id)
                 && let Some(signal) = self.stop_one(id)?
             {
@@ -109,17 +103,17 @@ impl Live {
             match waitpid(Pid::from_raw(id as i32), options) {
                 Ok(Some((_, status))) => {
                     // Stops for other reasons than a signal are marked above its byte. A signal is
-                    // the thread's, and still to be delivered.
+                    // still to be delivered.
                     let is_signal = status.as_raw() >> 16 == 0;
                     let signal = status.stopping_signal();
-                    // Not one that stands still already, by a signal such as SIGSTOP.
+                    // Not a thread that already stood still by SIGSTOP or the like.
                     if !is_signal && signal == Some(libc::SIGTRAP) {
                         restart::restart(id);
                     }
                     return Ok(signal.map(|signal| if is_signal { signal } else { 0 }));
                 }
                 Err(_) => return Ok(None),
-                // The others go on with the drop, and this one when we end.
+                // The drop lets the others go on; our end, this one.
                 Ok(None) if since.elapsed() > PATIENCE => {
                     return Err(format!(
                         "process {}: its thread {id} does not stop; it waits for a device or another file system: try again later",
@@ -131,15 +125,14 @@ impl Live {
         }
     }
 
-    /// A process that is read and written while it runs.
+    /// Read and written while it runs.
     pub(crate) fn running(pid: u32) -> Result<Self, String> {
         let memory = open(pid, true)?;
         let (stopped, asleep) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped, asleep })
     }
 
-    /// Restarts the system call in which each thread of this name sleeps. Threads that cannot be
-    /// stopped continue.
+    /// Restarts the system call in which each thread of this name sleeps, if it can be stopped.
     pub(crate) fn interrupt(&self, name: &str) {
         let comm = |id: &u32| fs::read_to_string(format!("/proc/{}/task/{id}/comm", self.pid));
         let is_meant = |id: &u32| comm(id).is_ok_and(|comm| comm.trim_end() == name);
@@ -153,7 +146,7 @@ impl Live {
     pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Result<(), String> {
         let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let remote = libc::iovec { iov_base: at as *mut _, iov_len: bytes.len() };
-        // SAFETY: our bytes are only read; what is written lies in the other process.
+        // SAFETY: reads our bytes; writes in the other process.
         let written = unsafe { libc::process_vm_writev(self.pid as i32, &local, 1, &remote, 1, 0) };
         if written == bytes.len() as isize {
             return Ok(());
@@ -222,7 +215,6 @@ impl Memory for Live {
     }
 }
 
-/// A request to a thread's tracing.
 fn call(request: libc::c_uint, id: u32, data: usize) -> io::Result<()> {
     // SAFETY: these requests touch no memory of ours.
     match unsafe { libc::ptrace(request, id as i32, null_mut::<u8>(), data) } {
@@ -235,7 +227,7 @@ fn registers(id: u32) -> Thread {
     let set = |which: u32| {
         let mut bytes = vec![0u8; MOST_REGISTERS];
         let mut place = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        // SAFETY: the kernel writes no more than the length says, and changes it to what it wrote.
+        // SAFETY: the kernel writes at most the length, and changes it to what it wrote.
         let got = unsafe { libc::ptrace(libc::PTRACE_GETREGSET, id as i32, which as usize, &mut place) };
         bytes.truncate(if got < 0 { 0 } else { place.iov_len });
         bytes
@@ -249,8 +241,7 @@ fn tasks(pid: u32) -> io::Result<Vec<u32>> {
     Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// The threads of a process if all sleep, with their context switches: it has not run while these
-/// stay the same.
+/// With their context switches, if all threads sleep: none has run while these stay the same.
 fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     let one = |id: u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/task/{id}/status")).ok()?;
@@ -259,7 +250,7 @@ fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     tasks(pid).ok()?.into_iter().map(one).collect()
 }
 
-/// The switches in a thread's status; `None` unless it sleeps.
+/// `None` unless it sleeps.
 fn switches(status: &str) -> Option<u64> {
     let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim);
     let count = |key: &str| value(key)?.parse::<u64>().ok();
@@ -275,10 +266,10 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
     matches!(state(pid, pid), Some('T' | 't'))
 }
 
-/// A thread's state in the kernel; `None` if there is no such thread.
+/// `None`: no such thread.
 fn state(pid: u32, id: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
-    // The name before it, in brackets, may hold anything.
+    // The name in brackets may hold anything.
     stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
@@ -293,7 +284,7 @@ fn open(pid: u32, write: bool) -> Result<File, String> {
     fs::OpenOptions::new().read(true).write(write).open(path).map_err(|error| refused(pid, &error))
 }
 
-/// Why a process cannot be read, and what to do.
+/// And what to do.
 fn refused(pid: u32, error: &io::Error) -> String {
     let tracer = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| {
         let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
@@ -319,7 +310,7 @@ fn no_memory(pid: u32) -> String {
     format!("process {pid} has no memory: it has ended, or is a thread of the kernel")
 }
 
-/// The mappings. The crate `procfs` fails on a path that is not UTF-8; this does not.
+/// `procfs` fails on paths that are not UTF-8.
 fn maps(pid: u32) -> Result<Vec<Map>, String> {
     let text = fs::read(format!("/proc/{pid}/maps")).map_err(|error| refused(pid, &error))?;
     let text = String::from_utf8_lossy(&text);
@@ -330,7 +321,7 @@ fn maps(pid: u32) -> Result<Vec<Map>, String> {
     Ok(all)
 }
 
-/// A line such as `7f0000000000-7f0000001000 rw-p 00002000 08:01 1234   /lib/x.so`.
+/// `7f0000000000-7f0000001000 rw-p 00002000 08:01 1234   /lib/x.so`.
 pub(crate) fn parse(line: &str) -> Option<Map> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;

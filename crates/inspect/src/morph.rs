@@ -1,35 +1,34 @@
 //! A slab of two sizes.
 //!
-//! **From.** `craton_slab::morph`, which defines these terms. Each page has an entry with a bit for
-//! each unit in which a live old object begins, and one for each where a new place does. An old
-//! object may extend into the next slab, as its head.
+//! **From.** `craton_slab::morph`. A page's entry has a bit for each unit in which a live old
+//! object begins, and one for each where a new place does. An old object may extend into the next
+//! slab, as its head.
 
 use crate::heap::Heap;
 use crate::memory::words;
 use crate::reader::{u16_in, u32_in};
 
-/// A slab of two sizes.
 #[derive(Clone, Debug, Default)]
 pub struct Morph {
     /// Its first page.
     pub slab: u64,
     pub bytes: u64,
-    /// The class of new objects.
+    /// Of new objects.
     pub to: u8,
-    /// Old objects that are counted as out, with the head.
+    /// Live old objects, with the head.
     pub count: u64,
-    /// Bytes at the start that belong to an object of the slab before.
+    /// Bytes of an object of the slab before.
     pub head: u64,
     unit: u64,
     page: u64,
     live: Vec<u64>,
     starts: Vec<u64>,
-    /// Size and class of the old objects of each page.
+    /// By page: size and class of old objects.
     old: Vec<(u64, u8)>,
 }
 
 impl Morph {
-    /// The slab that begins at a page; `None` if its entries are inconsistent.
+    /// `None`: inconsistent entries.
     pub(crate) fn read(heap: &Heap<'_>, first: u64) -> Result<Option<Self>, String> {
         let get = |name: &str| heap.table.get(name);
         let Some(entry) = Self::entry(heap, first)? else { return Ok(None) };
@@ -67,7 +66,6 @@ impl Morph {
         Ok(Some(this))
     }
 
-    /// The entry of a page, if it has one.
     fn entry(heap: &Heap<'_>, page: u64) -> Result<Option<Vec<u8>>, String> {
         let get = |name: &str| heap.table.get(name);
         let morphs = heap.heap + get("heap.morphs")?;
@@ -80,7 +78,7 @@ impl Morph {
         heap.reader.bytes(entries + u64::from(entry) * bytes, bytes as usize).map(Some)
     }
 
-    /// Live old objects that begin here: offset in the slab, bytes, class.
+    /// Live ones that begin here: offset, bytes, class.
     pub fn old_objects(&self) -> impl Iterator<Item = (u64, u64, u8)> {
         set_bits(&self.live).map(|unit| {
             let at = unit * self.unit;
@@ -89,13 +87,12 @@ impl Morph {
         })
     }
 
-    /// Where the new places begin, behind the slab's start.
+    /// New places, as offsets.
     pub fn places(&self) -> impl Iterator<Item = u64> {
         set_bits(&self.starts).map(|unit| unit * self.unit)
     }
 }
 
-/// The numbers of the bits that are set.
 fn set_bits(words: &[u64]) -> impl Iterator<Item = u64> {
     let bits = |(at, word): (usize, &u64)| {
         let word = *word;

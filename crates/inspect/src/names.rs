@@ -1,12 +1,9 @@
 //! Functions by address, from the symbols of the files on disk.
 //!
-//! **What.** An address is a return address, so the byte before it is looked up. Without a symbol
-//! the result is the file and the offset in it, as `addr2line` takes it; outside of files, the
-//! address.
+//! **What.** The byte before a return address is looked up. Without a symbol: file and offset, as
+//! `addr2line` takes them; outside of files, the address.
 //!
 //! **Failure.** A file that is gone or was replaced has no names, or wrong ones.
-//!
-//! **Cost.** Each file is read once, at the first address in it.
 
 use crate::memory::Memory;
 use object::read::elf::ElfFile64;
@@ -14,7 +11,7 @@ use object::{LittleEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// A function: where it begins and its length, in the file's numbering.
+/// In the file's numbering.
 #[derive(Debug, PartialEq, Eq)]
 struct Function {
     at: u64,
@@ -22,10 +19,9 @@ struct Function {
     name: String,
 }
 
-/// A file of code.
 #[derive(Debug, Default)]
 struct Image {
-    /// A loaded part: offset in the file, bytes, and address in the file's numbering.
+    /// Offset in the file, bytes, and address in the file's numbering.
     loaded: Vec<(u64, u64, u64)>,
     functions: Vec<Function>,
 }
@@ -51,7 +47,7 @@ impl Image {
         Some(Self { loaded, functions })
     }
 
-    /// The address in the file's own numbering of a place in the file.
+    /// In the file's numbering.
     fn address(&self, in_file: u64) -> Option<u64> {
         let (from, _, at) = self.loaded.iter().find(|(from, len, _)| in_file.wrapping_sub(*from) < *len)?;
         Some(at.wrapping_add(in_file - from))
@@ -74,7 +70,7 @@ impl<'m> Names<'m> {
         Self { memory, images: RefCell::new(HashMap::new()) }
     }
 
-    /// A frame such as `0x55d1c0a4b139 main+0x1d (/home/me/program+0x1139)`.
+    /// `0x55d1c0a4b139 main+0x1d (/home/me/program+0x1139)`.
     pub fn describe(&self, pc: u64) -> String {
         let at = pc.wrapping_sub(1);
         let map = self.memory.maps().iter().find(|map| map.contains(at));

@@ -1,20 +1,16 @@
-//! Numbers from another process's memory, read in large cached pieces.
-//!
-//! **Cost.** [`PIECES`] pieces of [`PIECE`] bytes; each is read once while it stays cached.
+//! Numbers from another process's memory, read in cached pieces.
 
 use crate::memory::Memory;
 use std::cell::RefCell;
 
-/// Bytes read at a time.
 const PIECE: u64 = 64 << 10;
-/// Pieces that are kept: 32 MiB.
+/// Kept: 32 MiB.
 const PIECES: usize = 512;
 
-/// One piece: address, bytes, and how many of them could be read.
 struct Piece {
     at: u64,
     bytes: Vec<u8>,
-    /// For each machine page of it, whether it could be read.
+    /// A bit for each machine page that could be read.
     pages: u32,
 }
 
@@ -39,13 +35,13 @@ impl<'m> Reader<'m> {
             for page in done.div_ceil(PAGE)..(done + got) / PAGE {
                 pages |= 1 << page;
             }
-            // What cannot be read is a whole page, or the end.
+            // An unreadable part is a whole page, or the end.
             done = (done + got) / PAGE * PAGE + PAGE;
         }
         Piece { at, bytes, pages }
     }
 
-    /// Reads bytes; unreadable ones stay unchanged. Returns whether all could be read.
+    /// Leaves unreadable bytes unchanged; returns whether there were none.
     pub fn read(&self, at: u64, into: &mut [u8]) -> bool {
         let (mut done, mut all) = (0usize, true);
         while done < into.len() {
@@ -76,19 +72,18 @@ impl<'m> Reader<'m> {
         read.then_some(bytes).ok_or_else(|| format!("{}: {len} bytes at {at:#x} cannot be read", name()))
     }
 
-    /// Bytes, all of which must be there.
+    /// All must be there.
     pub fn bytes(&self, at: u64, len: usize) -> Result<Vec<u8>, String> {
         self.whole(at, vec![0; len])
     }
 
-    /// A byte; 0 where it cannot be read.
+    /// 0 if unreadable.
     pub fn byte(&self, at: u64) -> u8 {
         let mut byte = [0];
         self.read(at, &mut byte);
         byte[0]
     }
 
-    /// A number of 8 bytes.
     pub fn word(&self, at: u64) -> Result<u64, String> {
         self.whole(at, [0; 8]).map(u64::from_le_bytes)
     }
@@ -98,7 +93,7 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// A little-endian number's bytes; 0 behind the end.
+/// 0 behind the end.
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
@@ -115,7 +110,7 @@ pub fn u16_in(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(part(bytes, at))
 }
 
-/// A text that ends at the first zero.
+/// Up to the first zero.
 pub fn text_in(bytes: &[u8]) -> String {
     let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()

@@ -1,8 +1,8 @@
 //! Writes a core file of a stopped process, as gcore does.
 //!
-//! **What.** Registers of each thread, names of mapped files, and the bytes of every mapping
-//! except: a file's instructions (only their range), and read-only mappings marked `MADV_DONTDUMP`,
-//! where the library has gigabytes of zeros.
+//! **What.** Registers, names of mapped files, and the bytes of all mappings but files'
+//! instructions (only their range) and read-only ones marked `MADV_DONTDUMP`, where the library has
+//! gigabytes of zeros.
 
 use crate::core_file::{INFO_PID, STATUS_ID, STATUS_REGISTERS, STATUS_TAIL};
 use crate::memory::{MACHINE, Map, Memory};
@@ -16,19 +16,19 @@ use std::path::Path;
 const PAGE: u64 = 4096;
 const HEAD: usize = size_of::<FileHeader64<LE>>();
 const HEADER: usize = size_of::<ProgramHeader64<LE>>();
-/// More segments than this do not fit into the head's number.
+/// The head's number of segments holds no more.
 const MOST: usize = elf::PN_XNUM as usize - 1;
-/// Bytes of the note about the process.
+/// Of the note about the process.
 const INFO_BYTES: usize = 136;
 
-/// Writes a core file; returns the bytes of memory in it.
+/// Returns the bytes of memory in it.
 ///
 /// # Errors
-/// It cannot be written, or there are too many mappings.
+/// It cannot be written, or has too many mappings.
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
     let fail =
         |e: io::Error| format!("cannot write {}: {e}; give a path where the core file can be written", path.display());
-    // The kernel's own mappings are partly unreadable, and hold no pointers of the program.
+    // The kernel's mappings are partly unreadable, and hold no pointers of the program.
     let left_out = memory.left_out();
     let is_in = |m: &&Map| m.readable && !m.path.starts_with("[v") && (m.writable || !left_out.contains(&m.start));
     let maps: Vec<&Map> = memory.maps().iter().filter(is_in).collect();
@@ -50,7 +50,7 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
     let notes_at = (HEAD + headers * HEADER) as u64;
     out.write_all(bytes_of(&head(headers as u16)))?;
     out.write_all(bytes_of(&header([elf::PT_NOTE, elf::PF_R], [notes_at, 0, notes.len() as u64, 0, 4])))?;
-    // The linker may have written addresses into read-only data before it protected them.
+    // The linker may write addresses into read-only data before it protects them.
     let is_held = |map: &Map| !map.executable || !map.is_file();
     let first = (notes_at + notes.len() as u64).next_multiple_of(PAGE);
     let mut at = first;
@@ -71,7 +71,7 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
         while from < map.end {
             let len = (map.end - from).min(buffer.len() as u64) as usize;
             let got = memory.read(from, &mut buffer[..len]);
-            // Pages of zeros, and those that cannot be read, are holes.
+            // Zeros and unreadable pages are holes.
             for (i, page) in buffer[..got].chunks(PAGE as usize).enumerate().filter(|(_, p)| p.iter().any(|b| *b != 0))
             {
                 file.seek(SeekFrom::Start(at + (from - map.start) + (i as u64) * PAGE))?;
@@ -114,7 +114,7 @@ fn head(headers: u16) -> FileHeader64<LE> {
     }
 }
 
-/// A program header: kind and flags; offset, address, bytes in file and memory, alignment.
+/// Kind and flags; offset, address, bytes in file and memory, alignment.
 fn header([kind, flags]: [u32; 2], words: [u64; 5]) -> ProgramHeader64<LE> {
     let [p_offset, p_vaddr, p_filesz, p_memsz, p_align] = words.map(|word| U64::new(LE, word));
     let (p_type, p_flags, p_paddr) = (U32::new(LE, kind), U32::new(LE, flags), U64::new(LE, 0));
@@ -152,7 +152,6 @@ fn status(id: u32, general: &[u8]) -> Vec<u8> {
 }
 
 fn note(all: &mut Vec<u8>, kind: u32, content: &[u8]) {
-    // Notes of one kind of machine bear another name.
     let name = if (0x100..0x1000).contains(&kind) { elf::ELF_NOTE_LINUX } else { elf::ELF_NOTE_CORE };
     let [n_namesz, n_descsz, n_type] = [name.len() as u32 + 1, content.len() as u32, kind].map(|n| U32::new(LE, n));
     all.extend(bytes_of(&NoteHeader32 { n_namesz, n_descsz, n_type }));

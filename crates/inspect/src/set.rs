@@ -1,18 +1,17 @@
 //! Asks a running process to change options.
 //!
 //! **What.** Writes a request into the library's mailbox and waits for the answer. The library
-//! reads the mailbox on its slow paths and in its background thread, which is woken. A thread may
-//! never reach a slow path, so while we wait each cache's count of known pages is set to 0: the
-//! next free is slow, and restores it. Arrays of object caches lose their owner, so that the next
-//! request is slow. Only the background thread is stopped, for a moment. Making a thread call the
-//! library would require that it holds no lock and is in no signal handler, which is not visible
-//! from outside.
+//! reads the mailbox on slow paths and in its background thread, which we wake. So that each thread
+//! gets to a slow path we set each thread cache's count of known pages to 0 (the next free is slow,
+//! and restores it), and take the owner from arrays of object caches. Only the background thread is
+//! stopped, for a moment. Rejected: making a thread call the library. It must hold no lock and be
+//! in no signal handler, which is invisible from outside.
 //!
 //! **State.** As in `craton_malloc::observe::mailbox`: a request's text is written before its
 //! number; an answer's number is read before its text.
 //!
-//! **Failure.** The process reports bad settings. A process that allocates nothing does not answer;
-//! the request stays for its next slow path, and later requests are added to it.
+//! **Failure.** The process reports bad settings. If it allocates nothing, the request stays for
+//! its next slow path; later requests are added to it.
 
 use crate::caches::MOST_AREAS;
 use crate::live::{Live, is_stopped, is_zombie};
@@ -22,32 +21,32 @@ use crate::table::Table;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between two polls of the answer.
+/// Between polls.
 const LOOK: Duration = Duration::from_millis(5);
-/// Polls between two times that threads' caches are made to fail.
+/// Polls between two times that caches are made to fail.
 const FAIL_EVERY: u32 = 10;
-/// Polls between two wake-ups of the background thread.
+/// Polls between wake-ups of the background thread.
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
-/// Additional time for a process that has read the request: its work may take that long.
+/// For a process that has read the request.
 const LONGER: Duration = Duration::from_secs(5);
-/// A longer list of caches is damage.
+/// More is damage.
 const MOST_CACHES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The process has set the settings, but for those that it refused.
+    /// But for those refused.
     Done(Vec<Refused>),
-    /// The process, which may be `stopped`, sets them in its next slow request.
+    /// The process, perhaps `stopped`, sets them in its next slow request.
     Waits { stopped: bool },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The setting, `key=value`.
+    /// `key=value`.
     pub setting: String,
     pub why: String,
-    /// It waited there: an earlier request asked for it.
+    /// Asked for by an earlier request.
     pub waited: bool,
 }
 
@@ -58,8 +57,7 @@ struct Mailbox {
     most: usize,
 }
 
-/// The table entries that a request needs; a library of another release lacks some, and nothing is
-/// written.
+/// A library of another release lacks some; then nothing is written.
 const NAMES: &str = "mailbox.asked mailbox.taken mailbox.answered mailbox.left mailbox.request.len mailbox.answer.len \
     mailbox.request mailbox.answer mailbox.nudge thread.first thread.next thread.taken thread.pages caches caches.areas \
     caches.areas.end caches.used caches.area.bytes caches.array.bytes caches.array.owner";
@@ -95,7 +93,7 @@ impl Mailbox {
         self.process.write(self.place(name)?, bytes)
     }
 
-    /// Posts a request; without a text, the one that is there.
+    /// Without a text: the one that is there.
     fn request(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
             self.write("request", text)?;
@@ -104,7 +102,7 @@ impl Mailbox {
         self.write("asked", &number.to_le_bytes())
     }
 
-    /// Withdraws an unread request; returns its text, empty without one, and the last number used.
+    /// An unread request's text, or empty, and the last number used.
     fn withdraw(&self) -> Result<(Vec<u8>, u32), String> {
         let asked = self.number("asked")?;
         if asked == 0 {
@@ -121,7 +119,7 @@ impl Mailbox {
         Ok((self.bytes("request", len)?, asked))
     }
 
-    /// Makes the next free of each thread with a cache a slow one.
+    /// Makes each thread's next free slow.
     fn fail_caches(&self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let reader = Reader::new(&self.process);
@@ -130,8 +128,7 @@ impl Mailbox {
             if at == 0 {
                 break;
             }
-            // A cache never moves, and a thread that just got one writes its count of pages after
-            // us.
+            // A cache never moves; a thread that just got one writes its count after us.
             if reader.bytes(at + get("thread.taken")?, 1)? == [1] {
                 self.process.write(at + get("thread.pages")?, &[0; 8])?;
             }
@@ -140,7 +137,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes the next request to each object cache slow; it restores the array's owner.
+    /// Makes each object cache's next request slow; it restores the owner.
     fn fail_arrays(&self) -> Result<(), String> {
         let get = |name: &str| self.table.get(&format!("caches.{name}"));
         let (reader, caches) = (Reader::new(&self.process), self.table.get("caches")?);
@@ -152,7 +149,7 @@ impl Mailbox {
         }
         let arrays = (0..end).flat_map(|area| (0..used).map(move |cache| (area, cache)));
         for at in arrays.map(|(area, cache)| first + area * area_bytes + cache * array_bytes + owner) {
-            // Untouched memory may not be there, and must not be written.
+            // Untouched memory must not be written.
             if reader.word(at).unwrap_or(0) != 0 {
                 self.process.write(at, &[0; 8])?;
             }
@@ -160,8 +157,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Waits for a condition while it makes threads read the mailbox; returns whether it came in
-    /// time.
+    /// Makes threads read the mailbox until a condition holds; returns whether it came in time.
     fn wait(&self, time: Duration, is_so: impl Fn(&Self) -> Result<bool, String>) -> Result<bool, String> {
         let since = Instant::now();
         for look in 0u32.. {
@@ -185,10 +181,10 @@ impl Mailbox {
     }
 }
 
-/// Asks a process to set `settings`, each `key=value`, and waits up to `time` for its answer.
+/// Asks for `settings`, each `key=value`; waits up to `time`.
 ///
 /// # Errors
-/// No such process, no permission, not on Craton, or an earlier request that it does not finish.
+/// No such process, no permission, not on Craton, or an earlier request is in progress.
 pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {
     let mailbox = Mailbox::of(pid)?;
     if !mailbox.wait(time, |m| Ok(m.number("taken")? == m.number("answered")?))? {
@@ -207,7 +203,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
         text.extend_from_slice(setting.as_bytes());
     }
     if text.len() > mailbox.most {
-        // The earlier request goes on waiting.
+        // Reposts the earlier request.
         mailbox.request(None, last)?;
         return Err(format!(
             "process {pid}: the settings and those of waiting requests have {} bytes; a request holds at most {}",
@@ -217,12 +213,12 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     }
     let number = last.wrapping_add(1).max(1);
     mailbox.request(Some(&text), number)?;
-    // Another process that adds to our request uses a later number.
+    // A process that adds to our request uses a later number.
     let is_answered = |m: &Mailbox| Ok((m.number("answered")?.wrapping_sub(number) as i32) >= 0);
     let mut answered = mailbox.wait(time, is_answered)?;
     if !answered {
         mailbox.write("left", &number.to_le_bytes())?;
-        // A thread that has read it since may not know that we stopped waiting.
+        // A thread that has read it may not know that we stopped waiting.
         answered = mailbox.number("asked")? != number && mailbox.wait(LONGER, is_answered)?;
     }
     if !answered {
@@ -232,14 +228,14 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     Ok(Answer::Done(refused(&mailbox.bytes("answer", len.min(mailbox.most))?, &text, waited)))
 }
 
-/// The refused settings in an answer; the first `waited` settings are of earlier requests.
+/// The first `waited` settings are of earlier requests.
 fn refused(answer: &[u8], request: &[u8], waited: usize) -> Vec<Refused> {
     let each = answer.split(|b| *b == 0).filter_map(|one| {
         let text = String::from_utf8_lossy(one);
         let (number, why) = text.split_once(':')?;
         let number = number.parse().ok()?;
         let setting = String::from_utf8_lossy(request.split(|b| *b == 0).nth(number)?).into_owned();
-        // In the library this ends a message after which it goes on.
+        // Here nothing goes on.
         let why = why.trim_end_matches("; ignored").to_owned();
         Some(Refused { setting, why, waited: number < waited })
     });

@@ -6,20 +6,19 @@ use crate::kit::Buffer;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// One size class of the process's heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClassLine {
     pub object_bytes: u64,
-    /// Slabs, those that hold objects of another class too among them.
+    /// With those that also hold another class.
     pub slabs: u64,
-    /// Slabs that hold objects of two classes.
+    /// With objects of two classes.
     pub morphed: u64,
-    /// Live objects, including those under buffers of the debugging kit.
+    /// With those under the debugging kit's buffers.
     pub objects: u64,
     pub bytes: u64,
-    /// Objects under buffers that were freed and wait.
+    /// Under freed buffers that wait.
     pub waiting: u64,
-    /// Places that were cut and are free, on slabs and in caches.
+    /// On slabs and in caches.
     pub free: u64,
 }
 
@@ -27,7 +26,6 @@ pub struct ClassLine {
 pub struct HeapLine {
     pub id: u32,
     pub name: String,
-    /// Objects that are out.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -36,71 +34,65 @@ pub struct HeapLine {
 pub struct CacheLine {
     pub id: u32,
     pub name: String,
-    /// Bytes of an object, as asked for.
+    /// As asked for.
     pub object_bytes: u64,
-    /// Bytes from one object to the next.
+    /// From one object to the next.
     pub buffer_bytes: u64,
-    /// Slabs, and bytes of pages that it has.
     pub slabs: u64,
     pub memory_bytes: u64,
-    /// Objects that the program has.
+    /// Live.
     pub objects: u64,
-    /// Objects that the slabs have room for.
+    /// The slabs' room.
     pub total: u64,
-    /// Free objects in processors' arrays, in the depot, and constructed on slabs.
+    /// Free ones.
     pub in_arrays: u64,
     pub in_depot: u64,
     pub on_slabs: u64,
-    /// Objects constructed and destroyed, and requests that got nothing, since the start.
+    /// Since the start.
     pub constructed: u64,
     pub destroyed: u64,
     pub failures: u64,
 }
 
-/// The heap in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stats {
     pub pid: u32,
-    /// Address of the heap's first byte.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub base: u64,
-    /// Bytes of address space that the heap may use now.
+    /// Address space that the heap may use now.
     pub granted_bytes: u64,
-    /// Objects that are out, of all kinds.
+    /// Live, of all kinds.
     pub objects: u64,
     pub bytes: u64,
-    /// Live large objects and their bytes, without those under quarantined buffers.
+    /// Without those under quarantined buffers.
     pub large_objects: u64,
     pub large_bytes: u64,
     pub huge_objects: u64,
     pub huge_bytes: u64,
-    /// Free objects in the caches of threads and processors and between them.
+    /// Of threads, processors, and between them.
     pub free_in_caches: u64,
-    /// Objects that come on slabs of two classes from the older one.
+    /// Live, of the older class of slabs of two.
     pub old_objects: u64,
-    /// Live buffers of the debugging kit, and their requested bytes.
+    /// Live; bytes as asked for.
     pub buffers: u64,
     pub buffer_bytes: u64,
-    /// Buffers that were freed and wait, and their bytes.
+    /// Freed buffers that wait.
     pub waiting: u64,
     pub waiting_bytes: u64,
     /// Places where the heap is broken.
     pub broken: u64,
-    /// The classes that have a slab.
+    /// Those with a slab.
     pub classes: Vec<ClassLine>,
-    /// Separate heaps with a live object.
+    /// Those with a live object.
     pub heaps: Vec<HeapLine>,
     pub caches: Vec<CacheLine>,
 }
 
-/// Adds an object to a number of objects and their bytes.
 fn add(objects: &mut u64, bytes: &mut u64, size: u64) {
     *objects += 1;
     *bytes += size;
 }
 
-/// Counts.
-///
 /// # Errors
 /// The library's tables cannot be read.
 pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
@@ -174,7 +166,7 @@ pub fn stats(heap: &Heap<'_>) -> Result<Stats, String> {
             Place::Built => line.on_slabs += 1,
             Place::Raw => (),
         });
-        // Those of a cache under the debugging kit lie on no slab.
+        // Under the kit a cache's objects lie on no slab.
         let of_cache = |b: &&Buffer| b.is_live && b.target == cache.id + 1;
         line.objects += heap.kit.buffers.iter().filter(of_cache).count() as u64;
         stats.caches.push(line);

@@ -1,35 +1,28 @@
 //! The library's table of names and numbers in another process.
 //!
-//! **What.** The table begins with a magic word, and its entry `self` has its address. So a search
+//! **What.** The table begins with a magic word, and its entry `self` has its address: a search
 //! through the modules finds it even in a stripped program, and ignores copies.
 
 use crate::memory::{Map, Memory};
 use crate::reader::{Reader, text_in, u32_in, word_in};
 use std::collections::HashMap;
 
-/// First word of the table.
 const MAGIC: [u8; 8] = *b"\0CRATONI";
-/// The version that is understood.
 const VERSION: u32 = 1;
-/// The table's alignment.
 const ALIGN: usize = 64;
-/// Bytes of its head.
 const HEAD: usize = 40;
-/// Bytes that are searched at a time.
 const PIECE: usize = 1 << 20;
-/// The longest anonymous mapping to search, where a core names no files.
+/// To search where a core names no files.
 const MOST_ANONYMOUS: u64 = 256 << 20;
 
-/// How objects of a class lie on its slabs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Class {
-    /// Bytes of an object.
     pub object: u64,
     pub pages: u64,
     pub capacity: u64,
-    /// Objects that go between threads together.
+    /// That go between threads together.
     pub batch: u64,
-    /// Where a processor's cache has their count, and where the objects.
+    /// In a processor's cache.
     pub count_at: u64,
     pub array_at: u64,
 }
@@ -43,7 +36,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Finds the table of the library that serves a process.
+    /// Of the library that serves the process.
     pub fn find(reader: &Reader<'_>) -> Result<Self, String> {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
@@ -53,7 +46,7 @@ impl Table {
         let follows = |map: &Map| maps.iter().any(|before| before.is_file() && before.end == map.start);
         let searched = |map: &&Map| map.readable && (map.is_file() || is_small(map) && (!names_files || follows(map)));
         let (mut found, mut other) = (Vec::new(), None);
-        // Data first: a file that is mapped only for reading holds no table.
+        // A file mapped only for reading holds no table.
         let (data, rest): (Vec<&Map>, Vec<&Map>) = maps.iter().filter(searched).partition(|map| map.writable);
         for map in data.into_iter().chain(rest) {
             search(reader.memory, map, |at| match Self::at(reader, at) {
@@ -83,13 +76,13 @@ impl Table {
         reader.word(self.get("heap")? + self.get("heap.layout")? + self.get("layout.base")?)
     }
 
-    /// The table at an address, if there is one.
+    /// If there is one.
     fn at(reader: &Reader<'_>, at: u64) -> Result<Option<Self>, String> {
         let Ok(head) = reader.bytes(at, HEAD + 4) else { return Ok(None) };
         let number = |i: usize| u32_in(&head, 8 + 4 * i) as usize;
         let (version, bytes) = (number(0), number(1));
         if version != VERSION as usize {
-            // A small number behind a magic word is no chance.
+            // Rules out chance.
             let (plausible, name) = ((1..1000).contains(&version), reader.memory.name());
             let text = format!(
                 "{name}: its library has a table of version {version} at {at:#x}, and this program reads version \
@@ -133,7 +126,7 @@ impl Table {
     }
 }
 
-/// Calls `each` with every address in a mapping where the magic word stands.
+/// Calls `each` with each magic word's address.
 fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
     let mut buffer = vec![0; PIECE];
     let mut at = map.start;
@@ -145,7 +138,7 @@ fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
                 each(at + (i * ALIGN) as u64);
             }
         }
-        // Behind what cannot be read there may be more.
+        // Behind an unreadable part there may be more.
         at = if got == len { at + len as u64 } else { (at + got as u64) / 4096 * 4096 + 4096 };
     }
 }

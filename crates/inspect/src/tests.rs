@@ -5,7 +5,6 @@ use crate::{CoreFile, Heap, save};
 use std::fs;
 use std::path::PathBuf;
 
-/// Memory of a test.
 struct Made {
     parts: Vec<Vec<u8>>,
     maps: Vec<Map>,
@@ -61,7 +60,7 @@ impl Memory for Made {
     }
 }
 
-/// A path for a test, which is removed at the end.
+/// Removed at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -119,7 +118,6 @@ fn what_is_wrong_with_a_core_is_told() {
     assert!(CoreFile::open(&std::env::temp_dir(), None).unwrap_err().contains("not a file"));
 }
 
-/// A table with these entries, as if it were at an address.
 fn table(version: u32, entries: &[(&str, u64)]) -> Vec<u8> {
     let mut all = b"\0CRATONI".to_vec();
     let bytes = 48 + entries.len() * 40;
@@ -146,7 +144,7 @@ fn memory_without_a_heap_is_told_from_that_of_another_release() {
     assert!(why_not(page(0)).contains("not running on Craton"));
     let text = why_not(table(2, &[]));
     assert!(text.contains("version 2") && text.contains("reads version 1"), "{text}");
-    // A copy at another address does not count, nor one with impossible sizes.
+    // Neither a copy elsewhere counts, nor impossible sizes.
     assert!(why_not(table(1, &[("self", 0x2_0000)])).contains("not running on Craton"));
     let text = why_not(table(1, &[("self", 0x1_0000)]));
     assert!(text.contains("served no request"), "{text}");

@@ -1,33 +1,28 @@
 //! Checks the heap's invariants.
 //!
 //! **What.** The walk's findings ([`Heap::broken`]), and each class's sums against its counts.
+//! Rules: `craton_slab` (S1 …), `craton_malloc` (M1, H4, T1, T3).
 //!
-//! **From.** The rules of `craton_slab` (S1 …) and `craton_malloc` (M1, H4, T1, T3).
-//!
-//! **Threads.** Sums that a thread has locked may be in between: they are skipped and reported.
+//! **Threads.** Sums under a held lock may be in between: skipped and reported.
 
 use crate::heap::{Broken, Heap, Span};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The counts of checked parts, and the damage.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
-    /// Slabs, large objects and huge objects that were looked at.
+    /// Slabs, large and huge objects.
     pub spans: u64,
-    /// Free objects that were followed on lists.
+    /// Free objects followed on lists.
     pub free: u64,
-    /// Free objects on no list: in transit when the process stopped, or lost with a thread in a
-    /// fork.
+    /// Free objects on no list: in transit, or lost with a thread in a fork.
     pub adrift: u64,
-    /// Locked by a thread.
+    /// By threads.
     pub held: Vec<String>,
-    /// Damage, by address.
+    /// By address.
     pub broken: Vec<Broken>,
 }
 
-/// Looks at everything.
-///
 /// # Errors
 /// The library's tables cannot be read.
 pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
@@ -84,14 +79,14 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
         }
     }
     if !heap.held.is_empty() {
-        // A slab can be between two lists where its class is locked.
+        // Such a slab can be between two lists.
         verdict.broken.retain(|broken| broken.rule != "S1" && broken.rule != "S5" || !is_held(heap, broken.address));
     }
     verdict.broken.sort_by_key(|broken| broken.address);
     Ok(verdict)
 }
 
-/// Whether the slab around an address is of a class that a thread has locked.
+/// Whether a thread has locked the class of the slab there.
 fn is_held(heap: &Heap<'_>, at: u64) -> bool {
     let span = heap.page_of(at).and_then(|page| heap.span_of(page));
     let class = match span {

@@ -1,6 +1,6 @@
 //! Describes an address.
 //!
-//! **What.** The object around it and whether it is live, or another part of the process. For a
+//! **What.** The object around it and whether it is live, or another part of the process; for a
 //! buffer of the debugging kit also who allocated and freed it.
 
 use crate::caches::Place;
@@ -14,34 +14,31 @@ use serde::{Serialize, Serializer};
 pub struct What {
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// `class`, `large`, `huge`, `cache` (an object of one), `buffer` (of the debugging kit),
-    /// `free-pages`, `kept` (a freed huge object), `apart`, `library`, `mapping` or `nothing`.
+    /// `class`, `large`, `huge`, `cache`, `buffer` (of the debugging kit), `free-pages`, `kept` (a
+    /// freed huge object), `apart`, `library`, `mapping` or `nothing`.
     pub kind: &'static str,
-    /// `live`, `free` or `uncarved` (never handed out yet) of an object; else empty.
+    /// `live`, `free`, `uncarved` (never handed out), or empty.
     pub state: &'static str,
-    /// Where the object or the mapping begins.
+    /// Of the object or mapping.
     #[serde(serialize_with = "as_hex")]
     pub start: u64,
     pub bytes: u64,
-    /// Bytes between the start and the address.
+    /// From the start.
     pub offset: u64,
-    /// Of a buffer: `inside` it, in its `redzone`, or on a `closed-page` (guard page). Of a cache's
-    /// free object: in an `array`, in the `depot`, or on its `slab`.
+    /// Of a buffer: `inside`, `redzone`, `closed-page`; of a cache's free object: `array`, `depot`,
+    /// `slab`.
     pub place: &'static str,
-    /// Bytes before a buffer's start (negative), or behind the end of a buffer or cache object
-    /// (positive).
+    /// Bytes before a buffer's start (negative), or behind its or a cache object's end.
     pub beyond: i64,
-    /// The object cache that it is of.
     pub cache: String,
     pub allocated: Option<Who>,
     pub freed: Option<Who>,
-    /// The name of its separate heap; empty for the process's.
+    /// Empty for the process's.
     pub heap: String,
-    /// The mapped file or its name; empty for anonymous memory.
+    /// File or name; empty for anonymous memory.
     pub mapping: String,
 }
 
-/// An address as people write it.
 pub(crate) fn as_hex<S: Serializer>(address: &u64, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&format!("{address:#x}"))
 }
@@ -53,8 +50,6 @@ impl What {
     }
 }
 
-/// Describes an address.
-///
 /// # Errors
 /// The library's tables cannot be read.
 pub fn whatis(heap: &Heap<'_>, at: u64) -> Result<What, String> {
@@ -137,7 +132,7 @@ fn in_heap(heap: &Heap<'_>, at: u64, page: u64) -> Result<What, String> {
             };
             let object = cache.object(slab, i);
             let what = What::of(at, "cache", state, object, cache.size);
-            // Behind the object, up to the next one, are its mark and its link.
+            // Behind the object are its mark and its link.
             let beyond = (what.offset + 1).saturating_sub(cache.size) as i64;
             Ok(What { cache: cache.name.clone(), place, beyond, ..what })
         }

@@ -1,14 +1,12 @@
 //! Arrays for a zone's metadata.
 //!
-//! **What.** Each begins on a cache line, and has one line more, to detect writes behind its end.
+//! Each begins on a cache line, and has a line more, to detect writes behind its end.
 
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_frames::{Local, Metadata, Sizes};
 
-/// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// An array that begins on a cache line.
 pub struct Array<T> {
     all: Vec<T>,
     from: usize,
@@ -23,21 +21,18 @@ impl<T> Array<T> {
         Self { all, from, needed }
     }
 
-    /// As many elements as were asked for.
     pub fn needed(&self) -> &[T] {
         &self.all[self.from..self.from + self.needed]
     }
 
-    /// The line behind them.
     pub fn behind(&self) -> &[T] {
         &self.all[self.from + self.needed..][..LINE / size_of::<T>()]
     }
 }
 
 pub struct Arrays {
-    /// Bit fields.
     pub rows: Array<AtomicU64>,
-    /// Entries of huge frames.
+    /// Of huge frames.
     pub children: Array<AtomicU32>,
     pub trees: Array<AtomicU16>,
     /// Sets of trees.
@@ -47,7 +42,7 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// Arrays of these sizes with every byte `fill`, except the processors', which are 0.
+    /// Every byte is `fill`, but for the processors', which are 0.
     pub fn new(sizes: &Sizes, fill: u8) -> Self {
         let word = || AtomicU64::new(u64::from_ne_bytes([fill; 8]));
         Self {
@@ -59,7 +54,6 @@ impl Arrays {
         }
     }
 
-    /// The metadata for a zone.
     pub fn metadata(&self) -> Metadata<'_> {
         Metadata {
             rows: self.rows.needed(),

@@ -1,12 +1,11 @@
 //! The document of `--json`.
 //!
-//! **What.** `{"name", "machine", "commit", "command", "rows", "ratios"}`: a row for each run,
-//! failed ones included, and a flat map of ratios: below 1, Craton needs less. Also the ratios'
-//! `intervals`, and the `allocators` with their libraries and variables.
+//! **What.** A row for each run, failed ones included; ratios and their 95 % `intervals`: below 1,
+//! Craton needs less; the `allocators` with libraries and variables.
 //!
-//! **Units.** In the names: `_s` seconds, `_ns` nanoseconds, `_bytes` bytes.
+//! **Units.** In names: `_s`, `_ns`, `_bytes`.
 //!
-//! **Failure.** A ratio without a successful run of both allocators is omitted.
+//! **Failure.** A ratio without a successful run of both is omitted.
 
 use crate::machine::Machine;
 use crate::measure::{Allocator, Run};
@@ -15,20 +14,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// One measurement, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document<R = Row> {
     /// The command, such as `compare`.
     pub name: String,
     pub machine: Machine,
-    /// With which sources, or `unknown`.
+    /// Of the sources, or `unknown`.
     pub commit: String,
-    /// How, to do it again.
+    /// To do it again.
     pub command: Vec<String>,
     pub rows: Vec<R>,
-    /// What follows from them, by name; less than 1 where Craton needs less.
+    /// Below 1: Craton needs less.
     pub ratios: BTreeMap<String, f64>,
-    /// The 95 % intervals of ratios, where there are five rounds or more.
+    /// 95 %, from five rounds on.
     pub intervals: BTreeMap<String, [f64; 2]>,
     pub allocators: Vec<Described>,
 }
@@ -36,7 +34,7 @@ pub struct Document<R = Row> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Described {
     pub name: String,
-    /// The preloaded file's name; none for the C library's allocator.
+    /// File name; none: the C library's.
     pub library: Option<String>,
     pub variables: BTreeMap<String, String>,
 }
@@ -56,22 +54,22 @@ impl Described {
 pub struct Row {
     pub workload: String,
     pub allocator: String,
-    /// The round, from 0.
+    /// From 0.
     pub run: usize,
     pub wall_s: f64,
-    /// Processor time, user and system.
+    /// User and system.
     pub cpu_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// Peak resident set of the largest process.
+    /// Of the largest process.
     pub peak_rss_bytes: u64,
-    /// That process's steady resident set; none for a run too short to be sampled.
+    /// None: too short to be sampled.
     pub steady_rss_bytes: Option<u64>,
     pub minor_faults: u64,
     pub major_faults: u64,
-    /// Anonymous memory on hugepages at the peak.
+    /// Anonymous, at the peak.
     pub hugepage_bytes: u64,
-    /// The share of that moment's anonymous memory, from 0 to 1.
+    /// Share of that moment's anonymous memory, 0 to 1.
     pub hugepage_coverage: Option<f64>,
     /// `ok`, or what went wrong.
     pub status: String,
@@ -99,7 +97,7 @@ impl Row {
 }
 
 impl<R> Document<R> {
-    /// The document of `rows` that were measured here and now.
+    /// Measured here and now.
     pub fn new(name: &str, command: &[OsString], allocators: &[Allocator], rows: Vec<R>, ratios: &Ratios) -> Self {
         Self {
             name: name.to_owned(),
@@ -115,13 +113,13 @@ impl<R> Document<R> {
 }
 
 impl<R: Serialize> Document<R> {
-    /// The document as indented JSON. Error: a number that JSON cannot hold.
+    /// Indented JSON. Error: a number that JSON cannot hold.
     pub fn text(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
-/// The commit that this program was built from, or `unknown`.
+/// That this program was built from, or `unknown`.
 pub fn commit() -> &'static str {
     env!("CRATON_COMMIT")
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-/// `bytes` in the largest unit that leaves a whole digit, such as `1.5 MiB`.
+/// In the largest unit that leaves a whole digit: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
@@ -12,7 +12,7 @@ pub fn bytes(bytes: u64) -> String {
     }
     let mut value = bytes as f64 / 1024.0;
     let mut unit = 0;
-    // What would be rounded to 1024.0 belongs to the next unit.
+    // 1024.0 belongs to the next unit.
     while value >= 1023.95 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
@@ -20,7 +20,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// `seconds` with three or four digits, such as `12.35 ms`.
+/// `12.35 ms`.
 pub fn seconds(seconds: f64) -> String {
     if seconds < 0.001 {
         format!("{:.0} µs", seconds * 1e6)
@@ -31,7 +31,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// `count` in groups of three digits, such as `1,234,567`.
+/// `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -44,7 +44,7 @@ pub fn count(count: u64) -> String {
     out
 }
 
-/// Rows padded to the widths of their columns; `left` columns are aligned left, others right.
+/// Pads; `left` columns are aligned left, others right.
 pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     let width = |c: usize| rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
@@ -55,12 +55,12 @@ pub fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<Vec<String>> {
     rows.iter().map(|row| row.iter().enumerate().map(pad).collect()).collect()
 }
 
-/// A table of [`columns`] as text, two spaces between them.
+/// [`columns`] as text, two spaces between them.
 pub fn table(rows: &[Vec<String>], left: &[usize]) -> String {
     columns(rows, left).iter().map(|row| format!("{}\n", row.join("  ").trim_end())).collect()
 }
 
-/// A [`table`] in [`blocks`] of at most `width` characters, with an empty line between them.
+/// A [`table`] in [`blocks`], with an empty line between them.
 pub fn stacked(rows: &[Vec<String>], left: &[usize], keys: usize, width: usize) -> String {
     let cells = columns(rows, left);
     let block = |range: Range<usize>| {
@@ -73,9 +73,8 @@ pub fn stacked(rows: &[Vec<String>], left: &[usize], keys: usize, width: usize) 
     blocks(&cells, keys, &[], width).into_iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// Splits padded rows into blocks of at most `width` characters: the columns of each block behind
-/// the first `keys` ones, which every block repeats. A `joined` column stays in the block of the
-/// column before it. A block has at least one column, even one that is too wide.
+/// The columns behind the first `keys`, in blocks of at most `width` characters with the keys, at
+/// least one. A `joined` column stays with the one before.
 pub fn blocks(rows: &[Vec<String>], keys: usize, joined: &[usize], width: usize) -> Vec<Range<usize>> {
     let widths: Vec<usize> = rows.first().into_iter().flatten().map(|cell| cell.chars().count() + 2).collect();
     let starts: Vec<usize> = (keys..widths.len()).filter(|column| !joined.contains(column)).collect();

@@ -1,16 +1,15 @@
 //! The lab: the same command on several allocators, side by side.
 //!
-//! **What.** [`measure`] runs a command interleaved (A B A B …) on several allocators ([`peers`]).
+//! **What.** [`measure`] runs a command in turn (A B A B …) on several allocators ([`peers`]).
 //! [`summary`] and [`ratios`] compute medians, ratios and intervals; [`document`] is the JSON,
 //! [`page`] the HTML, [`picture`] draws. [`micro`] times single calls. [`replay`] repeats a
 //! page-heap trace on other policies.
 //!
-//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are
-//! counts.
+//! **Units.** Names end in `_s` (seconds), `_bytes`.
 //!
-//! **Failure.** A failed run has a [`measure::Status`]: it is shown, and no median contains it.
+//! **Failure.** A failed run has a [`measure::Status`], and is in no median.
 //!
-//! **Not here.** Options, terminals and progress: `craton`. Experiments and workloads: `papers/`.
+//! **Not here.** Options and progress: `craton`. Experiments: `papers/`.
 
 pub mod arrays;
 pub mod document;

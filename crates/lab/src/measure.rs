@@ -1,20 +1,19 @@
 //! The same command on several allocators, in turn.
 //!
 //! **What.** [`measure`] warms each allocator up, then runs the command once on each, round after
-//! round, so that a disturbance of the machine affects all. An allocator is a preloaded library;
-//! for the C library's nothing is preloaded. A program that links an allocator, as Debian's
-//! redis-server does, then runs on that one (`real/redis-list.sh` preloads `libc.so.6` for this
-//! reason).
+//! round, so that a disturbance of the machine affects all. An allocator is a preloaded library,
+//! nothing for the C library's. A program that links an allocator then runs on that
+//! (`real/redis-list.sh` preloads `libc.so.6` for this reason).
 //!
 //! **State.** A run has a process group, /dev/null as standard input and output, and a pipe as
-//! standard error, of which the end is kept. Processes that the command leaves in the group are
-//! killed, since they would disturb the next run. Only groups created here are signalled.
+//! standard error, whose end is kept. Processes left in the group are killed, since they would
+//! disturb the next run.
 //!
-//! **Proof.** A library that cannot be preloaded would be measured as the C library. So the first
-//! warm-up of each allocator is watched ([`proof`]): if no process was bound to the library's
-//! malloc, or the largest one has not mapped it, the run is [`Status::NotServed`].
+//! **Proof.** A library that cannot be preloaded would be measured as the C library. So each
+//! allocator's first warm-up is watched ([`proof`]): if no process was bound to the library's
+//! malloc, or the largest has not mapped it, the run is [`Status::NotServed`].
 //!
-//! **Failure.** A failed run is in the list with its status; nothing here panics or stops half way.
+//! **Failure.** A failed run is in the list with its status.
 
 mod launcher;
 pub mod once;
@@ -31,21 +30,20 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How much of a run's standard error is kept.
+/// Of a run's standard error.
 pub const STDERR_BYTES: usize = 4096;
 
-/// An allocator: the library to preload, and the variables to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
     pub name: String,
-    /// The library to preload, before those of `LD_PRELOAD`; none for the C library's allocator.
+    /// Before those of `LD_PRELOAD`; none: the C library's allocator.
     pub preload: Option<PathBuf>,
-    /// Variables that the program gets besides those of this process.
+    /// Besides those of this process.
     pub env: Vec<(OsString, OsString)>,
 }
 
 impl Allocator {
-    /// The C library's allocator: nothing is preloaded.
+    /// Nothing is preloaded.
     pub fn glibc() -> Self {
         Self { name: "glibc".to_owned(), preload: None, env: Vec::new() }
     }
@@ -59,49 +57,46 @@ pub struct Plan<'a> {
     /// The program, sought in `PATH`, and its arguments.
     pub command: Vec<OsString>,
     pub allocators: Vec<Allocator>,
-    /// Rounds that count; each allocator runs once in each.
+    /// Each allocator runs once in each.
     pub runs: usize,
-    /// Rounds before them that do not count.
+    /// Rounds that do not count.
     pub warmup: usize,
-    /// Whether each allocator has to prove that it serves the command; adds a run if there is no
-    /// warm-up.
+    /// Whether to prove service; adds a run if there is no warm-up.
     pub prove: bool,
-    /// The processors to stay on; any, if empty.
+    /// To stay on; empty: any.
     pub processors: Vec<usize>,
-    /// The time after which a run is killed.
+    /// After it a run is killed.
     pub timeout: Option<Duration>,
-    /// Set by another thread or a signal handler to stop: the current run is killed and omitted.
+    /// Set from outside: the current run is killed and omitted.
     pub stop: &'a AtomicBool,
-    /// Called before each run.
+    /// Before each run.
     pub progress: &'a dyn Fn(Progress<'_>),
 }
 
-/// Where a measurement stands: the run that is about to start.
+/// The run about to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The allocator whose turn it is.
     pub allocator: &'a str,
-    /// The round, from 0; none in the warm-up, which does not count.
+    /// From 0; none in the warm-up.
     pub round: Option<usize>,
-    /// Runs done so far, warm-up included.
+    /// Runs, with warm-up.
     pub done: usize,
-    /// Runs in total, warm-up included.
+    /// Runs, with warm-up.
     pub total: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// The command left with status 0, on the allocator asked for.
+    /// Status 0, on the allocator asked for.
     Ok,
-    /// It left with another status.
     Exit(i32),
     Signal(i32),
-    /// It took longer than the plan allows, and was killed.
+    /// Killed.
     TimedOut,
-    /// It left with status 0, but the allocator did not serve it.
+    /// Status 0, but on another allocator.
     NotServed,
-    /// It was not started, for the reason given.
+    /// The reason.
     CannotStart(String),
 }
 
@@ -120,45 +115,44 @@ impl fmt::Display for Status {
 
 /// The cost of one run.
 ///
-/// Time and faults include descendants that have ended before the command's end, but no process of
-/// another parent that the command only talks to.
+/// Time and faults include descendants that ended before the command, but no other process that it
+/// only talks to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
-    /// The round, from 0.
+    /// From 0.
     pub index: usize,
-    /// From just before the command's process starts to its end, on the monotonic clock.
+    /// From before the process starts to its end, monotonic.
     pub wall_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// The largest resident set of any one process of the command, from the kernel or a sample.
+    /// Of any one process, from the kernel or a sample.
     pub peak_rss_bytes: u64,
-    /// The steady resident set of the largest process: the median of samples in the second half of
-    /// the run; none for a run too short to be sampled.
+    /// Of the largest process: the median of samples in the run's second half; none for a run too
+    /// short.
     pub steady_rss_bytes: Option<u64>,
-    /// Page faults that needed no input.
+    /// Page faults without input.
     pub minor_faults: u64,
-    /// Page faults that did.
+    /// With input.
     pub major_faults: u64,
-    /// Anonymous memory on hugepages in the sample with the largest resident set; 0 without
-    /// samples.
+    /// Anonymous, in the sample with the largest resident set; 0 without samples.
     pub hugepage_bytes: u64,
-    /// The part of that sample's anonymous memory on hugepages, from 0 to 1.
+    /// As a share of that sample's anonymous memory, 0 to 1.
     pub hugepage_coverage: Option<f64>,
-    /// The memory of its largest process over time, about every 20 ms; fewer in a long run.
+    /// Of the largest process, about every 20 ms; fewer in a long run.
     pub samples: Vec<Sample>,
     pub status: Status,
-    /// The end of what it wrote on standard error, at most [`STDERR_BYTES`].
+    /// Its end, at most [`STDERR_BYTES`].
     pub stderr: String,
 }
 
 impl Run {
-    /// Processor time, in user mode and in the kernel.
+    /// User and system.
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.sys_s
     }
 
-    /// A run that did not take place.
+    /// It did not take place.
     pub fn without(allocator: &str, index: usize, status: Status) -> Self {
         Self {
             allocator: allocator.to_owned(),
@@ -181,9 +175,9 @@ impl Run {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// The runs that count, and the failed warm-ups of excluded allocators, in order.
+    /// Counted ones, and failed warm-ups of excluded allocators, in order.
     pub runs: Vec<Run>,
-    /// The modules that served the command, by allocator.
+    /// By allocator.
     pub service: BTreeMap<String, Service>,
 }
 
@@ -193,10 +187,10 @@ struct Turn<'a> {
     proven: bool,
 }
 
-/// Runs the plan: the warm-up, then `runs` rounds of one run on each allocator.
+/// The warm-up, then `runs` rounds of one run on each allocator.
 ///
-/// An allocator whose warm-up cannot start, times out or is not served is excluded; that run is in
-/// the list as round 0. When `stop` is set, returns the runs so far.
+/// An allocator whose warm-up cannot start, times out or is not served is excluded; that run is
+/// round 0. When `stop` is set, returns the runs so far.
 pub fn measure(plan: &Plan<'_>) -> Measured {
     let mut measured = Measured::default();
     let warmup = plan.warmup.max(usize::from(plan.prove));
@@ -237,7 +231,7 @@ pub fn measure(plan: &Plan<'_>) -> Measured {
     measured
 }
 
-/// The first run of an allocator, watched.
+/// An allocator's first run, watched.
 fn prove(plan: &Plan<'_>, turn: &mut Turn<'_>, services: &mut BTreeMap<String, Service>) -> Option<Run> {
     let allocator = turn.allocator;
     let directory = match proof::Directory::new() {

@@ -2,20 +2,20 @@
 //! and instructions.
 //!
 //! **What.** [`run`] runs `craton-micro` for one [`pattern::Pattern`] on each allocator in turn (A
-//! B C A B C …), and makes a [`MicroRow`] of the rounds. valgrind's callgrind counts some.
-//! [`report`] makes ratios and a table.
+//! B C A B C …), and makes a [`MicroRow`] of the rounds; callgrind counts some. [`report`] makes
+//! ratios and a table.
 //!
-//! **Units.** Nanoseconds of elapsed time, and instructions, for one operation of a pattern: mostly
-//! a malloc and its free. With more threads than processors a thread's time contains others' turns.
+//! **Units.** Nanoseconds and instructions for one operation of a pattern: mostly a malloc and its
+//! free. With more threads than processors a thread's time contains others' turns.
 //!
-//! **State.** The loop's cost is beside each figure. Times contain it, since a difference may be
-//! negative; instructions are exact, and do not.
+//! **State.** Times contain the loop's cost, since a difference may be negative; instructions do
+//! not.
 //!
-//! **Proof.** The program reports the file of its `malloc`. If that is not the expected one, the
-//! row is [`Status::NotServed`] and has no number.
+//! **Proof.** The program reports the file of its `malloc`: if not the expected one, the row is
+//! [`Status::NotServed`].
 //!
-//! **Failure.** Every row has a [`Status`]; a failed measurement ends no other. An allocator that
-//! cannot be preloaded, or not under valgrind, is tried once.
+//! **Failure.** A failed measurement ends no other. An allocator that cannot be preloaded, or not
+//! under valgrind, is tried once.
 
 mod callgrind;
 pub mod calls;
@@ -34,38 +34,36 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// The sizes of a quick run, in bytes.
+/// In bytes.
 pub const QUICK_SIZES: [usize; 6] = [16, 64, 256, 1500, 32_768, 200_000];
-/// The sizes of a full run.
+/// In bytes.
 pub const FULL_SIZES: [usize; 9] = [16, 32, 64, 256, 1024, 1500, 4096, 32_768, 200_000];
 
 pub struct Config<'a> {
-    /// The allocators, in the order of their turns.
+    /// In the order of turns.
     pub allocators: &'a [Allocator],
-    /// The sizes of objects, in bytes: 8 to [`pattern::MOST_BYTES`].
+    /// 8 to [`pattern::MOST_BYTES`].
     pub sizes: Vec<usize>,
-    /// Numbers of threads; a pattern runs on those that make sense for it.
+    /// A pattern runs on those that suit it.
     pub threads: Vec<usize>,
     pub patterns: Vec<Pattern>,
-    /// The patterns of which instructions are counted, on one thread.
+    /// Instructions, on one thread.
     pub counted_patterns: Vec<Pattern>,
-    /// The sizes for which they are.
     pub counted_sizes: Vec<usize>,
-    /// One round and shorter repetitions, instead of three.
+    /// One round, shorter repetitions.
     pub quick: bool,
-    /// The program `craton-micro`.
+    /// `craton-micro`.
     pub program: PathBuf,
-    /// Valgrind: a name that is sought in `PATH`, or a path.
+    /// A name sought in `PATH`, or a path.
     pub valgrind: OsString,
-    /// Set by another thread or a signal handler to stop: the current process is killed and
-    /// omitted.
+    /// Set from outside: the current process is killed and omitted.
     pub stop: &'a AtomicBool,
-    /// Called before each process.
+    /// Before each process.
     pub progress: &'a dyn Fn(Progress<'_>),
 }
 
 impl<'a> Config<'a> {
-    /// The standard measurement: a quick one takes seconds, a full one minutes.
+    /// Quick: seconds; full: minutes.
     pub fn standard(
         quick: bool,
         allocators: &'a [Allocator],
@@ -94,31 +92,30 @@ impl<'a> Config<'a> {
     }
 }
 
-/// Where a measurement stands: the process that is about to start.
+/// The process about to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The allocator whose turn it is.
     pub allocator: &'a str,
     pub pattern: Pattern,
     pub size_bytes: usize,
-    /// Whether instructions are being counted.
+    /// Of instructions.
     pub counting: bool,
-    /// Measurements done so far.
+    /// Measurements.
     pub done: usize,
-    /// Measurements in total.
+    /// Measurements.
     pub total: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// The row has all the numbers that were asked for.
+    /// All numbers asked for.
     Ok,
-    /// It has times; the requested instructions are missing, for this reason.
+    /// Times, but no instructions: the reason.
     NotCounted(String),
-    /// The allocator did not serve the program, for the reason given: no number.
+    /// No number: the reason.
     NotServed(String),
-    /// The program failed, for the reason given: no number.
+    /// No number: the reason.
     Failed(String),
 }
 
@@ -139,24 +136,23 @@ impl Serialize for Status {
     }
 }
 
-/// One pattern at one size on one allocator.
+/// One pattern at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MicroRow {
     pub allocator: String,
-    /// The pattern's name; `cold-first` is the very first object of [`Pattern::Cold`].
+    /// `cold-first` is the first object of [`Pattern::Cold`].
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Nanoseconds of one operation with the loop: the median over rounds of the processes'
-    /// medians; 0 if no round succeeded.
+    /// With the loop: the median over rounds of the processes' medians; 0 if none succeeded.
     pub ns_median: f64,
-    /// The smallest over all repetitions of all rounds; 0 if no round succeeded.
+    /// Of all repetitions; 0 if none succeeded.
     pub ns_min: f64,
-    /// The loop's time with empty functions, part of the two above; 0 where not measured.
+    /// With empty functions, part of the two above; 0: not measured.
     pub loop_ns: f64,
-    /// Instructions of one operation in the allocator: without the loop and the calls.
+    /// In the allocator, without loop and calls.
     pub instructions: Option<f64>,
-    /// Instructions of the loop and the calls, not part of the number above.
+    /// Not part of the number above.
     pub loop_instructions: Option<f64>,
     pub status: Status,
 }
@@ -167,8 +163,7 @@ impl MicroRow {
     }
 }
 
-/// Measures. When `stop` is set, returns the rows so far. Error: no directory for the processes'
-/// files.
+/// When `stop` is set, returns the rows so far. Error: no directory.
 pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
     driver::run(config)
 }

@@ -1,15 +1,11 @@
 //! A comparison as one HTML page.
 //!
-//! **What.** [`Page`] holds a comparison as plain data. [`Page::html`] makes a file that needs no
-//! network: the result in words, a table, charts, failures with their reasons, the method, and the
-//! command. The first lines are the answer.
+//! **What.** [`Page::html`] makes a file that needs no network: the result in words, a table,
+//! charts, failures, the method, the command.
 //!
-//! **Units.** A [`Figure`] names its unit; ratios are to the base's figure, below 1 for less; times
-//! in seconds, memory in bytes.
+//! **Units.** Ratios are to the base's figure, below 1 for less; seconds, bytes.
 //!
-//! **Failure.** Missing figures are named as missing. All text is escaped: no name becomes a tag.
-//!
-//! **Not here.** The computation of medians and intervals.
+//! **Failure.** Missing figures are named. All text is escaped.
 
 mod charts;
 mod verdict;
@@ -19,76 +15,72 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("page/style.css");
 
-/// A comparison, with all that its page shows.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The subject: `sqlite3 on six allocators`.
+    /// `sqlite3 on six allocators`.
     pub title: String,
-    /// The command that was measured, as typed.
+    /// As typed.
     pub measured: String,
-    /// The command that repeats the comparison, as typed.
+    /// It repeats the comparison, as typed.
     pub command: String,
-    /// The commit that this program was built from.
+    /// Of this program.
     pub commit: String,
-    /// The machine, a line each: name and value.
+    /// A line each: name and value.
     pub machine: Vec<(String, String)>,
-    /// The allocator that the verdict is about: `craton`.
+    /// Whom the verdict is about: `craton`.
     pub subject: String,
-    /// The allocator that ratios are to: `glibc`.
+    /// Whom ratios are to: `glibc`.
     pub base: String,
-    /// Rounds that counted; each allocator ran once in each.
+    /// Each allocator ran once in each.
     pub rounds: usize,
-    /// Rounds before them that did not count.
+    /// Rounds that did not count.
     pub warmup: usize,
-    /// Further paragraphs on the method, such as how intervals were computed.
+    /// Further paragraphs.
     pub method: Vec<String>,
-    /// The allocators, in the order of tables and charts.
+    /// In the order of tables and charts.
     pub allocators: Vec<Column>,
     pub failures: Vec<Failure>,
 }
 
-/// One allocator.
 #[derive(Clone, Debug, Default)]
 pub struct Column {
     pub name: String,
-    /// Version and path of its library; may be empty.
+    /// Library version and path, or empty.
     pub note: String,
-    /// Its figures, matched between allocators by name; the first is the main one.
+    /// Matched between allocators by name; the first is the main one.
     pub figures: Vec<Figure>,
-    /// Resident memory over time of a representative run: seconds, and bytes.
+    /// A representative run: seconds, bytes.
     pub rss: Vec<(f64, f64)>,
 }
 
-/// One figure of one allocator.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Its name, as in "less wall time": `wall time`, `peak memory`, `page faults`.
+    /// As in "less wall time".
     pub name: String,
     pub unit: Unit,
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// The ratio to the base's figure with its 95 % interval; none for the base, or without one.
+    /// To the base's figure, with 95 % interval; none for the base.
     pub ratio: Option<Estimate>,
-    /// The runs, in the figure's unit; shown when the figure is pointed at.
+    /// Shown when the figure is pointed at.
     pub runs: Vec<f64>,
-    /// The ratio of each run to the base's run of the same round: ticks in the chart of ratios.
+    /// To the base's run of the same round: ticks in the chart.
     pub round_ratios: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
     pub allocator: String,
-    /// In which round, from 1; 0 for a warm-up.
+    /// From 1; 0 for a warm-up.
     pub round: usize,
-    /// How it ended: `signal 11`, `timed out`.
+    /// `signal 11`, `timed out`.
     pub status: String,
-    /// The last lines of its standard error. May be empty.
+    /// Its last lines.
     pub stderr: String,
 }
 
 impl Page {
-    /// The page as an HTML file.
     pub fn html(&self) -> String {
         let page = html! {
             (DOCTYPE)
@@ -119,7 +111,7 @@ impl Page {
         page.into_string()
     }
 
-    /// The names of all figures, in order of appearance.
+    /// In order of appearance.
     fn figure_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for figure in self.allocators.iter().flat_map(|column| &column.figures) {
@@ -179,7 +171,6 @@ impl Page {
         }
     }
 
-    /// One cell of the table.
     fn figure(&self, column: &Column, name: &str) -> Markup {
         let Some(figure) = column.figures.iter().find(|figure| figure.name == name) else {
             return html! { td.quiet { "no figure" } };
@@ -260,7 +251,7 @@ fn count(number: usize, of: &str) -> String {
     format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Text without the control characters that HTML has no place for.
+/// HTML has no place for control characters.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

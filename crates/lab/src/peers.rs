@@ -1,12 +1,9 @@
 //! Other allocators: names, libraries, and the selection for a comparison.
 //!
-//! **What.** [`known()`] is the table of names; [`select`] parses a user's list; each peer becomes
-//! a [`crate::measure::Allocator`]. `make peers` builds libraries into one of the [`directories`];
-//! the distribution's are where its libraries are.
+//! **What.** [`select`] parses a user's list of [`known()`] names into peers. `make peers` builds
+//! libraries into one of the [`directories`].
 //!
 //! **Failure.** A sentence with the name and a remedy. `all` omits missing peers.
-//!
-//! **Not here.** glibc and Craton: they always run.
 
 mod known;
 
@@ -17,21 +14,21 @@ use crate::shared_object;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Names the directory of the libraries that `make peers` built.
+/// For the libraries of `make peers`.
 pub const DIRECTORY_VARIABLE: &str = "CRATON_PEERS";
-/// Where a distribution has its libraries.
+/// A distribution's libraries.
 const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
-/// What always runs, and so cannot be asked for.
+/// Cannot be asked for.
 const ALWAYS: [&str; 2] = ["glibc", "craton"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub name: String,
-    /// The library to preload; none for glibc with settings.
+    /// None: glibc with settings.
     pub library: Option<PathBuf>,
-    /// Variables that the program gets besides those of this process.
+    /// Besides those of this process.
     pub env: Vec<(OsString, OsString)>,
-    /// A remark for readers of its figures.
+    /// For readers of its figures.
     pub note: Option<&'static str>,
 }
 
@@ -41,13 +38,13 @@ impl From<Peer> for Allocator {
     }
 }
 
-/// The known peers in the order in which they run: base peers, then variants.
+/// In running order: base peers, then variants.
 pub fn known() -> &'static [Known] {
     &KNOWN
 }
 
-/// Directories of libraries from `make peers`, the likeliest first, for a `program` at this path:
-/// CRATON_PEERS, `peers` beside the program, and the installation's.
+/// For a `program` at this path, likeliest first: CRATON_PEERS, `peers` beside the program, the
+/// installation's.
 pub fn directories(program: &Path) -> Vec<PathBuf> {
     directories_with(program, std::env::var_os(DIRECTORY_VARIABLE))
 }
@@ -59,23 +56,22 @@ fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> 
     [named, beside, installed].into_iter().flatten().collect()
 }
 
-/// The peers that `list` names, in its order; built ones are in `directories`, and variants of
-/// Craton use the library `craton`.
+/// In the list's order; built ones are in `directories`, and variants of Craton use the library
+/// `craton`.
 ///
-/// The list has commas: `all` (the default) for every base peer found; `none`; names of
-/// [`known()`]; `NAME=LIBRARY` for any other library.
+/// Commas between `all` (the default: every base peer found), `none`, names of [`known()`], or
+/// `NAME=LIBRARY`.
 pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Result<Vec<Peer>, String> {
     let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     Places { built: directories, system: &system, craton, variable: &|name| std::env::var_os(name) }.select(list)
 }
 
-/// The input of a selection besides the list.
 struct Places<'a> {
     built: &'a [PathBuf],
     system: &'a [PathBuf],
-    /// Craton's library.
+    /// Its library.
     craton: &'a Path,
-    /// A variable of this process, to which a peer's settings are added.
+    /// Of this process; a peer's settings are added.
     variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
@@ -118,7 +114,7 @@ impl Places<'_> {
         })
     }
 
-    /// The peer with its library, or why it is not there.
+    /// Error: why it is not there.
     fn find(&self, known: &Known) -> Result<Peer, String> {
         let library = match known.source {
             Source::Glibc => None,
@@ -142,12 +138,11 @@ impl Places<'_> {
     }
 }
 
-/// The first of the directories' files of this name that is there.
 fn first(directories: &[PathBuf], file: &str) -> Option<PathBuf> {
     directories.iter().map(|directory| directory.join(file)).find(|path| path.is_file())
 }
 
-/// The places that were searched, for an error.
+/// For an error.
 fn places(directories: &[PathBuf]) -> String {
     if directories.is_empty() {
         return format!("(no directory of peers is known: set {DIRECTORY_VARIABLE})");
@@ -156,7 +151,7 @@ fn places(directories: &[PathBuf]) -> String {
     format!("in {}", paths.join(", "))
 }
 
-/// The names, for an error.
+/// For an error.
 fn names() -> String {
     let names: Vec<&str> = known().iter().map(|known| known.name).collect();
     format!("all, none, {}", names.join(", "))
@@ -168,7 +163,7 @@ fn own(name: &str, library: &Path) -> Result<Peer, String> {
     if name.is_empty() || !name.chars().all(plain) {
         return Err(format!("`{name}` is no name for {}: letters, digits and . _ + - are", library.display()));
     }
-    // A name has one meaning in every table; this one would lack the known one's settings.
+    // A name has one meaning in every table.
     if ["all", "none"].contains(&name) || ALWAYS.contains(&name) || known().iter().any(|known| known.name == name) {
         return Err(format!("`{name}` is taken; give {} another name, such as `my-{name}`", library.display()));
     }

@@ -3,13 +3,11 @@
 //! **What.** A chart is a struct with public fields, and [`svg`](Dots::svg) draws it: [`Dots`] for
 //! ratios with intervals, [`Bars`] for groups of figures, [`Lines`] for figures over time or size,
 //! [`Heat`] for a table of ratios, [`Scatter`] for one figure against another. A file is
-//! self-contained, has a background, fits into a page, and is the same for the same data. A tooltip
-//! on each mark shows its numbers.
+//! self-contained, and the same for the same data. Tooltips show numbers.
 //!
-//! **Units.** Those of each field; sizes of pictures in pixels.
+//! **Units.** Sizes in pixels.
 //!
-//! **Failure.** Values that are not finite are omitted; a chart without values shows `no data`. No
-//! panics.
+//! **Failure.** Values that are not finite are omitted; without values: `no data`.
 
 mod axis;
 mod bars;
@@ -35,17 +33,15 @@ pub use lines::{Line, Lines, Point};
 pub use scatter::{Scatter, Spot};
 pub use unit::Unit;
 
-/// A figure, and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The figure, such as a median.
+    /// Such as a median.
     pub value: f64,
-    /// The ends of its interval in the figure's unit, if any.
+    /// In the figure's unit.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Estimate {
-    /// A figure without an interval.
     pub fn exact(value: f64) -> Self {
         Self { value, interval: None }
     }
@@ -54,7 +50,7 @@ impl Estimate {
         Self { value, interval: Some((low, high)) }
     }
 
-    /// The interval, if both ends have a place on `axis`.
+    /// If both ends have a place on `axis`.
     fn span(&self, axis: &Axis) -> Option<(f64, f64)> {
         self.interval.filter(|(low, high)| axis.takes(*low) && axis.takes(*high))
     }
@@ -64,7 +60,7 @@ impl Estimate {
         [self.value, low, high].into_iter()
     }
 
-    /// `0.88 (0.85–0.92)`, in the unit of `axis`.
+    /// `0.88 (0.85–0.92)`.
     fn write(&self, axis: &Axis) -> String {
         let value = axis.unit.write(self.value);
         match self.span(axis) {

@@ -1,9 +1,6 @@
-//! Standard output of the lab's programs.
-
 use std::io::{ErrorKind, Write};
 
-/// Prints `text`; on failure prints an error of `program` and returns false. A closed pipe is no
-/// failure.
+/// On failure prints an error of `program` and returns false. A closed pipe is no failure.
 pub fn print(program: &str, text: &str) -> bool {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

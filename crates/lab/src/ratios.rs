@@ -1,11 +1,11 @@
 //! A document's flat map of ratios, below 1 where Craton needs less.
 //!
 //! **What.** For each figure of [`RATIOS`] and each other allocator, the geometric mean over the
-//! workloads of Craton's ratio to it: `time_vs_glibc`, `rss_vs_mimalloc3`. Two more are made from
-//! the others, glibc included: `best_peer` is the single one with the best mean; `virtual_best` is
-//! the best one of each workload, a bar that no single allocator sets.
+//! workloads of Craton's ratio to it: `time_vs_glibc`. Two more are made from the others, glibc
+//! included: `best_peer` has the best mean; `virtual_best` is the best of each workload, a bar that
+//! no single allocator sets.
 //!
-//! **Failure.** A ratio without a successful run of both is omitted. A workload on which an
+//! **Failure.** A ratio without a successful run of both is omitted, and a workload on which an
 //! allocator failed is not in its ratios.
 
 use crate::measure::{Run, Status};
@@ -13,12 +13,10 @@ use crate::picture::is_craton;
 use crate::summary::{self, Figure, Ratio};
 use std::collections::BTreeMap;
 
-/// What ratios are taken of.
 pub const OURS: &str = "craton";
-/// The C library's allocator.
 pub const BASE: &str = "glibc";
 
-/// The figures that have ratios, and their names before `_vs_`.
+/// And their names before `_vs_`.
 pub const RATIOS: [(&str, Figure); 5] = [
     ("time", Figure::Wall),
     ("cpu", Figure::Cpu),
@@ -27,12 +25,12 @@ pub const RATIOS: [(&str, Figure); 5] = [
     ("faults", Figure::MinorFaults),
 ];
 
-/// Ratios by name, with their intervals.
+/// By name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ratios(pub BTreeMap<String, Ratio>);
 
 impl Ratios {
-    /// The ratios of `allocator` over workloads, given the runs of each.
+    /// Of `allocator`, given the runs of each workload.
     pub fn of(workloads: &[&[Run]], allocator: &str) -> Self {
         let mut ratios = BTreeMap::new();
         let others = others(workloads, allocator);
@@ -57,7 +55,6 @@ impl Ratios {
         self.0.iter().map(|(name, ratio)| (name.clone(), ratio.of_medians)).collect()
     }
 
-    /// The ends of the intervals of those that have one.
     pub fn intervals(&self) -> BTreeMap<String, [f64; 2]> {
         let ends = |(name, ratio): (&String, &Ratio)| ratio.interval.map(|i| (name.clone(), [i.low, i.high]));
         self.0.iter().filter_map(ends).collect()
@@ -66,7 +63,7 @@ impl Ratios {
 
 const VIRTUAL: &str = "virtual_best";
 
-/// Every other allocator that has runs, in the order of their first.
+/// In the order of their first run.
 pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for run in workloads.iter().flat_map(|runs| runs.iter()) {
@@ -77,7 +74,7 @@ pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     names
 }
 
-/// The allocator with the lowest mean ratio to glibc; none without runs on glibc.
+/// By mean ratio to glibc; none without runs on glibc.
 pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -> Option<&'a str> {
     let mean = |name: &str| match name {
         BASE => others.contains(&BASE).then_some(1.0),
@@ -87,7 +84,7 @@ pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -
     means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
-/// The runs, and those of the best of `others` again as the virtual best.
+/// The best of `others` again as the virtual best.
 fn with_best(runs: &[Run], others: &[&str], figure: Figure) -> Vec<Run> {
     let median = |name: &str| summary::summarize(runs, name)?.spread(figure).map(|spread| spread.median);
     let medians = others.iter().filter_map(|name| Some((*name, median(name)?)));

@@ -1,21 +1,17 @@
-//! A recorded page-heap trace, repeated on a page heap in simulated memory.
+//! A page-heap trace, repeated on a page heap in simulated memory.
 //!
-//! **What.** Repeats every event of a [`Trace`] on a [`FrameHeap`], with a clock that follows the
-//! trace and a tick for each second. The recording names a span by its place; the replay maps that
-//! to its own place, since other settings pack otherwise. No page has memory; the [`floor`] only
-//! counts.
+//! **What.** Repeats a [`Trace`] on a [`FrameHeap`], with the trace's clock and a tick for each
+//! second. The recording names a span by its place; the replay maps that to its place, since other
+//! settings pack otherwise. The [`floor`] only counts.
 //!
 //! **From.** TEMERAIRE §6.2, which chose policies this way. LLFree's frames are the other policy
 //! ([`HeapName`]).
 //!
-//! **Units.** Bytes; events are numbered from 1.
+//! **Failure.** A free of a span that is not allocated, or no room: an error with the event's
+//! number, from 1. A span that cannot grow in place here moves as in `realloc`.
 //!
-//! **Failure.** A trace that frees a span that is not allocated, or a heap without room, is an
-//! error that names the event. A span that grew in place in the recording, but cannot here, moves
-//! as in `realloc`.
-//!
-//! **Cost.** For each event: 16 bytes of the trace, one word of an index by page, and the page
-//! heap's work. The 256 samples walk the heap's hugepages.
+//! **Cost.** Per event 16 bytes of the trace, a word of an index by page, the page heap's work. 256
+//! samples walk the heap's hugepages.
 
 pub mod floor;
 
@@ -30,15 +26,14 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::time::Instant;
 
-/// The heaps that a trace can be played on, and their names.
 pub const HEAPS: [(&str, HeapName); 2] = [("temeraire", HeapName::Temeraire), ("frames", HeapName::Frames)];
 
-/// The policy that places spans of less than a hugepage.
+/// For spans of less than a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeapName {
-    /// TEMERAIRE's filler.
+    /// Its filler.
     Temeraire,
-    /// LLFree's frames.
+    /// LLFree's.
     Frames,
 }
 
@@ -54,18 +49,18 @@ pub enum FitName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     pub heap: HeapName,
-    /// Bytes released each second, as far as recent demand allows.
+    /// Each second, as far as recent demand allows.
     pub release_rate: u64,
     /// Whether spans that cross hugepages may share regions.
     pub regions: bool,
     /// The filler's choice.
     pub fit: FitName,
-    /// When the heap asks for hugepages; the simulated system always grants them.
+    /// The simulated system always grants hugepages.
     pub backing: HugeBacking,
 }
 
 impl Default for Policy {
-    /// As the library is without options.
+    /// As the library without options.
     fn default() -> Self {
         let fit = FitName::LongestFreeFirst;
         Self { heap: HeapName::Temeraire, release_rate: 64 << 20, regions: true, fit, backing: HugeBacking::AUTO }
@@ -75,39 +70,35 @@ impl Default for Policy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub events: u64,
-    /// From the first event to the last, as recorded.
+    /// First event to last, as recorded.
     pub duration_s: f64,
-    /// Spans that were out at the end.
+    /// Live.
     pub spans_at_end: u64,
-    /// Spans that had to move to become longer.
+    /// To become longer.
     pub moved: u64,
-    /// The most bytes in spans.
+    /// In spans.
     pub peak_demand_bytes: u64,
-    /// Bytes in spans, on average over the second half of the samples.
+    /// In spans, on average over the second half of the samples.
     pub steady_demand_bytes: u64,
-    /// The most bytes with memory.
+    /// With memory.
     pub peak_backed_bytes: u64,
-    /// Bytes with memory, on average over the second half.
+    /// On average over the second half.
     pub steady_backed_bytes: u64,
-    /// Bytes with memory at the end.
+    /// With memory.
     pub backed_at_end_bytes: u64,
     /// Backed by used bytes, minus 1, averaged over the second half; none where nothing is used.
     pub overhead: Option<f64>,
-    /// The part of backed bytes on intact hugepages, averaged over the second half; none where
-    /// nothing is backed.
+    /// The share of backed bytes on intact hugepages, averaged over the second half.
     pub hugepage_coverage: Option<f64>,
     pub released_bytes: u64,
-    /// Calls of the system.
     #[serde(flatten)]
     pub calls: FloorCounts,
     pub wall_s: f64,
     pub events_per_s: f64,
 }
 
-/// Replays a trace.
-///
-/// Leaks the trackers of the replay's heap, 128 bytes for each hugepage that it may have.
-/// Error: an impossible request in the trace, or no room.
+/// Leaks the trackers of the replay's heap, 128 bytes for each possible hugepage. Error: an
+/// impossible request in the trace, or no room.
 pub fn replay(trace: &Trace<'_>, policy: &Policy) -> Result<Outcome, String> {
     match policy.fit {
         FitName::LongestFreeFirst => Player::<LongestFreeFirst>::play(trace, policy),
@@ -116,7 +107,6 @@ pub fn replay(trace: &Trace<'_>, policy: &Policy) -> Result<Outcome, String> {
     }
 }
 
-/// The time by the trace.
 #[derive(Clone, Copy)]
 struct TraceClock<'a>(&'a Cell<u64>);
 
@@ -126,20 +116,18 @@ impl Clock for TraceClock<'_> {
     }
 }
 
-/// Room in the replay's region as a multiple of the recorded use, and additional hugepages for
-/// small heaps.
+/// A multiple of the recorded use, and hugepages more for small heaps.
 const ROOM_FACTOR: u64 = 4;
 const ROOM_MORE: u64 = 1024;
-/// Hugepages that the units of pages can count.
+/// That units of pages can count.
 const MOST_HUGEPAGES: u64 = (1 << 24) - 1;
-/// The index has a word for each page of the recorded heap: 2 GiB of address space for this many (2
-/// TiB).
+/// The index has a word for each recorded page: 2 GiB of address space for 2 TiB.
 const MOST_PAGES: Pages = Pages(1 << 28);
 const SAMPLES: u64 = 256;
 const SECOND_US: u64 = 1_000_000;
 
-/// A live span, by the recorded first page: the page here plus 1 in the low half, its length above,
-/// the density at the top; 0 for none.
+/// By the recorded first page: the page here plus 1 in the low half, the length above, the density
+/// at the top; 0 for none.
 #[derive(Clone, Copy)]
 struct Place(u64);
 
@@ -225,7 +213,7 @@ impl<P: Fit> Player<'_, P> {
 
     fn events(&mut self, trace: &Trace<'_>) -> Result<(), String> {
         let mut next_us = self.next_stop_us();
-        // `try_for_each` keeps the two loops, over blocks and slots, plain.
+        // Plain loops, over blocks and slots.
         trace.events().try_for_each(|event| {
             while event.time_us >= next_us {
                 self.stop_at(next_us);
@@ -237,12 +225,12 @@ impl<P: Fit> Player<'_, P> {
         })
     }
 
-    /// When the next tick or sample is.
+    /// Tick or sample.
     fn next_stop_us(&self) -> u64 {
         self.next_tick_us.min(self.next_sample_us())
     }
 
-    /// The samples are at equal distances, the last one behind the last event.
+    /// At equal distances, the last behind the last event.
     fn next_sample_us(&self) -> u64 {
         match self.sampled + 1 < SAMPLES {
             true => (u128::from(self.duration_us) * u128::from(self.sampled + 1) / u128::from(SAMPLES)) as u64,
@@ -250,7 +238,7 @@ impl<P: Fit> Player<'_, P> {
         }
     }
 
-    /// Does what is due at a time.
+    /// Does what is due.
     #[cold]
     fn stop_at(&mut self, time_us: u64) {
         self.now_ns.set(time_us * 1000);
@@ -323,8 +311,8 @@ impl<P: Fit> Player<'_, P> {
         Ok(())
     }
 
-    /// Demand and memory peak after a request. One on pages used before adds no memory, or a few
-    /// pages that the next sample counts.
+    /// After a request. One on pages used before adds no memory, or a few pages that the next
+    /// sample counts.
     fn record_peaks(&mut self, fresh: bool) {
         self.peak = self.peak.max(self.heap.in_use());
         if fresh {

@@ -1,9 +1,4 @@
-//! A private directory for the files of a run or experiment.
-//!
-//! **What.** In the temporary directory, for this user only, removed with its contents when
-//! dropped.
-//!
-//! **Failure.** It cannot be created: an error with the path and the reason.
+//! A private directory, removed with its contents when dropped.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +9,9 @@ use tempfile::TempDir;
 pub struct Scratch(TempDir);
 
 impl Scratch {
-    /// Creates one for `purpose`.
-    /// Error: it cannot be created, with the reason.
+    /// Error: the reason.
     pub fn new(purpose: &str) -> Result<Self, String> {
-        // Absolute, since a command may change its own directory.
+        // A command may change its directory.
         let parent = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into());
         let private = Permissions::from_mode(0o700);
         let made = tempfile::Builder::new().prefix("craton-lab-").permissions(private).tempdir_in(&parent);

@@ -1,37 +1,33 @@
 //! Whether a file can be preloaded.
 //!
-//! **What.** [`check`] reads the start of the file: it must be a shared object for this program's
-//! machine. For others the dynamic linker prints little, and continues without them.
+//! **What.** [`check`] wants a shared object for this machine. With others the dynamic linker
+//! prints little, and continues without them.
 //!
 //! **Failure.** Half a sentence to print behind the file's name.
 //!
-//! **Not here.** Whether the linker can load it, which depends on its dependencies.
+//! **Not here.** Whether the linker can load its dependencies.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The beginning of an ELF file.
 const MAGIC: &[u8] = b"\x7fELF";
-/// The type of shared objects.
 const DYNAMIC: u16 = 3;
 
-/// The first bytes of an ELF file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Head {
-    /// Of addresses: 1 for 32 bits, 2 for 64.
+    /// Addresses: 1 for 32 bits, 2 for 64.
     class: u8,
-    /// 1 for the least significant byte first.
+    /// 1: least significant byte first.
     order: u8,
     kind: u16,
     machine: u16,
 }
 
 impl Head {
-    /// Its length, from the file's start.
     const BYTES: usize = 20;
 
-    /// `None` when the file is no ELF file.
+    /// `None`: no ELF file.
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let mut head = Vec::new();
         File::open(path)?.take(Self::BYTES as u64).read_to_end(&mut head)?;
@@ -47,10 +43,10 @@ impl Head {
     }
 }
 
-/// Why a file cannot be preloaded; `Ok` for one that can.
+/// Error: why not.
 pub fn check(path: &Path) -> Result<(), String> {
     let unread = |error: io::Error| format!("cannot be read: {error}");
-    // A pipe would be waited for.
+    // Opening a pipe would wait.
     let kind = std::fs::metadata(path).map_err(unread)?;
     if kind.is_dir() {
         return Err("is a directory".to_owned());

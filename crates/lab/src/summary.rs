@@ -1,11 +1,11 @@
 //! Medians of runs, and ratios between two allocators.
 //!
 //! **What.** A [`Summary`] has median, minimum and maximum of each [`Figure`] over an allocator's
-//! successful runs. A [`Ratio`] compares two allocators: the ratio of medians, and a 95 % interval.
-//! The two runs of a round are close in time, so a machine that slows down slows both. The interval
-//! therefore draws whole rounds with replacement (the percentile bootstrap; Efron and Tibshirani,
-//! "An introduction to the bootstrap", 1993, chapter 13), with the same draws for the same runs.
-//! [`geomean`] joins the ratios of several workloads, with a joint interval.
+//! successful runs. A [`Ratio`] of medians has a 95 % interval: a round's runs are close in time,
+//! so a machine that slows down slows all, and the interval draws whole rounds with replacement
+//! (the percentile bootstrap; Efron and Tibshirani, "An introduction to the bootstrap", 1993,
+//! chapter 13), with the same draws for the same runs. [`geomean`] joins several workloads' ratios,
+//! with a joint interval.
 //!
 //! **Failure.** No summary without a successful run, no ratio to 0, no interval with fewer than
 //! [`LEAST_ROUNDS`].
@@ -13,31 +13,30 @@
 use crate::measure::{Run, Status};
 use crate::rng::Rng;
 
-/// One of the numbers that a run yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Figure {
-    /// Wall time, in seconds.
+    /// In seconds.
     Wall,
-    /// Processor time, in seconds.
+    /// In seconds.
     Cpu,
-    /// Processor time in user mode, in seconds.
+    /// In user mode, in seconds.
     User,
-    /// Processor time in the kernel, in seconds.
+    /// In the kernel, in seconds.
     Sys,
-    /// Peak resident set, in bytes.
+    /// Resident set, in bytes.
     PeakRss,
-    /// Steady resident set, in bytes.
+    /// Resident set, in bytes.
     SteadyRss,
     MinorFaults,
     MajorFaults,
-    /// Anonymous memory on hugepages at the peak, in bytes.
+    /// Anonymous, at the peak, in bytes.
     Hugepages,
-    /// The same as a share of the anonymous memory, from 0 to 1.
+    /// Their share of anonymous memory, 0 to 1.
     Coverage,
 }
 
 impl Figure {
-    /// All of them, in the order of tables.
+    /// In the order of tables.
     pub const ALL: [Self; 10] = [
         Self::Wall,
         Self::Cpu,
@@ -51,7 +50,7 @@ impl Figure {
         Self::Coverage,
     ];
 
-    /// The figure's value in a run; none where the run was too short.
+    /// None: the run was too short.
     pub fn of(self, run: &Run) -> Option<f64> {
         match self {
             Self::Wall => Some(run.wall_s),
@@ -68,17 +67,16 @@ impl Figure {
     }
 }
 
-/// The middle and the ends of several values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle one; of an even number, the mean of the middle two.
+    /// Of an even number, the mean of the middle two.
     pub median: f64,
     pub min: f64,
     pub max: f64,
 }
 
 impl Spread {
-    /// The spread of `values`; none of no values.
+    /// None of no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -86,22 +84,20 @@ impl Spread {
     }
 }
 
-/// The middle of sorted values.
 fn middle(sorted: &[f64]) -> Option<f64> {
     let half = sorted.len() / 2;
     let upper = *sorted.get(half)?;
     Some(if sorted.len() % 2 == 1 { upper } else { (sorted[half - 1] + upper) / 2.0 })
 }
 
-/// The cost of an allocator's successful runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub allocator: String,
-    /// How many runs succeeded.
+    /// Successful runs.
     pub ok: usize,
-    /// How many did not; they are in no spread.
+    /// In no spread.
     pub failed: usize,
-    /// The spread of each figure in the order of [`Figure::ALL`]; none for one that no run has.
+    /// In the order of [`Figure::ALL`].
     spreads: [Option<Spread>; Figure::ALL.len()],
 }
 
@@ -111,7 +107,7 @@ impl Summary {
     }
 }
 
-/// Summarizes the runs of an allocator; none if no run succeeded.
+/// None if no run succeeded.
 pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     let ok = successful(runs, allocator).count();
     (ok > 0).then(|| Summary {
@@ -122,7 +118,7 @@ pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     })
 }
 
-/// The ends of what a ratio may truly be, with 95 % confidence.
+/// With 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -130,37 +126,35 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether it excludes 1: the two allocators differ.
+    /// Whether it excludes 1.
     pub fn is_clear(&self) -> bool {
         self.high < 1.0 || self.low > 1.0
     }
 }
 
-/// Two allocators compared in one figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The ratio of the medians: below 1, the first one needs less.
+    /// Below 1: the first needs less.
     pub of_medians: f64,
-    /// Where the true one lies; none of fewer than five rounds.
+    /// None of fewer than five rounds.
     pub interval: Option<Interval>,
 }
 
-/// Draws of the bootstrap.
 const DRAWS: usize = 2000;
-/// The fewest rounds for an interval, in each workload and in all together: the extremes of five
-/// values enclose the true median in 94 of 100 cases, those of three in 75.
+/// In each workload and in all together: the extremes of five values enclose the true median in 94
+/// of 100 cases, those of three in 75.
 const LEAST_ROUNDS: (usize, usize) = (3, 5);
 
-/// The values of both allocators in the rounds in which both succeeded.
+/// Of rounds in which both succeeded.
 type Pairs = Vec<(f64, f64)>;
 
-/// `allocator` divided by `base`, over the rounds in which both succeeded; none without such a
-/// round, or if the base's median is 0.
+/// `allocator` by `base`, over rounds in which both succeeded; none without such, or if the base's
+/// median is 0.
 pub fn ratio(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     geomean(&[runs], allocator, base, figure)
 }
 
-/// The geometric mean of several workloads' [`ratio`]s; workloads without one are omitted.
+/// Of [`ratio`]s; workloads without one are omitted.
 pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     let all: Vec<Pairs> = workloads.iter().map(|runs| pairs(runs, allocator, base, figure)).collect();
     let known: Vec<(&Pairs, f64)> = all.iter().filter_map(|pairs| Some((pairs, of_medians(pairs)?))).collect();
@@ -184,13 +178,13 @@ fn pairs(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Pairs {
     successful(runs, allocator).filter_map(|a| Some((figure.of(a)?, of_round(a.index)?))).collect()
 }
 
-/// The ratio of medians of as many rounds, drawn with replacement.
+/// Of rounds drawn with replacement.
 fn drawn(pairs: &Pairs, rng: &mut Rng) -> Option<f64> {
     let draw: Pairs = (0..pairs.len()).map(|_| pairs[rng.below(pairs.len() as u32) as usize]).collect();
     of_medians(&draw)
 }
 
-/// None where it would not be a positive number.
+/// Only if positive.
 fn of_medians(pairs: &Pairs) -> Option<f64> {
     let (own, base) = (Spread::of(pairs.iter().map(|p| p.0))?.median, Spread::of(pairs.iter().map(|p| p.1))?.median);
     (own > 0.0 && base > 0.0).then(|| own / base)

@@ -1,12 +1,10 @@
 //! The definitions in an ELF file's dynamic symbol table.
 //!
 //! **What.** [`defines`] distinguishes a definition from a reference. A position-dependent program
-//! that takes a function's address has a symbol with a value for it: a stub, so that the address is
-//! the same everywhere. The dynamic linker binds others to the program, although the function is
-//! elsewhere. Only a symbol with a section is a definition. [`program`] finds a program's file by
-//! its name.
+//! that takes a function's address has a symbol with a value for it, a stub, to which the linker
+//! binds others. Only a symbol with a section is a definition.
 //!
-//! **Failure.** `None` for a file that cannot be read, or is not a 64-bit ELF file with a table.
+//! **Failure.** `None`: unreadable, or not a 64-bit ELF file with a table.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol, ReadCache};
@@ -17,11 +15,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Whether the file at `path` defines the dynamic symbol `name`, in whatever version.
+/// In whatever version.
 pub fn defines(path: &Path, name: &str) -> Option<bool> {
-    // A pipe would be waited for.
+    // Opening a pipe would wait.
     let file = fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
-    // Of a large program only the tables are read.
+    // Only the tables are read.
     let cache = ReadCache::new(file);
     let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     elf.dynamic_symbol_table()?;
@@ -29,7 +27,7 @@ pub fn defines(path: &Path, name: &str) -> Option<bool> {
     Some(symbols.any(|symbol| !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes())))
 }
 
-/// The file that `exec` would run for `command`.
+/// That `exec` would run.
 pub fn program(command: &OsStr) -> Option<PathBuf> {
     if command.as_bytes().contains(&b'/') {
         return Some(command.into());

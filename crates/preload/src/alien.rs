@@ -42,13 +42,12 @@ pub(crate) struct Allocator {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// `craton_owns` and `malloc_usable_size` of the copy.
-    Craton {
-        owns: usize,
-        usable: usize,
-    },
+    Craton { owns: usize, usable: usize },
+    /// Of another namespace.
     Glibc,
     /// It is unknown which.
     OneOfGlibc,
+    /// Of ours.
     OwnGlibc,
 }
 

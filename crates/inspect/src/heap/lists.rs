@@ -1,19 +1,18 @@
 //! Free lists: of slabs, threads, processors, and the layers between.
 //!
-//! **What.** Follows each list up to the first link that leads to no free object: that one was
-//! overwritten after its free.
+//! **What.** Follows each list up to the first link that leads to no free object: a write after
+//! free.
 
 use super::{Heap, Span};
 
 const LONGEST: u64 = 1 << 24;
 
-/// Why a free object that leads to `at` is broken.
 fn written(at: u64) -> String {
     format!("first word is {at:#x} and should lead to another free one: it was written after it was freed")
 }
 
 impl Heap<'_> {
-    /// Finds all free objects that bear no mark.
+    /// Those without a mark.
     pub(super) fn find_free(&mut self) -> Result<(), String> {
         for i in 0..self.spans.len() {
             let (first, capacity) = match &self.spans[i] {
@@ -64,7 +63,7 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an object begins there, at a carved place of a slab.
+    /// At a carved place.
     fn is_place(&self, span: &Span, at: u64) -> bool {
         let Some(offset) = at.checked_sub(self.address(span.first())) else { return false };
         match span {
@@ -77,8 +76,7 @@ impl Heap<'_> {
         }
     }
 
-    /// Whether an old object of a class begins there: a cache may keep it across the slab's change
-    /// of class.
+    /// A cache may keep it across the slab's change of class.
     fn is_old(&self, span: &Span, at: u64, class: u8) -> bool {
         let Span::Morphed { first, entry, .. } = span else { return false };
         entry.old_objects().any(|(offset, _, old)| old == class && self.address(*first) + offset == at)
@@ -90,7 +88,7 @@ impl Heap<'_> {
         }
     }
 
-    /// A list of the cache `holder`, up to `most` objects.
+    /// Up to `most` objects.
     fn follow(&mut self, mut at: u64, class: u8, most: u64, from: u64, holder: &str) {
         let (mut before, mut n) = (from, 0);
         while at != 0 && at != self.end && n < most {
@@ -145,8 +143,7 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// The further lists of a hardened heap's cache: freed objects that wait, and those for
-    /// requests.
+    /// Of a hardened heap: freed objects that wait, and those for requests.
     fn follow_stages(&mut self, stages: u64, cache: u64) -> Result<(), String> {
         if stages == 0 {
             return Ok(());
@@ -162,7 +159,7 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// All threads' caches, and whether a thread uses each.
+    /// With whether a thread uses each.
     pub(crate) fn thread_caches(&self) -> Result<Vec<(u64, bool)>, String> {
         let get = |name: &str| self.table.get(name);
         let (next, taken) = (get("thread.next")?, get("thread.taken")?);
@@ -175,7 +172,7 @@ impl Heap<'_> {
         Ok(all)
     }
 
-    /// All processors' caches.
+    /// Processors' caches.
     pub(crate) fn areas(&self) -> Result<Vec<u64>, String> {
         let get = |name: &str| self.table.get(name);
         let table = get("processors")? + get("processors.table")?;
@@ -200,7 +197,7 @@ impl Heap<'_> {
                 for slot in 0..u64::from(n) {
                     let at = area + g.array_at + slot * 8;
                     let object = self.reader.word(at)?;
-                    // An array has no links: a list of one each.
+                    // An array has no links: lists of one.
                     self.follow(object, class as u8, 1, at, &format!("the processor's cache at {area:#x}"));
                 }
             }
@@ -208,7 +205,7 @@ impl Heap<'_> {
         Ok(())
     }
 
-    /// Objects of a hardened heap that wait in no thread's cache.
+    /// Of a hardened heap, in no thread's cache.
     fn find_waiting(&mut self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let (shards, stride, waiting) = (get("heap.shards")?, get("shard.bytes")?, get("shard.waiting")?);
@@ -220,7 +217,7 @@ impl Heap<'_> {
                 for place in 0..places {
                     let at = rings + (class - 1) * class_bytes + first + place * 8;
                     let object = self.reader.word(at)?;
-                    // Places have no links: a list of one each.
+                    // No links: lists of one.
                     self.follow(object, class as u8, 1, at, "a ring of objects that wait");
                 }
             }

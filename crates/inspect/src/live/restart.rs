@@ -3,20 +3,18 @@
 //! **What.** The kernel restarts most system calls of a stopped thread. Others return `EINTR`
 //! although no signal came (signal(7), "Interruption of system calls by stop signals"):
 //! `epoll_wait`, `sigtimedwait`, `semop`, sockets with a time limit. None has done anything by
-//! then, so [`restart`] makes the kernel restart it. A signal with a handler still interrupts it.
+//! then, so [`restart`] makes the kernel restart them. A signal with a handler still interrupts.
 //!
-//! **Failure.** A call's time limit starts anew. On other processors than x86-64 the kernel decides
-//! about a restart before the stop, and the call returns `EINTR`; [`is_interrupted`] finds such
-//! calls for a message.
+//! **Failure.** Time limits start anew. On other processors than x86-64 the kernel decides before
+//! the stop, and the call returns `EINTR`; [`is_interrupted`] finds such calls for a message.
 //!
 //! **Unsafe.** Calls `ptrace`.
 
 use crate::memory::Thread;
 
-/// Offset of a system call's result in the kernel's general registers.
+/// Of a system call's result in the kernel's general registers.
 const ANSWER_AT: usize = if cfg!(target_arch = "x86_64") { 10 * 8 } else { 0 };
 
-/// Whether a thread that stands still will see `EINTR`.
 pub(super) fn is_interrupted(thread: &Thread) -> bool {
     let word = thread.sets.first().and_then(|(_, bytes)| bytes.get(ANSWER_AT..)?.first_chunk());
     word.is_some_and(|word| i64::from_le_bytes(*word) == -i64::from(libc::EINTR))
@@ -27,11 +25,11 @@ mod x86_64 {
     use libc::{c_long, user_regs_struct};
     use std::mem::offset_of;
 
-    /// A result inside the kernel: restart the call, unless a handler runs first.
+    /// In the kernel: restart, unless a handler runs first.
     const ERESTARTNOHAND: c_long = 514;
-    /// The crate `libc` lacks it.
+    /// Not in `libc`.
     const IO_PGETEVENTS: c_long = 333;
-    /// Calls that take nothing from anyone before they wait.
+    /// They take nothing before they wait.
     const WAITS: [c_long; 17] = [
         libc::SYS_epoll_wait,
         libc::SYS_epoll_pwait,
@@ -52,9 +50,9 @@ mod x86_64 {
         libc::SYS_sendmsg,
     ];
 
-    /// A register of a stopped thread, by its offset; `None` if it cannot be read.
+    /// `None`: unreadable.
     fn register(id: u32, at: usize) -> Option<c_long> {
-        // SAFETY: glibc's wrapper puts the word into a place that it makes itself.
+        // SAFETY: glibc's wrapper makes a place for the word.
         let word = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, id as i32, at, 0usize) };
         // -1 would be an error's number, which neither caller looks for.
         (word != -1).then_some(word)
@@ -65,14 +63,13 @@ mod x86_64 {
         if register(id, answer) == Some(-c_long::from(libc::EINTR))
             && register(id, call).is_some_and(|call| WAITS.contains(&call))
         {
-            // SAFETY: changes a register of the other process.
+            // SAFETY: changes the other process only.
             unsafe { libc::ptrace(libc::PTRACE_POKEUSER, id as i32, answer, -ERESTARTNOHAND) };
         }
     }
 }
 
-/// Makes the kernel restart the system call that our stop interrupted. The thread must be stopped,
-/// and not by a signal.
+/// The thread must be stopped, and not by a signal.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn restart(id: u32) {
     x86_64::restart(id);

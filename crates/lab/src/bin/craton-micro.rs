@@ -1,10 +1,6 @@
-//! `craton-micro`: one measurement of malloc and free in a process.
+//! `craton-micro`: one measurement of malloc and free in a process, as a line of JSON.
 //!
-//! **What.** Does one measurement of [`craton_lab::micro`] on the process's allocator, preloaded or
-//! the C library's, and prints it as a line of JSON.
-//!
-//! **Failure.** Wrong usage: a line on standard error and exit status 2. A refused allocation:
-//! status 1.
+//! **Failure.** Exit status 2 for wrong usage, 1 for a refused allocation.
 
 use craton_lab::micro::measurement::{self, Loop, Request};
 use craton_lab::micro::pattern::{MOST_BYTES, Pattern};
@@ -36,7 +32,7 @@ fn number(name: &str, value: &str, least: usize, most: usize) -> Result<usize, S
     parsed.ok_or_else(|| format!("{name} {value:?}: give a whole number from {least} to {most}"))
 }
 
-/// The request, or none if the help was asked for.
+/// `None`: help.
 fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Request>, String> {
     let mut arguments = arguments.into_iter();
     let name = arguments.next().ok_or("name a pattern; --help lists them")?;

@@ -1,68 +1,62 @@
 //! The small process between this one and the command.
 //!
-//! **What.** A process's peak resident set in the kernel includes what it had before `exec`: after
-//! `fork` a copy of its parent's memory, after `vfork` or `posix_spawn` the parent's peak. A small
-//! command started from a large process would seem large. So this program starts itself again under
-//! the name [`NAME`] as a process that stays small: it starts the command, waits for it, and
-//! reports on a pipe. It also measures the time, so that the parent's work is not in it.
+//! **What.** A process's peak in the kernel includes what it had before `exec`: after `fork` a copy
+//! of its parent's memory, after `vfork` or `posix_spawn` the parent's peak. A small command
+//! started from a large process would seem large. So this program starts itself again as [`NAME`],
+//! a process that stays small: it starts the command, waits, takes the time, and reports on a pipe.
 //!
-//! A function that the dynamic linker calls before `main` checks the name. So any program that
-//! measures, a test too, is its own launcher without code in its `main`.
+//! A function that the dynamic linker calls before `main` checks the name, so any program that
+//! measures, a test too, is its own launcher.
 //!
 //! **State.** Arguments: [`NAME`], the processors as numbers with commas (or empty for any), a
 //! number, that many `KEY=VALUE` for the command alone, then the command. Standard output is the
-//! pipe for [`Report`]s. The command gets standard input and error, and /dev/null as output.
+//! pipe for [`Report`]s. The command inherits standard input and error; its output is /dev/null.
 //! SIGTERM kills the command's process group.
 //!
-//! **Failure.** A command that cannot be executed is a report. No report at all: the launcher
-//! failed. If the parent ends, the launcher and the command are killed.
+//! **Failure.** A command that cannot be executed is a report. No report: the launcher failed. If
+//! the parent ends, launcher and command are killed.
 //!
-//! **Not here.** Descendants that leave the command's process group: it waits for them only while
-//! the command runs.
+//! **Not here.** Descendants that leave the group are waited for only while the command runs.
 //!
-//! **Unsafe.** Forks, executes and waits by the C library; std has no form of that before `main`.
+//! **Unsafe.** Forks, executes and waits by the C library; std cannot before `main`.
 
 use libc::{c_char, c_int, c_void, pid_t};
 use std::ffi::CStr;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 
-/// The launcher's first argument.
+/// Its first argument.
 pub const NAME: &str = "craton-lab-launcher";
 
-/// A message of the launcher, one write of [`Report::BYTES`] each.
+/// One write of [`Report::BYTES`] each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// The command's process exists.
+    /// Its process exists.
     Started,
-    /// It cannot be executed, for the reason that `errno` gives.
+    /// `errno`'s reason.
     CannotExecute(i32),
-    /// It has ended.
     Ended(Ended),
 }
 
-/// The kernel's counts of a command that has ended.
+/// The kernel's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// As `wait` gives it.
+    /// As of `wait`.
     pub wait_status: i32,
     /// From before its process was made to its end.
     pub wall_ns: u64,
-    /// User time of it and of descendants that ended before it, in microseconds.
+    /// Of it and of descendants that ended before it.
     pub user_us: u64,
-    /// The same in the kernel.
     pub sys_us: u64,
-    /// Largest resident set of one of these processes, in KiB.
+    /// The largest of these processes.
     pub peak_rss_kib: u64,
-    /// Minor page faults of all of them.
+    /// Of all.
     pub minor_faults: u64,
-    /// Major page faults of all of them.
     pub major_faults: u64,
 }
 
 impl Report {
     const WORDS: usize = 8;
-    /// Length of a report on the pipe.
     pub const BYTES: usize = Self::WORDS * 8;
 
     fn words(self) -> [u64; Self::WORDS] {
@@ -86,7 +80,6 @@ impl Report {
         words
     }
 
-    /// The report in `bytes`; none if there is no such report.
     pub fn parse(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let word = |i: usize| u64::from_ne_bytes(std::array::from_fn(|b| bytes[i * 8 + b]));
         match word(0) {
@@ -107,7 +100,7 @@ impl Report {
 
     fn send(self, pipe: c_int) {
         let words = self.words();
-        // SAFETY: `words` is a live array of this size. A closed pipe has no reader to inform.
+        // SAFETY: a live array of this size. A closed pipe has no reader to inform.
         unsafe { libc::write(pipe, words.as_ptr().cast::<c_void>(), Self::BYTES) };
     }
 }
@@ -116,21 +109,20 @@ impl Report {
 #[unsafe(link_section = ".init_array")]
 static BEFORE_MAIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = before_main;
 
-/// Keeps the function before `main` linked into every program that calls this.
+/// Keeps the function before `main` linked into the caller's program.
 pub fn keep() {
     std::hint::black_box(&BEFORE_MAIN);
 }
 
 extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _environment: *const *const c_char) {
-    // Only Linux's glibc passes main's arguments here; another C library leaves garbage in the
-    // registers.
+    // Only Linux's glibc passes main's arguments; elsewhere the registers hold garbage.
     if count < 3 || arguments.is_null() {
         return;
     }
-    // SAFETY: `arguments` is main's vector: `count` C strings and a null.
+    // SAFETY: main's vector: `count` C strings and a null.
     let name = unsafe { CStr::from_ptr(*arguments) };
     if name.to_bytes() == NAME.as_bytes() {
-        // SAFETY: as above; no other thread runs before main.
+        // SAFETY: as above; no other thread before main.
         unsafe {
             stay_on(CStr::from_ptr(*arguments.add(1)).to_bytes());
             launch(arguments.add(2))
@@ -138,7 +130,7 @@ extern "C" fn before_main(count: c_int, arguments: *const *const c_char, _enviro
     }
 }
 
-/// Restricts this process, and so the command, to processors such as `0,2`; to none if empty.
+/// Such as `0,2`; empty: any.
 fn stay_on(list: &[u8]) {
     let number = |text: &[u8]| text.iter().fold(0usize, |n, digit| n * 10 + usize::from(digit - b'0'));
     let processors = || list.split(|byte| *byte == b',').filter(|text| !text.is_empty()).map(number);
@@ -146,7 +138,7 @@ fn stay_on(list: &[u8]) {
         return;
     }
     // SAFETY: zeros are an empty cpu_set_t; only numbers that fit are set. On failure the process
-    // stays where it may run, which the caller has checked.
+    // stays where the caller has checked that it may run.
     unsafe {
         let mut set: libc::cpu_set_t = zeroed();
         processors().filter(|n| *n < libc::CPU_SETSIZE as usize).for_each(|n| libc::CPU_SET(n, &mut set));
@@ -154,16 +146,13 @@ fn stay_on(list: &[u8]) {
     }
 }
 
-/// Starts the command, waits for it and exits.
-///
 /// # Safety
-/// `arguments` is a null-terminated vector of C strings in the form of the module's head; this is
-/// the only thread.
+/// `arguments` is a null-terminated vector of C strings as the head says; this is the only thread.
 unsafe fn launch(arguments: *const *const c_char) -> ! {
-    // SAFETY: calls of the C library with live arguments; the signal set is initialized before use.
+    // SAFETY: live arguments; the signal set is initialized before use.
     let (set, old, pipe) = unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // Orphans of the command become children of this process, which reaps and samples them.
+        // Orphans of the command become our children, reaped and sampled.
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
@@ -174,7 +163,7 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
         (set, old, libc::fcntl(1, libc::F_DUPFD_CLOEXEC, 3))
     };
     let start_ns = now_ns();
-    // SAFETY: the only thread; the child goes on as a copy of it.
+    // SAFETY: the only thread; the child is a copy of it.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         // SAFETY: by the contract.
@@ -183,24 +172,20 @@ unsafe fn launch(arguments: *const *const c_char) -> ! {
     if pid < 0 {
         Report::CannotExecute(errno()).send(pipe);
     } else {
-        // SAFETY: the child is not reaped yet. It does the same; the first of both creates the
-        // group.
+        // SAFETY: not reaped yet. The child does the same; the first creates the group.
         unsafe { libc::setpgid(pid, pid) };
         Report::Started.send(pipe);
         Report::Ended(wait(pid, &set, start_ns)).send(pipe);
     }
-    // SAFETY: exits without handlers, which the launcher does not need.
+    // SAFETY: no handler is needed.
     unsafe { libc::_exit(0) }
 }
 
-/// Becomes the command.
-///
 /// # Safety
-/// As for [`launch`], in its child.
+/// As [`launch`], in its child.
 unsafe fn execute(arguments: *const *const c_char, mask: &libc::sigset_t, pipe: c_int) -> ! {
     // SAFETY: the first argument is the number of variables that follow; the command is behind
-    // them, up to the null. putenv needs strings that live on, and these live as long as the
-    // process.
+    // them, up to the null. putenv keeps strings, which live as long as the process.
     unsafe {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -218,12 +203,11 @@ unsafe fn execute(arguments: *const *const c_char, mask: &libc::sigset_t, pipe: 
     }
 }
 
-/// Waits for the command, and for what it leaves behind in the meantime.
+/// Also reaps what the command leaves behind in the meantime.
 fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     let mut ended = Ended::default();
     loop {
-        // SAFETY: zeros are a valid siginfo_t, which the call fills in; WNOWAIT leaves the child
-        // unreaped.
+        // SAFETY: zeros are a valid siginfo_t; WNOWAIT leaves the child unreaped.
         let ready = unsafe {
             let mut info: libc::siginfo_t = zeroed();
             libc::waitid(libc::P_ALL, 0, &mut info, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT);
@@ -233,7 +217,7 @@ fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
             break;
         } else if ready != 0 {
             reap(ready, &mut ended);
-        // SAFETY: both signals of the set are blocked; a null info pointer is allowed.
+        // SAFETY: both signals are blocked; a null info is allowed.
         } else if unsafe { libc::sigwaitinfo(set, null_mut()) } == libc::SIGTERM {
             kill_group(pid);
         }
@@ -245,34 +229,33 @@ fn wait(pid: pid_t, set: &libc::sigset_t, start_ns: u64) -> Ended {
     ended
 }
 
-/// Kills processes that left the group: orphans of the command are children of this subreaper, and
-/// the children of a killed one become so in turn.
+/// Processes that left the group: orphans of the command are our children, and those of a killed
+/// one become so.
 fn kill_rest() {
-    // Bounded, for a program that starts others faster than they are killed.
+    // A program may start others faster than they are killed.
     for _ in 0..1000 {
-        // SAFETY: a pure system call; reaps any ended child, waits for none.
+        // SAFETY: reaps any ended child, waits for none.
         if unsafe { libc::waitpid(-1, null_mut(), libc::WNOHANG) } < 0 {
             return;
         }
         for pid in super::sample::children(std::process::id()) {
-            // SAFETY: a pure system call; an unreaped child keeps its number.
+            // SAFETY: an unreaped child keeps its number.
             unsafe { libc::kill(pid as pid_t, libc::SIGKILL) };
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 
-/// Kills the command's process group. Its leader is unreaped, so the number cannot mean another
-/// group.
+/// Its leader is unreaped, so the number means no other group.
 fn kill_group(leader: pid_t) {
-    // SAFETY: a pure system call.
+    // SAFETY: touches no memory.
     unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
-/// Reaps a child that has ended, adds its use, and returns its status.
+/// Adds its use; returns its status.
 fn reap(pid: pid_t, into: &mut Ended) -> c_int {
     let mut status = 0;
-    // SAFETY: zeros are a valid rusage, and both places are live.
+    // SAFETY: zeros are a valid rusage; both places are live.
     let usage = unsafe {
         let mut usage: libc::rusage = zeroed();
         libc::wait4(pid, &mut status, 0, &mut usage);
@@ -288,7 +271,7 @@ fn reap(pid: pid_t, into: &mut Ended) -> c_int {
 }
 
 fn now_ns() -> u64 {
-    // SAFETY: zeros are a valid timespec, which the call fills in.
+    // SAFETY: zeros are a valid timespec.
     let time = unsafe {
         let mut time: libc::timespec = zeroed();
         libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
@@ -298,7 +281,7 @@ fn now_ns() -> u64 {
 }
 
 fn errno() -> c_int {
-    // SAFETY: the calling thread's own place.
+    // SAFETY: the thread's own place.
     unsafe { *libc::__errno_location() }
 }
 

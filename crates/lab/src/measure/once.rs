@@ -1,11 +1,11 @@
 //! One run of the command on one allocator.
 //!
-//! **What.** Prepares the environment, starts the [`launcher`], and in one loop reads reports and
-//! standard error, samples memory, and ends the run at its time limit.
+//! **What.** Starts the [`launcher`], and in one loop reads reports and standard error, samples
+//! memory, and ends the run at its time limit.
 //!
-//! **Failure.** A run always ends with a [`Status`], unless the plan's `stop` was set.
+//! **Failure.** A run ends with a [`Status`], unless `stop` was set.
 //!
-//! **Cost.** Samples take at most 1/50 of a processor: the next one waits in proportion.
+//! **Cost.** Samples take at most 1/50 of a processor: the next waits in proportion.
 //!
 //! **Unsafe.** Calls `poll` and `kill`.
 
@@ -21,19 +21,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// The longest time between two samples; short runs have them closer, from [`SHORTEST_PERIOD`].
+/// Between samples; short runs begin with [`SHORTEST_PERIOD`].
 const SAMPLE_PERIOD: Duration = Duration::from_millis(20);
 const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
-/// The pause after a sample, as a multiple of the time that it took.
+/// A multiple of a sample's time.
 const SAMPLE_REST: u32 = 50;
 
-/// Runs the command once; none if it was stopped.
+/// None if stopped.
 pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> {
     run_with(plan, allocator, index, None).map(|(run, _)| run)
 }
 
-/// Runs the command once with `proof`; also returns the largest process's name, if it ran without
-/// the library.
+/// Also returns the largest process's name, if it ran without the library.
 pub fn run_proven(plan: &Plan<'_>, allocator: &Allocator, proof: &proof::Directory) -> Option<(Run, Option<String>)> {
     run_with(plan, allocator, 0, Some(proof))
 }
@@ -67,7 +66,7 @@ fn run_with(
         wall_s,
         user_s: ended.user_us as f64 / 1e6,
         sys_s: ended.sys_us as f64 / 1e6,
-        // The kernel's own record lags behind by a few pages.
+        // The kernel's record lags behind by a few pages.
         peak_rss_bytes: (ended.peak_rss_kib * 1024).max(peak.rss_bytes),
         steady_rss_bytes: sample::steady_rss_bytes(&samples, wall_s),
         minor_faults: ended.minor_faults,
@@ -81,7 +80,7 @@ fn run_with(
     Some((run, largest_without))
 }
 
-/// Additions to the environment of the command.
+/// To the command's environment.
 struct Prepared {
     variables: Vec<(OsString, OsString)>,
     preload: Option<PathBuf>,
@@ -97,7 +96,7 @@ impl Prepared {
         Ok(Self { variables, preload })
     }
 
-    /// Whether the dynamic linker reported that it continues without the library.
+    /// Whether the dynamic linker continues without the library.
     fn refused(&self, stderr: &str) -> bool {
         self.preload.as_deref().is_some_and(|library| was_refused(library, stderr))
     }
@@ -105,7 +104,7 @@ impl Prepared {
 
 pub type Variables = Vec<(OsString, OsString)>;
 
-/// The variables to run on `allocator`, and the path of its library in them.
+/// With the library's path in them.
 pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>), String> {
     let mut variables = allocator.env.clone();
     for (key, _) in &variables {
@@ -115,7 +114,7 @@ pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>)
     }
     let own = variables.iter().rev().find(|(key, _)| key == "LD_PRELOAD").map(|(_, value)| value.clone());
     let preload = allocator.preload.as_deref().map(library).transpose()?;
-    // The launcher runs without the library, so LD_PRELOAD's other entries must be passed on too.
+    // The launcher runs without the library, so other entries of LD_PRELOAD are passed on too.
     let mut list = preload.as_ref().map(|p| p.clone().into_os_string()).unwrap_or_default();
     if let Some(others) = own.or_else(|| std::env::var_os("LD_PRELOAD")).filter(|o| !o.is_empty()) {
         if !list.is_empty() {
@@ -129,13 +128,13 @@ pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>)
     Ok((variables, preload))
 }
 
-/// Whether the dynamic linker reported on standard error that it continues without this library.
+/// By the dynamic linker's message.
 pub fn was_refused(library: &Path, stderr: &str) -> bool {
     let name = library.to_string_lossy();
     stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded"))
 }
 
-/// The library's path for `LD_PRELOAD`: absolute, or a bare name that the dynamic linker looks up.
+/// Absolute, or a bare name that the dynamic linker looks up.
 pub fn library(path: &Path) -> Result<PathBuf, String> {
     let text = path.as_os_str().as_bytes();
     let absolute = if text.contains(&b'/') {
@@ -160,7 +159,7 @@ enum Reason {
     Stop,
 }
 
-/// A launcher under way, and what it has told.
+/// With its reports.
 struct Watched {
     child: Child,
     reports: PipeReader,
@@ -193,8 +192,7 @@ impl Watched {
         command.args(&plan.command).env_remove("LD_PRELOAD").process_group(0);
         command.stdin(Stdio::null()).stdout(report_to).stderr(errors_to);
         let child = command.spawn().map_err(failed)?;
-        // Dropping the command closes this process's writing ends, so the pipes end with the
-        // launcher.
+        // Closes our writing ends, so the pipes end with the launcher.
         drop(command);
         Ok(Self {
             child,
@@ -211,7 +209,7 @@ impl Watched {
         })
     }
 
-    /// Looks after the run until the launcher is gone.
+    /// Until the launcher is gone.
     fn finish(mut self, plan: &Plan<'_>) -> Self {
         let mut next_sample = self.start + SHORTEST_PERIOD;
         loop {
@@ -239,7 +237,7 @@ impl Watched {
             }
         }
         let _ = self.child.wait();
-        // The command's last output. A process that left its group may write on: bounded here.
+        // Bounded: a process that left the group may write on.
         for _ in 0..64 {
             if !self.poll(Duration::ZERO).1 {
                 break;
@@ -249,13 +247,13 @@ impl Watched {
         self
     }
 
-    /// Whether there is a report to read, and something of standard error.
+    /// Whether there is a report, and standard error.
     fn poll(&self, wait: Duration) -> (bool, bool) {
         let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        // A negative descriptor is passed over.
+        // A negative descriptor is skipped.
         let errors = self.errors.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let mut entries = [entry(self.reports.as_raw_fd()), entry(errors)];
-        // SAFETY: an array of two live entries. Interrupted, the call changes none.
+        // SAFETY: two live entries.
         let ready = unsafe { libc::poll(entries.as_mut_ptr(), 2, wait.as_millis() as i32) };
         (ready > 0 && entries[0].revents != 0, ready > 0 && entries[1].revents != 0)
     }
@@ -287,10 +285,10 @@ impl Watched {
         }
     }
 
-    /// Asks the launcher to kill the command's process group.
+    /// The command's process group, by the launcher.
     fn kill(&mut self, why: Reason) {
         self.killed = Some(why);
-        // SAFETY: a pure system call; the launcher is an unreaped child of this process.
+        // SAFETY: touches no memory; the launcher is unreaped.
         unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
     }
 

@@ -1,16 +1,15 @@
 //! Proof of which library served a command's malloc.
 //!
 //! **What.** With `LD_DEBUG=bindings` the dynamic linker writes which module each symbol of each
-//! process is bound to. A [`Directory`] collects these reports for one run; [`Service`] evaluates
-//! them for `malloc`. A library that no process was bound to was not measured: the program is
-//! static, runs set-uid, or empties its environment. The reports also show an allocator that a
-//! program brings along. A served shell may start a program that is not served: samples of memory
-//! ([`Watch`]) show whether the largest process had the library mapped.
+//! process is bound to. A [`Directory`] collects these reports; [`Service`] evaluates them for
+//! `malloc`. If no process was bound to the library, the program is static, set-uid, or empties its
+//! environment. The reports also show an allocator that a program brings along. A served shell may
+//! start an unserved program: samples ([`Watch`]) show whether the largest process had the library
+//! mapped.
 //!
-//! **Failure.** Without a directory for the reports there is no proof and no run: an error with the
-//! reason.
+//! **Failure.** Without a directory no run: an error.
 //!
-//! **Cost.** A write for each binding: that run is a warm-up, and in no figure.
+//! **Cost.** A write for each binding; so only in a warm-up.
 
 use crate::scratch::Scratch;
 use crate::symbols;
@@ -19,19 +18,19 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-/// The modules that served a run's processes.
+/// Modules that served a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
-    /// Processes that the dynamic linker prepared.
+    /// That the dynamic linker prepared.
     pub processes: usize,
-    /// The modules that `malloc` was bound to, and the number of processes of each.
+    /// By module of `malloc`: processes.
     pub by: BTreeMap<String, usize>,
-    /// The largest process, if it had not mapped the library.
+    /// If it had not mapped the library.
     pub largest_without: Option<String>,
 }
 
 impl Service {
-    /// The number of processes whose `malloc` was that of `library`, a path or bare file name.
+    /// Processes; `library` is a path or file name.
     pub fn served_by(&self, library: &Path) -> usize {
         let same = |object: &str| {
             let object = Path::new(object);
@@ -42,7 +41,7 @@ impl Service {
         self.by.iter().filter(|(object, _)| same(object)).map(|(_, processes)| *processes).max().unwrap_or(0)
     }
 
-    /// The object that served most processes; none if none was seen.
+    /// The module of most processes.
     pub fn mainly(&self) -> Option<&str> {
         self.by.iter().max_by_key(|(_, processes)| **processes).map(|(object, _)| object.as_str())
     }
@@ -52,8 +51,7 @@ impl Service {
         let mut objects: Vec<&str> = report.lines().filter_map(server).collect();
         objects.sort_unstable();
         objects.dedup();
-        // A symbol bound to a program's stub reaches the function that the stub is bound to, on
-        // another line.
+        // A symbol bound to a program's stub reaches the stub's function, on another line.
         let defines = |object: &&str| {
             let file = symbols::program(OsStr::new(object));
             file.and_then(|file| symbols::defines(&file, "malloc")) != Some(false)
@@ -64,7 +62,7 @@ impl Service {
     }
 }
 
-/// Whether the processes of a run had a library mapped.
+/// Whether a run's processes had the library mapped.
 #[derive(Clone, Debug)]
 pub struct Watch {
     library: String,
@@ -76,28 +74,27 @@ struct Seen {
     largest_bytes: u64,
     name: String,
     mapped: bool,
-    /// Number of such samples. One does not count: the process may have been before its `exec`.
+    /// Samples. One does not count: it may precede `exec`.
     looks: u32,
 }
 
 impl Watch {
-    /// For this library, a path or the bare name of a file.
+    /// A path or file name.
     pub fn new(library: &Path) -> Self {
-        // The maps have the canonical file: libx.so.4 is often a link to libx.so.4.5.
+        // The maps have the canonical file, which libx.so.4 often links to.
         let file = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
         Self { library: file.to_string_lossy().into_owned(), seen: BTreeMap::new() }
     }
 
-    /// Looks at a process whose resident set is so large now.
     pub fn observe(&mut self, pid: u32, rss_bytes: u64) {
-        // Before its exec, a child of the launcher is a copy of this program.
+        // Before its exec, a child of the launcher is a copy of us.
         if fs::read_link(format!("/proc/{pid}/exe")).ok() == fs::read_link("/proc/self/exe").ok() {
             return;
         }
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        // Only after the dynamic linker's work can the maps tell; a static program has none.
+        // The maps count only after the dynamic linker's work; a static program has none.
         let prepared = maps.contains("/libc.so") || fs::read(format!("/proc/{pid}/auxv")).is_ok_and(|a| is_static(&a));
-        // A process that ended since has shown only a part; it has no program any more.
+        // An ended process has shown only a part.
         if prepared && fs::read_link(format!("/proc/{pid}/exe")).is_ok() {
             self.record(pid, rss_bytes, &maps, || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default());
         }
@@ -108,7 +105,7 @@ impl Watch {
         // The number stays when a process becomes another program.
         let mapped = match self.library.contains('/') {
             true => maps.lines().any(|line| line.ends_with(&self.library)),
-            // A bare name, which the dynamic linker looked up, may be a link too.
+            // The dynamic linker looked it up: perhaps a link.
             false => maps.contains(&format!("/{}", self.library)),
         };
         let looks = if mapped == seen.mapped { seen.looks + 1 } else { 1 };
@@ -118,15 +115,14 @@ impl Watch {
         seen.looks = looks;
     }
 
-    /// The name of the largest process, if it had not mapped the library.
+    /// If it had not mapped the library.
     pub fn largest_without(&self) -> Option<String> {
         let largest = self.seen.values().filter(|seen| seen.looks > 1).max_by_key(|seen| seen.largest_bytes)?;
         (!largest.mapped).then(|| largest.name.clone())
     }
 }
 
-/// Whether a program has no dynamic linker: its auxiliary vector has an entry point, but no
-/// interpreter's base.
+/// Its auxiliary vector has an entry point, but no interpreter's base.
 fn is_static(vector: &[u8]) -> bool {
     const BASE: u64 = 7;
     const ENTRY: u64 = 9;
@@ -138,28 +134,25 @@ fn is_static(vector: &[u8]) -> bool {
     value(ENTRY).is_some() && value(BASE).is_none()
 }
 
-/// The object that a line of the dynamic linker binds `malloc` to:
-/// ``binding file PROGRAM [0] to OBJECT [0]: normal symbol `malloc' [VERSION]``.
+/// Of ``binding file PROGRAM [0] to OBJECT [0]: normal symbol `malloc' [VERSION]``.
 fn server(line: &str) -> Option<&str> {
     let (files, symbol) = line.split_once(": normal symbol `")?;
     let (_, to) = files.split_once("binding file ")?.1.rsplit_once("] to ")?;
     (symbol.split('\'').next() == Some("malloc")).then(|| to.rsplit_once(" [").map_or(to, |(object, _)| object))
 }
 
-/// Where the reports of one run go.
+/// For one run's reports.
 pub struct Directory(Scratch);
 
-/// The start of a report's name; the dynamic linker adds a dot and the process id.
+/// The dynamic linker adds a dot and the process id.
 const REPORT: &str = "bindings";
 
 impl Directory {
-    /// An empty one.
-    /// Error: it cannot be made, with the reason.
+    /// Error: the reason.
     pub fn new() -> Result<Self, String> {
         Scratch::new("the proof of service").map(Self)
     }
 
-    /// Variables for the command.
     pub fn variables(&self) -> [(OsString, OsString); 2] {
         [
             ("LD_DEBUG".into(), "bindings".into()),
@@ -167,7 +160,6 @@ impl Directory {
         ]
     }
 
-    /// Evaluates the reports of the run's processes.
     pub fn read(&self) -> Service {
         let mut service = Service::default();
         for entry in fs::read_dir(self.0.path()).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! Runs of real commands: cost, end, and that nothing of this process is in the figures.
+//! Real commands.
 
 use super::*;
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ fn plan<'a>(stop: &'a AtomicBool, allocators: Vec<Allocator>, command: &[&str]) 
     }
 }
 
-/// One run of a command on the C library's allocator.
+/// On the C library's allocator.
 fn one(command: &[&str]) -> Run {
     let stop = AtomicBool::new(false);
     let mut runs = measure(&plan(&stop, vec![Allocator::glibc()], command)).runs;
@@ -28,7 +28,7 @@ fn one(command: &[&str]) -> Run {
 
 #[test]
 fn a_small_command_is_small_though_this_process_is_large() {
-    // Filled, not zeroed: each page is there when the command starts.
+    // Filled: each page is there.
     let large = vec![7u8; 64 << 20];
     let run = one(&["true"]);
     std::hint::black_box(&large);
@@ -117,7 +117,7 @@ fn what_a_command_leaves_behind_is_killed() {
     assert_gone(run.stderr.trim());
 }
 
-/// Waits until a killed process is gone or a zombie.
+/// Gone or a zombie.
 fn assert_gone(pid: &str) {
     assert!(!pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()), "{pid:?}");
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -157,7 +157,7 @@ fn variables_reach_the_command_alone_and_preloads_are_kept_behind() {
     assert_eq!(std::env::var_os("CRATON_LAB_TEST"), None);
 }
 
-/// A library of the system that serves no malloc, and one that does.
+/// Serves no malloc.
 const IDLE: &str = "libm.so.6";
 const SERVING: &str = "libc.so.6";
 
@@ -180,7 +180,6 @@ fn an_allocator_has_to_prove_that_it_serves() {
     assert_eq!(failed.len(), 4, "a failure is no proof of anything");
     assert!(failed.iter().all(|run| run.status == Status::Exit(4)), "{failed:?}");
 
-    // A program without an environment is without the library too.
     plan.command = ["env", "-i", "sh", "-c", "exec env -i true"].map(OsString::from).to_vec();
     plan.allocators = vec![Allocator::preloaded("serving", SERVING)];
     assert_eq!(measure(&plan).service["serving"].processes, 1, "env itself");
@@ -204,7 +203,7 @@ fn a_command_stays_on_the_processors_it_was_given() {
 #[test]
 fn memory_is_sampled_while_a_command_runs() {
     let hold = "x=$(head -c 20000000 /dev/zero | tr '\\0' x); sleep $0; test ${#x} = 20000000";
-    // On a busy machine the sampler has its turn later.
+    // On a busy machine the sampler comes later.
     let mut runs = ["0.4", "2", "8"].iter().map(|seconds| one(&["sh", "-c", hold, seconds]));
     let run = runs.find(|run| run.steady_rss_bytes.is_some()).expect("sampled in eight seconds");
     let steady = run.steady_rss_bytes.unwrap();

@@ -1,15 +1,14 @@
 //! Instructions of one operation, counted by valgrind's callgrind.
 //!
-//! **What.** The program runs twice, with fewer and with more operations. The difference of
-//! instructions by that of operations is one operation's; the rest of the process drops out. Both
-//! run at the same time, since load does not change instructions.
+//! **What.** The program runs with fewer and with more operations; the difference of instructions
+//! by that of operations is one operation's. Both run at the same time, since load changes no
+//! instructions.
 //!
-//! **From.** The Callgrind manual of valgrind 3.19. Unlike memcheck, callgrind replaces no
-//! `malloc`: the preloaded one runs, and the program's answer shows that.
+//! **From.** The manual of valgrind 3.19. Unlike memcheck, callgrind replaces no `malloc`; the
+//! program's answer shows that.
 //!
-//! **Failure.** Without valgrind [`Counted::NoValgrind`], and the caller stops. An allocator may
-//! fail only under valgrind, for example one that reserves more address space than valgrind has: an
-//! error with its message.
+//! **Failure.** Without valgrind [`Counted::NoValgrind`]. An allocator may fail only under
+//! valgrind, such as one that reserves too much address space: an error.
 
 use super::measurement::Measurement;
 use super::process::{Ended, Output, Process};
@@ -20,37 +19,37 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Time limit of a run under valgrind; one takes about a second.
+/// One takes about a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub enum Counted {
-    /// Instructions of one operation.
+    /// Of one operation.
     Instructions(f64),
-    /// There is no number, for the reason given.
+    /// The reason.
     Failed(String),
-    /// Valgrind cannot be started, for the reason given.
+    /// The reason.
     NoValgrind(String),
-    /// The caller stopped.
+    /// By the caller.
     Stopped,
 }
 
-/// A program to count: all but the number of its operations.
+/// A program to count, but for its operations' number.
 pub struct Subject<'a> {
-    /// Valgrind, by name or path.
+    /// Name or path.
     pub valgrind: &'a OsStr,
-    /// `craton-micro` and its arguments without `--count`.
+    /// `craton-micro` and arguments, without `--count`.
     pub command: Vec<OsString>,
-    /// Variables that the program gets; valgrind hands them on.
+    /// Valgrind hands them on.
     pub variables: &'a [(OsString, OsString)],
-    /// A private directory.
+    /// Private.
     pub directory: &'a Path,
-    /// Says what is wrong with a result, if anything is.
+    /// Error: a wrong result.
     pub check: &'a dyn Fn(&Output) -> Result<Measurement, String>,
 }
 
 impl Subject<'_> {
-    /// Counts with `counts` operations, the smaller first.
+    /// The smaller count first.
     pub fn count(&self, counts: [usize; 2], stop: &AtomicBool) -> Counted {
         let started = counts.map(|count| self.start(count));
         let mut results = Vec::new();
@@ -80,7 +79,7 @@ impl Subject<'_> {
 
     fn start(&self, count: usize) -> io::Result<Process> {
         let _ = fs::remove_file(self.directory.join(file(count)));
-        // A relative file name, since valgrind expands '%' in it.
+        // Relative: valgrind expands '%'.
         let option = format!("--callgrind-out-file={}", file(count));
         let mut command: Vec<OsString> = vec![self.valgrind.into(), "--tool=callgrind".into(), option.into()];
         command.extend(self.command.iter().cloned());
@@ -88,7 +87,7 @@ impl Subject<'_> {
         Process::start(&command, self.variables, self.directory, &file(count), LIMIT)
     }
 
-    /// Operations and instructions of a run.
+    /// Operations and instructions.
     fn read(&self, output: &Output, count: usize) -> Result<(usize, u64), String> {
         if let Some(why) = output.failure() {
             return Err(format!("under valgrind: {why}"));
@@ -106,8 +105,7 @@ fn file(count: usize) -> String {
     format!("callgrind.out.{count}")
 }
 
-/// The instructions in a callgrind file: its `totals:` line, else the `summary:`. A run of several
-/// threads or dumps has a line for each.
+/// Its `totals:` line, else the `summary:`; a line for each thread or dump.
 fn total(text: &str) -> Option<u64> {
     let sum = |key: &str| {
         let numbers = text.lines().filter_map(|line| line.strip_prefix(key));
@@ -117,7 +115,7 @@ fn total(text: &str) -> Option<u64> {
     sum("totals:").or_else(|| sum("summary:"))
 }
 
-/// Instructions of one operation, from operations and instructions of two runs.
+/// From operations and instructions of two runs.
 fn per_operation(fewer: (usize, u64), more: (usize, u64)) -> Result<f64, String> {
     if more.0 <= fewer.0 || more.1 < fewer.1 {
         return Err(format!(

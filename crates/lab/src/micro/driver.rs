@@ -1,13 +1,8 @@
-//! Drives the processes: times first, then counts of instructions.
+//! Drives the processes: times first, then instructions, which do not depend on the moment.
 //!
-//! **What.** Each combination of pattern, size and threads runs in rounds of one process per
-//! allocator. Counts come last, since they do not depend on the moment.
+//! **Cost.** A repetition takes a millisecond or two ([`count`]); a process has a handful.
 //!
-//! **Cost.** A repetition takes a millisecond or two on an ordinary allocator ([`count`]); a
-//! process has a handful.
-//!
-//! **Failure.** An allocator that was not served once does not run again; each of its rows has that
-//! status.
+//! **Failure.** An unserved allocator does not run again; its rows have that status.
 
 use super::callgrind::{Counted, Subject};
 use super::calls::EMPTY_PAIR_INSTRUCTIONS;
@@ -23,22 +18,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Time limit of a timed process; one takes a tenth of a second.
+/// One takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Operations of the two counted runs, in each of their two repetitions: the difference averages
-/// over an allocator's periodic work.
+/// Operations of the two counted runs; the difference averages over periodic work.
 const COUNTS: [usize; 2] = [5_000, 30_000];
 
-/// An allocator, and what was learnt of it.
 struct Candidate<'a> {
     allocator: &'a Allocator,
     variables: once::Variables,
     library: Option<PathBuf>,
-    /// Why it is not run any more.
+    /// Not run any more.
     given_up: Option<Status>,
-    /// Why it is not counted any more.
+    /// Not counted any more.
     uncounted: Option<String>,
-    /// Whether it was counted once.
+    /// Once.
     counted: bool,
 }
 
@@ -52,7 +45,7 @@ impl<'a> Candidate<'a> {
         Self { allocator, variables, library, given_up, uncounted: None, counted: false }
     }
 
-    /// The result in a process's output, if the allocator served it.
+    /// If the allocator served it.
     fn read(&self, output: &Output) -> Result<Measurement, Status> {
         if let Some(library) = self.library.as_deref().filter(|l| once::was_refused(l, &output.stderr)) {
             let line = output.stderr.lines().find(|line| line.contains("cannot be preloaded"));
@@ -64,7 +57,7 @@ impl<'a> Candidate<'a> {
         }
         let result = Measurement::parse(&output.stdout).map_err(Status::Failed)?;
         let is_c_library = |path: &Path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("libc.so"));
-        // A library may wrap another one that has malloc, so its name proves nothing.
+        // A library may wrap another one's malloc, so its name proves nothing.
         let wants_c_library = self.library.as_deref().is_none_or(is_c_library);
         if is_c_library(Path::new(&result.malloc_from)) != wants_c_library {
             return Err(Status::NotServed(format!("malloc came from {}", result.malloc_from)));
@@ -161,7 +154,7 @@ impl Driver<'_> {
         command
     }
 
-    /// Times a combination on all allocators; false if stopped.
+    /// False if stopped.
     fn time(&mut self, case: Case) -> bool {
         let mut results: Vec<Vec<Measurement>> = vec![Vec::new(); self.candidates.len()];
         let mut failures: Vec<Option<Status>> = self.candidates.iter().map(|s| s.given_up.clone()).collect();
@@ -182,7 +175,7 @@ impl Driver<'_> {
             }
         }
         for (candidate, (results, failure)) in self.candidates.iter_mut().zip(results.iter().zip(failures)) {
-            // A failed round makes the row a failure, even if others succeeded.
+            // Even if others succeeded.
             if let Some(Status::NotServed(_)) = failure {
                 candidate.given_up.clone_from(&failure);
             }
@@ -191,7 +184,7 @@ impl Driver<'_> {
         true
     }
 
-    /// One process; none if stopped.
+    /// None if stopped.
     fn once(&self, candidate: usize, case: Case) -> Option<Result<Measurement, Status>> {
         let candidate = &self.candidates[candidate];
         let mut command = self.command(case, if self.config.quick { 5 } else { 7 }, "also");
@@ -205,7 +198,7 @@ impl Driver<'_> {
         })
     }
 
-    /// Counts what is to be counted, until stopped or there is no valgrind.
+    /// Until stopped, or without valgrind.
     fn count_all(&mut self, cases: &[Case]) {
         for &pattern in &self.config.counted_patterns {
             let mut loop_instructions = None;
@@ -216,7 +209,7 @@ impl Driver<'_> {
                         continue;
                     }
                     self.progress(candidate, case, true);
-                    // The loop is the same for each size and each allocator.
+                    // The same for each size and allocator.
                     if loop_instructions.is_none() {
                         match self.count_loop(case) {
                             None => return,
@@ -243,7 +236,6 @@ impl Driver<'_> {
         self.row(candidate, case).is_some_and(|row| row.is_timed())
     }
 
-    /// Puts a count and that of the loop into its row.
     fn record(&mut self, candidate: usize, case: Case, counted: Result<(f64, f64), String>) {
         let Some(row) = self.row(candidate, case) else { return };
         match counted {
@@ -255,7 +247,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Instructions of an operation, the loop included; none if stopped.
+    /// With the loop; none if stopped.
     fn count(&mut self, index: usize, case: Case) -> Option<Result<f64, String>> {
         let command = self.command(case, 1, "none");
         let Self { config, directory, candidates, .. } = self;
@@ -277,7 +269,7 @@ impl Driver<'_> {
                 Some(Err(why))
             }
             Counted::Failed(why) => {
-                // An allocator that cannot run there at all is not tried at each size.
+                // It cannot run there at all.
                 if !candidates[index].counted {
                     candidates[index].uncounted = Some(why.clone());
                 }
@@ -286,7 +278,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Instructions of the loop and the calls for an operation; none if stopped.
+    /// With the calls; none if stopped.
     fn count_loop(&mut self, case: Case) -> Option<Result<f64, String>> {
         let check = |output: &Output| Measurement::parse(&output.stdout);
         let counting = Subject {
@@ -304,10 +296,10 @@ impl Driver<'_> {
     }
 }
 
-/// Operations of one repetition, for a millisecond or two at usual costs.
+/// Of one repetition, for a millisecond or two at usual costs.
 fn count(case: Case, quick: bool) -> usize {
     let size = case.size;
-    // From some size on, memory comes from the kernel and returns there: pages have to be cleared.
+    // From some size on, pages come from the kernel, to be cleared.
     let usual_ns = match case.pattern {
         Pattern::Pair | Pattern::LiveRandom => 20 + size / 64,
         Pattern::BatchLifo(_) | Pattern::BatchFifo(_) | Pattern::TouchedPair => 20 + size / 16,
@@ -315,13 +307,13 @@ fn count(case: Case, quick: bool) -> usize {
         Pattern::Calloc => 20 + size / 16,
         Pattern::ReallocGrow => 100 + size / 4,
         Pattern::UsableSize => 5,
-        // These are written whole, and once.
+        // Written whole, and once.
         Pattern::Cold => return (LIVE_BYTES / size).clamp(1, if quick { 10_000 } else { 100_000 }),
     };
     (if quick { 1_000_000 } else { 2_000_000 }) / usual_ns
 }
 
-/// The row of a combination, and that of the first cold object.
+/// Also that of the first cold object.
 fn rows(allocator: &str, case: Case, results: &[Measurement], failure: Option<Status>) -> Vec<MicroRow> {
     let results = if failure.is_some() { &[] } else { results };
     let status = failure.unwrap_or(Status::Ok);

@@ -1,16 +1,14 @@
 //! The loops: each pattern, over any functions.
 //!
-//! **What.** A [`Worker`] is one thread's part of a pattern; [`Worker::turn`] does a number of
-//! operations and returns their time. The clock is read outside of the loops.
+//! **What.** A [`Worker`] is one thread's part; [`Worker::turn`] does operations and returns their
+//! time. The clock is read outside of the loops.
 //!
-//! **State.** Objects that outlive a turn belong to the worker, so that later turns run on a warm
-//! heap.
+//! **State.** Objects outlive a turn, so that later turns find a warm heap.
 //!
-//! **Threads.** Workers share only the batches of [`Pattern::Remote`]. There a step is: allocate a
-//! batch, and free the previous thread's batch of the last step. All wait for each other between
-//! steps; the time excludes the waits.
+//! **Threads.** Workers share only the batches of [`Pattern::Remote`]. A step: allocate a batch,
+//! free the previous thread's batch of the last step, wait for all. The time excludes waits.
 //!
-//! **Failure.** A refused allocation ends the process: the pattern then has no number.
+//! **Failure.** A refused allocation ends the process.
 //!
 //! **Unsafe.** Writes to the returned objects, and frees them.
 
@@ -28,41 +26,37 @@ pub struct Turn {
     pub operations: usize,
 }
 
-/// State shared by the workers of one measurement.
 pub struct Shared {
     barrier: Barrier,
-    /// For each thread the batches of its last two steps, as addresses.
+    /// By thread: the batches of its last two steps, as addresses.
     batches: Vec<[Mutex<Vec<usize>>; 2]>,
     /// The first repetition that does not take place.
     end: AtomicUsize,
 }
 
 impl Shared {
-    /// For `threads` threads, at least 1.
+    /// At least 1.
     pub fn new(threads: usize) -> Self {
         let batches = (0..threads).map(|_| Default::default()).collect();
         Self { barrier: Barrier::new(threads), batches, end: AtomicUsize::new(usize::MAX) }
     }
 
-    /// Waits for the other threads.
     pub fn wait(&self) {
         self.barrier.wait();
     }
 
-    /// Ends the measurement before this repetition; called by one thread before it waits for the
-    /// others.
+    /// By one thread, before it waits for the others.
     pub fn end_before(&self, repetition: usize) {
         self.end.store(repetition, Relaxed);
     }
 
-    /// Whether the measurement ends before this repetition; called by each thread after the wait. A
-    /// slow thread may read a later call's value, which gives the same result.
+    /// By each thread, after the wait. A later call's value, which a slow thread may read, gives
+    /// the same result.
     pub fn is_over(&self, repetition: usize) -> bool {
         repetition >= self.end.load(Relaxed)
     }
 }
 
-/// One thread's part of a measurement.
 pub struct Worker<'a, C: Calls> {
     pattern: Pattern,
     size: usize,
@@ -70,7 +64,7 @@ pub struct Worker<'a, C: Calls> {
     index: usize,
     slots: Vec<*mut u8>,
     random: u64,
-    /// After the first objects of [`Pattern::Cold`]: how many, and nanoseconds since the start.
+    /// Of [`Pattern::Cold`]: objects, and nanoseconds since the start.
     pub steps: Vec<(usize, f64)>,
     calls: PhantomData<C>,
 }
@@ -82,19 +76,19 @@ fn refused(size: usize) -> ! {
     std::process::exit(1)
 }
 
-/// Writes a word to a new object, so that the compiler keeps it.
+/// So that the compiler keeps the object.
 #[inline(always)]
 fn touch(address: *mut u8, size: usize) -> *mut u8 {
     if address.is_null() {
         refused(size);
     }
-    // SAFETY: `Calls` returns null or an object; each here is at least a word, and aligned to one.
+    // SAFETY: null, or an object of a word or more, aligned to one.
     unsafe { address.cast::<usize>().write_volatile(size) };
     address
 }
 
 impl<'a, C: Calls> Worker<'a, C> {
-    /// The worker number `index`, for objects of `size` bytes: at least 8.
+    /// `size` is 8 bytes or more.
     pub fn new(pattern: Pattern, size: usize, shared: &'a Shared, index: usize) -> Self {
         let slots = match pattern {
             Pattern::BatchLifo(objects) | Pattern::BatchFifo(objects) => vec![std::ptr::null_mut(); objects],
@@ -105,9 +99,9 @@ impl<'a, C: Calls> Worker<'a, C> {
         Self { pattern, size, shared, index, slots, random, steps: Vec::with_capacity(64), calls: PhantomData }
     }
 
-    /// Does at least `count` operations.
+    /// At least `count` operations.
     pub fn turn(&mut self, count: usize) -> Turn {
-        // The compiler must not make a loop for one size.
+        // Hides the size from the compiler.
         let size = black_box(self.size);
         if self.pattern == Pattern::Remote {
             return self.remote(count, size);
@@ -130,7 +124,7 @@ impl<'a, C: Calls> Worker<'a, C> {
     fn pair(&self, count: usize, size: usize) -> usize {
         for _ in 0..count {
             let address = touch(C::malloc(size), size);
-            // SAFETY: allocated just now.
+            // SAFETY: just allocated.
             unsafe { C::free(address) };
         }
         count
@@ -140,10 +134,10 @@ impl<'a, C: Calls> Worker<'a, C> {
         for _ in 0..count {
             let address = touch(C::malloc(size), size);
             for at in (4096..size - size_of::<usize>()).step_by(4096) {
-                // SAFETY: a word inside the object, which is aligned to one.
+                // SAFETY: an aligned word inside the object.
                 unsafe { address.add(at).cast::<usize>().write_volatile(at) };
             }
-            // SAFETY: allocated just now.
+            // SAFETY: just allocated.
             unsafe { C::free(address) };
         }
         count
@@ -152,7 +146,7 @@ impl<'a, C: Calls> Worker<'a, C> {
     fn calloc(&self, count: usize, size: usize) -> usize {
         for _ in 0..count {
             let address = touch(C::calloc(size), size);
-            // SAFETY: allocated just now.
+            // SAFETY: just allocated.
             unsafe { C::free(address) };
         }
         count
@@ -166,12 +160,12 @@ impl<'a, C: Calls> Worker<'a, C> {
             }
             if LAST_FIRST {
                 for slot in self.slots.iter().rev() {
-                    // SAFETY: filled above, and freed once.
+                    // SAFETY: filled above, freed once.
                     unsafe { C::free(*slot) };
                 }
             } else {
                 for slot in &self.slots {
-                    // SAFETY: filled above, and freed once.
+                    // SAFETY: filled above, freed once.
                     unsafe { C::free(*slot) };
                 }
             }
@@ -189,7 +183,7 @@ impl<'a, C: Calls> Worker<'a, C> {
             random ^= random << 17;
             let slot = &mut self.slots[(random % SLOTS as u64) as usize];
             let size = least + (((random >> 32) * range) >> 32) as usize;
-            // SAFETY: each slot holds an object, and gets another one at once.
+            // SAFETY: each slot holds an object, and gets another at once.
             unsafe { C::free(*slot) };
             *slot = touch(C::malloc(size), size);
         }
@@ -197,7 +191,7 @@ impl<'a, C: Calls> Worker<'a, C> {
         count
     }
 
-    /// Never frees: the objects of the worker are the first of the process.
+    /// The process's first objects, never freed.
     fn cold(&mut self, count: usize, size: usize, start: Instant) -> usize {
         let count = count.min(LIVE_BYTES / size).max(1);
         for done in 1..=count {
@@ -206,7 +200,7 @@ impl<'a, C: Calls> Worker<'a, C> {
                 // SAFETY: inside the object.
                 unsafe { address.add(offset).write_volatile(1) };
             }
-            // The clock is read a few times only: at powers of two.
+            // The clock is read at powers of two.
             if done.is_power_of_two() {
                 self.steps.push((done, start.elapsed().as_nanos() as f64));
             }
@@ -220,10 +214,10 @@ impl<'a, C: Calls> Worker<'a, C> {
             let mut address = touch(C::malloc(bytes), bytes);
             while bytes < size {
                 bytes = (2 * bytes).min(size);
-                // SAFETY: the object from the step before; it is not used again.
+                // SAFETY: the last step's object.
                 address = touch(unsafe { C::realloc(address, bytes) }, bytes);
             }
-            // SAFETY: the object of the last step.
+            // SAFETY: the last step's object.
             unsafe { C::free(address) };
         }
         count
@@ -247,7 +241,7 @@ impl<'a, C: Calls> Worker<'a, C> {
         let before = (self.index + self.shared.batches.len() - 1) % self.shared.batches.len();
         let rounds = count.div_ceil(objects);
         let mut turn = Turn { ns: 0.0, operations: rounds * objects };
-        // One step more than rounds: it frees what the last one allocated.
+        // The last step frees only.
         for step in 0..=rounds {
             if step < rounds {
                 let mut own = lock(&self.shared.batches[self.index][step % 2]);
@@ -262,8 +256,7 @@ impl<'a, C: Calls> Worker<'a, C> {
                 let mut theirs = lock(&self.shared.batches[before][(step - 1) % 2]);
                 let start = Instant::now();
                 for address in theirs.drain(..) {
-                    // SAFETY: the other thread allocated it in the previous step, and passed
-                    // ownership here.
+                    // SAFETY: passed on by the thread that allocated it.
                     unsafe { C::free(address as *mut u8) };
                 }
                 turn.ns += start.elapsed().as_nanos() as f64;
@@ -274,7 +267,7 @@ impl<'a, C: Calls> Worker<'a, C> {
     }
 }
 
-/// A thread that panicked has ended the process's measurement anyway.
+/// A panic ends the measurement anyway.
 fn lock(batch: &Mutex<Vec<usize>>) -> std::sync::MutexGuard<'_, Vec<usize>> {
     batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -283,7 +276,7 @@ impl<C: Calls> Drop for Worker<'_, C> {
     fn drop(&mut self) {
         if matches!(self.pattern, Pattern::LiveRandom | Pattern::UsableSize) {
             for slot in &self.slots {
-                // SAFETY: the slots of these patterns hold objects between turns.
+                // SAFETY: these slots hold objects between turns.
                 unsafe { C::free(*slot) };
             }
         }

@@ -1,18 +1,16 @@
 //! One measurement in one process, and its line of JSON.
 //!
-//! **What.** `craton-micro` gets a [`Request`]; [`measure`] returns a [`Measurement`], which the
-//! program prints as a line of JSON and the driver parses.
+//! **What.** [`measure`] does a [`Request`]; `craton-micro` prints the [`Measurement`], and the
+//! driver parses it.
 //!
-//! **Units.** Nanoseconds of elapsed time for one operation on one thread: the mean over a
-//! repetition's threads, then minimum and median over repetitions.
+//! **Units.** Nanoseconds for one operation on one thread: the mean over threads, then minimum and
+//! median over repetitions.
 //!
-//! **Cost.** A first repetition warms the heap and does not count. [`Pattern::Cold`] has only one.
-//! On an allocator so slow that [`ENOUGH`] is over, at most [`FEWEST`] count.
+//! **Cost.** A first repetition warms the heap and does not count; [`Pattern::Cold`] has only one.
+//! After [`ENOUGH`] at most [`FEWEST`] count.
 //!
-//! **Threads.** They agree on the end: the first worker stores the number of the last repetition
-//! before the common wait, and all read it after that wait.
-//!
-//! **Failure.** A bad line is an error that contains it.
+//! **Threads.** Before the common wait the first worker stores the last repetition's number; all
+//! read it afterwards.
 
 use super::calls::{self, Calls, Empty, System};
 use super::loops::{Shared, Turn, Worker};
@@ -21,19 +19,19 @@ use crate::summary::Spread;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// When this time is over, there are enough repetitions.
+/// Then there are enough repetitions.
 const ENOUGH: Duration = Duration::from_millis(250);
-/// Repetitions that count, unless fewer are asked for.
+/// That count, unless fewer are asked for.
 const FEWEST: usize = 2;
 
-/// What to do about the loop around the calls.
+/// Around the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
-    /// Only the allocator's functions are called: for counting instructions from outside.
+    /// Only the allocator's functions, to count instructions from outside.
     None,
-    /// The loop is measured too, with empty functions.
+    /// With empty functions, too.
     Also,
-    /// Only empty functions are called: for counting the loop's instructions from outside.
+    /// Only empty functions, to count instructions from outside.
     Only,
 }
 
@@ -41,13 +39,12 @@ pub enum Loop {
 pub struct Request {
     pub pattern: Pattern,
     pub size_bytes: usize,
-    /// Threads, at least 1.
+    /// At least 1.
     pub threads: usize,
-    /// Operations of each thread in one repetition.
+    /// Of each thread in one repetition.
     pub count: usize,
-    /// Repetitions that count, at least 1; a slow allocator may do fewer.
+    /// That count, at least 1; a slow allocator may do fewer.
     pub repetitions: usize,
-    /// What to do about the loop.
     pub with_loop: Loop,
 }
 
@@ -56,22 +53,21 @@ pub struct Measurement {
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Operations that all threads did, warm-up included.
+    /// Of all threads, with warm-up.
     pub operations: usize,
-    /// Of one operation, the loop included: the median over the repetitions.
+    /// With the loop: over the repetitions.
     pub ns_median: f64,
-    /// The same, the smallest.
     pub ns_min: f64,
-    /// The loop's median time with empty functions on one thread; none if not requested.
+    /// The median with empty functions on one thread.
     pub loop_ns: Option<f64>,
-    /// For cold objects: their number, and nanoseconds from the start until all existed.
+    /// Of cold objects: number, and nanoseconds from the start.
     pub steps: Vec<(usize, f64)>,
-    /// The file that `malloc` came from.
+    /// Its file.
     pub malloc_from: String,
 }
 
 impl Measurement {
-    /// Reads the line that the program printed.
+    /// The program's line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let line = text.trim();
         let parsed: Self = serde_json::from_str(line).map_err(|e| {
@@ -82,7 +78,7 @@ impl Measurement {
     }
 }
 
-/// Repetitions: nanoseconds for each, operations in total, and the steps of cold objects.
+/// Nanoseconds by repetition, operations in total, and the steps of cold objects.
 struct Timed {
     ns: Vec<f64>,
     operations: usize,
@@ -113,10 +109,10 @@ pub fn measure(request: &Request) -> Measurement {
 }
 
 fn time<C: Calls>(request: &Request) -> Timed {
-    // Before any thread: their own memory is allocated, too.
+    // Before any thread: they allocate, too.
     let shared = Shared::new(request.threads);
     if request.threads == 1 {
-        // No second thread: the C library takes shorter paths in single-threaded processes.
+        // A second thread would lead the C library to longer paths.
         return summed(&[turns::<C>(request, &shared, 0)]);
     }
     let all = std::thread::scope(|scope| {
@@ -134,7 +130,7 @@ fn time<C: Calls>(request: &Request) -> Timed {
 
 type Turns = (Vec<Turn>, Vec<(usize, f64)>);
 
-/// The turns of one thread, the warm-up first.
+/// The warm-up first.
 fn turns<C: Calls>(request: &Request, shared: &Shared, index: usize) -> Turns {
     let repetitions = if request.pattern == Pattern::Cold { 0 } else { request.repetitions };
     let mut turns = Vec::with_capacity(repetitions + 1);
@@ -153,7 +149,7 @@ fn turns<C: Calls>(request: &Request, shared: &Shared, index: usize) -> Turns {
     (turns, std::mem::take(&mut worker.steps))
 }
 
-/// The mean over threads of each repetition, without the warm-up unless it is the only one.
+/// The mean over threads, without the warm-up unless it is the only one.
 fn summed(all: &[Turns]) -> Timed {
     let repetitions = all.first().map_or(0, |(turns, _)| turns.len());
     let skip = usize::from(repetitions > 1);

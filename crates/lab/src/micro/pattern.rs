@@ -1,41 +1,34 @@
 //! The patterns: the operations that a measurement repeats.
 //!
-//! **What.** [`Pattern`]s by name, with the sizes and numbers of threads for which each makes
-//! sense.
-//!
-//! **Units.** An operation is what a figure is about: mostly one allocation and its free.
-//!
-//! **Failure.** An unknown name is an error that lists the known ones.
+//! **Units.** An operation is mostly one allocation and its free.
 
-/// The largest object, in bytes; the empty functions return memory of this size.
+/// The empty functions' memory has this size.
 pub const MOST_BYTES: usize = 4 << 20;
-/// The most live bytes of a pattern: the 10,000 objects of a batch, and the cold ones.
+/// The 10,000 objects of a batch, and the cold ones.
 pub const LIVE_BYTES: usize = 64 << 20;
-/// Objects that [`Pattern::LiveRandom`] and [`Pattern::UsableSize`] keep.
+/// Of [`Pattern::LiveRandom`] and [`Pattern::UsableSize`].
 pub const SLOTS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// Allocates, writes a word, frees.
     Pair,
-    /// As [`Pattern::Pair`], with a word written to each 4 KiB: the cost of pages that were
-    /// released.
+    /// With a word in each 4 KiB: the cost of released pages.
     TouchedPair,
-    /// Allocates this number of objects, then frees them, the last one first.
+    /// Objects allocated, then freed, the last first.
     BatchLifo(usize),
-    /// Allocates this number of objects, then frees them, the first one first.
+    /// The first first.
     BatchFifo(usize),
-    /// Frees one of 64 objects at random, and allocates another of 0.5 to 1.5 times the size.
+    /// Frees one of 64 objects at random, and allocates one of 0.5 to 1.5 times the size.
     LiveRandom,
-    /// A process's first objects: allocated, every page written, never freed.
+    /// A process's first objects: every page written, never freed.
     Cold,
-    /// Batches that one thread allocates and the next one frees.
+    /// Batches that one thread allocates and the next frees.
     Remote,
-    /// As [`Pattern::Pair`], by `calloc`.
     Calloc,
-    /// Doubles an object by `realloc` from 16 bytes to the size, then frees it: one operation.
+    /// From 16 bytes by doubling: one operation.
     ReallocGrow,
-    /// `malloc_usable_size` of 64 objects in turn: one operation is one call.
+    /// Of 64 objects in turn: one call is one operation.
     UsableSize,
 }
 
@@ -55,7 +48,6 @@ impl Pattern {
         Self::UsableSize,
     ];
 
-    /// The name, as the program takes and tables show it.
     pub fn name(self) -> String {
         match self {
             Self::Pair => "pair".to_owned(),
@@ -78,17 +70,17 @@ impl Pattern {
         })
     }
 
-    /// Whether the pattern makes sense with objects of `size` bytes, within [`LIVE_BYTES`].
+    /// Within [`LIVE_BYTES`].
     pub fn takes(self, size: usize) -> bool {
         match self {
             Self::BatchLifo(objects) | Self::BatchFifo(objects) => size.saturating_mul(objects) <= LIVE_BYTES,
-            // Smaller ones have no page to themselves.
+            // Smaller ones share pages.
             Self::TouchedPair => size >= 8 << 10,
             _ => true,
         }
     }
 
-    /// Whether the pattern is interesting on this number of threads: it touches shared state.
+    /// Whether it touches shared state.
     pub fn runs_on(self, threads: usize) -> bool {
         match self {
             Self::Remote => threads > 1,
@@ -97,7 +89,7 @@ impl Pattern {
         }
     }
 
-    /// Objects in a batch of [`Pattern::Remote`].
+    /// Of [`Pattern::Remote`].
     pub fn remote_batch(size: usize) -> usize {
         (LIVE_BYTES / 16 / size.max(1)).clamp(16, 1000)
     }

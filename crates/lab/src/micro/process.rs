@@ -1,11 +1,10 @@
 //! A process with a time limit, started on an allocator.
 //!
-//! **What.** [`Process::start`] starts a command with its output in files of a directory;
-//! [`Process::finish`] waits and returns them. Two may run at a time.
+//! **What.** Its output goes to files of a directory. Two may run at a time.
 //!
 //! **Failure.** Its end is in [`Ended`]; dropping an unfinished process kills it.
 //!
-//! **Cost.** Polls every millisecond, so that nothing else of this program runs beside it.
+//! **Cost.** Polls every millisecond, so that nothing of this program runs beside it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const PERIOD: Duration = Duration::from_millis(1);
-/// The end of an output that is kept.
+/// Of an output's end.
 const KEPT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
@@ -25,21 +24,21 @@ pub enum Ended {
     /// By itself.
     Done(Output),
     TimedOut,
-    /// It was killed because the caller stopped.
+    /// By the caller.
     Stopped,
 }
 
 #[derive(Debug)]
 pub struct Output {
     pub status: ExitStatus,
-    /// The end of its standard output.
+    /// Its end.
     pub stdout: String,
-    /// The end of its standard error.
+    /// Its end.
     pub stderr: String,
 }
 
 impl Output {
-    /// Why it failed: status and last output; none for status 0.
+    /// Status and last output.
     pub fn failure(&self) -> Option<String> {
         let how = match (self.status.signal(), self.status.code()) {
             (_, Some(0)) => return None,
@@ -58,8 +57,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` in `directory` with `variables` added, for at most `limit`; `name` is that
-    /// of its output files.
+    /// In `directory`, for at most `limit`; `name` is that of its output files.
     pub fn start(
         command: &[OsString],
         variables: &[(OsString, OsString)],
@@ -81,14 +79,13 @@ impl Process {
         Ok(Self { child, outputs, end: Instant::now() + limit })
     }
 
-    /// Waits until it ends, its time is over, or `stop` is set.
     pub fn finish(mut self, stop: &AtomicBool) -> io::Result<Ended> {
         loop {
             if let Some(status) = self.child.try_wait()? {
                 let [stdout, stderr] = [read_end(&self.outputs[0])?, read_end(&self.outputs[1])?];
                 return Ok(Ended::Done(Output { status, stdout, stderr }));
             }
-            // Dropping it kills it.
+            // The drop kills it.
             if stop.load(Relaxed) {
                 return Ok(Ended::Stopped);
             }
@@ -102,7 +99,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Once it was waited for, neither does anything.
+        // No effect once it was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
         for path in &self.outputs {

@@ -1,25 +1,24 @@
 //! Ratios and tables of the rows.
 //!
-//! **What.** [`ratios`] compares Craton with each other allocator in the pattern `pair` on one
-//! thread: the geometric mean of Craton's number by the other's, over the sizes that both have.
-//! Below 1, Craton needs less. [`table`] shows all rows, with a column for each allocator.
+//! **What.** [`ratios`] compares Craton with each other allocator in `pair` on one thread: the
+//! geometric mean of ratios over the sizes that both have; below 1, Craton needs less.
 //!
 //! **Failure.** A ratio without both numbers is omitted; a row without a number has a dash, and its
-//! reason below the table.
+//! reason below.
 
 use super::MicroRow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The figures that are compared: name, and value in a row.
+/// Name, and value in a row.
 type Figure = (&'static str, fn(&MicroRow) -> Option<f64>);
 
-/// Times contain the loop, which is the same for all; instructions do not.
+/// Times contain the loop, instructions do not.
 const FIGURES: [Figure; 2] =
     [("ns", |row| row.is_timed().then_some(row.ns_median)), ("instructions", |row| row.instructions)];
 
-/// The ratios of `own` to each other allocator: `pair_ns_vs_NAME`, `pair_instructions_vs_NAME`, and
-/// `pair_instructions_vs_best_peer`, the largest one to a peer (not the C library).
+/// `pair_ns_vs_NAME`, `pair_instructions_vs_NAME`, and `pair_instructions_vs_best_peer`, the
+/// largest one to a peer (not the C library).
 pub fn ratios(rows: &[MicroRow], own: &str) -> BTreeMap<String, f64> {
     let mut ratios = BTreeMap::new();
     for other in allocators(rows).into_iter().filter(|name| *name != own) {
@@ -34,7 +33,7 @@ pub fn ratios(rows: &[MicroRow], own: &str) -> BTreeMap<String, f64> {
     ratios
 }
 
-/// The values of two allocators, size by size.
+/// Size by size.
 fn pairs(rows: &[MicroRow], own: &str, other: &str, value: fn(&MicroRow) -> Option<f64>) -> Vec<(f64, f64)> {
     let compared: Vec<&MicroRow> = rows.iter().filter(|row| row.pattern == "pair" && row.threads == 1).collect();
     let of = |name: &str, size| {
@@ -50,12 +49,12 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
-/// The allocators in the order of their rows.
+/// In the order of their rows.
 fn allocators(rows: &[MicroRow]) -> Vec<&str> {
     distinct(rows.iter().map(|row| row.allocator.as_str()))
 }
 
-/// The values in the order of their first appearance.
+/// In the order of first appearance.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
@@ -66,7 +65,7 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-/// A table of times, one of instructions if there are any, and the rows without a number.
+/// Times, instructions if any, and rows without a number.
 pub fn table(rows: &[MicroRow]) -> String {
     let mut text = String::from("ns of one operation, the loop's included (median)\n");
     let time = |row: &MicroRow| row.is_timed().then_some(row.ns_median);
@@ -86,7 +85,6 @@ pub fn table(rows: &[MicroRow]) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// The key of a line in the table.
 fn place(row: &MicroRow) -> (&str, usize, usize) {
     (&row.pattern, row.size_bytes, row.threads)
 }

@@ -1,4 +1,4 @@
-//! The driver with stand-ins for `craton-micro` and valgrind, and the evaluation of rows.
+//! Stand-ins for `craton-micro` and valgrind.
 
 use super::report::{ratios, table};
 use super::*;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Prints a result as `craton-micro` does; `FROM` is the file of malloc, `NS` the time.
+/// `FROM` is the file of malloc, `NS` the time.
 const PROGRAM: &str = r#"#!/bin/sh
 while [ $# -gt 0 ]; do
     [ "$1" = --count ] && count=$2
@@ -18,7 +18,7 @@ echo "{\"pattern\":\"pair\",\"size_bytes\":16,\"threads\":1,\"operations\":$((2 
 \"ns_min\":9,\"loop_ns\":2,\"steps\":[[1,700]],\"malloc_from\":\"${FROM:-/lib/libc.so.6}\"}"
 "#;
 
-/// Runs the program and writes callgrind's result: 7 instructions for the loop alone, 57 in all.
+/// 7 instructions for the loop, 57 in all.
 const VALGRIND: &str = r#"#!/bin/sh
 file=${2#--callgrind-out-file=}
 shift 2
@@ -36,7 +36,6 @@ fn rows_of(config: &Config<'_>) -> Vec<MicroRow> {
     run(config).expect("there is a place for files")
 }
 
-/// Two programs in a private directory.
 struct Programs(Scratch);
 
 impl Programs {
@@ -44,8 +43,8 @@ impl Programs {
         let directory = Scratch::new("a test").unwrap();
         for (name, text) in [("program", program), ("valgrind", valgrind)] {
             let path = directory.path().join(name);
-            // Written by another process: if it were open for writing here while another test
-            // forks, it could not be executed until that child is gone.
+            // Written by another process: open here while another test forks, it could not be
+            // executed until that child is gone.
             let write = ["-c", "printf %s \"$1\" >\"$2\" && chmod 700 \"$2\"", "sh", text];
             assert!(Command::new("sh").args(write).arg(&path).status().unwrap().success());
         }
@@ -71,7 +70,6 @@ impl Programs {
     }
 }
 
-/// An allocator with nothing to preload, for which the program says `ns`.
 fn named(name: &str, ns: &str) -> Allocator {
     Allocator { name: name.to_owned(), env: vec![("NS".into(), ns.into())], ..Allocator::glibc() }
 }
@@ -80,10 +78,9 @@ fn named(name: &str, ns: &str) -> Allocator {
 fn rows_have_times_and_instructions_without_the_loops() {
     let rows = Programs::new(PROGRAM, VALGRIND).rows(&[Allocator::glibc(), named("other", "20")]);
     let seen: Vec<_> = rows.iter().map(|r| (r.allocator.as_str(), r.size_bytes, r.ns_median, r.instructions)).collect();
-    // The loop's 7 instructions contain the empty functions' 3, which the allocator's replace.
+    // The loop's 7 contain the empty functions' 3, which the allocator's replace.
     let expected = [("glibc", 16, 10.0, Some(53.0)), ("other", 16, 20.0, Some(53.0))];
     assert_eq!(seen[..2], expected);
-    // 64 is not among the sizes that are counted.
     assert_eq!(seen[2..], [("glibc", 64, 10.0, None), ("other", 64, 20.0, None)]);
     assert!(rows.iter().all(|r| r.status == Status::Ok && r.loop_ns == 2.0 && r.ns_min == 9.0), "{rows:?}");
     assert_eq!(rows[0].loop_instructions, Some(4.0));
@@ -202,10 +199,10 @@ fn stopped_in_the_middle_the_rows_so_far_come_back() {
         config.progress = &progress;
         rows_of(&config)
     };
-    // In the first process of the second size, both rows of the first one exist.
+    // The second size's first process.
     let rows = run_until(3);
     assert_eq!(rows.iter().map(|r| r.size_bytes).collect::<Vec<_>>(), [16, 16]);
-    // The first count: all times are there.
+    // The first count.
     let rows = run_until(5);
     assert_eq!((rows.len(), rows.iter().all(|r| r.is_timed() && r.instructions.is_none())), (4, true));
 }
@@ -232,12 +229,10 @@ fn ratios_are_means_over_the_sizes_that_both_have() {
         row("glibc", 64, 40.0, Some(50.0)),
         row("craton", 16, 10.0, Some(50.0)),
         row("craton", 64, 10.0, Some(50.0)),
-        // No number at 16: the ratio is that at 64.
         row("slow", 16, 0.0, None),
         row("slow", 64, 5.0, Some(25.0)),
         row("fast", 16, 10.0, Some(200.0)),
     ];
-    // Two threads are another matter.
     rows.push(MicroRow { threads: 2, ..row("glibc", 16, 1.0, None) });
     let ratios = ratios(&rows, "craton");
     let close = |name: &str, value: f64| {

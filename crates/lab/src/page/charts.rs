@@ -1,17 +1,16 @@
 //! The charts of a page.
 //!
-//! **What.** The main figure: its ratios with intervals and single rounds. Then each figure as
-//! bars, with those in bytes in one chart; at the end memory over time.
+//! **What.** The main figure's ratios with intervals and rounds; each figure as bars, those in
+//! bytes in one chart; memory over time.
 
 use super::verdict::capital;
 use super::{Column, Figure, Page};
 use crate::picture::{Axis, Bars, DotRow, Dots, Estimate, Group, Heading, Line, Lines, Point, Unit};
 use maud::{Markup, PreEscaped, html};
 
-/// Half of a wide page; still readable when a telephone shrinks it.
+/// Half of a wide page; readable on a telephone.
 const WIDTH: f64 = 480.0;
 
-/// The section with all charts.
 pub fn all(page: &Page) -> Markup {
     let names = page.figure_names();
     let mut charts: Vec<String> = names.first().map(|name| ratios(page, name)).into_iter().collect();
@@ -91,7 +90,7 @@ fn bars(page: &Page, names: &[&str], title: &str, unit: Unit) -> String {
         bars: page.allocators.iter().map(|column| bar(column, name)).collect(),
     };
     let title = if names.len() == 1 { capital(names[0]) } else { title.to_owned() };
-    // Only of memory on hugepages, and its share, more is better.
+    // Else less is better.
     let better = if names.iter().any(|name| name.contains("hugepage")) { "more" } else { "less" };
     let subtitle = format!("median of the runs, from the smallest to the largest; {better} is better");
     let chart = Bars {

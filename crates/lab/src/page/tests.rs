@@ -39,7 +39,7 @@ fn page() -> Page {
     }
 }
 
-/// The page's own text without tags and pictures, with single spaces.
+/// Without tags and pictures.
 fn words(html: &str) -> String {
     let body = html.split_once("<body>").expect("a body").1;
     let mut text = String::new();
@@ -77,7 +77,7 @@ fn a_page_needs_nothing_besides_itself() {
     for outside in ["<script", "<link", "src=", "@import", "url(", "href=\"http"] {
         assert!(!html.contains(outside), "{outside}");
     }
-    // The one address is the name of SVG's vocabulary, which nothing opens.
+    // The name of SVG's vocabulary, which nothing opens.
     assert_eq!(html.matches("http").count(), html.matches("http://www.w3.org/2000/svg").count());
 }
 
@@ -86,7 +86,6 @@ fn the_pictures_of_a_page_are_well_formed() {
     let html = page().html();
     let pictures: Vec<&str> =
         html.split("<svg").skip(1).filter_map(|part| part.split_once("</svg>")).map(|p| p.0).collect();
-    // Ratios, memory, memory over time, wall time and faults.
     assert_eq!(pictures.len(), 5);
     for picture in pictures {
         Document::parse(&format!("<svg{picture}</svg>")).expect("well-formed");

@@ -1,23 +1,18 @@
 //! Ratios in words.
 //!
-//! **What.** A difference is clear if its interval excludes 1; nothing is claimed of others. Small
-//! ratios are percentages, large ones factors.
+//! **What.** A difference is clear if its interval excludes 1; nothing is claimed of others.
 
 use super::{Column, Failure, count};
 use crate::picture::{Estimate, Unit, is_craton};
 
-/// The meaning of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clear {
-    /// Less, surely.
     Less,
-    /// More, surely.
     More,
     /// It may be either.
     Not,
 }
 
-/// Without an interval nothing is clear.
 fn clear(ratio: &Estimate) -> Clear {
     match ratio.interval {
         Some((low, high)) if low > 0.0 && high < 1.0 => Clear::Less,
@@ -26,7 +21,7 @@ fn clear(ratio: &Estimate) -> Clear {
     }
 }
 
-/// The class of a ratio in the style sheet.
+/// In the style sheet.
 pub fn class(ratio: &Estimate) -> &'static str {
     match clear(ratio) {
         Clear::Less => "less",
@@ -70,7 +65,7 @@ fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
             percent(1.0 - ratio.value)
         );
     }
-    // From twice on, percent are harder to read than a factor.
+    // Percent are harder to read there.
     if ratio.value >= 2.0 {
         let (value, low, high) = (number(ratio.value), number(low), number(high));
         return format!("{value} times the {name} (95\u{a0}% interval {low}–{high})");
@@ -79,8 +74,7 @@ fn difference(ratio: &Estimate, name: &str, unit: Unit) -> String {
     format!("{}\u{a0}% more {name} (95\u{a0}% interval {least}–{most}\u{a0}%)", percent(ratio.value - 1.0))
 }
 
-/// The same in a cell: `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`; breaks only before the
-/// interval.
+/// `−12 % (−15 to −8)`, `× 2.31 (2.20 to 2.45)`; breaks only before the interval.
 pub fn short(ratio: &Estimate) -> String {
     let factor = ratio.value >= 2.0 || ratio.value < 0.1;
     let write = |value: f64| if factor { number(value) } else { signed(value - 1.0) };
@@ -108,7 +102,7 @@ pub fn failures(failures: &[Failure]) -> String {
     format!("{} failed: {}.", count(failures.len(), "run"), parts.join(", "))
 }
 
-/// A share as percent, with one decimal below 10 %.
+/// One decimal below 10 %.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent.abs() {
@@ -118,7 +112,6 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// The same with its sign.
 fn signed(share: f64) -> String {
     let text = percent(share.abs());
     match share {
@@ -132,7 +125,6 @@ fn number(value: f64) -> String {
     Unit::Ratio.write(value)
 }
 
-/// `name` with a capital at its beginning.
 pub fn capital(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

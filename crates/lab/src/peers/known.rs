@@ -1,27 +1,23 @@
 //! The known peers: their libraries and settings.
 //!
-//! **What.** A *base* peer is an allocator as its makers deliver it. A *variant* is a base peer
-//! with a documented setting, as its name says (`jemalloc+thp`). Every hugepage setting was checked
-//! by `AnonHugePages` of a program with 200 MB live, under the kernel's setting `madvise`.
-//!
-//! **Not here.** Where the libraries are: [`super::select`].
+//! **What.** A *base* peer is as its makers deliver it; a *variant* has a documented setting, as
+//! its name says (`jemalloc+thp`). Each hugepage setting was checked by `AnonHugePages` with 200 MB
+//! live, under the kernel's `madvise`.
 
 use std::ffi::{OsStr, OsString};
 
 #[derive(Debug)]
 pub struct Known {
-    /// Its name for users and tables.
     pub name: &'static str,
-    /// Whose library it is.
+    /// Of its library.
     pub source: Source,
-    /// Variables to set for it.
     pub settings: &'static [Setting],
-    /// A remark for readers of its figures.
+    /// For readers of its figures.
     pub note: Option<&'static str>,
 }
 
 impl Known {
-    /// Whether this is a peer with a changed setting, which runs only when it is named.
+    /// It runs only when named.
     pub fn is_variant(&self) -> bool {
         self.name.contains('+') || ["-thp", "-checks", "-secure"].iter().any(|end| self.name.ends_with(end))
     }
@@ -29,23 +25,23 @@ impl Known {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// `make peers`: the file's name in the peers directory.
+    /// By `make peers`: a file name.
     Built(&'static str),
-    /// The distribution, in this package of Debian's.
+    /// Debian's package.
     Installed { file: &'static str, package: &'static str },
-    /// The C library, which every program has.
+    /// The C library.
     Glibc,
-    /// Craton itself.
+    /// Craton.
     Craton,
 }
 
-/// A variable that a peer needs.
+/// A variable.
 #[derive(Debug)]
 pub struct Setting {
     pub variable: &'static str,
-    /// Its value; in a list, one entry `key` + `=` or `:` + value.
+    /// In a list, one entry `key` + `=` or `:` + value.
     pub value: &'static str,
-    /// For a variable that holds a list: the separators of entries, and of key and value.
+    /// Of a list: separators of entries, and of key and value.
     pub list: Option<(u8, u8)>,
 }
 
@@ -54,17 +50,15 @@ impl Setting {
         Self { variable, value, list: None }
     }
 
-    /// A tunable of glibc's.
     const fn tunable(value: &'static str) -> Self {
         Self { variable: "GLIBC_TUNABLES", value, list: Some((b':', b'=')) }
     }
 
-    /// An option of jemalloc's.
     const fn malloc_conf(value: &'static str) -> Self {
         Self { variable: "MALLOC_CONF", value, list: Some((b',', b':')) }
     }
 
-    /// The variable's value if it is `now`: a list keeps the user's other entries, in their order.
+    /// Its value if it is `now`: a list keeps the user's other entries in order.
     pub fn merged(&self, now: Option<&OsStr>) -> OsString {
         let Some((between, assign)) = self.list else { return self.value.into() };
         let key = |entry: &[u8]| entry.iter().position(|b| *b == assign).map(|at| entry[..at].to_vec());
@@ -83,10 +77,8 @@ const RSEQ: Setting = Setting::tunable("glibc.pthread.rseq=0");
 const JEMALLOC_THP: Setting = Setting::malloc_conf("thp:always");
 const RSEQ_NOTE: &str = "without glibc's rseq, which its fast path needs";
 
-/// An option of Craton's.
 const HARDENED: Setting = Setting { variable: "CRATON_OPTIONS", value: "hardened=1", list: Some((b',', b'=')) };
 
-/// A peer that `make peers` builds.
 const fn built(
     name: &'static str,
     file: &'static str,
@@ -96,7 +88,6 @@ const fn built(
     Known { name, source: Source::Built(file), settings, note }
 }
 
-/// A peer that the distribution has.
 const fn installed(
     name: &'static str,
     (file, package): (&'static str, &'static str),
@@ -112,12 +103,12 @@ const DEBIAN_TCMALLOC: (&str, &str) = ("libtcmalloc_minimal.so.4", "libtcmalloc-
 const NO_PVALLOC: Option<&str> = Some("has no pvalloc: memory of glibc's would reach its free");
 const MISALIGNS: Option<&str> = Some("version 2.0.9 does not always align: aligned_alloc(256, 256)");
 
-/// All of them, in the order in which they run.
+/// In running order.
 pub const KNOWN: [Known; 20] = [
     built(
         "tcmalloc",
         "tcmalloc.so",
-        // The crate's TCMalloc asks for hugepages; Google's leaves that to the kernel's setting.
+        // The crate's TCMalloc asks for hugepages; Google's leaves that to the kernel.
         &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "1")],
         Some(RSEQ_NOTE),
     ),
@@ -132,19 +123,19 @@ pub const KNOWN: [Known; 20] = [
     built(
         "tcmalloc+thp",
         "tcmalloc.so",
-        // Written out: the user's own may say 1.
+        // The user's may say 1.
         &[RSEQ, Setting::whole("TCMALLOC_DISABLE_MADV_HUGEPAGE", "0")],
         Some(RSEQ_NOTE),
     ),
-    // It asks for hugepages without this; with 2 it also releases memory by whole ones.
+    // It asks for hugepages without this; with 2 it also releases whole ones.
     built("mimalloc3+thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "2")], None),
     built("mimalloc3-thp", "mimalloc3.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
-    // Asks for reserved hugepages first. On a machine without any it is mimalloc2.
+    // Asks for reserved hugepages; without any it is mimalloc2.
     built("mimalloc2+large", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")], None),
     built("mimalloc2-thp", "mimalloc2.so", &[Setting::whole("MIMALLOC_ALLOW_THP", "0")], None),
     built("jemalloc+thp", "jemalloc.so", &[JEMALLOC_THP], None),
     installed("debian-jemalloc+thp", DEBIAN_JEMALLOC, &[JEMALLOC_THP], NO_PVALLOC),
-    // Hardened modes: these three are to be compared with each other.
+    // Hardened modes, to be compared with each other.
     built("mimalloc3-secure", "mimalloc3-secure.so", &[], None),
     built("snmalloc-checks", "snmalloc-checks.so", &[], None),
     Known { name: "craton+hardened", source: Source::Craton, settings: &[HARDENED], note: None },

@@ -1,9 +1,8 @@
 //! Axes: from values to pixels, with ticks at round numbers.
 //!
-//! **What.** A [`Ruler`] maps data on an [`Axis`] to pixels. Of the sets of round numbers, from
-//! dense to sparse, it uses the first whose labels fit. The axis reaches from tick to tick with all
-//! data between them; one of powers of two may end between ticks. If no set fits, the densest loses
-//! labels.
+//! **What.** A [`Ruler`] maps data on an [`Axis`] to pixels. Of sets of round numbers, from dense
+//! to sparse, it uses the first whose labels fit; if none, the densest loses labels. The axis
+//! reaches from tick to tick around the data; one of powers of two may end between ticks.
 //!
 //! **Units.** Values in the axis's unit; positions in pixels.
 //!
@@ -14,23 +13,22 @@ use super::text;
 use super::unit::Unit;
 
 pub const TICK_SIZE: f64 = 11.0;
-/// How many times as long as the data an axis may be.
+/// Times the data's length.
 const MOST_REACH: f64 = 2.5;
 
-/// How an axis maps values to lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences are equal lengths.
     Linear,
-    /// Equal factors are equal lengths; ticks at 1, 2, 5 and the like.
+    /// Equal factors are equal lengths; ticks at 1, 2, 5.
     Log,
-    /// The same with ticks at powers of two, for sizes and threads.
+    /// Ticks at powers of two.
     Log2,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Its name, such as `wall time relative to glibc`; a linear axis adds the unit.
+    /// `wall time relative to glibc`; a linear axis adds the unit.
     pub label: String,
     pub unit: Unit,
     pub scale: Scale,
@@ -41,17 +39,14 @@ impl Axis {
         Self { label: label.into(), unit, scale: Scale::Linear }
     }
 
-    /// A logarithmic one with ticks at 1, 2, 5 and the like.
     pub fn log(label: impl Into<String>, unit: Unit) -> Self {
         Self { label: label.into(), unit, scale: Scale::Log }
     }
 
-    /// A logarithmic one with ticks at powers of two.
     pub fn log2(label: impl Into<String>, unit: Unit) -> Self {
         Self { label: label.into(), unit, scale: Scale::Log2 }
     }
 
-    /// Whether `value` has a place on such an axis.
     pub fn takes(&self, value: f64) -> bool {
         value.abs() < 1e30 && (self.scale == Scale::Linear || value > 1e-30)
     }
@@ -66,13 +61,13 @@ pub struct Tick {
 /// An axis over data.
 #[derive(Clone, Debug)]
 pub struct Ruler {
-    /// The value at `from`.
+    /// At `from`.
     pub low: f64,
-    /// The value at `to`.
+    /// At `to`.
     pub high: f64,
     /// Round numbers from `low` to `high`.
     pub ticks: Vec<Tick>,
-    /// The axis's name, with the unit if the ticks lack it.
+    /// With the unit if the ticks lack it.
     pub label: String,
     log: bool,
     from: f64,
@@ -80,8 +75,8 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// `axis` over `values`, from pixel `from` to pixel `to`; `level` if labels are side by side.
-    /// None if no value is on the axis.
+    /// From pixel `from` to `to`; `level` if labels are side by side. None if no value is on the
+    /// axis.
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, from: f64, to: f64, level: bool) -> Option<Self> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|v| axis.takes(*v)) {
@@ -104,13 +99,13 @@ impl Ruler {
         if choices.is_empty() {
             return None;
         }
-        // An axis of powers of two ends at one of them, with or without a tick.
+        // An axis of powers of two ends at one, with or without a tick.
         let two = (axis.scale == Scale::Log2).then(|| powers_of_two(low, high));
         let ends = |ticks: &[Tick]| match two {
             Some((first, last)) => (2f64.powi(first), 2f64.powi(last)),
             None => (ticks[0].value, ticks[ticks.len() - 1].value),
         };
-        // Sparse sets reach far beyond the data: rather omit labels than compress the data.
+        // Sparse sets reach far beyond the data: rather omit labels.
         let near = |ticks: &[Tick]| {
             let (first, last) = ends(ticks);
             let reach = share(log, low * factor, high * factor, last) - share(log, low * factor, high * factor, first);
@@ -130,7 +125,7 @@ impl Ruler {
         Some(Self { low, high, ticks, label, log, from, to })
     }
 
-    /// The pixel of `value`; what lies outside is at the end.
+    /// Values outside are at the end.
     pub fn at(&self, value: f64) -> f64 {
         let part = share(self.log, self.low, self.high, value).clamp(0.0, 1.0);
         self.from + (self.to - self.from) * part
@@ -141,12 +136,11 @@ impl Ruler {
     }
 }
 
-/// How far `value` is on the way from `low` to `high`.
 fn share(log: bool, low: f64, high: f64, value: f64) -> f64 {
     if log { (value / low).ln() / (high / low).ln() } else { (value - low) / (high - low) }
 }
 
-/// `low` and `high` with some room between them.
+/// With some room between them.
 fn apart(low: f64, high: f64) -> (f64, f64) {
     let least = low.abs().max(high.abs()) * 1e-3;
     match high - low {
@@ -156,13 +150,11 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// The same for factors.
 fn apart_log(low: f64, high: f64) -> (f64, f64) {
     if high / low < 1.01 { (low / 1.01, high * 1.01) } else { (low, high) }
 }
 
-/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse, each set enclosing `low` and
-/// `high`.
+/// Multiples of 1, 2 and 5 times powers of ten, from dense to sparse, around `low` and `high`.
 fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     let power = (high - low).log10().floor() as i32;
     let mut sets = Vec::new();
@@ -177,11 +169,10 @@ fn linear_sets(low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// The multiples of `mantissa` · 10^`exponent` that enclose `low` and `high`; none if there are too
-/// many.
+/// Of `mantissa` · 10^`exponent`, around `low` and `high`; empty if too many.
 fn multiples(mantissa: f64, exponent: i32, low: f64, high: f64) -> Vec<f64> {
     let step = mantissa * 10f64.powi(exponent);
-    // A value that misses a multiple by rounding alone is on it.
+    // Rounding must not skip a multiple.
     let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
     if last - first > 60.0 {
         return Vec::new();
@@ -189,18 +180,18 @@ fn multiples(mantissa: f64, exponent: i32, low: f64, high: f64) -> Vec<f64> {
     (0..=(last - first) as usize).map(|i| decimal((first + i as f64) * mantissa, exponent)).collect()
 }
 
-/// `count` · 10^`exponent`, rounded once: 3 · 10^-1 is 0.3.
+/// Rounded once: 3 · 10^-1 is 0.3.
 fn decimal(count: f64, exponent: i32) -> f64 {
     if exponent < 0 { count / 10f64.powi(-exponent) } else { count * 10f64.powi(exponent) }
 }
 
-/// The exponents of the powers of two that enclose `low` and `high`.
+/// Exponents, around `low` and `high`.
 fn powers_of_two(low: f64, high: f64) -> (i32, i32) {
     let first = (low.log2() + 1e-9).floor() as i32;
     (first, ((high.log2() - 1e-9).ceil() as i32).max(first + 1))
 }
 
-/// Sets for a logarithmic axis, from dense to sparse.
+/// From dense to sparse.
 fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
     let mut sets = Vec::new();
     if scale == Scale::Log2 {
@@ -210,7 +201,7 @@ fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
         }
         return sets;
     }
-    // Close to one another, equal steps read best.
+    // Over short ranges equal steps read best.
     if high / low < 2.5 {
         sets = linear_sets(low, high);
         sets.retain(|set| set.first().is_some_and(|first| *first > 0.0));
@@ -230,19 +221,19 @@ fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
     sets
 }
 
-/// Of ascending numbers, those from the last one not above `low` to the first not below `high`.
+/// From the last not above `low` to the first not below `high`.
 fn enclosing(all: Vec<f64>, low: f64, high: f64) -> Vec<f64> {
     let first = all.iter().rposition(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(0);
     let last = all.iter().position(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(all.len().saturating_sub(1));
     all.get(first..=last).map(<[f64]>::to_vec).unwrap_or_default()
 }
 
-/// Whether the labels of `ticks` fit into `length` pixels on an axis from `low` to `high`.
+/// Whether labels do not touch.
 fn fit(ticks: &[Tick], log: bool, ends: (f64, f64), length: f64, level: bool) -> bool {
     ticks.windows(2).all(|pair| apart_by(&pair[0], &pair[1], log, ends, level, length))
 }
 
-/// Takes those out of `ticks` that touch one before them.
+/// Removes ticks that touch one before.
 fn thin(ticks: &mut Vec<Tick>, log: bool, ends: (f64, f64), length: f64, level: bool) {
     let mut kept: Vec<Tick> = Vec::new();
     for tick in ticks.drain(..) {
@@ -253,7 +244,7 @@ fn thin(ticks: &mut Vec<Tick>, log: bool, ends: (f64, f64), length: f64, level: 
     *ticks = kept;
 }
 
-/// Whether the labels of two ticks, one after the other, do not touch.
+/// Whether two labels do not touch.
 fn apart_by(a: &Tick, b: &Tick, log: bool, (low, high): (f64, f64), level: bool, length: f64) -> bool {
     let half = |tick: &Tick| {
         if level { text::width(&tick.label, TICK_SIZE, false).max(24.0) / 2.0 + 8.0 } else { 15.0 }

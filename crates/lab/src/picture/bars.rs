@@ -1,10 +1,9 @@
 //! Bars in groups, with whiskers for intervals.
 //!
-//! **What.** A group for each workload, with a bar for each allocator. Linear bars begin at 0,
-//! logarithmic ones at the reference. A picture of one group names its bars at the left; one of
-//! several has a legend. Bars are horizontal, so that names and numbers have room beside them.
+//! **What.** A group for each workload, a bar for each allocator, horizontal. Linear bars begin at
+//! 0, logarithmic ones at the reference. One group names its bars; several have a legend.
 //!
-//! **Failure.** A bar without a figure is a small cross at its beginning.
+//! **Failure.** A bar without a figure is a small cross.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Canvas, Stroke, Type};
@@ -16,25 +15,23 @@ use super::{Estimate, text};
 pub struct Bars {
     pub heading: Heading,
     pub axis: Axis,
-    /// The allocators, which give the bars their colours.
+    /// Allocators, which give colours.
     pub series: Vec<String>,
     pub groups: Vec<Group>,
-    /// Where a line marks "the same": 1 for ratios.
+    /// A line for "the same": 1 for ratios.
     pub reference: Option<f64>,
     pub width_px: f64,
 }
 
-/// The bars of one workload.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its name; of a single group, only in the tooltip.
+    /// Of a single group, only in the tooltip.
     pub name: String,
-    /// A figure for each series, in the axis's unit, if any.
+    /// For each series, in the axis's unit.
     pub bars: Vec<Option<Estimate>>,
 }
 
 const LABEL_GAP: f64 = 10.0;
-/// The text in place of a missing number.
 const NO_FIGURE: &str = "no figure";
 
 impl Bars {
@@ -90,7 +87,7 @@ impl Bars {
             let x = ruler.at(reference);
             frame.reference(x, top - 2.0, x, bottom + 2.0);
         }
-        // Above the reference, which goes through the bars but not through a number.
+        // Above the reference's line.
         for (x, y, number, how) in numbers {
             frame.canvas.text(x, y, &number, how);
         }
@@ -101,7 +98,7 @@ impl Bars {
         self.groups.iter().flat_map(|group| group.bars.iter().take(self.series.len()).flatten())
     }
 
-    /// Whether the bars have their names at their left, instead of a legend.
+    /// Instead of a legend.
     fn names_bars(&self) -> bool {
         self.groups.len() == 1
     }
@@ -112,7 +109,7 @@ impl Bars {
         Ruler::new(&self.axis, values, from, to, true)
     }
 
-    /// The value at which all bars begin.
+    /// Where bars begin.
     fn base(&self, ruler: &Ruler) -> f64 {
         if self.axis.scale == Scale::Linear {
             return 0.0f64.clamp(ruler.low, ruler.high);
@@ -120,7 +117,7 @@ impl Bars {
         self.reference.filter(|r| ruler.holds(*r)).unwrap_or(ruler.low)
     }
 
-    /// Draws one bar with its whisker between two heights; returns the pixel at which they end.
+    /// Returns the pixel at which it ends.
     fn bar(
         &self,
         canvas: &mut Canvas,
@@ -148,7 +145,7 @@ impl Bars {
             let Some((low, high)) = estimate.span(&self.axis) else { return };
             let (low, high) = (ruler.at(low), ruler.at(high));
             past = past.max(low).max(high);
-            // White below the ink, to be seen on dark bars and beside them.
+            // White below the ink, to be seen on dark bars.
             for stroke in [Stroke::plain("#ffffff", 3.0), Stroke::plain(INK, 1.2)] {
                 canvas.line(low, middle, high, middle, stroke);
             }
@@ -161,7 +158,6 @@ impl Bars {
     }
 }
 
-/// Writes a name to the left of `left`, around the height `middle`.
 fn label_left(canvas: &mut Canvas, left: f64, middle: f64, name: &str, bold: bool, most: f64) {
     let name = text::cut(name, LABEL_SIZE, bold, most);
     canvas.text(left - LABEL_GAP, middle + 4.0, &name, Type::new(LABEL_SIZE, INK).bold(bold).end());

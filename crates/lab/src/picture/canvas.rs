@@ -1,21 +1,20 @@
 //! The writer of SVG elements.
 //!
-//! **What.** Everything in a file goes through here: text is escaped, a number is finite with at
-//! most two decimals, and elements are in the order of calls, so that equal data give equal bytes.
-//! No ids and no style sheets: a page may contain any number of pictures.
+//! **What.** Everything in a file goes through here: text is escaped, a number has at most two
+//! decimals, elements are in the order of calls: equal data give equal bytes. No ids and no style
+//! sheets, so a page may contain any number of pictures.
 //!
-//! **Units.** Pixels from the upper left corner; angles in degrees, clockwise.
+//! **Units.** Pixels from the upper left corner; degrees, clockwise.
 
 use super::text::FAMILY;
 use std::fmt::Write;
 
-/// How a line is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke<'a> {
-    /// The colour, as `#rrggbb`.
+    /// `#rrggbb`.
     pub colour: &'a str,
     pub width: f64,
-    /// Lengths of dashes and gaps, as in SVG; empty for a solid line.
+    /// Lengths of dashes and gaps; empty: solid.
     pub dash: &'a str,
 }
 
@@ -28,30 +27,24 @@ impl<'a> Stroke<'a> {
 /// Which point of a text stands at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// Its left end.
     Start,
-    /// Its middle.
     Middle,
-    /// Its right end.
     End,
 }
 
-/// How a text is set.
 #[derive(Clone, Copy, Debug)]
 pub struct Type<'a> {
     pub size: f64,
     pub colour: &'a str,
     pub bold: bool,
-    /// Which point of it stands at its place.
     pub anchor: Anchor,
-    /// The angle around that point.
+    /// Around the anchor.
     pub turn: f64,
-    /// The colour of an outline around letters above lines; empty for none.
+    /// An outline's colour, for letters above lines; empty: none.
     pub halo: &'a str,
 }
 
 impl<'a> Type<'a> {
-    /// Plain, level, from the left.
     pub fn new(size: f64, colour: &'a str) -> Self {
         Self { size, colour, bold: false, anchor: Anchor::Start, turn: 0.0, halo: "" }
     }
@@ -68,12 +61,10 @@ impl<'a> Type<'a> {
         Self { anchor: Anchor::End, ..self }
     }
 
-    /// The same, with a rim of the colour `halo`.
     pub fn rimmed(self, halo: &'a str) -> Self {
         Self { halo, ..self }
     }
 
-    /// The same, turned by `degrees` clockwise.
     pub fn turned(self, degrees: f64) -> Self {
         Self { turn: degrees, ..self }
     }
@@ -93,7 +84,7 @@ impl Canvas {
         self.path(&format!("M{} {}L{} {}", number(x1), number(y1), number(x2), number(y2)), "none", Some(stroke));
     }
 
-    /// A rectangle from its upper left corner; a negative width or height counts as 0.
+    /// From its upper left corner; a negative size counts as 0.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str) {
         let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
         self.push(format!(
@@ -103,7 +94,6 @@ impl Canvas {
         ));
     }
 
-    /// A disc with an edge of colour `edge`.
     pub fn disc(&mut self, x: f64, y: f64, radius: f64, fill: &str, edge: &str) {
         self.push(format!(
             "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\" stroke=\"{edge}\" stroke-width=\"1\"/>",
@@ -113,7 +103,7 @@ impl Canvas {
         ));
     }
 
-    /// A path, given as SVG writes it; `fill` is a colour or `none`.
+    /// As SVG writes it; `fill` may be `none`.
     pub fn path(&mut self, d: &str, fill: &str, stroke: Option<Stroke<'_>>) {
         let mut element = format!("<path d=\"{d}\" fill=\"{fill}\"");
         if let Some(Stroke { colour, width, dash }) = stroke {
@@ -127,12 +117,12 @@ impl Canvas {
         self.push(element);
     }
 
-    /// A translucent filled area; `opacity` from 0 to 1.
+    /// Translucent; `opacity` from 0 to 1.
     pub fn veil(&mut self, d: &str, fill: &str, opacity: f64) {
         self.push(format!("<path d=\"{d}\" fill=\"{fill}\" fill-opacity=\"{}\"/>", number(opacity)));
     }
 
-    /// A text with its base line at `y`; nothing for an empty one.
+    /// `y` is its base line.
     pub fn text(&mut self, x: f64, y: f64, text: &str, how: Type<'_>) {
         if text.is_empty() {
             return;
@@ -159,14 +149,14 @@ impl Canvas {
         self.push(element);
     }
 
-    /// Groups the elements of `draw` under the tooltip `tip`.
+    /// Groups the elements of `draw` under a tooltip.
     pub fn tip(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
         self.push(format!("<g><title>{}</title>", escape(tip)));
         draw(self);
         self.push("</g>".to_owned());
     }
 
-    /// The file: `width` by `height` pixels on `ground`, with a title for screen readers.
+    /// Pixels, on `ground`, with a title for screen readers.
     pub fn finish(self, width: f64, height: f64, ground: &str, title: &str) -> String {
         let (w, h) = (number(width.ceil()), number(height.ceil()));
         let title = escape(title);
@@ -184,7 +174,7 @@ impl Canvas {
     }
 }
 
-/// A path through `points`, broken where one is not finite.
+/// Broken at points that are not finite.
 pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut d = String::new();
     let mut pen = false;
@@ -198,14 +188,14 @@ pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
-/// A number in SVG's form, with at most two decimals; 0 if it is not finite.
+/// At most two decimals; 0 if not finite.
 pub fn number(value: f64) -> String {
     let hundredths = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
-    // Adding 0 makes -0 a 0.
+    // Makes -0 a 0.
     format!("{}", hundredths + 0.0)
 }
 
-/// `text` escaped for tags and quotes; characters that XML forbids become U+FFFD.
+/// Characters that XML forbids become U+FFFD.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

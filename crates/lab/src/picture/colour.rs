@@ -1,29 +1,27 @@
 //! Colours: one for each allocator by its name, and a scale around 1 for ratios.
 //!
-//! **What.** An allocator has the same colour in every picture. The colours start from Okabe and
-//! Ito's eight, which people with common colour blindness can tell apart. No dozen colours have
-//! that property, so marks also differ in shape and lines in dashes. Craton has the one saturated
-//! red with bold text, its variants tints of it; the C library's allocator, the base, is grey.
+//! **What.** An allocator has the same colour everywhere, from Okabe and Ito's eight, which people
+//! with common colour blindness can tell apart. No dozen colours have that property, so marks also
+//! differ in shape and lines in dashes. Craton has the one saturated red and bold text, its
+//! variants tints; the C library's is grey.
 //!
-//! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. The scale of ratios goes from blue
-//! (less) through near white to orange and brown (more), distinct without red and green.
+//! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. Ratios go from blue (less) to orange
+//! and brown (more), distinct without red and green.
 //!
-//! **Failure.** An unknown name gets a colour by its hash; two may get the same.
+//! **Failure.** Unknown names get a colour by hash, perhaps the same.
 
-/// The background of every picture; light in a dark page too.
+/// Light in a dark page too.
 pub const GROUND: &str = "#ffffff";
-/// Text.
 pub const INK: &str = "#1c2024";
-/// Text that steps back: subtitles, ticks, sources.
+/// Subtitles, ticks, sources.
 pub const QUIET: &str = "#59616b";
-/// Lines of the grid.
 pub const GRID: &str = "#e4e7eb";
-/// Axes and the line at the reference.
+/// Axes and the reference.
 pub const RULE: &str = "#8a929c";
 
 const CRATON: &str = "#d1260f";
 
-/// Variants of Craton in one picture: tints of its red, from dark to light.
+/// Tints of its red, from dark to light.
 const VARIANTS: [(&str, &str); 11] = [
     ("craton-each", "#6b130a"),
     ("craton-4k", "#e2604a"),
@@ -38,7 +36,6 @@ const VARIANTS: [(&str, &str); 11] = [
     ("craton cache", "#f0a08f"),
 ];
 
-/// Allocators with a fixed colour.
 const NAMED: [(&str, &str); 20] = [
     ("debian-jemalloc", "#6a9fd4"),
     ("debian-mimalloc", "#93c47d"),
@@ -62,15 +59,15 @@ const NAMED: [(&str, &str); 20] = [
     ("dlmalloc", "#7d2248"),
 ];
 
-/// Colours of unknown names, by hash.
+/// By hash.
 const OTHERS: [&str; 8] = ["#3d6f99", "#a6761d", "#66a61e", "#7570b3", "#c2679a", "#1b9e8a", "#8c8c8c", "#6f4e37"];
 
-/// Whether `name` is Craton or a variant of it, such as `craton-2`.
+/// `craton`, `craton-2`.
 pub fn is_craton(name: &str) -> bool {
     name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("craton"))
 }
 
-/// The colour of an allocator, as `#rrggbb`; `tcmalloc-4.2` has that of `tcmalloc`.
+/// `tcmalloc-4.2` has that of `tcmalloc`.
 pub fn of(name: &str) -> &'static str {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {
@@ -82,7 +79,7 @@ pub fn of(name: &str) -> &'static str {
     }
 }
 
-/// The number of an allocator's shape and dash: its place in the list of names, else its hash.
+/// For shape and dash: the place in the list, else the hash.
 pub fn rank(name: &str) -> usize {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {
@@ -94,13 +91,13 @@ pub fn rank(name: &str) -> usize {
     }
 }
 
-/// FNV-1a, which is the same on every machine and in every version.
+/// FNV-1a: the same on every machine.
 fn hash(name: &str) -> usize {
     let hash = name.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     hash as usize
 }
 
-/// The scale of ratios from the smallest to the largest, as red, green and blue.
+/// Red, green and blue.
 const SCALE: [[f64; 3]; 7] = [
     [16.0, 78.0, 139.0],
     [67.0, 139.0, 202.0],
@@ -111,8 +108,7 @@ const SCALE: [[f64; 3]; 7] = [
     [140.0, 63.0, 4.0],
 ];
 
-/// Background and text colour of a cell with `ratio`; `limit` (> 1) and its inverse get the darkest
-/// colours.
+/// Background and text; `limit` (> 1) and its inverse get the darkest.
 pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
     let share = (ratio.ln() / limit.max(1.01).ln()).clamp(-1.0, 1.0);
     let place = (share + 1.0) / 2.0 * (SCALE.len() - 1) as f64;
@@ -120,12 +116,12 @@ pub fn of_ratio(ratio: f64, limit: f64) -> (String, &'static str) {
     let part = place - below as f64;
     let mixed: [f64; 3] = std::array::from_fn(|i| SCALE[below][i] + (SCALE[below + 1][i] - SCALE[below][i]) * part);
     let [r, g, b] = mixed.map(|channel| channel.round() as u8);
-    // The contrast of white with black is 21; the two inks' contrasts multiply to it.
+    // White's contrast with black is 21; the inks' contrasts multiply to it.
     let ink = if contrast_with_white(mixed) >= 21f64.sqrt() { "#ffffff" } else { "#000000" };
     (format!("#{r:02x}{g:02x}{b:02x}"), ink)
 }
 
-/// The contrast of a colour with white, from 1 to 21, by the web's accessibility guidelines.
+/// 1 to 21, by the web's accessibility guidelines.
 fn contrast_with_white(rgb: [f64; 3]) -> f64 {
     let linear = rgb.map(|channel| {
         let c = channel / 255.0;

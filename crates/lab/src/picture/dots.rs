@@ -1,8 +1,7 @@
 //! Dots with whiskers: ratios with their intervals, a row each.
 //!
-//! **What.** A forest plot: for each row the single runs as small ticks, the interval as a line,
-//! the median as a dot, and the numbers at the right. An interval off the reference line is a clear
-//! difference.
+//! **What.** A forest plot: runs as ticks, the interval as a line, the median as a dot, the numbers
+//! at the right. An interval off the reference is a clear difference.
 //!
 //! **Failure.** A row without figures shows its note.
 
@@ -15,26 +14,26 @@ use super::{Estimate, mark, text};
 #[derive(Clone, Debug)]
 pub struct Dots {
     pub heading: Heading,
-    /// The axis of all figures; for ratios a logarithmic one.
+    /// Logarithmic for ratios.
     pub axis: Axis,
     pub rows: Vec<DotRow>,
-    /// Where a line marks "the same": 1 for ratios.
+    /// A line for "the same": 1 for ratios.
     pub reference: Option<f64>,
-    /// The picture's width in pixels: 760 for a page's column, 480 for half.
+    /// 760 for a page's column, 480 for half.
     pub width_px: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct DotRow {
-    /// Its name at the left: an allocator or a workload.
+    /// At the left.
     pub name: String,
-    /// The allocator, whose colour it has.
+    /// It gives the colour.
     pub allocator: String,
-    /// The median with its interval, in the axis's unit, if any.
+    /// The median, in the axis's unit.
     pub estimate: Option<Estimate>,
-    /// The single runs, in the axis's unit.
+    /// In the axis's unit.
     pub runs: Vec<f64>,
-    /// A text in place of the numbers, if not empty: `timed out`.
+    /// In place of the numbers: `timed out`.
     pub note: String,
 }
 
@@ -65,7 +64,7 @@ impl Dots {
             let quiet = if row.estimate.is_some() && row.note.is_empty() { how } else { Type { colour: QUIET, ..how } };
             frame.canvas.text(right + 14.0, y + 4.0, &text::cut(note, LABEL_SIZE, bold, note_room), quiet);
             frame.canvas.tip(&self.tip(row), |canvas| {
-                // Something to point at where there is no ink.
+                // Something to point at.
                 canvas.veil(&format!("M{left:.2} {:.2}H{right:.2}V{:.2}H{left:.2}Z", y - 12.0, y + 12.0), INK, 0.0);
                 let fill = colour::of(&row.allocator);
                 for run in row.runs.iter().filter(|run| self.axis.takes(**run)) {
@@ -89,7 +88,7 @@ impl Dots {
         if any { Ruler::new(&self.axis, values, left, right, true) } else { None }
     }
 
-    /// The text at the right of a row.
+    /// At the right.
     fn note(&self, row: &DotRow) -> String {
         match &row.estimate {
             _ if !row.note.is_empty() => row.note.clone(),
@@ -98,7 +97,6 @@ impl Dots {
         }
     }
 
-    /// The tooltip of a row.
     fn tip(&self, row: &DotRow) -> String {
         let runs: Vec<String> = row.runs.iter().map(|run| self.axis.unit.write(*run)).collect();
         let runs = if runs.is_empty() { String::new() } else { format!("; single runs: {}", runs.join(", ")) };

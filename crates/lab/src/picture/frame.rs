@@ -1,8 +1,7 @@
 //! Parts of all pictures: title, subtitle, legend, source, and the text for no data.
 //!
-//! **What.** A [`Frame`] is a canvas with its head written and `top` below it. A chart draws from
-//! `top` and returns the lowest pixel that it used; the source comes below. Text breaks into lines,
-//! and is never cut at the edge.
+//! **What.** A [`Frame`] has its head written; a chart draws from `top` and returns its lowest
+//! pixel; the source comes below. Text is never cut at the edge.
 
 use super::axis::{Ruler, TICK_SIZE};
 use super::canvas::{Canvas, Stroke, Type};
@@ -10,7 +9,6 @@ use super::colour::{self, GRID, GROUND, INK, QUIET, RULE};
 use super::text;
 
 pub const MARGIN: f64 = 18.0;
-/// The size of labels of rows, columns and series.
 pub const LABEL_SIZE: f64 = 12.0;
 
 const TITLE_SIZE: f64 = 16.0;
@@ -18,29 +16,28 @@ const SUBTITLE_SIZE: f64 = 12.5;
 const SOURCE_SIZE: f64 = 10.0;
 const LEAST_WIDTH: f64 = 280.0;
 
-/// The texts around a picture; empty ones are omitted.
+/// Empty ones are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heading {
-    /// The message, best as a statement: `Craton needs less time on 9 of 12 programs`.
+    /// A statement: `Craton needs less time on 9 of 12 programs`.
     pub title: String,
-    /// The content: `median of 10 interleaved runs, 95 % interval; less is better`.
+    /// `median of 10 interleaved runs, 95 % interval; less is better`.
     pub subtitle: String,
     /// Machine, commit and command.
     pub source: String,
 }
 
-/// A picture under way: its canvas, with the head written.
 pub struct Frame {
     pub canvas: Canvas,
     pub width: f64,
-    /// The first pixel below the head.
+    /// Below the head.
     pub top: f64,
     title: String,
     source: String,
 }
 
 impl Frame {
-    /// A picture of `width` pixels, or more if that is too narrow for any.
+    /// `width` pixels, or more if too narrow for any.
     pub fn new(heading: &Heading, width: f64) -> Self {
         let width = if width.is_finite() { width.clamp(LEAST_WIDTH, 20_000.0) } else { LEAST_WIDTH };
         let mut canvas = Canvas::new();
@@ -57,7 +54,7 @@ impl Frame {
         Self { canvas, width, top: y + 12.0, title: heading.title.clone(), source: heading.source.clone() }
     }
 
-    /// The file of a picture that reaches down to `bottom`.
+    /// A picture down to `bottom`.
     pub fn finish(mut self, bottom: f64) -> String {
         let mut y = bottom + 8.0;
         for line in text::wrap(&self.source, SOURCE_SIZE, false, self.width - 2.0 * MARGIN) {
@@ -67,7 +64,6 @@ impl Frame {
         self.canvas.finish(self.width, y + MARGIN - 6.0, GROUND, &self.title)
     }
 
-    /// The file of a picture that has nothing to show.
     pub fn no_data(mut self) -> String {
         let (top, width, height) = (self.top, self.width - 2.0 * MARGIN, 90.0);
         self.canvas.rect(MARGIN, top, width, height, "#f6f7f9");
@@ -75,7 +71,7 @@ impl Frame {
         self.finish(top + height)
     }
 
-    /// Writes the names of series with their colours, and moves `top` below.
+    /// Names with colours; moves `top`.
     pub fn legend(&mut self, names: &[String]) {
         let (mut x, mut y) = (MARGIN, self.top);
         let most = self.width - 2.0 * MARGIN - 40.0;
@@ -96,7 +92,7 @@ impl Frame {
         }
     }
 
-    /// Draws grid and labels of a horizontal axis below `bottom`; returns the lowest pixel used.
+    /// Horizontal grid and labels below `bottom`; returns the lowest pixel.
     pub fn across(&mut self, ruler: &Ruler, from: f64, to: f64, top: f64, bottom: f64) -> f64 {
         for tick in &ruler.ticks {
             let x = ruler.at(tick.value);
@@ -113,7 +109,7 @@ impl Frame {
         y
     }
 
-    /// Draws grid and labels of a vertical axis at the left of `left`.
+    /// Vertical grid and labels.
     pub fn upwards(&mut self, ruler: &Ruler, left: f64, right: f64) {
         for tick in &ruler.ticks {
             let y = ruler.at(tick.value);
@@ -122,13 +118,12 @@ impl Frame {
         }
     }
 
-    /// The room that the labels of an axis upwards need.
+    /// That the labels of an axis upwards need.
     pub fn room_upwards(ruler: &Ruler) -> f64 {
         text::widest(ruler.ticks.iter().map(|tick| tick.label.as_str()), TICK_SIZE, false) + 8.0
     }
 
-    /// Writes an axis's name horizontally above its tick labels, since turned text reads badly;
-    /// moves `top` below it.
+    /// Above its labels, since turned text reads badly; moves `top`.
     pub fn name_upwards(&mut self, name: &str) {
         for line in text::wrap(name, LABEL_SIZE, false, self.width - 2.0 * MARGIN) {
             self.canvas.text(MARGIN, self.top + 10.0, &line, Type::new(LABEL_SIZE, INK));
@@ -137,7 +132,6 @@ impl Frame {
         self.top += 8.0;
     }
 
-    /// Draws the line at the value that others are compared with.
     pub fn reference(&mut self, x1: f64, y1: f64, x2: f64, y2: f64) {
         self.canvas.line(x1, y1, x2, y2, Stroke::plain(RULE, 1.5));
     }

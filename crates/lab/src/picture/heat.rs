@@ -1,10 +1,9 @@
 //! A coloured table of ratios: workloads by allocators.
 //!
-//! **What.** Each cell has its number, on blue for less than 1, orange for more, the stronger the
-//! further away. Below are the columns' geometric means over their cells; with missing cells, also
-//! their number.
+//! **What.** Numbers on blue for less than 1, orange for more. Below: the columns' geometric means;
+//! with missing cells, also their number.
 //!
-//! **Failure.** A cell without a ratio is hatched, with the reason in it.
+//! **Failure.** A cell without a ratio is hatched, with the reason.
 
 use super::canvas::{Canvas, Stroke, Type, polyline};
 use super::colour::{self, INK, QUIET};
@@ -12,16 +11,15 @@ use super::frame::{Frame, Heading, LABEL_SIZE, MARGIN};
 use super::text;
 use super::unit::three_digits;
 
-/// A table of ratios.
 #[derive(Clone, Debug)]
 pub struct Heat {
     pub heading: Heading,
-    /// The name of the ratios, such as `wall time relative to glibc`, beside the colour scale.
+    /// `wall time relative to glibc`, at the scale.
     pub label: String,
-    /// The columns: allocators.
+    /// Allocators.
     pub columns: Vec<String>,
     pub rows: Vec<HeatRow>,
-    /// The ratio above 1 with the darkest colour, as its inverse; 2 is usual.
+    /// The ratio with the darkest colour, as its inverse; 2 is usual.
     pub limit: f64,
 }
 
@@ -29,15 +27,15 @@ pub struct Heat {
 pub struct HeatRow {
     /// The workload.
     pub name: String,
-    /// A cell for each column; missing ones at the end are empty.
+    /// By column; missing ones at the end are empty.
     pub cells: Vec<Cell>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// A ratio; less than 1 is less.
+    /// Below 1 is less.
     Ratio(f64),
-    /// No ratio, for this reason, best in two words: `timed out`.
+    /// The reason, best in two words: `timed out`.
     Missing(String),
 }
 
@@ -45,14 +43,14 @@ const ROW: f64 = 22.0;
 const CELL: f64 = 58.0;
 const NUMBER_SIZE: f64 = 11.5;
 const REASON_SIZE: f64 = 9.0;
-/// The longest name of a row.
+/// Of a row.
 const MOST_NAME: f64 = 220.0;
 const TURN: f64 = -40.0;
-/// The width of the scale of colours.
+/// Of colours.
 const SCALE: f64 = 240.0;
 
 impl Heat {
-    /// The table as SVG, as wide as its columns need.
+    /// As wide as its columns need.
     pub fn svg(&self) -> String {
         let any = self.rows.iter().any(|row| row.cells.iter().any(|cell| ratio(cell).is_some()));
         if !any || self.columns.is_empty() {
@@ -88,7 +86,7 @@ impl Heat {
         frame.finish(end)
     }
 
-    /// How far turned column names reach beyond the last column's middle, with a margin.
+    /// Of turned column names beyond the last column's middle, with a margin.
     fn overhang(&self) -> f64 {
         let reach = |(i, name): (usize, &String)| {
             let after = CELL * (self.columns.len() - i) as f64 - CELL / 2.0;
@@ -97,7 +95,6 @@ impl Heat {
         self.columns.iter().enumerate().map(reach).fold(0.0, f64::max)
     }
 
-    /// The colour scale, from the inverse of the limit to the limit, with its name.
     fn scale(&self, frame: &mut Frame) {
         let limit = self.limit();
         for line in text::wrap(&self.label, LABEL_SIZE, false, frame.width - 2.0 * MARGIN) {
@@ -110,7 +107,7 @@ impl Heat {
         for i in 0..PARTS {
             let share = (i as f64 + 0.5) / PARTS as f64 * 2.0 - 1.0;
             let (ground, _) = colour::of_ratio(limit.powf(share), limit);
-            // Half a pixel more on each, so that no gap shines through.
+            // Half a pixel more, so that no gap shows.
             let more = if i + 1 < PARTS { 0.5 } else { 0.0 };
             frame.canvas.rect(x + part * i as f64, frame.top, part + more, 10.0, &ground);
         }
@@ -153,7 +150,7 @@ impl Heat {
         });
     }
 
-    /// The row of geometric means; gives the lowest pixel used.
+    /// Returns the lowest pixel.
     fn means(&self, frame: &mut Frame, left: f64, y: f64) -> f64 {
         let how = Type::new(LABEL_SIZE, INK).bold(true);
         frame.canvas.text(left - 10.0, y + ROW / 2.0 + 4.0, "geometric mean", how.end());
@@ -179,7 +176,7 @@ impl Heat {
     }
 }
 
-/// The ratio of a cell, if it has one that can be shown.
+/// If it can be shown.
 fn ratio(cell: &Cell) -> Option<f64> {
     match cell {
         Cell::Ratio(value) if value.is_finite() && *value > 0.0 => Some(*value),
@@ -187,7 +184,7 @@ fn ratio(cell: &Cell) -> Option<f64> {
     }
 }
 
-/// The number in a cell: two decimals, fewer from 10 on.
+/// Two decimals, fewer from 10 on.
 fn number(value: f64) -> String {
     match value {
         v if v >= 999_999.5 => format!("{v:.0e}"),
@@ -198,18 +195,16 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The geometric mean; none of no values.
 fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|v| v.ln()).sum();
     if values.is_empty() { None } else { Some((sum / values.len() as f64).exp()) }
 }
 
-/// A hatched cell with the reason in it.
 fn missing(canvas: &mut Canvas, x: f64, y: f64, of: &str, why: &str) {
     let (width, height) = (CELL - 1.5, ROW - 1.5);
     canvas.tip(&format!("{of}: {why}"), |canvas| {
         canvas.rect(x, y, width, height, "#eceef1");
-        // Each line rises by the height of the cell over the same width; clipped by hand.
+        // A line rises by the cell's height over the same width; clipped by hand.
         let mut from = -height;
         let mut hatch = String::new();
         while from < width {

@@ -1,9 +1,8 @@
 //! Lines: figures over time, sizes or threads, with bands for intervals.
 //!
-//! **What.** Each series is a line with its name at its right end. Names that would touch are moved
-//! apart, with thin lines to their ends. Only few points have marks.
+//! **What.** A line has its name at its right end; names that would touch are moved apart.
 //!
-//! **Failure.** A point that is not on the axes breaks its line.
+//! **Failure.** A point off the axes breaks its line.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Stroke, Type, polyline};
@@ -14,30 +13,30 @@ use super::{mark, text};
 #[derive(Clone, Debug)]
 pub struct Lines {
     pub heading: Heading,
-    /// The axis from left to right: seconds, bytes, threads.
+    /// Seconds, bytes, threads.
     pub x: Axis,
-    /// The axis upwards; a linear one begins at 0.
+    /// A linear one begins at 0.
     pub y: Axis,
     pub series: Vec<Line>,
-    /// Where a level line marks "the same": 1 for ratios.
+    /// A line for "the same": 1 for ratios.
     pub reference: Option<f64>,
     pub width_px: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Its name: an allocator, which gives it its colour.
+    /// An allocator, which gives the colour.
     pub name: String,
-    /// Its points, by ascending `x`.
+    /// By ascending `x`.
     pub points: Vec<Point>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,
-    /// The figure there, in the unit of the y axis.
+    /// In the y axis's unit.
     pub y: f64,
-    /// The ends of the figure's interval, low and high, if it has one.
+    /// The interval.
     pub band: Option<(f64, f64)>,
 }
 
@@ -48,7 +47,7 @@ impl Point {
 }
 
 const HEIGHT: f64 = 270.0;
-/// Lines with more points have no marks.
+/// Lines with more have none.
 const MOST_MARKS: usize = 24;
 const NAME_STEP: f64 = 15.0;
 
@@ -75,7 +74,7 @@ impl Lines {
         for line in &self.series {
             self.band(&mut frame, line, &x, &y);
         }
-        // Craton last, and so above the others.
+        // Craton last, so on top.
         let mut order: Vec<&Line> = self.series.iter().collect();
         order.sort_by_key(|line| colour::is_craton(&line.name));
         for line in &order {
@@ -89,7 +88,6 @@ impl Lines {
         self.x.takes(point.x) && self.y.takes(point.y)
     }
 
-    /// The points that are drawn.
     fn points(&self) -> impl Iterator<Item = &Point> {
         self.series.iter().flat_map(|line| &line.points).filter(|p| self.takes(p))
     }
@@ -135,7 +133,7 @@ impl Lines {
         }
     }
 
-    /// Writes the lines' names at their right ends.
+    /// At their right ends.
     fn names(&self, frame: &mut Frame, x: &Ruler, y: &Ruler, (right, room, top, bottom): (f64, f64, f64, f64)) {
         let last = |line: &Line| line.points.iter().rev().find(|p| self.takes(p)).map(|p| (x.at(p.x), y.at(p.y)));
         let mut ends: Vec<(&str, f64, f64)> =
@@ -153,7 +151,7 @@ impl Lines {
     }
 }
 
-/// Positions from `low` to `high`, at least `step` apart, near the ascending `wanted` ones.
+/// From `low` to `high`, at least `step` apart, near the ascending `wanted` ones.
 fn spread(wanted: &[f64], step: f64, low: f64, high: f64) -> Vec<f64> {
     let mut places = Vec::with_capacity(wanted.len());
     let mut least = low;

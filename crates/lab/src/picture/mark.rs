@@ -1,17 +1,14 @@
-//! Marks: a shape for each allocator besides its colour, for people who cannot tell the colours
-//! apart.
+//! Marks: a shape for each allocator, for people who cannot tell colours apart.
 
 use super::canvas::{Canvas, Stroke, polyline};
 use super::colour::{self, GROUND};
 use std::f64::consts::TAU;
 
-/// The dashes of lines; the first has none.
 const DASHES: [&str; 6] = ["", "7 3", "2 3", "9 3 2 3", "5 2 2 2 2 2", "12 4"];
 
-/// Draws the mark of `name` around a point, `radius` pixels large.
 pub fn draw(canvas: &mut Canvas, x: f64, y: f64, radius: f64, name: &str) {
     let fill = colour::of(name);
-    // Corners from the top; shapes with few corners are larger, to look as heavy as a disc.
+    // Shapes with few corners are larger, to look as heavy as a disc.
     let (corners, turn, grow) = match colour::rank(name) % 6 {
         0 => return canvas.disc(x, y, radius, fill, GROUND),
         1 => (4, 0.125, 1.2),

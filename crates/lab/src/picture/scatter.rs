@@ -1,9 +1,9 @@
 //! One figure against another: a named mark for each allocator.
 //!
 //! **What.** Time to the right, memory upwards, lines at 1: the lower left is better in both. Names
-//! are beside their marks where no mark, name or edge is in the way.
+//! are beside their marks where there is room.
 //!
-//! **Failure.** A spot that is not on both axes is omitted.
+//! **Failure.** A spot off the axes is omitted.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -14,29 +14,29 @@ use super::{Estimate, mark, text};
 #[derive(Clone, Debug)]
 pub struct Scatter {
     pub heading: Heading,
-    /// The axis to the right, best logarithmic, such as `time relative to glibc`.
+    /// Best logarithmic: `time relative to glibc`.
     pub x: Axis,
-    /// The axis upwards, such as `peak memory relative to glibc`.
+    /// `peak memory relative to glibc`.
     pub y: Axis,
     pub spots: Vec<Spot>,
-    /// The meaning of the lower left corner, such as `less of both`; omitted without room.
+    /// Of the lower left corner: `less of both`; omitted without room.
     pub corner: String,
     pub width_px: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Spot {
-    /// Its name: an allocator, which gives it its colour.
+    /// An allocator, which gives the colour.
     pub name: String,
-    /// Where from left to right, in the unit of the x axis.
+    /// In the x axis's unit.
     pub x: Estimate,
-    /// Where upwards, in the unit of the y axis.
+    /// In the y axis's unit.
     pub y: Estimate,
 }
 
 const RADIUS: f64 = 6.0;
 
-/// A rectangle: left, top, right, bottom.
+/// Left, top, right, bottom.
 type Area = [f64; 4];
 
 impl Scatter {
@@ -70,7 +70,7 @@ impl Scatter {
         }
         let places: Vec<(f64, f64)> = spots.iter().map(|s| (x.at(s.x.value), y.at(s.y.value))).collect();
         taken.extend(places.iter().map(|(x, y)| [x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS]));
-        // Names cross neither the lines at 1 nor, if possible, a whisker.
+        // Names cross neither lines at 1 nor, if possible, a whisker.
         taken.push([one.0 - 2.0, top, one.0 + 2.0, bottom]);
         taken.push([left, one.1 - 2.0, right, one.1 + 2.0]);
         for (spot, (at_x, at_y)) in spots.iter().zip(&places) {
@@ -108,13 +108,13 @@ impl Scatter {
     }
 }
 
-/// A free place for a name of `width` pixels near a spot, and whether it needs a line to the spot.
-/// None if everything around is taken; the tooltip still shows the name.
+/// For a name of `width` pixels, and whether it needs a line to the spot. None if all is taken; the
+/// tooltip has the name.
 fn free_place((x, y): (f64, f64), width: f64, edge: Area, taken: &[Area]) -> Option<(Area, bool)> {
     const HIGH: f64 = 15.0;
     for ring in 0..12 {
         let away = RADIUS + 3.0 + 9.0 * f64::from(ring);
-        // Beside the mark first, then above and below, then aslant.
+        // Beside the mark, above and below, aslant.
         let (beside, over) = (width / 2.0 + away, HIGH / 2.0 + away);
         let near = [
             (beside, 0.0),

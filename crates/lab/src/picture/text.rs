@@ -1,15 +1,15 @@
 //! Estimates the width of a text without its font.
 //!
-//! **What.** A picture lists fonts, of which the reader's machine has one. The widths here are
-//! those of DejaVu Sans, the widest of them, so that estimates hold for all.
+//! **What.** Of a picture's fonts the reader's machine has one. The widths are those of DejaVu
+//! Sans, the widest.
 //!
-//! **Units.** Sizes and widths in pixels; the tables in hundredths of the font's size.
+//! **Units.** Pixels; the tables in hundredths of the font's size.
 
-/// The fonts, by preference; none is wider than the tables here.
+/// By preference; none is wider than the tables.
 pub const FAMILY: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
 
-/// Widths of the characters from space to `~`, in hundredths of the font's size.
+/// From space to `~`, in hundredths of the font's size.
 #[rustfmt::skip]
 const PLAIN: [u8; 95] = [
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84,
@@ -18,16 +18,16 @@ const PLAIN: [u8; 95] = [
     82, 59, 59, 52, 64, 34, 64, 84,
 ];
 
-/// A bold character is at most this factor wider than a plain one, except a few narrow ones.
+/// At most, except of a few narrow ones.
 const BOLD: f64 = 1.13;
 
-/// The width of `text` in pixels, at a font size of `size` pixels.
+/// In pixels, as `size`.
 pub fn width(text: &str, size: f64, bold: bool) -> f64 {
     let hundredths: f64 = text.chars().map(hundredths).sum();
     hundredths / 100.0 * size * if bold { BOLD } else { 1.0 }
 }
 
-/// The width of the widest of `texts`, 0 of none.
+/// 0 of none.
 pub fn widest<'a>(texts: impl IntoIterator<Item = &'a str>, size: f64, bold: bool) -> f64 {
     texts.into_iter().map(|text| width(text, size, bold)).fold(0.0, f64::max)
 }
@@ -37,7 +37,7 @@ fn hundredths(c: char) -> f64 {
     match c {
         ' '..='~' => f64::from(PLAIN[code - 32]),
         '–' | '·' => 50.0,
-        // Latin, Greek and Cyrillic letters; most are as wide as an `a`, capitals as an `M`.
+        // Latin, Greek, Cyrillic: most as wide as an `a`, capitals as an `M`.
         _ if code < 0x500 => {
             if c.is_uppercase() {
                 86.0
@@ -49,7 +49,7 @@ fn hundredths(c: char) -> f64 {
     }
 }
 
-/// `text` in lines of at most `most` pixels, broken at spaces; a longer word breaks anywhere.
+/// Lines of at most `most` pixels, broken at spaces; a longer word breaks anywhere.
 pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -76,9 +76,9 @@ pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     lines
 }
 
-/// `text`, shortened with `…` if it is wider than `most` pixels.
+/// With `…` if wider than `most` pixels.
 pub fn cut(text: &str, size: f64, bold: bool, most: f64) -> String {
-    // Tolerates rounding, for a text whose room is its estimated width.
+    // Tolerates rounding.
     let most = most + 0.01;
     if width(text, size, bold) <= most {
         return text.to_owned();

@@ -1,25 +1,22 @@
 //! Units of numbers in a picture, and their formats.
 //!
-//! **Units.** Seconds, bytes, counts and ratios as `f64`. Bytes in powers of 1024 with binary unit
-//! names; the rest in powers of 1000.
+//! **Units.** Bytes in powers of 1024; the rest in powers of 1000.
 //!
 //! **Failure.** A number that is not finite is `–`.
 
-/// A number's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// One thing divided by another of its kind.
     Ratio,
-    /// A part of something, written in percent.
+    /// A part of something, in percent.
     Part,
     Seconds,
     Bytes,
-    /// Things, such as page faults, threads or calls.
+    /// Page faults, threads, calls.
     Count,
 }
 
 impl Unit {
-    /// The factors and names from the largest to the smallest.
+    /// Largest first.
     fn steps(self) -> &'static [(f64, &'static str)] {
         const KIB: f64 = 1024.0;
         match self {
@@ -37,10 +34,10 @@ impl Unit {
         }
     }
 
-    /// The largest factor, with its name, in which `value` is at least 1.
+    /// The largest in which `value` is at least 1.
     pub fn step(self, value: f64) -> (f64, &'static str) {
         let steps = self.steps();
-        // Accepts a hundred-millionth less than 1: 0.3 / 0.1 is not quite 3.
+        // 0.3 / 0.1 is not quite 3.
         let found = steps.iter().find(|(factor, _)| value.abs() >= factor * (1.0 - 1e-8));
         match found {
             Some(step) => *step,
@@ -52,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// `value` with three digits and its unit: `12.3 MiB`, `0.88`, `1.50 s`.
+    /// Three digits: `12.3 MiB`, `0.88`, `1.50 s`.
     pub fn write(self, value: f64) -> String {
         if !value.is_finite() {
             return "–".to_owned();
@@ -64,19 +61,18 @@ impl Unit {
         joined(&digits, name)
     }
 
-    /// A round `value` with its unit: `10 µs`, `64 KiB`, `0.5`.
+    /// A round value: `10 µs`, `64 KiB`, `0.5`.
     pub fn write_round(self, value: f64) -> String {
         let (factor, name) = self.step(value);
         joined(&shortest(value / factor), name)
     }
 }
 
-/// Digits and a unit, which a space parts.
 fn joined(digits: &str, unit: &str) -> String {
     if unit.is_empty() { digits.to_owned() } else { format!("{digits} {unit}") }
 }
 
-/// Three digits, or all those before the point.
+/// Or all before the point.
 pub fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 99.95 => 0,
@@ -87,9 +83,9 @@ pub fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// As few digits as a round number needs.
+/// Of a round number.
 fn shortest(value: f64) -> String {
-    // Twelve digits, which drops what a division left behind: 2.0000000000000004 is 2.
+    // Twelve digits drop a division's rest: 2.0000000000000004 is 2.
     let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);
     format!("{}", rounded + 0.0)
 }

@@ -1,27 +1,26 @@
-//! A floor without memory or state: it grants everything, and counts requests.
+//! A floor that grants everything, and counts requests.
 
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 use serde::{Deserialize, Serialize};
 
-/// Calls by their kind, each of which would be a system call.
+/// Each would be a system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorCounts {
-    /// Larger grants of address space.
+    /// Of address space.
     pub reserve_calls: u64,
-    /// Requests for memory before its first touch.
+    /// Before a first touch.
     pub back_calls: u64,
-    /// Ranges whose memory went back.
+    /// Memory returned.
     pub unback_calls: u64,
-    /// Hugepages made whole.
+    /// Made whole.
     pub collapse_calls: u64,
-    /// Advice for or against hugepages.
+    /// For or against hugepages.
     pub advise_calls: u64,
 }
 
-/// A system in the mode `madvise` that never refuses.
+/// The mode `madvise`; never refuses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeanFloor {
-    /// The requests so far.
     pub counts: FloorCounts,
 }
 

@@ -1,7 +1,6 @@
 use super::*;
 use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Header, SLOT_BYTES, Seal, Slot, Sum};
 
-/// A file of these events, as a recorder writes and ends it.
 fn file(events: &[Event]) -> Vec<u8> {
     let header = Header { bound: 1 << 40, region: Pages(1 << 30) }.encode();
     let mut bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -30,8 +29,7 @@ fn played(events: &[Event], policy: &Policy) -> Result<Outcome, String> {
     replay(&Trace::read(&file(events)).expect("a good file"), policy)
 }
 
-/// A hundred hugepages of single pages; every second page is freed at once, the rest after `s`
-/// seconds.
+/// A hundred hugepages of single pages; every second is freed at once, the rest after `s` seconds.
 fn drop_after(s: u64) -> Vec<Event> {
     let pages = 100 * 256;
     let mut events: Vec<Event> = (0..pages).map(|i| event(u64::from(i), Kind::Alloc, i, 1)).collect();
@@ -95,7 +93,7 @@ fn every_fit_plays_the_same_trace() {
 fn a_span_that_cannot_grow_in_place_is_moved() {
     let events = [
         event(0, Kind::Alloc, 0, 4),
-        // The recorded heap had room behind the first span, which here is taken.
+        // Recorded with room behind the first span, which is taken here.
         event(1, Kind::Alloc, 600, 4),
         event(2, Kind::Resize, 0, 300),
         event(3, Kind::Resize, 0, 20),

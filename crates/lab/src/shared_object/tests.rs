@@ -17,7 +17,7 @@ fn says(bytes: &[u8]) -> Result<(), String> {
 
 #[test]
 fn a_shared_library_for_this_machine_can_be_preloaded() {
-    // The test program is itself a shared object, as position-independent ones are.
+    // Position-independent programs are shared objects.
     let own = Head::read(Path::new("/proc/self/exe")).unwrap().unwrap();
     assert_eq!(says(&head(own.class, own.order, DYNAMIC, own.machine)), Ok(()));
 }

@@ -4,7 +4,6 @@ fn run(allocator: &str, index: usize, wall_s: f64) -> Run {
     Run { wall_s, peak_rss_bytes: 4096, ..Run::without(allocator, index, Status::Ok) }
 }
 
-/// Rounds of `a` and `b` that took so long.
 fn rounds(pairs: &[(f64, f64)]) -> Vec<Run> {
     pairs.iter().enumerate().flat_map(|(i, (a, b))| [run("a", i, *a), run("b", i, *b)]).collect()
 }
@@ -70,8 +69,7 @@ fn intervals_are_narrow_where_rounds_agree_and_the_same_each_time() {
     assert_eq!(of(&noisy), of(&noisy));
 }
 
-/// Of intervals of samples with a true ratio of 1, about 95 % contain it; with seven rounds the
-/// bootstrap of medians is known to be a little narrow.
+/// Of seven rounds: the bootstrap of medians is known to be a little narrow.
 #[test]
 fn most_intervals_hold_the_true_ratio() {
     let mut rng = Rng::new(5, 5);

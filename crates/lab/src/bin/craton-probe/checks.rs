@@ -1,25 +1,22 @@
 //! Checks each call of the malloc family.
 //!
-//! **What.** Sizes, alignments, zeroes, contents that survive `realloc`, frees by another thread.
+//! **Failure.** The first error, with call and arguments; objects stay allocated.
 //!
-//! **Failure.** The first error, with the call and its arguments; objects stay allocated.
-//!
-//! **Unsafe.** Calls C's allocator, and touches each object only within its requested size.
+//! **Unsafe.** Calls C's allocator, and touches objects within their requested size.
 
 use crate::family::Family;
 use std::ffi::c_void;
 use std::sync::mpsc;
 
-/// Near the limits of allocators: a class, a page, a run of pages, a separate mapping.
+/// Near limits: a class, a page, a run of pages, a mapping.
 const SIZES: [usize; 16] =
     [0, 1, 7, 8, 16, 17, 100, 1024, 1025, 4096, 8192, 32 << 10, 65_537, 256 << 10, 1 << 20, 3 << 20];
 const PAGE_BYTES: usize = 4096;
-/// The largest alignment that every peer grants: rpmalloc refuses 64 KiB, TCMalloc aborts at 4 MiB.
+/// Every peer grants it: rpmalloc refuses 64 KiB, TCMalloc aborts at 4 MiB.
 const MOST_ALIGN_BYTES: usize = 32 << 10;
 const THREADS: usize = 8;
 const OBJECTS_PER_THREAD: usize = 2000;
 
-/// All of them.
 pub fn all(family: &Family) -> Result<(), String> {
     sizes(family)?;
     zeroes(family)?;
@@ -29,13 +26,12 @@ pub fn all(family: &Family) -> Result<(), String> {
     frees_across_threads(family)
 }
 
-/// The alignment that malloc owes an object of `size` bytes.
+/// Which malloc owes.
 fn natural_align(size: usize) -> usize {
     if size < 16 { 8 } else { 16 }
 }
 
-/// Checks that `object` exists, is aligned, and keeps its contents. Fills its `size` bytes with
-/// `mark`.
+/// Checks existence, alignment and usable size; fills it with `mark`.
 fn fill(family: &Family, call: &str, object: *mut c_void, align: usize, size: usize, mark: u8) -> Result<(), String> {
     if object.is_null() {
         return Err(format!("{call} gave null"));
@@ -43,19 +39,19 @@ fn fill(family: &Family, call: &str, object: *mut c_void, align: usize, size: us
     if !object.addr().is_multiple_of(align) {
         return Err(format!("{call} gave {object:p}, which is not a multiple of {align}"));
     }
-    // SAFETY: an object that the family gave and that is not freed yet.
+    // SAFETY: a live object of the family.
     let usable = unsafe { (family.usable_size)(object) };
     if usable < size {
         return Err(format!("{call} gave an object whose malloc_usable_size is {usable}"));
     }
-    // SAFETY: an object of at least the `size` requested bytes.
+    // SAFETY: the object has `size` bytes.
     unsafe { object.cast::<u8>().write_bytes(mark, size) };
     holds(call, object, size, mark)
 }
 
-/// That the first `size` bytes of `object` are all `mark`.
+/// Whether all bytes are `mark`.
 fn holds(call: &str, object: *mut c_void, size: usize, mark: u8) -> Result<(), String> {
-    // SAFETY: the caller's object has at least `size` bytes, written or zeroed by the allocator.
+    // SAFETY: the object has `size` bytes, written or zeroed.
     let bytes = unsafe { std::slice::from_raw_parts(object.cast::<u8>(), size) };
     match bytes.iter().position(|byte| *byte != mark) {
         Some(at) => Err(format!("{call}: byte {at} is {}, not {mark}", bytes[at])),
@@ -72,12 +68,12 @@ fn sizes(family: &Family) -> Result<(), String> {
         objects.push((object, size, mark));
     }
     for (object, size, mark) in objects {
-        // Still what was written: no two objects overlap.
+        // No two objects overlap.
         holds(&format!("malloc({size}), later"), object, size, mark)?;
-        // SAFETY: not freed yet, and not used after.
+        // SAFETY: live, and not used after.
         unsafe { (family.free)(object) };
     }
-    // SAFETY: free takes a null pointer.
+    // SAFETY: null is allowed.
     unsafe { (family.free)(std::ptr::null_mut()) };
     Ok(())
 }
@@ -86,8 +82,8 @@ fn zeroes(family: &Family) -> Result<(), String> {
     for size in SIZES {
         for count in [1, 3] {
             let call = format!("calloc({count}, {size})");
-            // Dirty memory of the same size first, which calloc is likely to reuse.
-            // SAFETY: malloc accepts any size; the object is filled within it, then freed.
+            // Dirty memory, which calloc is likely to reuse. SAFETY: filled within its size, then
+            // freed.
             unsafe {
                 let dirty = (family.malloc)(count * size);
                 fill(family, &format!("malloc({count} * {size})"), dirty, 1, count * size, 0xA5)?;
@@ -100,7 +96,7 @@ fn zeroes(family: &Family) -> Result<(), String> {
             }
             holds(&call, object, count * size, 0)?;
             fill(family, &call, object, natural_align(size), count * size, 0x5A)?;
-            // SAFETY: not freed yet, and not used after.
+            // SAFETY: live, and not used after.
             unsafe { (family.free)(object) };
         }
     }
@@ -111,7 +107,7 @@ fn contents_survive_realloc(family: &Family) -> Result<(), String> {
     for from in SIZES {
         for to in SIZES.into_iter().filter(|to| *to != 0) {
             let call = format!("realloc(malloc({from}), {to})");
-            // SAFETY: realloc takes null, as malloc; then an object that is not freed.
+            // SAFETY: realloc takes null, then a live object.
             let object = unsafe {
                 let object = (family.realloc)(std::ptr::null_mut(), from);
                 fill(family, &format!("realloc(null, {from})"), object, natural_align(from), from, 0x3C)?;
@@ -122,7 +118,7 @@ fn contents_survive_realloc(family: &Family) -> Result<(), String> {
             }
             holds(&call, object, from.min(to), 0x3C)?;
             fill(family, &call, object, natural_align(to), to, 0xC3)?;
-            // SAFETY: the one object that is left of the two.
+            // SAFETY: the one left of the two.
             unsafe { (family.free)(object) };
         }
     }
@@ -134,21 +130,20 @@ fn alignments(family: &Family) -> Result<(), String> {
     while align <= MOST_ALIGN_BYTES {
         for size in [1, align, 3 * align, 100_000] {
             let mut by_pointer = std::ptr::null_mut();
-            // SAFETY: a power of two that is a multiple of a pointer's size, and a place for the
-            // pointer.
+            // SAFETY: a power of two from a pointer's size; a place for the pointer.
             let status = unsafe { (family.posix_memalign)(&mut by_pointer, align, size) };
             if status != 0 {
                 return Err(format!("posix_memalign({align}, {size}) gave {status}"));
             }
-            // C11 wants a multiple of the alignment from aligned_alloc.
+            // C11's aligned_alloc wants a multiple.
             let whole = size.next_multiple_of(align);
-            // SAFETY: a power of two; any size for memalign, a multiple of it for aligned_alloc.
+            // SAFETY: a power of two; a multiple of it for aligned_alloc.
             let (by_align, by_c11) = unsafe { ((family.memalign)(align, size), (family.aligned_alloc)(align, whole)) };
             fill(family, &format!("posix_memalign({align}, {size})"), by_pointer, align, size, 1)?;
             fill(family, &format!("memalign({align}, {size})"), by_align, align, size, 2)?;
             fill(family, &format!("aligned_alloc({align}, {whole})"), by_c11, align, whole, 3)?;
             for object in [by_pointer, by_align, by_c11] {
-                // SAFETY: not freed yet, and not used after.
+                // SAFETY: live, and not used after.
                 unsafe { (family.free)(object) };
             }
         }
@@ -163,9 +158,8 @@ fn pages(family: &Family) -> Result<(), String> {
         // SAFETY: both take any size.
         let (object, pages) = unsafe { ((family.valloc)(size), (family.pvalloc)(size)) };
         fill(family, &format!("valloc({size})"), object, PAGE_BYTES, size, 4)?;
-        // All of the pages are the caller's.
         fill(family, &format!("pvalloc({size})"), pages, PAGE_BYTES, whole, 5)?;
-        // SAFETY: not freed yet, and not used after.
+        // SAFETY: live, and not used after.
         unsafe {
             (family.free)(object);
             (family.free)(pages);
@@ -174,17 +168,17 @@ fn pages(family: &Family) -> Result<(), String> {
     Ok(())
 }
 
-/// An object on its way to the thread that frees it.
+/// On its way to the thread that frees it.
 struct Sent {
     object: *mut c_void,
     size: usize,
     mark: u8,
 }
 
-// SAFETY: only its current owner touches the object.
+// SAFETY: only its owner touches the object.
 unsafe impl Send for Sent {}
 
-/// Threads in a ring: each allocates for the next, and frees objects of the previous one.
+/// A ring: each allocates for the next, and frees the previous one's.
 fn frees_across_threads(family: &Family) -> Result<(), String> {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| mpsc::channel::<Sent>()).unzip();
     std::thread::scope(|scope| {
@@ -199,20 +193,20 @@ fn frees_across_threads(family: &Family) -> Result<(), String> {
                         // SAFETY: malloc takes any size.
                         let object = unsafe { (family.malloc)(size) };
                         fill(family, &format!("malloc({size}) in a thread"), object, natural_align(size), size, mark)?;
-                        // Fails once the receiver has ended, which it does only for an error.
+                        // Fails once the receiver has ended, by an error.
                         let _ = next.send(Sent { object, size, mark });
                     }
                     drop(next);
                     for Sent { object, size, mark } in receiver {
                         holds(&format!("malloc({size}) of another thread"), object, size, mark)?;
-                        // SAFETY: sent once, so freed once.
+                        // SAFETY: sent and freed once.
                         unsafe { (family.free)(object) };
                     }
                     Ok(())
                 })
             })
             .collect();
-        // The last senders: while they exist, no receiver sees the end.
+        // While a sender exists, no receiver sees the end.
         drop(senders);
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
     })

@@ -1,15 +1,15 @@
 //! The malloc family: names, the modules that define them, and the functions.
 //!
-//! **Failure.** A name that no loaded module defines.
+//! **Failure.** No loaded module defines a name.
 //!
-//! **Unsafe.** Resolves functions by name, with the types that C gives them.
+//! **Unsafe.** Resolves functions by name, with C's types.
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::mem::transmute;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Every name that an allocator has to serve once it serves one.
+/// An allocator that serves one has to serve all.
 pub const NAMES: [&str; 10] = [
     "malloc",
     "free",
@@ -28,7 +28,7 @@ pub type OneSize = unsafe extern "C" fn(usize) -> *mut c_void;
 /// `calloc`, `memalign`, `aligned_alloc`.
 pub type TwoSizes = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 
-/// The family's functions, called through addresses: so the compiler removes no pair of calls.
+/// Called through addresses, so that the compiler removes no pair of calls.
 #[derive(Clone, Copy)]
 pub struct Family {
     pub malloc: OneSize,
@@ -44,10 +44,9 @@ pub struct Family {
 }
 
 impl Family {
-    /// The functions that this program's calls are bound to.
+    /// Those of this program's calls.
     pub fn bound() -> Result<Self, String> {
-        // SAFETY: the types that C and glibc give these names; every definition serves such
-        // callers.
+        // SAFETY: C's and glibc's types for these names.
         unsafe {
             Ok(Self {
                 malloc: transmute::<*mut c_void, OneSize>(address("malloc")?),
@@ -71,15 +70,14 @@ impl Family {
     }
 }
 
-/// The address of `name` in the first module that has it, as the program's calls resolve it.
+/// As the program's calls resolve it.
 fn address(name: &str) -> Result<*mut c_void, String> {
     let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
-    // SAFETY: a C string, and the search order in which calls are bound.
+    // SAFETY: a C string; the search order of calls.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, text.as_ptr()) };
     if found.is_null() { Err(format!("no loaded library has `{name}`")) } else { Ok(found) }
 }
 
-/// The file of the object that serves `name`.
 pub fn object_of_name(name: &str) -> Result<PathBuf, String> {
     let address = address(name)?;
     let mut info = libc::Dl_info {
@@ -88,17 +86,17 @@ pub fn object_of_name(name: &str) -> Result<PathBuf, String> {
         dli_sname: std::ptr::null(),
         dli_saddr: std::ptr::null_mut(),
     };
-    // SAFETY: any address may be asked for; `info` is there to be written.
+    // SAFETY: any address is allowed; `info` is live.
     let found = unsafe { libc::dladdr(address, &mut info) };
     if found == 0 || info.dli_fname.is_null() {
         return Err(format!("`{name}` is in no file"));
     }
-    // SAFETY: the linker's string, valid while the module is loaded; nothing here unloads one.
+    // SAFETY: the linker's string; nothing unloads a module.
     let file = unsafe { CStr::from_ptr(info.dli_fname) };
     Ok(Path::new(OsStr::from_bytes(file.to_bytes())).to_owned())
 }
 
-/// The module that serves the whole family; `object_of` returns the one of a name.
+/// `object_of` returns the module of a name.
 pub fn server(object_of: impl Fn(&str) -> Result<PathBuf, String>) -> Result<PathBuf, String> {
     let server = object_of(NAMES[0])?;
     for name in &NAMES[1..] {

@@ -1,11 +1,10 @@
 //! `craton-probe`: which library serves malloc, and whether it serves the whole family.
 //!
-//! **What.** [`family`] resolves the names as this program's calls do; [`checks`] calls them. A
-//! name from another module is fatal in a real program: glibc's `pvalloc` would return memory that
-//! another `free` does not know.
+//! **What.** [`family`] resolves the names as calls do; [`checks`] calls them. A name from another
+//! module is fatal: glibc's `pvalloc` would return memory that another `free` does not know.
 //!
-//! **Failure.** One line on standard error for the first error, and exit status 1; 2 for wrong
-//! usage. An allocator may also end the program.
+//! **Failure.** The first error in one line, exit status 1; 2 for wrong usage. The allocator may
+//! end the program.
 
 mod checks;
 mod family;
@@ -25,10 +24,10 @@ Exit status: 1 when another library serves a part of the family, or a call gives
 Example: LD_PRELOAD=target/release/peers/mimalloc3.so craton-probe
 ";
 
-/// The library that serves the whole family correctly, and is `expected`, if given.
+/// It must be `expected`, if given.
 fn probe(expected: Option<&Path>) -> Result<PathBuf, String> {
     let server = family::server(family::object_of_name)?;
-    // Both as canonical paths: the linker has the path of the variable, or one through links.
+    // Canonical: the linker may have a path through links.
     if let Some(expected) = expected
         && expected.canonicalize().ok() != server.canonicalize().ok()
     {

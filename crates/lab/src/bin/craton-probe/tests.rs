@@ -6,7 +6,7 @@ fn bound() -> Family {
     Family::bound().unwrap()
 }
 
-/// The error of the checks when one function of the family is replaced.
+/// With one function replaced.
 fn fault(change: impl FnOnce(&mut Family)) -> String {
     let mut family = bound();
     change(&mut family);
@@ -44,7 +44,7 @@ fn null_is_found() {
 #[test]
 fn calloc_without_zeroes_is_found() {
     extern "C" fn dirty(count: usize, size: usize) -> *mut c_void {
-        // SAFETY: malloc accepts any size, and only requested bytes are written.
+        // SAFETY: only requested bytes are written.
         unsafe {
             let object = libc::malloc(count * size);
             object.cast::<u8>().write_bytes(7, count * size);
@@ -57,8 +57,8 @@ fn calloc_without_zeroes_is_found() {
 #[test]
 fn a_wrong_alignment_is_found() {
     extern "C" fn unaligned(align: usize, size: usize) -> *mut c_void {
-        // Correct for the alignment of 8, with which the object is freed.
-        // SAFETY: powers of two, and any size; the offset is within the object.
+        // Correct for 8, with which the object is freed. SAFETY: powers of two; the offset is
+        // inside.
         unsafe { if align == 8 { libc::memalign(8, size) } else { libc::memalign(1 << 17, size + 8).byte_add(8) } }
     }
     assert!(fault(|f| f.memalign = unaligned).starts_with("memalign(16, 1) gave 0x"));
@@ -84,7 +84,7 @@ fn realloc_that_loses_contents_is_found() {
 #[test]
 fn pvalloc_that_gives_less_than_whole_pages_is_found() {
     extern "C" fn short(size: usize) -> *mut c_void {
-        // SAFETY: an alignment that is a power of two, and any size.
+        // SAFETY: a power of two.
         unsafe { libc::memalign(4096, size) }
     }
     assert!(fault(|f| f.pvalloc = short).starts_with("pvalloc(1) gave an object whose malloc_usable_size is "));
