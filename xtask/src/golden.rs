@@ -1,13 +1,11 @@
 //! `cargo xtask golden`: compares the machine code of the fast paths with a listing in the tree.
 //!
-//! **What.** Disassembles [`FUNCTIONS`] of the release build with binutils' objdump and compares
-//! instructions and operands with `tests/programs/golden/fast-path.txt`, which shows each
-//! regression or gain. `--fix` rewrites the listing, in the change that caused it.
+//! **What.** Compares instructions of [`FUNCTIONS`] in the release build, by objdump, with
+//! `tests/programs/golden/fast-path.txt`. `--fix` rewrites the listing, in the change that caused
+//! it.
 //!
-//! **State.** [`listing`] omits what varies: addresses, hashes, distances. The listing names the
-//! compiler; with another one nothing is compared.
-//!
-//! **Failure.** One line with what to do. With compiler flags set (sanitizers) nothing is compared.
+//! **State.** [`listing`] omits addresses, hashes, distances. With another compiler than the
+//! listing's, or compiler flags (sanitizers), nothing is compared.
 
 mod listing;
 
@@ -18,7 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// The names of the linker, and those for people.
+/// For the linker, and for people.
 const FUNCTIONS: [(&str, &str); 6] = [
     ("malloc", "malloc"),
     ("free", "free"),
@@ -32,9 +30,9 @@ const HEAD: &str = "# The fast paths as compiled; `cargo xtask golden --fix` wri
 
 #[derive(Debug)]
 enum Outcome {
-    /// The code is that of the listing, or has just become so.
+    /// Or just rewritten.
     Same,
-    /// The code cannot be compared, for the given reason.
+    /// The reason.
     Skipped(String),
 }
 

@@ -1,13 +1,10 @@
 //! `cargo xtask test`: builds the tests and runs their programs side by side.
 //!
-//! **What.** `cargo test` runs its programs one by one, so that a waiting test idles the machine.
-//! Here one thread builds the optimized library, another the tests ([`plan`], [`build`]), and a
-//! pool ([`pool`]) runs what is built, slowest first: one computing program per core, and more
-//! threads than cores for programs that start others. Doc tests run last, by cargo.
+//! **What.** `cargo test` runs its programs one by one, so a waiting test idles the machine. Here
+//! one thread builds the optimized library, another the tests ([`plan`], [`build`]), and a pool
+//! ([`pool`]) runs what is built, slowest first. Doc tests run last, by cargo.
 //!
-//! **State.** `target/test-seconds.txt`: how long each program took, for the next run's order.
-//!
-//! **Failure.** A failed program's output; last `N passed, N failed`. Exit 1 unless all passed.
+//! **State.** `target/test-seconds.txt`: durations, for the next run's order.
 
 mod build;
 mod job;
@@ -28,7 +25,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Slow tests that the summary names.
+/// In the summary.
 const SLOWEST: usize = 15;
 
 pub fn run(extent: Extent) -> ExitCode {
@@ -49,7 +46,7 @@ pub fn run(extent: Extent) -> ExitCode {
     summary.print(&broken)
 }
 
-/// Starts the threads that build; returns how many there are.
+/// Returns their number.
 fn start_builders(root: &Path, target: &Path, extent: Extent, send: &Sender<Event>) -> usize {
     let (root, plans) = (root.to_owned(), plan::plans(extent, target));
     let needs_library = extent != Extent::Units;
@@ -72,7 +69,7 @@ fn start_builders(root: &Path, target: &Path, extent: Extent, send: &Sender<Even
     1 + usize::from(needs_library)
 }
 
-/// The pool lives as long as there are builders.
+/// The pool outlives the builders.
 fn send_all(send: &Sender<Event>, events: impl IntoIterator<Item = Event>) {
     events.into_iter().for_each(|event| send.send(event).expect("the pool waits for builders"));
 }
@@ -93,7 +90,7 @@ fn doc_tests(root: &Path) -> Job {
 #[derive(Default)]
 struct Summary {
     counts: Counts,
-    /// Tests with the time that each took, and the program it is in.
+    /// With its program.
     tests: Vec<(Duration, String)>,
     failures: Vec<String>,
 }
@@ -102,7 +99,7 @@ impl Summary {
     fn add(&mut self, finished: Finished) {
         let Counts { passed, failed, ignored } = finished.counts;
         let name = &finished.name;
-        // Programs of loom's tests are empty in other builds.
+        // loom's are empty in other builds.
         if passed + failed + ignored > 0 {
             println!("{:6.1} s  {name}: {passed} ok, {failed} not, {ignored} left out", finished.took.as_secs_f64());
         }
@@ -133,7 +130,7 @@ impl Summary {
     }
 }
 
-/// Lines of seconds and a program's name. Without the file all programs count as slow.
+/// Without the file all count as slow.
 fn read_times(path: &Path) -> HashMap<String, f64> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let line = |line: &str| line.split_once(' ').and_then(|(s, name)| Some((name.to_owned(), s.parse().ok()?)));

@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: rules over the text of the tree, and over the graph of crates.
+//! `cargo xtask tidy`: rules over the tree and the graph of crates.
 //!
-//! **What.** Collects the files, calls each rule, prints. A rule is a function from text to
-//! complaints, testable by a bad sample. Rules read tokens ([`lex`]), on all platforms' code.
+//! **What.** A rule is a function from text to complaints, on tokens ([`lex`]) of all platforms'
+//! code.
 
 mod arrows;
 mod commands;
@@ -30,9 +30,9 @@ use std::process::ExitCode;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Complaint {
-    /// The file, relative to the repository's root.
+    /// From the root.
     pub path: String,
-    /// The line, from 1; 0 where the whole file is meant.
+    /// From 1; 0: the whole file.
     pub line: usize,
     pub text: String,
 }
@@ -52,7 +52,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// Runs every rule on this package's repository; `fix` first rewrites what is generated.
+/// `fix` first rewrites what is generated.
 pub fn run(fix: bool) -> ExitCode {
     match complaints(root(), fix) {
         Err(error) => {
@@ -73,7 +73,6 @@ pub fn run(fix: bool) -> ExitCode {
     }
 }
 
-/// Prints what a rule measures.
 pub fn print(write: impl Fn(&[File]) -> Result<String, String>) -> ExitCode {
     match files::read_tree(root()).and_then(|files| write(&files)) {
         Ok(text) => {
@@ -87,7 +86,7 @@ pub fn print(write: impl Fn(&[File]) -> Result<String, String>) -> ExitCode {
     }
 }
 
-/// The root of this package's repository.
+/// Of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the repository's root")
 }
@@ -131,7 +130,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     Ok((files.len(), found))
 }
 
-/// Whether the file is part of a crate under `crates/` or of `papers/`, and not test code.
+/// Part of a crate or of `papers/`, and no test.
 fn is_product(file: &File) -> bool {
     ["crates/", "papers/"].iter().any(|root| file.path.starts_with(root)) && !files::is_test_path(&file.path)
 }

@@ -12,16 +12,15 @@ use craton_lab::peers;
 use craton_lab::ratios::OURS;
 use std::env;
 
-/// The allocators in the order of their turns, with notes.
+/// With notes.
 pub struct Allocators {
-    /// glibc's first, then Craton.
+    /// glibc's, Craton, peers: in the order of turns.
     pub list: Vec<Allocator>,
-    /// A line for each peer's setting, with the reason.
+    /// On peers' settings.
     pub notes: Vec<String>,
 }
 
-/// glibc, Craton with `settings`, and the peers of `list` (`--peers`); all that are found without
-/// one.
+/// Without a list, all peers found.
 pub fn find(list: Option<&str>, settings: &[Setting]) -> Result<Allocators, Failure> {
     let library = library::find()?;
     if env::var_os("LD_PRELOAD").is_some_and(|list| library::is_in(&list)) {

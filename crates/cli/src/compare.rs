@@ -1,10 +1,8 @@
 //! `craton compare`: a program on several allocators, side by side.
 //!
-//! **What.** The lab measures. This module finds the libraries, opens the documents and prints.
-//!
-//! **Failure.** A document that cannot be written fails before the first run. A run that failed or
-//! was not served is a row like others, and the exit status is 1. Ctrl-C ends the runs; those so
-//! far are printed and written.
+//! **Failure.** A document that cannot be written fails before the first run. A failed run is a row
+//! like others, and the exit status is 1. Ctrl-C ends the runs; those so far are printed and
+//! written.
 
 mod page;
 mod report;
@@ -56,7 +54,7 @@ pub fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     let stream = Output::beside([&json, &html].into_iter().flatten().find(|output| output.is_standard()));
     let text = report::show(&measured, &args.command, &allocators.notes, stream.colour(), stream.width());
     let printed = stream.write(&text).map_err(|e| format!("cannot print the table: {e}"));
-    // A table that cannot be printed does not prevent the documents.
+    // The documents come anyway.
     if measured.runs.iter().all(|run| matches!(run.status, Status::CannotStart(_))) {
         printed?;
         let stopped = signals::STOP.load(Relaxed) && measured.runs.is_empty();
@@ -79,7 +77,7 @@ fn document(workload: &str, allocators: &Allocators, measured: &Measured) -> Doc
     Document::new("compare", &command(), &allocators.list, rows, &Ratios::of(&[&measured.runs], OURS))
 }
 
-/// The processors of `--pin`; this process must be allowed to use each.
+/// This process must be allowed to use each.
 fn processors(list: Option<&str>) -> Result<Vec<usize>, Failure> {
     let Some(list) = list else { return Ok(Vec::new()) };
     let allowed = machine::processors();
@@ -94,7 +92,6 @@ fn processors(list: Option<&str>) -> Result<Vec<usize>, Failure> {
     }
 }
 
-/// The exit status, or the failure.
 fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Result<ExitCode, Failure> {
     let runs = &measured.runs;
     if signals::STOP.load(Relaxed) {
@@ -110,7 +107,7 @@ fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// The workload's name: the program's, without its directory.
+/// Without its directory.
 fn workload(command: &[OsString]) -> String {
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned()

@@ -1,7 +1,7 @@
 //! `craton core`: the heap of a core file or a running process.
 //!
-//! **What.** Opens the core file, or stops the process unless it sleeps, and prints what
-//! [`craton_inspect`] finds.
+//! **What.** Opens the core file, or stops the process unless it sleeps, and prints the finds of
+//! [`craton_inspect`].
 //!
 //! **Failure.** Status 1 with the reason; also for leaks and a broken heap.
 
@@ -22,13 +22,12 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Lost objects and sites that are listed without `--all`.
+/// Without `--all`.
 const SHOWN: usize = 20;
-/// Stops of a process, at most, until none of its threads is changing the heap.
+/// Stops until no thread is changing the heap.
 const TRIES: u32 = 20;
-/// Stops that find a broken heap before it counts as broken: a few marks change without a lock.
+/// Stops before a heap counts as broken: a few marks change without a lock.
 const DOUBTS: u32 = 3;
-/// The pause between two stops.
 const BETWEEN: Duration = Duration::from_millis(2);
 
 pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
@@ -42,13 +41,13 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         return print(&text, json.as_ref()).map(|()| ExitCode::SUCCESS);
     }
     let mut attempt = 0;
-    // Leaks need registers, which the kernel shows only of stopped threads.
+    // For leaks we need registers, which the kernel shows of stopped threads only.
     let mut stops = matches!(args.task, CoreTask::Leaks { .. });
     loop {
         attempt += 1;
         let memory = open(target, exe, stops)?;
         let done = Heap::find(&*memory).map_err(Failure::from).and_then(|heap| {
-            // A thread that was changing a running process's heap is done a moment later.
+            // A change in progress is done a moment later.
             let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
             let is_last = is_calm || attempt >= TRIES || args.pid.is_none();
             if is_last { inspect(args, &heap, json.as_mut()) } else { Ok(None) }
@@ -56,7 +55,7 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         match done {
             Ok(Some(code)) => return Ok(code),
             Err(error) if memory.is_unchanged() => return Err(error),
-            // The heap was changing, or the process ran while it was read without a stop.
+            // The heap changed, or the process ran during a read without a stop.
             _ => stops = true,
         }
         drop(memory);
@@ -64,7 +63,7 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Runs the command on a heap; prints nothing and returns `None` if the heap has changed since.
+/// Prints nothing and returns `None` if the heap has changed since.
 fn inspect(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Result<Option<ExitCode>, Failure> {
     let memory = heap.reader.memory;
     let name = plain(&memory.name());
@@ -106,14 +105,13 @@ fn inspect(args: &args::Core, heap: &Heap<'_>, json: Option<&mut Output>) -> Res
     Ok(failed.map(|failed| if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }))
 }
 
-/// A running process, or a core file.
 #[derive(Clone, Copy)]
 enum Target<'a> {
     Process(u32),
     Core(&'a Path),
 }
 
-/// The target. Checked here, since the parser sees options behind the command too late.
+/// The parser sees options behind the command too late.
 fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     let wrong = match (args.pid, &args.core, &args.exe) {
         (Some(pid), None, None) => return Ok(Target::Process(pid)),
@@ -129,7 +127,7 @@ fn target(args: &args::Core) -> Result<Target<'_>, Failure> {
     Err(Failure::Usage(wrong))
 }
 
-/// Opens the target while it does not run: asleep, or stopped if `stops`.
+/// Asleep, or stopped if `stops`.
 fn open(target: Target<'_>, exe: Option<&Path>, stops: bool) -> Result<Box<dyn Memory>, String> {
     if let (Target::Process(pid), false) = (target, stops)
         && let Some(asleep) = Live::asleep(pid)?
@@ -153,8 +151,7 @@ fn print(text: &str, json: Option<&Output>) -> Result<(), Failure> {
     Ok(Output::beside(json).write(text).map_err(|e| format!("cannot print what was found: {e}"))?)
 }
 
-/// Prints the text and writes the document; does neither and returns `false` if the process has run
-/// since.
+/// Prints and writes nothing, and returns `false`, if the process has run since.
 fn show<R: Serialize>(
     memory: &dyn Memory,
     text: &str,
@@ -243,7 +240,7 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     if found.groups.is_empty() {
         return text;
     }
-    // By the size of the top object: their number, and the sums with the objects below.
+    // By the top object's size: number, and sums with the objects below.
     let mut sizes: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
     for group in &found.groups {
         let sum = sizes.entry(group.object_bytes).or_default();
@@ -283,7 +280,6 @@ fn leaks_text(name: &str, found: &Leaks, all: bool) -> String {
     text
 }
 
-/// `1 byte`, `1,234 bytes`.
 fn byte_count(bytes: u64) -> String {
     format!("{} byte{}", format::count(bytes), if bytes == 1 { "" } else { "s" })
 }

@@ -4,12 +4,12 @@ use crate::terminal::plain;
 use std::fmt;
 use std::process::ExitCode;
 
-/// The error with its value and a remedy. One line, printed behind `craton: `.
+/// With value and remedy. One line, printed behind `craton: `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Something did not work: exit status 1.
+    /// Exit status 1.
     Failed(String),
-    /// Wrong usage that the parser cannot detect: exit status 2, as the parser's.
+    /// The parser cannot detect it: exit status 2.
     Usage(String),
 }
 

@@ -1,9 +1,9 @@
 //! `craton lab`: becomes the program `craton-papers`, which has the experiments.
 //!
-//! **What.** That program is in a separate workspace; its file is beside this one or in
-//! `../lib/craton`. It gets the words behind `lab`, which the parser has checked.
+//! **What.** It is beside this program or in `../lib/craton`, and gets the words behind `lab`,
+//! which the parser has checked.
 //!
-//! **Failure.** The program is missing: the error names the places and how to build it.
+//! **Failure.** It is missing: the places, and how to build it.
 
 use crate::args;
 use crate::failure::Failure;
@@ -12,7 +12,6 @@ use std::env;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-/// The program with the experiments.
 const PROGRAM: &str = "craton-papers";
 
 pub fn lab(_: &args::Lab) -> Result<ExitCode, Failure> {

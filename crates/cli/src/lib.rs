@@ -1,16 +1,12 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
-//! **What.** A module for each command: [`run`], [`compare`], [`lab`], [`replay`],
-//! [`core`](mod@core), [`set`], [`heap`]. [`args`] is the command line, [`usage`] the tips for a
-//! wrong one. [`library`] finds the library and [`allocators`] its peers, [`options`] checks the
-//! library's options, [`program`] explains why a program is not served. `craton-papers`, the
-//! program of `craton lab`, uses parts of this crate.
+//! **What.** A module for each command; [`args`] is the command line. `craton-papers`, the program
+//! of `craton lab`, uses parts of this crate.
 //!
-//! **Failure.** Exit status 1 when something failed, 2 for wrong usage, with a
-//! [`failure::Failure`] on standard error: the error and what to do next. `craton run` otherwise
-//! exits as its program.
+//! **Failure.** Exit status 1 when something failed, 2 for wrong usage, with a [`failure::Failure`]
+//! on standard error. `craton run` otherwise exits as its program.
 //!
-//! **Cost.** `craton run` precedes a program: it parses, finds one file and calls `exec`.
+//! **Cost.** `craton run` parses, finds one file and calls `exec`.
 
 pub mod allocators;
 pub mod args;
@@ -39,7 +35,6 @@ use clap::Parser;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The program: parses, runs the command, reports a failure.
 pub fn main() -> ExitCode {
     signals::keep_large_files_an_error();
     let typed: Vec<OsString> = std::env::args_os().skip(1).collect();

@@ -1,7 +1,7 @@
-//! The library `libcraton.so`: where it is, and its place in `LD_PRELOAD`.
+//! Where `libcraton.so` is, and its place in `LD_PRELOAD`.
 //!
 //! **Failure.** No library, one that cannot be preloaded, or a path that `LD_PRELOAD` cannot hold.
-//! Every error has a remedy. A bad `CRATON_LIBRARY` is wrong usage.
+//! A bad `CRATON_LIBRARY` is wrong usage.
 
 use crate::failure::Failure;
 use crate::place;
@@ -11,14 +11,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The variable that names the library, before any other place.
+/// Before any other place.
 const VARIABLE: &str = "CRATON_LIBRARY";
-/// A name that our library exports.
+/// Our library exports it.
 const SEGMENT: &str = "craton_segment";
-/// Places relative to the program's directory: a build, and installations.
+/// From the program's directory: a build, installations.
 const PLACES: [&str; 3] = ["libcraton.so", "../lib/libcraton.so", "../lib/craton/libcraton.so"];
 
-/// The library's absolute path, fit for `LD_PRELOAD`.
+/// Absolute, fit for `LD_PRELOAD`.
 pub fn find() -> Result<PathBuf, Failure> {
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let own = place::own()?;
@@ -27,7 +27,7 @@ pub fn find() -> Result<PathBuf, Failure> {
     Ok(found)
 }
 
-/// The library that `named` names, else the first one near the program `own`.
+/// `named`, else the first near the program `own`.
 fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.into());
@@ -38,7 +38,7 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     }
     let directory = own.parent().unwrap_or(Path::new("/"));
     let places: Vec<PathBuf> = PLACES.iter().map(|place| join(directory, place)).collect();
-    // A file that is there is the one meant, even if it is bad.
+    // The first one is meant, even if bad.
     let Some(found) = places.iter().find(|place| place.is_file()) else {
         let tried: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         let advice = "from the sources, `cargo build --release -p craton-preload` makes it";
@@ -52,12 +52,12 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
 
 fn check_file(path: &Path) -> Result<(), String> {
     shared_object::check(path)?;
-    // A user of our library refers to the name without defining it.
+    // Our library's users refer to the name without defining it.
     let is_ours = symbols::defines(path, SEGMENT) == Some(true);
     is_ours.then_some(()).ok_or_else(|| "is a shared library, but not Craton's".to_owned())
 }
 
-/// `directory` and a place relative to it, without the detour of `..`.
+/// Resolves `..`.
 fn join(directory: &Path, place: &str) -> PathBuf {
     match (place.strip_prefix("../"), directory.parent()) {
         (Some(rest), Some(parent)) => parent.join(rest),
@@ -65,7 +65,7 @@ fn join(directory: &Path, place: &str) -> PathBuf {
     }
 }
 
-/// Checks that `LD_PRELOAD` can hold the path: the dynamic linker splits at spaces and colons.
+/// The dynamic linker splits at spaces and colons.
 fn check(path: &Path) -> Result<(), Failure> {
     if !path.as_os_str().as_bytes().iter().any(|b| matches!(b, b' ' | b':')) {
         return Ok(());
@@ -87,7 +87,7 @@ pub fn preload(library: &Path, others: Option<&OsStr>) -> OsString {
     list
 }
 
-/// The entries of a list that are other libraries.
+/// The list's other libraries.
 pub fn without(list: Option<&OsStr>) -> OsString {
     let list = list.unwrap_or_default().as_bytes();
     let others = list.split(|b| matches!(b, b' ' | b':')).filter(|entry| !entry.is_empty() && !is_ours(entry));

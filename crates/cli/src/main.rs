@@ -1,4 +1,4 @@
-//! The program `craton`. Its code is in the library, which `craton-papers` uses too.
+//! The code is in the library, which `craton-papers` uses too.
 
 fn main() -> std::process::ExitCode {
     craton_cli::main()

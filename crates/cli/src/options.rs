@@ -1,9 +1,8 @@
 //! The library's options, as `-o` and `CRATON_OPTIONS` have them.
 //!
-//! **What.** [`check`] refuses unknown keys and bad values before anything runs; `compare` and
-//! `set` use it. `run` does not: the library reports bad options, and the program goes on. The
-//! library also finds errors that depend on the process, such as a limit above another. The last of
-//! several settings of a key counts.
+//! **What.** [`check`] refuses bad options before anything runs, for `compare` and `set`. `run`
+//! does not: the library reports bad options, and also finds errors that depend on the process,
+//! such as a limit above another. The last setting of a key counts.
 
 use crate::usage::nearest;
 use craton_tables::amount::{decimal, size};
@@ -13,25 +12,23 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// The variable that carries them.
 pub const VARIABLE: &str = "CRATON_OPTIONS";
-/// The key whose value is a path.
+/// Its value is a path.
 const STATS_FILE: &[u8] = b"stats_file=";
-/// The longest path that the library takes for a trace.
+/// Of a trace's path in the library.
 const LONGEST_TRACE: usize = 490;
-/// The longest value of `debug`.
+/// Of `debug`.
 const LONGEST_CHECKS: usize = 256;
 
-/// One option, `key=value`.
+/// `key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting(OsString);
 
 impl Setting {
-    /// Parses `text`; does not check key and value.
+    /// Does not check key and value.
     ///
     /// # Errors
-    /// Not of the form `KEY=VALUE`, or a comma, which would end the value. Only `debug`'s value is
-    /// a list with commas.
+    /// Not `KEY=VALUE`, or a comma, which would end the value (except `debug`'s).
     pub fn parse(text: OsString) -> Result<Self, String> {
         let bytes = text.as_bytes();
         let is_list = bytes.strip_prefix(b"debug=").is_some_and(|checks| !checks.contains(&b'='));
@@ -41,7 +38,7 @@ impl Setting {
         split(bytes).map(|_| Self(text.clone()))
     }
 
-    /// Parses `text` and checks key and value.
+    /// Checks key and value.
     ///
     /// # Errors
     /// As [`Setting::parse`] and [`check`].
@@ -49,7 +46,7 @@ impl Setting {
         Self::parse(text).and_then(|setting| check(&setting.0).map(|()| setting))
     }
 
-    /// The option that records the trace into a file, by its absolute path.
+    /// Records the trace into a file, by its absolute path.
     ///
     /// # Errors
     /// An option cannot carry the path, or no file can be created there.
@@ -69,7 +66,7 @@ impl Setting {
         match fs::metadata(&path) {
             Ok(there) if there.is_dir() => Err("it is a folder".to_owned()),
             Ok(there) if !there.is_file() => Err("not an ordinary file".to_owned()),
-            // In a folder's name `%p` becomes the process's number.
+            // `%p` becomes the process's number.
             Err(_) if !folder.is_dir() && !folder.to_string_lossy().contains("%p") => {
                 Err(format!("there is no folder {}", folder.display()))
             }
@@ -77,13 +74,11 @@ impl Setting {
         }
     }
 
-    /// The statistics of each process, into a file.
     pub fn stats_file(path: &OsStr) -> Self {
         Self(OsString::from_vec([STATS_FILE, path.as_bytes()].concat()))
     }
 }
 
-/// The key and the value of a setting.
 fn split(setting: &[u8]) -> Result<(&[u8], &[u8]), String> {
     match setting.iter().position(|b| *b == b'=') {
         Some(equals) if equals > 0 => Ok((&setting[..equals], &setting[equals + 1..])),
@@ -91,7 +86,7 @@ fn split(setting: &[u8]) -> Result<(&[u8], &[u8]), String> {
     }
 }
 
-/// Checks a setting, `key=value`, before any process sees it.
+/// Before any process sees `key=value`.
 ///
 /// # Errors
 /// No `=` behind a key, no such option, or a bad value.
@@ -115,7 +110,6 @@ pub fn check(setting: &OsStr) -> Result<(), String> {
     }
 }
 
-/// Whether a value is of the form.
 fn takes(form: Form, value: &str) -> bool {
     let in_bytes = |least, most| size(value.as_bytes()).is_some_and(|n| (least..=most).contains(&n));
     let is_other = match form {
@@ -132,7 +126,7 @@ fn takes(form: Form, value: &str) -> bool {
     is_other || form.words().contains(&value)
 }
 
-/// Checks a value of `debug`, except cache names among its targets.
+/// But for cache names among its targets.
 fn check_debug(value: &str, words: &[&str]) -> Result<(), String> {
     let (checks, targets) = value.split_once(':').map_or((value, None), |(checks, targets)| (checks, Some(targets)));
     let is_none = matches!(checks, "" | "0" | "none");
@@ -159,7 +153,7 @@ fn check_debug(value: &str, words: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A value of `CRATON_OPTIONS`: what is there, and `settings` behind it.
+/// Appends `settings`.
 pub fn merge<'a>(there: Option<&OsStr>, settings: impl IntoIterator<Item = &'a Setting>) -> OsString {
     let mut all = there.map(OsStr::to_owned).unwrap_or_default();
     for Setting(setting) in settings {
@@ -171,7 +165,7 @@ pub fn merge<'a>(there: Option<&OsStr>, settings: impl IntoIterator<Item = &'a S
     all
 }
 
-/// The path of `stats_file` in a value of `CRATON_OPTIONS`, if any.
+/// Of `stats_file` in `CRATON_OPTIONS`.
 pub fn stats_file(options: &OsStr) -> Option<&OsStr> {
     let mut paths = options.as_bytes().split(|b| *b == b',').filter_map(|option| option.strip_prefix(STATS_FILE));
     paths.next_back().filter(|path| !path.is_empty()).map(OsStr::from_bytes)

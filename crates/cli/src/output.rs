@@ -12,24 +12,23 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Where the document goes.
 pub enum Output {
     Standard,
     File(Opened),
 }
 
-/// A file that can be written.
+/// Writable.
 pub struct Opened {
     file: File,
     path: PathBuf,
-    /// It was not there before, and nothing has been written yet.
+    /// New, and nothing is written yet.
     empty: bool,
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
         if self.empty {
-            // What another program has written there meanwhile stays.
+            // Keep another program's writes.
             let still_empty = self.file.metadata().is_ok_and(|m| m.is_file() && m.len() == 0);
             let _ = still_empty.then(|| fs::remove_file(&self.path));
         }
@@ -37,7 +36,7 @@ impl Drop for Opened {
 }
 
 impl Output {
-    /// Opens `path`, the value of `option`.
+    /// `option` names it in errors.
     ///
     /// # Errors
     /// It cannot be written.
@@ -52,7 +51,7 @@ impl Output {
         Ok(Self::File(Opened { file, path: path.to_owned(), empty }))
     }
 
-    /// Opens the path of `--json`, if given.
+    /// Of `--json`, if given.
     ///
     /// # Errors
     /// It cannot be written.
@@ -64,7 +63,7 @@ impl Output {
         matches!(self, Self::Standard)
     }
 
-    /// Whether both are one place: what is written last would replace the other.
+    /// The later document would replace the other.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Standard, Self::Standard) => true,
@@ -76,21 +75,19 @@ impl Output {
         }
     }
 
-    /// The stream for tables: standard error if the document uses standard output.
+    /// For tables: standard error if the document uses standard output.
     pub fn beside(output: Option<&Self>) -> Stream {
         if output.is_some_and(Self::is_standard) { Stream::Err } else { Stream::Out }
     }
 
-    /// Writes figures as JSON.
-    ///
     /// # Errors
-    /// A figure that JSON cannot represent, or the system's error.
+    /// JSON cannot represent a figure, or the system's error.
     pub fn document<R: Serialize>(&mut self, document: &Document<R>) -> Result<(), Failure> {
         let text = document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
         self.write(&text)
     }
 
-    /// Replaces the contents by `text`.
+    /// Replaces the contents.
     ///
     /// # Errors
     /// The system's error.
@@ -107,7 +104,7 @@ impl Output {
 }
 
 fn replace(file: &mut File, text: &str) -> io::Result<()> {
-    // A pipe has no length and no place.
+    // A pipe has neither length nor place.
     if file.metadata()?.is_file() {
         file.set_len(0)?;
         io::Seek::rewind(file)?;
@@ -115,12 +112,11 @@ fn replace(file: &mut File, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Whether two paths led to one file.
 pub fn is_one_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// The command line for documents, without the path of this program.
+/// Without this program's path.
 pub fn command() -> Vec<std::ffi::OsString> {
     std::iter::once("craton".into()).chain(std::env::args_os().skip(1)).collect()
 }

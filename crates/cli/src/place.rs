@@ -1,22 +1,18 @@
 //! The paths of `craton` and the programs beside it.
 //!
-//! **What.** [`own`] is the path from which the library and the peers are found; [`tool`] finds a
-//! program of the lab.
-//!
-//! **Failure.** The kernel does not report the path, or a program is missing: a sentence with the
-//! places and a remedy.
+//! **Failure.** The kernel does not report the path, or a program is missing.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Where the lab's programs may be, relative to `craton`: a build, and installations.
+/// From `craton`: a build, installations.
 const PLACES: [&str; 2] = ["", "../lib/craton"];
 
-/// The path of `craton`. While a program of the lab runs, `craton` is in the same folder of a
-/// build, or in `bin` beside the `lib/craton` of an installation.
+/// The path of `craton`. A program of the lab is in the same folder of a build, or in `lib/craton`
+/// beside `bin`.
 ///
 /// # Errors
-/// The kernel does not report this program's path.
+/// The kernel does not report it.
 pub fn own() -> Result<PathBuf, String> {
     let exe = env::current_exe().map_err(|e| format!("cannot find out where craton itself is: {e}"))?;
     Ok(beside(&exe))
@@ -30,7 +26,7 @@ fn beside(exe: &Path) -> PathBuf {
     }
 }
 
-/// A program of the lab.
+/// Of the lab.
 ///
 /// # Errors
 /// It is not there.

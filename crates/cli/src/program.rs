@@ -1,9 +1,9 @@
 //! Why a program does not start, or cannot have a library preloaded.
 //!
-//! **What.** [`check`] finds the program's file before any run. [`why_not_served`] reads that file.
-//! Set-uid and set-gid programs ignore `LD_PRELOAD`. A program without an interpreter (the dynamic
-//! linker) is static. musl's dynamic linker ends a program that preloads a library for glibc. All
-//! but the last only inform a message.
+//! **What.** [`check`] finds the program before any run. [`why_not_served`] reads its file: set-uid
+//! and set-gid programs ignore `LD_PRELOAD`; a program without an interpreter (the dynamic linker)
+//! is static; musl's dynamic linker ends a program that preloads a library for glibc. All but the
+//! last only inform a message.
 
 use crate::failure::Failure;
 use crate::terminal::plain;
@@ -19,21 +19,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a script's first line that the kernel reads (`BINPRM_BUF_SIZE`).
+/// The kernel's `BINPRM_BUF_SIZE`.
 const LONGEST_LINE: u64 = 256;
 
-/// What keeps the library out of a program.
+/// To preloading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     Privileged,
     Bits32,
     Static,
-    /// The program or the script's interpreter uses musl, which cannot load the library.
+    /// Of the program or a script's interpreter.
     Musl,
 }
 
 impl Obstacle {
-    /// The obstacle behind the program's name.
+    /// Follows the program's name.
     const fn text(self) -> &'static str {
         match self {
             Self::Privileged => "runs set-uid or set-gid, and such programs take no library from the environment",
@@ -46,7 +46,7 @@ impl Obstacle {
     }
 }
 
-/// The reason by the file of `command`; otherwise a guess, such as `other`.
+/// By the file of `command`; otherwise a guess, such as `other`.
 pub fn why_not_served(command: &OsStr, other: &str) -> String {
     let general = format!("it is linked statically or runs set-uid, or {other}");
     match sentence(command) {
@@ -55,7 +55,7 @@ pub fn why_not_served(command: &OsStr, other: &str) -> String {
     }
 }
 
-/// The obstacle to preloading in the file of `command`, if any, and a line about it.
+/// With a line about it.
 pub fn warning(command: &OsStr) -> Option<(Obstacle, String)> {
     sentence(command).map(|(obstacle, sentence)| (obstacle, format!("craton: {sentence}\n")))
 }
@@ -67,7 +67,7 @@ fn sentence(command: &OsStr) -> Option<(Obstacle, String)> {
     Some((obstacle, format!("{} {}", plain(&name.to_string_lossy()), obstacle.text())))
 }
 
-/// Checks that there is an executable file for `command`.
+/// There is an executable file.
 ///
 /// # Errors
 /// The error of `exec`.
@@ -81,7 +81,7 @@ pub fn check(command: &OsStr) -> Result<(), Failure> {
     Err(cannot_start(command, &error))
 }
 
-/// The failure of `exec`, with what to do.
+/// Of `exec`, with advice.
 pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
     let advice = match error.kind() {
         io::ErrorKind::NotFound if symbols::program(command).is_some_and(|file| file.exists()) => {
@@ -94,18 +94,17 @@ pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
     Failure::Failed(format!("cannot run {}: {error}{advice}", command.display()))
 }
 
-/// The obstacle in a program's file, or musl in a script's interpreter, with that file.
+/// In a program's file, or musl in a script's interpreter.
 fn named_obstacle(path: PathBuf) -> Option<(PathBuf, Obstacle)> {
     if let Some(found) = obstacle(&path) {
         return Some((path, found));
     }
-    // Other obstacles concern only the interpreter, not the programs that the script runs.
+    // Other obstacles do not concern the programs that the script runs.
     let mut interpreters = interpreters(&path).into_iter();
     interpreters.find(|file| obstacle(file) == Some(Obstacle::Musl)).map(|file| (file, Obstacle::Musl))
 }
 
-/// The programs that the kernel starts for a script: the one of its first line, and the one that
-/// `env` finds there.
+/// Of a script: the first line's, and the one that `env` finds there.
 fn interpreters(path: &Path) -> Vec<PathBuf> {
     let mut line = Vec::new();
     let is_file = fs::metadata(path).is_ok_and(|there| there.is_file());
@@ -124,7 +123,7 @@ fn interpreters(path: &Path) -> Vec<PathBuf> {
 }
 
 fn obstacle(path: &Path) -> Option<Obstacle> {
-    // A pipe would be waited for.
+    // Opening a pipe would wait.
     let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = File::open(path).ok()?;
     let is_set = |bit| there.mode() & bit != 0;
@@ -138,7 +137,7 @@ fn obstacle(path: &Path) -> Option<Obstacle> {
     }
 }
 
-/// Whether a path is a dynamic linker's, and if so, its obstacle.
+/// `None`: no dynamic linker.
 fn linker(path: &[u8]) -> Option<Option<Obstacle>> {
     let name = path.rsplit(|b| *b == b'/').next()?;
     name.starts_with(b"ld-").then(|| name.starts_with(b"ld-musl").then_some(Obstacle::Musl))

@@ -16,7 +16,6 @@ impl Line {
         Self { line: terminal::Progress::start(), start: Instant::now() }
     }
 
-    /// Shows where the measuring of `workload` stands.
     pub fn show(&self, workload: &str, now: Progress<'_>) {
         self.line.show(&text(workload, now, self.start.elapsed()));
     }
@@ -30,7 +29,7 @@ fn text(workload: &str, now: Progress<'_>, elapsed: Duration) -> String {
     format!("[{bar}] {}/{} {workload}: {} ({round}){left}", now.done + 1, now.total, now.allocator)
 }
 
-/// An estimate of the rest; none before the first run has ended.
+/// None before the first run has ended.
 fn left(now: Progress<'_>, elapsed: Duration) -> Option<String> {
     let each = elapsed.as_secs_f64() / (now.done > 0).then_some(now.done as f64)?;
     let seconds = (each * now.total.saturating_sub(now.done) as f64).ceil() as u64;

@@ -1,9 +1,6 @@
-//! `craton replay`: a recorded trace on a page heap in simulated memory.
+//! `craton replay`: a trace on a page heap in simulated memory.
 //!
-//! **What.** Checks the whole file, replays it with the settings, and prints the outcome.
-//!
-//! **Failure.** Status 2 for an unknown heap, key or value, with the known ones; status 1 for a bad
-//! file, with the offset in it.
+//! **Failure.** Status 2 for an unknown heap, key or value; 1 for a bad file, with the offset.
 
 use crate::args;
 use crate::failure::Failure;
@@ -20,7 +17,6 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::process::ExitCode;
 
-/// The options, and their values.
 const OPTIONS: &str = "release_rate=BYTES, regions=0|1, fit=lfr|fullest|best, thp=auto|always|never";
 
 #[derive(Serialize)]
@@ -38,7 +34,7 @@ pub fn replay(args: &args::Replay) -> Result<ExitCode, Failure> {
     let policy = policy(heap(&args.heap)?, &args.options)?;
     let mut json = Output::json(args.json.as_deref())?;
     let name = args.trace.display();
-    // /dev/zero has no end. A pipe may be another program's output.
+    // /dev/zero has no end.
     if fs::metadata(&args.trace).is_ok_and(|it| it.file_type().is_char_device() || it.file_type().is_block_device()) {
         return Err(format!("{name} is a device; give a file or a pipe").into());
     }
@@ -112,13 +108,13 @@ const FITS: [(&str, FitName); 3] =
 const BACKINGS: [(&str, HugeBacking); 3] =
     [("auto", HugeBacking::AUTO), ("always", HugeBacking::ALWAYS), ("never", HugeBacking::NEVER)];
 
-/// Sets the value of this name; returns whether the name is known.
+/// False: an unknown name.
 fn set<T: Copy>(place: &mut T, value: &str, names: &[(&str, T)]) -> bool {
     let found = names.iter().find(|(name, _)| *name == value);
     found.map(|(_, value)| *place = *value).is_some()
 }
 
-/// Notes on the recording that a reader of the figures needs.
+/// On the recording.
 fn notes(trace: &Trace<'_>) -> String {
     let mut text = String::new();
     if !trace.is_complete() {

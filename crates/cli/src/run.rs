@@ -1,10 +1,9 @@
 //! `craton run`: a program on Craton.
 //!
-//! **What.** Prepares the environment and becomes the program, by `exec`, so no process stays in
-//! between. With `--stats` one stays ([`served`]). The program gets the default SIGPIPE whatever
-//! the caller's is, since Rust's runtime changes it.
+//! **What.** Becomes the program, by `exec`; with `--stats` one process stays ([`served`]). The
+//! program gets the default SIGPIPE, which Rust's runtime changes.
 //!
-//! **Cost.** Before the program's start: less than a millisecond.
+//! **Cost.** Less than a millisecond.
 
 mod forward;
 mod record;
@@ -21,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Runs `craton run`; without `--stats` it returns only on failure.
+/// Without `--stats` it returns only on failure.
 pub fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let name = args::program(&args.command)?;
     let library = library::find()?;

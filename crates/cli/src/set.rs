@@ -1,7 +1,7 @@
 //! `craton set`: options of a running process.
 //!
-//! **Failure.** Prints the settings that the process refuses; the others are in force. If the
-//! process does not read the request in time, it will later, and the exit status is [`WAITS`].
+//! **Failure.** Prints refused settings; the others are in force. A process that does not read the
+//! request in time will do so later; the exit status is [`WAITS`].
 
 use crate::args;
 use crate::failure::Failure;
@@ -9,7 +9,6 @@ use crate::terminal::{plain, say};
 use craton_inspect::{Answer, Refused};
 use std::process::ExitCode;
 
-/// The exit status when the process has the request, and has not read it yet.
 const WAITS: u8 = 3;
 
 pub fn set(args: &args::Set) -> Result<ExitCode, Failure> {

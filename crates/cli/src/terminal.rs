@@ -1,29 +1,29 @@
-//! Text for people: plain to files and pipes, with colour and a progress line on a terminal.
+//! Text for people: with colour and a progress line on a terminal.
 //!
-//! **Failure.** A line that cannot be written is dropped; the command goes on.
+//! **Failure.** A line that cannot be written is dropped.
 
 use craton_tables::plain::make_plain;
 use rustix::termios::tcgetwinsize;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
-/// Line width of files, pipes, and terminals that do not report theirs.
+/// Elsewhere than on terminals that report theirs.
 pub const WIDTH: usize = 80;
 
-/// Writes `text` on standard error.
+/// On standard error.
 pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Replaces control characters in a name or value from outside.
+/// Without control characters, for names from outside.
 pub fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     make_plain(&mut bytes);
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Breaks lines of more than `width` characters at spaces. Continuations are aligned with the text:
-/// in a list, behind the name and its gap of two spaces or more.
+/// At spaces. Continuations are aligned with the text: in a list, behind the name and its gap of
+/// two spaces or more.
 pub fn wrap(text: &str, width: usize) -> String {
     text.lines().map(|line| wrapped(line, width) + "\n").collect()
 }
@@ -54,16 +54,16 @@ fn wrapped(line: &str, width: usize) -> String {
     text
 }
 
-/// Where a table goes.
+/// Of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     Out,
-    /// Standard error, when something else has standard output.
+    /// When a document has standard output.
     Err,
 }
 
 impl Stream {
-    /// Whether to use colour: on a terminal, unless `NO_COLOR` is set.
+    /// On a terminal, unless `NO_COLOR` is set.
     pub fn colour(self) -> bool {
         let terminal = match self {
             Self::Out => io::stdout().is_terminal(),
@@ -72,7 +72,7 @@ impl Stream {
         terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// Characters of a line: of the terminal, and [`WIDTH`] elsewhere.
+    /// The terminal's, or [`WIDTH`].
     pub fn width(self) -> usize {
         let size = match self {
             Self::Out => tcgetwinsize(io::stdout()),
@@ -81,8 +81,6 @@ impl Stream {
         size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(WIDTH)
     }
 
-    /// Writes all of `text`.
-    ///
     /// # Errors
     /// The system's error, such as a pipe without a reader.
     pub fn write(self, text: &str) -> io::Result<()> {
@@ -97,7 +95,7 @@ impl Stream {
     }
 }
 
-/// One line of standard error that is written over, on a terminal only.
+/// A line of standard error that is overwritten, on a terminal only.
 pub struct Progress {
     shown: bool,
 }
@@ -107,10 +105,9 @@ impl Progress {
         Self { shown: io::stderr().is_terminal() }
     }
 
-    /// Shows `text` instead of what the line had.
     pub fn show(&self, text: &str) {
         if self.shown {
-            // A line that wraps would stay on the screen.
+            // A wrapped line would stay on the screen.
             let text: String = text.chars().take(Stream::Err.width() - 1).collect();
             say(&format!("\r\x1b[K{text}"));
         }

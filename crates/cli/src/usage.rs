@@ -1,7 +1,7 @@
 //! Tips for a wrong command line.
 //!
-//! **What.** The parser reports the error. [`explain`] adds what to type instead: the command that
-//! was misspelt, or the missing `--` before the program to run. [`print()`] shows help and version.
+//! **What.** Adds to the parser's error what to type instead: the misspelt command, or the missing
+//! `--` before the program.
 
 use crate::args::Args;
 use crate::failure::Failure;
@@ -14,22 +14,21 @@ use std::io;
 use std::process::ExitCode;
 use strsim::osa_distance;
 
-/// Commands that take a program behind `--`.
+/// Behind `--`.
 const WITH_PROGRAM: [&str; 2] = ["run", "compare"];
 
-/// The error of the words `typed` behind `craton`, with a tip.
+/// `typed`: the words behind `craton`.
 pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
     let words: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let first = words.first().map(String::as_str).unwrap_or_default();
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            // The parser has a tip for `rum`, but none for `rnu` or `cmopare`, and lists no
-            // commands.
+            // The parser has a tip for `rum`, none for `rnu` or `cmopare`, and lists no commands.
             error.remove(ContextKind::SuggestedSubcommand);
             text(&error, ContextKind::InvalidSubcommand).and_then(|wrong| commands(first, &wrong))
         }
         ErrorKind::UnknownArgument => {
-            // The parser suggests to pass the option as a value, which is no help here.
+            // The parser suggests to pass the option as a value.
             error.remove(ContextKind::Suggested);
             text(&error, ContextKind::InvalidArg)
                 .and_then(|wrong| dashes(&words, &wrong).or_else(|| target(first, &wrong)))
@@ -56,10 +55,10 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
     error
 }
 
-/// Prints the help or the version, which the parser calls errors too.
+/// The parser calls help and version errors.
 pub fn print(help: &Error) -> Result<ExitCode, Failure> {
     match Stream::Out.write(&wrap(&help.to_string(), WIDTH)) {
-        // A reader that closes the pipe early has what it wants.
+        // The reader closed the pipe early.
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print the help: {e}"))),
         _ => Ok(ExitCode::SUCCESS),
     }
@@ -72,7 +71,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// The command that is nearest to `wrong`, and the list of commands.
+/// Nearest to `wrong`, and all.
 fn commands(first: &str, wrong: &str) -> Option<String> {
     let all = Args::command();
     let (above, command) = match all.find_subcommand(first) {
@@ -86,13 +85,12 @@ fn commands(first: &str, wrong: &str) -> Option<String> {
     })
 }
 
-/// The name that `wrong` may stand for.
 pub fn nearest<'a>(wrong: &str, names: &[&'a str]) -> Option<&'a str> {
     let nearest = names.iter().copied().min_by_key(|name| osa_distance(name, wrong))?;
     (osa_distance(nearest, wrong) <= nearest.len().div_ceil(2)).then_some(nearest)
 }
 
-/// The line with the program behind `--`, if `wrong` begins one.
+/// If `wrong` begins the program.
 fn dashes(words: &[String], wrong: &str) -> Option<String> {
     let command = words.first().filter(|word| WITH_PROGRAM.contains(&word.as_str()))?;
     if wrong.starts_with('-') {
@@ -102,12 +100,12 @@ fn dashes(words: &[String], wrong: &str) -> Option<String> {
     }
     let at = words.iter().skip(1).position(|word| word == wrong)? + 1;
     let quoted = |words: &[String]| words.iter().map(|word| format!(" {}", quote(word))).collect::<String>();
-    // The rest is the program's, except a `--` that came too late.
+    // A `--` that came too late is not the program's.
     let program: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
     Some(format!("`--` is missing before the program to run: craton{} --{}", quoted(&words[..at]), quoted(&program)))
 }
 
-/// The command of `craton core` nearest to one of the words.
+/// Nearest to a word.
 fn misspelt(words: &[String]) -> Option<String> {
     let all = Args::command();
     let names: Vec<&str> = all.find_subcommand("core")?.get_subcommands().map(Command::get_name).collect();
@@ -115,7 +113,7 @@ fn misspelt(words: &[String]) -> Option<String> {
     Some(format!("did you mean `craton core {name}`?"))
 }
 
-/// Where a process or a core file belongs, if `wrong` may be one in the wrong place.
+/// If `wrong` may be a process or core file in the wrong place.
 fn target(command: &str, wrong: &str) -> Option<String> {
     let tip = match (command, wrong) {
         ("core", wrong) if !wrong.starts_with('-') => {
@@ -127,7 +125,6 @@ fn target(command: &str, wrong: &str) -> Option<String> {
     Some(tip)
 }
 
-/// Names the missing part of a command.
 fn missing(words: &[String]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -141,7 +138,7 @@ fn missing(words: &[String]) -> Option<String> {
     }
 }
 
-/// A word, quoted for a shell where it needs that.
+/// For a shell.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

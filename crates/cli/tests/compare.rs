@@ -122,7 +122,7 @@ fn a_program_that_cannot_be_started_is_known_before_the_runs() {
         assert_eq!((said.status, said.out.as_str()), (1, ""));
         assert!(said.err.contains(&format!("cannot run {program}: ")) && said.err.contains(what), "{}", said.err);
     }
-    // What only the kernel can tell is a failed run.
+    // Only the kernel finds out.
     fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let said = said(&mut craton(["compare", "--peers", "none", "--", &script]));
@@ -151,7 +151,7 @@ fn a_program_stays_on_the_processors_asked_for() {
     }
 }
 
-/// A library that is loaded into programs, from C sources.
+/// From C.
 fn peer(place: &Place, name: &str, source: &str) -> String {
     format!("{name}={}", place.compile(&format!("{name}.so"), source, &["-shared", "-fPIC"]))
 }
@@ -218,8 +218,7 @@ fn a_static_program_is_not_served() {
     assert!(said.out.contains("not served") && said.out.contains("is linked statically"), "{}", said.out);
 }
 
-/// A position-dependent program that takes malloc's address has a stub for it, which others are
-/// bound to.
+/// A position-dependent program that takes malloc's address has a stub for it.
 #[test]
 fn a_stub_is_no_allocator_of_the_programs_own() {
     let place = Place::new("stub");
@@ -283,7 +282,7 @@ fn craton_preloaded_already_would_be_compared_with_itself() {
 fn stopped_early_it_shows_what_there_is() {
     let place = Place::new("stopped");
     let (file, mark) = (place.path("result.json"), place.path("mark"));
-    // After the proof and a round of both, the second run on glibc never ends.
+    // After the proof and a round, the second run on glibc never ends.
     let script = format!("echo >>{mark}; [ $(wc -l <{mark}) -lt 5 ] || sleep 1000; ls / >{mark}.out");
     let args =
         ["compare", "--peers", "none", "--runs", "9", "--warmup", "0", "--json", &file, "--", "sh", "-c", &script];
@@ -291,7 +290,7 @@ fn stopped_early_it_shows_what_there_is() {
     while fs::read_to_string(&mark).map_or(0, |text| text.lines().count()) < 5 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // SAFETY: a pure system call on a child that is not waited for yet.
+    // SAFETY: touches no memory; the child is not reaped.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     let said = into_said(child.wait_with_output().unwrap());
     assert_eq!(said.status, 1, "{}", said.err);

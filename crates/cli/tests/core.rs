@@ -1,4 +1,4 @@
-//! `craton core` and `craton set` on programs with known leaks and damage, on the real library.
+//! Programs with known leaks and damage, on the real library.
 
 use crate::common::{HEAD, Place, Program, craton, row, said};
 use serde_json::Value;
@@ -22,7 +22,7 @@ const LOSES: &str = "static __thread void *of_thread;\n\
         lose(); wipe(); wait_here(); return 0;\n\
     }\n";
 
-/// The lost objects by address: their size, and the count and bytes of their group.
+/// By address: size, and the group's count and bytes.
 fn lost(row: &Value) -> Vec<(String, u64, u64, u64)> {
     let groups = row["groups"].as_array().unwrap().iter();
     let number = |group: &Value, name: &str| group[name].as_u64().unwrap();
@@ -35,10 +35,10 @@ fn lost(row: &Value) -> Vec<(String, u64, u64, u64)> {
     all
 }
 
-/// What [`LOSES`] loses.
+/// Of [`LOSES`].
 fn expected(program: &Program) -> Vec<(String, u64, u64, u64)> {
     let at = |name: &str| program.address(name).to_owned();
-    // Of a ring the object that comes first stands for both.
+    // Of a ring the first object stands for both.
     let (ring, size) = [("ring", 112), ("other", 208)].into_iter().min_by_key(|(name, _)| at(name)).unwrap();
     let large = 300_000u64.next_multiple_of(8192);
     let mut all = vec![
@@ -79,7 +79,7 @@ fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
     let (found, status) = row(&[&core, "leaks"]);
     assert_eq!((lost(&found), status), (expected, 1));
     assert_eq!(row(&[&core, "verify"]).1, 0);
-    // That of the kernel, where it writes one into the process's own folder.
+    // Where the kernel writes a core into the process's folder.
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if pattern.trim() == "core" {
         let body = LOSES.replace("wait_here();", "fflush(stdout); abort();");
@@ -91,7 +91,7 @@ fn a_core_that_was_saved_and_one_of_the_kernel_show_what_the_process_did() {
         assert_eq!(ended.status, 128 + libc::SIGABRT, "{}", ended.err);
         let core = std::fs::read_dir(&place.0).unwrap().flatten().map(|entry| entry.path());
         let is_core = |path: &std::path::PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("core");
-        // A limit that this process may not raise leaves none.
+        // Unless a limit forbids it.
         if let Some(core) = core.into_iter().find(is_core) {
             let (found, _) = row(&[core.to_str().unwrap(), "leaks"]);
             assert_eq!(lost(&found).len(), 4, "{found}");
@@ -165,8 +165,7 @@ fn threads_and_heaps_of_their_own_hold_objects_too() {
         }\n";
     let program = Program::start(&place, "threads", body);
     let (found, _) = program.row(&["leaks"]);
-    // Objects on a thread's stack are held, overwritten ones are not. (Uninitialized bytes of an
-    // object can point to another one: they may form one group.)
+    // A thread's stack holds objects. (Uninitialized bytes may point to another object: one group.)
     assert!(lost(&found).iter().all(|group| (2500..3000).contains(&group.1)), "{found}");
     assert_eq!(found["lost_objects"].as_u64(), Some(4), "{found}");
     let (stats, _) = program.row(&["stats"]);
@@ -198,7 +197,6 @@ fn options_are_set_in_a_running_process() {
     let refused = set(&["page_heap=frames", "--wait", "60"]);
     assert!(refused.status == 1 && refused.err.contains("before the first request"), "{}", refused.err);
     assert!(!refused.err.contains("ignored"), "{}", refused.err);
-    // Known before the process is asked.
     for (setting, what) in
         [("no_such_key=1", "there is no option \"no_such_key\""), ("thp=sometimes", "auto, always or never")]
     {
@@ -212,7 +210,7 @@ fn options_are_set_in_a_running_process() {
 #[test]
 fn a_process_whose_cache_serves_all_that_it_asks_for_is_reached() {
     let place = Place::new("core-served");
-    // One object again and again, so that no request takes the slow path.
+    // One object again and again takes no slow path.
     let body = "int main(void) {\n\
             for (int i = 0; i < 1000; i++) { free(malloc(100)); }\n\
             size_t (*usable)(void *) = dlsym(RTLD_DEFAULT, \"malloc_usable_size\");\n\
@@ -345,7 +343,7 @@ fn a_process_that_sleeps_keeps_the_request_and_does_it_when_it_wakes() {
 fn a_process_that_is_stopped_is_said_to_be() {
     let place = Place::new("core-stopped");
     let program = Program::start(&place, "stopped", "int main(void) { global = malloc(10); wait_here(); return 0; }\n");
-    // SAFETY: the process is a child of ours that we have not waited for.
+    // SAFETY: touches no memory; the child is not reaped.
     let signal = |number| assert_eq!(unsafe { libc::kill(program.pid().parse().unwrap(), number) }, 0);
     signal(libc::SIGSTOP);
     let said = said(&mut craton(["set", &program.pid(), "quarantine=1M", "--wait", "0.05"]));
@@ -371,7 +369,7 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
     if gdb.err.contains("ptrace: Operation not permitted") {
         println!("skipped: gdb may not trace here");
     } else if gdb.err.contains("extended state") {
-        // Older debuggers do not know the registers of newer processors, and the process dies.
+        // Older debuggers do not know newer processors' registers, and the process dies.
         println!("skipped: gdb does not know this processor: {}", gdb.err);
         return;
     } else {
@@ -379,8 +377,7 @@ fn a_debugger_has_a_process_that_sleeps_do_what_waits() {
         let asked = said(&mut asked);
         assert_eq!((asked.status, asked.err.as_str()), (0, ""), "the process goes on");
         assert!(gdb.out.contains("$1 = "), "{} {}", gdb.out, gdb.err);
-        // No request waits any more. Behind another one there would be no room for one of this
-        // length.
+        // Behind a waiting request there would be no room for this one.
         let [long, more] = [format!("stats_file={}", "x".repeat(500)), format!("stats_file={}", "x".repeat(108))];
         let next = said(&mut craton(["set", &program.pid(), &long, &more, "--wait", "0.05"]));
         assert_eq!(next.status, 3, "{}", next.err);
@@ -424,7 +421,7 @@ fn wrong_calls_say_what_to_do() {
     wrong(&["core", "--pid", "4194305", "stats"], 1, "there is no process 4194305");
     wrong(&["set", "4194305", "thp=auto"], 1, "there is no process 4194305");
     wrong(&["set", "1", "a"], 2, "KEY=VALUE");
-    // Processes in a PID namespace may see no kernel thread.
+    // A PID namespace may have no kernel thread.
     if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
         wrong(&["core", "--pid", "2", "stats"], 1, "process 2 ");
         wrong(&["set", "2", "thp=auto"], 1, "process 2 ");
@@ -442,7 +439,7 @@ fn wrong_calls_say_what_to_do() {
 #[test]
 fn of_a_hardened_process_stats_leaks_and_verify_are_right_and_what_waits_is_free() {
     let place = Place::new("core-hardened");
-    // Both freed objects wait when the program does; one is lost.
+    // Both freed objects wait; one is lost.
     let body = "int main(void) {\n\
             void **kept = global = malloc(1000); printf(\"kept %p\\n\", kept);\n\
             memset(kept, 0, 1000); kept[1] = malloc(300); printf(\"inner %p\\n\", kept[1]);\n\
@@ -469,7 +466,7 @@ fn of_a_hardened_process_stats_leaks_and_verify_are_right_and_what_waits_is_free
         let class = stats["classes"].as_array().unwrap().iter().find(|c| c["object_bytes"] == size).unwrap();
         class["objects"].as_u64().unwrap()
     };
-    // The 200 churned ones are free again, though some wait.
+    // Some of the 200 churned ones wait.
     assert!(live(48) < 50, "{stats}");
 }
 

@@ -1,4 +1,4 @@
-//! Documents agree with the programs: options, words, defaults, and every field of the statistics.
+//! Documents agree with the programs.
 
 use crate::common::{Place, craton, said};
 use craton_tables::options::{Choice, Form, NO_SUCH_KEY, OPTIONS};
@@ -10,8 +10,7 @@ fn document(name: &str) -> String {
     fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The library's complaint about an option, if it refuses it. `compare -o` must refuse the same
-/// ones.
+/// The library's complaint, if any. `compare -o` must refuse the same options.
 fn taken(option: &str) -> Result<(), String> {
     let by_library = said(craton(["run", "--", "true"]).env("CRATON_OPTIONS", option));
     assert_eq!(by_library.status, 0, "{option}: {}", by_library.err);
@@ -81,7 +80,7 @@ fn the_library_takes_what_the_table_says_and_the_help_shows_it() {
     }
 }
 
-/// The names of all fields; those below `options` are keys of the table.
+/// Those below `options` are keys of the table.
 fn fields(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::Array(list) => list.iter().for_each(|value| fields(value, into)),

@@ -1,4 +1,4 @@
-//! `craton heap`: each command, each bad input, and damage that `check` finds.
+//! Each command, each bad input, and damage.
 
 use crate::common::{Place, Said, craton, said};
 use craton_base::{Medium, Space};
@@ -18,7 +18,7 @@ fn heap(args: &[&str]) -> Said {
     said(&mut craton([&["heap"], args].concat()))
 }
 
-/// The output of a command that succeeds.
+/// Must succeed.
 fn shown(args: &[&str]) -> String {
     let said = heap(args);
     assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}: {}", said.out);
@@ -39,7 +39,7 @@ fn c_path(file: &str) -> CString {
     CString::new(file).unwrap()
 }
 
-/// A list of small objects, two large ones and an undo buffer; closed, or dropped as in a crash.
+/// A list of small objects, two large ones, an undo buffer; closed, or dropped as in a crash.
 struct Fill {
     objects: u64,
     closes: bool,
@@ -77,7 +77,6 @@ impl UseMedium for Fill {
     }
 }
 
-/// A heap file with contents.
 fn filled(place: &Place, name: &str, fill: Fill) -> String {
     let file = place.path(name);
     shown(&["create", &file]);
@@ -235,7 +234,7 @@ fn check_finds_a_flipped_bit_in_all_that_has_a_check() {
         assert!(checked.status == 1 && said.contains(text) || at < 16 && said.contains("version"), "{at:#x}: {said}");
         assert_eq!(fs::read(&file).unwrap(), bytes, "check changes nothing");
     }
-    // A bit of a bitmap has no check, but a root's object is found free.
+    // A bitmap has no check, but a root's object is found free.
     let object =
         number(dump["roots"].as_array().unwrap().iter().find(|root| root["name"] == "list").unwrap(), "object_at");
     let mut changed = bytes.clone();
@@ -355,7 +354,7 @@ fn compact_gives_free_memory_back_and_keeps_objects() {
             let big = heap.add_root(b"big", 0).unwrap();
             heap.alloc_to(big, 20 << 20).unwrap();
             heap.free_from(big).unwrap();
-            // The list from its end, for each slot must be an object's.
+            // From its end: each slot must be an object's.
             let list = heap.root(b"list").unwrap().slot;
             let mut slots = vec![list];
             while heap.read(slots[slots.len() - 1].0) != 0 {
@@ -390,7 +389,7 @@ fn a_gc_heap_tells_what_would_be_collected() {
             let heap = Heap::open(medium, Options::default()).unwrap().0;
             let slot = heap.add_root(b"one", 0).unwrap();
             heap.alloc_to(slot, 100_000).unwrap();
-            // The application forgets it.
+            // Leaks it.
             heap.set(slot, 0).unwrap();
         }
     }

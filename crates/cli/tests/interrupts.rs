@@ -1,11 +1,9 @@
-//! A program that waits does not notice `craton core`.
-
 use crate::common::{Place, Program, craton, said};
 use std::fs;
 use std::process::Command;
 
-/// A thread for each kind of wait, and how often it returned `EINTR`. At the end of input it writes
-/// the counts to a file; then `epoll_wait` gets an event, and a signal with a handler.
+/// A thread for each kind of wait counts its `EINTR`. At the end of input come an event for
+/// `epoll_wait`, and a signal with a handler.
 const WAITS: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,7 +90,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// How often each thread has been switched away from.
+/// By thread.
 fn switches(pid: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let mut status: Vec<String> = tasks
@@ -113,7 +111,7 @@ fn threads_that_wait_are_not_interrupted() {
     let compiled = Command::new("gcc").args(["-w", "-o", &program, &place.path("waits.c"), "-lpthread"]).status();
     assert!(compiled.unwrap().success());
     let waiting = Program::run(&mut craton(["run", "--", &program, &file]));
-    // Where registers are not needed, threads that sleep do not even wake up.
+    // Without registers, sleeping threads do not even wake up.
     let before = switches(&waiting.pid());
     for task in [&["stats"] as &[&str], &["verify"], &["whatis", "0x1000"]] {
         let looked = said(&mut craton([&["core", "--pid", &waiting.pid()], task].concat()));
@@ -129,8 +127,7 @@ fn threads_that_wait_are_not_interrupted() {
     let counts = fs::read_to_string(&file).unwrap();
     let rows: Vec<Vec<&str>> = counts.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!((rows.len(), rows.last().map(|row| row[0])), (18, Some("end")), "{counts}");
-    // Elsewhere the kernel has decided about a restart before it stops the thread: they return as
-    // after any stop.
+    // Elsewhere the kernel has decided about a restart before the stop.
     if cfg!(target_arch = "x86_64") {
         let noticed: Vec<_> = rows.iter().filter(|row| row[1..] != ["0", "0"]).collect();
         assert!(noticed.is_empty(), "waits that `craton core` ended, of 40 (by EINTR, otherwise): {noticed:?}");

@@ -1,4 +1,4 @@
-//! The tests of the program `craton`, as one program.
+//! One program.
 
 mod common;
 mod compare;

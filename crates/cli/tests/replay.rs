@@ -1,10 +1,10 @@
-//! Traces of real programs: recorded by the library, replayed by `craton replay`.
+//! Traces of real programs.
 
 use crate::common::{Place, Said, craton, library, said};
 use craton_lab::replay::Trace;
 use std::fs;
 
-/// Allocates and frees large objects, each a span, and ends as its first argument says.
+/// Large objects, each a span; ends as its first argument says.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -59,7 +59,6 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The program, compiled, and where its trace goes.
 struct Recorded {
     place: Place,
     program: String,
@@ -73,7 +72,6 @@ impl Recorded {
         Self { place, program, file }
     }
 
-    /// Runs it with options of `craton run` and its own arguments.
     fn run(&self, options: &[&str], args: &[&str]) -> Said {
         let run = ["run", "--trace", &self.file];
         said(&mut craton([&run, options, &["--", &self.program], args].concat()))
@@ -83,7 +81,6 @@ impl Recorded {
         said(&mut craton([&["replay", &self.file], options].concat()))
     }
 
-    /// The row of the document.
     fn row(&self) -> serde_json::Value {
         let said = self.replay(&["--json", "-"]);
         assert_eq!(said.status, 0, "{}", said.err);
@@ -174,7 +171,7 @@ fn a_program_can_record_a_part_of_itself() {
     let run = ["run", "--", &recorded.program, "option", "500", &recorded.file];
     let ran = said(&mut craton(run));
     assert_eq!((ran.status, ran.out.as_str()), (0, "done\n"), "{}", ran.err);
-    // Objects allocated before the recording are in it, so that their frees can be replayed.
+    // Objects from before the recording are in it: their frees can be replayed.
     let row = recorded.row();
     assert!((980..1300).contains(&number(&row, "events")), "{row}");
     assert!(number(&row, "peak_demand_bytes") >= 3 << 20, "{row}");

@@ -1,11 +1,8 @@
-//! `craton run` with the real library.
-
 use crate::common::{Place, craton, library, said, with_default_signals};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-/// Prints the program's environment as it was set for it.
 const SHOW: [&str; 5] = ["run", "--", "sh", "-c", "echo \"$LD_PRELOAD|$CRATON_OPTIONS\""];
 
 #[test]
@@ -74,7 +71,7 @@ fn options_reach_the_library() {
     assert!(said.err.contains("craton: statistics of process"), "{}", said.err);
 }
 
-/// `ls` closes standard error before the library has its last word.
+/// `ls` closes standard error before the library's last word.
 #[test]
 fn a_stats_file_that_cannot_be_written_is_told_with_the_reason() {
     let place = Place::new("unwritable");
@@ -170,7 +167,7 @@ fn nothing_served_is_said_with_the_reason() {
     assert!(silent.err.contains("nothing was served") && silent.err.contains("_exit"), "{}", silent.err);
 }
 
-/// It would not start with the library.
+/// It would not start.
 #[test]
 fn a_program_of_musl_runs_without_the_library_and_is_named() {
     let place = Place::new("musl");
@@ -234,7 +231,7 @@ fn signals_are_sent_on_to_the_program() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
-        // SAFETY: a pure system call on a child that is not waited for yet.
+        // SAFETY: touches no memory; the child is not reaped.
         unsafe { libc::kill(child.id() as i32, signal) };
         assert_eq!(lines.next().unwrap().unwrap(), format!("got {name}"));
         assert_eq!(child.wait().unwrap().code(), Some(9));
@@ -254,7 +251,7 @@ fn the_library_is_found_beside_the_program_and_in_lib() {
     let place = Place::new("places");
     fs::create_dir_all(place.path("bin")).unwrap();
     fs::create_dir_all(place.path("lib/craton")).unwrap();
-    // By another process: a program that a child of this one has open for writing does not start.
+    // A program that a child of this process has open for writing does not start.
     let copied = Command::new("cp").args([env!("CARGO_BIN_EXE_craton"), &place.path("bin/craton")]).status();
     assert!(copied.unwrap().success());
     let run = || {
@@ -278,7 +275,7 @@ fn a_library_that_cannot_be_preloaded_is_refused() {
     std::os::unix::fs::symlink(library(), &link).unwrap();
     let text = place.path("text.so");
     fs::write(&text, "INPUT(libcraton.so.1) and more\n").unwrap();
-    // A library of another machine, as far as its head goes.
+    // Another machine's, by its head.
     let other = place.path("other.so");
     let mut bytes = fs::read(library()).unwrap();
     bytes[18] = 183;

@@ -105,7 +105,7 @@ fn help_has_examples_and_the_version_is_the_packages() {
 fn the_lab_without_its_program_says_how_to_build_it() {
     let place = Place::new("no-papers");
     let program = place.path("craton");
-    // By another process: children that tests start meanwhile inherit a file that this one writes.
+    // Children that tests start meanwhile inherit a file that this process writes.
     let copied = std::process::Command::new("cp").args([env!("CARGO_BIN_EXE_craton"), &program]).status().unwrap();
     assert!(copied.success());
     for task in [&["list"] as &[&str], &["run", "speed", "--quick"]] {
@@ -117,7 +117,6 @@ fn the_lab_without_its_program_says_how_to_build_it() {
     }
 }
 
-/// Names and values from outside stay on one line, without control characters.
 #[test]
 fn control_characters_of_names_and_values_are_not_printed() {
     let odd = "x\ncraton: all is well\r\x1b[2J\u{9b}31m";

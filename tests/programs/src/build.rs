@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The workspace's root.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -18,7 +17,7 @@ pub fn workspace() -> &'static Path {
         .expect("the package lies two folders below the workspace's root")
 }
 
-/// The shared library: `CRATON_LIBRARY`, or built in release mode, once in a process.
+/// `CRATON_LIBRARY`, or built in release mode, once.
 pub fn library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("CRATON_LIBRARY") {
@@ -28,7 +27,7 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// The static library: beside the one that `CRATON_LIBRARY` names, or else built.
+/// Beside `CRATON_LIBRARY`, or built.
 pub fn static_library() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("CRATON_LIBRARY") {
@@ -37,7 +36,7 @@ pub fn static_library() -> &'static Path {
     })
 }
 
-/// A product of the preload package, built first; Cargo reports its path.
+/// Builds the preload package first.
 fn built(name: &str) -> PathBuf {
     static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     let artifacts = ARTIFACTS.get_or_init(|| {
@@ -59,19 +58,19 @@ fn built(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("cargo built no {name}, only {artifacts:?}")).clone()
 }
 
-/// Compiles `c/SOURCE` as C (C17 with GNU names) and returns the program's path. Flags follow the
-/// source, so that libraries are found. Equal source and flags are compiled once in a process.
+/// Compiles `c/SOURCE` (C17 with GNU names). Flags follow the source, so that libraries are found.
+/// Equal calls compile once in a process.
 pub fn cc(source: &str, flags: &[&str]) -> PathBuf {
     compile("gcc", &["-std=gnu17"], source, flags)
 }
 
-/// Compiles `c/SOURCE` as C++17; otherwise as [`cc`].
+/// C++17; otherwise as [`cc`].
 pub fn cxx(source: &str, flags: &[&str]) -> PathBuf {
     compile("g++", &["-std=gnu++17"], source, flags)
 }
 
 fn compile(compiler: &str, language: &[&str], source: &str, flags: &[&str]) -> PathBuf {
-    /// A lock for each program, so that two tests compile it once.
+    /// By program.
     type Compiled = Arc<OnceLock<PathBuf>>;
     static DONE: Mutex<Option<HashMap<u64, Compiled>>> = Mutex::new(None);
     let mut hasher = DefaultHasher::new();
@@ -88,7 +87,7 @@ fn compile_once(compiler: &str, language: &[&str], source: &str, flags: &[&str],
     let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy().into_owned();
     let path = folder.join(format!("{stem}-{key:016x}"));
     let unfinished = folder.join(format!("{stem}-{key:016x}.{}", process::id()));
-    // -fno-builtin: the compiler may otherwise remove an unused malloc, which is under test.
+    // The compiler may otherwise remove an unused malloc.
     let output = Command::new(compiler)
         .args(language)
         .args(["-O1", "-g", "-Wall", "-Wextra", "-fno-builtin", "-pthread", "-o"])
@@ -98,12 +97,12 @@ fn compile_once(compiler: &str, language: &[&str], source: &str, flags: &[&str],
         .output()
         .unwrap_or_else(|e| panic!("{compiler}: {e}; install the Debian packages gcc and g++"));
     assert!(output.status.success(), "{source} {flags:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    // A rename, so that a concurrent test process never runs half a program.
+    // A concurrent test process never runs half a program.
     fs::rename(&unfinished, &path).expect("the compiled program can be renamed");
     path
 }
 
-/// The folder of compiled programs, in the target directory with the test's executable.
+/// In the target directory.
 fn programs_folder() -> PathBuf {
     let exe = env::current_exe().expect("a test knows its executable");
     let deps = exe.parent().expect("the executable lies in a folder");

@@ -4,16 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// A control group that goes with this value.
+/// Removed when dropped.
 pub struct Group(Vec<PathBuf>);
 
 impl Group {
-    /// Limits memory; `None` where that is not permitted.
+    /// `None`: not permitted.
     pub fn new(bytes: u64) -> Option<Self> {
         Self::of(bytes, false)
     }
 
-    /// Limits memory, and processors to a half of one.
     pub fn with_half_a_processor(bytes: u64) -> Option<Self> {
         Self::of(bytes, true)
     }
@@ -40,13 +39,13 @@ impl Group {
         group.limit(bytes).then_some(group)
     }
 
-    /// Sets the limit; whether that is permitted.
+    /// False: not permitted.
     pub fn limit(&self, bytes: u64) -> bool {
         let file = ["memory.limit_in_bytes", "memory.max"].map(|f| self.0[0].join(f)).into_iter().find(|f| f.exists());
         file.is_some_and(|file| fs::write(file, bytes.to_string()).is_ok())
     }
 
-    /// A shell's words that put it into the group.
+    /// For a shell.
     pub fn enter(&self) -> String {
         self.0.iter().map(|dir| format!("echo $$ > {}/cgroup.procs && ", dir.display())).collect()
     }

@@ -1,8 +1,7 @@
 //! Whole programs under Craton: shared code of this package's tests.
 //!
-//! **What.** Builds the library and small C programs, runs a program with the library and a time
-//! limit, and determines from the process's numbers whether Craton served it. An exit status proves
-//! nothing: a program without the library also exits with 0.
+//! **What.** Runs a program with the library and a time limit; the process's numbers prove that
+//! Craton served it. An exit status proves nothing.
 //!
 //! ```no_run
 //! let output = craton_programs::Program::new("bash").args(["-c", "echo hello"]).preloaded().run();
@@ -11,10 +10,8 @@
 //! assert_eq!(output.stdout, "hello\n");
 //! ```
 //!
-//! **Failure.** Everything panics with the command and its result. A program beyond its time limit
-//! is a failure, and its process group is killed.
-//!
-//! **Not here.** The tests, and timings: the lab measures.
+//! **Failure.** Panics with the command and its result. Beyond its time limit a process group is
+//! killed.
 
 mod build;
 mod group;
@@ -33,11 +30,10 @@ pub use side::side_by_side;
 use std::env;
 use std::path::Path;
 
-/// Whether a program that a test needs is missing. If so, this panics with the name of its Debian
-/// package, unless `CRATON_SKIP_MISSING=1`: then it prints that the test was skipped, and the
+/// Panics with the missing program's Debian package, unless `CRATON_SKIP_MISSING=1`: then the
 /// caller returns.
 ///
-/// `program` is a name to look up in `PATH`, or a path.
+/// `program` is a path, or sought in `PATH`.
 pub fn missing(program: &str, package: &str) -> bool {
     let found = if program.contains('/') {
         Path::new(program).exists()

@@ -1,5 +1,3 @@
-//! Running one program to its end.
-
 use crate::build::library;
 use crate::running::Running;
 use crate::segment::Stats;
@@ -8,12 +6,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A program to run: arguments, environment, with the library or not, and a time limit.
+/// A program to run.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) command: OsString,
     pub(crate) args: Vec<OsString>,
-    /// Variables to set, or to take out.
+    /// `None` removes.
     pub(crate) env: BTreeMap<OsString, Option<OsString>>,
     pub(crate) dir: Option<PathBuf>,
     pub(crate) stdin: Vec<u8>,
@@ -22,8 +20,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program by name or path, without the library, with five minutes: enough at load 40.
-    /// `LD_PRELOAD` and `CRATON_OPTIONS` of the test's environment do not reach it.
+    /// Five minutes are enough at load 40. The test's `LD_PRELOAD` and `CRATON_OPTIONS` do not
+    /// reach it.
     pub fn new(command: impl AsRef<OsStr>) -> Self {
         let mut env = BTreeMap::new();
         env.insert("LD_PRELOAD".into(), None);
@@ -38,106 +36,95 @@ impl Program {
         }
     }
 
-    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments.
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(|a| a.as_ref().to_owned()));
         self
     }
 
-    /// Sets a variable of the environment.
     #[must_use]
     pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.insert(key.as_ref().to_owned(), Some(value.as_ref().to_owned()));
         self
     }
 
-    /// Takes a variable out of the environment.
     #[must_use]
     pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
         self.env.insert(key.as_ref().to_owned(), None);
         self
     }
 
-    /// Sets the folder to run in.
     #[must_use]
     pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.dir = Some(dir.into());
         self
     }
 
-    /// Gives the program this text as its standard input, which is otherwise empty.
+    /// Otherwise empty.
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = text.into();
         self
     }
 
-    /// Options for Craton (`key=value,key=value`), besides the `stats_file` of every program and
-    /// those of `CRATON_TEST_OPTIONS` in the test's environment.
+    /// `key=value,key=value`, besides every program's `stats_file` and the test's
+    /// `CRATON_TEST_OPTIONS`.
     #[must_use]
     pub fn options(mut self, options: &str) -> Self {
         self.options = options.to_owned();
         self
     }
 
-    /// Preloads the shared library. Without this a program has Craton only if it is linked with it.
+    /// The shared library.
     #[must_use]
     pub fn preloaded(self) -> Self {
         self.env("LD_PRELOAD", library())
     }
 
-    /// How long the program may take, in seconds.
     #[must_use]
     pub fn timeout(mut self, seconds: u64) -> Self {
         self.limit = Duration::from_secs(seconds);
         self
     }
 
-    /// Starts the program and lets it run beside the test.
     pub fn start(self) -> Running {
         Running::start(self)
     }
 
-    /// Runs the program to its end. Panics at its time limit, or when processes remain that hold
-    /// its output open.
+    /// Panics at the time limit, or when processes remain that hold the output open.
     pub fn run(self) -> Output {
         self.start().wait()
     }
 }
 
-/// The result of a program.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The program with its arguments.
+    /// With arguments.
     pub command: String,
-    /// Its exit status, unless a signal ended it.
+    /// Unless a signal ended it.
     pub status: Option<i32>,
-    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Standard output of it and its children; invalid UTF-8 is replaced.
+    /// With children's; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// Standard error of it and its children.
+    /// With children's.
     pub stderr: String,
-    /// The numbers of each process with Craton that left through `exit`, in that order.
+    /// Of each process with Craton that left through `exit`, in order.
     pub stats: Vec<Stats>,
 }
 
 impl Output {
-    /// Fails unless the program exited with 0.
     pub fn assert_success(&self) {
         assert_eq!(self.status, Some(0), "failed:\n{self}");
     }
 
-    /// Fails unless Craton served a process of this name, and returns the numbers of the first one.
-    /// The kernel cuts a process's name at 15 bytes, and `exe` is cut likewise.
+    /// Panics unless Craton served a process of this name; returns the first one's numbers. The
+    /// kernel cuts names at 15 bytes; so is `exe`.
     pub fn assert_served(&self, exe: &str) -> &Stats {
         let name = &exe[..exe.len().min(15)];
         let served = self.stats.iter().find(|s| s.exe == name && s.refills > 0);
@@ -156,7 +143,6 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// The last part of a text that may be very long.
 fn end_of(text: &str) -> &str {
     let from = (text.len().saturating_sub(8000)..text.len()).find(|i| text.is_char_boundary(*i));
     &text[from.unwrap_or(0)..]

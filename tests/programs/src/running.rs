@@ -1,6 +1,6 @@
 //! A program while it runs.
 //!
-//! **Unsafe.** Sends a signal to its child's process group.
+//! **Unsafe.** Signals its child's process group.
 
 use crate::program::{Output, Program};
 use crate::segment::{Stats, live_segment, try_live_segment};
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A program that was started. Dropping it kills its process group.
+/// Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -23,7 +23,7 @@ pub struct Running {
     stdout: Receiver<Vec<u8>>,
     stderr: Receiver<Vec<u8>>,
     folder: TempDir,
-    /// Whether the process was reaped: its number may then be another's.
+    /// Its number may then be another's.
     reaped: bool,
 }
 
@@ -47,9 +47,8 @@ impl Running {
         if let Some(dir) = &program.dir {
             command.current_dir(dir);
         }
-        // A runner in the background ignores these, and python's tests of interrupts would then
-        // fail.
-        // SAFETY: `signal` may be called between fork and exec.
+        // A runner in the background ignores these, and python's tests of interrupts fail. SAFETY:
+        // allowed between fork and exec.
         unsafe {
             command.pre_exec(|| {
                 for signal in [libc::SIGINT, libc::SIGQUIT] {
@@ -61,8 +60,7 @@ impl Running {
         let text = format!("{:?}", command);
         let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {text}: {e}"));
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
-        // In a thread, since the program may write before it has read everything, or not read at
-        // all.
+        // The program may write before it has read everything, or not read at all.
         thread::spawn(move || drop(stdin.write_all(&program.stdin)));
         let stdout = read_all(child.stdout.take().expect("standard output is a pipe"));
         let stderr = read_all(child.stderr.take().expect("standard error is a pipe"));
@@ -70,17 +68,16 @@ impl Running {
         Self { child, command: text, end, limit: program.limit, stdout, stderr, folder, reaped: false }
     }
 
-    /// The process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What Craton has counted in the process so far.
+    /// Craton's counts so far.
     pub fn segment(&self) -> Stats {
         live_segment(self.pid())
     }
 
-    /// The numbers once `asked` holds. Panics when the process ends before, or at its time limit.
+    /// Once `asked` holds. Panics when the process ends before, or at its time limit.
     pub fn segment_when(&mut self, asked: impl Fn(&Stats) -> bool) -> Stats {
         loop {
             // The library may not be loaded yet.
@@ -95,20 +92,17 @@ impl Running {
         }
     }
 
-    /// Sends the process a signal, such as `libc::SIGTERM`.
     pub fn signal(&self, signal: i32) {
         let pid = i32::try_from(self.pid()).expect("a process number fits");
-        // SAFETY: kill touches no memory; an unreaped process keeps its number.
+        // SAFETY: touches no memory; an unreaped process keeps its number.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "cannot signal {}", self.command);
     }
 
-    /// Whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         self.ended().is_some()
     }
 
-    /// Waits for the end. Panics at the time limit, or when processes remain that hold the output
-    /// open.
+    /// Panics as [`crate::Program::run`].
     pub fn wait(mut self) -> Output {
         let status = loop {
             if let Some(status) = self.ended() {
@@ -141,7 +135,7 @@ impl Running {
         status
     }
 
-    /// Kills the group, and panics with what the program had written.
+    /// Panics with the output so far.
     fn fail(&mut self, what: &str, more: &str) -> ! {
         self.kill();
         let mut text = String::new();
@@ -152,7 +146,7 @@ impl Running {
         panic!("{} {what} after {:?} and was killed\n{more}{text}", self.command, self.limit);
     }
 
-    /// Where each thread of the process waits, for the report of a hang.
+    /// Where each thread waits, for a hang's report.
     fn state(&self) -> String {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid()));
         let lines = tasks.into_iter().flatten().flatten().take(20).map(|task| {
@@ -164,8 +158,8 @@ impl Running {
 
     fn kill(&mut self) {
         let group = i32::try_from(self.child.id()).expect("a process number fits");
-        // SAFETY: kill touches no memory. `start` made the group; while a member lives, or its
-        // leader is unreaped, no other group gets its number.
+        // SAFETY: touches no memory. While a member lives, or the leader is unreaped, no other
+        // group gets this number.
         unsafe { libc::kill(-group, libc::SIGKILL) };
         if !self.reaped {
             drop(self.child.wait());
@@ -182,7 +176,7 @@ impl Drop for Running {
     }
 }
 
-/// Reads a pipe to its end, which comes when the last process closes it.
+/// Until the last process closes it.
 fn read_all(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (send, receive) = channel();
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! A process's numbers: at its end as a line of JSON, before from its memory.
+//! A process's numbers: a line of JSON at its end, or its memory.
 
 use crate::build::library;
 use craton_tables::counters::{Counter, PROCESS};
@@ -9,15 +9,14 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 count_struct! { process,
-    /// What Craton counted in one process; the fields of `struct craton_segment`.
+    /// The fields of `struct craton_segment`.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Stats {
-        /// The process's name, of at most 15 bytes.
+        /// At most 15 bytes.
         pub exe: String,
     }
 }
 
-/// Declares how [`Stats`] come from the numbers in their order.
 macro_rules! from_numbers {
     ($($name:ident: $unit:ident, $text:literal;)*) => {
         impl Stats {
@@ -31,12 +30,12 @@ macro_rules! from_numbers {
 
 counters!(process, from_numbers);
 
-/// Words of `struct craton_segment`; the first two are magic and version.
+/// The first two are magic and version.
 const WORDS: usize = 2 + PROCESS.len();
 const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
 
 impl Stats {
-    /// Reads one line of a `stats_file`.
+    /// Of a `stats_file`.
     pub(crate) fn from_json(line: &str) -> Self {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("stats_file: {e} in: {line}"));
         let mut numbers = [0; PROCESS.len()];
@@ -49,15 +48,14 @@ impl Stats {
     }
 }
 
-/// The numbers of a running process with the shared library, read from its memory.
+/// With the shared library.
 pub fn live_segment(pid: u32) -> Stats {
     try_live_segment(pid).unwrap_or_else(|error| panic!("process {pid}: {error}"))
 }
 
-/// [`live_segment`], or the reason why there are no numbers.
 pub(crate) fn try_live_segment(pid: u32) -> Result<Stats, String> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(|e| format!("its maps: {e}"))?;
-    // The first mapping of a library begins at its load address.
+    // A library's first mapping begins at its load address.
     let line = maps
         .lines()
         .find(|line| line.ends_with("/libcraton.so"))
@@ -79,7 +77,7 @@ pub(crate) fn try_live_segment(pid: u32) -> Result<Stats, String> {
     Ok(Stats::new(name.trim_end().to_owned(), numbers))
 }
 
-/// Where `craton_segment` lies behind the library's load address.
+/// From the load address.
 fn segment_offset() -> u64 {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output();
     let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));

@@ -1,19 +1,16 @@
-//! Many cases of one test, several at a time.
-
 use std::sync::Mutex;
 use std::thread;
 
-/// Cases that run at once: most of the time is a process's start and end.
+/// Most of the time is a process's start and end.
 const AT_ONCE: usize = 4;
 
-/// Calls `act` with each case, on several threads; returns the results in order. Panics if a case
-/// does, after the others have ended.
+/// Returns results in order. Panics if a case does, after the others.
 pub fn side_by_side<C: Sync, R: Send>(cases: &[C], act: impl Fn(&C) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(cases.iter().enumerate());
     let done = Mutex::new(Vec::new());
     let work = || {
         loop {
-            // A statement, so that the lock is not held while the case runs.
+            // A statement: the lock ends before the case runs.
             let case = next.lock().expect("no case runs under this lock").next();
             let Some((place, case)) = case else { break };
             let result = act(case);

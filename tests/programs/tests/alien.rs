@@ -1,4 +1,4 @@
-//! Libraries with another malloc than the program's: opened by `dlmopen`, or with `RTLD_DEEPBIND`.
+//! Libraries with another malloc: `dlmopen`, or `RTLD_DEEPBIND`.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,6 @@ fn run(part: &str, module: &Path) -> Output {
     Program::new(cc("alien.c", &["-rdynamic", "-ldl"])).arg(part).arg(module).preloaded().run()
 }
 
-/// A part that ends well, served by Craton.
 fn passes(part: &str, module: &Path) {
     let output = run(part, module);
     output.assert_success();
@@ -51,7 +50,7 @@ fn a_library_that_is_bound_deeply_shares_the_programs_malloc_and_keeps_its_own_n
 fn libraries_are_searched_for_where_the_caller_says() {
     let module = module();
     let folder = module.parent().expect("the library lies in a folder");
-    // The program's search path, which the dynamic linker finds by the caller's address.
+    // The dynamic linker finds it by the caller's address.
     let path = format!("-Wl,--enable-new-dtags,-rpath,{}", folder.display());
     let program = cc("alien.c", &["-rdynamic", "-ldl", &path]);
     let name = module.file_name().expect("the library has a name");

@@ -1,10 +1,9 @@
 //! A wild write into freed memory ends the process with one line, or is harmless. malloc never
-//! returns an address of the write's choice, or memory of a live object.
+//! returns an address of the write's choice, or a live object.
 
 use craton_programs::{Output, Program, cc, library, side_by_side};
 use std::path::Path;
 
-/// The program, linked with the shared library.
 fn run(part: &str, options: &str) -> Output {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -13,7 +12,7 @@ fn run(part: &str, options: &str) -> Output {
     if options.is_empty() { program.run() } else { program.options(options).run() }
 }
 
-/// Ends by SIGABRT after one line of the library.
+/// Ends by SIGABRT.
 fn line_of(part: &str) -> String {
     let output = run(part, "");
     assert_eq!(output.signal, Some(libc::SIGABRT), "{part} ends by SIGABRT:\n{output}");
@@ -24,7 +23,7 @@ fn line_of(part: &str) -> String {
     line.to_owned()
 }
 
-/// The report names a damaged list of a size, with the likeliest cause first.
+/// A damaged list of a size, the likeliest cause first.
 fn stops(part: &str, size: usize) {
     let line = line_of(part);
     let rest = line.strip_prefix(&format!("the list of free objects of {size} bytes leads to 0x"));
@@ -33,7 +32,7 @@ fn stops(part: &str, size: usize) {
     assert!(cause.is_some_and(|cause| cause.starts_with("a write to freed memory, ")), "{part}: {line}");
 }
 
-/// Nothing comes of it, or it is found.
+/// Or it is found.
 fn does_no_harm(part: &str, options: &str) {
     let output = run(part, options);
     let is_found = output.signal == Some(libc::SIGABRT) && output.stderr.contains("craton: ");
@@ -112,7 +111,7 @@ fn objects_on_slabs_are_checked_when_they_are_fetched() {
     for part in ["deep_200", "deep_250", "deep_290", "deep_299", "deep_mark_250"] {
         stops(part, 48);
     }
-    // Their links are the last of a slab's list, or their slab was empty and is carved anew.
+    // They are last on a slab's list, or their slab was empty and is carved anew.
     for part in ["deep_0", "deep_100", "deep_mark_0"] {
         does_no_harm(part, "");
     }
@@ -176,7 +175,7 @@ fn what_lies_apart_from_objects_cannot_be_overwritten_through_them() {
     }
 }
 
-/// Their arrays lie apart, but slabs' lists do not.
+/// Their arrays lie apart, slabs' lists do not.
 #[test]
 fn processors_caches_do_no_worse() {
     for part in
@@ -186,7 +185,7 @@ fn processors_caches_do_no_worse() {
     }
 }
 
-/// Objects wait in two groups and are reused in random order: other reports, or none.
+/// Objects wait in two groups and are reused in random order.
 #[test]
 fn hardened_none_does_worse() {
     let source = include_str!("../c/attacks.c");
@@ -203,7 +202,7 @@ fn hardened_none_does_worse() {
     });
 }
 
-/// To read the mark at such an address is the end, too.
+/// Reading the mark there faults.
 #[test]
 fn a_link_to_nowhere_ends_the_process() {
     for part in ["link_to_null", "link_to_nowhere"] {

@@ -1,16 +1,15 @@
-//! Backing follows touch: hardly touched memory costs little, fully written memory gets hugepages,
-//! and a system that refuses an advice or misreports memory does no harm.
+//! Backing follows touch, and a system that refuses an advice or misreports memory does no harm.
 
 use craton_programs::{Group, Output, Program, cc, library};
 use std::path::{Path, PathBuf};
 
-/// A program's load: part, size of an object, number, bytes between two touches, malloc or calloc.
+/// Part, object size, number, bytes between two touches, malloc or calloc.
 type Load = (&'static str, usize, usize, usize, &'static str);
 
-/// The heap decides on these by spans.
+/// Decided by spans.
 const SPANS: [Load; 2] =
     [("sparse", 256 << 10, 2000, 1_000_000, "malloc"), ("sparse", 20_000_000, 40, 20_000_000, "malloc")];
-/// These are mappings, or become such.
+/// Mappings.
 const MAPPINGS: [Load; 6] = [
     ("sparse", 1 << 30, 1, 2 << 20, "malloc"),
     ("sparse", 1 << 30, 1, 2 << 20, "calloc"),
@@ -46,7 +45,7 @@ fn sparse_loads() -> impl Iterator<Item = Load> {
     SPANS.into_iter().chain(MAPPINGS)
 }
 
-/// One object in a few is written everywhere, and all are freed and allocated again.
+/// One object in a few is written everywhere; all are freed and allocated again.
 const MIXED: [Load; 4] = [
     ("mixed", 70_000, 4000, 4, "malloc"),
     ("mixed", 300_000, 1000, 20, "malloc"),
@@ -88,7 +87,7 @@ fn a_user_who_wants_hugepages_everywhere_pays_for_what_is_asked_at_most() {
 #[test]
 fn hardly_touched_objects_live_in_a_control_group_of_64_mebibytes() {
     let program = cc("backing.c", &[]);
-    // Objects that are copied lie in memory twice.
+    // Copied objects lie in memory twice.
     let few = [("mixed", 2 << 20, 200, 40, "malloc"), ("mixed", 300_000, 1000, 20, "malloc")];
     for load in sparse_loads().filter(|load| load.0 != "grow_sparse_in_turn").chain(few) {
         let Some(group) = Group::new(64 << 20) else {
@@ -103,8 +102,8 @@ fn hardly_touched_objects_live_in_a_control_group_of_64_mebibytes() {
     }
 }
 
-/// Runs a fully written load, if the system has hugepages for it. The library stops asking for a
-/// second when the system is slow; then another process tries.
+/// If the system has hugepages. The library stops asking for a second when the system is slow; then
+/// another process tries.
 fn gets_hugepages(load: Load) {
     let mut output = try_to(load, "");
     for _ in 0..2 {
@@ -135,7 +134,7 @@ fn an_object_that_grows_and_is_written_everywhere_gets_hugepages() {
     gets_hugepages(("grows_dense", 300_000_000, 1, 1, "malloc"));
 }
 
-/// The program with the library and a clock that runs sixty times as fast, for background work.
+/// A clock sixty times as fast, for background work.
 fn on_another_system(args: &[&str]) {
     let program: PathBuf = cc("refused_advice.c", &["-rdynamic"]);
     let clock = cc("fast_clock.c", &["-shared", "-fPIC"]);
@@ -193,7 +192,7 @@ fn a_system_that_calls_nothing_resident_does_no_harm() {
     on_another_system(&["nothing_resident"]);
 }
 
-/// Hugepages cleared ahead of growth, on a system that grants them quickly or slowly.
+/// Cleared ahead of growth.
 fn cleared(system: &str) -> u32 {
     let program = cc("refused_advice.c", &["-rdynamic"]);
     let output = Program::new(&program).args([system]).preloaded().run();

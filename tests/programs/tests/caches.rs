@@ -1,11 +1,10 @@
-//! `craton_cache_*`, `craton::object_cache` and `craton::cache_resource`: object caches of
-//! programs, and reports of misuse.
+//! Object caches in C and C++.
 
 use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A program linked with the shared library, which it finds where it was built.
+/// By its path.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -18,7 +17,7 @@ fn run(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Outpu
     output
 }
 
-/// Runs a part with and without restartable sequences; without, there are no arrays.
+/// With and without restartable sequences; without, no arrays.
 fn c(part: &str) {
     run(cc, "caches.c", part);
     let without = Program::new(linked(cc, "caches.c")).arg(part).env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");

@@ -1,4 +1,4 @@
-//! Compilers: much memory in a short time, freed in large pieces or never, in a chain of processes.
+//! Much memory in a short time, in a chain of processes.
 
 use craton_programs::{Program, missing};
 use std::fs;
@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Templates for the compiler; strings, trees and threads for the compiled program.
+/// Templates for the compiler; strings, trees, threads for the program.
 const TEMPLATES: &str = r#"
 #include <algorithm>
 #include <iostream>
@@ -44,7 +44,6 @@ int main() {
 }
 "#;
 
-/// A folder with one file in it.
 fn with_file(name: &str, text: &str) -> (TempDir, PathBuf) {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let path = folder.path().join(name);
@@ -82,9 +81,8 @@ fn gxx_optimizes_at_link_time() {
     compile_and_run(&["-O2", "-flto"], &["cc1plus", "lto-wrapper", "lto1-wpa", "lto1-ltrans"]);
 }
 
-/// Rust's distribution links `rustc` with a jemalloc that defines malloc and free, and an
-/// executable's names precede those of a preloaded library. So nothing is claimed of `rustc`, only
-/// of processes around it.
+/// Rust's distribution links `rustc` with a jemalloc, whose names precede those of a preloaded
+/// library: nothing is claimed of `rustc`.
 #[test]
 fn cargo_builds_a_package_and_the_result_runs() {
     let cargo = env!("CARGO");
@@ -113,8 +111,7 @@ fn cargo_builds_a_package_and_the_result_runs() {
     assert!(output.assert_served("tiny").threads_seen >= 5, "main and four threads:\n{output}");
 }
 
-/// The basis of these claims: a program with the library loaded, but another malloc, is not
-/// reported as served.
+/// With the library loaded, but another malloc.
 #[test]
 fn the_proof_fails_for_a_program_with_its_own_malloc() {
     if missing("gcc", "gcc") {

@@ -1,10 +1,9 @@
-//! The promises of C, POSIX, glibc and C++ for allocation functions: of the preloaded library, and
-//! of programs linked fully statically with it.
+//! The promises of C, POSIX, glibc and C++: preloaded and fully static.
 
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::PathBuf;
 
-/// Lets a program refer to functions that none of its libraries define.
+/// Functions that no library defines.
 const LATER: &str = "-Wl,-z,dynamic-undefined-weak";
 
 fn fully_static(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
@@ -12,7 +11,7 @@ fn fully_static(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf 
     compile(source, &["-static", library])
 }
 
-/// Runs one part of a program in both forms, and returns the result of the preloaded one.
+/// Returns the preloaded result.
 fn both(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str) -> Output {
     let linked = fully_static(compile, source);
     let output = Program::new(&linked).arg(part).run();
@@ -130,7 +129,7 @@ fn malloc_info_writes_well_formed_xml() {
     assert_well_formed(&output.stdout);
 }
 
-/// Fails unless a text is one XML element with only elements in it, each closed in its order.
+/// One XML element, elements closed in order.
 fn assert_well_formed(text: &str) {
     let mut open = Vec::new();
     let mut roots = 0;

@@ -1,4 +1,4 @@
-//! The debugging kit in correct programs, small and real; and the rate of samples.
+//! The debugging kit in correct programs; the rate of samples.
 
 use craton_programs::{Output, Program, cc, missing, workspace};
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// All checks but the search for leaks, which real programs have.
+/// But the search for leaks, which real programs have.
 const ALL: &str = "debug=audit,redzone,poison,verify,guard,unmap";
 
 fn program() -> &'static Path {
@@ -61,7 +61,7 @@ fn a_report_has_the_numbers_of_threads_and_of_children() {
     }
 }
 
-/// Whether the system closes pages by marks.
+/// To close pages.
 fn has_marks() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split('.').map_while(|n| n.parse::<u32>().ok());
@@ -75,7 +75,7 @@ fn a_process_that_forks_has_few_mappings() {
         let mut counts = counts.split_whitespace().map(|n| n.parse::<usize>().unwrap());
         let (before, after) = (counts.next().unwrap(), counts.next().unwrap());
         assert!(before > 15_000, "{options}: {before} mappings");
-        // Without `unmap` what is freed stays open.
+        // Without `unmap` freed pages stay open.
         if has_marks() && options != "debug=guard" {
             assert!(after < 1000, "{options}: {before} mappings, then {after}");
         }
@@ -84,7 +84,7 @@ fn a_process_that_forks_has_few_mappings() {
 
 #[test]
 fn samples_are_as_many_as_were_asked_for() {
-    // Of 40,000 objects one in 50: 800, with a standard deviation of 28.
+    // Of 40,000 one in 50: 800, standard deviation 28.
     let output = run("sampled", "guard_sample=50,stats=1");
     let counts: Vec<u64> = output.stdout.split_whitespace().map(|n| n.parse().unwrap()).collect();
     let [samples, all] = counts[..] else { panic!("{output}") };
@@ -97,8 +97,7 @@ fn samples_are_as_many_as_were_asked_for() {
 
 #[test]
 fn a_bug_is_found_as_often_as_the_chance_says() {
-    // A bug with each of 4 objects, one of 8 sampled: 1 − (7/8)⁴ = 0.414; of 150 runs 62, with a
-    // standard deviation of 6.
+    // 4 objects, one of 8 sampled: 1 − (7/8)⁴ = 0.414; of 150 runs 62, standard deviation 6.
     let found = (0..150)
         .filter(|_| {
             let output = Program::new(program()).arg("past_the_end").preloaded().options("guard_sample=8").run();
@@ -134,7 +133,7 @@ fn a_process_holds_little_more_for_its_samples() {
         output.assert_success();
         output.stdout.trim().parse().unwrap()
     };
-    // Some hundred samples. Each would hold a page and two stacks.
+    // Each of some hundred samples would hold a page and two stacks.
     let (with, without) = (held(""), held("guard_sample=0"));
     assert!(with <= without + 768, "{with} KiB with samples, {without} without");
 }
@@ -171,7 +170,7 @@ fn what_is_wrong_with_a_setting_is_named() {
 #[test]
 fn a_report_to_a_full_pipe_that_nobody_reads_does_not_keep_the_process_from_its_end() {
     let (reader, mut writer) = std::io::pipe().unwrap();
-    // SAFETY: the pipe is this test's own.
+    // SAFETY: this test's pipe.
     unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
     while writer.write(&[b'x'; 4096]).is_ok() {}
     while writer.write(b"x").is_ok() {}
@@ -184,7 +183,7 @@ fn a_report_to_a_full_pipe_that_nobody_reads_does_not_keep_the_process_from_its_
         .stderr(writer)
         .spawn()
         .unwrap();
-    // Far longer than a report waits: a hanging program is killed by another signal.
+    // Longer than a report waits.
     let since = std::time::Instant::now();
     let ended = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -199,7 +198,7 @@ fn a_report_to_a_full_pipe_that_nobody_reads_does_not_keep_the_process_from_its_
     assert!(matches!(ended.signal(), Some(libc::SIGABRT | libc::SIGSEGV)), "{ended}");
 }
 
-/// A real program does the same under all checks, and nothing is wrong.
+/// Without reports.
 fn same(program: Program, exe: &str) {
     let plain = program.clone().run();
     plain.assert_success();

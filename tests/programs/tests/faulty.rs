@@ -1,4 +1,4 @@
-//! Small programs with one bug each, and the debugging kit's report: kind, buffer, offset, owners.
+//! Programs with one bug each, and the kit's report: kind, buffer, offset, owners.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -10,19 +10,19 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// A parsed report.
+/// Parsed.
 #[derive(Debug, Default)]
 struct Report {
     kind: String,
     address: u64,
     size: u64,
     offset: Option<i64>,
-    /// Functions on the stacks, by the first word of the line before them.
+    /// By the first word of the line before them.
     stacks: HashMap<String, Vec<String>>,
 }
 
 impl Report {
-    /// Reads the first report.
+    /// The first one.
     fn read(stderr: &str) -> Result<Self, String> {
         let mut report = Self::default();
         let mut stack = None;
@@ -64,13 +64,12 @@ impl Report {
     }
 }
 
-/// Whether the names come in this order, others between them or not.
+/// In this order, with others between.
 fn has_names(stack: &[String], names: &[&str]) -> bool {
     let mut rest = stack.iter();
     names.iter().all(|name| rest.any(|n| n.contains(name)))
 }
 
-/// Differences to the case.
 fn complaints(case: &Case, output: &Output) -> Result<(), String> {
     let report = Report::read(&output.stderr)?;
     let shown =
@@ -99,7 +98,7 @@ fn complaints(case: &Case, output: &Output) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(format!("{wrong}{report:#?}")) }
 }
 
-/// Runs all cases of a program, and names those with a wrong report.
+/// Lists those with a wrong report.
 fn all_are_reported(program: &PathBuf, cases: &[Case]) {
     let runs: Vec<_> = cases.iter().flat_map(|case| case.options.iter().map(move |options| (case, *options))).collect();
     let failures = side_by_side(&runs, |(case, options)| {
@@ -147,7 +146,7 @@ fn cxx_program() -> PathBuf {
 #[test]
 fn memory_that_goes_back_by_another_family_of_functions_is_reported() {
     all_are_reported(&cxx_program(), FAMILIES);
-    // Without the check these go back as ever.
+    // Without the check all is well.
     for case in FAMILIES.iter().filter(|case| case.part != "new_and_aligned_delete") {
         let output = Program::new(cxx_program()).arg(case.part).options("debug=audit,redzone").preloaded().run();
         output.assert_success();
@@ -163,7 +162,7 @@ fn memory_that_goes_back_by_its_own_family_is_not_reported() {
     }
 }
 
-/// The program with caches calls the library's API, and so is linked with it.
+/// They call the library's API.
 fn with_caches() -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -187,7 +186,7 @@ fn a_cache_with_objects_out_says_where_they_came_from() {
 
 #[test]
 fn owners_are_known_however_far_the_log_has_gone_on() {
-    // 500 buffers are allocated and freed between the two frees, and the log has four entries.
+    // 500 buffers between the two frees, and the log has four entries.
     let options = "audit_log=4,debug=audit,redzone,poison,verify";
     let case = FREED.iter().find(|case| case.part == "twice_with_others_between").unwrap();
     let output = Program::new(program("freed.c")).arg(case.part).options(options).preloaded().run();

@@ -1,5 +1,5 @@
-//! The page heap with LLFree's frames, in whole programs. `make test` runs more of them so, by
-//! `CRATON_TEST_OPTIONS`, and `make nightly` all.
+//! LLFree's frames under the page heap. `make test` runs more so, by `CRATON_TEST_OPTIONS`, `make
+//! nightly` all.
 
 use craton_programs::{Output, Program, cc, cxx, workspace};
 use std::path::Path;

@@ -1,5 +1,3 @@
-//! The option `hardened`: what it promises, and that programs run with it.
-
 use craton_programs::{Output, Program, cc, cxx, missing};
 use std::fs;
 use tempfile::TempDir;

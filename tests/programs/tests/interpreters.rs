@@ -1,11 +1,10 @@
-//! Language runtimes: many small objects, short-lived threads, heaps beside malloc's.
+//! Many small objects, short-lived threads, heaps beside malloc's.
 
 use craton_programs::{Output, Program, missing};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Runs a program under the library, which has to serve it, and compares its output.
 fn served(program: Program, exe: &str, expected: &str) -> Output {
     let output = program.preloaded().run();
     output.assert_success();
@@ -14,7 +13,7 @@ fn served(program: Program, exe: &str, expected: &str) -> Output {
     output
 }
 
-/// The system's python3: a version manager's may be a shell script, or have no tests.
+/// A version manager's may be a shell script, or have no tests.
 fn python() -> Option<Program> {
     let path = "/usr/bin/python3";
     (!missing(path, "python3")).then(|| Program::new(path).env("PYTHONMALLOC", "malloc").env_remove("PYTHONPATH"))
@@ -125,7 +124,7 @@ fn java_runs_threads_with_memory_outside_its_heap() {
     if missing("java", "openjdk-17-jre-headless") || missing("javac", "openjdk-17-jdk-headless") {
         return;
     }
-    // Direct buffers, zlib's state, and the virtual machine's compiler use malloc.
+    // Direct buffers, zlib, and the JIT use malloc.
     let source = r#"
         import java.nio.ByteBuffer;
         import java.util.*;
@@ -170,7 +169,7 @@ fn java_runs_threads_with_memory_outside_its_heap() {
     let java = |program: &str| Program::new(program).dir(folder.path()).env_remove("JAVA_TOOL_OPTIONS").timeout(300);
     let compiled = java("javac").arg("Work.java").preloaded().run();
     compiled.assert_success();
-    // The line of its one process, whatever its name: a thread of the virtual machine ends javac.
+    // Whatever its name: a thread of the virtual machine ends javac.
     assert!(compiled.stats.iter().any(|s| s.refills > 0 && s.threads_seen > 1), "{compiled}");
     let output = served(java("java").args(["-Xmx256m", "Work"]), "java", "4800\n");
     assert!(output.assert_served("java").threads_seen > 8, "a pool of eight threads:\n{output}");

@@ -1,4 +1,4 @@
-//! Large and huge objects in whole programs: contents, alignments, refusals, forks, and memory use.
+//! Large and huge objects.
 
 use craton_programs::{Program, cc};
 

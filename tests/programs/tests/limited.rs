@@ -1,4 +1,4 @@
-//! Memory limits of the program or its control group: kept, reported, and recovered from.
+//! Memory limits of program and control group.
 
 use craton_programs::{Group, Output, Program, cc, cxx, workspace};
 use std::fs;
@@ -162,7 +162,7 @@ fn an_ordinary_control_group_is_looked_at_in_silence() {
     assert_eq!(output.assert_served(name()).memory_limit_source, 4, "the option that it sets last");
 }
 
-/// The file is another one, in a namespace of mounts.
+/// By a mount namespace.
 #[test]
 fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     let file = tempfile::NamedTempFile::new().expect("a file");
@@ -185,7 +185,7 @@ fn an_odd_file_of_the_control_group_is_one_line_and_no_limit() {
     assert!(line.ends_with(says), "{output}");
 }
 
-/// In a mount namespace, the group's directory is empty; those above it have their files.
+/// By a mount namespace.
 #[test]
 fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     let shell = "group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup); all=$(sed -n 's/^0:://p' /proc/self/cgroup); \
@@ -204,7 +204,7 @@ fn a_missing_file_of_the_control_group_is_no_error_and_no_limit() {
     assert!(output.stderr.is_empty(), "{output}");
 }
 
-/// In a mount namespace, another file reports the pressure.
+/// Another file reports it, by a mount namespace.
 #[test]
 fn pressure_gives_free_memory_back() {
     let file = tempfile::NamedTempFile::new().expect("a file");

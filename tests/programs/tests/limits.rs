@@ -1,5 +1,4 @@
-//! Exhausted and released memory: `ENOMEM` by the standards, a program that continues, and nothing
-//! hoarded.
+//! Exhausted and released memory.
 
 use craton_programs::{Output, Program, cc, library};
 use std::path::Path;
@@ -8,7 +7,7 @@ fn name(program: &Path) -> &str {
     program.file_name().and_then(|n| n.to_str()).expect("the program has a name")
 }
 
-/// Runs a part under a limit on address space, in MiB; objects must get at least `least` MiB of it.
+/// In MiB of address space, of which objects must get `least`.
 fn within(limit: u64, part: &str, least: u64) {
     let program = cc("limits.c", &[]);
     let shell = format!("ulimit -v {} && exec \"$0\" \"$@\"", limit * 1024);
@@ -26,8 +25,7 @@ fn part(source: &str, part: &str) -> Output {
     output
 }
 
-/// From less than the dynamic linker needs to more than a small program does: it ends well, or
-/// reports that there was no memory.
+/// From less than the dynamic linker needs to more than a small program does.
 #[test]
 fn too_little_address_space_is_null_and_never_a_crash() {
     let program = cc("plain.c", &[]);
@@ -39,10 +37,10 @@ fn too_little_address_space_is_null_and_never_a_crash() {
         match output.status {
             Some(0) => {
                 assert_eq!(output.stdout, "hello, 42\n", "with {kib} KiB:\n{output}");
-                // The linker omits a library without room: the test needs the program's own record.
+                // The linker omits a library without room.
                 ended_well += usize::from(output.stats.iter().any(|s| s.exe == name(&program)[..15] && s.refills > 0));
             }
-            // plain.c's own check, which names errno.
+            // plain.c's check, which names errno.
             Some(1) => assert!(output.stderr.contains("(errno 12)"), "ENOMEM with {kib} KiB:\n{output}"),
             status => assert_eq!(status, Some(127), "the linker's refusal with {kib} KiB:\n{output}"),
         }
@@ -112,7 +110,7 @@ fn refusing_everything_leaves_what_the_heap_has() {
     part("limits.c", "all_refused");
 }
 
-/// Fills 400 MiB with objects of a size and frees them, in order or shuffled.
+/// 400 MiB, in order or shuffled.
 fn gives_back(size: usize, order: &str) {
     let program = cc("giving.c", &[]);
     let output = Program::new(&program).arg(order).arg(size.to_string()).preloaded().timeout(300).run();

@@ -1,4 +1,4 @@
-//! The ways to link Craton into a program, and the library's symbols and segments.
+//! Ways to link Craton; the library's symbols and segments.
 
 use craton_programs::{Output, Program, cc, library, static_library, workspace};
 use std::fs::{self, Permissions};
@@ -14,7 +14,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the path is UTF-8")
 }
 
-/// The output of a tool of binutils about the shared library.
+/// Of binutils.
 fn ask(tool: &str, args: &[&str]) -> String {
     let output = Program::new(tool).args(args).arg(library()).run();
     output.assert_success();
@@ -76,7 +76,7 @@ fn a_fully_static_program_can_have_the_static_library() {
 #[test]
 fn a_program_can_be_linked_with_the_shared_library() {
     let folder = library().parent().expect("the library lies in a folder");
-    // Not what cargo's own search path has.
+    // Not cargo's search path.
     linked(&[text(library()), &format!("-Wl,--disable-new-dtags,-rpath,{}", text(folder))]);
 }
 
@@ -116,12 +116,10 @@ fn the_library_needs_only_libc() {
 fn the_library_takes_little_of_the_static_thread_storage() {
     let headers = ask("readelf", &["-lW"]);
     let line = headers.lines().find(|l| l.trim_start().starts_with("TLS"));
-    // The columns: type, offset, virtual address, physical address, size in the file, size in
-    // memory.
+    // Type, offset, virtual address, physical address, size in the file, size in memory.
     let size = line.and_then(|l| l.split_whitespace().nth(5)).and_then(|hex| hex.strip_prefix("0x"));
     let size = size.map(|hex| u64::from_str_radix(hex, 16).expect("readelf prints a number")).unwrap_or(0);
-    // glibc keeps some hundred bytes for libraries that are opened later; more than a share of them
-    // fails.
+    // glibc keeps some hundred bytes for libraries opened later; more than a share fails.
     assert!(size <= 64, "{size} bytes of thread-local storage:\n{headers}");
 }
 
@@ -136,18 +134,18 @@ fn the_numbers_of_closed_descriptors_are_left_to_the_program() {
 
 #[test]
 fn options_are_ignored_in_a_set_uid_program() {
-    // SAFETY: asks for a number.
+    // SAFETY: touches no memory.
     if unsafe { libc::geteuid() } != 0 {
         eprintln!("skipped: only root can make a program that runs as another user");
         return;
     }
-    // Where another user can reach both.
+    // Reachable for another user.
     let folder = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir();
     let folder = folder.expect("a temporary folder can be made");
     let (shared, program) = (folder.path().join("libcraton.so"), folder.path().join("plain"));
     fs::copy(library(), &shared).expect("the library can be copied");
     let linked_to_copy = cc("plain.c", &[text(library()), &format!("-Wl,-rpath,{}", text(folder.path()))]);
-    // By another process: a program that this one, or a child, has open for writing does not start.
+    // A program that this process or a child has open for writing does not start.
     let copied = Command::new("cp").arg(linked_to_copy).arg(&program).status();
     assert!(copied.is_ok_and(|status| status.success()), "the program can be copied");
     let run = |mode: u32| {
@@ -170,7 +168,7 @@ fn options_are_ignored_in_a_set_uid_program() {
     assert!(privileged.stats.is_empty(), "a file written by a set-uid program:\n{privileged}");
 }
 
-/// The addresses that segments with the given flags cover, in order.
+/// In order.
 fn segments(flags: &str) -> Vec<std::ops::Range<u64>> {
     let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("readelf prints numbers");
     let headers = ask("readelf", &["-lW"]);
@@ -203,8 +201,7 @@ fn what_every_program_needs_lies_in_mappings_of_its_own() {
     assert_eq!(unwinding.len(), 2, "what only unwinding reads is apart: {unwinding:x?}");
 }
 
-/// KiB in memory of each of the library's mappings with the given access, in a program that only
-/// reads.
+/// KiB by mapping, in a program that only reads.
 fn in_memory(access: &str) -> Vec<u32> {
     let preload = format!("LD_PRELOAD={}", text(library()));
     let output = Program::new("env").args(["-u", "CRATON_OPTIONS", &preload, "cat", "/proc/self/smaps"]).run();
@@ -231,6 +228,6 @@ fn a_small_program_pays_only_for_what_every_program_needs() {
     assert_eq!(code[2], 0, "KiB of what only the start needs, after it");
     assert_eq!(code[3], 0, "KiB of what samples need, without one");
     assert_eq!(code[4], 0, "KiB of what few programs need: a function is missing in crates/preload/layout.ld");
-    // The heap is all zeros at first: no page of it comes from the file.
+    // The heap is zeros at first: no page of it comes from the file.
     assert!(in_memory("rw-").iter().sum::<u32>() <= 32, "KiB of data: {:?}", in_memory("rw-"));
 }

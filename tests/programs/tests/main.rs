@@ -1,4 +1,4 @@
-//! The tests of whole programs under Craton, as one program.
+//! One program.
 
 mod alien;
 mod attacks;

@@ -1,16 +1,15 @@
-//! Bad pointers: one line that names call and address, then `SIGABRT`; never a hang, never silence.
+//! Bad pointers: one line with call and address, then `SIGABRT`.
 
 use craton_programs::{Program, cc, cxx, static_library};
 use std::path::{Path, PathBuf};
 
-/// The text behind `craton: CALL(ADDRESS): `.
+/// Behind `craton: CALL(ADDRESS): `.
 enum Says {
     /// Just this.
     Text(&'static str),
-    /// The pointer is in a large object, which starts `offset` bytes before it and has at least
-    /// `size` bytes.
+    /// It starts `offset` bytes before, and has at least `size`.
     IntoLarge { offset: u64, size: u64 },
-    /// One of these: the owner of a freed address depends on the heap's later use.
+    /// The owner depends on the heap's later use.
     OneOf(&'static [&'static str]),
 }
 use Says::{IntoLarge, OneOf, Text};
@@ -27,7 +26,7 @@ fn c_programs() -> [(PathBuf, bool); 2] {
     [(cc("misuse.c", &["-w", later]), true), (cc("misuse.c", &["-w", "-static", library]), false)]
 }
 
-/// Runs a part that must end with a line from `call`, preloaded and linked statically.
+/// Preloaded and static.
 fn c(part: &str, call: &str, says: &Says) {
     for (program, preloaded) in c_programs() {
         reports(&program, preloaded, part, call, says);
@@ -75,7 +74,7 @@ fn a_double_free_is_seen_across_threads() {
     c("double_after_thread", "free", &Text(DOUBLE_48));
 }
 
-/// An object of 1,000 bytes: in a small heap a larger class may have lent it.
+/// A larger class may lend.
 const LENT_1000: [&str; 2] = ["double free of a 1024-byte object", "double free of a 1248-byte object"];
 
 #[test]

@@ -1,12 +1,10 @@
-//! `craton.h` and `craton.hpp`: sizes, batches, hints, heaps, options and statistics, and reports
-//! of misuse.
+//! `craton.h` and `craton.hpp`, but for caches.
 
 use craton_programs::{Output, Program, cc, cxx, library};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A program linked with the shared library, by its path, which precedes `LD_LIBRARY_PATH`: Cargo
-/// puts folders there that may have an older one.
+/// By its path, which precedes `LD_LIBRARY_PATH`: Cargo's folders there may have an older one.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let library = library().to_str().expect("the library's path is UTF-8");
     let folder = Path::new(library).parent().expect("the library lies in a folder").display();
@@ -23,7 +21,7 @@ fn own(part: &str) -> Output {
     passes(cc, "own.c", part)
 }
 
-/// Runs a part that must end with one line from `call` about the address that it printed.
+/// About the address that it printed.
 fn reports(compile: fn(&str, &[&str]) -> PathBuf, source: &str, part: &str, call: &str, says: &str) {
     let output = Program::new(linked(compile, source)).arg(part).timeout(300).run();
     assert_eq!(output.signal, Some(libc::SIGABRT), "ends by SIGABRT:\n{output}");

@@ -1,10 +1,9 @@
-//! Creation and end of threads and processes: forks, tasks in their parent's memory, destructors,
-//! signal handlers that allocate.
+//! Threads and processes: forks, tasks in their parent's memory, destructors, signal handlers that
+//! allocate.
 
 use craton_programs::{Output, Program, cc, cxx};
 use std::path::Path;
 
-/// Each way to have caches.
 const CACHES: [&str; 3] = ["caches=auto", "caches=thread", "caches=cpu"];
 
 fn program(path: &Path, part: &str, option: &str) -> Program {
@@ -53,7 +52,7 @@ fn a_signal_handler_may_fork_in_the_midst_of_a_fork() {
 }
 
 fn tasks() -> std::path::PathBuf {
-    // gcc warns of a child of vfork that allocates, which is under test.
+    // gcc warns of a child of vfork that allocates.
     cc("tasks.c", &["-Wno-clobbered"])
 }
 
@@ -134,7 +133,7 @@ const FORBIDDEN: &str = "which signal-safety(7) forbids";
 const IN_HANDLER: &str = "in a signal handler that interrupted malloc or free, which signal-safety(7) forbids";
 
 fn handlers() -> std::path::PathBuf {
-    // Exports its own `mprotect`, which the library then calls.
+    // The library calls its `mprotect`.
     cc("handlers.c", &["-rdynamic"])
 }
 
@@ -161,15 +160,14 @@ fn a_handler_that_forks_where_it_must_not_is_served_and_named() {
 fn a_handler_that_forks_where_it_must_not_among_threads_never_hangs() {
     for option in CACHES {
         let output = program(&handlers(), "forks_among_threads", option).run();
-        // Another thread can hold one lock and wait for the handler's: no way out.
+        // Another thread can hold one lock and wait for the handler's.
         let no_way = output.signal == Some(libc::SIGABRT) && output.stderr.contains("would wait for ever");
         assert!(no_way || output.status == Some(0), "{output}");
         assert!(output.stderr.contains(&format!("craton: fork called {IN_HANDLER}")), "{output}");
     }
 }
 
-/// Threads with thread caches only: a restartable sequence interrupted after each instruction never
-/// ends.
+/// Thread caches only: a restartable sequence interrupted after each instruction never ends.
 #[test]
 fn objects_that_a_handler_took_in_the_middle_of_a_call_are_not_given_out_twice_in_silence() {
     for part in ["each_step_mallocs", "each_step_frees"] {
@@ -199,7 +197,7 @@ fn a_storm_of_handlers_that_allocate_never_hangs_the_program() {
     for option in CACHES {
         for part in ["storm_in_main", "storm_in_thread"] {
             let output = program(&handlers(), part, option).timeout(300).run();
-            // Handlers that damage threads' caches may end the process, but at once.
+            // Damaged caches may end the process, but at once.
             let ended = matches!(output.signal, Some(libc::SIGABRT | libc::SIGSEGV | libc::SIGBUS));
             assert!(ended || output.status == Some(0), "{output}");
         }
@@ -218,8 +216,7 @@ fn handlers_that_free_at_any_moment_never_hang_the_program_and_processors_caches
             let is_known =
                 |line: &str| line.contains(FORBIDDEN) && (line.contains(" lost; ") || line.contains(IN_HANDLER));
             let is_served = output.status == Some(0) && output.stderr.lines().all(is_known);
-            // A free list that is used during its use can contain an object twice: detected and
-            // reported.
+            // A free list used during its use can contain an object twice: reported.
             let is_seen = output.signal == Some(libc::SIGABRT) && !output.stderr.contains("internal error");
             assert!(is_served || is_seen && option != "caches=cpu", "{part} with {option}:\n{output}");
         }

@@ -1,5 +1,3 @@
-//! Per-CPU caches: under stress, without rseq, and with very many threads.
-
 use craton_programs::{Output, Program, cc, missing};
 use std::env;
 use std::path::Path;
@@ -11,7 +9,7 @@ fn run(program: Program, path: &Path) -> Output {
     output
 }
 
-/// A number behind a word of the output.
+/// Behind a word.
 fn number(output: &Output, word: &str) -> u64 {
     let mut words = output.stdout.split_whitespace().skip_while(|w| *w != word);
     words.nth(1).and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("no {word}:\n{output}"))
@@ -92,7 +90,7 @@ fn threads_that_sleep_cost_less_than_a_kibibyte_each() {
         let kib = number(&busy, "rss_kib").saturating_sub(number(&idle, "rss_kib"));
         eprintln!("{option}: {threads} threads, {kib} KiB more than without allocating");
         assert!(kib <= threads, "more than 1 KiB for each thread:\n{idle}\n{busy}");
-        // The counters agree: no thread got a cache, and few objects are between threads and slabs.
+        // No thread got a cache, and few objects are between threads and slabs.
         let stats = &busy.stats[0];
         assert!(stats.threads_seen <= 2, "sleeping threads have caches:\n{busy}");
         assert!(stats.metadata_bytes < 2 << 20, "{busy}");

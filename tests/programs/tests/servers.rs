@@ -1,8 +1,8 @@
 //! redis: a server that loads, forks under load to save, and ends in good order.
 //!
 //! Debian's binary links libjemalloc.so.2 and reports it (`INFO memory`) even with a preloaded
-//! library. So its memory shows which one serves it: loading data must grow Craton's heap by about
-//! as much.
+//! library. Which one serves it memory shows: loading data must grow Craton's heap by about as
+//! much.
 
 use craton_programs::{Output, Program, Running, missing};
 use std::path::PathBuf;
@@ -10,7 +10,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A server with its socket and folder.
 struct Redis {
     server: Running,
     folder: TempDir,
@@ -49,7 +48,7 @@ impl Redis {
         Program::new(program).arg("-s").arg(self.socket()).args(args).timeout(300).run()
     }
 
-    /// One command; an error that the server answers is among the output.
+    /// A server's error is in the output.
     fn cli(&self, args: &[&str]) -> Output {
         self.client("redis-cli", args)
     }
@@ -60,14 +59,13 @@ impl Redis {
         assert!(!output.stdout.contains("Error"), "{output}");
     }
 
-    /// A number among what `INFO` says.
     fn info(&self, key: &str) -> String {
         let text = self.cli(&["info"]).stdout;
         let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
         line.unwrap_or_else(|| panic!("INFO has no {key}:\n{text}")).trim().to_owned()
     }
 
-    /// Waits for a save in the background, and for its good end.
+    /// In the background; it must end well.
     fn await_save(&self) {
         let end = Instant::now() + Duration::from_secs(60);
         while self.info("rdb_bgsave_in_progress") != "0" {
@@ -91,21 +89,21 @@ fn redis_serves_saves_and_ends() {
     let empty = redis.server.segment();
     assert_eq!(empty.exe, "redis-server");
 
-    // 32 MiB of values; the pipe of redis-benchmark keeps several writes in flight.
+    // 32 MiB of values, several writes in flight.
     redis.bench(&["-n", "200000", "-r", "40000", "-d", "1000", "-t", "set"]);
     let loaded = redis.server.segment();
     let (data, grown) = (32 << 20, loaded.heap_in_use_bytes.saturating_sub(empty.heap_in_use_bytes));
     assert!(grown >= data, "32 MiB of data made Craton's heap grow by {grown} bytes only: {empty:?} {loaded:?}");
     assert!(loaded.refills > empty.refills + 1000, "{empty:?} {loaded:?}");
 
-    // The child of BGSAVE allocates while the parent is written to.
+    // BGSAVE's child allocates while the parent is written to.
     assert!(redis.cli(&["bgsave"]).stdout.starts_with("Background saving started"));
     redis.bench(&["-n", "60000", "-r", "40000", "-d", "300", "-t", "set,get,lpush,lpop,sadd,hset,mset"]);
     redis.await_save();
     let keys: usize = redis.cli(&["dbsize"]).stdout.trim().parse().expect("DBSIZE answers with a number");
     assert!(keys > 30_000, "{keys} keys");
 
-    // Written data reads back: the server loads a save of everything into an empty heap.
+    // Loads a save into an empty heap.
     redis.cli(&["save"]).assert_success();
     assert_eq!(redis.cli(&["debug", "reload"]).stdout.trim(), "OK");
     assert_eq!(redis.cli(&["dbsize"]).stdout.trim(), keys.to_string());

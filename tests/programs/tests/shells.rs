@@ -1,4 +1,4 @@
-//! bash and git: many short processes, forks of a process that has allocated, pipes between them.
+//! Many short processes, forks of a process that has allocated.
 
 use craton_programs::{Output, Program, live_segment, missing, workspace};
 use std::fmt::Write;
@@ -65,8 +65,7 @@ fn bash_waits_for_background_jobs() {
     );
 }
 
-/// git in a folder, without the user's configuration and the variables of a hook that runs the
-/// tests.
+/// Without the user's configuration, and variables of a hook.
 fn git(dir: &Path, args: &[&str]) -> Program {
     ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"]
         .iter()
@@ -86,7 +85,7 @@ fn served_git(program: Program) -> Output {
     output
 }
 
-/// A history for `git fast-import`: each commit changes one of 20 files.
+/// For `git fast-import`: each commit changes one of 20 files.
 fn history(commits: usize) -> String {
     let mut text = String::new();
     for n in 0..commits {
@@ -143,7 +142,7 @@ fn git_reads_this_repository() {
     assert_eq!(log.stdout, git(workspace(), &["log", "-5", "--stat"]).run().stdout, "as without Craton");
     served_git(git(workspace(), &["status"]));
 
-    // The server's side of a clone gets no -c, so its permission is in a file.
+    // The server's side of a clone gets no -c.
     let folder = TempDir::new().expect("a temporary folder can be made");
     let (config, copy) = (folder.path().join("config"), folder.path().join("copy"));
     fs::write(&config, "[safe]\n\tdirectory = *\n").expect("a file can be written");
@@ -157,7 +156,6 @@ fn git_reads_this_repository() {
     assert_eq!(served_git(git(&copy, &count)).stdout, git(&copy, &count).run().stdout, "as without Craton");
 }
 
-/// What every test here rests on: without the library the same proofs fail.
 #[test]
 fn the_proofs_fail_without_the_library() {
     if missing("bash", "bash") {

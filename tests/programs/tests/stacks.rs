@@ -1,4 +1,4 @@
-//! A process takes its stacks, from places that are hard to unwind.
+//! Stacks from places that are hard to unwind.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -9,18 +9,16 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 
-/// Room for any stack here.
 const ROOM: usize = 400;
 
 type Callback = extern "C" fn();
 
-/// A library that stays loaded, or not.
 struct Library(*mut c_void);
 
 impl Library {
     fn open(path: &Path, mode: i32) -> Self {
         let path = CString::new(path.to_str().unwrap()).unwrap();
-        // SAFETY: the path is a C string; the library's constructors do nothing.
+        // SAFETY: a C string; constructors do nothing.
         let handle = unsafe { libc::dlopen(path.as_ptr(), mode) };
         assert!(!handle.is_null(), "{path:?} cannot be loaded");
         Self(handle)
@@ -28,21 +26,21 @@ impl Library {
 
     fn function(&self, name: &str) -> *mut c_void {
         let name = CString::new(name).unwrap();
-        // SAFETY: the handle is open, the name a C string.
+        // SAFETY: an open handle, a C string.
         let function = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         assert!(!function.is_null(), "{name:?} is not there");
         function
     }
 
-    /// Calls a function that calls back.
+    /// It calls back.
     fn call(&self, name: &str, callback: Callback) {
-        // SAFETY: all functions that the tests name have this type.
+        // SAFETY: the type of all functions that tests name.
         let function: extern "C" fn(Callback) = unsafe { std::mem::transmute(self.function(name)) };
         function(callback);
     }
 
     fn close(self) {
-        // SAFETY: nothing of the library is used any more.
+        // SAFETY: nothing of the library is in use.
         assert_eq!(unsafe { libc::dlclose(self.0) }, 0);
     }
 }
@@ -65,9 +63,9 @@ fn in_cxx() -> PathBuf {
     cxx("stacks.cpp", &FLAGS)
 }
 
-/// The C library's unwinder on the same stack; it also has its caller, which comes first.
+/// The C library's unwinder; its caller comes first.
 fn theirs() -> Vec<usize> {
-    // SAFETY: the C library's function has this type.
+    // SAFETY: the function's type.
     let backtrace: extern "C" fn(*mut usize, i32) -> i32 = unsafe { std::mem::transmute(symbol::find(c"backtrace")) };
     let mut stack = vec![0; ROOM];
     let found = backtrace(stack.as_mut_ptr(), ROOM as i32);
@@ -75,7 +73,6 @@ fn theirs() -> Vec<usize> {
     stack
 }
 
-/// Names of a stack's functions as far as there are any.
 fn named(stack: &[usize]) -> Vec<String> {
     let name = |address: &usize| {
         let found = names::describe(address.wrapping_sub(1))?;
@@ -117,7 +114,7 @@ extern "C" fn takes_a_stack_elsewhere() {
     FROM_ELSEWHERE.lock().unwrap().push(taken);
 }
 
-/// The stacks taken while a function of a library runs that calls back.
+/// While a function calls back.
 #[inline(never)]
 fn stacks_of(library: &Library, function: &str) -> Vec<(Vec<usize>, Vec<usize>)> {
     library.call(function, takes_a_stack);
@@ -126,8 +123,7 @@ fn stacks_of(library: &Library, function: &str) -> Vec<(Vec<usize>, Vec<usize>)>
     all
 }
 
-/// Fails unless the names occur in this order, with others in between or not, and this test's
-/// function last.
+/// In this order, with others between, and the test's function last.
 fn assert_named(stack: &[usize], names: &[&str]) {
     let found = named(stack);
     let mut rest = found.iter();
@@ -136,7 +132,7 @@ fn assert_named(stack: &[usize], names: &[&str]) {
     }
 }
 
-/// Both unwinders say the same, and the names are there.
+/// Both unwinders, with the names.
 fn agrees(library: &Library, function: &str, names: &[&str]) {
     for (ours, theirs) in stacks_of(library, function) {
         assert_named(&ours, names);
@@ -233,14 +229,14 @@ fn a_stack_can_be_taken_before_each_instruction() {
         function(step);
         std::hint::black_box(());
     }
-    // A library whose functions no other test has bound.
+    // No other test has bound its functions.
     let mut flags = FLAGS.to_vec();
     flags.push("-DSTEPPED");
     let library = Library::open(&cc("stacks.c", &flags), libc::RTLD_LAZY);
-    // SAFETY: the function has this type.
+    // SAFETY: the function's type.
     let function =
         unsafe { std::mem::transmute::<*mut c_void, Function>(library.function("through_each_instruction")) };
-    // Functions of other modules are bound the first time, which takes long.
+    // The first binding of other modules' functions takes long.
     for at_least in [2000, 200] {
         run(function);
         let (steps, _, wrong) = STEPS.take();

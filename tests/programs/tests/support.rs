@@ -1,10 +1,8 @@
-//! The basis of the other tests: a program that Craton does not serve, or that hangs, fails its
-//! test.
+//! An unserved or hanging program fails its test.
 
 use craton_programs::{Program, cc, missing, side_by_side};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The message of a panic.
 fn panic_of(run: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("this panics");
     panic.downcast_ref::<String>().cloned().expect("the panic has a message")

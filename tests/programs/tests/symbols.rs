@@ -1,13 +1,11 @@
-//! Every exported function works, and has a test.
-
 use craton_programs::{Program, cc, cxx, library, workspace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The C library's cancellation points (pthreads(7)) that an allocator could use. `fwrite` is one
-/// too: `malloc_info` calls it without a lock, as the C library's does.
+/// pthreads(7), as far as an allocator could use them. `fwrite` is one too: `malloc_info` calls it
+/// without a lock, as the C library's does.
 const CANCELLATION_POINTS: [&str; 34] = [
     "accept",
     "clock_nanosleep",
@@ -56,11 +54,11 @@ fn the_library_calls_no_cancellation_point() {
     assert!(called.contains("mmap"), "{called:?}");
 }
 
-/// A program that uses Craton's functions, linked with the library by its header.
+/// By its header.
 fn linked(compile: fn(&str, &[&str]) -> PathBuf, source: &str) -> PathBuf {
     let include = format!("-I{}", workspace().join("crates/preload/include").display());
     let folder = library().parent().expect("the library lies in a folder").display();
-    // Not what cargo's own search path has.
+    // Not cargo's search path.
     let path = format!("-Wl,--disable-new-dtags,-rpath,{folder}");
     compile(source, &["-w", &include, &format!("-L{folder}"), "-lcraton", &path])
 }
@@ -108,8 +106,7 @@ fn the_program_is_called_back_when_the_soft_limit_is_passed() {
     run("callback");
 }
 
-/// The symbols that a program takes from libraries. Its copy of `craton_segment`, which the library
-/// uses, counts.
+/// A copy of `craton_segment` counts.
 fn asked_for(program: &Path) -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D"]).arg(program).output();
     let output = output.unwrap_or_else(|e| panic!("nm: {e}; install the Debian package binutils"));
@@ -129,10 +126,8 @@ fn every_exported_symbol_is_used_by_a_test() {
         cc("conform.c", &[LATER]),
         cc("introspect.c", &[LATER]),
         cxx("cxx.cpp", &[LATER]),
-        // What restricts a process, and what makes tasks.
         cc("alone.c", &[]),
         cc("tasks.c", &["-Wno-clobbered"]),
-        // What opens libraries.
         cc("alien.c", &["-rdynamic", "-ldl"]),
     ];
     let used: BTreeSet<String> = programs.iter().flat_map(|program| asked_for(program)).collect();

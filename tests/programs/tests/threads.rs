@@ -1,16 +1,14 @@
-//! Short-lived threads, forks between them, and objects before main and after it.
+//! Short-lived threads, forks between them, objects before main and after it.
 
 use craton_programs::{Output, Program, cc, cxx, static_library};
 use std::path::Path;
 
-/// Each way to have caches.
 const CACHES: [&str; 3] = ["caches=auto", "caches=thread", "caches=cpu"];
 
 fn run(program: &Path, part: &str) -> Output {
     run_with(program, part, "caches=auto")
 }
 
-/// Runs a part with an option of the library.
 fn run_with(program: &Path, part: &str, option: &str) -> Output {
     let output = Program::new(program).arg(part).options(option).preloaded().timeout(300).run();
     output.assert_success();
@@ -26,7 +24,7 @@ fn name(program: &Path) -> &str {
 fn sixty_four_threads_that_start_and_stop_keep_memory_bounded() {
     let program = cc("threads.c", &[]);
     let seen = run_with(&program, "start_and_stop", "caches=thread").stats[0].threads_seen;
-    // Each thread of each round, and the main one, had a cache once.
+    // Each thread of each round, and the main one.
     assert_eq!(seen, 64 * 20 + 1);
     let output = run(&program, "start_and_stop");
     let stats = &output.stats[0];
@@ -98,8 +96,7 @@ fn threads_start_other_programs_while_all_allocate() {
     let output = Program::new(&program).preloaded().timeout(300).run();
     output.assert_success();
     output.assert_served(name(&program));
-    // Itself, and the programs that its threads started by posix_spawn; shells of `system` have
-    // another name.
+    // Itself, and its threads' posix_spawns; shells of `system` have another name.
     let served = output.stats.iter().filter(|s| s.exe == name(&program)[..15] && s.refills > 0).count();
     assert_eq!(served, 1 + 6 * 40, "processes that Craton served:\n{output}");
 }
@@ -120,7 +117,7 @@ fn fork_storm(program: &Path, preloaded: bool) {
     let output = if preloaded { run.preloaded() } else { run }.run();
     output.assert_success();
     output.assert_served(name(program));
-    // The parent, 300 children, and 43 grandchildren: each left through exit and reported.
+    // The parent, 300 children, 43 grandchildren.
     let mut pids: Vec<u64> = output.stats.iter().map(|s| s.pid).collect();
     pids.sort_unstable();
     pids.dedup();

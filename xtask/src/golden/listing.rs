@@ -1,13 +1,12 @@
 //! objdump's output as text that does not depend on addresses.
 //!
-//! **What.** A function's instructions, without the final padding. Inner jumps go to labels
-//! numbered by place; outer jumps, calls and data go to names without the compiler's hashes,
-//! unnamed data to `[rip]`.
+//! **What.** Instructions without the final padding. Inner jumps go to numbered labels; outer
+//! jumps, calls and data to names without hashes, unnamed data to `[rip]`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// One instruction: its address, and what objdump prints of it.
+/// As objdump prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
     at: u64,
@@ -21,7 +20,7 @@ impl Instruction {
         let at = u64::from_str_radix(at.trim(), 16).ok()?;
         let mut rest = rest.trim();
         let mut mnemonic = String::new();
-        // A prefix is printed as a separate word.
+        // A prefix is a separate word.
         loop {
             let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
             mnemonic += word;
@@ -38,7 +37,7 @@ impl Instruction {
         self.mnemonic == "int3" || self.mnemonic.ends_with("nop") || self.mnemonic.ends_with("nopw")
     }
 
-    /// The target of a jump or a call, if it names one, and that name.
+    /// Of a jump or call, with its name.
     fn target(&self) -> Option<(u64, &str)> {
         if !self.mnemonic.contains('j') && !self.mnemonic.contains("call") {
             return None;
@@ -48,18 +47,18 @@ impl Instruction {
     }
 }
 
-/// The address of a symbol in what `nm` prints.
+/// In nm's output.
 pub fn address(names: &str, name: &str) -> Option<u64> {
     names.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         let at = words.next()?;
-        // A version may stand behind the name.
+        // A version may follow.
         let found = words.nth(1)?.split('@').next()? == name;
         if found { u64::from_str_radix(at, 16).ok() } else { None }
     })
 }
 
-/// The instructions of the function at an address, in what `objdump -d` prints.
+/// In objdump's output.
 pub fn function(code: &str, at: u64) -> Vec<Instruction> {
     let head = format!("{at:016x} <");
     let lines = code.lines().skip_while(|line| !line.starts_with(&head)).skip(1);
@@ -70,10 +69,10 @@ pub fn function(code: &str, at: u64) -> Vec<Instruction> {
     all
 }
 
-/// Instructions executed if no condition jumps, up to a return or a jump out of the function.
+/// If no condition jumps, up to a return or a jump out.
 pub fn straight(function: &[Instruction]) -> usize {
     let (mut next, mut count) = (0, 0);
-    // A jump back could loop for ever: the count stops at the function's length.
+    // A jump back could loop for ever.
     while let Some(instruction) = function.get(next).filter(|_| count < function.len()) {
         count += 1;
         next += 1;
@@ -107,7 +106,7 @@ pub fn text(function: &[Instruction]) -> String {
     text
 }
 
-/// Operands with the name of what lies at a distance from the instruction instead of the distance.
+/// Names instead of distances.
 fn of_data(operands: &str) -> String {
     let (operands, name) = match operands.split_once('#') {
         Some((operands, comment)) => (operands.trim_end(), comment.split('<').nth(1).unwrap_or("")),
@@ -116,12 +115,12 @@ fn of_data(operands: &str) -> String {
     let Some((before, rest)) = operands.split_once("[rip") else { return operands.to_owned() };
     let behind = rest.split_once(']').map_or("", |(_, behind)| behind);
     let name = name.trim_end_matches('>');
-    // With a distance it is merely what the linker knows that lies before.
+    // With a distance it is only the nearest name before.
     let name = if name.contains('+') || name.is_empty() { String::new() } else { format!(" {}", plain(name)) };
     format!("{before}[rip{name}]{behind}")
 }
 
-/// A name without the compiler's hash, with `::` between its parts.
+/// Without the hash.
 fn plain(name: &str) -> String {
     let name = name.split('@').next().unwrap_or(name);
     let Some(mut rest) = name.strip_prefix("_ZN") else { return name.to_owned() };
@@ -137,7 +136,7 @@ fn plain(name: &str) -> String {
     if parts.is_empty() { name.to_owned() } else { parts.join("::") }
 }
 
-/// What differs between two files of listings, function by function; `None` when nothing does.
+/// By function.
 pub fn difference(old: &str, new: &str) -> Option<String> {
     let (mut old, mut new) = (old.split("\n\n"), new.split("\n\n"));
     let mut text = String::new();
@@ -150,10 +149,10 @@ pub fn difference(old: &str, new: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A function's lines from the first to the last that differs, with its name and some context.
+/// From the first to the last that differs, with context.
 fn changed(old: &str, new: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    // The count in a function's name may differ: it is reported separately.
+    // The count in the name is reported separately.
     let head = usize::from(!old.is_empty() && !new.is_empty());
     let same = head + old[head..].iter().zip(&new[head..]).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[same..], &new[same..]);

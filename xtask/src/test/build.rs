@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Builds what the plan names. Warnings and errors go to standard error.
 pub fn build(root: &Path, plan: &Plan, nightly: bool) -> Result<Vec<Job>, String> {
     let mut command = Command::new(cargo());
     command.args(["test", "--no-run", "-q", "--message-format=json-render-diagnostics"]).args(&plan.args);
@@ -22,17 +21,16 @@ pub fn build(root: &Path, plan: &Plan, nightly: bool) -> Result<Vec<Job>, String
     Ok(plan.runs.iter().flat_map(jobs).collect())
 }
 
-/// The cargo that runs this program.
 pub fn cargo() -> PathBuf {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()).into()
 }
 
-/// The test program that a message of cargo names, if it names one.
+/// In a message of cargo.
 fn job(run: &Run, message: &Value, nightly: bool) -> Option<Job> {
     let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
     let program = message["executable"].as_str().filter(|_| is_test)?;
     let dir = Path::new(message["manifest_path"].as_str()?).parent()?;
-    // The folder's name, which is short, and differs from package to package.
+    // Short, and unique.
     let package = dir.file_name()?.to_string_lossy().into_owned();
     if run.package.is_some_and(|only| only != package) {
         return None;

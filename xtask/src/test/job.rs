@@ -1,4 +1,4 @@
-//! One program of tests, run to its end with its output captured.
+//! A test program, run to its end with its output captured.
 
 use super::outcome::{Counts, durations, ended_test};
 use std::io::{BufRead, BufReader, Read};
@@ -8,45 +8,42 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The main activity of a program of tests, which decides how many run at once.
+/// Decides how many run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Computes: one program for each core.
+    /// One for each core.
     Computes,
-    /// Starts other programs and waits for them: more threads than cores.
+    /// For other programs: more threads than cores.
     Waits,
 }
 
-/// A program of tests that is to be run.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Shown, and the key under which its last duration is kept.
+    /// Its last duration's key, too.
     pub name: String,
     pub program: PathBuf,
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
     pub dir: PathBuf,
     pub kind: Kind,
-    /// Threads of the harness.
+    /// Of the harness.
     pub threads: usize,
-    /// It runs whole programs on the optimized library, which must have been built.
+    /// The optimized one.
     pub needs_library: bool,
 }
 
-/// What became of it.
 #[derive(Debug)]
 pub struct Finished {
     pub name: String,
     pub kind: Kind,
     pub counts: Counts,
     pub took: Duration,
-    /// Each test, with the time that it took.
     pub tests: Vec<(String, Duration)>,
-    /// All output, and why it counts as failed; none where all tests passed.
+    /// All output, and why.
     pub failure: Option<String>,
 }
 
-/// Runs the program. After `limit` it is killed, and counts as failed.
+/// After `limit` it is killed, and fails.
 pub fn run(job: &Job, limit: Duration) -> Finished {
     let start = Instant::now();
     let ended = execute(job, start, limit);
@@ -81,7 +78,7 @@ fn execute(job: &Job, start: Instant, limit: Duration) -> Result<Ended, String> 
     let stderr = lines(child.stderr.take(), start);
     let end =
         wait(&mut child, start + limit).ok_or_else(|| format!("did not end in {} s and was killed", limit.as_secs()));
-    // A process that a test left behind may hold the pipes; it is not waited for.
+    // A process that a test left behind may hold the pipes.
     let patience = Duration::from_secs(5);
     let (mut output, mut ends) = (String::new(), Vec::new());
     let deadline = Instant::now() + patience;
@@ -111,7 +108,7 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     }
 }
 
-/// The lines of a pipe, each with the moment at which it came.
+/// With moments.
 fn lines(pipe: Option<impl Read + Send + 'static>, start: Instant) -> Receiver<(String, Duration)> {
     let (send, receive) = channel();
     let pipe = pipe.map(BufReader::new);

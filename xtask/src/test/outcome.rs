@@ -12,7 +12,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Sums the closing lines; `None` without any.
+    /// `None` without closing lines.
     pub fn read(output: &str) -> Option<Self> {
         let results = output.lines().filter_map(|line| line.strip_prefix("test result: "));
         results.map(Self::from_result).reduce(Self::plus)
@@ -35,15 +35,14 @@ impl Counts {
     }
 }
 
-/// The test that a line of the harness says has ended.
 pub fn ended_test(line: &str) -> Option<&str> {
     let (name, how) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     let ended = how == "ok" || how == "FAILED" || how.starts_with("ignored");
     ended.then(|| name.strip_suffix(" - should panic").unwrap_or(name))
 }
 
-/// How long each test took, from the moments at which the tests ended: the harness starts the first
-/// `threads` by name at once, then one at each end.
+/// From the moments of ends: the harness starts the first `threads` by name at once, then one at
+/// each end.
 pub fn durations(ends: &[(String, Duration)], threads: usize) -> Vec<(String, Duration)> {
     let mut names: Vec<&str> = ends.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();

@@ -1,26 +1,26 @@
-//! The plans of a test run: each plan is one call of cargo, with its flags.
+//! A plan is one call of cargo.
 
 use super::job::Kind;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-/// Packages, by the names of their folders, whose tests start other programs and wait for them.
+/// Folders of packages whose tests wait for other programs.
 pub const WAITING: [&str; 5] = ["programs", "cli", "lab", "papers", "kv"];
 
-/// The experiments' tests that show that their programs start, measure, check and write.
+/// Programs start, measure, check and write.
 pub(super) const PAPERS: [&str; 4] =
     ["the_list_has_one", "neither_the_program", "the_peak_of_fragbench", "a_client_that_checks_its_objects_finds"];
 
-/// Cargo builds tests with unwinding. Programs that unwind too use the same build of each library.
+/// Cargo builds tests with unwinding; programs that unwind too share their libraries.
 pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Unit tests: `make check`.
+    /// `make check`.
     Units,
     /// `make test`.
     All,
-    /// What takes minutes or hours as well: `make nightly`.
+    /// Minutes or hours: `make nightly`.
     Nightly,
 }
 
@@ -34,10 +34,10 @@ pub struct Plan {
 #[derive(Debug, Default)]
 pub struct Run {
     pub name: &'static str,
-    /// Only programs of the package with this folder.
+    /// Only of this folder.
     pub package: Option<&'static str>,
     pub env: Vec<(String, String)>,
-    /// Arguments of the programs: parts of names of tests.
+    /// Parts of tests' names.
     pub filter: Vec<String>,
 }
 
@@ -76,10 +76,10 @@ pub fn plans(extent: Extent, target: &Path) -> Vec<Plan> {
     let loom_env = vec![
         ("RUSTFLAGS".to_owned(), format!("{flags} --cfg loom").trim().to_owned()),
         ("CARGO_TARGET_DIR".to_owned(), target.join("loom").to_string_lossy().into_owned()),
-        // Thousands of runs of each protocol: optimised, and with debug assertions.
+        // Thousands of runs of each protocol.
         ("CARGO_PROFILE_DEV_OPT_LEVEL".to_owned(), "2".to_owned()),
     ];
-    // The experiments share the folder: their programs start those of the workspace, beside them.
+    // The experiments start the workspace's programs beside them.
     let mut papers = owned(&["--manifest-path", "papers/Cargo.toml", "--target-dir", &target.to_string_lossy()]);
     let mut run_papers = run("papers");
     if extent == Extent::All {

@@ -1,4 +1,4 @@
-//! Runs programs of tests side by side, the slowest first, while others are still being built.
+//! Runs test programs side by side, slowest first, while others are being built.
 
 use super::job::{self, Finished, Job, Kind};
 use std::collections::HashMap;
@@ -10,19 +10,19 @@ use std::time::Duration;
 #[derive(Debug)]
 pub enum Event {
     Built(Vec<Job>),
-    /// The optimized library has been built, and lies there.
+    /// Built, at this path.
     Library(PathBuf),
-    /// A build failed; what needs it cannot run.
+    /// A failed build.
     Broken(String),
-    /// A builder has nothing more to build.
+    /// Of a builder.
     Done,
     Ended(Finished),
 }
 
 pub struct Pool {
-    /// Seconds that programs took last time, by name.
+    /// By name.
     pub last: HashMap<String, f64>,
-    /// A program that runs for longer is killed.
+    /// Then a program is killed.
     pub limit: Duration,
     waiting: Vec<Job>,
     running: Vec<Kind>,
@@ -34,7 +34,7 @@ impl Pool {
         Self { last, limit, waiting: Vec::new(), running: Vec::new(), library: None }
     }
 
-    /// Runs all that `builders` threads build; `report` sees each end. Returns the failed builds.
+    /// `report` sees each end. Returns failed builds.
     pub fn run(
         mut self,
         (send, events): (Sender<Event>, Receiver<Event>),
@@ -65,7 +65,7 @@ impl Pool {
         broken
     }
 
-    /// The slowest program that may start now. A program that never ran counts as the slowest.
+    /// That may start now; one that never ran counts as slowest.
     fn next(&mut self) -> Option<Job> {
         let may_start = |job: &Job| {
             let beside = self.running.iter().filter(|kind| **kind == job.kind).count();
@@ -73,7 +73,7 @@ impl Pool {
         };
         let seconds = |job: &Job| self.last.get(&job.name).copied().unwrap_or(f64::INFINITY);
         let ready = self.waiting.iter().enumerate().filter(|(_, job)| may_start(job));
-        // The first of equals: max_by alone would choose the last.
+        // max_by alone would choose the last of equals.
         let (place, _) = ready.rev().max_by(|a, b| seconds(a.1).total_cmp(&seconds(b.1)))?;
         let mut job = self.waiting.remove(place);
         if let Some(library) = self.library.as_ref().filter(|_| job.needs_library) {

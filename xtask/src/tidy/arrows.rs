@@ -1,7 +1,7 @@
 //! Arrows between crates point down.
 //!
-//! **What.** Compares `cargo metadata` with the order in [`CRATES`]. Development dependencies are
-//! free (any crate's tests may use the simulated floor), as are those under `cfg(loom)`.
+//! **What.** Compares `cargo metadata` with [`CRATES`]. Development dependencies are free, as are
+//! those under `cfg(loom)`.
 
 use super::Complaint;
 use serde_json::Value;
@@ -10,13 +10,13 @@ use std::process::Command;
 
 struct Crate {
     name: &'static str,
-    /// Crates of this repository that it may depend on.
+    /// Of this repository.
     below: &'static [&'static str],
-    /// Crates from elsewhere that it may depend on; `None` for any.
+    /// From elsewhere; `None`: any.
     outside: Option<&'static [&'static str]>,
 }
 
-/// A crate of the library: what it links, every program that loads it links.
+/// Every program that loads the library links it.
 const fn core(name: &'static str, below: &'static [&'static str]) -> Crate {
     Crate { name, below, outside: Some(&[]) }
 }
@@ -25,7 +25,6 @@ const fn tool(name: &'static str, below: &'static [&'static str]) -> Crate {
     Crate { name, below, outside: None }
 }
 
-/// The process around the heap.
 const MALLOC: [&str; 9] = [
     "craton-base",
     "craton-os",
@@ -38,10 +37,10 @@ const MALLOC: [&str; 9] = [
     "craton-tables",
 ];
 
-/// The debugging kit knows object caches by their names.
+/// It knows object caches by name.
 const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
 
-/// Crates that the experiments simulate and measure; no allocator, as in the lab.
+/// No allocator, as in the lab.
 const PAPERS: [&str; 8] = [
     "craton-base",
     "craton-os",
@@ -53,29 +52,29 @@ const PAPERS: [&str; 8] = [
     "craton-cli",
 ];
 
-/// Every package, from the bottom up; the last in a workspace apart.
+/// From the bottom up.
 const CRATES: [Crate; 21] = [
     core("craton-base", &[]),
-    // Options and counters as data, for the library and for the tools alike.
+    // Data, for library and tools.
     core("craton-tables", &[]),
-    // The one crate that speaks to the system, through the declarations of `libc`.
+    // The one crate that speaks to the system.
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
-    // What outlives the process; std, for its DRAM structures come from the global allocator.
+    // With std: DRAM structures come from the global allocator.
     core("craton-pheap", &["craton-base", "craton-frames"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
-    // Of the system it names the lock and the restartable sequences; the rest comes through seams.
+    // Of the system, the lock and restartable sequences; the rest through seams.
     core("craton-heap", &["craton-base", "craton-os", "craton-frames", "craton-pages", "craton-slab"]),
     core("craton-objects", &["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-tables"]),
     core("craton-kit", &KIT),
     core("craton-malloc", &MALLOC),
     core("craton-preload", &["craton-base", "craton-os", "craton-malloc"]),
     core("craton", &["craton-base", "craton-os", "craton-malloc", "craton-tables"]),
-    // Not the allocator: linking craton-malloc brings hooks at start and exit, which are measured.
+    // Not the allocator, whose hooks at start and exit would be measured.
     tool("craton-lab", &["craton-base", "craton-sim", "craton-frames", "craton-pages"]),
-    // Nor in what reads other processes: that knows the library by its exported table.
+    // It knows the library by its exported table.
     tool("craton-inspect", &[]),
     // Of the system, heap files alone.
     tool("craton-cli", &["craton-base", "craton-os", "craton-pheap", "craton-inspect", "craton-lab", "craton-tables"]),
@@ -85,7 +84,7 @@ const CRATES: [Crate; 21] = [
     tool("xtask", &["craton-tables"]),
 ];
 
-/// Metadata of a workspace by cargo, without following dependencies.
+/// Without dependencies.
 pub fn metadata(manifest: &Path) -> Result<String, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let out = Command::new(cargo)
@@ -99,7 +98,7 @@ pub fn metadata(manifest: &Path) -> Result<String, String> {
     String::from_utf8(out.stdout).map_err(|e| format!("`cargo metadata` wrote what is not UTF-8: {e}"))
 }
 
-/// Complains of each arrow that [`CRATES`] does not allow, and of packages that it does not know.
+/// Also of unknown packages.
 pub fn check(metadata: &str) -> Result<Vec<Complaint>, String> {
     let document: Value =
         serde_json::from_str(metadata).map_err(|e| format!("cannot read what `cargo metadata` wrote: {e}"))?;
@@ -113,7 +112,7 @@ pub fn check(metadata: &str) -> Result<Vec<Complaint>, String> {
             found.push(Complaint::new(&path, 0, text));
             continue;
         };
-        // `kind` is null for a normal dependency, "dev" or "build" otherwise.
+        // Null: a normal dependency.
         let of_library = |d: &&Value| text(d, "kind") != "dev" && text(d, "target") != "cfg(loom)";
         for to in list(package, "dependencies").iter().filter(of_library).map(|d| text(d, "name")) {
             let ours = CRATES.iter().any(|c| c.name == to);

@@ -1,8 +1,7 @@
-//! Commands that documents show exist: those of `craton` with their options, options of the
-//! library, targets of make, and scripts.
+//! Commands in documents exist: of `craton` with options, the library's options, targets of make,
+//! scripts.
 //!
-//! **What.** Lines of shell in code blocks. The names come from the sources: `args.rs` of the
-//! program, the table of options, the Makefile.
+//! In code blocks; names come from `args.rs`, the table of options, the Makefile.
 
 use super::Complaint;
 use super::documents::is_document;
@@ -71,7 +70,7 @@ impl Known<'_> {
                     return Some(format!("`--{option}` is not in {ARGS}"));
                 }
             }
-            // `craton replay` has options of its simulated heap.
+            // Its options are the simulated heap's.
             if word == "-o" && task != "replay" {
                 let key = words.next()?.split('=').next()?;
                 if key.chars().any(char::is_lowercase) && !OPTIONS.iter().any(|option| option.key == key) {

@@ -1,7 +1,6 @@
-//! Documents and comments that people read at speed: lengths, columns, phrases.
+//! Documents and comments: lengths, columns, phrases.
 //!
-//! **What.** README is short. Documents have 100 columns, tables apart. A module's head has 40
-//! lines. Documents and comments avoid phrases that a reader has to decode, except in [`LATER`].
+//! Except in [`LATER`].
 
 use super::Complaint;
 use super::files::File;
@@ -13,9 +12,9 @@ const README_WORDS: usize = 1300;
 const COLUMNS: usize = 100;
 const HEAD_LINES: usize = 40;
 
-/// Documents and folders that are not held to columns and phrases yet.
+/// Not held to columns and phrases yet.
 const LATER: [&str; 0] = [];
-/// Longer heads, with their lines. Take one out once it is short.
+/// With their lines. Take one out once it is short.
 const LONGER: [(&str, usize); 5] = [
     ("crates/pheap/src/lib.rs", 48),
     ("crates/frames/src/lib.rs", 71),
@@ -24,7 +23,7 @@ const LONGER: [(&str, usize); 5] = [
     ("crates/sim/src/lib.rs", 42),
 ];
 
-/// Words in a row, and what to write instead.
+/// And what to write instead.
 const PHRASES: [(&str, &str); 30] = [
     (concat!("some", "body"), "name the actor"),
     (concat!("no", "body"), "name the actor"),
@@ -58,7 +57,7 @@ const PHRASES: [(&str, &str); 30] = [
     (concat!("where", "of"), "name it"),
 ];
 
-/// Words behind `What` that make a clause the subject.
+/// Behind `What` they make a clause the subject.
 const VERBS: [&str; 21] = [
     "is", "was", "were", "has", "have", "had", "can", "could", "may", "must", "does", "do", "did", "lies", "comes",
     "goes", "the", "a", "an", "it", "they",
@@ -83,7 +82,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// Whether a document is one that users or maintainers read, and is not written by a program.
+/// People read it, and no program writes it.
 pub fn is_document(path: &str) -> bool {
     path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/") || path == "results/README.md")
 }
@@ -166,7 +165,6 @@ fn phrases(file: &File, line: usize, text: &str, found: &mut Vec<Complaint>) {
     }
 }
 
-/// A line without what stands between backticks.
 fn outside_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join(" x ")
 }

@@ -1,14 +1,14 @@
-//! The files that the rules see: tracked by git, or new and not ignored.
+//! Files tracked by git, or new and not ignored.
 
 use super::lex::Source;
 use std::path::Path;
 use std::process::Command;
 
 pub struct File {
-    /// Relative to the repository's root, with `/`.
+    /// From the root, with `/`.
     pub path: String,
     pub text: String,
-    /// The same as tokens and comments, for a Rust file.
+    /// Tokens and comments.
     pub rust: Option<Source>,
 }
 
@@ -19,12 +19,12 @@ impl File {
     }
 }
 
-/// Whether a whole file is test code, by its name or folder.
+/// By name or folder.
 pub fn is_test_path(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.starts_with("tests/") || path.contains("/tests/")
 }
 
-/// Every text file of the repository at `root`, sorted by path.
+/// Sorted by path.
 pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
     let out = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -42,12 +42,12 @@ pub fn read_tree(root: &Path) -> Result<Vec<File>, String> {
     let mut files = Vec::new();
     for path in paths {
         let full = root.join(path);
-        // Deleted in the working tree but still in the index, or a link: nothing of ours to read.
+        // Deleted but in the index, or a link.
         if !full.symlink_metadata().is_ok_and(|m| m.is_file()) {
             continue;
         }
         let bytes = std::fs::read(&full).map_err(|e| format!("cannot read {path}: {e}"))?;
-        // Bytes that are not UTF-8 are data, not text.
+        // Data.
         if let Ok(text) = String::from_utf8(bytes) {
             files.push(File::new(path, &text));
         }

@@ -1,8 +1,7 @@
-//! Blocks of documents, written from the tables of `craton-tables` and from records.
+//! Blocks of documents, written from `craton-tables` and records.
 //!
-//! **What.** The table of figures, options, counters, the drawing of crates, and the struct fields
-//! in `craton.h`, each between two marks. `cargo xtask tidy --fix` writes the blocks; without it a
-//! stale one fails.
+//! **What.** `cargo xtask tidy --fix` writes each between its two marks; without it a stale one
+//! fails.
 
 use super::Complaint;
 use super::files::File;
@@ -13,7 +12,7 @@ use std::fmt::Write;
 
 struct Block {
     page: &'static str,
-    /// Its name in the marks: where it comes from.
+    /// In the marks.
     name: &'static str,
     write: fn(&[File]) -> Result<String, String>,
 }
@@ -64,7 +63,6 @@ impl Block {
     }
 }
 
-/// Complains of blocks that are not what their tables say.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let stale = |b: &Block| match text(files, b.page).and_then(|page| Ok((b.put(page, files)?, page))) {
         Err(why) => Some(Complaint::new(b.page, 0, why)),
@@ -76,7 +74,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     BLOCKS.iter().filter_map(stale).collect()
 }
 
-/// Every page with its blocks renewed; a failed block stays, and [`check`] says why.
+/// A failed block stays; [`check`] says why.
 pub fn pages(files: &[File]) -> Vec<(&'static str, String)> {
     let mut pages: Vec<(&str, String)> = Vec::new();
     for b in &BLOCKS {
@@ -96,7 +94,7 @@ pub fn text<'a>(files: &'a [File], path: &str) -> Result<&'a str, String> {
     file.map(|file| file.text.as_str()).ok_or_else(|| format!("{path} is missing"))
 }
 
-/// The values of an option: words in quotes, others by name and range.
+/// Words in quotes, others by name and range.
 fn values(option: &Choice) -> String {
     let words = option.form.words().iter().map(|word| format!("`{word}`"));
     let range = match option.form {
@@ -140,7 +138,7 @@ fn codes(of: &str, codes: &Codes) -> String {
     out
 }
 
-/// Columns of the header's comments.
+/// Of the header.
 const COLUMNS: usize = 100;
 
 fn keys() -> String {
@@ -148,7 +146,7 @@ fn keys() -> String {
     comment("", &format!("Options, which docs/options.md explains: {}.", keys.join(", ")))
 }
 
-/// Members of a struct, each with its comment behind it, or above where that is too long.
+/// With comments behind, or above where too long.
 fn members(counters: &[Counter]) -> String {
     let member = |c: &Counter| {
         let since = if c.unit == Unit::Since { ", since the start" } else { "" };
@@ -165,12 +163,12 @@ fn members(counters: &[Counter]) -> String {
     counters.iter().map(member).collect()
 }
 
-/// A comment of C, wrapped.
+/// Wrapped.
 fn comment(indent: &str, text: &str) -> String {
     let mut out = format!("{indent}/*");
     let mut line = out.len();
     for word in text.split_whitespace() {
-        // Room for the mark at the end.
+        // Room for the end mark.
         if line + 1 + word.len() + 3 > COLUMNS {
             let _ = write!(out, "\n{indent}  ");
             line = indent.len() + 2;

@@ -1,16 +1,14 @@
 //! Each pattern of the library's linker script names modules and functions that exist.
 //!
-//! **What.** The script puts functions in front by their mangled names, such as
-//! `13craton_malloc5front4free`.
-//! The linker says nothing of a pattern whose module was renamed. The library cannot tell either: a
-//! function that is inlined everywhere has no symbol.
+//! **What.** The linker script puts functions in front by mangled names, such as
+//! `13craton_malloc5front4free`, and does not complain of one that is gone. The library cannot tell
+//! either: an inlined function has no symbol.
 
 use super::Complaint;
 use super::files::File;
 
 const SCRIPT: &str = "crates/preload/layout.ld";
 
-/// Complains of each name that its crate does not declare.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     let script = files.iter().find(|file| file.path == SCRIPT).map_or("", |file| &file.text);
@@ -32,7 +30,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// The parts of a mangled name that are there whole: a length, and as many letters.
+/// Whole parts: a length, and as many letters.
 fn names(pattern: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = pattern;

@@ -1,8 +1,7 @@
 //! How much is unsafe, where, and why there.
 //!
-//! **What.** A product file with unsafe code says why in its head: `//! **Unsafe.** …`. Clippy
-//! checks each site (`undocumented_unsafe_blocks`, `missing_safety_doc`). `cargo xtask tidy
-//! --unsafe` prints the ledger from the sources.
+//! **What.** A product file with unsafe code says why in its head: `//! **Unsafe.** …`; clippy
+//! checks each site. `cargo xtask tidy --unsafe` prints the ledger.
 
 use super::files::File;
 use super::lex::Source;
@@ -11,14 +10,13 @@ use std::fmt::Write;
 
 const MARK: &str = "**Unsafe.**";
 
-/// Complains of product files with unsafe code that give no reason.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let silent = product(files).into_iter().filter(|(_, source, _)| reason(source).is_empty());
     let text = format!("unsafe code and no reason: write in the module comment a paragraph `//! {MARK} …`");
     silent.map(|(file, ..)| Complaint::new(&file.path, 0, text.clone())).collect()
 }
 
-/// A line for each product file with unsafe code: how many sites, and why; then the sums.
+/// By file: sites and reason; then sums.
 pub fn write(files: &[File]) -> String {
     let rows = product(files);
     let mut out = String::new();
@@ -35,7 +33,7 @@ fn product(files: &[File]) -> Vec<(&File, &Source, usize)> {
     rows.map(|(file, source)| (file, source, sites(source))).filter(|(_, _, sites)| *sites > 0).collect()
 }
 
-/// Unsafe sites outside of tests; a type (`unsafe fn()`) does not count.
+/// Outside of tests; a type (`unsafe fn()`) does not count.
 fn sites(source: &Source) -> usize {
     let is_type = |i: usize| {
         let at = if source.is(i + 1, "extern") { i + 3 } else { i + 1 };
@@ -45,7 +43,7 @@ fn sites(source: &Source) -> usize {
     sites.filter(|(i, _)| !is_type(*i)).count()
 }
 
-/// The paragraph of the module comment behind the mark, as one line.
+/// As one line.
 fn reason(source: &Source) -> String {
     let comments = source.lines.iter().map_while(|line| {
         let is_head = !line.has_code || line.comment.starts_with("//!");

@@ -1,9 +1,9 @@
 //! A Rust file as tokens, and its comments by line.
 //!
-//! **What.** Enough of Rust's lexical grammar to tell code from strings and comments: nested block
-//! comments, raw strings, characters beside lifetimes. Strings and characters become `""`.
+//! **What.** Enough of Rust's grammar to tell code from strings and comments. Strings and
+//! characters become `""`.
 
-/// A token of code: a word, a number, `""`, or one mark.
+/// A word, a number, `""`, or one mark.
 #[derive(Clone, Debug)]
 pub struct Token {
     pub text: String,
@@ -12,21 +12,21 @@ pub struct Token {
 
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// The text of the comments on the line, with their marks (`//`, `///`, `//!`, `/*`).
+    /// With their marks (`//`, `///`, `//!`, `/*`).
     pub comment: String,
     pub has_code: bool,
-    /// Whether the line lies in a `#[cfg(test)]` module.
+    /// In a `#[cfg(test)]` module.
     pub in_test: bool,
 }
 
 pub struct Source {
     pub tokens: Vec<Token>,
-    /// The lines; index 0 is unused, so that the numbers are those of an editor.
+    /// From 1.
     pub lines: Vec<Line>,
 }
 
 impl Source {
-    /// Reads a file. Text that is not Rust gives some tokens, never a panic.
+    /// Never panics.
     pub fn new(text: &str) -> Self {
         let mut this = Self { tokens: Vec::new(), lines: vec![Line::default(); text.lines().count() + 2] };
         let (mut rest, mut line) = (text, 1);
@@ -63,7 +63,7 @@ impl Source {
         self.tokens.get(i).is_some_and(|t| t.text == text)
     }
 
-    /// The index behind the bracket that closes the one at `open`, or the end of the file.
+    /// Of the bracket at `open`, or the file's end.
     pub fn behind_group(&self, open: usize) -> usize {
         let mut depth = 0usize;
         for (i, token) in self.tokens.iter().enumerate().skip(open) {
@@ -130,7 +130,7 @@ fn comment(text: &str) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// Length of the string or character that `text` begins with, prefix included; `'a` is a lifetime.
+/// Length with prefix; `'a` is a lifetime.
 fn literal(text: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c", ""].into_iter().find(|prefix| {
         text.strip_prefix(*prefix).is_some_and(|rest| {
@@ -152,7 +152,7 @@ fn literal(text: &str) -> Option<usize> {
         match c {
             '\\' => _ = chars.next(),
             c if c == quote => return Some(prefix.len() + at + 1),
-            // One character closed by a quote, or a lifetime.
+            // A lifetime.
             _ if quote == '\'' && !body[at + c.len_utf8()..].starts_with('\'') && !body.starts_with("'\\") => {
                 return None;
             }

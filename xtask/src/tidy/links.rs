@@ -1,7 +1,6 @@
 //! Links between documents lead somewhere, and each page of the book is in its contents.
 //!
-//! **What.** Relative links and their anchors, in every document. Links to other hosts are not
-//! followed: a check needs no network.
+//! **What.** Relative links and their anchors. Checks need no network.
 
 use super::Complaint;
 use super::documents::is_document;
@@ -42,11 +41,11 @@ fn fault(files: &[File], path: &str, anchor: &str) -> Option<String> {
     (!is_there).then(|| format!("{path} has no heading `#{anchor}`"))
 }
 
-/// The targets of links to this repository, with their lines.
+/// With lines.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (i, line) in prose(text) {
-        // Code between backticks has no links; a link's text may be code.
+        // Code has no links; a link's text may be code.
         for (at, _) in line.match_indices("](") {
             if line[..at].matches('`').count() % 2 == 1 {
                 continue;
@@ -61,7 +60,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The lines outside of code blocks, numbered.
+/// Outside of code blocks, numbered.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(i, line)| {
@@ -71,7 +70,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The anchors that headings make, as GitHub and mdBook form them.
+/// As GitHub and mdBook form them.
 fn anchors(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (_, line) in prose(text).filter(|(_, line)| line.starts_with('#')) {
@@ -84,7 +83,7 @@ fn anchors(text: &str) -> Vec<String> {
     found
 }
 
-/// A path relative to the folder of a file, from the root.
+/// From the root.
 fn resolve(from: &str, path: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

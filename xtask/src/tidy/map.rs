@@ -1,20 +1,19 @@
-//! The drawing of all crates in ARCHITECTURE.md, made from what cargo says.
+//! The drawing of crates in ARCHITECTURE.md, from cargo.
 //!
-//! **What.** A row for each crate, users above what they use. A column for each crate that others
-//! use: `●` in the rows of its users, `▼` in its own. An arrow that longer ways imply is left out.
+//! **What.** A row for each crate, users above. A column for each used crate: `●` in its users'
+//! rows, `▼` in its own. Arrows that longer ways imply are left out.
 
 use super::arrows;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The workspaces whose crates are drawn.
 pub const MANIFESTS: [&str; 2] = ["Cargo.toml", "papers/Cargo.toml"];
 
-/// The crates that each crate uses, by short names.
+/// By short names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The drawing of the repository at `root`, in a code block.
+/// In a code block.
 pub fn block(root: &Path) -> Result<String, String> {
     let mut graph = Graph::new();
     for manifest in MANIFESTS {
@@ -23,7 +22,6 @@ pub fn block(root: &Path) -> Result<String, String> {
     Ok(format!("```text\n{}```\n", draw(&graph)))
 }
 
-/// Adds the packages of a workspace, and what they link of each other.
 fn add(graph: &mut Graph, metadata: &str) -> Result<(), String> {
     let document: Value =
         serde_json::from_str(metadata).map_err(|e| format!("cannot read what `cargo metadata` wrote: {e}"))?;
@@ -40,7 +38,6 @@ fn short(name: &str) -> String {
     name.strip_prefix("craton-").unwrap_or(name).to_owned()
 }
 
-/// Everything below a crate.
 fn below<'a>(graph: &'a Graph, name: &str, into: &mut BTreeSet<&'a str>) {
     for used in graph.get(name).into_iter().flatten() {
         if into.insert(used) {
@@ -49,12 +46,12 @@ fn below<'a>(graph: &'a Graph, name: &str, into: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// Steps on the longest way down from a crate.
+/// On the longest way down.
 fn height(graph: &Graph, name: &str) -> usize {
     graph[name].iter().filter(|used| graph.contains_key(*used)).map(|used| 1 + height(graph, used)).max().unwrap_or(0)
 }
 
-/// The crates that a crate uses, without those that another of them uses.
+/// Without those that another of them uses.
 fn direct<'a>(graph: &'a Graph, name: &str) -> BTreeSet<&'a str> {
     let uses = &graph[name];
     let mut implied = BTreeSet::new();
@@ -64,7 +61,7 @@ fn direct<'a>(graph: &'a Graph, name: &str) -> BTreeSet<&'a str> {
 
 fn draw(graph: &Graph) -> String {
     let mut rows: Vec<(usize, &str)> = graph.keys().map(|name| (height(graph, name), name.as_str())).collect();
-    // The library's crates before the tools beside them.
+    // The library's crates before the tools.
     rows.sort_by_key(|(height, name)| (std::cmp::Reverse(*height), *name));
     let rows: Vec<&str> = rows.into_iter().map(|(_, name)| name).collect();
     let row_of = |name: &str| rows.iter().position(|row| *row == name).unwrap_or(0);

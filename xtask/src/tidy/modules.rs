@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 const MOST: usize = 8;
 
-/// Crates with layers, from the bottom up. A module below a named one belongs to its layer.
+/// From the bottom up. A module below a named one belongs to its layer.
 const ORDERS: [(&str, &str); 2] = [
     (
         "heap",
@@ -39,9 +39,8 @@ struct Unit<'a> {
 struct Module<'a> {
     file: &'a File,
     source: &'a Source,
-    /// Its path from the root; the root's is empty.
+    /// From the root.
     path: Vec<String>,
-    /// What its `use` declarations name: path, name here, and whether others see it.
     uses: Vec<Use>,
 }
 
@@ -57,7 +56,7 @@ struct Measure {
     upward: Vec<(String, String)>,
 }
 
-/// Complains of large cycles, of files that nothing declares, and of arrows against an order.
+/// Of large cycles, undeclared files, and arrows against an order.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for unit in units(files) {
@@ -91,7 +90,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// A line for each crate: files, arrows, the largest circle, and arrows against its order.
+/// By crate: files, arrows, the largest circle, arrows against its order.
 pub fn write(files: &[File]) -> String {
     let mut out = String::from("crate                 files  arrows  largest circle  upward\n");
     for unit in units(files) {
@@ -103,7 +102,7 @@ pub fn write(files: &[File]) -> String {
     out
 }
 
-/// The files of a crate from the bottom up, each with those that it names.
+/// From the bottom up, each with those that it names.
 pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     let units = units(files);
     let Some(unit) = units.iter().find(|unit| unit.name == name) else {
@@ -112,7 +111,7 @@ pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     };
     let arrows: Vec<BTreeSet<usize>> = (0..unit.modules.len()).map(|i| unit.arrows_of(i)).collect();
     let mut files: Vec<usize> = (0..arrows.len()).collect();
-    // A file reaches more than each file that it names, unless they stand in a circle.
+    // A file reaches more than those that it names, but for circles.
     files.sort_by_key(|i| reachable(&arrows, *i).len());
     let path = |i: usize| unit.modules[i].path.join("::");
     let line = |i: usize| {
@@ -122,7 +121,7 @@ pub fn write_one(files: &[File], name: &str) -> Result<String, String> {
     Ok(files.into_iter().map(line).collect())
 }
 
-/// The files of each crate that are part of it outside of tests and models, with the crate's name.
+/// By crate, outside of tests and models.
 pub fn product(files: &[File]) -> Vec<(String, &File)> {
     let mut found = Vec::new();
     for Unit { name, modules } in units(files) {
@@ -151,7 +150,7 @@ fn units(files: &[File]) -> Vec<Unit<'_>> {
     units
 }
 
-/// The names in `use` declarations of a file, outside of tests.
+/// Outside of tests.
 fn uses(source: &Source) -> Vec<Use> {
     let mut found = Vec::new();
     let depths = depths(source);
@@ -167,7 +166,7 @@ fn uses(source: &Source) -> Vec<Use> {
     found
 }
 
-/// For each token, how many modules with a body in this file lie around it.
+/// By token: modules with a body around it.
 fn depths(source: &Source) -> Vec<usize> {
     let mut ends = Vec::new();
     let depth = |i: usize| {
@@ -181,7 +180,7 @@ fn depths(source: &Source) -> Vec<usize> {
     (0..source.tokens.len()).map(depth).collect()
 }
 
-/// Turns a path within `depth` such modules into one from the file: each takes up a `super`.
+/// Each module takes up a `super`.
 fn seen_from_file(path: &mut Vec<String>, depth: usize) {
     let start = usize::from(path.first().is_some_and(|name| name == "self"));
     let supers = path[start..].iter().take_while(|name| *name == "super").count();
@@ -193,7 +192,7 @@ fn seen_from_file(path: &mut Vec<String>, depth: usize) {
     }
 }
 
-/// Reads the tree of a `use` at token `i`, behind `before`; returns the index behind it.
+/// The tree of a `use` at `i`, behind `before`; returns the index behind it.
 fn tree(source: &Source, mut i: usize, before: &[String], is_public: bool, into: &mut Vec<Use>) -> usize {
     let mut path = before.to_vec();
     while let Some(token) = source.tokens.get(i) {
@@ -228,7 +227,7 @@ fn tree(source: &Source, mut i: usize, before: &[String], is_public: bool, into:
 }
 
 impl Unit<'_> {
-    /// Takes out the modules that only models of protocols are built with.
+    /// Modules of protocols' models.
     fn drop_models(&mut self) {
         let under = |m: &Module<'_>| {
             let names = m.source.modules_under(&["test", "loom"]).into_iter();
@@ -238,7 +237,7 @@ impl Unit<'_> {
         self.modules.retain(|m| !out.iter().any(|path| m.path.starts_with(path)));
     }
 
-    /// Files that no other file declares, neither as a module nor by an attribute `path`.
+    /// Declared by no file.
     fn strays(&self) -> impl Iterator<Item = &str> {
         let is_declared = |m: &&Module<'_>| {
             let Some((name, above)) = m.path.split_last() else { return true };
@@ -254,7 +253,7 @@ impl Unit<'_> {
         self.modules.iter().position(|m| m.path == path)
     }
 
-    /// The file that `path` leads to from the module `from`; `None` for another crate's.
+    /// `None`: another crate's.
     fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let here = &self.modules[from];
         let mut at = here.path.clone();
@@ -283,7 +282,7 @@ impl Unit<'_> {
                 (module, rest) = (child, behind);
                 continue;
             }
-            // A name that the module has from elsewhere.
+            // Imported.
             let elsewhere = |u: &&Use| u.name == *name && depth < 9;
             let door = self.modules[module].uses.iter().find(elsewhere);
             let through = door.and_then(|u| self.resolve(module, &[&u.path[..], behind].concat(), depth + 1));
@@ -296,7 +295,7 @@ impl Unit<'_> {
         let Module { source, uses, .. } = &self.modules[from];
         let is_named = |name: &str| source.tokens.iter().filter(|t| t.text == *name).count() > 1;
         let imports = uses.iter().filter(|u| !u.is_public || is_named(&u.name));
-        // A module that is imported counts where it is used.
+        // An imported module counts where it is used.
         let is_module = |u: &&Use| {
             let target = self.resolve(from, &u.path, 0);
             target.is_some_and(|t| self.modules[t].path.last() == u.path.last())
@@ -348,13 +347,13 @@ impl Unit<'_> {
         self.modules.iter().any(|m| m.path.join("::") == name)
     }
 
-    /// Files that stand above every layer because none was given to them; not the root.
+    /// Not the root.
     fn without_layer(&self) -> impl Iterator<Item = &str> {
         let files = self.modules.iter().enumerate().filter(|(_, m)| !m.path.is_empty());
         files.filter(|(i, _)| self.layer(*i) == usize::MAX).map(|(_, m)| m.file.path.as_str())
     }
 
-    /// A module's layer, by the longest matching name; the root and unlisted modules are above all.
+    /// By the longest matching name; the root and unlisted modules are above all.
     fn layer(&self, module: usize) -> usize {
         let Some(order) = self.order() else { return 0 };
         let path = self.modules[module].path.join("::");

@@ -3,7 +3,6 @@
 use super::Complaint;
 use super::files::File;
 
-/// Complains of each test that a document names and that no file of that name has.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {
@@ -20,7 +19,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// Whether a file with this path, or the end of it, has the function.
+/// By its path, or the end of it.
 fn is_there(files: &[File], path: &str, test: &str) -> bool {
     let behind = format!("/{path}");
     let named = files.iter().filter(|file| file.path == path || file.path.ends_with(&behind));

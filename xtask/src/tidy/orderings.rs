@@ -1,22 +1,22 @@
-//! Every memory ordering but `Relaxed` names the line it pairs with in `// ORDERING: …`. Orderings
-//! stay visible: their names are not imported and `Ordering` is not renamed.
+//! Every memory ordering but `Relaxed` names its partner in `// ORDERING: …`, and is visible: no
+//! renaming.
 
 use super::Complaint;
 use super::lex::Source;
 
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// Lines of code that may stand between comment and ordering (a call spread over lines).
+/// Between comment and ordering.
 const CODE_LINES: usize = 4;
 
-/// Complains of each ordering without its reason, outside of test modules.
+/// Outside of tests.
 pub fn check(path: &str, source: &Source) -> Vec<Complaint> {
     let mut found = Vec::new();
     let mut in_use = false;
     for (i, token) in source.tokens.iter().enumerate() {
         let line = token.line;
         match token.text.as_str() {
-            // `use<…>` is a capture in a type, not an import.
+            // `use<…>` is no import.
             "use" => in_use = !source.is(i + 1, "<"),
             ";" => in_use = false,
             _ => {}
@@ -26,7 +26,7 @@ pub fn check(path: &str, source: &Source) -> Vec<Complaint> {
         }
         let path_goes_on = source.is(i + 1, ":") && source.is(i + 2, ":");
         if in_use {
-            // `cmp::Ordering` may be imported by its names; an atomic one may not.
+            // `cmp::Ordering`'s names may be imported.
             let names_strong = path_goes_on && (imports_strong(source, i + 3) || source.is(i + 3, "*"));
             if source.is(i + 1, "as") || names_strong {
                 let text = "import `Ordering` under its own name and write `Ordering::…` where it is used, so that each is seen";
@@ -65,7 +65,7 @@ fn is_explained(source: &Source, line: usize) -> bool {
     false
 }
 
-/// Whether `comment` has `mark` with a reason behind it, on the same line.
+/// With a reason on the same line.
 pub fn says(comment: &str, mark: &str) -> bool {
     comment.split_once(mark).is_some_and(|(_, reason)| !reason.trim().is_empty())
 }

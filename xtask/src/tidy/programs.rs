@@ -1,10 +1,8 @@
-//! Every file of tests is part of a program of tests: beside `tests/main.rs` or
-//! `tests/NAME/main.rs` cargo looks for no others, and one that no program names never runs.
+//! Every file of tests is named by a program: cargo looks for no others, and it never runs.
 
 use super::Complaint;
 use super::files::File;
 
-/// Complains of each file that no program names.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mains = files.iter().filter_map(|file| Some((file, file.path.strip_suffix("main.rs")?)));
     let of_tests = mains.filter(|(_, folder)| folder.contains("/tests/"));
@@ -18,7 +16,7 @@ fn unnamed(files: &[File], main: &File, folder: &str) -> Vec<Complaint> {
             (!module.contains('/')).then_some((file, module))
         })
     };
-    // Any of them may name another: one module for each geometry, say.
+    // Any may name another.
     let is_named = |module: &str| {
         let line = format!("mod {module};");
         beside().any(|(file, _)| file.text.lines().any(|l| l.trim() == line))

@@ -1,7 +1,7 @@
-//! The README's table of figures, generated from the record in `results/`.
+//! The README's table of figures, from the record in `results/`.
 //!
-//! **What.** Craton's ratios to each other allocator in time and memory, and their origin.
-//! [`table`] makes it from [`RUNS`], which `make bench` leaves; [`TABLE`] keeps it in the tree.
+//! **What.** Craton's ratios in time and memory. `make bench` leaves [`RUNS`]; [`TABLE`] is in the
+//! tree.
 
 use super::files::File;
 use super::generated::text;
@@ -11,18 +11,17 @@ use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The table alone.
 pub const TABLE: &str = "results/speed.md";
-/// Every run; git ignores it.
+/// Git ignores it.
 const RUNS: &str = "results/speed.json";
 
-/// The README's part of the table: without builds that repeat a peer, and without empty columns.
+/// Without builds that repeat a peer, and empty columns.
 pub fn short(files: &[File]) -> Result<String, String> {
     let table = text(files, TABLE).map_err(|e| format!("{e}: `make bench` writes it"))?;
     let is_row = |line: &&str| line.starts_with('|');
     let rows = table.lines().filter(is_row).filter(|row| !row.starts_with("| debian-"));
     let rows: Vec<Vec<&str>> = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect();
-    // Behind the head and the rule.
+    // Behind head and rule.
     let is_empty = |column: usize| rows.iter().skip(2).all(|row| row.get(column).is_none_or(|cell| *cell == "-"));
     let columns: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).filter(|column| !is_empty(*column)).collect();
     let mut out = String::new();
@@ -40,7 +39,6 @@ pub fn short(files: &[File]) -> Result<String, String> {
 
 const COLUMNS: usize = 100;
 
-/// Text in lines of at most `columns`.
 fn wrapped(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut width = 0;
@@ -59,7 +57,7 @@ fn wrapped(text: &str, columns: usize) -> String {
     out + "\n"
 }
 
-/// The table of the runs that this machine has; none where nothing was measured.
+/// None where nothing was measured.
 pub fn measured(root: &Path) -> Result<Option<String>, String> {
     let text = match std::fs::read_to_string(root.join(RUNS)) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -69,7 +67,7 @@ pub fn measured(root: &Path) -> Result<Option<String>, String> {
     Ok(Some(table(&record)))
 }
 
-/// A row for each allocator of the record's ratios, the two composite ones at the end.
+/// By allocator, the two composite ones last.
 fn table(record: &Value) -> String {
     let rows = record["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct = |key: &str| rows.iter().filter_map(|row| row[key].as_str()).collect::<BTreeSet<_>>().len();

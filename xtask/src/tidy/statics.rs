@@ -1,23 +1,21 @@
 //! Statics that change lie in one file.
 //!
-//! **What.** The core and the crates beside it have none, nor words of a thread: a heap is a value.
-//! Those of the process lie in [`PLACE`]. Tables, which never change, may lie anywhere.
+//! **What.** A heap is a value: the process's statics and thread words lie in [`PLACE`]. Tables may
+//! lie anywhere.
 
 use super::Complaint;
 use super::files::File;
 use super::lex::Source;
 use super::modules;
 
-/// Where the process has its statics.
 const PLACE: &str = "crates/malloc/src/statics.rs";
 
 const CRATES: [&str; 8] = ["base", "frames", "pages", "slab", "heap", "objects", "kit", "malloc"];
 
-/// Types, besides atomics, that change behind a shared reference.
+/// Besides atomics.
 const CHANGING: [&str; 10] =
     ["Cell", "UnsafeCell", "SyncUnsafeCell", "RefCell", "OnceCell", "OnceLock", "LazyLock", "Mutex", "RwLock", "Once"];
 
-/// Complains of each static that changes outside of [`PLACE`].
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut found = Vec::new();
     for (name, file) in modules::product(files) {
@@ -35,7 +33,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
     found
 }
 
-/// Whether the static at token `i` changes. One of the C library is only declared: it has no value.
+/// The C library's are only declared: no value.
 fn changes(source: &Source, i: usize) -> bool {
     let mut end = i;
     while end < source.tokens.len() && !source.is(end, "=") && !source.is(end, ";") {

@@ -1,7 +1,7 @@
 //! Files and functions that documents name exist.
 //!
-//! **What.** In a document, `heap/refill.rs: refill, flush` names a file below `crates/heap/src/`
-//! and functions that it declares; `Recut::alloc` also a type. `heap/refill.rs` names a file.
+//! `heap/refill.rs: refill, flush` names a file below `crates/heap/src/` and functions that it
+//! declares; `Recut::alloc` also a type.
 
 use super::Complaint;
 use super::documents::is_document;
@@ -28,7 +28,6 @@ fn fault(files: &[File], code: &str) -> Option<String> {
         return None;
     }
     let (first, rest) = path.split_once('/')?;
-    // Relative to any crate.
     if ["src", "tests"].contains(&first) {
         return None;
     }

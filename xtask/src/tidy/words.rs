@@ -1,8 +1,6 @@
-//! Words and paths that do not belong in the tree, and the ends of lines.
-
 use super::Complaint;
 
-/// Marks of work left undone. Split, so that this file does not complain of itself.
+/// Split, so that this file does not complain of itself.
 const UNDONE: [&str; 5] = [
     concat!("to", "do!"),
     concat!("un", "implemented!"),
@@ -11,13 +9,12 @@ const UNDONE: [&str; 5] = [
     concat!("XX", "X"),
 ];
 
-/// A test that only `make nightly` runs.
+/// Only `make nightly` runs it.
 const NIGHTLY: &str = concat!("#[", "ignore = \"nightly: ");
 
-/// Beginnings of absolute paths that exist on one machine only.
+/// Absolute paths of one machine.
 const LOCAL: [&str; 2] = [concat!("/wo", "rk/"), concat!("/tmp/", "target")];
 
-/// Complains of each such word, of spaces at the end of a line, and of a last line without its end.
 pub fn check(path: &str, text: &str) -> Vec<Complaint> {
     let mut found = Vec::new();
     for (i, line) in text.split('\n').enumerate() {
@@ -38,7 +35,7 @@ pub fn check(path: &str, text: &str) -> Vec<Complaint> {
     found
 }
 
-/// Whether `path` begins a path in `line`, not within `target/x`, `$dir/x`, `http://host/x`.
+/// Not within `target/x`, `$dir/x`, `http://host/x`.
 fn holds_absolute(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,4 +1,4 @@
-//! A comparison as a page: what [`craton_lab::page`] needs, from what was measured.
+//! A comparison as a page.
 
 use super::report::allocators;
 use crate::args;
@@ -11,7 +11,7 @@ use craton_lab::picture::{Estimate, Unit};
 use craton_lab::ratios::{BASE, OURS};
 use craton_lab::summary::{Figure, ratio, summarize};
 
-/// The page's figures, in the order of its columns.
+/// In the order of its columns.
 const FIGURES: [(&str, Figure, Unit); 8] = [
     ("wall time", Figure::Wall, Unit::Seconds),
     ("CPU time", Figure::Cpu, Unit::Seconds),
@@ -23,7 +23,6 @@ const FIGURES: [(&str, Figure, Unit); 8] = [
     ("hugepage coverage", Figure::Coverage, Unit::Ratio),
 ];
 
-/// The page of a comparison.
 pub fn of(document: &Document, measured: &Measured, args: &args::Compare, notes: &[String]) -> Page {
     let machine = &document.machine;
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
@@ -70,7 +69,7 @@ fn point(sample: &Sample) -> (f64, f64) {
     (sample.at_s, sample.rss_bytes as f64)
 }
 
-/// None where no run has the figure.
+/// None: no run has the figure.
 fn figure_of(runs: &[Run], name: &str, shown: &str, figure: Figure, unit: Unit) -> Option<Shown> {
     let spread = summarize(runs, name)?.spread(figure)?;
     let own: Vec<&Run> = runs.iter().filter(|run| run.allocator == name && run.status == Status::Ok).collect();
@@ -94,7 +93,7 @@ fn figure_of(runs: &[Run], name: &str, shown: &str, figure: Figure, unit: Unit) 
     })
 }
 
-/// The run with the median wall time, for the chart over time.
+/// By wall time, for the chart over time.
 fn middle_run<'a>(runs: &'a [Run], name: &str) -> Option<&'a Run> {
     let mut own: Vec<&Run> = runs.iter().filter(|run| run.allocator == name && run.status == Status::Ok).collect();
     own.sort_by(|a, b| a.wall_s.total_cmp(&b.wall_s));

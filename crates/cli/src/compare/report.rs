@@ -1,4 +1,4 @@
-//! A comparison as text: the table, its meaning in a sentence, and the failed runs.
+//! A comparison as text.
 
 use crate::program;
 use crate::terminal::plain;
@@ -10,17 +10,16 @@ use craton_lab::summary::{Figure, Ratio, ratio, summarize};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A cell without a value.
 const NONE: &str = "-";
-/// The beginning of the library's messages, such as one about a bad option.
+/// Begins the library's messages.
 const COMPLAINT: &str = "craton: ";
-/// Lines of a failed run's standard error to show.
+/// Of a failed run's standard error.
 const LAST_LINES: usize = 10;
 
-/// A column: head, figure, format of a value, and whether its ratio to glibc is beside it.
+/// Head, figure, format, and whether its ratio to glibc is beside it.
 type Column = (&'static str, Figure, fn(f64) -> String, bool);
 
-/// Columns that every block of the table has: the allocator and its runs.
+/// In every block: the allocator and its runs.
 const KEYS: usize = 2;
 
 const COLUMNS: [Column; 8] = [
@@ -34,7 +33,7 @@ const COLUMNS: [Column; 8] = [
     ("share", Figure::Coverage, |v| format!("{:.0} %", v * 100.0), false),
 ];
 
-/// The report, in lines of at most `width` characters if its content allows.
+/// At most `width` characters wide, if possible.
 pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour: bool, width: usize) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let command_line: String = plain(&words.join(" ")).chars().take(200).collect();
@@ -49,7 +48,7 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
     text + &failures(measured, command)
 }
 
-/// The allocators that ran, in the order of their turns.
+/// In the order of turns.
 pub fn allocators(runs: &[Run]) -> Vec<&str> {
     others(&[runs], "")
 }
@@ -88,7 +87,7 @@ fn medians(runs: &[Run], colour: bool, width: usize) -> String {
     text
 }
 
-/// The row of an allocator, and its coloured cells.
+/// With its coloured cells.
 fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str)>) {
     let summary = summarize(runs, name);
     let all = runs.iter().filter(|run| run.allocator == name).count();
@@ -120,7 +119,6 @@ fn paint(ratio: Ratio) -> Option<&'static str> {
     }
 }
 
-/// The ratios in a sentence; none without ratios.
 pub fn in_words(runs: &[Run]) -> Option<String> {
     let part = |figure, name| Some(difference(ratio(runs, OURS, BASE, figure)?, name));
     let parts = [part(Figure::Wall, "wall time")?, part(Figure::PeakRss, "peak memory")?];
@@ -148,7 +146,7 @@ fn difference(ratio: Ratio, name: &str) -> String {
     format!("{size:.0} % {direction} {name} (95 %: {least} to {most} %)")
 }
 
-/// A note for runs on glibc that used an allocator which the program brings along.
+/// For runs on glibc that used an allocator which the program brings along.
 fn own_allocator(measured: &Measured) -> Option<String> {
     let service = measured.service.get(BASE)?;
     let object = service.mainly().filter(|object| !is_libc(object))?;
@@ -158,7 +156,7 @@ fn own_allocator(measured: &Measured) -> Option<String> {
     ))
 }
 
-/// The library's messages in the first run that succeeded; other runs repeat them.
+/// Of the first successful run; others repeat them.
 fn complaints(runs: &[Run]) -> Vec<String> {
     let run = runs.iter().find(|run| run.allocator == OURS && run.status == Status::Ok);
     let lines = run.map(|run| run.stderr.as_str()).unwrap_or_default().lines();
@@ -169,7 +167,7 @@ fn complaints(runs: &[Run]) -> Vec<String> {
     said
 }
 
-/// The runs that are in no median; for each allocator's first, a reason or its last output.
+/// In no median; of each allocator's first, a reason or its last output.
 fn failures(measured: &Measured, command: &[OsString]) -> String {
     let runs = &measured.runs;
     let failed: Vec<&Run> = runs.iter().filter(|run| run.status != Status::Ok).collect();
@@ -193,7 +191,6 @@ fn failures(measured: &Measured, command: &[OsString]) -> String {
     text
 }
 
-/// Why a run was on another allocator.
 fn not_served(measured: &Measured, allocator: &str, command: &[OsString]) -> String {
     let service = measured.service.get(allocator);
     if let Some(name) = service.and_then(|service| service.largest_without.as_deref()) {
@@ -216,7 +213,7 @@ fn is_libc(object: &str) -> bool {
     Path::new(object).file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc.so"))
 }
 
-/// The last lines of `text`, indented and without control characters.
+/// Indented, without control characters.
 fn end(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LAST_LINES)..]

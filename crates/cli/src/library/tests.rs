@@ -1,9 +1,7 @@
-//! Finding the library among directories made here.
-
 use super::*;
 use std::fs;
 
-/// A directory, removed when dropped.
+/// Removed when dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -17,7 +15,6 @@ impl Place {
     fn file(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // A library with the name that ours exports; nothing loads it.
         self.compile(&path, "int craton_segment;");
         path
     }

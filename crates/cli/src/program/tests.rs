@@ -10,12 +10,12 @@ fn a_dynamic_program_and_a_script_have_no_obstacle() {
     assert!(why_not_served(OsStr::new("no-such-program-here"), "it is not there").starts_with("likely"));
 }
 
-/// As much of an ELF file as says which dynamic linker it wants.
+/// With this dynamic linker.
 fn elf(interpreter: &str) -> Vec<u8> {
     let text = [interpreter.as_bytes(), b"\0"].concat();
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(16, 0);
-    // An executable for x86-64; its program headers behind the head, one of them.
+    // For x86-64; one program header behind the head.
     for half in [3u16, 62] {
         bytes.extend(half.to_le_bytes());
     }
@@ -27,7 +27,7 @@ fn elf(interpreter: &str) -> Vec<u8> {
     for half in [64u16, 56, 1, 64, 0, 0] {
         bytes.extend(half.to_le_bytes());
     }
-    // PT_INTERP, readable, behind the headers.
+    // PT_INTERP, readable.
     for half in [3u32, 4] {
         bytes.extend(half.to_le_bytes());
     }

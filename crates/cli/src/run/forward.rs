@@ -1,11 +1,10 @@
 //! Forwards signals from `craton` to the program.
 //!
-//! **What.** While the program runs as a child, signals of [`signals::ENDING`] to this process are
-//! sent on. The terminal sends its own (Ctrl-C) to the whole foreground group including the child;
-//! those are not sent twice.
+//! **What.** Sends signals of [`signals::ENDING`] on to the child. The terminal sends Ctrl-C to the
+//! whole foreground group, so that is not sent twice.
 //!
-//! **Threads.** One. The handler interrupts it. A signal that comes before the child is known waits
-//! for [`to`].
+//! **Threads.** One, which the handler interrupts. A signal before the child is known waits for
+//! [`to`].
 //!
 //! **Unsafe.** Reads the kernel's description of a signal.
 
@@ -16,18 +15,18 @@ use std::io;
 use std::process::Child;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// The child's process id; 0 without one.
+/// Process id; 0 without one.
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// A signal that came before the child was known.
+/// Came before the child was known.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
-/// Starts to catch the signals; call it before the child is made.
+/// Before the child is made.
 pub fn start() {
     signals::catch(handle);
 }
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a live siginfo_t.
+    // SAFETY: the kernel's live siginfo_t.
     if unsafe { (*info).si_code } == libc::SI_KERNEL {
         return;
     }
@@ -37,21 +36,20 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
     }
 }
 
-/// Sends a signal by a system call that a handler may make. The child is not reaped while `CHILD`
-/// is set.
+/// Safe in a handler. The child is not reaped while `CHILD` is set.
 fn send(child: Pid, signal: i32) {
     if let Some(signal) = Signal::from_named_raw(signal) {
         let _ = kill_process(child, signal);
     }
 }
 
-/// Sends the signals to `child` from now on, the early one first.
+/// The early one first.
 pub fn to(child: &Child) {
     CHILD.store(child.id() as i32, Relaxed);
     send(Pid::from_child(child), EARLY.swap(0, Relaxed));
 }
 
-/// Waits for the end of `child` and stops forwarding; the caller reaps the child.
+/// Stops forwarding at the end of `child`; the caller reaps it.
 ///
 /// # Errors
 /// The system's error.

@@ -1,13 +1,13 @@
 //! A process's statistics at its exit: a line of JSON in `stats_file`.
 //!
-//! **What.** Only the library writes the line, so a line proves that Craton served the process. A
-//! process that never allocates, such as `true`, has a line of zeros.
+//! **What.** Only the library writes the line, so it proves service. A process that never allocates
+//! has zeros.
 
 use crate::terminal::plain;
 use craton_lab::format::{bytes, count, stacked};
 use serde_json::Value;
 
-/// A number's key in the line, and its format.
+/// Key and format.
 type Number = (&'static str, fn(u64) -> String);
 
 const NUMBERS: [Number; 7] = [
@@ -31,7 +31,6 @@ const HEAD: [&str; 9] = [
     "metadata",
 ];
 
-/// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pid: u64,
@@ -40,7 +39,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// Parses a line.
     pub fn parse(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let number = |key: &str| value.get(key)?.as_u64();
@@ -52,7 +50,7 @@ impl Record {
     }
 }
 
-/// The processes as a table of at most `width` characters, with their sum.
+/// At most `width` characters wide, with the sum.
 pub fn show(records: &[Record], width: usize) -> String {
     let row = |first: [String; 2], numbers: &[u64]| {
         first.into_iter().chain(numbers.iter().zip(NUMBERS).map(|(n, (_, show))| show(*n))).collect::<Vec<_>>()

@@ -1,11 +1,10 @@
 //! `craton run --stats`: which processes of a program Craton served.
 //!
-//! **What.** The program runs as a child. Its processes write their numbers to a private file at
-//! exit; the [`record`]s there become a table on standard error. A `stats_file` option of the
-//! caller gets the same lines.
+//! **What.** The program runs as a child, and its processes write [`record`]s to a private file at
+//! exit. A `stats_file` of the caller gets them too.
 //!
-//! **Failure.** A process that ends by `_exit`, `exec` or a signal leaves no record. Without any
-//! record a message has the likely reason. The exit status is always the program's.
+//! **Failure.** A process that ends by `_exit`, `exec` or a signal leaves no record; without any, a
+//! message has the likely reason. The exit status is the program's.
 
 use super::forward;
 use super::record::{self, Record};
@@ -24,10 +23,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use tempfile::TempDir;
 
-/// The longest path of a directory under which the library takes a `stats_file`.
+/// Of a `stats_file`'s directory.
 const LONGEST: usize = 400;
 
-/// Runs the command to its end and prints the table.
 pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {
     let directory = directory().map_err(|e| {
         let place = place();
@@ -72,20 +70,19 @@ fn report(records: &[Record], status: ExitStatus, args: &args::Run) -> String {
     format!("craton: nothing was served: no process of {name} reported; {why}\n")
 }
 
-/// The exit status as in a shell.
+/// As in a shell.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// A private directory, removed with its contents when dropped.
+/// Removed when dropped.
 fn directory() -> io::Result<TempDir> {
     let own = Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix("craton-run-").permissions(own).tempdir_in(place())
 }
 
-/// The directory for temporary files: absolute, since the program may change its directory, and
-/// valid in an option's value.
+/// Absolute, since the program may change its directory, and valid in an option.
 fn place() -> PathBuf {
     let fits = |path: &PathBuf| !path.as_os_str().as_bytes().contains(&b',') && path.as_os_str().len() <= LONGEST;
     std::path::absolute(env::temp_dir()).ok().filter(fits).unwrap_or_else(|| "/tmp".into())

@@ -1,7 +1,4 @@
 //! The program and the library for the tests.
-//!
-//! **What.** A test program builds the library once. Each test runs `craton` with it as
-//! `CRATON_LIBRARY`.
 
 mod said;
 
@@ -16,12 +13,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The library that an outer build has made, and with it every other program.
+/// By an outer build, with every other program.
 fn built_before() -> Option<PathBuf> {
     std::env::var_os("CRATON_LIBRARY").map(PathBuf::from)
 }
 
-/// `libcraton.so`: `CRATON_LIBRARY`, or built from these sources.
+/// `CRATON_LIBRARY`, or built from these sources.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -38,7 +35,7 @@ pub fn library() -> &'static Path {
     })
 }
 
-/// `craton` with these arguments, and an environment without what would disturb.
+/// Clears what would disturb.
 pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_craton"));
     command
@@ -50,11 +47,10 @@ pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     command
 }
 
-/// A directory for a test, removed when dropped.
+/// Removed when dropped.
 pub struct Place(pub PathBuf);
 
 impl Place {
-    /// An empty one.
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let (id, next) = (std::process::id(), NEXT.fetch_add(1, Relaxed));
@@ -64,12 +60,10 @@ impl Place {
         Self(path)
     }
 
-    /// A path in it, as text.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Compiles a C program into it.
     pub fn compile(&self, name: &str, source: &str, flags: &[&str]) -> String {
         let (program, file) = (self.path(name), self.path(&format!("{name}.c")));
         fs::write(&file, source).unwrap();
@@ -84,7 +78,7 @@ impl Drop for Place {
     }
 }
 
-/// A program of another package, built beside `craton`.
+/// Of another package, beside `craton`.
 pub fn cargo_program(package: &str, name: &str) -> PathBuf {
     let own = Path::new(env!("CARGO_BIN_EXE_craton"));
     if built_before().is_some() {
@@ -98,8 +92,7 @@ pub fn cargo_program(package: &str, name: &str) -> PathBuf {
     target.join("debug").join(name)
 }
 
-/// The beginning of these tests' C programs. `wipe` clears addresses that earlier calls left on the
-/// stack and in vector registers.
+/// `wipe` clears addresses that earlier calls left on the stack and in vector registers.
 pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\n\
     #include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
     static void *global;\n\
@@ -111,26 +104,25 @@ pub const HEAD: &str = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <poll.
         volatile char room[32768]; memset((void *)room, 0, sizeof room); WIPE_VECTORS }\n\
     static void wait_here(void) { puts(\"ready\"); fflush(stdout); char c; while (read(0, &c, 1) > 0); }\n";
 
-/// A program that waits for the end of its input, with the names and addresses that it printed.
+/// Waits for the end of its input; names and addresses that it printed.
 pub struct Program {
     child: Child,
     said: Vec<(String, String)>,
 }
 
 impl Program {
-    /// Compiles a program, and starts it by `craton run`.
+    /// By `craton run`.
     pub fn start(place: &Place, name: &str, body: &str) -> Self {
         Self::start_with(place, name, body, &[])
     }
 
-    /// Likewise, with options of the library.
     pub fn start_with(place: &Place, name: &str, body: &str, options: &[&str]) -> Self {
         let program = place.compile(name, &format!("{HEAD}{body}"), &["-w", "-ldl", "-lpthread"]);
         let options = options.iter().flat_map(|option| ["-o", option]);
         Self::run(&mut craton(["run"].into_iter().chain(options).chain(["--", program.as_str()])))
     }
 
-    /// Starts what a command says, and waits until it is ready.
+    /// Waits until it is ready.
     pub fn run(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -145,23 +137,20 @@ impl Program {
         Self { child, said }
     }
 
-    /// The address that it printed behind a name.
     pub fn address(&self, name: &str) -> &str {
         let found = self.said.iter().find(|(known, _)| known == name);
         &found.unwrap_or_else(|| panic!("no {name} in {:?}", self.said)).1
     }
 
-    /// Its number.
     pub fn pid(&self) -> String {
         self.child.id().to_string()
     }
 
-    /// The row and the status of a command of `craton core`.
     pub fn row(&self, task: &[&str]) -> (Value, i32) {
         row(&[&["--pid", &self.pid()], task].concat())
     }
 
-    /// Lets it go on; says whether it ended well.
+    /// Lets it go on; returns whether it ended well.
     pub fn end(mut self) -> bool {
         drop(self.child.stdin.take());
         self.child.wait().unwrap().success()
@@ -175,7 +164,7 @@ impl Drop for Program {
     }
 }
 
-/// The row of the document that `craton core` writes, and its status.
+/// With the exit status.
 pub fn row(args: &[&str]) -> (Value, i32) {
     let said = said(&mut craton([&["core"], args, &["--json", "-"]].concat()));
     let document: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));

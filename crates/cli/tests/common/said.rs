@@ -1,38 +1,32 @@
-//! Output of commands, for these tests and those of `papers/`, which include this file.
+//! Also for the tests of `papers/`, which include this file.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Output};
 
-/// The command with default signals: a shell ignores some for a background job, and tests inherit
-/// that.
+/// A shell ignores some signals for a background job, and tests inherit that.
 pub fn with_default_signals(command: &mut Command) -> &mut Command {
     let reset = || {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // SAFETY: a system call that is allowed between fork and exec.
+            // SAFETY: allowed between fork and exec.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
         Ok(())
     };
-    // SAFETY: the function makes system calls only.
+    // SAFETY: system calls only.
     unsafe { command.pre_exec(reset) }
 }
 
-/// The output of a command that has ended.
 pub struct Said {
-    /// Its exit status; 128 and the signal's number after a signal.
+    /// 128 and the signal's number after a signal.
     pub status: i32,
-    /// Standard output.
     pub out: String,
-    /// Standard error.
     pub err: String,
 }
 
-/// Runs to the end.
 pub fn said(command: &mut Command) -> Said {
     into_said(command.output().expect("the command starts"))
 }
 
-/// The same, from its captured output.
 pub fn into_said(output: Output) -> Said {
     Said {
         status: output.status.code().or(output.status.signal().map(|s| 128 + s)).unwrap_or(-1),

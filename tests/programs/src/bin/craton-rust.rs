@@ -1,6 +1,5 @@
-//! A Rust program whose global allocator is Craton. It checks its objects, and prints Craton's
-//! counts; with an argument, it keeps one object, loses another, and waits for the end of its
-//! input.
+//! Craton as global allocator: checks its objects, prints counts; with an argument, keeps one
+//! object, loses another, and waits for the end of its input.
 
 use std::collections::HashMap;
 use std::ptr::null_mut;
@@ -10,7 +9,7 @@ use std::thread;
 #[global_allocator]
 static ALLOCATOR: craton::Craton = craton::Craton;
 
-/// Aligned to a cache line pair, unlike any type of std.
+/// A cache line pair.
 #[repr(align(128))]
 struct Line([u8; 128]);
 
@@ -39,7 +38,7 @@ fn leak(byte: u8) -> *mut u8 {
     Box::leak(vec![byte; 3000].into_boxed_slice()).as_mut_ptr()
 }
 
-/// Overwrites what calls that have returned left on the stack.
+/// Overwrites the stack of earlier calls.
 #[inline(never)]
 fn wipe() {
     std::hint::black_box(&mut [0_u8; 32768]);

@@ -1,32 +1,31 @@
-//! The faulty programs' parts, by what must be reported of each.
+//! The faulty programs' parts, with their reports.
 
-/// Buffers between other objects of the heap, with redzones around them.
+/// Between other objects, with redzones.
 pub const AMONG: &str = "debug=audit,redzone,poison,verify";
-/// Buffers on separate pages, which cannot be touched before, behind and after.
+/// On separate pages, closed before, behind and after.
 pub const APART: &str = "debug=all";
 
 pub const BOTH: &[&str] = &[AMONG, APART];
 pub const ONLY_APART: &[&str] = &[APART];
-/// And a log of two million entries.
+/// Two million entries.
 pub const LONG_LOG: &[&str] = &["audit_log=2100000,debug=all", "audit_log=2100000,debug=audit,redzone,poison,verify"];
-/// And whose memory serves again at once.
+/// Memory is reused at once.
 pub const AMONG_NONE_WAITS: &[&str] = &["debug=audit,redzone,verify,quarantine=0"];
 
-/// A mistake of a program, and the report that it must get.
 #[derive(Clone, Copy)]
 pub struct Case {
     pub part: &'static str,
     pub options: &'static [&'static str],
     pub kind: &'static str,
-    /// Bytes of the buffer; 0 where what is named is no buffer.
+    /// 0: no buffer.
     pub size: u64,
-    /// Where in it or beside it; `None` where that has no meaning.
+    /// `None`: no meaning.
     pub offset: Option<i64>,
-    /// Functions that must be on the stack that allocated it, in this order.
+    /// On the stack, in this order.
     pub allocated: &'static [&'static str],
-    /// Likewise on the stack that freed it; none if it was not freed.
+    /// Likewise.
     pub freed: &'static [&'static str],
-    /// Likewise on the stack that the mistake was found on.
+    /// Likewise.
     pub found: &'static [&'static str],
 }
 
@@ -48,32 +47,30 @@ pub const PAIR: &str = "mismatch";
 pub const CACHE: &str = "wrong-cache";
 pub const FRESH: &str = "uninitialised";
 
-/// A mistake that is found while the buffer is out.
+/// Found while the buffer is live.
 const fn live(part: &'static str, kind: &'static str, size: u64, allocated: &'static [&'static str]) -> Case {
     Case { part, options: BOTH, kind, size, offset: None, allocated, freed: NONE, found: MAIN }
 }
 
-/// A byte past the end, found where the buffer is freed or where it is written.
+/// Past the end, found at the free or the write.
 const fn past(part: &'static str, size: u64, allocated: &'static [&'static str]) -> Case {
     Case { offset: Some(size as i64), ..live(part, OVERFLOW, size, allocated) }
 }
 
-/// A byte before the start.
 const fn before(part: &'static str, size: u64, allocated: &'static [&'static str]) -> Case {
     Case { offset: Some(-1), ..live(part, UNDERFLOW, size, allocated) }
 }
 
-/// A mistake with a buffer that is freed.
 const fn dead(part: &'static str, kind: &'static str, size: u64) -> Case {
     Case { freed: GIVEN, ..live(part, kind, size, MADE) }
 }
 
-/// A byte written into one, at offset 5.
+/// Written at offset 5.
 const fn written(part: &'static str, size: u64) -> Case {
     Case { offset: Some(5), found: NONE, ..dead(part, AFTER, size) }
 }
 
-/// An address inside a buffer, which the program shows the start of.
+/// Whose start the program shows.
 const fn inside(part: &'static str, size: u64, offset: i64) -> Case {
     Case { offset: Some(offset), ..live(part, BAD, size, MADE) }
 }
@@ -147,8 +144,7 @@ pub const FREED: &[Case] = &[
     written("write_freed_by_a_thread", 40),
     Case { freed: GIVEN_ELSEWHERE, ..written("write_what_a_thread_freed", 40) },
     Case { freed: &["write_moved", "main"], ..written("write_moved", 40) },
-    // The program uses the word as an address, so the buffer is only suspected; on separate pages
-    // the read itself is detected.
+    // Used as an address, the buffer is only suspected; on separate pages the read is detected.
     Case { found: &["next_number", "read_freed", "main"], ..dead("read_freed", AFTER, 16) },
     Case { found: &["next_number", "read_freed_large"], ..dead("read_freed_large", AFTER, 300_000) },
     Case { found: &["next_number", "reads_elsewhere"], ..dead("read_freed_by_a_thread", AFTER, 16) },
@@ -178,10 +174,9 @@ pub const FREED: &[Case] = &[
     Case { allocated: ALIGNED, ..written("write_freed_aligned", 512) },
     Case { offset: Some(47), ..written("write_freed_last_byte", 48) },
     Case { found: GIVEN, ..dead("twice_after_10000", TWICE, 40) },
-    // Others have had its address since: the report names the last of them.
+    // The address was reused: the last owner is reported.
     Case { allocated: MAIN, freed: MAIN, found: GIVEN, ..dead("twice_after_1000000", TWICE, 40) },
-    // Its memory is reused by then; without a log of two million entries the address is inside of
-    // another.
+    // Its memory is reused; with a shorter log the address is inside of another.
     Case { options: LONG_LOG, found: GIVEN, ..dead("twice_after_1000000_others", TWICE, 40) },
     Case { allocated: MAIN, freed: MAIN, found: GIVEN, ..dead("twice_huge_after_50", TWICE, 48 * MIB) },
     Case { allocated: MAIN, freed: MAIN, found: GIVEN, ..dead("twice_large_after_1000", TWICE, 300_000) },
@@ -231,7 +226,7 @@ pub const CXX: &[Case] = &[
     Case { found: &["give_up_sized"], ..live("sized_delete_by_a_thread", MISMATCH, 40, MAIN) },
 ];
 
-/// A buffer that goes back by a function of another family.
+/// By another family's function.
 const fn pair(part: &'static str, size: u64, found: &'static [&'static str]) -> Case {
     Case { options: PAIRS, found, ..live(part, PAIR, size, MAIN) }
 }
@@ -256,7 +251,7 @@ pub const FAMILIES: &[Case] = &[
 
 pub const TAKEN: &[&str] = &["take_object", "main"];
 pub const RETURNED: &[&str] = &["give_back", "main"];
-/// Bytes of an object of the caches.
+/// Of the caches.
 pub const NODE: u64 = 40;
 
 pub const CACHES: &[Case] = &[
@@ -278,7 +273,7 @@ pub const CACHES: &[Case] = &[
     Case { found: &["next_number", "main"], ..live("field_never_constructed", FRESH, NODE, TAKEN) },
 ];
 
-/// Leaking buffers, by part: bytes of each reported one, and functions on its allocation stack.
+/// By part: bytes of each, and functions on its allocation stack.
 pub const LOST: &[(&str, u64, &[&str])] = &[
     ("lost", 100, &["make_buffer", "lose", "main"]),
     ("lost_last", 100, &["make_buffer", "lose", "main"]),
@@ -294,7 +289,7 @@ pub const LOST: &[(&str, u64, &[&str])] = &[
     ("lost_by_realloc", 100, &["make_buffer", "lose_by_realloc", "main"]),
 ];
 
-/// Parts that lose nothing.
+/// No leaks.
 pub const KEPT: &[&str] = &[
     "kept_in_global",
     "kept_by_the_middle",
@@ -305,12 +300,12 @@ pub const KEPT: &[&str] = &[
     "kept_here",
 ];
 
-/// A read, found where it happens.
+/// Found where it happens.
 const fn read(part: &'static str, kind: &'static str, size: u64, offset: i64) -> Case {
     Case { options: ONLY_APART, offset: Some(offset), ..live(part, kind, size, MADE) }
 }
 
-/// Of a freed buffer, by the functions that free and read it.
+/// By the functions that free and read it.
 const fn read_freed(part: &'static str, size: u64, offset: i64) -> Case {
     Case { freed: GIVEN, ..read(part, AFTER, size, offset) }
 }

@@ -27,7 +27,7 @@ fn a_line_names_the_test_that_ended() {
 #[test]
 fn a_test_starts_when_an_earlier_one_ends() {
     let seconds = Duration::from_secs;
-    // Two threads: a and b start at once, c when b ends after 1 s, d when c ends after 4 s.
+    // a and b start at once, c when b ends after 1 s, d when c ends after 4 s.
     let ends = [("b", 1), ("c", 4), ("a", 5), ("d", 6)].map(|(name, end)| (name.to_owned(), seconds(end)));
     let expected = [("b", 1), ("c", 3), ("a", 5), ("d", 2)].map(|(name, took)| (name.to_owned(), seconds(took)));
     assert_eq!(durations(&ends, 2), expected);

@@ -17,7 +17,7 @@ fn prints(name: &str, text: &str) -> Job {
     }
 }
 
-/// Runs one event after the other; returns what ended, in order, and what was broken.
+/// Returns ended ones, in order, and broken builds.
 fn run(last: &[(&str, f64)], events: Vec<Event>) -> (Vec<Finished>, Vec<String>) {
     let (send, receive) = channel();
     for event in events {

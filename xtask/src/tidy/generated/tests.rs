@@ -1,6 +1,6 @@
 use super::*;
 
-/// Pages with the marks of all blocks and nothing between them.
+/// With all marks.
 fn empty_pages() -> Vec<File> {
     let mut pages: Vec<(&str, String)> = Vec::new();
     for b in &BLOCKS {

@@ -4,7 +4,7 @@ fn crate_of(sources: &[(&str, &str)]) -> Vec<File> {
     sources.iter().map(|(name, text)| File::new(&format!("crates/x/src/{name}.rs"), text)).collect()
 }
 
-/// The arrows of a crate, as `from>to`.
+/// As `from>to`.
 fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
     let files = crate_of(sources);
     let units = units(&files);
@@ -14,7 +14,7 @@ fn arrows(sources: &[(&str, &str)]) -> Vec<String> {
     all.map(|(i, j)| format!("{}>{}", name(i), name(j))).collect()
 }
 
-/// A ring of `n` files, each of which names the next.
+/// Each names the next.
 fn ring(n: usize) -> Vec<File> {
     let text = |i: usize| format!("use crate::m{0}::A{0};\n", (i + 1) % n);
     let mods: String = (0..n).map(|i| format!("mod m{i};\n")).collect();

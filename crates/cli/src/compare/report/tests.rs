@@ -1,5 +1,3 @@
-//! Reports of runs made up here.
-
 use super::*;
 
 fn run(allocator: &str, index: usize, wall_s: f64, status: Status) -> Run {
@@ -68,7 +66,7 @@ fn colour_says_what_is_sure() {
     let mut runs = good();
     runs.iter_mut().filter(|run| run.allocator == "craton").for_each(|run| run.wall_s = 5.0);
     assert_eq!(shown(&runs, true).matches("\x1b[31m").count(), 1);
-    // Four rounds are too few to be sure of anything.
+    // Four rounds are too few.
     let text = shown(&good()[..8], true);
     assert!(!text.contains('\x1b') && text.contains("(too few rounds to be sure)"), "{text}");
 }
