@@ -1,17 +1,16 @@
 //! Makes the host back free memory before a measurement.
 //!
-//! **What.** A virtual machine may return free memory to its host. The first touch then takes
-//! milliseconds for each 2 MiB, which is no figure of an allocator's. So [`back`] touches memory
-//! that is free again when the program begins.
+//! A virtual machine may return free memory to its host; the first touch then takes milliseconds
+//! for each 2 MiB, which is no figure of an allocator's.
 
 use memmap2::{Advice, MmapMut};
 
 const PAGE: usize = 4096;
 
-/// Touches this many bytes. Where they cannot be had, fewer are backed.
+/// As far as they can be had.
 pub fn back(bytes: usize) {
     let Ok(mut memory) = MmapMut::map_anon(bytes) else { return };
-    // The host gets free memory in pieces of 2 MiB. Without hugepages, single pages are touched.
+    // The host gets pieces of 2 MiB. Without hugepages, single pages are touched.
     let _ = memory.advise(Advice::HugePage);
     memory.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
 }

@@ -1,12 +1,12 @@
 //! The cost of an object: memory alone, and constructed objects, cached and not.
 //!
-//! **What.** `craton-objects` runs one [`Request`] in a process and prints a [`Measurement`]. The
-//! allocator is the process's `malloc`, object caches of a preloaded `libcraton.so`, or one in this
-//! program without locks: slabs, or [`crate::objects`].
+//! **What.** `craton-objects` runs one [`Request`]. The allocator is the process's `malloc`, object
+//! caches of a preloaded `libcraton.so`, or one in this program without locks: slabs, or
+//! [`crate::objects`].
 //!
 //! **From.** Bonwick94 §2 and the two tables of §5.1.
 //!
-//! **Units.** Nanoseconds of elapsed time for one object with its loop: median and minimum.
+//! **Units.** Nanoseconds for one object with its loop: median and minimum.
 //!
 //! **Unsafe.** Uses raw memory.
 
@@ -25,16 +25,14 @@ use source::{Malloc, Plain, Slabs, Source, Stored};
 use std::time::Instant;
 use types::Type;
 
-/// The allocator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
-    /// The process's `malloc`.
     Malloc,
-    /// A cache of `libcraton.so`.
+    /// Of `libcraton.so`.
     Cache,
-    /// The slabs of `craton-slab`, in this program.
+    /// `craton-slab`, in this program.
     Slabs,
-    /// 4.4BSD's allocator.
+    /// 4.4BSD's.
     PowerOfTwo,
     /// SVr4's.
     LazyBuddy,
@@ -43,7 +41,6 @@ pub enum From {
 }
 
 impl From {
-    /// Each with its name.
     pub const ALL: [(&str, Self); 6] = [
         ("malloc", Self::Malloc),
         ("cache", Self::Cache),
@@ -53,18 +50,16 @@ impl From {
         ("fast-fits", Self::FastFits),
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, from)| *from == self).map_or("", |(name, _)| name)
     }
 }
 
-/// The objects.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
-    /// Memory of this size, of which the first word is written.
+    /// The first word is written.
     Bytes(usize),
-    /// A constructed object: of [`From::Malloc`] constructed and destroyed each time.
+    /// [`From::Malloc`] constructs and destroys it each time.
     Object(&'static Type),
 }
 
@@ -109,22 +104,18 @@ fn what(name: &str) -> Result<What, String> {
     }
 }
 
-/// The most bytes of an object.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Of an object that is taken and given back: the median.
+    /// Of one object's allocation and free.
     pub ns_median: f64,
-    /// The least.
     pub ns_min: f64,
-    /// The file that `malloc` came from.
+    /// Of the process.
     pub malloc_from: String,
 }
 
-/// Measures.
-/// Error: no such allocator here, it refused, or does not serve such objects.
+/// Error: no such allocator, it refused, or does not serve such objects.
 pub fn measure(request: &Request) -> Result<Measurement, String> {
     let bytes = match request.what {
         What::Bytes(bytes) => bytes,
@@ -146,7 +137,7 @@ pub fn measure(request: &Request) -> Result<Measurement, String> {
     Ok(Measurement { ns_median: spread.median, ns_min: spread.min, malloc_from: malloc_from() })
 }
 
-/// Nanoseconds of an object, for each repetition.
+/// Nanoseconds of an object, by repetition.
 fn times(request: &Request, source: &mut impl Source) -> Result<Vec<f64>, String> {
     let mut batch = vec![std::ptr::null_mut::<u8>(); request.batch];
     let turns = (request.count / request.batch).max(1);
@@ -158,7 +149,7 @@ fn times(request: &Request, source: &mut impl Source) -> Result<Vec<f64>, String
                 *place = source.alloc().ok_or("the allocator refused an object")?;
             }
             for place in batch.iter().rev() {
-                // SAFETY: it was taken, and is given back once.
+                // SAFETY: allocated, and freed once.
                 unsafe { source.free(*place) };
             }
         }

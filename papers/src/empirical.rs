@@ -1,13 +1,13 @@
 //! The empirical driver: births and deaths of objects after a distribution of sizes.
 //!
-//! **What.** [`profile`] is the distribution, from a file or built in. [`process`] turns it into
-//! events while the heap's size follows a [`schedule`]. [`real`] plays them through malloc, [`sim`]
-//! on the page heap in simulated memory. [`spans`] converts a profile to requests to the page heap;
-//! [`options`] is the command line of `craton-work empirical`.
+//! **What.** [`profile`] is the distribution. [`process`] turns it into events while the heap's
+//! size follows a [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap in
+//! simulated memory. [`spans`] makes a profile of page-heap requests; [`options`] is the command
+//! line.
 //!
 //! **From.** TEMERAIRE §6.1: each object of a size is equally likely to die next, and successive
-//! sizes are independent. Few programs are as hard on an allocator. We add several threads, each
-//! with a process, and a share of deaths on another thread.
+//! sizes are independent. Few programs are as hard on an allocator. We add threads, and a share of
+//! deaths on another thread.
 
 mod alias;
 mod object;
@@ -25,17 +25,16 @@ use crate::work::Load;
 use profile::Profile;
 use schedule::Schedule;
 
-/// Deaths on another thread, of a hundred, where nothing else is asked for.
+/// Deaths on another thread.
 pub const REMOTE_PERCENT: u32 = 10;
-/// Live bytes where nothing else is asked for.
+/// Live, by default.
 pub const HEAP_BYTES: u64 = 64 << 20;
-/// Births and deaths of the full load.
+/// Of the full load.
 pub const EVENTS: u64 = 6_000_000;
 
-/// The name of the workload.
 pub const NAME: &str = "empirical";
 
-/// The workload: the built-in profile, 64 MiB live.
+/// The built-in profile, 64 MiB live.
 pub(crate) fn run(load: &Load) -> u64 {
     let config = real::Config {
         profile: Profile::built_in(),

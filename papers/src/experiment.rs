@@ -1,8 +1,8 @@
-//! The experiments: what `craton lab list` shows and `craton lab run` does.
+//! The experiments of `craton lab`.
 //!
 //! **What.** An [`Experiment`] answers one question, mostly a paper's figure, beside today's
 //! allocators. The quick form, under twenty seconds, shows that it works; only the full form's
-//! figures count. Both yield [`Findings`]: a document, a table, and pictures.
+//! figures count.
 //!
 //! **Failure.** An allocator's failure is a row with its status; no row at all is an error. A
 //! stopped experiment yields its findings so far.
@@ -50,39 +50,35 @@ mod world;
 
 pub use ask::Ask;
 
-/// An experiment.
 pub struct Experiment {
-    /// Its name on the command line.
+    /// On the command line.
     pub name: &'static str,
-    /// Its subject, in one line.
+    /// In one line.
     pub about: &'static str,
-    /// The paper's figure or table that it answers, or the question.
+    /// The paper's figure or table, or the question.
     pub answers: &'static str,
-    /// Does it.
     pub run: fn(&Ask<'_>) -> Result<Findings, String>,
 }
 
-/// The results of an experiment.
 pub struct Findings {
-    /// The document of `--json`, as text.
+    /// Of `--json`.
     pub document: String,
-    /// The same for people.
+    /// For people.
     pub text: String,
-    /// Pictures: the name of each, without an ending, and its SVG.
+    /// Name, without an ending, and SVG.
     pub pictures: Vec<(String, String)>,
-    /// Rows that are not `ok`.
+    /// Rows.
     pub failed: usize,
 }
 
 macro_rules! experiments {
     ($($name:literal $module:ident $answers:literal $about:literal)*) => {
-        /// Every experiment.
         pub const EXPERIMENTS: &[Experiment] =
             &[$(Experiment { name: $name, about: $about, answers: $answers, run: $module::run }),*];
     };
 }
 
-// The name, the module, what it answers, and what it shows.
+// Name, module, what it answers, what it shows.
 experiments! {
     "speed" speed "is it better, than what, and on which load?"
         "all workloads and real programs on all allocators: time and memory, with geometric means"
@@ -142,7 +138,6 @@ experiments! {
         "peak memory on Fragbench W1 to W4, as a ratio to the live data"
 }
 
-/// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|experiment| experiment.name == name)
 }

@@ -1,16 +1,15 @@
 //! Allocators of page frames: `craton-frames`, and other designs to compare it with.
 //!
-//! **What.** [`Frames`] is their common interface. [`Design::with`] makes one and passes it to a
-//! [`Job`], compiled for each, so that only calls to [`authors`] are indirect. Free frames are
-//! linked in an array of [`place::Place`]s, so 128 GiB need no memory.
+//! **What.** [`Frames`] is the common interface. [`Design::with`] passes one to a [`Job`], compiled
+//! for each, so that only calls to [`authors`] are indirect. Free frames are linked in an array of
+//! [`place::Place`]s: 128 GiB need no memory.
 //!
 //! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
 //! the descriptions, except the authors' library.
 //!
 //! **Units.** Frames of 4 KiB by number; order *k* is 2^*k* of them.
 //!
-//! **Failure.** A request that cannot be served returns nothing. Designs that can tell refuse a
-//! wrong free.
+//! **Failure.** A refused request returns nothing. Designs that can tell refuse a wrong free.
 
 pub mod aging;
 pub mod authors;
@@ -37,29 +36,29 @@ use durable::WrittenBack;
 use file::ZoneFile;
 use lists::{Cas, List, Local, Locked};
 
-/// log2 of the frames in a huge frame.
+/// log2 of [`HUGE`].
 pub const HUGE_ORDER: u32 = 9;
 /// Frames in a huge frame.
 pub const HUGE: usize = 1 << HUGE_ORDER;
 pub const MAX_ORDER: u32 = 10;
-/// Frames in a GiB.
+/// Frames.
 pub const GIB: usize = 1 << 18;
 
 pub trait Frames: Sync {
-    /// Allocates 2^order frames, aligned to that, and returns the first, if any.
+    /// 2^order frames, aligned to that.
     fn get(&self, request: Request) -> Option<usize>;
 
-    /// Frees them. False if they are not allocated, as far as the design can tell.
+    /// False if not allocated, as far as the design can tell.
     fn put(&self, frame: usize, request: Request) -> bool;
 
-    /// Gives back what is kept for a processor.
+    /// Empties the cache of a processor.
     fn drain(&self, processor: usize);
 
-    /// Free frames, wherever they are kept. Only while no other thread gets or puts.
+    /// Wherever kept; no other thread may get or put.
     fn free_frames(&self) -> usize;
 }
 
-/// A request of this order by a processor; huge frames separate from others.
+/// Huge frames separate from others.
 pub fn request(order: u32, processor: usize) -> Request {
     let kind = if order < HUGE_ORDER { Kind::Movable } else { Kind::Huge };
     Request { order, kind, processor }
@@ -68,7 +67,7 @@ pub fn request(order: u32, processor: usize) -> Request {
 #[derive(Clone, Copy, Debug)]
 pub struct World {
     pub frames: usize,
-    /// The one order of lists.
+    /// Of lists.
     pub order: u32,
     pub processors: usize,
 }
@@ -80,31 +79,30 @@ pub trait Job {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Design {
-    /// `craton-frames`, as it is.
+    /// As it is.
     Craton,
-    /// The same without claims, as a zone that survives crashes needs it.
+    /// Without claims, as a zone that survives crashes needs it.
     Strict,
-    /// Without claims, and trees are searched as the paper writes.
+    /// Without claims, with the paper's search of trees.
     Paper,
-    /// `craton-frames` in a file that processes share, with caches that persist.
+    /// In a file that processes share, with caches that persist.
     File,
-    /// The same, and every change is written back to memory at once.
+    /// With every change written back at once.
     WrittenBack,
     /// One list and its lock.
     Locked,
-    /// One list, changed by compare-and-swap.
+    /// One list, by compare-and-swap.
     Cas,
-    /// A list for each processor, without any protection.
+    /// A list for each processor, unprotected.
     Local,
-    /// Buddies, with caches for processors.
+    /// With caches for processors.
     Buddy,
-    /// LLFree by its authors, with trees of this many huge frames, and their policies for such
-    /// classes.
+    /// By its authors, with this many huge frames a tree.
     Authors(u32, Classes),
 }
 
 impl Design {
-    /// All designs of the loops; of the authors' classes only the simple ones.
+    /// For the loops; of the authors' classes only the simple ones.
     pub const ALL: [Self; 11] = [
         Self::Craton,
         Self::Strict,
@@ -119,7 +117,7 @@ impl Design {
         Self::Authors(32, Classes::Simple),
     ];
 
-    /// The designs written here that run on this machine: not every processor has `clwb`.
+    /// Not every processor has `clwb`.
     pub fn here() -> Vec<Self> {
         let can = |of: &Self| match of {
             Self::WrittenBack => WrittenBack::detect().is_some(),
@@ -129,12 +127,12 @@ impl Design {
         Self::ALL.into_iter().filter(can).collect()
     }
 
-    /// The authors' builds found here; [`authors::note`] names the missing ones.
+    /// Builds found here; [`authors::note`] names missing ones.
     pub fn authors() -> Vec<Self> {
         authors::here().into_iter().map(|trees| Self::Authors(trees, Classes::Simple)).collect()
     }
 
-    /// Whether it is a zone that outlasts the process.
+    /// Outlasts the process.
     pub fn persists(self) -> bool {
         matches!(self, Self::File | Self::WrittenBack)
     }
@@ -154,8 +152,7 @@ impl Design {
         }
     }
 
-    /// Makes one, with all frames free, and runs a job on it.
-    /// Error: a world that the design refuses.
+    /// All frames are free. Error: the design refuses the world.
     pub fn with<J: Job>(self, world: &World, job: J) -> Result<J::Out, String> {
         let World { frames, order, processors } = *world;
         match self {

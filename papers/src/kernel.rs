@@ -1,14 +1,13 @@
 //! A kernel's objects over four steps of load, to compare allocators of kernel memory.
 //!
-//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2 as allocations and frees: *boot*, a
-//! *spike* of 256 processes with a socket each, *find* over a file system, and *kenbus*, hundreds
-//! of scripts at a time. It depends only on a seed, so [`play`] gives each [`Heap`] the same
-//! requests.
+//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2: *boot*, a *spike* of 256 processes
+//! with a socket each, *find* over a file system, and *kenbus*, hundreds of scripts at a time. It
+//! depends only on a seed, so [`play`] gives each [`Heap`] the same requests.
 //!
 //! **From.** Bonwick94 §5.2, with the sizes of SunOS 5's structures and a distribution of drivers'
 //! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies these counts.
 //!
-//! **Units.** Bytes; virtual seconds: an [`Op::Second`] for each.
+//! **Units.** Bytes; virtual seconds ([`Op::Second`]).
 //!
 //! **Unsafe.** Returns raw memory to heaps.
 
@@ -20,18 +19,17 @@ use crate::objects::{Store, Unasked};
 pub use kinds::{Kind, kinds};
 pub use steps::{Load, Trace};
 
-/// The steps, as a table names them.
+/// In tables.
 pub const STEPS: [&str; 4] = ["boot", "spike", "find", "kenbus"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// Allocates an object of a kind, for an empty place.
+    /// For an empty place.
     Get {
-        /// Its place in [`kinds`].
+        /// In [`kinds`].
         kind: u16,
         place: u32,
     },
-    /// The object in a place is given back.
     Put {
         place: u32,
     },
@@ -39,32 +37,30 @@ pub enum Op {
     Step,
 }
 
-/// An allocator of a kernel's objects.
+/// Of a kernel's objects.
 pub trait Heap {
-    /// Takes an object of a kind, of `bytes`. `None`: there is no memory.
+    /// `None`: no memory.
     fn get(&mut self, kind: usize, bytes: usize) -> Option<*mut u8>;
 
-    /// Frees one.
-    ///
     /// # Safety
-    /// It came from [`Heap::get`] for this kind, and is no longer used.
+    /// It came from [`Heap::get`] for this kind, and is given up.
     unsafe fn put(&mut self, kind: usize, object: *mut u8, bytes: usize);
 
     fn second(&mut self) {}
 
-    /// Bytes that it takes from the system.
+    /// From the system.
     fn consumed(&self) -> usize;
 
-    /// The parts of the memory beyond `requested` live bytes; none where the heap cannot tell.
+    /// By parts, beyond `requested` live bytes.
     fn unasked(&self, _requested: usize) -> Option<Unasked> {
         None
     }
 
-    /// Walks what must hold; says what does not.
+    /// Error: what does not hold.
     fn check(&self) -> Result<(), String>;
 }
 
-/// A store serves each kind by its size.
+/// By size.
 impl<S: Store> Heap for S {
     #[inline]
     fn get(&mut self, _: usize, bytes: usize) -> Option<*mut u8> {
@@ -73,7 +69,7 @@ impl<S: Store> Heap for S {
 
     #[inline]
     unsafe fn put(&mut self, _: usize, object: *mut u8, bytes: usize) {
-        // SAFETY: as the caller says.
+        // SAFETY: by the contract.
         unsafe { Store::put(self, object, bytes) }
     }
 
@@ -86,28 +82,27 @@ impl<S: Store> Heap for S {
     }
 }
 
-/// A heap's memory at the end of a step.
+/// At the end of a step.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Held {
-    /// Bytes of the objects that were out, as they were asked for.
+    /// Of live objects, as asked for.
     pub requested: usize,
-    /// Bytes that the heap had taken from the system.
+    /// From the system.
     pub consumed: usize,
-    /// The most that it had taken since the start.
+    /// Since the start.
     pub most: usize,
     /// Where the rest is.
     pub unasked: Option<Unasked>,
 }
 
 impl Held {
-    /// Total fragmentation: the part of consumed memory that was not requested.
+    /// The part of consumed memory that was not requested.
     pub fn fragmentation(self) -> f64 {
         if self.consumed == 0 { 0.0 } else { 1.0 - self.requested as f64 / self.consumed as f64 }
     }
 }
 
-/// Plays the steps; returns the memory after each.
-/// Error: the object that the heap refused.
+/// Memory after each step. Error: the object that the heap refused.
 pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<Held>, String> {
     let mut places = vec![(std::ptr::null_mut::<u8>(), 0u16); trace.places];
     let (mut steps, mut now) = (Vec::new(), Held::default());
@@ -124,7 +119,7 @@ pub fn play(trace: &Trace, kinds: &[Kind], heap: &mut impl Heap) -> Result<Vec<H
                 let (object, kind) = places[place as usize];
                 let bytes = kinds[usize::from(kind)].bytes;
                 now.requested -= bytes;
-                // SAFETY: the trace gives each object back once, after it was taken.
+                // SAFETY: the trace frees each object once, after its allocation.
                 unsafe { heap.put(kind.into(), object, bytes) };
             }
             Op::Second => {

@@ -1,7 +1,7 @@
 //! `craton-papers`: the experiments; `craton lab` becomes this program.
 //!
-//! **What.** Lists the experiments and runs the named ones: tables on standard output, documents
-//! and pictures into files. Options, allocators, files and signals are those of `craton`.
+//! **What.** Tables go to standard output, documents and pictures into files. Options, allocators,
+//! files and signals are those of `craton`.
 //!
 //! **Failure.** Files that cannot be written fail before the first run. A failed row is written
 //! like others, and the exit status is 1. After Ctrl-C the figures so far are written.
@@ -42,12 +42,12 @@ fn main() -> ExitCode {
     })
 }
 
-/// The command line for documents, without the programs' paths.
+/// For documents, without the programs' paths.
 fn command() -> Vec<OsString> {
     ["craton", "lab"].map(OsString::from).into_iter().chain(env::args_os().skip(1)).collect()
 }
 
-/// One experiment a line, its name first.
+/// Name first.
 fn list() -> Result<ExitCode, Failure> {
     let row = |e: &Experiment| vec![e.name.to_owned(), e.about.to_owned(), format!("[{}]", e.answers)];
     let text = format::table(&EXPERIMENTS.iter().map(row).collect::<Vec<_>>(), &[0, 1, 2]);
@@ -96,7 +96,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
         match found {
             Ok(found) => {
                 failed += found.failed;
-                // Of those that took part: of page frames, say, no malloc tells anything.
+                // Only of allocators that took part.
                 let takes_part = |note: &&String| note.split(':').next().is_some_and(|name| found.text.contains(name));
                 let notes: String =
                     allocators.notes.iter().filter(takes_part).map(|note| format!("{note}\n")).collect();
@@ -105,12 +105,12 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
                 documents.push(found.document);
             }
             Err(why) => {
-                // The error names an option: it is about the call.
+                // An error that names an option is about the call.
                 let failure = if why.starts_with("--") { Failure::Usage } else { Failure::Failed };
                 problem = Some(failure(format!("{}: {why}", experiment.name)));
             }
         }
-        // Rewritten after each experiment: a long list may be stopped.
+        // After each experiment: a long list may be stopped.
         if let Some(json) = json.as_mut().filter(|json| !json.is_standard() && !documents.is_empty()) {
             json.write(&text(&documents))?;
         }
@@ -133,7 +133,7 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     }
 }
 
-/// One document alone, several as a list.
+/// Several become a list.
 fn text(documents: &[String]) -> String {
     match documents {
         [one] => one.clone(),

@@ -1,12 +1,11 @@
 //! Allocators of kernel memory, for comparison with slabs.
 //!
-//! **What.** Those that Bonwick94 §5 compares with: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of
-//! SVr4, [`FastFits`] of SunOS 4.1.3. Their pages come from an [`Arena`]; total fragmentation is 1
-//! − requested / [`Store::consumed`]. None has locks.
+//! **What.** Bonwick94 §5's: [`PowerOfTwo`] of 4.4BSD, [`LazyBuddy`] of SVr4, [`FastFits`] of SunOS
+//! 4.1.3. Pages come from an [`Arena`]. None has locks.
 //!
 //! **Units.** Bytes; pages of 8 KiB.
 //!
-//! **Failure.** `None` when the arena has no pages left; nothing has changed then.
+//! **Failure.** `None`: no pages left; nothing has changed.
 //!
 //! **Unsafe.** A caller promises that it owns the memory that it frees.
 
@@ -24,12 +23,12 @@ pub use power_of_two::PowerOfTwo;
 
 use craton_base::PAGE_SHIFT;
 
-/// log2 of the smallest and the largest size with a free list.
+/// log2 of sizes with a free list.
 const LEAST: u32 = 4;
 const MOST: u32 = PAGE_SHIFT + 1;
 const SIZES: usize = (MOST - LEAST + 1) as usize;
 
-/// The place among [`SIZES`] of the smallest size with room for `bytes`.
+/// Among [`SIZES`]: the smallest with room.
 #[inline]
 fn size_for(bytes: usize) -> usize {
     (bytes.max(1 << LEAST).next_power_of_two().trailing_zeros() - LEAST) as usize
@@ -40,22 +39,19 @@ fn bytes_of(size: usize) -> usize {
     1 << (size as u32 + LEAST)
 }
 
-/// An allocator of any size, as a kernel's `kmem_alloc` and `kmem_free`: the caller of free passes
-/// the size.
+/// As a kernel's `kmem_alloc` and `kmem_free`: a free has the size.
 pub trait Store {
-    /// Allocates `bytes` (1 or more), aligned to 8 at least. `None`: the arena has no pages left.
+    /// 1 or more, aligned to 8 at least. `None`: the arena has no pages left.
     fn get(&mut self, bytes: usize) -> Option<*mut u8>;
 
-    /// Frees them.
-    ///
     /// # Safety
-    /// `at` came from [`Store::get`] for this size, and is no longer used.
+    /// `at` came from [`Store::get`] for this size, and is given up.
     unsafe fn put(&mut self, at: *mut u8, bytes: usize);
 
-    /// Bytes that the allocator has from its arena, and those of its tables for them.
+    /// From the arena, and of tables for it.
     fn consumed(&self) -> usize;
 
-    /// Walks what must hold; says what does not.
+    /// Error: what does not hold.
     fn check(&self) -> Result<(), String>;
 }
 

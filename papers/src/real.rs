@@ -1,15 +1,15 @@
 //! Real programs as loads: each is one command, which runs on any preloaded allocator.
 //!
-//! **What.** A [`Real`] describes a bash script in `real/`. [`prepare`] writes the script and its
-//! inputs into a directory, and returns the command to measure. For a server, only the server runs
-//! on the measured allocator, not the load generator `craton-drive` ([`drive`]).
+//! **What.** A [`Real`] is a bash script in `real/`. [`prepare`] writes the script and its inputs
+//! into a directory, and returns the command to measure. Of a server's load only the server runs on
+//! the measured allocator, not `craton-drive` ([`drive`]).
 //!
 //! **State.** Inputs are the same on every machine. A result is compared with numbers counted when
-//! the input was made, or with the same program's result without a preloaded allocator. A command
-//! can run any number of times, one at a time, and writes only below its directory.
+//! the input was made, or with the result without a preloaded allocator. A command can run any
+//! number of times, one at a time, and writes only below its directory.
 //!
-//! **Failure.** A missing program is one line with its Debian package ([`Real::available`]). A
-//! command with a wrong result exits with a status other than 0.
+//! **Failure.** A missing program is a line with its Debian package ([`Real::available`]). A wrong
+//! result is an exit status other than 0.
 
 pub mod drive;
 
@@ -20,7 +20,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How much a load does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 0.1 to 0.4 s on glibc: for tests.
@@ -30,7 +29,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// As the scripts call it.
+    /// In the scripts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -39,33 +38,30 @@ impl Size {
     }
 }
 
-/// A real program under a load.
 pub struct Real {
-    /// Its name: lower case, digits and hyphens. Its files begin with it.
+    /// Lower case, digits and hyphens. Its files begin with it.
     pub name: &'static str,
-    /// Its description, in one line.
+    /// In one line.
     pub about: &'static str,
     /// Where the load was described.
     pub from: &'static str,
-    /// Commands that have to be on `PATH`.
+    /// On `PATH`.
     pub programs: &'static [&'static str],
-    /// The Debian packages they are in.
+    /// Debian's.
     pub package: &'static str,
-    /// The script.
     pub script: &'static str,
 }
 
-/// What every script sources.
+/// Every script sources it.
 const COMMON: &str = include_str!("real/common.sh");
-/// Commands that the scripts themselves need; every Debian has them.
+/// Every Debian has them.
 const TOOLS: [&str; 4] = ["bash", "awk", "sed", "cmp"];
-/// Variables that select an allocator or its options: inputs are made without them.
+/// Inputs are made without these.
 const ALLOCATORS: [&str; 3] = ["LD_PRELOAD", "GLIBC_TUNABLES", "CRATON_OPTIONS"];
 const OURS: &str = "this project";
 
 macro_rules! real {
     ($($name:literal by $from:expr, $program:literal in $package:literal: $about:literal;)*) => {
-        /// Every real program.
         pub const REAL: &[Real] = &[$(Real {
             name: $name,
             about: $about,
@@ -105,14 +101,12 @@ real! {
         "sort of the coreutils: a large file, two threads";
 }
 
-/// The real program of that name.
 pub fn find(name: &str) -> Option<&'static Real> {
     REAL.iter().find(|real| real.name == name)
 }
 
 impl Real {
-    /// Whether this machine can run the load.
-    /// Error: one line with the missing programs and packages.
+    /// Error: one line with missing programs and packages.
     pub fn available(&self) -> Result<(), String> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let missing = |programs: &[&'static str]| -> Vec<&str> {
@@ -134,15 +128,14 @@ impl Real {
     }
 }
 
-/// Whether a directory of `path` has a program of that name.
 fn on_path(program: &str, path: &OsStr) -> bool {
     std::env::split_paths(path).any(|dir| {
         fs::metadata(dir.join(program)).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     })
 }
 
-/// The load generator: in the directory of the running program, or above it, where cargo has it for
-/// tests and an installation has `lib/craton`.
+/// In the running program's directory, or above it, where cargo has it for tests and an
+/// installation has `lib/craton`.
 fn driver() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| format!("cannot tell where this program lies: {e}"))?;
     let places = exe.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("lib/craton")]);
@@ -151,11 +144,10 @@ fn driver() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("craton-drive is not beside {}; from the sources, `make build` makes it", exe.display()))
 }
 
-/// Writes the script and its inputs into `dir`, created if needed, and returns the command to
-/// measure.
+/// Creates `dir` if needed; returns the command to measure.
 ///
-/// Several loads may share a directory. A full load takes up to some seconds here.
-/// Error: a file that could not be written, or the failed script's output.
+/// Several loads may share a directory. A full load takes up to some seconds. Error: a file that
+/// could not be written, or the failed script's output.
 pub fn prepare(dir: &Path, real: &Real, size: Size) -> Result<Vec<OsString>, String> {
     let failed = |what: &Path, why: std::io::Error| format!("{}: cannot write {}: {why}", real.name, what.display());
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;

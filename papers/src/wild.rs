@@ -2,9 +2,7 @@
 //!
 //! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, idle services, swinging load,
 //! forks, changing sizes, objects passed between threads, requests with deadlines. It measures
-//! itself, since an observer would delay its page faults, and returns [`Figures`].
-//!
-//! **Units.** Seconds, bytes, nanoseconds, as the names say.
+//! itself, since an observer would delay its page faults.
 //!
 //! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
 //!
@@ -23,25 +21,22 @@ use serde_json::{Map, Value, json};
 use space::Helper;
 use speed::{MIXED, Replaced, large, mixed, replace, small};
 
-/// The request to a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
-    /// Amount of work in percent.
+    /// Of work.
     pub percent: u64,
-    /// How long to watch, for programs that watch their memory.
+    /// To watch memory.
     pub seconds: Option<u64>,
-    /// Where the random numbers start.
     pub seed: u64,
 }
 
 impl Given {
-    /// The requested part of `full`, at least 100.
+    /// Of `full`, at least 100.
     fn of(&self, full: u64) -> u64 {
         (full.saturating_mul(self.percent) / 100).max(full.min(100))
     }
 }
 
-/// The figures that a program measured.
 pub struct Figures {
     meter: Meter,
     cpu_s: f64,
@@ -59,7 +54,7 @@ impl Figures {
         figures
     }
 
-    /// The work is done; `live` bytes of its memory have been written.
+    /// Whose memory is written.
     fn done(&mut self, live_bytes: u64) {
         let (time, [cpu_s, faults]) = (self.meter.seconds(), used());
         let rss = self.meter.sample().rss_bytes;
@@ -88,8 +83,7 @@ impl Figures {
         }
     }
 
-    /// Samples after each turn of `second`, `turns` times: resident set by live bytes after 10 and
-    /// at the end.
+    /// After each turn of `second`: resident set by live bytes after 10 and at the end.
     fn watch(&mut self, seconds: u64, live: f64, mut second: impl FnMut()) {
         for turn in 1..=seconds {
             second();
@@ -100,7 +94,7 @@ impl Figures {
         }
     }
 
-    /// All figures as a line of JSON; samples are [seconds, resident set, on hugepages].
+    /// A line of JSON; samples are [seconds, resident set, on hugepages].
     pub fn line(mut self, program: &str) -> String {
         self.add("peak_rss_bytes", peak_bytes() as f64);
         let samples: Vec<_> = self.meter.samples.iter().map(|s| (s.at_s, s.rss_bytes, s.huge_bytes)).collect();
@@ -112,9 +106,9 @@ impl Figures {
     }
 }
 
-/// Processor time and page faults of this process so far.
+/// Of processor, and page faults, so far.
 fn used() -> [f64; 2] {
-    // SAFETY: an all-zero structure of numbers, which the call fills in.
+    // SAFETY: zeros are valid, and the call fills them in.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
@@ -124,13 +118,9 @@ fn used() -> [f64; 2] {
     [seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_minflt as f64]
 }
 
-/// A program.
 pub struct Program {
-    /// Its name.
     pub name: &'static str,
-    /// Its work.
     pub about: &'static str,
-    /// Does it.
     pub run: fn(&Given) -> Figures,
 }
 
@@ -148,7 +138,6 @@ const fn replaced(
 
 macro_rules! programs {
     ($($name:literal $about:literal $run:expr;)*) => {
-        /// Every program.
         pub const PROGRAMS: &[Program] = &[$(Program { name: $name, about: $about, run: $run }),*];
     };
 }
@@ -203,12 +192,11 @@ programs! {
     "slots" "five objects of 5 to 25 MB, replaced at random and written" space::slots;
 }
 
-/// The program of that name.
 pub fn find(name: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == name)
 }
 
-/// Runs it, as [`Program::run`], with what it needs. Error: that is not there.
+/// With what it needs. Error: that is not there.
 pub fn run(program: &Program, given: &Given) -> Result<Figures, String> {
     if program.name.starts_with("larson") {
         find_operators()?;

@@ -1,11 +1,10 @@
 //! The workloads: small programs that run on any preloaded allocator.
 //!
 //! **What.** Each [`Workload`] follows a published description and does a fixed amount of work, so
-//! its wall time compares allocators. `craton-work` runs one by name, on the process's `malloc`;
-//! [`craton_lab::measure`] measures from outside.
+//! its wall time compares allocators. [`craton_lab::measure`] measures from outside.
 //!
-//! **State.** The result is a checksum over the data in memory. It depends only on the [`Load`],
-//! not on the allocator or on timing. A different one means overwritten memory.
+//! **State.** The result is a checksum over the data in memory, of the [`Load`] alone, not of the
+//! allocator or timing. A different one means overwritten memory.
 //!
 //! **Units.** Percent of the full load, which takes about a second on glibc and two processors.
 
@@ -36,29 +35,28 @@ mod threadtest;
 
 pub use load::{FULL, Load, QUICK, SEED};
 
-/// A workload and what is known of it.
 pub struct Workload {
-    /// Its name: lower case, digits and hyphens.
+    /// Lower case, digits and hyphens.
     pub name: &'static str,
-    /// Its description, in one line.
+    /// In one line.
     pub about: &'static str,
-    /// Where its description was published.
+    /// Published description.
     pub from: &'static str,
-    /// Threads of the standard loads.
+    /// Of standard loads.
     pub threads: usize,
-    /// Does the work, and returns the checksum.
+    /// Returns the checksum.
     pub run: fn(&Load) -> u64,
-    /// The checksums of the quick and of the full standard load.
+    /// Checksums of the quick and the full standard load.
     pub known: [u64; 2],
 }
 
 impl Workload {
-    /// The standard load at this percentage.
+    /// At this percentage.
     pub fn load(&self, percent: u64) -> Load {
         Load { threads: self.threads, percent, seed: SEED }
     }
 
-    /// The checksum that `load` must have, if that is known.
+    /// If known.
     pub fn expected(&self, load: &Load) -> Option<u64> {
         let known = [self.load(QUICK), self.load(FULL)].iter().position(|standard| standard == load);
         known.map(|i| self.known[i])
@@ -67,7 +65,6 @@ impl Workload {
 
 macro_rules! workloads {
     ($($name:literal by $from:literal on $threads:literal: $about:literal, $run:expr => $known:expr;)*) => {
-        /// Every workload.
         pub const WORKLOADS: &[Workload] = &[$(Workload {
             name: $name,
             about: $about,
@@ -167,7 +164,6 @@ workloads! {
         prod_con::xmalloc => [0xd2bf_0c2e_386a_c833, 0x6653_8d23_b947_f288];
 }
 
-/// The workload of that name.
 pub fn find(name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|workload| workload.name == name)
 }

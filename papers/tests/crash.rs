@@ -1,5 +1,3 @@
-//! The experiment `llfree-crash` with its program, killed a few times.
-
 use craton_papers::experiment::{Ask, find};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;

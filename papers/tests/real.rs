@@ -1,5 +1,4 @@
-//! The real programs found here, under their quick loads: they end well, find errors, and leave
-//! nothing.
+//! The real programs found here: they end well, find errors, and leave nothing.
 
 use craton_lab::measure::{Allocator, Plan, Run, Status, measure};
 use craton_papers::real::{self, REAL, Real, Size};
@@ -11,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A directory that goes when the test does.
+/// Removed at the end.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -21,7 +20,6 @@ impl Dir {
         Self(dir)
     }
 
-    /// Where the loads may write.
     fn inputs(&self) -> PathBuf {
         self.0.join("inputs")
     }
@@ -33,7 +31,7 @@ impl Drop for Dir {
     }
 }
 
-/// One run in a process group, of which the lab leaves nothing alive.
+/// The lab leaves nothing of its process group alive.
 fn run(command: &[OsString], allocator: Allocator) -> Run {
     let plan = Plan {
         prove: false,
@@ -49,7 +47,7 @@ fn run(command: &[OsString], allocator: Allocator) -> Run {
     measure(&plan).runs.remove(0)
 }
 
-/// The C library as a preloaded library, with settings.
+/// With settings.
 fn preloaded() -> Allocator {
     let mut allocator = Allocator::preloaded("preloaded", "libc.so.6");
     allocator.env.push(("GLIBC_TUNABLES".into(), "glibc.malloc.arena_max=1".into()));
@@ -64,8 +62,8 @@ fn names(dir: &Path) -> Vec<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The quick load of each program: with servers it succeeds only if the load generator is not
-/// preloaded, which `craton-drive` refuses (see below).
+/// With servers it succeeds only if the load generator is not preloaded, which `craton-drive`
+/// refuses.
 fn quick_loads(part: usize) {
     let dir = Dir::new(&format!("quick-{part}"));
     for real in here().skip(part).step_by(2) {
@@ -101,7 +99,7 @@ fn a_load_generator_that_is_preloaded_refuses() {
 #[test]
 fn a_wrong_result_fails() {
     let dir = Dir::new("wrong");
-    // A wrong sum of rows, and an unexpected file: as if memory had changed.
+    // As if memory had changed: a wrong sum of rows, and an unexpected file.
     for (name, file, right, wrong) in
         [("sqlite3", "sqlite3.sql", "max(integrity_check) = 'ok'", "false"), ("sort", "sort.expected", "line", "lime")]
     {
@@ -118,13 +116,13 @@ fn a_wrong_result_fails() {
     }
 }
 
-/// In place of redis-server: records its arguments, and stays.
+/// For redis-server: records its arguments, and stays.
 const SERVER: &str = "#!/bin/sh
 echo \"${LD_PRELOAD-} ${GLIBC_TUNABLES-}\" >server.env
 exec sleep 60
 ";
 
-/// In place of the load generator: waits for the server, records its process, and fails.
+/// For the load generator: waits for the server, records its process, and fails.
 const GENERATOR: &str = "#!/bin/sh
 [ -z \"${LD_PRELOAD-}${GLIBC_TUNABLES-}\" ] || exit 3
 while [ \"$1\" != --server ]; do shift; done

@@ -9,7 +9,6 @@ use super::types::{NOTHING, Type};
 use libloading::os::unix::Library;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// `struct craton_cache_options`.
 #[repr(C)]
 struct Options {
     size: usize,
@@ -39,37 +38,31 @@ pub(super) struct Cached {
     destroy: Destroy,
 }
 
-/// The function of this name in this process.
-///
 /// # Safety
-/// It has this type.
+/// The function of this name has this type.
 unsafe fn find<T: Copy>(name: &str) -> Result<T, String> {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the contract.
     let found = unsafe { Library::this().get::<T>(name.as_bytes()) };
     found.map(|found| *found).map_err(|_| format!("this process has no {name}; preload libcraton.so"))
 }
 
-/// A cache's constructor.
-///
 /// # Safety
 /// `of` is a [`Type`], and the object memory of its size.
 unsafe extern "C" fn construct(object: *mut c_void, of: *mut c_void) -> c_int {
-    // SAFETY: the cache passes its argument, which is a static type, and memory of its size.
+    // SAFETY: by the contract.
     let made = unsafe { ((*of.cast::<Type>()).construct)(object.cast()) };
     c_int::from(!made)
 }
 
-/// A cache's destructor.
-///
 /// # Safety
 /// `of` is a [`Type`], and the object was constructed as one.
 unsafe extern "C" fn destroy(object: *mut c_void, of: *mut c_void) {
-    // SAFETY: as above; the object is constructed.
+    // SAFETY: by the contract.
     unsafe { ((*of.cast::<Type>()).destroy)(object.cast()) }
 }
 
 impl Cached {
-    /// A cache of memory that has no constructor.
+    /// Without a constructor.
     pub fn of_bytes(bytes: usize) -> Result<Self, String> {
         Self::new(bytes, &NOTHING, false)
     }
@@ -79,7 +72,7 @@ impl Cached {
     }
 
     fn new(bytes: usize, of: &'static Type, constructed: bool) -> Result<Self, String> {
-        // SAFETY: these are the types of those functions in craton.h.
+        // SAFETY: the types of craton.h.
         let (create, alloc, free, end) = unsafe {
             let create: Create = find("craton_cache_create")?;
             (create, find("craton_cache_alloc")?, find("craton_cache_free")?, find("craton_cache_destroy")?)
@@ -98,7 +91,7 @@ impl Cached {
             working_set_ms: 0,
             flags: 0,
         };
-        // SAFETY: the options live through the call.
+        // SAFETY: the options outlive the call.
         let cache = unsafe { create(&raw const options) };
         if cache.is_null() {
             return Err(format!("no cache for {bytes} bytes: {}", std::io::Error::last_os_error()));
@@ -116,15 +109,14 @@ impl Memory for Cached {
 
     #[inline(always)]
     unsafe fn put(&mut self, object: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         unsafe { (self.free)(self.cache, object.cast()) }
     }
 }
 
 impl Drop for Cached {
     fn drop(&mut self) {
-        // SAFETY: this value owns the cache. While objects are in use it stays, and the process is
-        // about to end.
+        // SAFETY: this value owns the cache, which stays while objects are in use.
         unsafe { (self.destroy)(self.cache) };
     }
 }

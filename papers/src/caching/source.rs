@@ -8,28 +8,25 @@ use crate::objects::{Arena, Store};
 use craton_lab::micro::calls::{Calls, System};
 use craton_slab::object::{ObjectLayout, ObjectSlabs};
 
-/// Serves objects that are ready to be used.
+/// Objects that are ready to be used.
 pub(super) trait Source {
-    /// Takes one and uses it.
+    /// Allocates one and uses it.
     fn alloc(&mut self) -> Option<*mut u8>;
 
-    /// Gives one back.
-    ///
     /// # Safety
-    /// It was taken from here.
+    /// It was allocated here.
     unsafe fn free(&mut self, object: *mut u8);
 }
 
-/// Memory without a use.
 pub(super) trait Memory {
     fn get(&mut self) -> *mut u8;
 
     /// # Safety
-    /// As [`Source::give`].
+    /// As [`Source::free`].
     unsafe fn put(&mut self, object: *mut u8);
 }
 
-/// Memory whose first word is written.
+/// The first word is written.
 pub(super) struct Plain<M>(pub M);
 
 impl<M: Memory> Source for Plain<M> {
@@ -39,19 +36,19 @@ impl<M: Memory> Source for Plain<M> {
         if object.is_null() {
             return None;
         }
-        // SAFETY: the memory is ours, and a word at the least.
+        // SAFETY: a word at least, and ours.
         unsafe { object.cast::<u64>().write_volatile(1) };
         Some(object)
     }
 
     #[inline(always)]
     unsafe fn free(&mut self, object: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         unsafe { self.0.put(object) }
     }
 }
 
-/// The process's malloc, with this size.
+/// With this size.
 pub(super) struct Malloc(pub usize);
 
 impl Memory for Malloc {
@@ -62,12 +59,12 @@ impl Memory for Malloc {
 
     #[inline(always)]
     unsafe fn put(&mut self, object: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         unsafe { System::free(object) }
     }
 }
 
-/// A store, with this size.
+/// With this size.
 pub(super) struct Stored<S>(pub S, pub usize);
 
 impl<S: Store> Memory for Stored<S> {
@@ -78,7 +75,7 @@ impl<S: Store> Memory for Stored<S> {
 
     #[inline(always)]
     unsafe fn put(&mut self, object: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         unsafe { self.0.put(object, self.1) }
     }
 }
@@ -104,13 +101,13 @@ impl Memory for Slabs {
 
     #[inline(always)]
     unsafe fn put(&mut self, object: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         let given = unsafe { self.slabs.free(object, false) };
         assert!(given.is_ok(), "an object that was taken comes back");
     }
 }
 
-/// Objects constructed and destroyed at each use, on the process's malloc.
+/// At each use, on the process's malloc.
 pub(super) struct Constructed(pub &'static Type);
 
 impl Source for Constructed {
@@ -120,7 +117,7 @@ impl Source for Constructed {
         if object.is_null() {
             return None;
         }
-        // SAFETY: the memory is ours and as large as the type says.
+        // SAFETY: ours, and as large as the type.
         unsafe {
             if !(self.0.construct)(object) {
                 System::free(object);
@@ -133,7 +130,7 @@ impl Source for Constructed {
 
     #[inline(always)]
     unsafe fn free(&mut self, object: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         unsafe {
             (self.0.end)(object);
             (self.0.destroy)(object);
@@ -142,7 +139,6 @@ impl Source for Constructed {
     }
 }
 
-/// Objects that come constructed.
 pub(super) struct Used(pub Cached);
 
 impl Source for Used {
@@ -152,14 +148,14 @@ impl Source for Used {
         if object.is_null() {
             return None;
         }
-        // SAFETY: the object is ours, and constructed.
+        // SAFETY: ours, and constructed.
         unsafe { (self.0.of.begin)(object) };
         Some(object)
     }
 
     #[inline(always)]
     unsafe fn free(&mut self, object: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         unsafe {
             (self.0.of.end)(object);
             self.0.put(object);

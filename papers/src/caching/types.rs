@@ -1,50 +1,45 @@
 //! Types of objects with something to construct.
 //!
-//! **From.** Bonwick94 §2.1 and the second table of §5.1, with today's means: POSIX locks and
-//! condition variables, list heads, owned buffers.
+//! **From.** Bonwick94 §2.1 and the second table of §5.1, with POSIX locks and condition variables,
+//! list heads, owned buffers.
 //!
-//! **What.** Every type is a [`Shape`] with other counts. Construction makes what stays the same
-//! between uses; a use sets the head, and restores the constructed state at its end.
+//! **What.** Every type is a [`Shape`]. Construction makes what stays the same between uses; a use
+//! sets the head, and restores the constructed state at its end.
 //!
 //! **Unsafe.** Constructs objects in raw memory.
 
 use craton_lab::micro::calls::{Calls, System};
 use std::ptr;
 
-/// A type of objects.
 #[derive(Debug)]
 pub struct Type {
-    /// Its name.
     pub name: &'static str,
-    /// Its description.
     pub about: &'static str,
-    /// Bytes.
     pub bytes: usize,
-    /// Constructs one; says whether that could be done.
+    /// Returns whether it succeeded.
     pub construct: unsafe fn(*mut u8) -> bool,
-    /// Destroys it.
     pub destroy: unsafe fn(*mut u8),
-    /// Begins a use of it.
+    /// Of a use.
     pub begin: unsafe fn(*mut u8),
-    /// Ends the use.
+    /// Of a use.
     pub end: unsafe fn(*mut u8),
 }
 
-/// What each object begins with: what a use sets.
+/// Each object begins with it; a use sets it.
 #[repr(C)]
 struct Head {
     references: u64,
     owner: u64,
 }
 
-/// A head of a doubly linked list, or an element.
+/// Of a doubly linked list.
 #[repr(C)]
 struct Links {
     next: *mut Links,
     prev: *mut Links,
 }
 
-/// An object of `M` mutexes, `C` condition variables, `L` lists, `B` buffers and `W` zero words.
+/// `M` mutexes, `C` condition variables, `L` lists, `B` buffers and `W` zero words.
 #[repr(C)]
 struct Shape<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> {
     head: Head,
@@ -55,20 +50,20 @@ struct Shape<const M: usize, const C: usize, const L: usize, const B: usize, con
     words: [u64; W],
 }
 
-/// The addresses of the elements of a possibly uninitialized array.
+/// The array may be uninitialized.
 fn each<T, const N: usize>(array: *mut [T; N]) -> impl Iterator<Item = *mut T> {
     (0..N).map(move |at| array.cast::<T>().wrapping_add(at))
 }
 
 impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: usize> Shape<M, C, L, B, W> {
-    /// Constructs one, with buffers of `BYTES`; returns whether that succeeded.
+    /// Buffers have `BYTES`; returns whether it succeeded.
     ///
     /// # Safety
-    /// The caller's memory has the size of a shape.
+    /// The memory has the size of a shape.
     unsafe fn construct<const BYTES: usize>(object: *mut u8) -> bool {
         let object = object.cast::<Self>();
-        // SAFETY: every address is within the caller's memory. A refused buffer is null, which
-        // `free` accepts.
+        // SAFETY: every address is within the memory. A refused buffer is null, which `free`
+        // accepts.
         unsafe {
             each(&raw mut (*object).buffers).for_each(|buffer| buffer.write(System::malloc(BYTES)));
             if each(&raw mut (*object).buffers).any(|buffer| (*buffer).is_null()) {
@@ -82,13 +77,11 @@ impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: us
         }
     }
 
-    /// Destroys it.
-    ///
     /// # Safety
-    /// It was constructed, and is not used any more.
+    /// It was constructed, and is given up.
     unsafe fn destroy(object: *mut u8) {
         let object = object.cast::<Self>();
-        // SAFETY: the caller's promise. A list that is not empty at the end would be a leak.
+        // SAFETY: by the contract. A list that is not empty would be a leak.
         unsafe {
             each(&raw mut (*object).lists)
                 .for_each(|list| debug_assert_eq!(((*list).next, (*list).prev), (list, list)));
@@ -99,17 +92,13 @@ impl<const M: usize, const C: usize, const L: usize, const B: usize, const W: us
     }
 }
 
-/// The writes of a use.
-///
 /// # Safety
-/// The caller's object is of a type here.
+/// The object is of a type here.
 unsafe fn begin(object: *mut u8) {
     // SAFETY: each type begins with a head.
     unsafe { object.cast::<Head>().write_volatile(Head { references: 1, owner: 7 }) }
 }
 
-/// Ends the use.
-///
 /// # Safety
 /// As [`begin`], which came before.
 unsafe fn end(object: *mut u8) {
@@ -117,13 +106,11 @@ unsafe fn end(object: *mut u8) {
     unsafe { (&raw mut (*object.cast::<Head>()).references).write_volatile(0) }
 }
 
-/// Does nothing.
-///
 /// # Safety
-/// Any address is fine.
+/// Any address.
 unsafe fn nothing(_: *mut u8) {}
 
-/// Memory that has nothing to construct.
+/// For memory.
 pub(super) static NOTHING: Type = Type {
     name: "nothing",
     about: "memory",
@@ -148,19 +135,17 @@ macro_rules! of {
     };
 }
 
-/// Every type.
 pub static TYPES: [Type; 6] = [
     of!("mutex", "a mutex", Shape<1, 0, 0, 0, 6>, 0),
     of!("condition", "a mutex, a condition variable, a list", Shape<1, 1, 1, 0, 0>, 0),
-    // Hash chains of a table, as in a directory cache or a table of timers.
+    // As the hash chains of a directory cache or timers.
     of!("lists", "a mutex and 32 heads of lists", Shape<1, 0, 32, 0, 0>, 0),
     of!("pipe", "two ends: mutex, two conditions, a buffer of 4 KiB each", Shape<2, 4, 0, 2, 0>, 4096),
     of!("socket", "a mutex, three conditions, six queues, options", Shape<1, 3, 6, 0, 13>, 0),
-    // A message of a stream: its words point into its block of data.
+    // A stream's message: its words point into its data.
     of!("message", "a header with a block of 256 bytes", Shape<0, 0, 1, 1, 3>, 256),
 ];
 
-/// The type of that name.
 pub fn find(name: &str) -> Option<&'static Type> {
     TYPES.iter().find(|of| of.name == name)
 }

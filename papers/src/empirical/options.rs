@@ -1,6 +1,6 @@
-//! The options of `craton-work empirical` beyond those of other workloads.
+//! The options of `craton-work empirical` beyond other workloads'.
 //!
-//! **Failure.** A message that names the option, the value and valid ones.
+//! **Failure.** A message with option, value and valid ones.
 
 use super::profile::Profile;
 use super::schedule::Schedule;
@@ -12,7 +12,6 @@ use craton_pages::AUTO_RATE;
 use craton_sim::ThpMode;
 use std::path::Path;
 
-/// Its part of the program's help.
 pub const USAGE: &str = "\
 craton-work empirical: births and deaths after a distribution of sizes.
 
@@ -45,20 +44,16 @@ Usage: craton-work empirical [--profile FILE] [--heap MIB] [--events N] [--sched
 Example: craton-work empirical --simulated --heap 16384 --schedule diurnal > samples.csv
 ";
 
-/// The request.
 #[derive(Debug)]
 pub enum Request {
-    /// The help.
     Help,
-    /// On real memory, and the checksum that has to come out.
+    /// With the expected checksum.
     Real(real::Config, Option<u64>),
-    /// In simulated memory.
     Simulated(sim::Config),
 }
 
-/// Options that `craton-work` does not know of other workloads.
+/// Unknown to other workloads.
 const OWN: [&str; 6] = ["--profile", "--heap", "--events", "--schedule", "--remote", "--simulated"];
-/// Options that only one of the two kinds of run has.
 const REAL_ONLY: [&str; 3] = ["--threads", "--remote", "--expect"];
 const SIMULATED_ONLY: [&str; 9] = [
     "--seconds",
@@ -73,20 +68,20 @@ const SIMULATED_ONLY: [&str; 9] = [
 ];
 const THP: [(&str, ThpMode); 3] =
     [("always", ThpMode::Always), ("madvise", ThpMode::Madvise), ("never", ThpMode::Never)];
-/// The largest heap: 16 TiB.
+/// 16 TiB.
 const MAX_HEAP_MIB: u64 = 16 << 20;
 
 fn name_of(argument: &str) -> &str {
     argument.split_once('=').map_or(argument, |(name, _)| name)
 }
 
-/// Whether these arguments, those after the workload's name, are for [`parse`].
+/// `arguments` follow the workload's name; whether they are for [`parse`].
 pub fn wanted(arguments: &[String]) -> bool {
     let own = |name| OWN.contains(&name) || SIMULATED_ONLY.contains(&name);
     arguments.iter().any(|argument| own(name_of(argument)) || argument == "--help" || argument == "-h")
 }
 
-/// Reads the arguments that follow the workload's name.
+/// After the workload's name.
 pub fn parse(arguments: &[String]) -> Result<Request, String> {
     let known = [&OWN[..], &REAL_ONLY, &SIMULATED_ONLY, &["--seed"]].concat();
     if arguments.iter().any(|argument| name_of(argument) == "--percent") {
@@ -173,7 +168,6 @@ impl Options<'_> {
         })
     }
 
-    /// One of these, by its name.
     fn name<T: Copy>(&self, option: &str, all: &[(&str, T)], usual: T) -> Result<T, String> {
         let Some(value) = self.0.find(option) else { return Ok(usual) };
         let found = all.iter().find(|(name, _)| *name == value);

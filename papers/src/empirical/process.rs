@@ -1,7 +1,7 @@
 //! Births and deaths of objects, as a sequence of events.
 //!
-//! **What.** A [`Process`] is made from a profile, a heap size, a schedule and a seed, and yields
-//! the same events on any machine. Its player keeps the objects, by slot.
+//! **What.** A [`Process`], made from a profile, a heap size, a schedule and a seed, yields the
+//! same events on any machine. Its player keeps the objects, by slot.
 //!
 //! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's
 //! law, deaths at rate `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s`
@@ -10,17 +10,17 @@
 //! **Following the target.** At target `f` births come at `f · λ_s`. When the live bytes are more
 //! than one part in [`BAND`] below the target, objects are born in the mixture of the *live* ones
 //! until it is reached; when as far above, objects die, each equally likely. Both keep the mixture
-//! and take no simulated time. The first such growth fills the heap.
+//! and take no simulated time. The first growth fills the heap.
 //!
-//! **Precision.** Time advances in steps of the mean distance between events, so the order of
-//! events is that of Poisson processes, but their times are not spread. Sizes above
-//! 1/[`LARGEST_PART`] of the heap are omitted: a single birth must not miss the target.
+//! **Precision.** Steps have the mean distance between events: the order is that of Poisson
+//! processes, but the times are not spread. Sizes above 1/[`LARGEST_PART`] of the heap are omitted:
+//! a single birth must not miss the target.
 //!
 //! **State.** Live objects are in groups by death rate, a power of two each. A death is drawn with
 //! each group at its upper bound, then accepted with the object's rate by the bound (thinning): no
 //! search over sizes, and integers only, so sums never drift.
 //!
-//! **Units.** Bytes; seconds of simulated time; rates in parts of all births ([`BIRTHS`]).
+//! **Units.** Bytes; simulated seconds; rates in parts of all births ([`BIRTHS`]).
 
 use super::alias::Alias;
 use super::profile::{Profile, Row};
@@ -30,17 +30,17 @@ use std::fmt;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// An object of `size` bytes is born in an empty slot.
+    /// In an empty slot.
     Alloc {
-        /// Its slot: the one emptied last, or the lowest that was never used.
+        /// The one emptied last, or the lowest never used.
         slot: u32,
         size: u64,
     },
     Free {
-        /// Its slot, empty from now on.
+        /// Empty from now on.
         slot: u32,
         size: u64,
-        /// Whether another thread than the one it was born on frees it.
+        /// Freed by another thread.
         remote: bool,
     },
 }
@@ -52,43 +52,41 @@ impl Event {
     }
 }
 
-/// What makes a process what it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Config<'a> {
     pub profile: &'a Profile,
-    /// Live bytes at target 1.
+    /// Live, at target 1.
     pub heap_bytes: u64,
     pub schedule: Schedule,
-    /// Mean births and deaths of the whole run, without those that follow the target; the run's
-    /// simulated time follows from it.
+    /// Mean births and deaths, without those that follow the target; they give the simulated time.
     pub events: u64,
-    /// Of a hundred deaths, how many are remote.
+    /// Deaths on another thread.
     pub remote_percent: u32,
     pub seed: u64,
-    /// Which of several processes with one seed this is.
+    /// Of several processes with one seed.
     pub number: u64,
 }
 
-/// The sum of all birth rates at target 1.
+/// Sum of all rates at target 1.
 const BIRTHS: u64 = 1 << 40;
-/// The part of the target by which live bytes may differ before they are corrected.
+/// The part of the target by which live bytes may differ.
 pub const BAND: u64 = 16;
-/// An object may be as large as the heap divided by this.
+/// The heap by the largest object.
 pub const LARGEST_PART: u64 = 32;
-/// Steps between two looks at the schedule.
+/// Between two looks at the schedule.
 const STEPS_PER_LOOK: u32 = 64;
 
 struct Size {
     bytes: u64,
-    /// Deaths of one object.
+    /// Rate of one object.
     death: u64,
     group: u32,
     live: u32,
 }
 
-/// Live objects of sizes with about the same death rate.
+/// Of about the same death rate.
 struct Group {
-    /// The logarithm to base 2 of the upper bound of the death rates.
+    /// log2 of the death rates' upper bound.
     bound: u32,
     live: Vec<Live>,
 }
@@ -99,7 +97,7 @@ struct Live {
     size: u32,
 }
 
-/// Whether the size is being brought to its target.
+/// Towards the target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
     Growing,
@@ -120,32 +118,32 @@ pub struct Process {
     remote_percent: u32,
     expected_objects: f64,
     pub left_out: LeftOut,
-    /// Seconds of the whole run, and those that have passed.
+    /// Of the whole run, and passed.
     pub duration_s: f64,
     pub now_s: f64,
     /// Births a second at target 1.
     rate: f64,
-    /// The target, as a rate of births and in bytes.
+    /// As a rate of births, and in bytes.
     birth: u64,
     pub target_bytes: u64,
     pub live_bytes: u64,
     pub live_objects: u64,
-    /// The sum over groups of live objects times bound.
+    /// Over groups: live objects times bound.
     death_bound: u64,
     course: Course,
     steps_to_look: u32,
 }
 
-/// What of a profile is too large for the heap.
+/// Too large for the heap.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LeftOut {
     pub sizes: usize,
-    /// The part of the profile's live bytes that they have, 0 to 1.
+    /// Of the profile's live bytes, 0 to 1.
     pub bytes_part: f64,
 }
 
 impl fmt::Display for LeftOut {
-    /// What follows on a line about a run; nothing when all sizes fit.
+    /// The end of a line about a run; empty when all sizes fit.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.sizes {
             0 => Ok(()),
@@ -163,7 +161,7 @@ fn live_bytes_of(rows: &[Row]) -> f64 {
 }
 
 impl Process {
-    /// The process at its start, with an empty heap. Error: an impossible configuration.
+    /// With an empty heap. Error: an impossible configuration.
     pub fn new(config: &Config) -> Result<Self, String> {
         let all = config.profile.rows();
         let fit = all.partition_point(|row| row.size <= config.heap_bytes / LARGEST_PART);
@@ -214,14 +212,13 @@ impl Process {
         Ok(process)
     }
 
-    /// Computes death rates, and makes the groups, those with most deaths first, with room for
-    /// their objects.
+    /// Groups with most deaths first, with room for their objects.
     fn group(&mut self, rows: &[Row], scale: f64) {
         let death = |row: &Row| match row.rate > 0.0 {
             true => (row.rate / self.rate / (row.live * scale) * BIRTHS as f64).round() as u64,
             false => 0,
         };
-        // A life shorter than the time between two births may as well last that long.
+        // Shorter lives may as well last from one birth to the next.
         let deaths: Vec<u64> = rows.iter().map(|row| death(row).min(BIRTHS)).collect();
         let bound = |death: u64| death.max(1).next_power_of_two().ilog2();
         let mut expected = [(0.0, 0.0); 64];
@@ -241,8 +238,7 @@ impl Process {
         }
     }
 
-    /// Fills `events`, at the end of the run only its first part; returns the number of events.
-    /// None after the run.
+    /// Returns the number of events: fewer at the end, 0 after it.
     pub fn fill(&mut self, events: &mut [Event]) -> usize {
         let mut made = 0;
         while made < events.len()
@@ -254,7 +250,7 @@ impl Process {
         made
     }
 
-    /// The next event, or `None` when the run is over.
+    /// `None`: over.
     pub fn next_event(&mut self) -> Option<Event> {
         loop {
             match self.course {
@@ -290,12 +286,12 @@ impl Process {
         }
     }
 
-    /// Continues a finished run for another `run_s`.
+    /// Goes on for `run_s`.
     pub fn go_on(&mut self, run_s: f64) {
         self.duration_s += run_s;
     }
 
-    /// One step of simulated time: a birth, a death, or a death that thinning rejects.
+    /// A birth, a death, or a death that thinning rejects.
     fn step(&mut self) -> Option<Event> {
         let all = self.birth + self.death_bound;
         self.now_s += BIRTHS as f64 / (self.rate * all as f64);
@@ -317,7 +313,7 @@ impl Process {
         unreachable!("the groups' weights add up to the bound of deaths")
     }
 
-    /// Where the `nth` live object is.
+    /// Of the `nth` live object.
     fn object(&self, mut nth: u64) -> (usize, usize) {
         for (number, group) in self.groups.iter().enumerate() {
             match nth.checked_sub(group.live.len() as u64) {
@@ -363,18 +359,18 @@ impl Process {
         Event::Free { slot, size: of.bytes, remote }
     }
 
-    /// Slots for which a table of objects should have room at the start, so that it seldom grows.
+    /// For a table that seldom grows.
     pub fn slots_expected(&self) -> usize {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
     }
 
-    /// How many objects of each size are live, ascending by size.
+    /// Ascending by size.
     #[cfg(test)]
     pub fn live_by_size(&self) -> impl Iterator<Item = (u64, u32)> {
         self.sizes.iter().map(|size| (size.bytes, size.live))
     }
 
-    /// Slot and size of each live object, in no order.
+    /// Slot and size, in no order.
     pub fn live(&self) -> impl Iterator<Item = (u32, u64)> {
         let objects = self.groups.iter().flat_map(|group| &group.live);
         objects.map(|live| (live.slot, self.sizes[live.size as usize].bytes))

@@ -1,39 +1,38 @@
-//! A program's allocations: for each size, its rate, and the number of live objects.
-//! **What.** A [`Profile`] is computed ([`Profile::built_in`]), or read from rows `size in bytes,
-//! allocation rate, live objects`, where blank lines and text behind `#` are ignored.
+//! A program's allocations: for each size its rate and its live objects. A file has rows `size in
+//! bytes, allocation rate, live objects`; text behind `#` is ignored.
 //!
 //! **From.** TEMERAIRE §6.1: distributions sampled from a fleet. The built-in one has the shape of
-//! published distributions of servers: small sizes, and a tail of large ones.
+//! published ones of servers: small sizes, and a tail.
 //!
-//! **Units.** Bytes; births per second of simulated time; objects.
+//! **Units.** Bytes; births per simulated second; objects.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Row {
-    /// Bytes in an object, 1 to [`MAX_SIZE`].
+    /// 1 to [`MAX_SIZE`].
     pub size: u64,
     /// Births per second, not negative.
     pub rate: f64,
-    /// Mean live objects, not negative; above 0 where the rate is.
+    /// Mean, not negative; above 0 where the rate is.
     pub live: f64,
 }
 
-/// Rows, ascending by size; at least one has a rate above 0. Each size of objects has one row; a
-/// size of spans may have several, with different lives.
+/// Ascending by size; at least one rate is above 0. Objects have one row for each size; spans may
+/// have several, with different lives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Profile {
     rows: Vec<Row>,
 }
 
-/// The largest size: 1 TiB, beyond any that was published.
+/// 1 TiB, beyond any published.
 pub const MAX_SIZE: u64 = 1 << 40;
-/// The largest rate and number of objects: sums and products are still exact enough.
+/// Sums and products are still exact enough.
 const MAX_VALUE: f64 = 1e15;
-/// The smallest above 0: one in 30 years.
+/// Above 0: one in 30 years.
 const MIN_VALUE: f64 = 1e-9;
-/// Rows at the most: the number of a row has 16 bits.
+/// A row's number has 16 bits.
 const MAX_ROWS: usize = 1 << 16;
 
 impl Profile {
@@ -47,7 +46,7 @@ impl Profile {
         Self::parse(text, &name.to_string())
     }
 
-    /// Reads the contents of a file called `name`.
+    /// Of a file called `name`.
     pub fn parse(text: &str, name: &str) -> Result<Self, String> {
         let mut rows = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -76,9 +75,8 @@ impl Profile {
         Ok(Self { rows })
     }
 
-    /// A profile from formulas: half of the births are of 56 B or less, nine tenths of 384 B or
-    /// less, with a tail up to 1 MiB. Lifetimes differ by size between a sixteenth of a second and
-    /// 16 seconds.
+    /// Half of the births are of 56 B or less, nine tenths of 384 B or less, with a tail up to 1
+    /// MiB. Lifetimes by size are between a sixteenth of a second and 16 seconds.
     pub fn built_in() -> Self {
         let small = (1..=16).map(|eighth| eighth * 8u64);
         // From 128 B on, eight sizes for each doubling.
@@ -86,7 +84,7 @@ impl Profile {
         let mut least = 0.0;
         let row = |(number, size): (i32, u64)| {
             let upper = share_up_to(size as f64);
-            // Whole births, independent of the last digits of this machine's powers.
+            // Whole births do not depend on the last digits of this machine's powers.
             let rate = ((upper - least) * BUILT_IN_RATE).round().max(1.0);
             least = upper;
             let lifetime_s = 2f64.powi(number * 7 % 9 - 4);
@@ -95,7 +93,7 @@ impl Profile {
         Self { rows: (0..).zip(small.chain(larger)).map(row).collect() }
     }
 
-    /// A profile of rows that were computed, in any order.
+    /// In any order.
     pub(crate) fn of_rows(mut rows: Vec<Row>) -> Self {
         rows.sort_by_key(|row| row.size);
         Self { rows }
@@ -108,12 +106,11 @@ impl Profile {
 
 const BUILT_IN_RATE: f64 = 200_000.0;
 
-/// The share of births of the built-in profile up to `size`: the log-logistic distribution, which
-/// resembles a log-normal one around its median and has a heavier tail.
+/// Up to `size`: the log-logistic distribution is like a log-normal one around its median, with a
+/// heavier tail.
 fn share_up_to(size: f64) -> f64 {
     const MEDIAN: f64 = 54.0;
-    // Nine tenths are below the median times 9^(1 / SHAPE), which is 365 B; 99 of 100 below 2.9
-    // KiB.
+    // Nine tenths are below the median times 9^(1 / SHAPE), 365 B; 99 of 100 below 2.9 KiB.
     const SHAPE: f64 = 1.15;
     1.0 / (1.0 + (MEDIAN / size).powf(SHAPE))
 }

@@ -1,16 +1,16 @@
 //! The process on real memory.
 //!
-//! **What.** Each thread plays a [`Process`], with its share of the heap and the events, through
-//! the C library's malloc. The next thread carries out remote deaths.
+//! **What.** Each thread plays a [`Process`], with its share of heap and events, through malloc.
+//! The next thread carries out remote deaths.
 //!
-//! **State.** The result is a sum over the words read at each object's end: it depends on the
-//! configuration, not on which thread freed what when.
+//! **State.** The result sums the words read at objects' ends: it depends on the configuration, not
+//! on which thread freed what when.
 //!
 //! **Threads.** Remote objects go into the next thread's bounded channel. A thread that finds it
-//! full empties its channel first, so that a full ring progresses.
+//! full empties its channel first, so a full ring progresses.
 //!
 //! **Cost.** Tables and channels are allocated before the first event: about 20 bytes for each live
-//! object, equal under every allocator.
+//! object, under every allocator.
 
 use super::object::Object;
 use super::process::{self, Event, LeftOut, Process};
@@ -22,37 +22,31 @@ use crossbeam_channel::{Receiver, Sender};
 use std::fmt;
 use std::thread;
 
-/// What to run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Sizes, rates and live objects.
     pub profile: Profile,
-    /// Live bytes over all threads, at target 1.
+    /// Live, over all threads, at target 1.
     pub heap_bytes: u64,
-    /// Mean births and deaths over all threads; those that fill and resize the heap are additional.
+    /// Mean births and deaths over all threads, without those that resize the heap.
     pub events: u64,
-    /// The target's course.
     pub schedule: Schedule,
-    /// Threads, at least 1.
+    /// At least 1.
     pub threads: usize,
-    /// Deaths on another thread, in percent; 0 with one thread.
+    /// 0 with one thread.
     pub remote_percent: u32,
-    /// Where the random numbers start.
     pub seed: u64,
 }
 
-/// The events and the checksum.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outcome {
-    /// The same for the same configuration.
+    /// Depends on the configuration alone.
     pub checksum: u64,
-    /// Objects born.
     pub births: u64,
-    /// Objects that died before the end.
+    /// Before the end.
     pub deaths: u64,
-    /// Those of them that another thread freed.
+    /// Deaths on another thread.
     pub remote: u64,
-    /// What of the profile is too large for a thread's heap.
+    /// Too large for a thread's heap.
     pub left_out: LeftOut,
 }
 
@@ -63,12 +57,12 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Events made at a time: 16 KiB of them.
+/// Made at a time: 16 KiB.
 const EVENTS: usize = 1024;
-/// Objects that a channel holds.
+/// Objects.
 const CHANNEL: usize = 4096;
 
-/// An object for another thread to free, and its size.
+/// For another thread to free, with size.
 type Parcel = (Object, u64);
 
 struct Worker {
@@ -81,7 +75,7 @@ struct Worker {
     outcome: Outcome,
 }
 
-/// Runs the process. Error: an impossible configuration.
+/// Error: an impossible configuration.
 pub fn run(config: &Config) -> Result<Outcome, String> {
     let threads = config.threads.max(1) as u64;
     let worker = |(number, own, next)| {
@@ -138,7 +132,7 @@ impl Worker {
         match event {
             Event::Alloc { slot, size } => {
                 let object = Object::new(size, mix(self.key.wrapping_add(u64::from(slot))));
-                // Slots are used for the first time in ascending order.
+                // Slots are first used in ascending order.
                 if slot as usize == self.objects.len() {
                     self.objects.push(None);
                 }
@@ -163,7 +157,7 @@ impl Worker {
         }
     }
 
-    /// Frees what the thread before sent.
+    /// Frees the previous thread's objects.
     fn receive(&mut self) {
         for (object, size) in self.own.try_iter() {
             self.outcome.checksum = self.outcome.checksum.wrapping_add(object.end(size));

@@ -1,34 +1,31 @@
 //! The heap's size over a run.
 //!
-//! **From.** TEMERAIRE §6.1: daily cycles, transient use, and the peak of a start.
+//! **From.** TEMERAIRE §6.1: daily cycles, transient use, the peak of a start.
 //!
-//! **Units.** Time as a part of the run; size as a part of the heap.
+//! **Units.** Parts of the run, and of the heap.
 
 use std::f64::consts::TAU;
 
-/// A course of the heap's size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Schedule {
-    /// Always the whole heap.
+    /// The whole heap.
     Steady,
-    /// Two days: a sine between half of the heap and all of it.
+    /// Two days: a sine between half and all.
     Diurnal,
-    /// The heap, with four spikes to twice its size, each a fortieth of the run.
+    /// All, with four spikes to twice that, each a fortieth of the run.
     Spikes,
-    /// From a tenth of the heap to all of it at half time, then down to three tenths.
+    /// From a tenth to all at half time, then to three tenths.
     Ramp,
-    /// The heap, and from half time on half of it.
+    /// All; from half time on half.
     Drop,
 }
 
-/// Days in a run.
 const DAYS: f64 = 2.0;
-/// Spikes in a run, and the part of their period that they last.
+/// In a run; the part of their period that they last.
 const SPIKES: f64 = 4.0;
 const SPIKE_PART: f64 = 0.1;
 
 impl Schedule {
-    /// All of them, with the names they have on a command line.
     pub const ALL: [(&'static str, Self); 5] = [
         ("steady", Self::Steady),
         ("diurnal", Self::Diurnal),
@@ -37,7 +34,7 @@ impl Schedule {
         ("drop", Self::Drop),
     ];
 
-    /// The size when the part `over` of the run has passed.
+    /// When the part `over` of the run has passed.
     pub fn at(self, over: f64) -> f64 {
         let over = over.clamp(0.0, 1.0);
         match self {
@@ -60,12 +57,10 @@ impl Schedule {
         }
     }
 
-    /// The largest size of the run.
     pub fn peak(self) -> f64 {
         if self == Self::Spikes { 2.0 } else { 1.0 }
     }
 
-    /// The mean size over the run.
     pub fn mean(self) -> f64 {
         match self {
             Self::Steady => 1.0,

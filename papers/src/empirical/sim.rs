@@ -1,8 +1,8 @@
 //! The process on the page heap alone, in simulated memory.
 //!
-//! **What.** One [`Process`] on slabs and spans of craton-pages' heap, over a simulated floor and
-//! clock. No object has memory, so a heap of many GiB takes a few bytes a page, and hours take
-//! minutes (TEMERAIRE §6.2). Excludes metadata and the caches of threads and processors.
+//! **What.** A [`Process`] on slabs and spans of craton-pages' heap, over a simulated floor and
+//! clock. No object has memory: a heap of many GiB takes a few bytes a page, and hours take minutes
+//! (TEMERAIRE §6.2). Excludes metadata and the caches of threads and processors.
 //!
 //! **Steady.** A run that is not flat in its last quarter continues for as long again, up to
 //! [`Config::more_runs`] times.
@@ -23,38 +23,33 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::hint::black_box;
 
-/// What to simulate.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Sizes, rates and live objects.
     pub profile: Profile,
-    /// Live bytes at target 1.
+    /// Live, at target 1.
     pub heap_bytes: u64,
-    /// The target's course.
     pub schedule: Schedule,
-    /// Mean births and deaths; those that fill and resize the heap are additional.
+    /// Mean births and deaths, without those that resize the heap.
     pub events: u64,
-    /// Where the random numbers start.
     pub seed: u64,
-    /// Simulated seconds of the whole run, above 0; `None` for those of the profile's rates. A run
-    /// slower by some factor has lives longer by it, and the same events.
+    /// Simulated, above 0; `None`: by the profile's rates. In a slower run lives are longer, with
+    /// the same events.
     pub seconds: Option<f64>,
-    /// Samples over the run, at least 1, evenly spaced; one of the filled heap precedes them.
+    /// At least 1, evenly spaced; one of the filled heap precedes them.
     pub samples: u32,
-    /// Free memory released each second, breaking hugepages where needed (TEMERAIRE §4.6). 0 leaves
-    /// that to the heap's limits; [`craton_pages::AUTO_RATE`] follows the surplus.
+    /// Free memory released, breaking hugepages where needed (TEMERAIRE §4.6). 0: by the heap's
+    /// limits; [`craton_pages::AUTO_RATE`] follows the surplus.
     pub release_bytes_per_s: u64,
-    /// The system below the heap.
     pub system: System,
-    /// What places short spans.
+    /// Places short spans.
     pub heap: HeapName,
-    /// How often a run goes on until it is flat.
+    /// Until it is flat.
     pub more_runs: u32,
 }
 
 impl Config {
-    /// A steady course at the profile's rates, on a system that grants advised hugepages. The heap
-    /// advises as by default, and releases by its limits only.
+    /// Steady, at the profile's rates, on a system that grants advised hugepages. The heap advises
+    /// as by default, and releases by its limits only.
     pub fn new(profile: Profile, heap_bytes: u64, events: u64) -> Self {
         Self {
             profile,
@@ -72,28 +67,27 @@ impl Config {
     }
 }
 
-/// The heap at a moment.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Sample {
-    /// Simulated time since the heap was filled.
+    /// Simulated, since the heap was filled.
     pub time_s: f64,
-    /// Live bytes that the schedule asks for.
+    /// By the schedule.
     pub target_bytes: u64,
-    /// Bytes in live objects, as asked for.
+    /// As asked for.
     pub live_bytes: u64,
-    /// Bytes in the spans that hold them.
+    /// That hold live objects.
     pub span_bytes: u64,
-    /// Bytes with memory: the resident size.
+    /// With memory: resident.
     pub backed_bytes: u64,
-    /// Those of them that lie on intact hugepages.
+    /// On intact hugepages.
     pub huge_bytes: u64,
-    /// Free bytes with memory, on partly used hugepages and on whole free ones.
+    /// Free with memory, on partly used and whole free hugepages.
     pub free_backed_bytes: u64,
-    /// Bytes given back to the system since the start.
+    /// Since the start.
     pub released_bytes: u64,
-    /// Bytes with memory outside of spans: what the page heap holds beyond them.
+    /// With memory, outside of spans.
     pub beyond_bytes: u64,
-    /// Of those, bytes on hugepages of slabs of many small objects, as the heap counts.
+    /// On hugepages of slabs of many small objects, by the heap's count.
     pub dense_free_bytes: u64,
     /// On hugepages of other short spans, and behind the tails of long ones.
     pub sparse_free_bytes: u64,
@@ -101,42 +95,38 @@ pub struct Sample {
     pub cached_bytes: u64,
     /// In regions.
     pub region_free_bytes: u64,
-    /// Bytes of hugepages that the heap broke.
+    /// Of hugepages that the heap broke.
     pub broken_bytes: u64,
 }
 
 impl Sample {
-    /// Memory that the page heap holds beyond its spans, in bytes.
+    /// Beyond spans, by the spans' bytes.
     pub fn overhead(&self) -> f64 {
         self.beyond_bytes as f64 / self.span_bytes.max(1) as f64
     }
 
-    /// The part of the memory on intact hugepages.
+    /// The part of memory on intact hugepages.
     pub fn coverage(&self) -> f64 {
         self.huge_bytes as f64 / self.backed_bytes.max(1) as f64
     }
 }
 
-/// A summary of the samples.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Summary {
-    /// The most live bytes of a sample.
     pub peak_live_bytes: u64,
-    /// The most backed bytes of a sample.
     pub peak_backed_bytes: u64,
     /// Backed by live bytes at the peaks.
     pub peak_overhead: f64,
-    /// Backed by live bytes, on average over the second half of the samples.
+    /// Backed by live bytes, on average over the second half.
     pub steady_overhead: f64,
     /// Backed bytes by bytes in spans, on average over the second half.
     pub steady_per_span: f64,
-    /// The largest memory beyond spans in the last quarter, by the spans' bytes.
+    /// Memory beyond spans, by the spans' bytes, in the last quarter.
     pub worst_overhead: f64,
-    /// The smallest part of backed bytes on intact hugepages in the last quarter.
+    /// The part of backed bytes on intact hugepages, in the last quarter.
     pub worst_coverage: f64,
-    /// The mean part of backed bytes on intact hugepages over the second half.
+    /// On average over the second half.
     pub steady_coverage: f64,
-    /// Bytes given back to the system.
     pub released_bytes: u64,
 }
 
@@ -158,18 +148,17 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Address space of the region as a multiple of the largest target, and an addition for small
-/// heaps.
+/// Address space: a multiple of the largest target, and more for small heaps.
 const REGION_FACTOR: u64 = 4;
 const REGION_MORE_BYTES: u64 = 1 << 30;
-/// Hugepages that the units of pages can count.
+/// That units of pages can count.
 const REGION_MAX_HUGEPAGES: u64 = (1 << 24) - 1;
-/// The largest lag of the clock: far below the 250 ms in which the heap measures demand.
+/// Far below the 250 ms in which the heap measures demand.
 const CLOCK_STEP_S: f64 = 1e-3;
 /// Events played together.
 const BATCH: usize = 64;
 
-/// Overhead's mean in the halves of a flat quarter differs by no more.
+/// Between the halves of a flat quarter, at most.
 const FLAT: f64 = 0.005;
 
 struct World {
@@ -180,15 +169,15 @@ struct World {
     clock: VirtualClock,
     /// Simulated seconds for one of the process's.
     stretch: f64,
-    /// The simulated time of the last clock update, and of the next tick.
+    /// Of the last clock update, and of the next tick.
     clock_s: f64,
     next_tick_s: f64,
     slabs: Slabs,
-    /// The first page of what holds the object of each slot.
+    /// By slot: the first page of what holds the object.
     places: Vec<PageId>,
 }
 
-/// Plays the process, and returns the heap's samples; the first is of the filled heap.
+/// The first sample is of the filled heap.
 ///
 /// Leaks the simulated heap's tables: 128 bytes for each hugepage of its region.
 pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
@@ -207,7 +196,7 @@ pub fn simulate(config: &Config) -> Result<Vec<Sample>, String> {
     Ok(taken)
 }
 
-/// Whether the overhead stays the same in the last quarter.
+/// The overhead, in the last quarter.
 pub fn is_flat(samples: &[Sample]) -> bool {
     let mean = |part: &[Sample]| part.iter().map(Sample::overhead).sum::<f64>() / part.len().max(1) as f64;
     let (from, middle) = (samples.len() * 6 / 8, samples.len() * 7 / 8);
@@ -243,7 +232,7 @@ impl World {
         Ok(Self { slabs, process, heap, system, floor, clock, stretch, clock_s: 0.0, next_tick_s: 1.0, places })
     }
 
-    /// Plays to the process's end, with samples up to number `last`, that of the end.
+    /// Samples up to number `last`, that of the end.
     fn run(&mut self, taken: &mut Vec<Sample>, distance_s: f64, last: u32) -> Result<(), String> {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
@@ -267,7 +256,7 @@ impl World {
         }
     }
 
-    /// Reads the data of all deaths at once, so that cache misses overlap.
+    /// At once, so that cache misses overlap.
     fn fetch(&self, batch: &[Event]) {
         let slots = batch.iter().map(|event| event.slot() as usize);
         let places = slots.filter_map(|slot| self.places.get(slot));
@@ -278,7 +267,7 @@ impl World {
         self.process.now_s * self.stretch
     }
 
-    /// Sets the clock, which collapses may have advanced; ticks at each full second.
+    /// Collapses may have advanced the clock; ticks at each full second.
     fn tick(&mut self, now_s: f64) {
         if now_s - self.clock_s < CLOCK_STEP_S {
             return;
@@ -302,7 +291,7 @@ impl World {
                         self.process.live_bytes >> 20
                     )
                 })?;
-                // Slots are used for the first time in ascending order.
+                // Slots are first used in ascending order.
                 if slot as usize == self.places.len() {
                     self.places.push(place);
                 }
@@ -336,7 +325,7 @@ impl World {
     }
 }
 
-/// Frames that are the heap's pages, never given back.
+/// The heap's pages, never given back.
 fn seat(pages: Pages) -> Result<Seat<'static, 'static, Frames>, String> {
     let arrays = Box::leak(Box::new(Arrays::new(&Sizes::of::<Frames>(pages.0 as usize, 1), 0)));
     let config = craton_frames::Config { claims: false, ..craton_frames::Config::new(1) };
@@ -344,7 +333,7 @@ fn seat(pages: Pages) -> Result<Seat<'static, 'static, Frames>, String> {
     Seat::new(Box::leak(Box::new(zone)), 0).map_err(|e| e.to_string())
 }
 
-/// Peaks and means of samples; all zeros of none.
+/// All zeros without samples.
 pub fn summary(samples: &[Sample]) -> Summary {
     let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let second_half = &samples[samples.len() / 2..];
@@ -365,7 +354,7 @@ pub fn summary(samples: &[Sample]) -> Summary {
     }
 }
 
-/// The samples as CSV with a line of names.
+/// With a line of names.
 pub fn csv(samples: &[Sample]) -> String {
     let fields = |sample: &Sample| match serde_json::to_value(sample) {
         Ok(Value::Object(fields)) => fields,

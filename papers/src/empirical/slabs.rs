@@ -1,7 +1,7 @@
 //! Objects on slabs of a simulated page heap.
 //!
-//! **What.** Which slab an object comes from, and when slabs are allocated and freed, as
-//! craton-slab decides, in numbers: real free lists lie in objects, which have no memory here.
+//! **What.** Decides as craton-slab, in numbers: real free lists lie in objects, which have no
+//! memory here.
 //!
 //! **From.** Bonwick94 §3.2: partial slabs first, the latest one first; an empty slab is freed at
 //! once. Classes and slabs are malloc's; larger objects are spans.
@@ -9,7 +9,6 @@
 //! **State.** A slab's objects are alike, so counts suffice: an object is named by its slab's first
 //! page. It uses a place carved before, else the next one, whose pages are then touched. While a
 //! forked child runs, a random place carved before is written too.
-//! a forked child runs, a place cut before is written to as well: one chosen at random.
 
 use craton_base::{
     Bytes, Density, Geometry, Huge2M, PAGE_SIZE, PageBits, PageId, PageRange, Pages, SpanError, SpanSource,
@@ -17,30 +16,30 @@ use craton_base::{
 use craton_sim::{Rng, SimFloor};
 use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
-/// A slab, at its first page.
+/// At its first page.
 #[derive(Clone, Copy, Default)]
 struct Slab {
     used: u16,
     carved: u16,
-    /// Neighbours on the class's list of partial slabs: first pages plus 1; 0 at the ends.
+    /// On the class's list of partial slabs: first pages plus 1; 0 at the ends.
     next: u32,
     prev: u32,
 }
 
 pub(crate) struct Slabs {
-    /// By first page; grows with the pages that are used.
+    /// By first page.
     slabs: Vec<Slab>,
-    /// The first partial slab of each class, plus 1.
+    /// By class, plus 1.
     heads: [u32; CLASSES + 1],
     floor: SimFloor,
-    /// Pages in spans, by hugepage.
+    /// In spans, by hugepage.
     used: Vec<PageBits>,
-    /// A forked child shares the memory.
+    /// A child shares the memory.
     pub forked: bool,
     rng: Rng,
 }
 
-/// The span of an object too large for a class.
+/// For an object too large for a class.
 fn pages_of(size: u64) -> Result<Pages, SpanError> {
     Bytes(size as usize).pages_up().ok_or(SpanError::NoMemory)
 }
@@ -51,12 +50,12 @@ impl Slabs {
         Self { slabs, heads: [0; CLASSES + 1], floor, used, forked: false, rng }
     }
 
-    /// Objects on the slab at this page, if it is one's first.
+    /// If a slab begins there.
     pub fn used(&self, first: PageId) -> u16 {
         self.slabs.get(first.0 as usize).map_or(0, |slab| slab.used)
     }
 
-    /// Backed pages outside of spans.
+    /// Outside of spans.
     pub fn backed_beyond(&self) -> Pages {
         self.floor.backed_beyond(&self.used)
     }
@@ -82,14 +81,14 @@ impl Slabs {
         pages.free(span, density).expect("the span was allocated");
     }
 
-    /// The program writes to the `place`-th object of a slab.
+    /// The program writes to the `place`-th object.
     fn write(&self, first: u32, place: u16, object: usize) {
         let start = usize::from(place) * object;
         let (from, to) = ((start / PAGE_SIZE) as u32, (start + object).div_ceil(PAGE_SIZE) as u32);
         self.floor.touch(PageRange::new(PageId(first + from), Pages(to - from)));
     }
 
-    /// An object of `size` bytes: the first page of what holds it.
+    /// Returns the first page of what holds it.
     pub fn alloc(&mut self, size: u64, pages: &mut impl SpanSource) -> Result<PageId, SpanError> {
         if size > MAX_CLASSED as u64 {
             let range = self.alloc_span(pages, pages_of(size)?, Pages(1), Density::Sparse)?;
@@ -125,7 +124,7 @@ impl Slabs {
         Ok(PageId(first))
     }
 
-    /// Frees an object of `size` bytes in the slab or span at page `first`.
+    /// At page `first`.
     pub fn free(&mut self, first: PageId, size: u64, pages: &mut impl SpanSource) {
         if size > MAX_CLASSED as u64 {
             let len = pages_of(size).expect("the span was allocated");

@@ -1,47 +1,43 @@
 //! The spans that hold a profile's objects, as a profile of spans.
 //!
-//! **What.** An object too large for a class is a span with its rate and life. The others live on
-//! slabs, each a span: as many are live as the class's live objects fill. [`Lives`] is how long a
-//! slab lives.
+//! **What.** A large object is a span with its rate and life. Others live on slabs, each a span: as
+//! many as the class's live objects fill, with lives of [`Lives`].
 //!
-//! **State.** Spans of one length may be dense or sparse. A dense one's size is one byte short,
-//! which rounds to the same pages; [`span_of`] distinguishes them.
+//! **State.** A dense span's size is one byte short, which rounds to the same pages ([`span_of`]).
 
 use super::profile::{Profile, Row};
 use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
 use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
-/// How long spans live.
+/// Of slabs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lives {
-    /// Equal: the profile's mean life of a byte, its live bytes by the bytes born a second.
+    /// The profile's mean life of a byte: its live bytes by the bytes born a second.
     Even,
-    /// A slab lives as an object of its class, as if its objects died together, like those of one
-    /// request.
+    /// As an object of its class: its objects die together, like those of one request.
     Object,
-    /// A slab lives until the last of its objects dies, each independently: of `k` lives with mean
-    /// `T` the longest is `T · (1 + 1/2 + … + 1/k)` on average. Slabs refilled as they empty would
-    /// live even longer.
+    /// Until its last object dies, each independently: of `k` lives with mean `T` the longest is `T
+    /// · (1 + 1/2 + … + 1/k)` on average. Slabs refilled as they empty would live even longer.
     LastObject,
 }
 
-/// The size that stands for a span.
+/// Stands for a span.
 fn told(pages: Pages, density: Density) -> u64 {
     pages.bytes().0 as u64 - u64::from(density == Density::Dense)
 }
 
-/// The span that a size of a profile of spans stands for.
+/// By a size in a profile of spans.
 pub fn span_of(size: u64) -> (Pages, Density) {
     let pages = Bytes(size as usize).pages_up().unwrap_or(Pages(u32::MAX));
     (pages, if size.is_multiple_of(PAGE_SIZE as u64) { Density::Sparse } else { Density::Dense })
 }
 
-/// The mean of the longest of `k` exponential lives of mean 1.
+/// Of `k` exponential lives of mean 1.
 fn longest_life(k: u32) -> f64 {
     (1..=k).map(|i| 1.0 / f64::from(i)).sum()
 }
 
-/// The spans of the objects of `profile`, at its number of live objects.
+/// At the profile's number of live objects.
 pub fn spans(profile: &Profile, lives: Lives) -> Profile {
     let mut classes = vec![(0.0, 0.0); CLASSES + 1];
     let mut rows = Vec::new();

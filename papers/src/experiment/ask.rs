@@ -1,6 +1,6 @@
 //! The settings of an experiment, and their checks.
 //!
-//! **Failure.** Errors for unused options and unknown names begin with the option.
+//! **Failure.** Errors begin with the option.
 
 use super::series::Case;
 use craton_lab::measure::{Allocator, Progress};
@@ -8,58 +8,52 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// How an experiment shall be done.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
-    /// The experiment's name.
     pub name: &'a str,
-    /// Whether in the quick form.
     pub quick: bool,
-    /// The allocators, glibc's first, then Craton.
+    /// glibc's first, then Craton.
     pub allocators: &'a [Allocator],
-    /// Whether peers were named: a quick form then omits none.
+    /// Then a quick form omits none.
     pub peers_asked: bool,
-    /// Rounds; if not given, each experiment has a default.
+    /// Default: the experiment's.
     pub runs: Option<usize>,
-    /// The workloads to do, by name; all, if empty.
+    /// By name; empty: all.
     pub only: &'a [String],
-    /// Where the lab's program of that name is, which allocators are preloaded into.
+    /// Path of the lab's program of that name.
     pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
-    /// The command line, for the document.
+    /// For the document.
     pub command: &'a [OsString],
-    /// Set to end early.
+    /// To end early.
     pub stop: &'a AtomicBool,
-    /// Called before each run with the name of what runs.
+    /// Before each run, with what runs.
     pub progress: &'a dyn Fn(&str, Progress<'_>),
 }
 
 impl Ask<'_> {
-    /// The value for the quick or the full form.
     pub fn form<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// Rounds that count: those asked for, or the form's own number.
+    /// Those asked for, or the form's.
     pub fn rounds(&self, quick: usize, full: usize) -> usize {
         self.runs.unwrap_or(self.form(quick, full))
     }
 
-    /// Whether the caller wants to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }
 
-    /// Shows what runs next.
+    /// What runs next.
     pub fn show(&self, what: &str, allocator: &str, round: usize, (done, total): (usize, usize)) {
         (self.progress)(what, Progress { allocator, round: Some(round), done, total });
     }
 
-    /// Whether `name` is to be done.
     pub fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// Refuses those of `--peers`, `--runs`, `--only` in `options`; the experiment is `why`.
+    /// Of `--peers`, `--runs`, `--only`; the experiment is `why`.
     pub fn refuse(&self, options: &[&str], why: &str) -> Result<(), String> {
         let given = [(self.peers_asked, "--peers"), (self.runs.is_some(), "--runs"), (!self.only.is_empty(), "--only")];
         match given.into_iter().find(|(given, option)| *given && options.contains(option)) {
@@ -68,7 +62,7 @@ impl Ask<'_> {
         }
     }
 
-    /// Refuses names of `--only` not among `names`, each a `kind`. Error: the name, and `names`.
+    /// Refuses names of `--only` not among `names`, each a `kind`.
     pub fn known(&self, kind: &str, names: &[impl AsRef<str>]) -> Result<(), String> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         match self.only.iter().find(|only| !names.contains(&only.as_str())) {
@@ -77,7 +71,7 @@ impl Ask<'_> {
         }
     }
 
-    /// Keeps the cases asked for. Error: an unknown or repeated name.
+    /// Error: an unknown or repeated name.
     pub fn choose(&self, cases: &mut Vec<Case>) -> Result<(), String> {
         if let Some(place) = (1..self.only.len()).find(|i| self.only[..*i].contains(&self.only[*i])) {
             return Err(format!("--only names {} twice; take one out", self.only[place]));
@@ -87,13 +81,13 @@ impl Ask<'_> {
         Ok(())
     }
 
-    /// The program that runs workloads. Error: it is not there.
+    /// Error: it is not there.
     pub fn craton_work(&self) -> Result<OsString, String> {
         (self.tool)("craton-work").map(OsString::from)
     }
 }
 
-/// A workload as a case, at `percent`; the proof of service is one for all.
+/// At `percent`; the proof of service is one for all.
 pub fn workload(program: &OsStr, name: &str, percent: u64) -> Case {
     let command = vec![program.to_owned(), name.into(), "--percent".into(), percent.to_string().into()];
     Case { name: name.to_owned(), command, prove: false }

@@ -1,7 +1,7 @@
 //! Courses of demand on the page heap, for several experiments.
 //!
-//! **What.** [`play`] runs the empirical driver through each course with the built-in profile, with
-//! or without a release rate; [`rows`] has a row for each sample.
+//! **What.** [`play`] runs the empirical driver through each course with the built-in profile;
+//! [`rows`] has a row for each sample.
 
 use super::sheet::{Row, json, with};
 use super::{Ask, simulation};
@@ -10,15 +10,14 @@ use crate::empirical::schedule::Schedule;
 use crate::empirical::sim::{self, Sample, Summary};
 use craton_pages::AUTO_RATE;
 
-/// Without and with a release rate, by name.
+/// Of memory, by name.
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
 const SAMPLES: u32 = 240;
 
 pub struct Course {
     pub schedule: &'static str,
-    /// Bytes released by the rate.
+    /// By the rate.
     pub release_bytes_per_s: u64,
-    /// The heap at moments.
     pub samples: Vec<Sample>,
 }
 
@@ -31,13 +30,13 @@ impl Course {
         sim::summary(&self.samples)
     }
 
-    /// The same as a row, for tables.
+    /// For tables.
     pub fn summary_row(&self) -> Row {
         with(json!({ "course": self.schedule, "rate": self.rate() }), &self.summary(), "ok")
     }
 }
 
-/// With release: as the library does by default.
+/// As the library does by default.
 pub fn rate(release: bool) -> u64 {
     if release { AUTO_RATE } else { 0 }
 }
@@ -46,8 +45,7 @@ pub fn rate_name(bytes_per_s: u64) -> &'static str {
     RELEASE[usize::from(bytes_per_s > 0)].0
 }
 
-/// Plays the requested courses in each of `ways`, of [`RELEASE`]; heap and events of a course as
-/// given. Error: an option without use here, or a heap that does not fit.
+/// In each of `ways`, of [`RELEASE`]. Error: an option without use, or a heap that does not fit.
 pub fn play(
     ask: &Ask<'_>,
     ways: &[(&'static str, bool)],

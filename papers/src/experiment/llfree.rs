@@ -1,8 +1,7 @@
 //! Common parts of the experiments that time allocators of frames.
 //!
 //! **What.** A [`Grid`] is designs, orders, threads. Each round makes every allocator anew, in
-//! turns (A B C, A B C, …), and runs bulk, random and repeat. A row is a loop on a design: median
-//! and minimum over rounds. Also tables, ratios and pictures.
+//! turns (A B C, A B C, …). A row is a loop on a design: median and minimum over rounds.
 //!
 //! **Failure.** An unsupported combination is a row with its status.
 
@@ -15,15 +14,15 @@ use craton_lab::picture::{Axis, Unit};
 use craton_lab::ratios::OURS;
 use craton_lab::summary::Spread;
 
-/// Memory of the frames in GiB, in the full and the quick form.
+/// Of frames, in the full and the quick form.
 pub const FULL_GIB: usize = 128;
 pub const QUICK_GIB: usize = 4;
 pub const FULL_ROUNDS: usize = 5;
 pub const QUICK_ROUNDS: usize = 3;
-/// Pairs of each thread in repeat.
+/// Of each thread in repeat.
 const FULL_PAIRS: usize = 4_000_000;
 const QUICK_PAIRS: usize = 200_000;
-/// The fewest blocks of a thread.
+/// Of a thread.
 const LEAST_BLOCKS: usize = 16;
 
 pub struct Grid {
@@ -32,10 +31,10 @@ pub struct Grid {
     pub threads: Vec<usize>,
 }
 
-/// A figure of a loop: the loop, and the end of its field `ns_per_…`.
+/// A loop, and the end of its field `ns_per_…`.
 pub type Of = (Loop, &'static str);
 
-/// The figures that ratios and pictures are made of.
+/// For ratios and pictures.
 pub const FIGURES: [Of; 4] = [(Loop::Bulk, "get"), (Loop::Bulk, "put"), (Loop::Random, "put"), (Loop::Repeat, "pair")];
 
 const COLUMNS: [Column; 8] = [
@@ -59,7 +58,7 @@ fn cell(row: &Row, what: &str) -> String {
     }
 }
 
-/// Numbers of threads: powers of two up to all processors, and those.
+/// Powers of two up to all processors, and those.
 pub fn threads() -> Vec<usize> {
     let all = processors().len().max(1);
     let mut threads: Vec<usize> = (0..).map(|power| 1 << power).take_while(|threads| *threads < all).collect();
@@ -67,8 +66,7 @@ pub fn threads() -> Vec<usize> {
     threads
 }
 
-/// The loops and designs asked for, all of them where none is named. Error: an option without use
-/// here, or a name that is neither.
+/// All where none is named. Error: an option without use, or a name that is neither.
 fn choose(ask: &Ask<'_>, designs: &[Design]) -> Result<(Vec<Loop>, Vec<Design>), String> {
     ask.refuse(&["--peers"], ", which compares allocators of frames")?;
     let (loops, names) = (Loop::ALL.map(Loop::name), designs.iter().map(|of| of.name()).collect::<Vec<_>>());
@@ -78,7 +76,7 @@ fn choose(ask: &Ask<'_>, designs: &[Design]) -> Result<(Vec<Loop>, Vec<Design>),
     Ok((loops, designs.iter().copied().filter(|of| asked(&names, of.name())).collect()))
 }
 
-/// Measures all of the grid. Error: as [`choose`].
+/// Error: as [`choose`].
 pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
     let (loops, designs) = choose(ask, &grid.designs)?;
     let (gib, pairs) = ask.form((QUICK_GIB, QUICK_PAIRS), (FULL_GIB, FULL_PAIRS));
@@ -126,7 +124,7 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
             "memory_bytes": (gib as u64) << 30,
             "blocks": job.blocks,
             "rounds": good().count(),
-            // Medians over rounds, and the least of them.
+            // Over rounds.
             "ns_per_get": get.0,
             "ns_per_get_min": get.1,
             "ns_per_put": put.0,
@@ -139,7 +137,7 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
     (!found.is_empty()).then(row)
 }
 
-/// Geometric means of Craton's times by each other design's: each figure, and all (`time_vs_…`).
+/// Of Craton's times by each other design's: each figure, and all (`time_vs_…`).
 pub fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS);
@@ -162,8 +160,7 @@ pub fn ratios(rows: &[Row]) -> Map {
     ratios
 }
 
-/// Findings, with a note on the paper's figures below the table. Error: a number that JSON cannot
-/// hold.
+/// With a note on the paper's figures. Error: a number that JSON cannot hold.
 pub fn findings(ask: &Ask<'_>, rows: Vec<Row>, paper: &str, draw: impl FnOnce(&mut Sheet)) -> Result<Findings, String> {
     let mut sheet = Sheet::new(ask, rows);
     let ratios = sheet.ratios(ratios, 3);
@@ -183,7 +180,7 @@ pub fn done(sheet: &Sheet) -> Vec<Of> {
     FIGURES.into_iter().filter(done).collect()
 }
 
-/// A picture of one figure: a line for each allocator, over a field of a row.
+/// A line for each allocator, over a field of a row.
 pub fn picture(
     sheet: &mut Sheet,
     (of, what): Of,
@@ -204,7 +201,7 @@ pub fn picture(
     sheet.lines(title, (x, Axis::log(format!("time of a {what}"), Unit::Seconds)), series, None);
 }
 
-/// Pictures of every figure at each order, over threads.
+/// Every figure at each order.
 pub fn over_threads(sheet: &mut Sheet, orders: &[u32]) {
     for figure in done(sheet) {
         for order in orders {

@@ -3,7 +3,7 @@
 //! **What.** A process with several threads uses a zone in a file, and is killed (SIGKILL) at a
 //! random moment, sometimes while it opens the zone. Then every frame is compared with the threads'
 //! records ([`crash`](crate::frames::crash)). The next process continues with the zone, closed or
-//! not in turns. Also the time of opening, after a crash and after a close.
+//! not in turns. Also the time of opening.
 //!
 //! **From.** LLFree §5.7, there persistent memory, here a file under `TMPDIR`, which survives the
 //! process but not the system; caches count as persistent.
@@ -11,9 +11,9 @@
 //! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times: 128 GiB of metadata in both. Half
 //! of the zone is allocated to no thread, in blocks of all orders; threads use an eighth.
 //!
-//! **Units.** µs of `open`, which rebuilds the volatile part, with the file in memory.
+//! **Units.** µs of `open`, with the file in memory.
 //!
-//! **Failure.** A zone that the process or the audit finds wrong is a failed row, the last one.
+//! **Failure.** A wrong zone is a failed row, the last one.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings};
@@ -37,7 +37,7 @@ const FULL_KILLS: usize = 1000;
 const QUICK_KILLS: usize = 50;
 const FULL_GIB: usize = 128;
 const QUICK_GIB: usize = 4;
-/// Of the metadata that times are of.
+/// Metadata whose times are measured.
 const TIMES_GIB: usize = 128;
 const FULL_TIMES: usize = 101;
 const QUICK_TIMES: usize = 21;
@@ -45,9 +45,9 @@ const LEAST_THREADS: usize = 2;
 const MOST_THREADS: usize = 16;
 /// One process in this many may be killed before it has opened the zone.
 const EARLY_OF: u32 = 8;
-/// The longest that a process lives, once its threads have begun.
+/// A process's life, once its threads have begun.
 const LONGEST_US: u32 = 20_000;
-/// The longest that it may take until they have.
+/// Until they have begun.
 const PATIENCE: Duration = Duration::from_secs(60);
 const SEED: u64 = 1;
 
@@ -71,7 +71,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// Kills processes, one after the other, until a zone is wrong.
+/// One after the other, until a zone is wrong.
 fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String> {
     let program = (ask.tool)("craton-crash")?;
     let threads = processors().len().clamp(LEAST_THREADS, MOST_THREADS);
@@ -101,7 +101,7 @@ fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String>
     Ok(rows)
 }
 
-/// Kills a process some time after it has begun. Error: it ended before, or never began.
+/// Some time after it has begun. Error: it ended before, or never began.
 fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> Result<(), String> {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child =
@@ -118,7 +118,7 @@ fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> R
 }
 
 fn end(child: &mut Child) -> Result<(), String> {
-    // It may have ended, which its status says.
+    // It may have ended, as its status shows.
     let _ = child.kill();
     let status = child.wait().map_err(|e| format!("cannot wait for the process: {e}"))?;
     if status.signal() == Some(libc::SIGKILL) {
@@ -129,12 +129,12 @@ fn end(child: &mut Child) -> Result<(), String> {
     Err(format!("the process ended with {status}: {}", said.trim()))
 }
 
-/// Finds one zone again and again, after crashes and after it was closed.
+/// After crashes and closes.
 fn times(ask: &Ask<'_>) -> Result<Vec<Row>, String> {
     let runs = ask.form(QUICK_TIMES, FULL_TIMES);
     let scratch = Scratch::new("zones of frames")?;
     let world = World::new(scratch.path(), TIMES_GIB * GIB, 1, SEED)?;
-    // It is closed at first.
+    // Closed at first.
     let mut rows = Vec::new();
     for (run, workload) in (0..runs).flat_map(|run| [(run, CLOSED), (run, CRASHED)]) {
         if ask.stopped() {
@@ -172,7 +172,7 @@ fn row(workload: &str, run: usize, gib: usize, threads: usize, found: Result<Fou
         "threads": threads,
         "opened": opened,
         "open_us": found.as_ref().map_or(0.0, |found| found.took.as_secs_f64() * 1e6),
-        // Huge frames whose entry was wrong.
+        // Huge frames with a wrong entry.
         "corrected": corrected,
         "operations": found.as_ref().map_or(0, |found| found.operations),
         "requests_under_way": audit.map_or(0, |audit| audit.under_way),
@@ -187,7 +187,7 @@ fn times_us(rows: &[Row], workload: &str, opened: &str) -> Vec<f64> {
     rows.iter().filter(|row| row.has(&wanted)).map(|row| row.num("open_us")).collect()
 }
 
-/// Time to open a closed zone by that after a crash.
+/// Of a closed zone by that after a crash.
 fn ratios(rows: &[Row]) -> Map {
     let median = |workload, opened| Spread::of(times_us(rows, workload, opened)).map(|spread| spread.median);
     let both = median(CLOSED, "closed").zip(median(CRASHED, "crashed"));

@@ -1,15 +1,13 @@
 //! `llfree-fig10`: huge frames under random frees and allocations.
 //!
-//! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator: free huge
-//! frames after each turn, and the frames to move until as many are free as possible. The mixed
+//! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator. The mixed
 //! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
-//! the zone without claims, `craton-paper` the zone with the paper's search. The authors' code, if
-//! built, runs with hints (`llfree4-told`, `llfree32-told`) and without.
+//! the zone without claims, `craton-paper` with the paper's search. The authors' code, if built,
+//! runs with hints (`llfree4-told`, `llfree32-told`) and without.
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
 //!
-//! **State.** Full: 125 GiB, 100 turns as in the paper. Quick: 4 GiB, 100 turns. Two threads, or
-//! one on one processor.
+//! **State.** Full: 125 GiB, 100 turns, as the paper. Quick: 4 GiB. Two threads at most.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, percent, runs, table};
 use super::{Ask, Findings};
@@ -26,7 +24,7 @@ const QUICK_GIB: usize = 4;
 const TURNS: usize = 100;
 const MOST_THREADS: usize = 2;
 
-/// A player of a course: name, design, whether it knows which blocks stay.
+/// Name, design, whether it knows which blocks stay.
 type Player = (&'static str, Design, bool);
 
 const PLAYERS: [Player; 9] = [
@@ -41,7 +39,7 @@ const PLAYERS: [Player; 9] = [
     ("llfree32-told", Design::Authors(32, Classes::Movable), true),
 ];
 
-/// The paper's cost after turns by the cost before the first, and its recovered huge frames.
+/// Cost after turns by the cost at first, and recovered huge frames.
 const PAPER: &str = "\
 the paper's figures, 125 GiB, after turns 0, 10, 50, 100
 LLFree: cost 100, 35.1, 5.0, 4.3 %; recovered 0, 0, 15.2, 46.6 %
@@ -60,7 +58,7 @@ const COLUMNS: [Column; 9] = [
     ("", "status", Show::Status),
 ];
 
-/// The fields that name a series: a player on a course.
+/// They name a player on a course.
 const SERIES: [&str; 2] = ["workload", "allocator"];
 
 pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
@@ -107,10 +105,10 @@ fn of_states(course: Course, allocator: &str, states: Result<Vec<State>, String>
             "turn": state.turn,
             "free_huge": state.free_huge,
             "possible_huge": state.possible_huge,
-            // The recovered part of the huge frames that could be free, but were not at first.
+            // Of the huge frames that could be free, but were not at first.
             "recovered": part(freed(state.free_huge), freed(state.possible_huge)),
             "cost_frames": state.cost_frames,
-            // As a part of the cost at first.
+            // By the cost at first.
             "cost": part(state.cost_frames, first.cost_frames),
             "pinned_huge": state.pinned_huge,
             "ns_per_get": state.ns_per_get,
@@ -121,7 +119,7 @@ fn of_states(course: Course, allocator: &str, states: Result<Vec<State>, String>
     states.iter().map(row).collect()
 }
 
-/// The compared figures at the end of a series: less is better.
+/// Of a series: less is better.
 fn at_end(of: &[Row]) -> Option<[(&'static str, f64); 4]> {
     let last = of.last().filter(|last| last.is_ok())?;
     let turns = of.iter().filter(|row| row.int("turn") > 0);
@@ -134,7 +132,7 @@ fn at_end(of: &[Row]) -> Option<[(&'static str, f64); 4]> {
     ])
 }
 
-/// Craton's figures at the end as parts of others', on each course.
+/// Craton's by others', at the end of each course.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     for ours in runs(rows, &SERIES).filter(|of| of[0].word("allocator") == OURS) {

@@ -6,7 +6,7 @@
 //! **From.** LLFree figure 5, there eight cores, DRAM and Optane. The buddy allocator stands for
 //! figure 6, the same inside of Linux.
 //!
-//! **State.** One thread for each processor, eight at most; metadata of 128 GiB, quick 4 GiB.
+//! **State.** A thread for each processor, eight at most; 128 GiB, quick 4 GiB.
 
 use super::llfree::{FIGURES, Grid, Of, done, findings, measure, picture, threads};
 use super::sheet::Sheet;
@@ -16,7 +16,7 @@ use craton_lab::picture::{Axis, Unit};
 
 const MOST_THREADS: usize = 8;
 
-/// In ns, 8 cores of a Xeon Gold 5320: bulk get, bulk put, random put, repeat pair; orders 0 to 10.
+/// In ns, 8 cores of a Xeon Gold 5320: bulk get, bulk put, random put, repeat pair.
 const PAPER: [[f64; 11]; 4] = [
     [48.5, 49.0, 49.3, 49.8, 51.3, 55.0, 76.8, 77.3, 96.8, 48.3, 46.8],
     [41.5, 41.5, 41.0, 41.5, 41.5, 42.0, 42.5, 52.0, 70.5, 30.5, 33.8],

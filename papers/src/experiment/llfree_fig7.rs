@@ -1,25 +1,24 @@
 //! `llfree-fig7`: the cost of a get and a put with more threads.
 //!
-//! **What.** Bulk, random and repeat at orders 0 and 9, from one thread to all processors, on
-//! Craton's zone, volatile and in a file, and on all other designs.
+//! **What.** Bulk, random and repeat at orders 0 and 9, from one thread to all processors, on all
+//! designs.
 //!
 //! **From.** LLFree figure 7, with the allocators of figures 8 and 9. Its persistent memory was
 //! DAX-mapped, with persistent caches: `craton-file` maps a file under `TMPDIR` instead.
 //! `craton-written-back` also writes every change back, for volatile caches.
 //!
-//! **State.** Metadata of 128 GiB, quick 4 GiB. A thread's work does not depend on their number.
+//! **State.** 128 GiB, quick 4 GiB. A thread's work does not depend on their number.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};
 use crate::frames::{Design, HUGE_ORDER};
 
-/// The natural sizes.
 const ORDERS: [u32; 2] = [0, HUGE_ORDER];
 
-/// A figure, with 1, 2, 8 and 26 cores, at orders 0 and 9, in ns.
+/// In ns, with 1, 2, 8 and 26 cores, at orders 0 and 9.
 type Figure = (&'static str, [[f64; 4]; 2]);
 
-/// The paper's for LLFree on DRAM.
+/// On DRAM.
 const PAPER: [Figure; 4] = [
     ("bulk get", [[49.0, 48.0, 48.0, 48.0], [44.0, 45.0, 47.0, 48.0]]),
     ("bulk put", [[41.0, 41.0, 41.0, 42.0], [29.0, 29.0, 29.0, 33.0]]),
@@ -27,7 +26,7 @@ const PAPER: [Figure; 4] = [
     ("repeat pair", [[91.0, 91.0, 91.0, 91.5], [71.0, 70.0, 69.0, 69.0]]),
 ];
 
-/// The same on persistent memory, from the data that the authors publish with the figure.
+/// On persistent memory, from the data that the authors publish.
 const PAPER_PERSISTENT: [Figure; 4] = [
     ("bulk get", [[49.0, 48.0, 48.0, 48.0], [44.0, 45.0, 47.0, 48.0]]),
     ("bulk put", [[41.0, 41.0, 41.0, 41.5], [29.0, 29.0, 29.5, 33.0]]),

@@ -1,12 +1,12 @@
 //! `llfree-fig9`: lists of free frames against LLFree.
 //!
 //! **What.** Bulk, random and repeat at order 0, from one thread to all processors, on Craton's
-//! zone with and without claims, on the three list allocators, and on the authors' code if built.
+//! zone, three list allocators, and the authors' code if built.
 //!
-//! **From.** LLFree figure 9 and §5.4; a logarithmic axis as there.
+//! **From.** LLFree figure 9 and §5.4.
 //!
-//! **State.** Metadata of 128 GiB, quick 4 GiB; lists take half a GiB for each 32 GiB, as Linux's
-//! array of `struct page` does.
+//! **State.** 128 GiB, quick 4 GiB; lists take half a GiB for each 32 GiB, as Linux's array of
+//! `struct page` does.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};

@@ -1,10 +1,9 @@
 //! `llfree-refuse`: the cost of a get when few or no frames are free.
 //!
-//! **What.** Refused gets of single, two and huge frames, gets of four processors that share a
-//! tree, and the count of free frames ([`refusals`](crate::frames::refusals)), on Craton's zone
-//! with and without claims, with the paper's search, and on the authors' code if built.
+//! **What.** [`refusals`](crate::frames::refusals) on Craton's zone with and without claims, with
+//! the paper's search, and on the authors' code if built.
 //!
-//! **From.** LLFree §3.2.2, the last resorts of the search; the paper has no figures for it.
+//! **From.** LLFree §3.2.2, the last resorts of the search; the paper has no figures.
 //!
 //! **State.** Refusals in 16 GiB, the count in 32 GiB; quick 1 and 2 GiB.
 
@@ -21,7 +20,7 @@ const FULL_GIB: usize = 16;
 const QUICK_GIB: usize = 1;
 const CALLS: usize = 20_000;
 const QUICK_CALLS: usize = 200;
-/// Of the slowest case, which reads all rows: a part of the calls.
+/// The slowest case reads all rows: fewer calls.
 const SLOW: usize = 100;
 
 const COLUMNS: [Column; 6] = [
@@ -86,7 +85,7 @@ fn row(design: Design, job: &Refusals, found: &[Result<f64, String>]) -> Option<
     (!found.is_empty()).then_some(row)
 }
 
-/// Craton's times by each other design's: each request, and all.
+/// By each other design's: each request, and all.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     for other in distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS) {

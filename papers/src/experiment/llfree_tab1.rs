@@ -1,7 +1,7 @@
 //! `llfree-tab1`: the bytes and cache lines of an allocator's state.
 //!
-//! **What.** The levels of Craton's zone, computed, and counted after allocating and freeing every
-//! frame ([`crate::frames::touched`]); beside it list and buddy, with a cache line a frame.
+//! **What.** The levels of Craton's zone, computed, and counted over every frame
+//! ([`crate::frames::touched`]); beside it list and buddy, with a cache line a frame.
 //!
 //! **From.** LLFree table 1 and §5.5.
 //!
@@ -61,7 +61,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{table}\n{ratios}\n{PAPER}"))
 }
 
-/// The levels, their sum, and the designs with a place for each frame.
+/// Levels, their sum, and designs with a place for each frame.
 fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
     let row = |allocator: &str, level: &str, bytes: usize, lines: usize, touched: Option<usize>| {
         json!({
@@ -71,9 +71,9 @@ fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
             "processors": processors,
             "state_bytes": bytes,
             "cache_lines": lines,
-            // Lines that a run wrote to; none where it was computed only.
+            // By a run.
             "touched_lines": touched,
-            // A run may leave a processor's line alone, and no other.
+            // A run may leave a processor's line alone, no other.
             "status": match touched {
                 Some(touched) if level != PROCESSORS && level != ALL && touched != lines => {
                     format!("{touched} lines were touched, not {lines}")
@@ -96,10 +96,10 @@ fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
 
 const LINK: usize = size_of::<u32>();
 const ALL: &str = "all";
-/// The level of which a run may leave lines alone.
+/// A run may leave its lines alone.
 const PROCESSORS: &str = "processors";
 
-/// Craton's bytes and lines as parts of others', for the largest memory.
+/// By others', for the largest memory.
 fn ratios(rows: &[Row]) -> Map {
     let all = |allocator: &str| rows.iter().rfind(|row| row.has(&[("allocator", allocator), ("level", ALL)]));
     let mut ratios = Map::new();

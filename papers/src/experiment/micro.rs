@@ -1,9 +1,7 @@
 //! `micro`: the cost of one malloc and its free.
 //!
-//! **What.** [`craton_lab::micro`] as an experiment: patterns by size and threads on each
-//! allocator, in ns and in instructions (which repeat from run to run; they need valgrind).
-//! **From.** The fast path of TCMalloc's structure (TEMERAIRE §3) and of Bonwick's magazines.
-//! **From.** The path that TCMalloc's structure (TEMERAIRE §3) and Bonwick's magazines make short.
+//! [`craton_lab::micro`] as an experiment. **From.** The path that TCMalloc's structure (TEMERAIRE
+//! §3) and Bonwick's magazines make short.
 
 use super::sheet::{Fields, Row, Sheet, Title, by, lines};
 use super::{Ask, Findings};
@@ -41,7 +39,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{}\n{ratios}", report::table(&measured)))
 }
 
-/// Leaves the patterns that are asked for.
+/// Of those asked for.
 fn only(ask: &Ask<'_>, config: &mut Config<'_>) -> Result<(), String> {
     ask.known("pattern", &config.patterns.iter().map(|pattern| pattern.name()).collect::<Vec<_>>())?;
     if !ask.only.is_empty() {

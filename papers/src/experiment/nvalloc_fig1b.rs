@@ -1,10 +1,10 @@
 //! `nvalloc-fig1b`: memory of allocators when the sizes of objects change.
 //!
-//! **What.** Fragbench W1 to W4 on each allocator: peak resident set, and its ratio to the live
-//! data. Slabs of one size class that cannot serve another keep free memory.
+//! **What.** Fragbench W1 to W4 on each allocator: peak resident set by live data. Slabs of one
+//! size class that cannot serve another keep free memory.
 //!
-//! **From.** NVAlloc §3.2, Table 1 and figure 1(b), there with persistent allocators too. Here the
-//! peak is the process's resident set, without the benchmark's list of live objects.
+//! **From.** NVAlloc §3.2, Table 1 and figure 1(b), there with persistent allocators too. The peak
+//! is without the benchmark's list of live objects.
 //!
 //! **State.** Full: 1 GiB of live data as in the paper, one round. Quick: 1/64 of it.
 
@@ -18,11 +18,11 @@ use craton_lab::picture::{Axis, Estimate, Group, Unit};
 use craton_lab::ratios::{BASE, OURS, Ratios, others};
 use craton_lab::summary::{Figure, Spread, geomean, summarize};
 
-/// Amounts of work, in percent of the workload's full load.
+/// In percent of the workload's full load.
 const FULL: u64 = fragbench::PAPER_PERCENT;
 const QUICK: u64 = FULL / 64;
 
-/// The peak resident set without the list, by the live data; 0 without live data.
+/// Without the list, by the live data.
 fn per_live(peak: f64, live_bytes: u64, list_bytes: u64) -> f64 {
     if live_bytes == 0 { 0.0 } else { (peak - list_bytes as f64) / live_bytes as f64 }
 }
@@ -41,7 +41,7 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     if !refused.is_empty() {
         results.push(Result { name: "proof".to_owned(), runs: refused });
     }
-    // With the live data at the peak, and the benchmark's list, which does not count.
+    // Live data at the peak, and the benchmark's list, which does not count.
     let rows = Result::rows_with(&results, |result, row| {
         let (live_bytes, list_bytes) = live(&result.name).unwrap_or_default();
         let peak_per_live = per_live(row.num("peak_rss_bytes"), live_bytes, list_bytes);
@@ -54,7 +54,7 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(show(&results, live))
 }
 
-/// Workloads down, allocators across: peak memory per live data.
+/// Workloads down, allocators across.
 fn show(results: &[Result], live: impl Fn(&str) -> Option<(u64, u64)>) -> String {
     let workloads = Result::runs(results);
     let names = others(&workloads, "");

@@ -3,12 +3,11 @@
 //! **What.** A page heap over an empty floor is filled with spans of mixed lengths, and a tenth
 //! freed at random. Timed, for dense and sparse spans: one page allocated and freed (`pair`); one
 //! of some thousand spans freed at random, then one allocated (`turnover`), which mostly misses the
-//! caches. Also the metadata for each managed byte.
+//! caches. Also the metadata.
 //!
 //! **From.** TEMERAIRE §4 wants requests whose cost does not depend on the heap's size.
 //!
-//! **Units.** Nanoseconds for New and Delete together, one thread: minimum and median of
-//! repetitions.
+//! **Units.** Nanoseconds for New and Delete together.
 //!
 //! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers have memory.
 
@@ -27,7 +26,7 @@ use std::time::Instant;
 
 const SIZES: [(&str, u64); 3] = [("1 GiB", 1 << 30), ("32 GiB", 32 << 30), ("1 TiB", 1 << 40)];
 const QUICK_SIZES: usize = 2;
-/// Pairs in a repetition: few, so that the best one was not interrupted.
+/// Few, so that the best repetition was not interrupted.
 const PAIRS: u32 = 10_000;
 const REPETITIONS: usize = 300;
 const QUICK_REPETITIONS: usize = 60;
@@ -36,7 +35,7 @@ const TURNED: usize = 4096;
 const SEED: u64 = 1;
 const MOST_S: f64 = 60e-9;
 
-/// A floor that grants everything and keeps nothing.
+/// Grants everything, keeps nothing.
 struct Lean;
 
 impl Floor for Lean {
@@ -102,7 +101,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("New and Delete of one page together, one thread, no system below\n\n{table}"))
 }
 
-/// A heap with nine tenths of its pages in spans.
+/// To nine tenths.
 struct Filled {
     heap: Heap,
     heap_bytes: u64,
@@ -111,12 +110,12 @@ struct Filled {
 }
 
 fn density_of(span: PageRange) -> Density {
-    // Short spans are mostly slabs of small objects; only the caller knows.
+    // Only the caller knows: short spans are mostly slabs of small objects.
     if span.len.0 == 1 { Density::Dense } else { Density::Sparse }
 }
 
 impl Filled {
-    /// Fills a heap of `heap_bytes`, then frees a tenth of the pages at random.
+    /// Then frees a tenth of the pages at random.
     fn new(heap_bytes: u64) -> Result<Self, String> {
         let hugepages = HugePages((heap_bytes / HUGEPAGE_SIZE as u64) as u32);
         // Room for what does not fit at once.

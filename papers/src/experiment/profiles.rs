@@ -1,16 +1,15 @@
 //! The profiles that an experiment plays: the user's, or the built-in one.
 //!
-//! **What.** [`here`] reads every `*.csv` in the folder of the variable [`FOLDER`].
+//! [`here`] reads every `*.csv` in the folder of the variable [`FOLDER`].
 
 use crate::empirical::profile::Profile;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The environment variable that names a folder of profiles.
 pub const FOLDER: &str = "CRATON_PROFILES";
 pub const BUILT_IN: &str = "built-in";
 
-/// The profiles for this process, by name; the built-in one first.
+/// The built-in one first.
 pub fn here() -> Result<Vec<(String, Profile)>, String> {
     let mut profiles = vec![(BUILT_IN.to_owned(), Profile::built_in())];
     if let Some(folder) = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
@@ -19,7 +18,7 @@ pub fn here() -> Result<Vec<(String, Profile)>, String> {
     Ok(profiles)
 }
 
-/// What to say where there may be more.
+/// Where there may be more.
 pub fn note(profiles: &[(String, Profile)]) -> String {
     match profiles.len() {
         1 => format!("the built-in profile alone: set {FOLDER} to a folder of .csv files for others\n"),

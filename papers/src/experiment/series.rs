@@ -1,10 +1,10 @@
 //! Measures several commands, each on all allocators.
 //!
-//! **What.** A [`Case`] is a command with a name. [`measure()`] runs each on every allocator in
-//! turns, under one progress. If all cases are one lab program, one proof of service suffices.
+//! **What.** [`measure()`] runs each [`Case`] on every allocator in turns. If all cases are one lab
+//! program, one proof of service suffices.
 //!
-//! **Failure.** An allocator that does not serve the program becomes one row with the reason.
-//! Stopped early, returns the cases so far.
+//! **Failure.** An allocator that does not serve becomes one row with the reason. Stopped early,
+//! returns the cases so far.
 
 use super::Ask;
 use super::sheet::{Row, Sheet};
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 pub struct Case {
     pub name: String,
     pub command: Vec<OsString>,
-    /// Whether each allocator must prove that it serves this; else [`prove`] has done so for all.
+    /// Else [`prove`] has proved service for all.
     pub prove: bool,
 }
 
@@ -33,13 +33,13 @@ pub struct Result {
 }
 
 impl Result {
-    /// The rows of all results, each with fields from `more`.
+    /// With fields from `more`.
     pub fn rows_with(results: &[Self], more: impl Fn(&Self, Row) -> Row) -> Vec<Row> {
         let row = |of: &Self, run| serde_json::to_value(document::Row::new(&of.name, run)).unwrap_or_default();
         results.iter().flat_map(|of| of.runs.iter().map(|run| more(of, row(of, run))).collect::<Vec<_>>()).collect()
     }
 
-    /// A sheet of all results, with Craton's ratios. Error: there is no result.
+    /// With Craton's ratios. Error: no result.
     pub fn sheet(ask: &Ask<'_>, allocators: &[Allocator], results: &[Self]) -> std::result::Result<Sheet, String> {
         let ratios = Ratios::of(&Self::runs(results), OURS);
         Ok(Sheet::new(ask, Self::rows_with(results, |_, row| row)).measured()?.compared(allocators, &ratios))
@@ -50,13 +50,13 @@ impl Result {
     }
 }
 
-/// For an allocator without a figure: the end of its first run, if it ran.
+/// For an allocator without a figure.
 pub fn status(runs: &[Run], allocator: &str) -> String {
     let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
     first.map_or("-".to_owned(), |run| run.status.to_string())
 }
 
-/// The allocators that serve `command`, a short one, and failed runs of the others.
+/// Allocators that serve a short command, and failed runs of the others.
 pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>) {
     let plan = Plan { command, allocators: ask.allocators.to_vec(), runs: 0, warmup: 1, prove: true, ..plan(ask) };
     let measured = measure::measure(&Plan { progress: &|now| (ask.progress)("proof", now), ..plan });
@@ -64,7 +64,7 @@ pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>
     (ask.allocators.iter().filter(serves).cloned().collect(), measured.runs)
 }
 
-/// Measures `cases` by plan: rounds after warm-ups.
+/// Rounds after warm-ups.
 pub fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: Vec<Case>, runs: usize, warmup: usize) -> Vec<Result> {
     let rounds = |case: &Case| warmup.max(usize::from(case.prove)) + runs;
     let total: usize = cases.iter().map(|case| rounds(case) * allocators.len()).sum();
@@ -109,7 +109,7 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// Cases of the requested real programs (commands by [`prepare`]), and a line for each missing one.
+/// Commands come by [`prepare`]; a line for each missing program.
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {
@@ -121,8 +121,7 @@ pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     (cases, missing)
 }
 
-/// Makes the inputs of cases without a command (slow). Removes failed cases; returns lines about
-/// them.
+/// The inputs of cases without a command (slow). Removes failed cases; returns lines about them.
 pub fn prepare(ask: &Ask<'_>, cases: &mut Vec<Case>, scratch: &Scratch, size: Size) -> String {
     let mut missing = String::new();
     for case in cases.iter_mut().filter(|case| case.command.is_empty()) {

@@ -1,9 +1,9 @@
 //! The sheet of an experiment: rows, and the text, document and pictures made from them.
 //!
-//! **What.** A scenario yields [`Row`]s, ordered JSON objects. [`Column`]s format them, [`lines`]
-//! and [`groups`] draw them. A [`Sheet`] collects these and becomes [`Findings`].
+//! **What.** [`Row`]s are ordered JSON objects. [`Column`]s format them, [`lines`] and [`groups`]
+//! draw them. A [`Sheet`] becomes [`Findings`].
 //!
-//! **State.** A row without `status`, or with `ok`, succeeded; the others count as failed.
+//! **State.** A row without `status`, or with `ok`, succeeded.
 
 use super::{Ask, Findings};
 use craton_lab::document::{Described, Document};
@@ -18,18 +18,18 @@ pub use serde_json::{Value as Row, json};
 
 pub type Map = BTreeMap<String, f64>;
 
-/// A row's fields as what they are.
+/// A row's.
 pub trait Fields {
-    /// A number; NaN if missing.
+    /// NaN if missing.
     fn num(&self, field: &str) -> f64;
-    /// An integer; 0 if missing.
+    /// 0 if missing.
     fn int(&self, field: &str) -> u64;
-    /// A string; empty if missing.
+    /// Empty if missing.
     fn word(&self, field: &str) -> &str;
     fn is_ok(&self) -> bool;
-    /// Whether these fields hold these words.
+    /// Fields and words.
     fn has(&self, words: &[(&str, &str)]) -> bool;
-    /// Whether both have the same in these fields.
+    /// In these fields.
     fn like(&self, other: &Self, fields: &[&str]) -> bool;
 }
 
@@ -59,7 +59,7 @@ impl Fields for Row {
     }
 }
 
-/// `row` with the fields of `more` behind its own, and then its status.
+/// Appends the fields of `more`, then the status.
 pub fn with(mut row: Row, more: &impl Serialize, status: &str) -> Row {
     if let (Row::Object(fields), Ok(Row::Object(more))) = (&mut row, serde_json::to_value(more)) {
         fields.extend(more);
@@ -68,30 +68,30 @@ pub fn with(mut row: Row, more: &impl Serialize, status: &str) -> Row {
     row
 }
 
-/// The rows that are alike in these fields, as they stand together.
+/// Adjacent rows alike in these fields.
 pub fn runs<'a>(rows: &'a [Row], fields: &'a [&str]) -> impl Iterator<Item = &'a [Row]> {
     rows.chunk_by(move |a, b| a.like(b, fields))
 }
 
 #[derive(Clone, Copy)]
 pub enum Show {
-    /// As it is, aligned left.
+    /// Aligned left.
     Text,
     Plain,
     /// In groups of three digits.
     Count,
     Bytes,
     Seconds,
-    /// With this number of decimals, and the unit.
+    /// Decimals, and unit.
     Fixed(usize, &'static str),
-    /// A part in percent, with this number of decimals.
+    /// Decimals.
     Percent(usize),
-    /// What went wrong; nothing where nothing did.
+    /// Empty if ok.
     Status,
     By(fn(&Row) -> String),
 }
 
-/// A column: heading, field, format. A missing figure is `-`.
+/// Heading, field, format. A missing figure is `-`.
 pub type Column = (&'static str, &'static str, Show);
 
 fn cell(row: &Row, field: &str, show: Show) -> String {
@@ -122,22 +122,21 @@ pub fn percent(part: f64, digits: usize) -> String {
     format!("{:.digits$} %", part * 100.0)
 }
 
-/// A part of a whole; 0 of nothing.
+/// 0 of nothing.
 pub fn part(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The mean; 0 of nothing.
+/// 0 of nothing.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = values.into_iter().fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     if count == 0 { 0.0 } else { sum / f64::from(count) }
 }
 
-/// Which rows are ours, and which theirs.
+/// Ours, theirs.
 pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
 
-/// `figure` of each of `ours` by that of the first of `theirs` with equal fields `same`, where both
-/// exist.
+/// `figure` of each of `ours` by that of the first of `theirs` with equal fields `same`.
 pub fn pairs(rows: &[Row], figure: &str, (ours, theirs): Who<'_>, same: &[&str]) -> Vec<f64> {
     let good = |row: &&Row| row.is_ok() && row.num(figure) > 0.0;
     let its = |mine: &Row| rows.iter().filter(good).find(|row| theirs(row) && row.like(mine, same));
@@ -149,13 +148,13 @@ pub fn geomean(values: &[f64]) -> f64 {
     mean(values.iter().map(|value| value.ln())).exp()
 }
 
-/// The geometric mean of [`pairs`], if any.
+/// Geometric mean of [`pairs`].
 pub fn ratio(rows: &[Row], figure: &str, who: Who<'_>, same: &[&str]) -> Option<f64> {
     let pairs = pairs(rows, figure, who, same);
     (!pairs.is_empty()).then(|| geomean(&pairs))
 }
 
-/// The values of `of`, each once, in the order in which they come.
+/// In the order of appearance.
 pub fn distinct<'a, T: PartialEq>(rows: impl IntoIterator<Item = &'a Row>, of: impl Fn(&'a Row) -> T) -> Vec<T> {
     let mut values = Vec::new();
     for value in rows.into_iter().map(of) {
@@ -166,12 +165,12 @@ pub fn distinct<'a, T: PartialEq>(rows: impl IntoIterator<Item = &'a Row>, of: i
     values
 }
 
-/// The word of a field, as a name.
+/// As a name.
 pub fn by(field: &str) -> impl Fn(&Row) -> String {
     move |row| row.word(field).to_owned()
 }
 
-/// A line for each `name`, through a point of each of its rows.
+/// For each `name`, through its rows.
 pub fn lines<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -184,13 +183,13 @@ pub fn lines<'a>(
     distinct(rows.clone(), &name).into_iter().map(line).collect()
 }
 
-/// A line of each of these fields over another one.
+/// A line of each of these fields over `x`.
 pub fn fields<'a>(rows: impl IntoIterator<Item = &'a Row> + Clone, x: &str, y: &[(&str, &str)]) -> Vec<Line> {
     let line = |(name, y): &(&str, &str)| lines(rows.clone(), |_| (*name).to_owned(), |row| (row.num(x), row.num(y)));
     y.iter().flat_map(line).collect()
 }
 
-/// Groups of bars by `name`, a bar for each of `series`, from a row by `of`.
+/// By `name`, a bar for each of `series`, from a row by `of`.
 pub fn groups<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -207,7 +206,7 @@ pub fn groups<'a>(
     distinct(rows.clone(), &name).into_iter().map(group).collect()
 }
 
-/// A picture's file suffix (first: empty), subject, and content.
+/// File suffix (first: empty), subject, content.
 #[derive(Clone, Copy)]
 pub struct Title<'a>(pub &'a str, pub &'a str, pub &'a str);
 
@@ -218,21 +217,20 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// A sheet of what no allocator was preloaded for.
+    /// Without preloaded allocators.
     pub fn new(ask: &Ask<'_>, rows: Vec<Row>) -> Self {
         let failed = rows.iter().filter(|row| !row.is_ok()).count();
         let document = Document::new(ask.name, ask.command, &[], rows, &Ratios::default());
         Self { document, pictures: Vec::new(), failed }
     }
 
-    /// The same, of these allocators, and with ratios.
     pub fn compared(self, allocators: &[Allocator], ratios: &Ratios) -> Self {
         let (allocators, intervals) = (allocators.iter().map(Described::new).collect(), ratios.intervals());
         let document = Document { allocators, intervals, ratios: ratios.values(), ..self.document };
         Self { document, ..self }
     }
 
-    /// The rows. Error: no rows.
+    /// Error: no rows.
     pub fn measured(self) -> Result<Self, String> {
         if self.rows().is_empty() { Err("nothing was measured".to_owned()) } else { Ok(self) }
     }
@@ -241,13 +239,13 @@ impl Sheet {
         &self.document.rows
     }
 
-    /// Sets the ratios of the rows, and returns them as text, one a line.
+    /// Returns them as text, one a line.
     pub fn ratios(&mut self, of: impl FnOnce(&[Row]) -> Map, digits: usize) -> String {
         self.document.ratios = of(self.rows());
         self.document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.digits$}\n")).collect()
     }
 
-    /// The heading of a picture, with where its figures come from.
+    /// With machine, commit and command.
     pub fn heading(&self, title: &str, subtitle: &str) -> Heading {
         let Document { machine, commit, command, .. } = &self.document;
         let source = format!(
@@ -262,12 +260,12 @@ impl Sheet {
         Heading { title: title.to_owned(), subtitle: subtitle.to_owned(), source }
     }
 
-    /// Adds a picture that is drawn already.
+    /// Already drawn.
     pub fn picture(&mut self, name: &str, svg: String) {
         self.pictures.push((name.to_owned(), svg));
     }
 
-    /// Adds a picture of lines; `reference` is a level to compare with.
+    /// `reference` is a level to compare with.
     pub fn lines(&mut self, title: Title<'_>, (x, y): (Axis, Axis), series: Vec<Line>, reference: Option<f64>) {
         let heading = self.heading(title.1, title.2);
         let series = series.into_iter().filter(|line| !line.points.is_empty()).collect();
@@ -279,7 +277,7 @@ impl Sheet {
         self.picture(title.0, Bars { heading, axis, series, groups, reference, width_px: 760.0 }.svg());
     }
 
-    /// The findings, with `text` for people. Error: a number that the document cannot hold.
+    /// Error: a number that the document cannot hold.
     pub fn findings(self, text: String) -> Result<Findings, String> {
         let document = self.document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
         Ok(Findings { document, text, pictures: self.pictures, failed: self.failed })

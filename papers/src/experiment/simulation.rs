@@ -1,11 +1,11 @@
-//! The choice of cases, for experiments on the simulated page heap.
+//! Cases of experiments on the simulated page heap.
 
 use super::Ask;
 
-/// The one way of an experiment that plays each case once.
+/// Each case is played once.
 pub const ONCE: [(&str, ()); 1] = [("the page heap", ())];
 
-/// Refuses unused options and unknown cases. Error: the option, or the name.
+/// Error: an unused option, or an unknown case.
 pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), String> {
     ask.refuse(&["--peers", "--runs"], ", which is a simulation of Craton's page heap")?;
     if cases.is_empty() {
@@ -14,10 +14,10 @@ pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), St
     ask.known("case", &cases.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>())
 }
 
-/// A case and a way to play it, each with its name.
+/// A case and a way to play it, with names.
 pub type Asked<'a, N, T, W> = (&'a (N, T), &'a (&'static str, W));
 
-/// A simulation's chosen cases, each in every way, until the caller stops. Error: as [`check`].
+/// Each in every way, until the caller stops. Error: as [`check`].
 pub fn asked<'a, N: AsRef<str>, T, W>(
     ask: &'a Ask<'_>,
     cases: &'a [(N, T)],

@@ -1,12 +1,10 @@
 //! `size-classes`: the waste of rounding sizes up to classes, by several rules.
 //!
-//! **What.** A table of classes gives the bytes that an object of each size takes, with its part of
-//! the slab's tail. A class wastes most on its smallest size. A profile's waste is that of its live
-//! objects with all slabs full, as a part of the bytes taken.
+//! **What.** A class wastes most on its smallest size. Bytes taken include the part of the slab's
+//! tail. A profile's waste is that of its live objects with all slabs full, as a part of the bytes
+//! taken.
 //!
 //! **From.** TEMERAIRE §3: classes waste at most 1/8. The library's rule came from these figures.
-//!
-//! **Not here.** Sizes up to 128 B among the worst: the C ABI requires an alignment of 16 B.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, percent, table};
 use super::simulation::{self, ONCE};
@@ -16,10 +14,10 @@ use craton_base::PAGE_SIZE;
 use craton_lab::picture::{Axis, Unit};
 use craton_slab::size_class::{CLASSES, geometry};
 
-/// Sizes up to this are not among the worst.
+/// The C ABI requires an alignment of 16 B: sizes up to this are not among the worst.
 const ALIGNED: u64 = 128;
 const LARGEST: u64 = 256 << 10;
-/// The target for the waste on a profile.
+/// The target, on a profile.
 const MOST_WASTE: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,8 +68,7 @@ fn slab(object: u64, objects: u64, part: u64) -> Class {
     Class { object, pages, objects: pages * PAGE_SIZE as u64 / object }
 }
 
-/// Multiples of 16, then this number of steps in each doubling; objects above 32 KiB take whole
-/// pages.
+/// Multiples of 16, then this number of steps in each doubling; above 32 KiB whole pages.
 fn even(steps: u64) -> Vec<Class> {
     let mut classes: Vec<_> = (1..=steps).map(|n| slab(16 * n, 8, 16)).collect();
     let mut start = 16 * steps;
@@ -126,7 +123,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// The waste of each class's smallest size, with that size.
+/// Of each class's smallest size, with that.
 fn worst(classes: &[Class]) -> impl Iterator<Item = (f64, u64)> {
     let least = std::iter::once(1).chain(classes.iter().map(|class| class.object + 1));
     least.zip(classes).map(|(size, class)| (1.0 - size as f64 / class.taken(), size))
@@ -152,13 +149,12 @@ fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> 
     }
     let large = worst(classes).filter(|(_, size)| *size > ALIGNED);
     let (worst_waste, worst_bytes) = large.fold((0.0, 0), |most, one| if one.0 > most.0 { one } else { most });
-    // Of a profile without live objects nothing is wasted.
     let of_taken = |waste: f64| if taken > 0.0 { waste / taken } else { 0.0 };
     json!({
         "table": table,
         "profile": profile,
         "classes": classes.len(),
-        // The largest part that a size above 128 B wastes, and that size.
+        // Above 128 B.
         "worst_waste": worst_waste,
         "worst_bytes": worst_bytes,
         "requested_bytes": requested as u64,
@@ -178,7 +174,6 @@ fn show(rows: &[Row]) -> String {
     for rule in &RULES {
         let of = || rows.iter().filter(|row| row.word("table") == rule.name);
         let Some(first) = of().next() else { continue };
-        // All bytes of all profiles, and the profiles' parts.
         let sum = |field| of().map(|row| row.int(field)).sum();
         text += &format!(
             "{:<10}  {} by profiles, {} by bytes; worst {} at {} B\n",

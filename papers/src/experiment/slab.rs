@@ -1,9 +1,9 @@
 //! Common parts of the experiments with `craton-objects`.
 //!
-//! **What.** A [`Case`] runs in a separate process on each suitable allocator, in turns, round
-//! after round; a row is the median over the rounds.
+//! **What.** A [`Case`] runs in a separate process on each suitable allocator, in turns; a row is
+//! the median over rounds.
 //!
-//! **Failure.** A failed case is a row with the reason; one that is not served is not retried.
+//! **Failure.** A failed case is a row with the reason; an unserved one is not retried.
 
 use super::sheet::{self, Fields, Map, Row, Sheet, distinct, json};
 use super::tool::{NOT_SERVED, Tool};
@@ -16,19 +16,19 @@ use craton_lab::summary::Spread;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Time limit of a process; one takes a tenth of a second.
+/// One takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     pub from: From,
-    /// A type, or a number of bytes.
+    /// A type, or bytes.
     pub what: String,
     pub batch: usize,
 }
 
 impl Case {
-    /// Whether it is in the program, and so the same on every allocator.
+    /// In the program, and so the same on every allocator.
     fn is_built_in(&self) -> bool {
         !matches!(self.from, From::Malloc | From::Cache)
     }
@@ -76,7 +76,7 @@ pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>,
             }
         }
         rows.extend(on.into_iter().zip(found).map(|(allocator, found)| row(allocator, case, found)));
-        // The turns of those that it does not run on.
+        // Without the turns of those that it does not run on.
         done = done.next_multiple_of(rounds * ask.allocators.len());
     }
     Ok(rows)
@@ -89,32 +89,31 @@ fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, Strin
     };
     let of = |figure: fn(&Measurement) -> f64| Spread::of(found.iter().map(figure));
     json!({
-        // The preloaded allocator, or the one in the program.
+        // Preloaded, or in the program.
         "allocator": if case.is_built_in() { case.from.name() } else { &allocator.name },
         "from": case.from.name(),
         "what": case.what,
         "batch": case.batch,
-        // Nanoseconds of one object; 0 without a figure.
+        // Of one object; 0 without a figure.
         "ns_median": of(|one| one.ns_median).map_or(0.0, |spread| spread.median),
         "ns_min": of(|one| one.ns_min).map_or(0.0, |spread| spread.min),
         "status": status,
     })
 }
 
-/// The arguments of a process.
 fn arguments(ask: &Ask<'_>, case: &Case) -> Vec<String> {
     let (count, repetitions) = ask.form((20_000, 5), (200_000, 9));
     let line = format!("--batch {} --count {count} --repetitions {repetitions}", case.batch);
     [case.from.name(), &case.what].into_iter().chain(line.split(' ')).map(str::to_owned).collect()
 }
 
-/// The geometric mean of `ours` by `theirs`, over what both have figures of.
+/// Over objects that both have figures of.
 pub fn ratio<'a>(rows: &[Row], ours: (&'a str, &'a str), theirs: (&'a str, &'a str)) -> Option<f64> {
     let of = |server: (&'a str, &'a str)| move |row: &Row| row.has(&[("allocator", server.0), ("from", server.1)]);
     sheet::ratio(rows, "ns_median", (&of(ours), &of(theirs)), &["what", "batch"])
 }
 
-/// The allocators that a document compares, by their names and who serves.
+/// By name and source.
 pub fn servers(rows: &[Row]) -> Vec<(&str, &str)> {
     distinct(rows, |row| (row.word("allocator"), row.word("from")))
 }
@@ -131,7 +130,7 @@ pub fn name((allocator, from): (&str, &str)) -> String {
     }
 }
 
-/// A line for each object and batch, a column for each allocator; then the failures.
+/// A line for each object and batch, a column for each allocator; then failures.
 pub fn table(rows: &[Row]) -> String {
     let servers = servers(rows);
     let mut lines = vec![vec!["what".to_owned(), "batch".to_owned()]];
@@ -155,7 +154,7 @@ pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
     Sheet::new(ask, rows).compared(ask.allocators, &Ratios::default())
 }
 
-/// The findings of a sheet. Error: a number that the document cannot hold.
+/// Error: a number that the document cannot hold.
 pub fn findings(mut sheet: Sheet, ratios: Map, notes: &str) -> Result<Findings, String> {
     let ratios = sheet.ratios(|_| ratios, 3);
     let table = table(sheet.rows());

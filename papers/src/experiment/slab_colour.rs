@@ -1,16 +1,16 @@
 //! `slab-colour`: the benefit of slabs whose objects begin at different offsets.
 //!
 //! **What.** Objects of which only the first 48 bytes are used: from a cache with colouring, one
-//! without, and 4.4BSD's powers of two. The part of the sets with these bytes, the lines without
-//! room in their set, and the time of a walk over objects for three quarters of a cache.
+//! without, and 4.4BSD's powers of two. Shows the sets in use, lines without room in their set, and
+//! the time of a walk over objects for three quarters of a cache.
 //!
 //! **From.** Bonwick94 §4.1, §4.3.
 //!
 //! **State.** Simulated by address: 32 KiB and 512 KiB, 8 ways, lines of 64 bytes; the arena begins
-//! at a multiple of 512 KiB. The walk, in random order, uses processor 0's cache sizes, or these.
-//! Beyond the first cache the kernel's choice of pages decides.
+//! at a multiple of 512 KiB. The walk uses processor 0's cache sizes, or these. Beyond the first
+//! cache the kernel's choice of pages decides.
 //!
-//! **Unsafe.** Uses raw memory of objects, and follows pointers that it put there.
+//! **Unsafe.** Uses raw memory, and follows pointers that it put there.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, groups, json, mean, percent, ratio, table};
 use super::{Ask, Findings, simulation};
@@ -104,7 +104,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text + ratios.as_str())
 }
 
-/// Processor 0's data caches of levels 1 and 2, as far as the kernel reports them.
+/// Levels 1 and 2 of processor 0, as far as reported.
 fn here() -> [Cache; 2] {
     let mut caches = SIMULATED;
     for index in 0..8 {
@@ -124,7 +124,7 @@ fn here() -> [Cache; 2] {
     caches
 }
 
-/// The objects of a layout, owned for the memory's life.
+/// Owned with their memory.
 struct Objects {
     at: Vec<*mut u8>,
     colours: u32,
@@ -154,7 +154,7 @@ fn objects(size: usize, count: usize, layout: Layout) -> Result<Objects, String>
     Ok(Objects { at, colours, _memory: Memory::Slabs(arena) })
 }
 
-/// The number of objects that fill three quarters of a cache's lines, one line each.
+/// Three quarters of a cache's lines.
 fn fill(cache: Cache) -> usize {
     cache.bytes / LINE * 3 / 4
 }
@@ -175,7 +175,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
             "colours": of.colours,
             "level": simulated.level,
             "cache_bytes": simulated.bytes,
-            // As `spread` returns them.
+            // Of `spread`.
             "sets_used": sets_used,
             "imbalance": imbalance,
             "without_room": without_room,
@@ -186,7 +186,7 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
             "status": "ok",
         }));
     }
-    // In turns, so that what disturbs the machine disturbs all.
+    // In turns: a disturbance affects all.
     for _ in 0..repetitions {
         for (walk, times) in walks.iter().zip(&mut times) {
             times.push(step_ns(&walk.at));
@@ -225,13 +225,12 @@ fn link(at: &[*mut u8]) {
     }
     for (i, from) in order.iter().enumerate() {
         let to = at[order[(i + 1) % order.len()]];
-        // SAFETY: the object is ours, and larger than what is hot.
+        // SAFETY: ours, and larger than its hot part.
         unsafe { at[*from].cast::<*mut u8>().write(to) };
     }
 }
 
-/// Nanoseconds of a warm step: an object's first word is the next one's address; the last hot word
-/// is changed.
+/// Of a warm step: an object's first word is the next one's address; the last hot word is changed.
 fn step_ns(at: &[*mut u8]) -> f64 {
     let walk = |steps: usize| {
         let mut here = at[0];

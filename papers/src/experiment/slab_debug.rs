@@ -1,10 +1,9 @@
 //! `slab-debug`: the cost of the debugging kit in real programs.
 //!
-//! **What.** Real programs on Craton. The default samples cost too little for wall time and few
-//! rounds: many short rounds in turns with and without them, by processor time. Two of the forms
-//! are without samples; the difference between these shows what the machine can resolve. Then the
-//! checks that need no separate pages, and all checks but the search for leaks, which comes after
-//! the program's work.
+//! **What.** Default samples cost too little for wall time and few rounds: many short rounds with
+//! and without them, by processor time. Two of the forms are without samples; their difference
+//! shows what the machine can resolve. Then the checks that need no separate pages, and all checks
+//! but the search for leaks.
 //!
 //! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
@@ -18,20 +17,19 @@ use craton_lab::ratios::OURS;
 use craton_lab::scratch::Scratch;
 use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize};
 
-/// The forms of the kit: the name's suffix, and the option. By default there are samples.
+/// The name's suffix, and the option. By default there are samples.
 const OFF: (&str, &str) = ("off", "guard_sample=0");
-/// The same once more.
 const AGAIN: (&str, &str) = ("off again", "guard_sample=0");
 const FORMS: [(&str, &str); 2] = [
     ("checks", "guard_sample=0,debug=audit,redzone,poison,verify"),
     ("all", "guard_sample=0,debug=audit,redzone,poison,verify,guard,unmap"),
 ];
 const ROUNDS: usize = 3;
-/// Short rounds with samples and without.
+/// With samples and without.
 const SHORT_ROUNDS: usize = 60;
-/// More memory than most short programs use; see [`crate::backed`].
+/// More than most short programs use; see [`crate::backed`].
 const BACKED: usize = 128 << 20;
-/// What samples may cost.
+/// For samples.
 const BOUND: f64 = 1.005;
 const QUICK: [&str; 2] = ["python3", "gcc"];
 
@@ -70,7 +68,7 @@ fn named(form: &str) -> String {
     format!("{OURS}+{form}")
 }
 
-/// The runs of all requested programs of a size, and lines about missing ones.
+/// With lines about missing programs.
 fn results(
     ask: &Ask<'_>,
     allocators: &[Allocator],
@@ -85,8 +83,7 @@ fn results(
     Ok((series::measure(ask, allocators, cases, rounds, ask.form(0, 1)), missing))
 }
 
-/// The cost of samples: each program's ratio with its interval, the ratio of all, and the
-/// conclusion.
+/// Each program's ratio with its interval, the ratio of all, the conclusion.
 fn show_samples(results: &[Result]) -> String {
     let (off, again) = (named(OFF.0), named(AGAIN.0));
     let mut rows = vec![
@@ -120,7 +117,7 @@ fn show_samples(results: &[Result]) -> String {
     )
 }
 
-/// The claim that follows from the mean's interval.
+/// By the mean's interval.
 fn verdict(mean: Option<Ratio>) -> &'static str {
     match mean.and_then(|mean| mean.interval) {
         Some(interval) if interval.high <= BOUND => "samples cost at most 0.5 percent: the whole interval lies below",

@@ -5,7 +5,7 @@
 //! allocators, with pages of 8 KiB.
 //!
 //! **From.** Bonwick94 §5.2, and other ways to run the caches: one for each rare kind; shorter
-//! pages; complete slabs freed at once, after the usual 15 seconds, and never.
+//! pages; complete slabs freed at once, after 15 seconds, never.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, json, mean, percent, table};
 use super::{Ask, Findings};
@@ -17,11 +17,11 @@ use craton_lab::picture::{Axis, Estimate, Group, Unit};
 use craton_lab::ratios::OURS;
 use std::collections::BTreeMap;
 
-/// The target for fragmentation after all steps.
+/// The target after all steps.
 const REACH: f64 = 0.10;
-/// The number of Craton's caches, which come first in the comparison.
+/// Craton's caches, which come first.
 const CRATONS: usize = 6;
-/// The arena's bytes, for each unit of scale.
+/// For each unit of scale.
 const ARENA_BYTES: usize = 32 << 20;
 
 const PAPER: &str = "\
@@ -29,10 +29,10 @@ the paper's figures, SPARCstation-1 with 16 MB: boot, spike, find, kenbus
 slab 11 %, 13 %, 14 %, 14 %; SunOS 4.1.3 7 %, 19 %, 19 %, 27 %; 4.4BSD 20 %, 43 %, 43 %, 45 %; SVr4 23 %, 45 %, 45 %, 46 %
 ";
 
-/// Makes a heap on an arena of this size and plays the trace.
+/// On an arena of this size.
 type Play = fn(&Trace, &[Kind], usize) -> Result<Vec<Held>, String>;
 
-/// The compared heaps: name, the paper's name, player.
+/// Name, the paper's name, player.
 const HEAPS: [(&str, &str, Play); 9] = [
     (OURS, "slab, rare kinds by size, idle slabs go after 15 s", |trace, kinds, bytes| {
         caches(trace, kinds, bytes, Policy::USUAL)
@@ -95,7 +95,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{text}{ratios}\n{PAPER}\n{loads}"))
 }
 
-/// Heaps whose order depends on the load: ours, and one of SunOS that keeps free pages.
+/// Their order depends on the load.
 const ORDERED: [(&str, Play); 6] = [
     (OURS, |trace, kinds, bytes| caches(trace, kinds, bytes, Policy::USUAL)),
     ("craton-2k", |trace, kinds, bytes| caches(trace, kinds, bytes, Policy { page: 2 << 10, ..Policy::USUAL })),
@@ -110,8 +110,7 @@ const LOADS: [(Load, &str); 3] = [
     (Load::Between, "files come into memory between buffers of short lives"),
 ];
 
-/// Why the order differs from the paper's: total fragmentation on 16 MB by load, and whether free
-/// pages are returned.
+/// Why the order differs from the paper's: by load, and whether free pages are returned.
 fn loads(kinds: &[Kind], seeds: u64) -> Result<String, String> {
     let mut text = "16 MB by load; fast-fits gives whole free pages back at once, fast-fits-keeps none\n".to_owned();
     for (load, what) in LOADS {
@@ -134,7 +133,7 @@ fn rows_of(allocator: &str, (scale, seed): (usize, u64), played: Result<Vec<Held
     let row = |step: &str, held: Held, status: &str| {
         json!({
             "allocator": allocator,
-            // How many times as large as the paper's machine.
+            // By the paper's machine.
             "scale": scale,
             "seed": seed,
             "step": step,
@@ -142,7 +141,7 @@ fn rows_of(allocator: &str, (scale, seed): (usize, u64), played: Result<Vec<Held
             "consumed_bytes": held.consumed,
             "peak_bytes": held.most,
             "fragmentation": held.fragmentation(),
-            // Of slabs: where it is.
+            // Of slabs.
             "unasked_bytes": held.unasked.map(|parts| parts.named().into_iter().collect::<BTreeMap<_, _>>()),
             "status": status,
         })
@@ -160,7 +159,7 @@ fn over_seeds(rows: &[Row], allocator: &str, scale: u64, step: &str) -> Option<f
     (!all.is_empty()).then(|| mean(all))
 }
 
-/// Consumption after all steps by others', largest machine; the smallest's by `REACH`.
+/// By others', largest machine; the smallest's by `REACH`.
 fn ratios(rows: &[Row]) -> Map {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Map::new() };
     let end = |name: &str, scale| over_seeds(rows, name, scale, STEPS[3]);
@@ -201,7 +200,7 @@ fn show(rows: &[Row]) -> String {
     text
 }
 
-/// Where the slabs' unrequested memory is, in the end.
+/// In the end.
 fn parts(rows: &[Row]) -> String {
     let mut lines = vec![];
     for row in rows.iter().filter(|row| row.int("seed") == 0 && row.word("step") == STEPS[3]) {

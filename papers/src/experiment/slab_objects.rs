@@ -1,7 +1,7 @@
 //! `slab-objects`: the benefit of objects that stay constructed while they are free.
 //!
-//! **What.** Objects of each type of [`crate::caching::types`] are allocated, used and freed: by
-//! each malloc, constructed each time, and by a cache of `libcraton.so`, once.
+//! **What.** Objects of each type of [`crate::caching::types`]: by each malloc, constructed each
+//! time, and by a cache of `libcraton.so`, once.
 //!
 //! **From.** Bonwick94 §2 and the second table of §5.1.
 
@@ -47,7 +47,7 @@ fn of_type(rows: &[Row], name: &str, batch: u64) -> Vec<Row> {
     rows.iter().filter(|row| row.word("what") == name && row.int("batch") == batch).cloned().collect()
 }
 
-/// The cache's time by malloc's with constructor: each type on Craton, all types on each allocator.
+/// By malloc's with constructor: each type on Craton, all types on each allocator.
 fn ratios(rows: &[Row]) -> Map {
     let cached = (OURS, "cache");
     let mut ratios = Map::new();

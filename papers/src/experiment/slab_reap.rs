@@ -1,15 +1,15 @@
 //! `slab-reap`: the memory that a cache keeps after a spike, and the cost of the next one.
 //!
-//! **What.** A cache of constructed objects has a steady load and spikes, in virtual time, at three
-//! intervals of the working set: 0 (all free objects go each second), 15 s, never. Shows memory
-//! over time, and each spike's new slabs and constructor calls.
+//! **What.** A steady load and spikes, in virtual time, at three intervals of the working set: 0
+//! (all free objects go each second), 15 s, never. Shows memory, and each spike's new slabs and
+//! constructor calls.
 //!
 //! **From.** Bonwick94 §3.4, which found little sensitivity to the interval.
 //!
 //! **State.** The library's [`ObjectSlabs`] and [`Depot`] behind one processor's two magazines.
 //! Spikes of 4096 objects last a second. The full form equals the quick one.
 //!
-//! **Unsafe.** Uses raw memory of objects, and moves magazines between a processor and the depot.
+//! **Unsafe.** Moves raw objects and magazines.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, mean, part, table};
 use super::{Ask, Findings, simulation};
@@ -19,16 +19,16 @@ use craton_lab::picture::{Axis, Unit};
 use craton_lab::rng::Rng;
 use craton_slab::object::{Depot, Magazine, ObjectLayout, ObjectSlabs, Taken};
 
-/// Bytes of an object: an inode.
+/// An inode.
 const OBJECT: usize = 328;
 const SPIKE: usize = 4096;
 const SPIKES: [u64; 7] = [10, 15, 20, 25, 30, 50, 170];
 const SECONDS: u64 = 240;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Objects out besides the spikes, as a part of one.
+/// Live besides the spikes, as a part of one.
 const STEADY: usize = 8;
 
-/// Intervals by name, in nanoseconds.
+/// In nanoseconds.
 const INTERVALS: [(&str, u64); 3] = [("0 s", 0), ("15 s", Depot::INTERVAL_NS), ("for ever", u64::MAX)];
 
 const COLUMNS: [Column; 6] = [
@@ -58,7 +58,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{text}\n{ratios}"))
 }
 
-/// A cache: slabs, a depot, and the magazines of one processor.
+/// With the magazines of one processor.
 struct Cache {
     arena: Arena,
     slabs: ObjectSlabs,
@@ -96,7 +96,7 @@ impl Cache {
         }
         if let Some(full) = self.depot.get_full() {
             if let Some(empty) = self.previous.replace(full) {
-                // SAFETY: the arena is always the supplier, and the magazine is the depot's.
+                // SAFETY: the arena is always the supplier; the magazine is the depot's.
                 unsafe { self.depot.put_empty(empty, &mut self.arena) };
             }
             std::mem::swap(&mut self.loaded, &mut self.previous);
@@ -161,7 +161,7 @@ impl Cache {
 }
 
 fn give(slabs: &mut ObjectSlabs, object: *mut u8) {
-    // SAFETY: the object is free and constructed, and came from the magazine, which owned it.
+    // SAFETY: free and constructed; the magazine owned it.
     unsafe { slabs.free(object, true) }.expect("it is an object of the cache");
 }
 
@@ -187,7 +187,7 @@ fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Ro
             }
             let objects = out.len() as u64;
             rows.push(row(&cache, interval, second, objects, before));
-            // The last ones go first, except a few that were exchanged with steady ones.
+            // The last ones go first, but a few were exchanged with steady ones.
             while out.len() > steady {
                 let last = out.len() - 1;
                 if rng.one_in(500) {
@@ -231,7 +231,7 @@ fn constructors(rows: &[Row], interval: &str) -> u64 {
     of(rows, interval).map(|row| row.int("constructed")).sum()
 }
 
-/// The usual interval against both ends: its mean memory, and its constructors.
+/// The usual interval against both ends: mean memory, and constructors.
 fn ratios(rows: &[Row]) -> Map {
     let usual = INTERVALS[1].0;
     let mut ratios = Map::new();

@@ -1,7 +1,7 @@
 //! `slab-speed`: the cost of allocating and freeing memory of one size.
 //!
 //! **What.** One object at a time, and a hundred: a cache of `libcraton.so`, each malloc, and,
-//! without locks in one program, slabs and the allocators of SunOS 4.1.3, 4.4BSD, SVr4.
+//! without locks, slabs and the allocators of SunOS 4.1.3, 4.4BSD, SVr4.
 //!
 //! **From.** Bonwick94 §5.1, first table.
 
@@ -42,7 +42,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     slab::findings(sheet, ratios, PAPER)
 }
 
-/// Craton's cache and malloc against each malloc, and its slabs against the stores.
+/// Craton's cache and malloc against each malloc, its slabs against the stores.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let servers = slab::servers(rows);
@@ -63,7 +63,7 @@ fn ratios(rows: &[Row]) -> Map {
             _ => add("slabs", ("slabs", "slabs")),
         }
     }
-    // Against the single fastest malloc that is not ours.
+    // The fastest malloc that is not ours.
     let peers = servers.iter().filter(|(name, from)| *from == "malloc" && !is_craton(name));
     let of = |peer: &str| slab::ratio(rows, (peer, "malloc"), (BASE, "malloc"));
     let best = peers.filter_map(|(name, _)| Some((*name, of(name)?))).min_by(|a, b| a.1.total_cmp(&b.1));

@@ -1,8 +1,8 @@
 //! `speed`: every workload on every allocator, with the means of time and memory.
 //!
-//! **What.** The workloads of [`crate::work`] and this machine's real programs, interleaved over
-//! the allocators. Ratios have fixed names ([`craton_lab::ratios`]). The table shows wins and
-//! losses, and figures that may explain losses to the best peer.
+//! **What.** The workloads of [`crate::work`] and this machine's real programs, interleaved. Ratios
+//! have fixed names ([`craton_lab::ratios`]). The table shows wins and losses, and figures that may
+//! explain losses.
 //!
 //! **From.** The suites by which allocators are compared: Hoard's, mimalloc-bench, the papers'.
 

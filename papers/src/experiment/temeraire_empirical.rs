@@ -1,10 +1,10 @@
 //! `temeraire-empirical`: the page heap's memory under a varying load.
 //!
-//! **What.** The empirical driver on the page heap alone, in simulated memory, under each course:
-//! live bytes, bytes in spans, backed bytes, and the part of these on intact hugepages.
+//! **What.** The empirical driver in simulated memory under each course: live bytes, bytes in
+//! spans, backed bytes, and their part on intact hugepages.
 //!
-//! **From.** TEMERAIRE §6.1, whose loads figure 11 draws. The built-in distribution of sizes; for
-//! others `craton-work empirical --simulated --profile FILE`.
+//! **From.** TEMERAIRE §6.1, whose loads figure 11 draws. The built-in distribution; for others
+//! `craton-work empirical --simulated --profile FILE`.
 
 use super::courses::{self, Course, RELEASE};
 use super::sheet::{Column, Row, Sheet, Show, Title, fields, runs, table};
@@ -13,7 +13,7 @@ use craton_lab::picture::{Axis, Unit};
 
 const FULL: (u64, u64) = (4 << 30, 12_000_000);
 const QUICK: (u64, u64) = (256 << 20, 400_000);
-/// Simulated time of a course: long compared with the heap's demand windows of seconds.
+/// Long compared with the heap's demand windows of seconds.
 const SECONDS: f64 = 600.0;
 
 const COLUMNS: [Column; 7] = [

@@ -1,12 +1,11 @@
 //! `temeraire-fig10`: free hugepages in the cache under a demand that swings, then stays.
 //!
 //! **What.** A saw of ten teeth: spans of four hugepages are allocated until demand is high, then
-//! most freed at once; at last it stays low. Over time: demand, the cache's limit above it, and
-//! memory.
+//! most freed at once; at last it stays low. Shows demand, the cache's limit above it, and memory.
 //!
-//! **From.** TEMERAIRE Figure 10 (there a program that learns) and §4.3. The first fall is released
-//! to the system. The limit then grows with demand, and later teeth need no call; about two seconds
-//! after the last one the limit is at its minimum.
+//! **From.** TEMERAIRE Figure 10 (there a program that learns) and §4.3. The first fall is
+//! released. The limit then grows with demand, and later teeth need no call; two seconds after the
+//! last one it is at its minimum.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, lines, table, with};
 use super::world::{SECOND_NS, State, World};
@@ -18,11 +17,11 @@ const FULL_BYTES: u64 = 8 << 30;
 const QUICK_BYTES: u64 = 1 << 30;
 const SPAN: HugePages = HugePages(4);
 const TEETH: u64 = 10;
-/// From one fall to the next: shorter than the window of two seconds.
+/// Between falls: shorter than the window of two seconds.
 const TOOTH_NS: u64 = SECOND_NS;
 const END_NS: u64 = TEETH * TOOTH_NS + 6 * SECOND_NS;
 const STEP_NS: u64 = SECOND_NS / 100;
-/// What stays when demand falls, of a hundred.
+/// Stays when demand falls.
 const LOW_PERCENT: u64 = 25;
 
 const COLUMNS: [Column; 5] = [
@@ -56,12 +55,12 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// Demand in percent of the top: a tooth rises from the low to all of it.
+/// Of the top.
 fn wanted_percent(now_ns: u64) -> u64 {
     if now_ns >= TEETH * TOOTH_NS {
         return LOW_PERCENT;
     }
-    // Rises over nine tenths of the tooth, then stays, so that the fall is one step.
+    // Rises over nine tenths of the tooth, then stays: the fall is one step.
     let part = (now_ns % TOOTH_NS * 10 / 9).min(TOOTH_NS);
     LOW_PERCENT + (100 - LOW_PERCENT) * part / TOOTH_NS
 }
@@ -98,7 +97,7 @@ fn at(rows: &[Row], time_s: f64) -> Option<&Row> {
 }
 
 fn show(rows: &[Row]) -> String {
-    // The moment before the next tooth begins: demand is at its top.
+    // Before the next tooth: demand is at its top.
     let end_of = |second: u64| at(rows, second as f64 - 0.01);
     let calls = |second| end_of(second).map_or(0, |row| row.int("system_calls"));
     let second = |s| Some(with(end_of(s)?.clone(), &json!({ "second": s, "calls": calls(s) - calls(s - 1) }), "ok"));

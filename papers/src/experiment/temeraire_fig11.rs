@@ -3,13 +3,12 @@
 //! **What.** Spans are born and die on the page heap; at half time a random half of the demand dies
 //! at once, and births continue at half the rate. Memory over time with three searches of the
 //! filler: longest free range first, fullest hugepage first, global best fit, all spans sparse.
-//! `craton` is the default heap: the first search, with dense spans on separate hugepages.
+//! `craton` is the default heap: the first search, with dense spans apart.
 //!
 //! **From.** TEMERAIRE Figure 11 and §6.1. **The load**, [`spans`], is the slabs of a profile's
-//! objects. No span moves, so a hugepage becomes free only when its last span dies: three loads of
-//! each profile differ in lives. `even`: the profile's mean life of a byte; `object`: a slab lives
-//! as long as an object of its class; `last object`: until its last object has died. A larger heap
-//! has more births, not longer lives. Only the heap's limits release memory.
+//! objects. No span moves, so a hugepage becomes free only when its last span dies: three loads
+//! differ in lives ([`Lives`]). A larger heap has more births, not longer lives. Only the heap's
+//! limits release memory.
 //!
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB before the drop.
 //! Quick: 512 MiB, so that the cache's minimum of 16 MiB is 1/16 of the demand after it.
@@ -29,12 +28,12 @@ use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 
 const FULL_BYTES: u64 = 1 << 30;
 const QUICK_BYTES: u64 = 512 << 20;
-/// Simulated seconds before the drop, and after it.
+/// Simulated, before and after the drop.
 const HALF_S: f64 = 120.0;
 const AFTER_S: f64 = 60.0;
 const SEED: u64 = 1;
 
-/// A way to play the load: the search, and whether dense spans are requested as such.
+/// The search, and whether dense spans are requested as such.
 type Play = fn(&Profile, u64) -> Result<Vec<Row>, String>;
 const POLICIES: [(&str, Play); 4] = [
     ("craton", play::<LongestFreeFirst, true>),
@@ -43,13 +42,13 @@ const POLICIES: [(&str, Play); 4] = [
     ("global best fit", play::<GlobalBestFit, false>),
 ];
 
-/// The loads of a profile, by name and as the picture explains them.
+/// Name, and the picture's words.
 const LOADS: [(&str, Lives, &str); 3] = [
     ("even", Lives::Even, "all spans live equally long"),
     ("object", Lives::Object, "a slab lives as long as one of its objects"),
     ("last object", Lives::LastObject, "a slab lives until the last of its objects has died"),
 ];
-/// Memory has followed demand at this ratio.
+/// Memory has followed demand.
 const NEAR: f64 = 1.1;
 
 const LOAD: [&str; 2] = ["profile", "lives"];
@@ -89,16 +88,16 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     ))
 }
 
-/// Births and deaths a second of the spans that fit, and their bytes, at the profile's size.
+/// Births and deaths a second of the spans that fit, and their bytes.
 fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
     let fit = spans.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     fit.fold((0.0, 0.0), |(rate, bytes), row: &profile::Row| (rate + row.rate, bytes + row.live * row.size as f64))
 }
 
-/// Plays spans until [`HALF_S`] after the drop, with a row for each second.
+/// Until [`HALF_S`] after the drop, a row for each second.
 fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<Vec<Row>, String> {
     let (rate, bytes) = rate_and_bytes(spans, heap_bytes);
-    // A larger heap means longer lives; faster time restores the profile's lives.
+    // A larger heap means longer lives; faster time restores the profile's.
     let scale = heap_bytes as f64 / bytes;
     let seconds = 2.0 * HALF_S;
     let events = (2.0 * rate * Schedule::Drop.mean() * seconds * scale).ceil().max(1.0) as u64;
@@ -118,7 +117,7 @@ fn play<P: Fit, const APART: bool>(spans: &Profile, heap_bytes: u64) -> Result<V
     while let Some(event) = process.next_event() {
         let now_s = process.now_s * stretch;
         world.pass_until((now_s * SECOND_NS as f64) as u64);
-        // The heap is filled before the first moment, and the last one has a separate row.
+        // The heap is filled before the first moment, and the last has a separate row.
         if now_s > 0.0 && now_s >= rows.len() as f64 && now_s < seconds {
             rows.push(row(&world, now_s));
         }
@@ -154,7 +153,7 @@ fn per_used(row: &Row) -> f64 {
     part(row.int("backed_bytes"), row.int("used_bytes"))
 }
 
-/// Seconds after the drop from which on memory stays near demand.
+/// After the drop, from which on memory stays near demand.
 fn near_after_s(rows: &[Row]) -> Option<f64> {
     let far = rows.iter().rposition(|row| per_used(row) > NEAR);
     let near = rows.get(far.map_or(0, |far| far + 1))?;

@@ -1,11 +1,9 @@
 //! `temeraire-fig13`: the part of the heap on hugepages, with and without release.
 //!
-//! **What.** The empirical driver in simulated memory under varying courses of demand, without
-//! release and with the library's rate. The part of memory on intact hugepages, over time and as
-//! the mean of the second half.
+//! **What.** The empirical driver in simulated memory: the part on intact hugepages, over time and
+//! as the mean of the second half.
 //!
-//! **From.** TEMERAIRE Figure 13, there a fleet's programs on its old and new page heap; here our
-//! heap and the built-in profile's load.
+//! **From.** TEMERAIRE Figure 13, there a fleet's programs on its old and new page heap.
 
 use super::courses::{self, Course, RELEASE, rate_name};
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, lines, part, runs, table};

@@ -1,8 +1,8 @@
 //! `temeraire-fig9`: a program that allocates and frees half a mebibyte in a loop.
 //!
 //! **What.** In simulated memory: a turn's system calls, with and without the cache of hugepages,
-//! also of §4.4's loop, which strands a hugepage each turn if packed badly. Then the real loop
-//! through malloc and free on each allocator, all pages written: time and page faults of a turn.
+//! also of §4.4's loop, which strands a hugepage each turn if packed badly. Then the real loop on
+//! each allocator, all pages written: time and page faults of a turn.
 //!
 //! **From.** TEMERAIRE Figure 9 and §4.4.
 //!
@@ -23,11 +23,11 @@ use loops::{LOOPS, Played};
 use std::ffi::OsString;
 
 const SIMULATED_TURNS: u32 = 5000;
-/// The heap as it is, and one that keeps no free hugepage.
+/// As it is, and without free hugepages.
 const CACHES: [&str; 2] = ["as it is", "no cache"];
 const ROUNDS: usize = 5;
 const SIZE_BYTES: u64 = 512 << 10;
-/// Turns of a repetition; `craton-micro` does one that counts, and one before it.
+/// Of a repetition; `craton-micro` does one that counts, and one before it.
 const FULL_TURNS: u64 = 20_000;
 const QUICK_TURNS: u64 = 2000;
 const SHORT_TURNS: u64 = 1;
@@ -76,7 +76,7 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(show(&loops, &figures, &results))
 }
 
-/// Processes of `turns` turns after as many uncounted ones.
+/// `turns` turns after as many uncounted ones.
 fn case(program: &OsString, name: &str, turns: u64, prove: bool) -> Case {
     let numbers = [("--size", SIZE_BYTES), ("--count", turns), ("--repetitions", 1)];
     let options = numbers.iter().flat_map(|(option, value)| [OsString::from(option), value.to_string().into()]);
@@ -84,7 +84,7 @@ fn case(program: &OsString, name: &str, turns: u64, prove: bool) -> Case {
     Case { name: name.to_owned(), command: head.into_iter().chain(options).collect(), prove }
 }
 
-/// Long processes less short ones, for each turn, by allocator.
+/// Long processes less short ones, by turn and allocator.
 fn turn_figures(results: &[Result], turns: u64) -> Vec<Turn> {
     let [long, short] = results else { return Vec::new() };
     let names = others(&[&long.runs], "");
@@ -103,7 +103,7 @@ fn simulated_row(name: &str, played: &Played) -> Row {
         "allocator": "simulated",
         "workload": name,
         "turns": played.calls.len(),
-        // System calls of a steady turn; hugepages' worth of memory beyond spans at the end.
+        // Of a steady turn; hugepages' worth of memory beyond spans at the end.
         "calls_per_turn": played.steady_calls(),
         "hugepages_over": played.hugepages_over,
         "turn_s": null,

@@ -1,16 +1,15 @@
 //! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state.
 //!
-//! **What.** The empirical driver in simulated memory on each profile: an hour of simulated time,
-//! and as long again, up to three times, until the last quarter is flat. The worst second of the
-//! last quarter counts: memory outside of spans ÷ bytes in spans, by the heap's parts, and the part
-//! of the memory on intact hugepages. Each of [`WAYS`] has a system and a page heap.
+//! **What.** The empirical driver in simulated memory on each profile: an hour, and as long again,
+//! up to three times, until the last quarter is flat. The worst second of the last quarter counts:
+//! memory outside of spans ÷ bytes in spans, by the heap's parts, and the part on intact hugepages.
 //!
-//! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Spans
-//! include whole slabs: slabs' waste is not the page heap's, and has a separate column.
+//! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Slabs'
+//! waste is not the page heap's, and has a separate column.
 //!
 //! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB live, 100
-//! million events an hour, with lives stretched accordingly. One way keeps the profile's lives, and
-//! has the same events in less time. Quick: 128 MiB, 2 million.
+//! million events an hour, with lives stretched accordingly; one way keeps the profile's lives, in
+//! less time. Quick: 128 MiB, 2 million.
 
 use super::courses;
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, table};
@@ -27,18 +26,18 @@ use std::time::Instant;
 const FULL: (u64, u64) = (1 << 30, 100_000_000);
 const QUICK: (u64, u64) = (128 << 20, 2_000_000);
 const HOUR_S: f64 = 3600.0;
-/// Hours that a run may go on for.
+/// That a run may go on for.
 const MORE_HOURS: u32 = 3;
-/// Points of a line.
+/// Of a line.
 const POINTS: usize = 120;
-/// The target, and in words.
+/// The target.
 const MOST_OVERHEAD: (f64, &str) = (0.06, "6 %, the most it may be");
 const LEAST_COVERAGE: (f64, &str) = (0.95, "95 %, the least where hugepages are plenty");
 
 struct Way {
     heap: HeapName,
     release: bool,
-    /// Objects live as long as in the profile; else the events take an hour.
+    /// As in the profile; else the events take an hour.
     own_lives: bool,
     system: System,
 }
@@ -140,7 +139,7 @@ fn play(
     let samples = played.unwrap_or_default();
     let last = &samples[samples.len() * 3 / 4..];
     let summary = sim::summary(&samples);
-    // Parts of the overhead at its worst second, by the bytes in spans.
+    // At the overhead's worst second, by the bytes in spans.
     let top = last.iter().max_by(|a, b| a.overhead().total_cmp(&b.overhead())).copied().unwrap_or_default();
     let of = |bytes: u64| part(bytes, top.span_bytes);
     let row = json!({
@@ -155,18 +154,17 @@ fn play(
         "sparse_free": of(top.sparse_free_bytes),
         "cached": of(top.cached_bytes),
         "region_free": of(top.region_free_bytes),
-        // The part of backed bytes on intact hugepages; hugepages that the heap broke, each counted
-        // whole.
+        // The part of backed bytes on intact hugepages; broken hugepages, each counted whole.
         "coverage_worst": summary.worst_coverage,
         "coverage": mean(last.iter().map(Sample::coverage)),
         "broken": mean(last.iter().map(|s| part(s.broken_bytes, s.backed_bytes))),
-        // Bytes in spans by bytes in live objects, minus 1: the waste of slabs and rounding.
+        // Waste of slabs and rounding.
         "slab_overhead": mean(last.iter().map(|s| part(s.span_bytes, s.live_bytes) - 1.0)),
         "live_bytes": top.live_bytes,
         "span_bytes": top.span_bytes,
         "backed_bytes": top.backed_bytes,
         "released_bytes": summary.released_bytes,
-        // How many times longer objects live than in the profile.
+        // By the profile's lives.
         "stretch": slower,
         "simulated_s": samples.last().map_or(0.0, |s| s.time_s),
         "flat": sim::is_flat(&samples),
@@ -177,7 +175,7 @@ fn play(
     (row, samples)
 }
 
-/// The factor by which lives are longer than the profile's, for this heap.
+/// Of lives, for this heap.
 fn stretch(profile: &Profile, heap_bytes: u64, events: u64) -> f64 {
     let rows = || profile.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     let (births, bytes) = rows().fold((0.0, 0.0), |(r, b), row| (r + row.rate, b + row.live * row.size as f64));

@@ -3,8 +3,8 @@
 //! **What.** redis-server, pushing five elements to a list and reading those, on each allocator,
 //! and on Craton with transparent hugepages never, by default, and always.
 //!
-//! **From.** TEMERAIRE §5.1, there redis 6.0.9 on TCMalloc's old and new page heap; here our load
-//! generator with fewer requests, and the installed server.
+//! **From.** TEMERAIRE §5.1, there redis 6.0.9 on TCMalloc's old and new page heap, with more
+//! requests.
 
 use super::series::{self, Case, Result};
 use super::sheet::Sheet;
@@ -36,7 +36,7 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(show(result))
 }
 
-/// The requested allocators, and Craton with `thp=always` and `thp=never`.
+/// With Craton's `thp=always` and `thp=never`.
 fn allocators(ask: &Ask<'_>) -> Vec<Allocator> {
     let asked =
         ask.allocators.iter().filter(|a| !ask.quick || ask.peers_asked || [BASE, OURS].contains(&a.name.as_str()));

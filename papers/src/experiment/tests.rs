@@ -18,7 +18,7 @@ fn the_document_of_experiments_lists_each() {
     }
 }
 
-/// An experiment's quick form without allocators, as `lab run` calls it.
+/// Without allocators.
 fn quick(experiment: &Experiment, only: &[String], runs: Option<usize>) -> Result<Findings, String> {
     let ask = Ask {
         name: experiment.name,

@@ -1,7 +1,7 @@
-//! A lab program that measures itself: it runs on an allocator and prints a line of JSON.
+//! A lab program that prints a line of JSON.
 //!
-//! **Failure.** The reason for a missing line; that of an allocator which does not serve begins
-//! with [`NOT_SERVED`].
+//! **Failure.** The reason for a missing line; it begins with [`NOT_SERVED`] where the allocator
+//! does not serve.
 
 use super::Ask;
 use super::sheet::Row;
@@ -23,14 +23,14 @@ pub struct Tool<'a> {
 }
 
 impl<'a> Tool<'a> {
-    /// The program of this name, with a time limit for each process. Error: it is missing.
+    /// With a time limit for each process. Error: it is missing.
     pub fn new(ask: &'a Ask<'a>, name: &str, limit: Duration) -> Result<Self, String> {
         let program = (ask.tool)(name)?;
         let program = std::path::absolute(&program).unwrap_or(program);
         Ok(Self { ask, program, scratch: Scratch::new("what the processes write")?, limit })
     }
 
-    /// The output of a process with these arguments on the allocator; none if the caller stops.
+    /// None if the caller stops.
     pub fn run<T: DeserializeOwned>(&self, allocator: &Allocator, arguments: &[String]) -> Option<Result<T, String>> {
         let (variables, library) = match once::environment(allocator) {
             Ok(environment) => environment,
@@ -55,7 +55,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// The measurement in a line, if the allocator served it; a line may omit the library.
+/// If the allocator served it; a line may omit the library.
 pub fn parse<T: DeserializeOwned>(line: &str, library: Option<&PathBuf>) -> Result<T, String> {
     let wrong = |e| format!("{line:?} is no result of the program: {e}");
     let found: Row = serde_json::from_str(line.trim()).map_err(wrong)?;

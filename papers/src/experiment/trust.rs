@@ -1,14 +1,14 @@
 //! `trust`: evidence for a user before malloc serves a program.
 //!
-//! **What.** Four parts, each with a table: other projects' test suites, on glibc and on Craton;
-//! attacks and planted bugs, by their end; programs whose n-th system call of the library fails;
-//! and a client that checks its objects, alone and under storms of forks, signals and kills.
+//! **What.** Four parts: other projects' test suites, on glibc and on Craton; attacks and planted
+//! bugs, by their end; programs whose n-th system call of the library fails; a client that checks
+//! its objects, alone and under storms of forks, signals and kills.
 //!
-//! **State.** `--only` chooses parts and suites by name. Full: every n up to 200, a minute of each
-//! storm, all suites found here. Quick: a few of each.
+//! **State.** `--only` chooses parts and suites. Full: every n up to 200, a minute of each storm,
+//! all suites found here. Quick: a few of each.
 //!
-//! **Failure.** A missing suite or program is a row that says how to get it, and no failure.
-//! Failures: a suite that passes less than on glibc, a successful attack, or a crashed program.
+//! **Failure.** A suite that passes less than on glibc, a successful attack, or a crashed program.
+//! A missing suite or program is no failure: a row says how to get it.
 
 mod attacks;
 mod faults;
@@ -22,14 +22,14 @@ use craton_lab::ratios::OURS;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A part's table, and its rows.
+/// Table and rows.
 type Part = (String, Vec<Row>);
 type Run = fn(&Ask<'_>, &Ours) -> Result<Part, String>;
 
 const PARTS: [(&str, Run); 4] =
     [("suites", suites::run), ("attacks", attacks::run), ("faults", faults::run), ("storms", storms::run)];
 
-/// The library, and the variables of a process that it is preloaded into.
+/// The library, and its processes' variables.
 struct Ours {
     library: PathBuf,
     variables: Vec<(OsString, OsString)>,

@@ -1,15 +1,14 @@
 //! `wild`: programs as other people write them, on every allocator.
 //!
-//! **What.** The programs of [`crate::wild`], some also in control groups of 64 and 256 MiB, or on
-//! a system without free hugepages. For each its figures, compared with glibc and with the best
-//! peer; resident set or hugepages over time.
+//! **What.** The programs of [`crate::wild`], some also in control groups, or on a system without
+//! free hugepages; compared with glibc and with the best peer.
 //!
 //! **State.** Full: three rounds of working programs, one of waiting ones, unless `--runs` is
 //! given. Quick: a twentieth of the work, a second of waiting, glibc and Craton alone unless peers
 //! are named.
 //!
 //! **Failure.** A program that the kernel kills in its group is a row without figures, and no
-//! failure. If no group can be created, the text has a line about it.
+//! failure. If no group can be created, the text has a line.
 
 use super::sheet::{Fields, Map, Row, Sheet, Title, distinct, geomean, json, lines, with};
 use super::tool::{NOT_SERVED, Tool};
@@ -30,15 +29,15 @@ const ROUNDS: usize = 3;
 /// More than most programs use; see [`crate::backed`].
 const BACKED: usize = 2 << 30;
 
-/// Programs that also run in a control group, and its MiB.
+/// In MiB.
 const GROUPS: [(&str, u64); 5] =
     [("sparse-256k", 64), ("sparse-calloc", 64), ("sparse-20m", 64), ("sparse-60m", 64), ("stress", 256)];
-/// Programs that also run on a system without free hugepages, if named: that takes all free memory.
+/// Only if named: that takes all free memory.
 const FRAGMENTED: [&str; 3] = ["dense-1000", "dense-256k", "pauses"];
 const IN_FRAGMENTS: &str = "@fragmented";
-/// Programs that wait, by how their names begin.
+/// By how their names begin.
 const WAIT: [&str; 4] = ["idle", "swing", "fork", "dense"];
-/// Programs that the quick form leaves out: others are like them.
+/// Left out by the quick form: others are like them.
 const SLOW: [&str; 10] = [
     "idle",
     "idle-worker",
@@ -52,7 +51,7 @@ const SLOW: [&str; 10] = [
     "dense-20m",
 ];
 
-/// The figures that count, by the beginning of program names; less is better except for coverage.
+/// By the beginning of names; less is better except for coverage.
 const FIGURES: &[(&str, &[&str])] = &[
     ("sparse", &["rss_bytes", "grown_bytes", "time_s"]),
     ("stress", &["peak_rss_bytes", "time_s"]),
@@ -143,7 +142,7 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// A row for each case and allocator, which take turns.
+/// Allocators take turns.
 fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: &[Case]) -> Result<Vec<Row>, String> {
     let tool = Tool::new(ask, "craton-wild", LIMIT)?;
     let total = cases.iter().map(|case| case.rounds * allocators.len()).sum();
@@ -179,7 +178,7 @@ fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: &[Case]) -> Result<Ve
     Ok(rows)
 }
 
-/// Medians of all numbers, and the last round's samples; for rounds that ended by a kill only that.
+/// Medians, and the last round's samples; for kills only that.
 fn row(allocator: &str, program: &str, found: &Result<Vec<Row>, String>) -> Row {
     let head = json!({ "allocator": allocator, "program": program });
     let rounds = match found {
@@ -213,7 +212,7 @@ fn figure(rows: &[Row], program: &str, allocator: &str, figure: &str) -> Option<
     row[figure].as_f64()
 }
 
-/// The figures that any allocator has, each with its program.
+/// With their programs.
 fn cells(rows: &[Row]) -> impl Iterator<Item = (&str, &'static str)> {
     let of = |program| figures(program).iter().map(move |name| (program, *name));
     let has =
@@ -221,7 +220,7 @@ fn cells(rows: &[Row]) -> impl Iterator<Item = (&str, &'static str)> {
     distinct(rows, |row| row.word("program")).into_iter().flat_map(of).filter(has)
 }
 
-/// Craton by glibc, and by the best other, where both have the figure and it is not 0.
+/// By glibc, and by the best other, where not 0.
 fn against(rows: &[Row], program: &str, name: &str) -> [Option<f64>; 2] {
     let of = |allocator| figure(rows, program, allocator, name).filter(|value| *value > 0.0);
     let others = distinct(rows, |row| row.word("allocator")).into_iter().filter(|other| !other.starts_with(OURS));
@@ -230,7 +229,7 @@ fn against(rows: &[Row], program: &str, name: &str) -> [Option<f64>; 2] {
     [of(BASE), best].map(|other| Some(ours? / other?))
 }
 
-/// Each ratio, and the geometric means of times and of memory.
+/// And the geometric means of times and of memory.
 fn ratios(rows: &[Row]) -> Map {
     let (mut ratios, mut means) = (Map::new(), BTreeMap::<String, Vec<f64>>::new());
     for (program, name) in cells(rows) {
@@ -281,7 +280,7 @@ fn write(name: &str, value: f64) -> String {
     }
 }
 
-/// Ratios to glibc as bars, memory and time separately; then waiting programs over time.
+/// Bars of memory and time; waiting programs over time.
 fn draw(sheet: &mut Sheet) {
     let rows = sheet.rows().to_vec();
     let names: Vec<String> = distinct(&rows, |row| row.word("allocator").to_owned());

@@ -1,8 +1,7 @@
 //! A page heap in simulated memory and time, for experiments on single mechanisms.
 //!
-//! **What.** A [`World`] allocates spans with all pages written, advances time, and runs the heap's
-//! background work each second. Hugepages come by advice (`madvise`), as by default.
-//! background work each second. Hugepages come by advice (`madvise`), as the heap asks by default.
+//! **What.** Allocates spans with all pages written, and runs the heap's background work each
+//! second. Hugepages come by advice (`madvise`), as the heap asks by default.
 
 use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
 use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};
@@ -18,21 +17,21 @@ pub struct World<P: Fit = LongestFreeFirst> {
     next_tick_ns: u64,
 }
 
-/// The heap at a moment, in bytes.
+/// In bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct State {
     /// In spans.
     pub used: u64,
-    /// With memory, as the simulated system counts.
+    /// By the simulated system's count.
     pub backed: u64,
-    /// Those of them on intact hugepages.
+    /// On intact hugepages.
     pub huge: u64,
     /// Free memory that may be kept as whole hugepages.
     pub limit: u64,
 }
 
 impl<P: Fit> World<P> {
-    /// A region of `region_bytes`, rounded up to hugepages. Leaks the heap's trackers.
+    /// Rounded up to hugepages. Leaks the heap's trackers.
     pub fn new(region_bytes: u64) -> Self {
         let capacity = HugePages(region_bytes.div_ceil(HUGEPAGE_SIZE as u64) as u32);
         let (floor, clock) = (SimFloor::new(capacity, ThpMode::Madvise), VirtualClock::new(0));
@@ -42,7 +41,7 @@ impl<P: Fit> World<P> {
         Self { heap, floor, clock, now_ns: 0, next_tick_ns: SECOND_NS }
     }
 
-    /// A span, all of it written to.
+    /// All written.
     pub fn alloc(&mut self, pages: Pages, density: Density) -> Result<PageRange, String> {
         let span = self.heap.alloc(pages, Pages(1), density).map_err(|e| {
             let (granted, used) = (self.heap.granted().bytes().0 >> 20, self.heap.in_use().bytes().0 >> 20);
@@ -55,15 +54,13 @@ impl<P: Fit> World<P> {
         Ok(span.range)
     }
 
-    /// Takes a span back.
-    ///
     /// # Panics
-    /// It is not out.
+    /// It is not allocated.
     pub fn free(&mut self, span: PageRange, density: Density) {
         self.heap.free(span, density).expect("the span is out");
     }
 
-    /// Advances time to `ns`, with background work at each full second.
+    /// With background work at each full second.
     pub fn pass_until(&mut self, ns: u64) {
         while self.next_tick_ns <= ns {
             self.clock.advance(self.next_tick_ns.saturating_sub(self.now_ns));
@@ -84,7 +81,7 @@ impl<P: Fit> World<P> {
         }
     }
 
-    /// Calls to the system so far, each of which a process would make.
+    /// So far.
     pub fn system_calls(&self) -> u64 {
         let calls = self.floor.calls();
         calls.reserve + calls.back + calls.unback + calls.collapse + calls.advise

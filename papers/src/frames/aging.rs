@@ -1,18 +1,18 @@
 //! Huge frames under random frees and allocations.
 //!
 //! **What.** [`Aging`] fills most of memory and frees half of the blocks at random. Each turn frees
-//! some blocks at random and allocates as many of the same orders. [`State`] counts after each turn
-//! the wholly free huge frames, and the moves that would free as many as possible, from the
-//! allocated blocks and not by the allocator's counters.
+//! some blocks and allocates as many of the same orders. [`State`] counts the wholly free huge
+//! frames, and the moves that would free as many as possible, by blocks and not by the allocator's
+//! counters.
 //!
 //! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
 //! required to free up the possible maximum of huge frames": all frames in as many of the emptiest.
 //!
 //! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth replaced in each
-//! turn. *Mixed* is harder: orders 0 to 4, half as many of each as of the one below, and two kinds
-//! of lives: each turn replaces a hundredth of long-lived blocks, and a quarter of the others.
+//! turn. *Mixed* is harder: orders 0 to 4, half as many of each as of the one below; each turn
+//! replaces a hundredth of long-lived blocks, and a quarter of the others.
 //!
-//! **Failure.** A block that cannot be allocated or freed ends it with an error.
+//! **Failure.** A refused get or free.
 
 use super::crew::{Member, crew};
 use super::{Frames, HUGE, Job};
@@ -20,7 +20,7 @@ use craton_frames::{Kind, Request};
 use craton_lab::rng::Rng;
 use std::time::Duration;
 
-/// How full memory is at first, in tenths.
+/// At first.
 const FULL_TENTHS: usize = 9;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ impl Course {
         }
     }
 
-    /// Of this many blocks, long-lived or other, one is replaced in each turn.
+    /// Blocks, of which a turn replaces one.
     fn one_of(self, stays: bool) -> usize {
         match (self, stays) {
             (Self::Plain, _) => 10,
@@ -56,7 +56,7 @@ impl Course {
     }
 }
 
-/// A block that is allocated, or shall be.
+/// Allocated, or to be.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     frame: u32,
@@ -64,19 +64,19 @@ struct Block {
     stays: bool,
 }
 
-/// Fragmentation after a turn.
+/// After a turn.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct State {
     pub turn: usize,
-    /// Huge frames of which all is free.
+    /// Wholly free.
     pub free_huge: usize,
     /// As many could be free.
     pub possible_huge: usize,
-    /// Frames to be moved until they are.
+    /// To be moved until they are.
     pub cost_frames: usize,
-    /// Huge frames in which something stays.
+    /// Something stays in them.
     pub pinned_huge: usize,
-    /// The time of a free in this turn, and of an allocation.
+    /// In this turn.
     pub ns_per_put: f64,
     pub ns_per_get: f64,
 }
@@ -87,7 +87,7 @@ pub struct Aging {
     pub frames: usize,
     pub threads: usize,
     pub turns: usize,
-    /// Whether the allocator gets a hint which blocks stay.
+    /// The allocator gets a hint which blocks stay.
     pub tells: bool,
 }
 
@@ -117,7 +117,7 @@ impl Job for Aging {
 }
 
 impl Aging {
-    /// Fills memory, and frees half of it.
+    /// Fills memory, and frees half.
     fn begin<F: Frames>(&self, frames: &F, rng: &mut Rng) -> Result<[Vec<Block>; 2], String> {
         let (mut all, mut used) = (Vec::new(), 0);
         while used < self.frames / 10 * FULL_TENTHS {
@@ -144,7 +144,7 @@ impl Aging {
         blocks.div_ceil(self.threads).max(1)
     }
 
-    /// The time of one.
+    /// Returns ns for one.
     fn get<F: Frames>(&self, frames: &F, blocks: &mut [Block]) -> Result<f64, String> {
         let (part, count) = (self.part(blocks.len()), blocks.len());
         let each = |member: Member<'_>, part: &mut [Block]| {
@@ -182,7 +182,7 @@ impl Aging {
         let mut allocated = 0;
         for block in blocks.iter().flatten() {
             allocated += 1 << block.order;
-            // No huge frame holds frames behind the last whole one.
+            // No huge frame has the frames behind the last whole one.
             if let Some(used) = used.get_mut(block.frame as usize / HUGE) {
                 *used += 1 << block.order;
                 pinned[block.frame as usize / HUGE] |= block.stays;
@@ -200,13 +200,13 @@ impl Aging {
     }
 }
 
-/// The threads' time by all of their operations, of which each has the same number, or one less.
+/// By operations, of which each thread has the same number, or one less.
 fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, String> {
     let sum = took.into_iter().sum::<Result<Duration, String>>()?;
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)
 }
 
-/// Removes this many, each equally likely.
+/// Each equally likely.
 fn remove_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
     let left = of.len() - some;
     for at in (left..of.len()).rev() {

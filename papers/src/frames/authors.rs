@@ -1,17 +1,17 @@
 //! LLFree by its authors, in a library loaded at run time.
 //!
-//! **What.** `make frames-peer` builds their code twice: with 4 huge frames a tree, their default,
-//! and with the paper's 32. [`here`] finds these, [`note`] names the missing ones.
+//! **What.** `make frames-peer` builds their code with 4 huge frames a tree, their default, and
+//! with the paper's 32. [`note`] names missing builds.
 //!
 //! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
 //! functions. Their crate chooses a block's class by its order, or also by whether it moves.
 //!
-//! **Failure.** A library that cannot be loaded, or has other functions, is an error with the
-//! file's name. A panic of theirs ends the process.
+//! **Failure.** A library that cannot be loaded, or has other functions. A panic of theirs ends the
+//! process.
 //!
-//! **Threads.** A processor's number is below the number that the allocator was made for.
+//! **Threads.** Processors are below the number that the allocator was made for.
 //!
-//! **Unsafe.** Calls functions by their declared types, if the library's version is ours.
+//! **Unsafe.** Calls functions by their declared types, if the version is ours.
 
 use super::Frames;
 use craton_frames::{Kind, Request};
@@ -21,20 +21,19 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-/// The version of the library's functions, as `peers-frames/llfree/src/lib.rs` has it.
+/// Of `peers-frames/llfree/src/lib.rs`.
 const ABI: u32 = 1;
-/// What builds the libraries.
 const BUILD: &str = "`make frames-peer` builds it";
 
-/// Huge frames of a tree, a build for each: their default, and the paper's.
+/// Huge frames of a tree: their default, and the paper's.
 pub const TREES: [u32; 2] = [4, 32];
 
-/// The classes for which their allocator has separate trees.
+/// They have separate trees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Classes {
     /// Huge frames from others.
     Simple,
-    /// Also what stays from what may be moved.
+    /// Also unmovable from movable.
     Movable,
 }
 
@@ -52,13 +51,13 @@ pub fn here() -> Vec<u32> {
     TREES.into_iter().filter(|trees| find(*trees).is_ok()).collect()
 }
 
-/// A line for each missing build, with a remedy; empty if both exist.
+/// With a remedy.
 pub fn note() -> String {
     let missing = TREES.into_iter().filter(|trees| find(*trees).is_err());
     missing.map(|trees| missing_note(trees) + "\n").collect()
 }
 
-/// Without folders of this machine, since it goes into records.
+/// Without this machine's folders: it goes into records.
 fn missing_note(trees: u32) -> String {
     let name = name(trees, Classes::Simple);
     format!("{name}: the authors' code with {trees} huge frames a tree is not there; {BUILD}")
@@ -79,7 +78,7 @@ fn find_in(directories: &[PathBuf], trees: u32) -> Result<PathBuf, String> {
 
 type Handle = c_void;
 
-/// The library's functions, which are documented there.
+/// Documented in the library.
 #[derive(Clone, Copy)]
 struct Functions {
     needed: unsafe extern "C" fn(frames: usize, threads: usize, classes: u32) -> usize,
@@ -92,26 +91,26 @@ struct Functions {
 
 fn open(path: &Path) -> Result<Library, String> {
     shared_object::check(path).map_err(|why| format!("{} {why}", path.display()))?;
-    // SAFETY: a peer's library and its constructors are trusted.
+    // SAFETY: a peer's library and constructors are trusted.
     let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     loaded.map_err(|why| format!("{} cannot be loaded: {why}", path.display()))
 }
 
-/// The functions, if the library's are those declared here, with trees of this size.
+/// If the library's version and trees are these.
 fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
     /// # Safety
     /// The function of that name has this type.
     unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the contract.
         let found = unsafe { library.get::<T>(name.as_bytes()) };
         found.map(|found| *found).map_err(|_| format!("has no function {name}; {BUILD} anew"))
     }
     let number = |name| {
-        // SAFETY: both have had this type, without conditions, since the first version.
+        // SAFETY: their types since the first version.
         unsafe { find::<unsafe extern "C" fn() -> u32>(library, name).map(|number| number()) }
     };
     agree(number("llfree_abi")?, number("llfree_tree_huge")?, trees)?;
-    // SAFETY: by the version the functions have these fields' types.
+    // SAFETY: the version's types.
     unsafe {
         Ok(Functions {
             needed: find(library, "llfree_needed")?,
@@ -124,7 +123,6 @@ fn functions(library: &Library, trees: u32) -> Result<Functions, String> {
     }
 }
 
-/// Whether a library's description is the expected one.
 fn agree(abi: u32, huge: u32, trees: u32) -> Result<(), String> {
     if abi != ABI {
         return Err(format!("has functions of version {abi}, and {ABI} is needed; {BUILD} anew"));
@@ -135,7 +133,7 @@ fn agree(abi: u32, huge: u32, trees: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// A cache line of the allocator's memory.
+/// Of the allocator's memory.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -144,17 +142,17 @@ pub struct Authors {
     functions: Functions,
     handle: NonNull<Handle>,
     processors: usize,
-    /// Owners of the handle's memory and of the functions, kept alive only.
+    /// Kept alive only.
     _memory: Vec<Line>,
     _library: Library,
 }
 
-// SAFETY: any thread may use their allocator at any time, and the other fields never change.
+// SAFETY: any thread may use their allocator; the other fields never change.
 unsafe impl Sync for Authors {}
 
 impl Authors {
-    /// All frames are free.
-    /// Error: a missing or different library, or a size that their code refuses.
+    /// All frames are free. Error: a missing or different library, or a size that their code
+    /// refuses.
     pub fn new(trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }
@@ -166,12 +164,11 @@ impl Authors {
             Classes::Simple => 2,
             Classes::Movable => 3,
         };
-        // SAFETY: any numbers will do.
+        // SAFETY: any numbers.
         let needed = unsafe { (functions.needed)(frames, processors, kinds) };
-        // Written before it is used, as the arrays of others are.
+        // Written first, as the arrays of others are.
         let mut memory = vec![Line([0; 64]); needed.div_ceil(size_of::<Line>())];
-        // SAFETY: zeroed memory of the required size on a cache line, used by nothing else from
-        // here on.
+        // SAFETY: zeroed memory of the required size on a cache line, used by nothing else.
         let handle = unsafe { (functions.create)(memory.as_mut_ptr().cast(), frames, processors, kinds) };
         let handle = NonNull::new(handle).filter(|_| needed > 0);
         let handle = handle.ok_or_else(|| {
@@ -188,7 +185,7 @@ impl Frames for Authors {
             return None;
         }
         let stays = kind == Kind::Unmovable;
-        // SAFETY: the handle's memory is there as long as this value.
+        // SAFETY: the handle's memory lives as long as this value.
         let frame = unsafe { (self.functions.get)(self.handle.as_ptr(), order, processor, stays) };
         usize::try_from(frame).ok()
     }

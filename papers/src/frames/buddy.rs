@@ -1,14 +1,14 @@
 //! A buddy allocator with caches for processors, as Linux has one for each zone.
 //!
-//! **What.** A list of free blocks for each order from 0 to 10, a lock over all of them. A block
-//! that is too long is halved; a freed one joins its buddy as long as that is free. Orders 0 to 3
-//! and 9 go through a [`cache`] of the processor first.
+//! **What.** A list of free blocks for each order, a lock over all. A block that is too long is
+//! halved; a freed one joins its buddy as long as that is free. Orders 0 to 3 and 9 go through a
+//! processor's [`cache`].
 //!
 //! **From.** LLFree §2, which describes Linux 5.13 and later, and Linux's `buddy_merge_likely`: a
 //! block whose next buddy is free goes to the end of its list.
 //!
 //! **State.** A place's mark: 0 if allocated or not a block's first frame, 1 + order for a free
-//! block, [`CACHED`] in a processor's cache.
+//! block, [`CACHED`] in a cache.
 //!
 //! **Threads.** The lock guards lists, marks of blocks, and the count.
 
@@ -21,7 +21,6 @@ use cache::{Cache, Limits};
 use craton_frames::Request;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The mark of a block in a processor's cache.
 const CACHED: u32 = 0x100;
 
 pub struct Buddy {
@@ -30,7 +29,7 @@ pub struct Buddy {
     limits: Limits,
 }
 
-/// The data under the lock.
+/// Under the lock.
 struct Zone {
     places: Box<[Place]>,
     lock: Spin,
@@ -55,7 +54,7 @@ impl Zone {
         self.free.store(change(self.free.load(Relaxed)), Relaxed);
     }
 
-    /// A block of the shortest sufficient order, halved as often as needed.
+    /// Of the shortest sufficient order, halved as needed.
     fn alloc(&self, _held: &Held<'_>, order: u32) -> Option<u32> {
         let (mut at, frame) = (order..=MAX_ORDER).find_map(|at| Some((at, self.chain(at).first()?)))?;
         self.chain(at).remove(&self.places, frame);
@@ -70,7 +69,7 @@ impl Zone {
         Some(frame)
     }
 
-    /// Takes back a block, and joins it with its buddies.
+    /// Joins it with its buddies.
     fn free(&self, _held: &Held<'_>, mut frame: u32, mut order: u32) {
         self.count(|free| free + (1 << order));
         while order < MAX_ORDER && self.is_block(frame ^ 1 << order, order) {
@@ -140,7 +139,7 @@ impl Frames for Buddy {
             }
         };
         let found = find().or_else(|| {
-            // As under memory pressure: what caches hold may be joined.
+            // As under memory pressure: cached blocks may be joined.
             (0..self.caches.len()).for_each(|processor| self.drain(processor));
             find()
         });
@@ -152,7 +151,7 @@ impl Frames for Buddy {
         let (Some(cache), Some(place)) = (self.caches.get(request.processor), self.zone.places.get(frame)) else {
             return false;
         };
-        // A double free is detected while the block's mark remains.
+        // A double free is detected while the mark remains.
         if order > MAX_ORDER || !frame.is_multiple_of(1 << order) || place.mark.load(Relaxed) != 0 {
             return false;
         }

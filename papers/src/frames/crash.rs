@@ -3,7 +3,7 @@
 //! **What.** A [`World`] is a zone in one file and its threads' records in another ([`records`]).
 //! [`work`] is the process until it is killed: each thread gets and puts ([`worker`]).
 //! [`World::inspect`] opens the zone, compares it with the records ([`mod@audit`]), frees lost
-//! frames, and leaves the zone for the next process, closed or as after a crash.
+//! frames, and leaves it closed or as after a crash.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
 
@@ -24,37 +24,33 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use worker::Worker;
 
-/// A zone whose mapping outlasts processes.
+/// Its mapping outlasts processes.
 type FileZone<'a> = PersistentZone<'a, Standard, Cached>;
 
-/// The part of all frames allocated to *the keeper* at first, after it had more.
+/// Of all frames, allocated to *the keeper* after it had more.
 const KEPT: f64 = 0.5;
 const FIRST: f64 = 0.7;
-/// All threads together hold at most a part of this many.
+/// Of frames that all threads hold at most.
 const SHARE: usize = 4;
-/// Steps between two looks whether to go on.
+/// Between two looks whether to go on.
 const STEPS: usize = 1 << 10;
 
 const ZONE: &str = "zone";
 const RECORDS: &str = "records";
 
-/// The files, and who uses them.
 pub struct World {
     directory: PathBuf,
     zone: ZoneFile,
     records: Records,
 }
 
-/// How a zone was found, and what was wrong with it.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// How it was left.
     pub opened: Opened,
-    /// The time until it was usable.
+    /// Until it was usable.
     pub took: Duration,
-    /// Operations of the process that was killed.
+    /// Of the killed process.
     pub operations: u64,
-    /// What became of frames.
     pub audit: Audit,
 }
 
@@ -67,8 +63,7 @@ fn open(zone: &ZoneFile, frames: usize, threads: usize) -> Result<(FileZone<'_>,
 }
 
 impl World {
-    /// Makes both files; *the keeper* holds half of the zone.
-    /// Error: a file that cannot be created, or a wrong zone.
+    /// *The keeper* holds half of the zone. Error: a file that cannot be created, or a wrong zone.
     pub fn new(directory: &Path, frames: usize, threads: usize, seed: u64) -> Result<Self, String> {
         let zone = ZoneFile::create(&directory.join(ZONE), frames, threads)?;
         let records = Records::create(&directory.join(RECORDS), frames, threads)?;
@@ -81,18 +76,17 @@ impl World {
         Ok(Self { directory: directory.to_owned(), zone, records })
     }
 
-    /// Where the files are.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Threads that have begun since the last look.
+    /// Since the last look.
     pub fn begun(&self) -> usize {
         self.records.begun().load(Relaxed) as usize
     }
 
-    /// Opens the zone of an ended process. Afterwards no frame is lost; the zone is closed, or as
-    /// after a crash. Error: zone and records disagree.
+    /// Of an ended process. Afterwards no frame is lost; the zone is closed, or as after a crash.
+    /// Error: zone and records disagree.
     pub fn inspect(&self, close: bool) -> Result<Found, String> {
         let records = &self.records;
         let start = Instant::now();
@@ -108,8 +102,7 @@ impl World {
         Ok(Found { opened, took, operations, audit })
     }
 
-    /// Opens the zone, with the time that took.
-    /// Error: no zone, or a changed one.
+    /// With its time. Error: no zone, or a changed one.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;
@@ -143,8 +136,8 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// Uses the zone of a task while `goes_on`, which each thread calls, is true; leaves it as after a
-/// crash. Error: the zone was not left as expected, or is wrong.
+/// While `goes_on`, which each thread calls, is true; leaves the zone as after a crash. Error: the
+/// zone was not left as expected, or is wrong.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

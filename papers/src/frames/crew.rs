@@ -1,11 +1,8 @@
-//! Threads that stay on their processors, and begin together.
-//!
-//! **What.** [`crew`] runs each member on a thread, pinned to a processor that this process may
-//! use. [`Member::time`] waits for all others before it begins.
+//! Threads that stay on their processors, and begin together ([`Member::time`]).
 //!
 //! **Failure.** Too few processors are shared; a member that cannot be pinned runs anywhere.
 //!
-//! **Unsafe.** Pins by a call of the C library.
+//! **Unsafe.** Pins by the C library.
 
 use crate::work::crew::each;
 use craton_lab::machine::processors;
@@ -18,12 +15,12 @@ pub struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// Waits until all are here.
+    /// For all.
     pub fn wait(&self) {
         self.together.wait();
     }
 
-    /// How long it takes, from when all are here.
+    /// From when all are here.
     pub fn time<R>(&self, what: impl FnOnce() -> R) -> (Duration, R) {
         self.wait();
         let start = Instant::now();
@@ -32,10 +29,10 @@ impl Member<'_> {
     }
 }
 
-/// Runs `work` with a member for each of `parts` at once; returns the results in order.
+/// A member for each of `parts`; results in order.
 ///
 /// # Panics
-/// If one of them panics.
+/// If a member does.
 pub fn crew<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(Member<'_>, P) -> R + Sync) -> Vec<R> {
     let (parts, allowed): (Vec<P>, _) = (parts.into_iter().collect(), processors());
     let together = Barrier::new(parts.len());
@@ -52,7 +49,7 @@ fn stay_on(processor: usize) {
         return;
     }
     // SAFETY: zeros are an empty cpu_set_t; only a number that fits is set. On failure the thread
-    // stays where it may run.
+    // stays.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);

@@ -1,12 +1,11 @@
-//! Writes a zone's changes back one by one: [`WrittenBack`] is the [`Media`] of persistent memory
-//! behind volatile caches.
+//! [`WrittenBack`]: persistent memory behind volatile caches, written back at each change.
 //!
-//! **From.** LLFree §3.2.3, which allows this and is measured with persistent caches.
+//! **From.** LLFree §3.2.3, which allows this, but is measured with persistent caches.
 
 use craton_frames::Media;
 use craton_os::WriteBack;
 
-/// Memory behind caches that a crash empties.
+/// A crash empties the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenBack(WriteBack);
 

@@ -1,13 +1,11 @@
 //! A persistent zone in a file that processes share.
 //!
-//! **What.** [`Shared`] is a file's words, mapped; [`ZoneFile`] has a zone's page, rows and
-//! children in a file, each on a cache line, and the rest in private memory.
+//! **What.** [`ZoneFile`] has a zone's page, rows and children in a file, each on a cache line, and
+//! the rest in private memory.
 //!
 //! **From.** LLFree §5.7, where the file is directly mapped persistent memory (DAX).
 //!
 //! **Threads.** A process's stores are in the file however it ends.
-//!
-//! **Failure.** A file that cannot be created, read or mapped: an error with its name.
 //!
 //! **Unsafe.** Makes slices of atomic words of a mapping.
 
@@ -22,22 +20,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const WORD: usize = size_of::<u64>();
-/// Bytes of the smallest page.
+/// The smallest.
 const PAGE: usize = 4096;
 
-/// A file's words, shared by every process that maps it; accessed only by atomic operations.
+/// Words shared by every process that maps it; accessed by atomic operations only.
 pub struct Shared(MmapRaw);
 
 impl Shared {
-    /// Creates a file of this many zero words.
-    /// Error: it cannot be created, or exists.
+    /// Zero words. Error: it cannot be created, or exists.
     pub fn create(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
         let sized = file.and_then(|file| file.set_len((words * WORD) as u64).map(|()| file));
         sized.and_then(|file| Self::map(&file, words)).map_err(|e| cannot("make", path, &e))
     }
 
-    /// Maps a file of this many words.
     /// Error: it cannot be opened, or has another length.
     pub fn open(path: &Path, words: usize) -> Result<Self, String> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| cannot("open", path, &e))?;
@@ -50,7 +46,7 @@ impl Shared {
 
     fn map(file: &File, words: usize) -> io::Result<Self> {
         let mapped = Self(MmapOptions::new().len(words * WORD).populate().map_raw(file)?);
-        // Written beforehand, not only read: the first write to a page waits for the file system.
+        // The first write to a page waits for the file system.
         mapped.words().iter().step_by(PAGE / WORD).for_each(|word| {
             word.fetch_or(0, Relaxed);
         });
@@ -62,7 +58,7 @@ impl Shared {
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / WORD) }
     }
 
-    /// The words of a range as twice as many halves; the caller uses these words as halves only.
+    /// The caller uses these words as halves only.
     fn halves(&self, range: Range<usize>) -> &[AtomicU32] {
         let words = &self.words()[range];
         // SAFETY: the same memory with weaker alignment; any bits are valid.
@@ -74,7 +70,6 @@ fn cannot(what: &str, path: &Path, why: &io::Error) -> String {
     format!("cannot {what} {}: {why}", path.display())
 }
 
-/// A zone's memory: what persists in a file, the rest here.
 pub struct ZoneFile {
     shared: Shared,
     sizes: Sizes,
@@ -82,14 +77,12 @@ pub struct ZoneFile {
 }
 
 impl ZoneFile {
-    /// A new file for a zone of this many frames and processors.
     /// Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))
     }
 
-    /// The existing file of such a zone.
     /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);

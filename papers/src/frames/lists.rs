@@ -5,10 +5,10 @@
 //! allocator that maintains per-core lists only, does not need any protection and never drains
 //! (ideal case)".
 //!
-//! **State.** The head of [`Cas`] is a word: block 32 · tag 32. Each change increments the tag
-//! against ABA; 2^32 changes during one operation could go unseen.
+//! **State.** The head of [`Cas`] is block 32 · tag 32. Each change increments the tag against ABA;
+//! 2^32 changes during one operation could go unseen.
 //!
-//! **Threads.** One thread at a time uses a processor's list of [`Local`]; nothing checks that.
+//! **Threads.** One at a time uses a processor's list of [`Local`], unchecked.
 //!
 //! **Failure.** Double frees go unnoticed. A processor of [`Local`] whose list is empty gets
 //! nothing.
@@ -19,15 +19,14 @@ use super::spin::Spin;
 use craton_frames::Request;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Where lists begin.
 pub trait Heads: Sync {
-    /// The first block of the processor's list, which it is no more.
+    /// Removes the first block of the processor's list.
     fn pop(&self, places: &[Place], processor: usize) -> Option<u32>;
 
-    /// Makes a block the first one. False if the processor has no list.
+    /// False if the processor has no list.
     fn push(&self, places: &[Place], processor: usize, block: u32) -> bool;
 
-    /// The first block of each list, or [`NONE`].
+    /// Or [`NONE`].
     fn firsts(&self) -> Vec<u32>;
 }
 
@@ -38,7 +37,7 @@ pub struct List<H> {
 }
 
 impl<H: Heads> List<H> {
-    /// All blocks of an order, the lowest first, in equal parts for the lists.
+    /// The lowest first, in equal parts for the lists.
     pub fn new(frames: usize, order: u32, heads: H) -> Self {
         let list = Self { places: places(frames), order, heads };
         let each = (frames >> order).div_ceil(list.heads.firsts().len().max(1)).max(1);
@@ -73,7 +72,7 @@ impl<H: Heads> Frames for List<H> {
     }
 }
 
-/// A list's first block, alone on a cache line.
+/// Alone on a cache line.
 #[repr(align(64))]
 pub struct First(AtomicU32);
 
@@ -124,7 +123,7 @@ impl Heads for Locked {
     }
 }
 
-/// A list for each processor.
+/// For each processor.
 pub struct Local(Box<[First]>);
 
 impl Local {
@@ -149,7 +148,7 @@ impl Heads for Local {
     }
 }
 
-/// The head, alone on a cache line.
+/// Alone on a cache line.
 #[repr(align(64))]
 pub struct Cas(AtomicU64);
 
@@ -160,7 +159,7 @@ impl Default for Cas {
 }
 
 impl Cas {
-    /// The head after `before`, with another first block.
+    /// With another first block.
     fn after(before: u64, first: u32) -> u64 {
         u64::from(first) | (before >> 32).wrapping_add(1) << 32
     }

@@ -1,21 +1,19 @@
 //! The three benchmarks of frames: bulk, random, repeat.
 //!
-//! **What.** [`Loops`] runs them on an allocator. *Bulk*: each thread allocates its part and frees
-//! it in the same order. *Random*: it frees as many blocks of any thread, shuffled; only frees
-//! count. *Repeat*: one block repeatedly, while all parts are allocated.
+//! **What.** *Bulk*: each thread allocates its part and frees it in the same order. *Random*: it
+//! frees as many blocks of any thread, shuffled; only frees count. *Repeat*: one block repeatedly,
+//! while all parts are allocated.
 //!
 //! **From.** LLFree §5.1, but a thread's part does not depend on the number of threads.
 //!
 //! **Units.** Nanoseconds for each operation, the mean over threads.
-//!
-//! **Failure.** An allocator without a free block, or that refuses to free one.
 
 use super::crew::{Member, crew};
 use super::{Frames, Job, request};
 use craton_lab::rng::Rng;
 use std::time::Duration;
 
-/// Bulk and random are done again until each thread has done as many.
+/// Bulk and random repeat until each thread has done as many.
 const LEAST_OPERATIONS: usize = 1 << 15;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,9 +51,9 @@ pub struct Loops<'a> {
     pub of: &'a [Loop],
     pub order: u32,
     pub threads: usize,
-    /// Blocks of each thread.
+    /// Of each thread.
     pub blocks: usize,
-    /// Pairs of each thread in repeat.
+    /// Of each thread in repeat.
     pub pairs: usize,
 }
 
@@ -117,7 +115,7 @@ impl Loops<'_> {
     }
 
     fn get_all<F: Frames>(&self, frames: &F) -> Result<(f64, Vec<Vec<usize>>), String> {
-        // Not zeros, which would be untouched pages.
+        // Zeros would be untouched pages.
         let parts: Vec<Vec<usize>> = (0..self.threads).map(|_| vec![usize::MAX; self.blocks]).collect();
         let each = |member: Member<'_>, mut part: Vec<usize>| {
             let request = request(self.order, member.number);
@@ -143,7 +141,7 @@ impl Loops<'_> {
         self.mean(crew(parts, each), self.blocks)
     }
 
-    /// All threads' blocks, dealt out anew.
+    /// Dealt out anew.
     fn shuffle(&self, parts: Vec<Vec<usize>>, pass: usize) -> Vec<Vec<usize>> {
         let mut all = parts.concat();
         let mut rng = Rng::new(crate::work::SEED, pass as u64);

@@ -1,36 +1,33 @@
-//! Stands for the frames' memory, or for Linux's `struct page`: a cache line for each frame.
+//! Stands for a frame's memory, or for Linux's `struct page`: a cache line.
 //!
-//! **What.** A [`Place`] has two links and a mark. A [`Chain`] is a doubly linked list of them.
+//! **What.** A [`Chain`] is a doubly linked list of [`Place`]s.
 //!
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
 //!
-//! **Threads.** All accesses are relaxed, since the chain's lock orders them.
+//! **Threads.** The chain's lock orders all accesses.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The end of a list.
+/// Ends a list.
 pub const NONE: u32 = u32::MAX;
 
-/// The record of a free frame.
+/// Of a free frame.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Place {
-    /// The frame behind it in its list.
     pub next: AtomicU32,
-    /// The frame before it.
     pub previous: AtomicU32,
-    /// The allocator's mark; 0 at first.
+    /// The allocator's; 0 at first.
     pub mark: AtomicU32,
 }
 
-/// A place for each frame, in no list. All are written, so that none is untouched when it is
-/// measured.
+/// In no list. All are written, so that none is untouched when measured.
 pub fn places(frames: usize) -> Box<[Place]> {
     let place = |_| Place { next: AtomicU32::new(NONE), previous: AtomicU32::new(NONE), mark: AtomicU32::new(0) };
     (0..frames).map(place).collect()
 }
 
-/// The first frames of an order's blocks within this many frames, in descending order.
+/// First frames, descending.
 pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }
@@ -74,7 +71,7 @@ impl Chain {
         self.previous_of(places, next).store(frame, Relaxed);
     }
 
-    /// Takes out a frame, which is in this chain.
+    /// A frame of this chain.
     pub fn remove(&self, places: &[Place], frame: u32) {
         let place = &places[frame as usize];
         let (previous, next) = (place.previous.load(Relaxed), place.next.load(Relaxed));
@@ -82,7 +79,7 @@ impl Chain {
         self.previous_of(places, next).store(previous, Relaxed);
     }
 
-    /// What says which frame is behind this one; behind none, the first is.
+    /// Of `NONE`: the first.
     fn next_of<'a>(&'a self, places: &'a [Place], frame: u32) -> &'a AtomicU32 {
         if frame == NONE { &self.first } else { &places[frame as usize].next }
     }

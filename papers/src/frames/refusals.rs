@@ -1,27 +1,25 @@
 //! The cost of a get when few or no frames are free.
 //!
-//! **What.** A [`Refusals`] brings an allocator into a state and times requests there: [`Case`].
-//!
 //! **Units.** Nanoseconds for each call, the mean of [`Refusals::calls`].
 //!
-//! **Failure.** A request that is wrongly refused or wrongly served.
+//! **Failure.** A request that is wrongly refused or served.
 
 use super::{Frames, GIB, HUGE_ORDER, Job, World, request};
 use std::time::Instant;
 
-/// Processors of the allocator; one thread acts for each in turn.
+/// One thread acts for each in turn.
 pub const PROCESSORS: usize = 4;
-/// Frames of a tree, the paper's.
+/// The paper's.
 const TREE: usize = 1 << 14;
 
-/// A request, and the state that it meets.
+/// And the state that it meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
     /// A single frame, of none.
     Single,
     /// A huge frame, of no frames.
     Huge,
-    /// Two frames, while every second one is free.
+    /// Two frames, while every second is free.
     Pair,
     /// Single frames by four processors in turn, in a zone of one tree.
     Shared,
@@ -42,7 +40,7 @@ impl Case {
         }
     }
 
-    /// The allocator's size, of `gib` for refusals.
+    /// Of `gib` for refusals.
     pub fn world(self, gib: usize) -> World {
         let frames = match self {
             Self::Shared => TREE,
@@ -57,12 +55,12 @@ impl Case {
 pub struct Refusals {
     pub case: Case,
     pub frames: usize,
-    /// Calls that are timed.
+    /// Timed.
     pub calls: usize,
 }
 
 impl Job for Refusals {
-    /// ns for each call.
+    /// In ns.
     type Out = Result<f64, String>;
 
     fn run<F: Frames>(self, frames: &F) -> Self::Out {
@@ -87,7 +85,7 @@ impl Refusals {
         if odd && !(1..self.frames).step_by(2).all(|frame| frames.put(frame, request(0, 0))) {
             return Err("a frame could not be freed".to_owned());
         }
-        // The first refusal may put in order what the later ones rely on.
+        // The first refusal may put in order what later ones rely on.
         let ask = || frames.get(request(order, 0)).map_or(Ok(()), |frame| Err(format!("frame {frame} was not free")));
         ask()?;
         self.time(|_| ask())

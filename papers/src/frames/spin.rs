@@ -2,19 +2,18 @@
 //!
 //! **What.** Test, then test-and-set; a long wait yields to a holder without a processor.
 //!
-//! **From.** The zone lock of LLFree §2, and of its list with a lock.
+//! **From.** LLFree §2 (zone lock), and its list with a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Looks at the lock before others may run.
+/// Before others may run.
 const LOOKS: u32 = 200;
 
-/// A lock on its cache line.
+/// On its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Spin(AtomicBool);
 
-/// The lock is held.
 pub struct Held<'a>(&'a Spin);
 
 impl Spin {

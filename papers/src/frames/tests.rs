@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const FRAMES: usize = 4096 + 77;
 
-/// Gets and puts of an allocator against a list of what is allocated.
+/// Against a list of what is allocated.
 struct Model {
     world: World,
     orders: Vec<u32>,
@@ -22,7 +22,7 @@ impl Job for Model {
         let (mut rng, mut used, mut refused) = (Rng::new(7, 0), 0, 0);
         for step in 0..20_000 {
             let processor = rng.below(processors as u32) as usize;
-            // Phases of growth and of decline, so that it becomes full and empty.
+            // Phases of growth and decline reach full and empty.
             let grows = rng.below(10) < if step / 4000 % 2 == 0 { 7 } else { 3 };
             if grows {
                 let order = self.orders[rng.below(self.orders.len() as u32) as usize];
@@ -73,7 +73,7 @@ fn no_design_hands_a_frame_out_twice_or_loses_one() {
     }
 }
 
-/// Takes everything, with one processor.
+/// With one processor.
 struct Fill(u32);
 
 impl Job for Fill {
@@ -113,7 +113,7 @@ fn a_list_serves_its_order_alone() {
     }
 }
 
-/// Threads of which each gets and puts, and marks what it has.
+/// Threads mark what they have.
 struct Race(usize);
 
 impl Job for Race {

@@ -2,30 +2,26 @@
 //!
 //! **What.** A run fills a zone's arrays with a byte, allocates and frees every frame one by one,
 //! and again as huge frames; every changed byte was written. A second run with the byte's
-//! complement finds bytes that happened to equal the first. It counts cache lines, and finds writes
-//! behind the end of an array.
+//! complement finds bytes that happened to equal the first. Also finds writes behind an array's
+//! end.
 //!
 //! **From.** LLFree §5.5, which computes the state dispersion.
-//!
-//! **Failure.** A zone that cannot be made, a refused frame, a write behind an array.
 
 use super::{Frames, HUGE_ORDER, Job, request};
 use craton_frames::{Config, Init, Local, Sizes, Standard, Zone};
 use craton_lab::arrays::{Array, Arrays, LINE, Value};
 
-/// A level's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
     pub name: &'static str,
-    /// Bytes, as the zone's sizes say.
+    /// By the zone's sizes.
     pub bytes: usize,
-    /// Cache lines that these lie on.
+    /// Of cache.
     pub lines: usize,
-    /// Cache lines that a run wrote to; none if it was not run.
+    /// None if it was not run.
     pub touched: Option<usize>,
 }
 
-/// The levels of a zone, computed.
 pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
     let sizes = Sizes::of::<Standard>(frames, processors);
     let level = |name, bytes: usize| Level { name, bytes, lines: bytes.div_ceil(LINE), touched: None };
@@ -38,8 +34,7 @@ pub fn computed(frames: usize, processors: usize) -> [Level; 5] {
     ]
 }
 
-/// The same, with the touched lines.
-/// Error: a zone that refuses, or writes behind an array.
+/// With the touched lines. Error: a zone that refuses, or writes behind an array.
 pub fn counted(frames: usize, processors: usize) -> Result<[Level; 5], String> {
     let sizes = Sizes::of::<Standard>(frames, processors);
     let runs = [0x5a, !0x5a].map(|fill| run(frames, processors, Arrays::new(&sizes, fill)));
@@ -67,7 +62,7 @@ fn run(frames: usize, processors: usize, arrays: Arrays) -> Result<Arrays, Strin
     Ok(arrays)
 }
 
-/// Allocates every block of an order, then frees it: orders 9 and 0, by all processors in turns.
+/// And frees: orders 9 and 0, by all processors in turns.
 struct FillAll {
     frames: usize,
     processors: usize,
@@ -90,12 +85,12 @@ impl Job for FillAll {
     }
 }
 
-/// Lines of an array that changed in either of two runs.
+/// Changed in either of two runs.
 fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String> {
     let width = size_of::<T>();
     let changed = |element: &T, fill: u8| element.value() != u64::from_ne_bytes([fill; 8]) >> (64 - 8 * width);
     for (array, fill) in runs.into_iter().zip(fills) {
-        // Elements of the last line that were not asked for are in it.
+        // Also the last line's elements that were not asked for.
         if let Some(at) = array.behind().iter().position(|element| changed(element, fill)) {
             return Err(format!("element {} behind an array's end was written", at));
         }

@@ -1,7 +1,6 @@
 //! The kinds of a kernel's objects.
 //!
-//! **From.** The named ones are those of SunOS 5's statistics; sizes are for pointers of 64 bits
-//! where a structure is mostly pointers.
+//! **From.** SunOS 5's statistics; sizes for 64-bit pointers where a structure is mostly pointers.
 
 use craton_lab::rng::Rng;
 
@@ -9,15 +8,15 @@ use craton_lab::rng::Rng;
 pub struct Kind {
     pub name: String,
     pub bytes: usize,
-    /// It has locks, lists or counts that a constructor makes.
+    /// With locks, lists or counts to construct.
     pub constructed: bool,
-    /// Objects after boot on a machine of 16 MB, without those of processes and files.
+    /// On a machine of 16 MB, without those of processes and files.
     pub at_boot: usize,
-    /// A rare kind: its driver allocates it by size (`kmem_alloc`), not from an object cache.
+    /// Its driver allocates it by size (`kmem_alloc`), not from an object cache.
     pub rare: bool,
 }
 
-/// The named kinds: name, bytes, constructed, objects at boot.
+/// Name, bytes, constructed, objects at boot.
 #[rustfmt::skip]
 const NAMED: [(&str, usize, bool, usize); NAMES] = [
     ("proc", 1096, true, 0), ("thread", 496, true, 60), ("lwp", 608, true, 0), ("as", 136, true, 2),
@@ -36,10 +35,10 @@ const NAMED: [(&str, usize, bool, usize); NAMES] = [
     ("terminal", 424, true, 16), ("timer", 80, false, 20),
 ];
 pub(super) const NAMES: usize = 45;
-/// Drivers' structures, each a separate kind.
+/// Each a separate kind.
 const DRIVERS: usize = 220;
 
-/// All kinds, the named ones first.
+/// The named ones first.
 pub fn kinds() -> Vec<Kind> {
     let named = NAMED.map(|(name, bytes, constructed, at_boot)| Kind {
         name: name.to_owned(),
@@ -51,7 +50,7 @@ pub fn kinds() -> Vec<Kind> {
     // A fixed seed: a machine's drivers do not depend on its load.
     let mut rng = Rng::new(0x5105, 0);
     let driver = |number: usize| {
-        // Most are of some hundred bytes, a few of some thousand.
+        // Most have some hundred bytes, a few some thousand.
         let bytes = (24 + rng.skewed(1400) as usize + if rng.one_in(12) { rng.below(5000) as usize } else { 0 }) & !7;
         let at_boot = 1 + rng.skewed(64) as usize;
         Kind { name: format!("driver {number}"), bytes, constructed: rng.one_in(3), at_boot, rare: true }
@@ -59,7 +58,6 @@ pub fn kinds() -> Vec<Kind> {
     named.into_iter().chain((0..DRIVERS).map(driver)).collect()
 }
 
-/// The place of a named kind.
 pub(super) fn of(name: &str) -> u16 {
     let place = NAMED.iter().position(|(named, ..)| *named == name);
     place.unwrap_or_else(|| panic!("{name} is no kind")) as u16

@@ -8,43 +8,40 @@ use super::kinds::{Kind, of};
 use craton_lab::rng::Rng;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Files that a machine of 16 MB keeps in memory.
+/// In memory, on a machine of 16 MB.
 const FILES: usize = 700;
-/// Files of its file systems.
+/// Of its file systems.
 const ALL_FILES: u32 = 9000;
-/// Processes of the spike, and of a smaller one, with which 4.4BSD's memory grows as in the paper's
-/// table.
+/// Processes; with the smaller one 4.4BSD's memory grows as in the paper's table.
 const SPIKE: usize = 256;
 const SMALL_SPIKE: usize = 128;
-/// Scripts of kenbus that run at a time, at the most.
+/// Of kenbus, at a time.
 const SCRIPTS: usize = 64;
-/// Seconds of rest after each step.
+/// Seconds after each step.
 const REST: usize = 60;
 
 /// The mean life of a process that never ends, in seconds.
 const DAEMON: f64 = 1e9;
 
-/// What differs between traces of the same steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Load {
     #[default]
     Usual,
     /// Half as many processes at a time.
     SmallSpike,
-    /// A file is loaded between buffers that go after seconds, so that long-lived objects lie
-    /// between short-lived ones.
+    /// A file is loaded between short-lived buffers.
     Between,
 }
 
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub ops: Vec<Op>,
-    /// Places for objects that it uses.
+    /// For objects.
     pub places: usize,
 }
 
 impl Trace {
-    /// The steps on a machine `scale` times as large as one of 16 MB (1 or more).
+    /// `scale`: times 16 MB (1 or more).
     pub fn new(kinds: &[Kind], scale: usize, seed: u64, load: Load) -> Self {
         let mut machine = Machine { rng: Rng::new(seed, 0), scale, load, ..Machine::default() };
         machine.boot(kinds);
@@ -59,14 +56,14 @@ impl Trace {
     }
 }
 
-/// A process: its objects, and its open files.
+/// With its open files.
 #[derive(Debug, Default)]
 struct Process {
     objects: Vec<u32>,
     files: Vec<u32>,
 }
 
-/// A file that is in memory.
+/// In memory.
 #[derive(Debug)]
 struct File {
     objects: [u32; 3],
@@ -83,14 +80,14 @@ struct Machine {
     scale: usize,
     load: Load,
     now: u64,
-    /// By the second in which they end.
+    /// By second.
     ends: BTreeMap<u64, Vec<Process>>,
     running: usize,
     files: HashMap<u32, File>,
-    /// Files by their use; one that was used again since is passed over.
+    /// An entry is skipped if the file was used since.
     uses: VecDeque<(u32, u64)>,
     use_count: u64,
-    /// Objects of short lives, by the second in which they go.
+    /// By the second in which they go.
     brief: BTreeMap<u64, Vec<u32>>,
 }
 
@@ -109,7 +106,7 @@ impl Machine {
         self.free.push(place);
     }
 
-    /// A random time with this mean, at least 1 s.
+    /// Exponential, at least 1 s.
     fn life(&mut self, mean: f64) -> u64 {
         let part = (self.rng.next() >> 11) as f64 / (1u64 << 53) as f64;
         1 + (-(1.0 - part).ln() * mean) as u64
@@ -125,7 +122,7 @@ impl Machine {
             self.running -= 1;
             self.exit(process);
         }
-        // Clocks, interrupts and daemons go on whatever happens.
+        // Clocks, interrupts and daemons.
         for _ in 0..6 * self.scale {
             let kind = of(["callout", "message", "timer", "cred", "data 64", "lock"][self.rng.below(6) as usize]);
             let place = self.get(kind);
@@ -139,15 +136,15 @@ impl Machine {
         self.brief.entry(end).or_default().push(place);
     }
 
-    /// A second or more without new requests, and the end of a step.
+    /// No new requests; the end of a step.
     fn rest(&mut self) {
         (0..REST).for_each(|_| self.second());
         self.ops.push(Op::Step);
     }
 
     fn boot(&mut self, kinds: &[Kind]) {
-        // The permanent objects of each kind, in the order in which drivers attach; scripts start
-        // daemons in between.
+        // Permanent objects, in the order in which drivers attach; scripts start daemons in
+        // between.
         let mut order: Vec<u16> = Vec::new();
         for (kind, of) in kinds.iter().enumerate() {
             let grows = if of.rare { 1 + (self.scale - 1) / 4 } else { self.scale };
@@ -168,7 +165,7 @@ impl Machine {
                 let file = self.rng.below(ALL_FILES * self.scale as u32);
                 self.look_up(file);
             }
-            // Scripts run, and end; some of what they start stays.
+            // Some of what scripts start stays.
             for _ in 0..3 * self.scale {
                 self.run(3.0, 2);
             }
@@ -182,7 +179,7 @@ impl Machine {
     }
 
     fn spike(&mut self) {
-        // They fork one after the other, and all are there at a time.
+        // Forked one after the other, all there at a time.
         let spike = if self.load == Load::SmallSpike { SMALL_SPIKE } else { SPIKE };
         let all: Vec<Process> = (0..spike * self.scale)
             .map(|number| {
@@ -224,7 +221,7 @@ impl Machine {
     }
 
     fn kenbus(&mut self) {
-        // Scripts come in waves; each is some commands in sequence, some with a pipe between them.
+        // In waves; some commands in sequence, some with a pipe.
         let most = SCRIPTS * self.scale;
         for second in 0..400u64 {
             let wave = [0.3, 0.7, 1.0, 0.8, 0.4, 0.9, 0.6, 0.2][(second / 50) as usize];
@@ -239,7 +236,7 @@ impl Machine {
         }
     }
 
-    /// A process of this mean life, with this many open files.
+    /// `mean`: of its life; `open`: files.
     fn run(&mut self, mean: f64, open: usize) {
         let mut process = self.fork(open);
         match self.rng.below(8) {
@@ -307,7 +304,7 @@ impl Machine {
         }
     }
 
-    /// A process writes: messages that go within seconds.
+    /// Messages that go within seconds.
     fn write(&mut self, process: &mut Process) {
         for _ in 0..1 + process.objects.len() / 40 {
             let data = of(["data 64", "data 128", "data 256", "data 512", "data 1536"][self.rng.below(5) as usize]);
@@ -329,7 +326,7 @@ impl Machine {
         }
     }
 
-    /// A file is used: it comes into memory, or is there.
+    /// It comes into memory, or is there.
     fn look_up(&mut self, number: u32) {
         self.use_count += 1;
         let used = self.use_count;

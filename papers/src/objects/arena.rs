@@ -1,7 +1,7 @@
 //! Pages for the compared allocators.
 //!
-//! **What.** A fixed range of memory, allocated by runs of pages, the lowest first. Offsets name
-//! places; free memory is linked by [`Arena::word`] and [`Arena::set_word`].
+//! **What.** A fixed range, allocated by runs of pages, the lowest first. Offsets name places;
+//! [`Arena::word`] and [`Arena::set_word`] link free memory.
 //!
 //! **Unsafe.** Owns the memory, and reads and writes it.
 
@@ -10,17 +10,16 @@ use craton_slab::object::PageSupplier;
 use std::alloc::Layout;
 
 pub(super) const NONE: usize = usize::MAX;
-/// The arena's alignment: the largest run of pages that is aligned to its size.
+/// The largest run of pages that is aligned to its size.
 const ALIGN: usize = 64 * PAGE_SIZE;
 
 #[derive(Debug)]
 pub struct Arena {
     base: *mut u8,
-    /// Where the memory begins that the arena lies in.
+    /// As allocated; the arena begins within.
     memory: *mut u8,
     used: Vec<bool>,
     count: usize,
-    /// Bytes of a page.
     page: usize,
     /// No page before this one is free.
     least: usize,
@@ -30,12 +29,12 @@ pub struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// An arena of `pages` pages of 8 KiB (1 or more), without physical memory until use.
+    /// Of 8 KiB (1 or more), without physical memory until use.
     pub fn new(pages: usize) -> Self {
         Self::with_pages(pages, PAGE_SIZE)
     }
 
-    /// As [`Arena::new`], with pages of `page` bytes, a power of two up to 8 KiB.
+    /// `page`: a power of two up to 8 KiB.
     pub fn with_pages(pages: usize, page: usize) -> Self {
         assert!(page.is_power_of_two() && page <= PAGE_SIZE, "pages of {page} bytes");
         let layout = Self::layout(pages * page);
@@ -50,7 +49,7 @@ impl Arena {
 
     fn layout(bytes: usize) -> Layout {
         assert!(bytes > 0, "an arena has at least one page");
-        // Aligned by hand: memory of a large alignment would be cleared by writing to it.
+        // By hand: memory of a large alignment would be cleared by writing to it.
         Layout::from_size_align(bytes + ALIGN, 8).expect("an arena is smaller than the address space")
     }
 
@@ -58,13 +57,13 @@ impl Arena {
         self.used.len()
     }
 
-    /// Bytes that are out, in whole pages.
+    /// In whole pages.
     pub fn consumed(&self) -> usize {
         self.count * self.page
     }
 
-    /// Allocates the lowest run of `pages` pages whose first is a multiple of `align` (a power of
-    /// two up to 64); returns its offset.
+    /// The lowest run whose first page is a multiple of `align` (a power of two up to 64); returns
+    /// its offset.
     pub(super) fn get(&mut self, pages: usize, align: usize) -> Option<usize> {
         let mut at = self.least.next_multiple_of(align);
         loop {
@@ -82,7 +81,7 @@ impl Arena {
         Some(at * self.page)
     }
 
-    /// Frees the pages from offset `at`: a whole allocation, a part, or several.
+    /// A whole allocation, a part, or several.
     pub(super) fn put(&mut self, at: usize, pages: usize) {
         let first = at / self.page;
         let run = &mut self.used[first..first + pages];
@@ -102,7 +101,7 @@ impl Arena {
         at as usize - self.base as usize
     }
 
-    /// The 8 bytes at an offset, a multiple of 8.
+    /// At a multiple of 8.
     #[inline]
     pub(super) fn word(&self, at: usize) -> usize {
         self.assert_inside(at);
@@ -110,7 +109,7 @@ impl Arena {
         unsafe { self.base.add(at).cast::<usize>().read() }
     }
 
-    /// Writes the 8 bytes at an offset, a multiple of 8, of free memory.
+    /// At a multiple of 8, in free memory.
     #[inline]
     pub(super) fn set_word(&mut self, at: usize, value: usize) {
         self.assert_inside(at);
@@ -140,7 +139,7 @@ unsafe impl PageSupplier for Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // SAFETY: it was allocated so.
+        // SAFETY: allocated with this layout.
         unsafe { std::alloc::dealloc(self.memory, Self::layout(self.used.len() * self.page)) }
     }
 }

@@ -1,10 +1,7 @@
 //! Craton's object caches as a kernel's heap.
 //!
-//! **What.** [`Caches`] has slabs of `craton-slab` for each kind of object on one [`Arena`], and
-//! frees idle ones by its [`Policy`].
-//!
-//! **From.** Bonwick94 §3.1: objects without a cache come from caches by size, here the size
-//! classes of Craton's malloc.
+//! **From.** Bonwick94 §3.1: objects without a cache come from caches by size, here Craton's size
+//! classes.
 //!
 //! **Unsafe.** Frees objects that the caller claims to own.
 
@@ -15,35 +12,33 @@ use craton_slab::object::{ObjectLayout, ObjectSlabs};
 use craton_slab::size_class::{class_of, size_of_class};
 use std::collections::HashMap;
 
-/// How caches are laid out, and what they give back.
+/// Layout, and release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// Rare kinds have caches by size; otherwise each kind has its own.
+    /// Otherwise each kind has a cache.
     pub rare_by_size: bool,
-    /// Complete slabs unused for this many seconds are freed. 0: at once; `u64::MAX`: never.
+    /// Complete slabs unused for this long are freed. 0: at once; `u64::MAX`: never.
     pub interval_s: u64,
-    /// Bytes of a slab's pages, which are the arena's.
+    /// Bytes; the arena's.
     pub page: usize,
 }
 
 impl Policy {
-    /// The default: rare kinds by size, 15 seconds, pages of 8 KiB.
     pub const USUAL: Self = Self { rare_by_size: true, interval_s: 15, page: PAGE_SIZE };
 }
 
-/// Consumed but not requested memory, by place; the sum is the fragmentation.
+/// By place; the sum is the fragmentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unasked {
-    /// Within live objects: up to the next multiple of a word or the next class, and links of
-    /// constructed ones.
+    /// Within live objects: up to the next word or class, and links of constructed ones.
     pub rounding: usize,
-    /// At the ends of slabs with objects out, records there included.
+    /// Of slabs with live objects, records there included.
     pub ends: usize,
-    /// Free objects on slabs of which others are out.
+    /// Free objects on slabs with live ones.
     pub partial: usize,
-    /// Slabs of which no object is out.
+    /// Slabs without live objects.
     pub complete: usize,
-    /// Records apart from slabs, tables, and what describes the caches.
+    /// Records apart from slabs, tables, and descriptions of caches.
     pub described: usize,
 }
 
@@ -63,14 +58,13 @@ impl Unasked {
 pub struct Caches {
     arena: Arena,
     caches: Vec<ObjectSlabs>,
-    /// The cache of each kind.
+    /// By kind.
     of: Vec<usize>,
     interval_s: u64,
     seconds: u64,
 }
 
 impl Caches {
-    /// Caches for these kinds on an arena.
     /// Error: the kind that no cache can hold.
     pub fn new(arena: Arena, kinds: &[Kind], policy: Policy) -> Result<Self, String> {
         let (mut caches, mut of, mut by_class) = (Vec::new(), Vec::new(), HashMap::new());
@@ -117,7 +111,7 @@ impl Caches {
     fn reap(&mut self, all: bool) {
         for slabs in &mut self.caches {
             let keep = if all { 0 } else { slabs.complete() - slabs.idle() };
-            // SAFETY: the arena is the supplier of all slabs, and no object needs a destructor.
+            // SAFETY: the arena supplies all slabs; no object needs a destructor.
             unsafe { slabs.reap(keep, &mut self.arena, |_| ()) };
         }
     }
@@ -126,7 +120,7 @@ impl Caches {
 impl Heap for Caches {
     #[inline]
     fn get(&mut self, kind: usize, _: usize) -> Option<*mut u8> {
-        // SAFETY: the arena is the supplier of all.
+        // SAFETY: the arena supplies all.
         unsafe { self.caches[self.of[kind]].alloc(&mut self.arena) }.map(|taken| taken.object())
     }
 
@@ -134,7 +128,7 @@ impl Heap for Caches {
     unsafe fn put(&mut self, kind: usize, object: *mut u8, _: usize) {
         let slabs = &mut self.caches[self.of[kind]];
         let constructed = slabs.layout().is_constructed();
-        // SAFETY: as the caller says.
+        // SAFETY: by the contract.
         unsafe { slabs.free(object, constructed) }.expect("it is an object of this cache that is out");
     }
 

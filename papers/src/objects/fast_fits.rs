@@ -3,13 +3,13 @@
 //! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which
 //! SunOS 4.1.3 has. Free blocks are the nodes of a Cartesian tree: by address from left to right,
 //! by size from the root down. *Leftmost fit* uses the sufficient block of the lowest address. A
-//! freed block merges with its neighbours at once. Ours returns whole free pages, except after
-//! [`FastFits::keeping`]: the paper does not say what SunOS did.
+//! freed block merges at once. Ours returns whole free pages, except after [`FastFits::keeping`]:
+//! the paper does not say what SunOS did.
 //!
-//! **State.** A node is in its block's first two words: left and right son (32 bits each, in units
-//! of 16 bytes) and the length. Blocks have no headers.
+//! **State.** A block's first two words: left and right son (32 bits each, in units of 16 bytes)
+//! and length. No headers.
 //!
-//! **Cost.** As many steps as the tree is deep there, each on another line.
+//! **Cost.** As many steps as the tree is deep, each on another line.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -17,12 +17,12 @@ use super::Store;
 use super::arena::Arena;
 use craton_base::PAGE_SIZE;
 
-/// What lengths and addresses are multiples of.
+/// Of lengths and addresses.
 const UNIT: usize = 16;
-/// No son: the place after the last that 32 bits can name.
+/// The place after the last that 32 bits can name.
 const NIL: u32 = u32::MAX;
 
-/// The place of a link: the root's, or a block's left or right son.
+/// A link's place: the root's, or a block's son.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Edge {
     Root,
@@ -30,25 +30,24 @@ enum Edge {
     Right(u32),
 }
 
-/// The allocator of SunOS 4.1.3.
 #[derive(Debug)]
 pub struct FastFits {
     arena: Arena,
     root: u32,
-    /// Bytes that are free in the pages that are out.
+    /// In allocated pages.
     free: usize,
-    /// Pages stay out for good.
+    /// Returns no pages.
     keeps: bool,
 }
 
 impl FastFits {
-    /// An allocator on an arena of at most 64 GiB.
+    /// On at most 64 GiB.
     pub fn new(arena: Arena) -> Self {
         assert!(arena.pages() * PAGE_SIZE / UNIT < NIL as usize, "the arena is longer than 64 GiB");
         Self { arena, root: NIL, free: 0, keeps: false }
     }
 
-    /// An allocator that gives no page back.
+    /// Gives no page back.
     pub fn keeping(arena: Arena) -> Self {
         Self { keeps: true, ..Self::new(arena) }
     }
@@ -59,7 +58,7 @@ impl FastFits {
         (word as u32, (word >> 32) as u32)
     }
 
-    /// Length of a block in units.
+    /// In units.
     #[inline]
     fn len(&self, node: u32) -> u32 {
         self.arena.word(node as usize * UNIT + 8) as u32
@@ -85,7 +84,7 @@ impl FastFits {
         }
     }
 
-    /// Adds a free block; it touches no other.
+    /// It touches no other.
     fn insert(&mut self, block: u32, len: u32) {
         self.arena.set_word(block as usize * UNIT + 8, len as usize);
         let mut edge = Edge::Root;
@@ -114,7 +113,7 @@ impl FastFits {
         self.free += len as usize * UNIT;
     }
 
-    /// Takes the block that hangs from `edge` away: its sons' trees become one.
+    /// The block at `edge`: its sons' trees become one.
     fn remove(&mut self, mut edge: Edge) {
         let block = self.follow(edge);
         self.free -= self.len(block) as usize * UNIT;
@@ -133,7 +132,7 @@ impl FastFits {
         self.set(edge, if left == NIL { right } else { left });
     }
 
-    /// The edges to the free blocks that end at, or begin behind, a block.
+    /// Edges to free blocks before and behind.
     fn neighbours(&self, block: u32, len: u32) -> (Option<Edge>, Option<Edge>) {
         let (mut before, mut behind) = (None, None);
         let (mut edge, mut at) = (Edge::Root, self.root);
@@ -154,7 +153,7 @@ impl FastFits {
         (before, behind)
     }
 
-    /// Merges a block with its neighbours; what remains of the whole becomes free.
+    /// The whole's remainder becomes free.
     fn merge(&mut self, mut block: u32, mut len: u32) {
         let (before, behind) = self.neighbours(block, len);
         if let Some(edge) = behind {
@@ -162,7 +161,7 @@ impl FastFits {
             self.remove(edge);
         }
         if before.is_some() {
-            // Its edge may be another since the one behind has gone.
+            // Its edge may have changed with the one behind.
             if let (Some(edge), _) = self.neighbours(block, len) {
                 let first = self.follow(edge);
                 len += block - first;
@@ -183,14 +182,14 @@ impl FastFits {
         }
     }
 
-    /// Allocates pages for a block of `len` units, and cuts it from their start.
+    /// Pages for `len` units, cut from their start.
     #[cold]
     fn grow(&mut self, len: u32) -> Option<u32> {
         let pages = (len as usize * UNIT).div_ceil(PAGE_SIZE);
         let start = self.arena.get(pages, 1)?;
         let (block, all) = ((start / UNIT) as u32, (pages * PAGE_SIZE / UNIT) as u32);
         if all > len {
-            // The rest is less than a page, so no page is returned; a free block may follow it.
+            // Less than a page, so no page is returned; a free block may follow it.
             self.merge(block + len, all - len);
         }
         Some(block)

@@ -21,7 +21,7 @@ use craton_base::PAGE_SIZE;
 
 const CHUNK: usize = 1 << MOST;
 
-/// Blocks of one size.
+/// Of one size.
 #[derive(Debug)]
 struct Size {
     first: usize,
@@ -29,11 +29,10 @@ struct Size {
     active: usize,
     local: usize,
     global: usize,
-    /// A bit for each place: globally free.
+    /// By place: globally free.
     bits: Vec<u64>,
 }
 
-/// The allocator of SVr4.
 #[derive(Debug)]
 pub struct LazyBuddy {
     arena: Arena,
@@ -54,7 +53,7 @@ impl LazyBuddy {
         Self { sizes: (0..SIZES).map(size).collect(), arena }
     }
 
-    /// Blocks that are locally free, and globally.
+    /// Locally, and globally.
     #[cfg(test)]
     pub fn free_blocks(&self) -> (usize, usize) {
         self.sizes.iter().fold((0, 0), |(local, global), size| (local + size.local, global + size.global))
@@ -106,7 +105,7 @@ impl LazyBuddy {
         }
     }
 
-    /// Takes a block off its list, or out of a larger one.
+    /// Off its list, or out of a larger one.
     #[inline]
     fn take(&mut self, size: usize) -> Option<usize> {
         let at = self.sizes[size].first;
@@ -139,7 +138,7 @@ impl LazyBuddy {
         self.push_last(size, at);
     }
 
-    /// Makes a block, which is on no list, globally free, and merges it as far as possible.
+    /// It is on no list; becomes globally free, merged as far as possible.
     fn merge(&mut self, mut size: usize, mut at: usize) {
         while size + 1 < SIZES {
             let buddy = at ^ bytes_of(size);
@@ -201,8 +200,7 @@ impl Store for LazyBuddy {
     }
 
     fn consumed(&self) -> usize {
-        // The bits of the allocated pages: for all sizes together, two less one for each place of
-        // the smallest size.
+        // The allocated pages' bits: two less one for each place of the smallest size.
         self.arena.consumed() + self.arena.consumed() / (1 << LEAST) * 2 / 8
     }
 

@@ -1,12 +1,12 @@
 //! Power-of-two segregated storage.
 //!
 //! **From.** McKusick & Karels, "Design of a General Purpose Memory Allocator for the 4.3BSD UNIX
-//! Kernel", USENIX Summer 1988. A request is rounded up to a power of two and served from that
-//! size's list, which is refilled by a page at a time; an array has each page's size, so memory has
-//! no headers. More than two pages are whole pages, returned when freed; smaller memory never is.
+//! Kernel", USENIX Summer 1988. A request is rounded up to a power of two; its list is refilled by
+//! a page at a time; an array has each page's size, so memory has no headers. More than two pages
+//! are returned when freed; smaller memory never is.
 //!
-//! **State.** A list for each size from 16 bytes to two pages, the last freed first, linked through
-//! the first word; for each page its size as a power of two, or its number of pages.
+//! **State.** A list for each size from 16 bytes to two pages, last freed first, linked through the
+//! first word; for each page log2 of its size, or its run's length.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -14,16 +14,14 @@ use super::arena::{Arena, NONE};
 use super::{MOST, SIZES, Store, bytes_of, size_for};
 use craton_base::PAGE_SIZE;
 
-/// The allocator of 4.4BSD.
 #[derive(Debug)]
 pub struct PowerOfTwo {
     arena: Arena,
-    /// First free memory of each size.
+    /// By size.
     free: [usize; SIZES],
-    /// For each page: log2 of the size cut from it, or [`SIZES`] plus the length of a run, in
-    /// pages.
+    /// By page: log2 of the size cut from it, or [`SIZES`] plus a run's length in pages.
     usage: Vec<u32>,
-    /// Free memory of each size.
+    /// By size.
     count: [usize; SIZES],
 }
 
@@ -32,14 +30,14 @@ impl PowerOfTwo {
         Self { usage: vec![0; arena.pages()], arena, free: [NONE; SIZES], count: [0; SIZES] }
     }
 
-    /// Cuts a page, or two, into memory of one size.
+    /// A page, or two.
     #[cold]
     fn fill(&mut self, list: usize) -> Option<usize> {
         let size = bytes_of(list);
         let pages = size.div_ceil(PAGE_SIZE);
         let at = self.arena.get(pages, 1)?;
         self.usage[at / PAGE_SIZE] = list as u32;
-        // The first to be handed out is the lowest.
+        // The lowest is handed out first.
         for piece in (at..at + pages * PAGE_SIZE).step_by(size).rev() {
             self.arena.set_word(piece, self.free[list]);
             self.free[list] = piece;

@@ -2,7 +2,7 @@ use super::*;
 use craton_base::PAGE_SIZE;
 use craton_lab::rng::Rng;
 
-/// Allocates and frees random lengths, checks for overlaps, and frees everything.
+/// Random lengths, with checks for overlaps.
 fn model<S: Store>(make: impl Fn(Arena) -> S, sizes: impl Fn(&mut Rng) -> usize, keeps: usize) {
     for seed in 0..6 {
         let mut store = make(Arena::new(600));
@@ -10,7 +10,7 @@ fn model<S: Store>(make: impl Fn(Arena) -> S, sizes: impl Fn(&mut Rng) -> usize,
         let mut out: Vec<(*mut u8, usize, u8)> = Vec::new();
         let (mut refused, mut requested) = (0, 0);
         let give = |store: &mut S, (at, bytes, stamp): (*mut u8, usize, u8)| {
-            // SAFETY: the memory is ours until it is given back.
+            // SAFETY: ours until freed.
             unsafe {
                 assert!(std::slice::from_raw_parts(at, bytes).iter().all(|b| *b == stamp), "{at:?} was written to");
                 store.put(at, bytes);
@@ -25,7 +25,7 @@ fn model<S: Store>(make: impl Fn(Arena) -> S, sizes: impl Fn(&mut Rng) -> usize,
                     continue;
                 };
                 assert!((at as usize).is_multiple_of(8));
-                // SAFETY: the memory is ours.
+                // SAFETY: ours.
                 unsafe { at.write_bytes(step as u8, bytes) };
                 out.push((at, bytes, step as u8));
                 requested += bytes;
@@ -77,9 +77,9 @@ fn an_arena_that_is_used_up_refuses_each_and_serves_again() {
         let all: Vec<_> = std::iter::from_fn(|| store.get(bytes)).collect();
         assert!(all.len() * bytes > 4 * PAGE_SIZE && store.get(bytes).is_none());
         store.check().unwrap();
-        // SAFETY: it is out.
+        // SAFETY: it is live.
         unsafe { store.put(all[all.len() / 2], bytes) };
-        // With blocks of any length, it may begin in the rest before it.
+        // Blocks of any length may begin in the rest before it.
         let again = store.get(bytes).expect("there is room for one");
         assert!(again <= all[all.len() / 2] && again > all[all.len() / 2 - 1] && store.get(bytes).is_none());
     }
@@ -97,7 +97,7 @@ fn small_memory_of_4_4bsd_is_a_power_of_two_and_large_memory_goes_back() {
     assert_eq!(b as usize - a as usize, 64);
     let large = store.get(3 * PAGE_SIZE - 5).unwrap();
     assert_eq!(store.consumed(), 4 * (PAGE_SIZE + 4));
-    // SAFETY: these are out.
+    // SAFETY: these are live.
     unsafe {
         store.put(large, 3 * PAGE_SIZE - 5);
         store.put(a, 33);
@@ -110,7 +110,7 @@ fn small_memory_of_4_4bsd_is_a_power_of_two_and_large_memory_goes_back() {
 fn a_lazy_buddy_merges_only_when_its_size_is_not_used_well() {
     let mut store = LazyBuddy::new(Arena::new(16));
     let all: Vec<_> = (0..8).map(|_| store.get(2048).unwrap()).collect();
-    // SAFETY: these are out.
+    // SAFETY: these are live.
     unsafe {
         // Slack 8, 6, 4 and 2: lazily.
         all[..4].iter().for_each(|at| store.put(*at, 2048));
@@ -129,7 +129,7 @@ fn a_lazy_buddy_merges_only_when_its_size_is_not_used_well() {
 fn the_leftmost_block_that_is_long_enough_serves() {
     let mut store = FastFits::new(Arena::new(16));
     let all: Vec<_> = (0..10).map(|_| store.get(160).unwrap()).collect();
-    // SAFETY: these are out.
+    // SAFETY: these are live.
     unsafe {
         for i in [8, 6, 5, 2] {
             store.put(all[i], 160);

@@ -1,13 +1,13 @@
 //! The load generator: sends commands to a server over a unix socket, and checks each answer.
 //!
-//! **What.** A [`Dialogue`] makes requests and the right answers; every byte of the answer is
-//! compared. The scripts in `real/` start the server.
+//! **What.** A [`Dialogue`] makes requests and the right answers; every byte is compared. The
+//! scripts in `real/` start the server.
 //!
-//! **State.** Two batches are outstanding on one connection, so that the server finds the next one
+//! **State.** Two batches are outstanding on one connection, so the server finds the next one
 //! waiting. Both fit the socket's buffers, so neither side blocks on the other's reads.
 //!
-//! **Failure.** A wrong answer ends it, with the expected and the received bytes. So does a server
-//! that is silent for [`PATIENCE`], or has ended.
+//! **Failure.** A wrong answer, with expected and received bytes; a server that is silent for
+//! [`PATIENCE`], or has ended.
 
 mod lists;
 mod values;
@@ -18,31 +18,28 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a server may say nothing, at its start and later.
+/// Of a silent server, at its start and later.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// Requests in a batch, at most.
 const BATCH_REQUESTS: u64 = 32;
-/// Bytes in a batch, requests and answers together, at which it is complete.
+/// Requests and answers.
 const BATCH_BYTES: usize = 32 << 10;
-/// Bytes of a wrong answer that are shown.
+/// Of a wrong answer.
 const SHOWN_BYTES: usize = 60;
 
-/// What one side says and the other has to answer.
 pub trait Dialogue {
-    /// Appends request `number`, and the answer to it.
+    /// With its answer.
     fn next(&mut self, number: u64, request: &mut Vec<u8>, answer: &mut Vec<u8>);
 
-    /// Appends a last request about everything so far, and the answer to it.
+    /// About everything so far.
     fn last(&mut self, _request: &mut Vec<u8>, _answer: &mut Vec<u8>) {}
 
-    /// The request that ends the server, which closes the connection instead of answering.
+    /// Ends the server, which closes the connection instead of answering.
     fn farewell(&self) -> &'static [u8];
 }
 
-/// The names of the loads that [`dialogue`] knows.
 pub const DIALOGUES: [&str; 3] = ["redis-list", "redis-set", "memcached"];
 
-/// The dialogue of that name, with random numbers from `seed`.
+/// With random numbers from `seed`.
 pub fn dialogue(name: &str, seed: u64) -> Option<Box<dyn Dialogue>> {
     match name {
         "redis-list" => Some(Box::new(lists::Lists::new(seed))),
@@ -52,8 +49,8 @@ pub fn dialogue(name: &str, seed: u64) -> Option<Box<dyn Dialogue>> {
     }
 }
 
-/// Connects to a server that may not listen yet, unless `server`, its process if known, has ended.
-/// Error: the server has ended, or did not listen within [`PATIENCE`].
+/// The server, whose process `server` may be, need not listen yet. Error: it has ended, or did not
+/// listen within [`PATIENCE`].
 pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String> {
     let start = Instant::now();
     loop {
@@ -74,8 +71,7 @@ pub fn connect(socket: &Path, server: Option<u32>) -> Result<UnixStream, String>
     }
 }
 
-/// Sends `requests` requests of a dialogue, and then its last one.
-/// Error: the number of the batch's first request, and the wrong answer.
+/// Then the dialogue's last one. Error: the batch's first number, and the wrong answer.
 pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64) -> Result<(), String> {
     let mut batch = Batch::default();
     let mut before = Batch::default();
@@ -98,11 +94,8 @@ pub fn drive(stream: &mut UnixStream, dialogue: &mut dyn Dialogue, requests: u64
     batch.check(stream)
 }
 
-/// Ends the server.
-///
 /// memcached checks for its end when something happens on its socket, at the latest after a second,
-/// which would be in the figures: so this connects once more. Error: it answers, or does not close
-/// the connection.
+/// which would be in the figures: so this connects once more. Error: it answers, or does not close.
 pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Result<(), String> {
     stream.write_all(dialogue.farewell()).map_err(|e| format!("the server takes no farewell: {e}"))?;
     let mut said = Vec::new();
@@ -113,18 +106,18 @@ pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Re
         _ if !said.is_empty() => return Err(format!("the server does not end, but says {:?}", excerpt(&said))),
         _ => {}
     }
-    // A server that has ended already does not open.
+    // An ended server does not open.
     let _ = UnixStream::connect(socket);
     Ok(())
 }
 
-/// Requests that are sent together, and the answer to them.
+/// Sent together.
 #[derive(Default)]
 struct Batch {
     first: u64,
     request: Vec<u8>,
     answer: Vec<u8>,
-    /// The answer's buffer, reused.
+    /// A buffer, reused.
     came: Vec<u8>,
 }
 
@@ -139,7 +132,7 @@ impl Batch {
         stream.write_all(&self.request).map_err(|e| self.broken("does not take the requests", &e))
     }
 
-    /// Reads the answer, and finds the first wrong byte, also if it is too short.
+    /// Finds the first wrong byte, also if too short.
     fn check(&mut self, stream: &mut UnixStream) -> Result<(), String> {
         self.came.resize(self.came.len().max(self.answer.len()), 0);
         let mut done = 0;
@@ -168,20 +161,19 @@ impl Batch {
     }
 }
 
-/// The beginning, as text.
+/// As text.
 fn excerpt(bytes: &[u8]) -> String {
     bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii().to_string()
 }
 
-/// What ends a redis-server.
 const REDIS_FAREWELL: &[u8] = b"SHUTDOWN NOSAVE\r\n";
 
-/// Appends text. Writing to a vector cannot fail.
+/// Writing to a vector cannot fail.
 fn put(out: &mut Vec<u8>, text: Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// A command in redis' form: the count of its words, then each with its length.
+/// The count of words, then each with its length.
 fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     redis_array(out, words.len());
     for word in words {
@@ -189,19 +181,18 @@ fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
-/// The head of an array of `length` elements, which follow.
+/// `length` elements follow.
 fn redis_array(out: &mut Vec<u8>, length: usize) {
     put(out, format_args!("*{length}\r\n"));
 }
 
-/// A string with its length.
+/// With its length.
 fn redis_string(out: &mut Vec<u8>, text: &[u8]) {
     put(out, format_args!("${}\r\n", text.len()));
     out.extend_from_slice(text);
     out.extend_from_slice(b"\r\n");
 }
 
-/// An integer, as redis answers it.
 fn redis_integer(out: &mut Vec<u8>, number: usize) {
     put(out, format_args!(":{number}\r\n"));
 }

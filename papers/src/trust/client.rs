@@ -2,13 +2,13 @@
 //!
 //! **What.** Threads allocate by every call of the family, write a pattern into each object, and
 //! compare it when the object is freed, moved by `realloc`, or found in a forked child. A changed
-//! pattern means that two objects overlapped or that the allocator wrote into one. A ledger sums
-//! live bytes; the resident set must stay below a multiple of its recent maximum.
+//! pattern means overlap, or a write by the allocator. A ledger sums live bytes; the resident set
+//! must stay below a multiple of its recent maximum.
 //!
-//! **State.** A table of slots, each a mutex around an object, shared by all threads: mostly
-//! another thread frees an object than allocated it. Threads end and are replaced.
+//! **State.** Slots, each a mutex around an object, shared by all threads: mostly another thread
+//! frees an object than allocated it. Threads end and are replaced.
 //!
-//! **Units.** Bytes; sizes from 1 B to 64 MiB, most below 512 B.
+//! **Units.** Sizes from 1 B to 64 MiB, most below 512 B.
 //!
 //! **Threads.** A child after `fork` has one thread, and only touches slots whose mutex was free.
 //!
@@ -23,71 +23,63 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Exit status of a client that found something wrong (`EX_SOFTWARE`).
+/// Exit status (`EX_SOFTWARE`).
 pub const WRONG: i32 = 70;
 
 const SLOTS: usize = 1 << 14;
 const LARGEST: usize = 64 << 20;
-/// Operations of a thread before another replaces it.
+/// Operations of a thread.
 const LIFE: u64 = 20_000;
-/// Objects that a child checks and frees.
+/// And frees.
 const CHECKED_BY_CHILD: u32 = 400;
-/// Largest resident set, by the ledger's recent maximum; [`BASE_BYTES`] may come on top.
+/// By the ledger's recent maximum; [`BASE_BYTES`] may come on top.
 const MOST_RSS: f64 = 2.0;
 const BASE_BYTES: u64 = 64 << 20;
-/// The ledger's maximum of so long counts: free memory goes back after seconds.
+/// Free memory goes back after seconds.
 const RECENT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
-/// The time between changes of the ledger's bound: whole and a quarter in turns.
+/// Of the ledger's bound: whole and a quarter in turns.
 const SWING: Duration = Duration::from_secs(5);
 
-/// The request to a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
-    /// How long, unless `operations` says how much.
+    /// Without `operations`.
     pub seconds: u64,
-    /// Operations of one thread, instead of a time; no other thread runs.
+    /// Of one thread, which runs alone.
     pub operations: Option<u64>,
-    /// Threads that allocate.
     pub threads: u64,
-    /// Bytes that may be out.
+    /// At most.
     pub live_bytes: u64,
-    /// Where the random numbers start.
     pub seed: u64,
-    /// Whether threads fork again and again.
+    /// Threads fork again and again.
     pub forks: bool,
-    /// Whether threads get signals all the time.
+    /// Threads get signals all the time.
     pub signals: bool,
 }
 
-/// The figures of a client.
 #[derive(Debug, Default, serde::Serialize)]
 pub struct Figures {
     /// Requests and frees.
     pub operations: u64,
-    /// Requests that got no memory.
     pub refused: u64,
-    /// Children that found all as it should be.
+    /// Children that found all well.
     pub forks: u64,
-    /// Signals that were handled.
+    /// Handled.
     pub signals: u64,
-    /// The most bytes that were out.
     pub peak_live_bytes: u64,
-    /// The largest resident set.
     pub peak_rss_bytes: u64,
-    /// The largest resident set by the ledger's recent maximum, sampled together, once that is
-    /// large.
+    /// By the ledger's recent maximum, sampled together, once that is large.
     pub worst_rss_per_live: f64,
 }
 
-/// An object that is out.
+/// A live one.
 struct Object {
     at: *mut u8,
     bytes: usize,
     seed: u64,
 }
 
-// SAFETY: an object of malloc may be used and freed by any thread.
+// SAFETY: any thread may use and free malloc's objects.
 unsafe impl Send for Object {}
 
 static OPERATIONS: AtomicU64 = AtomicU64::new(0);
@@ -98,15 +90,14 @@ static LIVE: AtomicI64 = AtomicI64::new(0);
 static MOST_LIVE: AtomicI64 = AtomicI64::new(0);
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Prints an error and ends the process at once: nothing may allocate any more.
+/// Ends the process at once: nothing may allocate any more.
 fn wrong(why: &str) -> ! {
     eprintln!("craton-client: wrong: {why}");
-    // SAFETY: ends the process without handlers; nothing of this one is used again.
+    // SAFETY: runs no handlers; nothing is used again.
     unsafe { libc::_exit(WRONG) }
 }
 
-/// The written places of an object: all of a small one; of a large one its ends and a word of each
-/// page.
+/// Written: all of a small object; of a large one its ends and a word of each page.
 fn places(bytes: usize) -> impl Iterator<Item = usize> {
     const END: usize = 4096;
     let whole = bytes <= 4 * END;
@@ -122,7 +113,7 @@ fn places(bytes: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Object {
-    /// The expected bytes at `at`, as many as the object has there, at most 8.
+    /// Expected at `at`, at most 8.
     fn word(&self, at: usize) -> ([u8; 8], usize) {
         (mix(self.seed ^ at as u64).to_ne_bytes(), (self.bytes - at).min(8))
     }
@@ -130,17 +121,17 @@ impl Object {
     fn write(&self) {
         for at in places(self.bytes) {
             let (word, length) = self.word(at);
-            // SAFETY: `at + length <= bytes`, and the object is live and this thread's.
+            // SAFETY: `at + length <= bytes`; the object is live and this thread's.
             unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), self.at.add(at), length) };
         }
     }
 
-    /// Compares the first `upto` bytes.
+    /// The first `upto` bytes.
     fn check(&self, upto: usize, when: &str) {
         for at in places(self.bytes).take_while(|at| *at < upto) {
             let (word, length) = self.word(at);
             let length = length.min(upto - at);
-            // SAFETY: as in `write`, and these bytes were written.
+            // SAFETY: as in `write`; these bytes were written.
             let found = unsafe { std::slice::from_raw_parts(self.at.add(at), length) };
             if found != &word[..length] {
                 let (address, bytes) = (self.at, self.bytes);
@@ -151,7 +142,7 @@ impl Object {
 
     fn free(self, when: &str) {
         self.check(self.bytes, when);
-        // SAFETY: the object is out, and this thread alone has its address.
+        // SAFETY: live, and this thread alone has its address.
         unsafe { libc::free(self.at.cast()) };
         count(-(self.bytes as i64));
     }
@@ -160,7 +151,7 @@ impl Object {
     fn new(bytes: usize, rng: &mut Rng) -> Option<Self> {
         let kind = rng.below(8);
         let align = if kind < 2 { 16usize << rng.below(9) } else { 16.min(bytes.next_power_of_two()) };
-        // SAFETY: calls of the C library with sizes above 0 and alignments that are powers of two.
+        // SAFETY: sizes above 0, alignments that are powers of two.
         let at: *mut c_void = unsafe {
             match kind {
                 0 => libc::memalign(align, bytes),
@@ -192,7 +183,7 @@ impl Object {
     fn is_clear(&self) {
         for at in places(self.bytes) {
             let length = (self.bytes - at).min(8);
-            // SAFETY: the object is out, and calloc wrote these bytes.
+            // SAFETY: live; calloc wrote these bytes.
             let found = unsafe { std::slice::from_raw_parts(self.at.add(at), length) };
             if found.iter().any(|byte| *byte != 0) {
                 wrong(&format!("calloc of {} bytes returned {:p} with {found:x?} at {at}", self.bytes, self.at));
@@ -200,12 +191,12 @@ impl Object {
         }
     }
 
-    /// By realloc; the object as it was, where that is refused.
+    /// The object as it was, if realloc is refused.
     fn resize(mut self, bytes: usize, rng: &mut Rng) -> Self {
         self.check(self.bytes, "before realloc");
         // Both exist while realloc copies.
         count(bytes as i64);
-        // SAFETY: the object is out, and this thread's.
+        // SAFETY: live, and this thread's.
         let at = unsafe { libc::realloc(self.at.cast(), bytes) };
         if at.is_null() {
             REFUSED.fetch_add(1, Relaxed);
@@ -216,7 +207,7 @@ impl Object {
         let kept = self.bytes.min(bytes);
         count(-(self.bytes as i64));
         self.at = at.cast();
-        // Before the length changes: that decides which places were written.
+        // The length decides which places were written.
         self.check(kept, "after realloc");
         let object = Self { at: self.at, bytes, seed: rng.next() };
         object.write();
@@ -242,7 +233,7 @@ fn size(rng: &mut Rng) -> usize {
 
 type Slots = [Mutex<Option<Object>>];
 
-/// A slot that no other thread holds.
+/// Free of other threads.
 fn slot<'a>(slots: &'a Slots, rng: &mut Rng) -> Option<MutexGuard<'a, Option<Object>>> {
     match slots[rng.below(slots.len() as u32) as usize].try_lock() {
         Ok(guard) => Some(guard),
@@ -251,7 +242,7 @@ fn slot<'a>(slots: &'a Slots, rng: &mut Rng) -> Option<MutexGuard<'a, Option<Obj
     }
 }
 
-/// One operation on a random slot, with at most `bound` bytes out.
+/// On a random slot, with at most `bound` bytes live.
 fn turn(slots: &Slots, rng: &mut Rng, bound: i64) {
     let Some(mut slot) = slot(slots, rng) else { return };
     let bytes = size(rng);
@@ -268,9 +259,9 @@ fn turn(slots: &Slots, rng: &mut Rng, bound: i64) {
     OPERATIONS.fetch_add(1, Relaxed);
 }
 
-/// Forks; the child checks and frees unlocked slots, allocates, and may fork again.
+/// The child checks and frees unlocked slots, allocates, and may fork again.
 fn fork(slots: &Slots, rng: &mut Rng, bound: i64, depth: u32) {
-    // SAFETY: the child only uses slots that no other thread held, and ends by `_exit`.
+    // SAFETY: the child uses only slots that no other thread held, and ends by `_exit`.
     let child = unsafe { libc::fork() };
     match child {
         -1 => return,
@@ -284,13 +275,13 @@ fn fork(slots: &Slots, rng: &mut Rng, bound: i64, depth: u32) {
             if depth > 0 {
                 fork(slots, rng, bound, depth - 1);
             }
-            // SAFETY: ends the child without the handlers of its parent.
+            // SAFETY: without the parent's handlers.
             unsafe { libc::_exit(0) };
         }
         _ => {}
     }
     let mut status = 0;
-    // SAFETY: waits for the child from above, into a local variable.
+    // SAFETY: the child from above; a local variable.
     while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1 {}
     if status != 0 {
         wrong(&format!("a child ended with status {status:#x}"));
@@ -302,16 +293,16 @@ extern "C" fn handle(_: libc::c_int) {
     SIGNALS.fetch_add(1, Relaxed);
 }
 
-/// A storm of signals to this process, whose system calls are not restarted.
+/// To this process, whose system calls are not restarted.
 fn storm() {
-    // SAFETY: the handler only adds to an atomic; a zeroed structure with these fields is valid.
+    // SAFETY: the handler only adds to an atomic; zeros with these fields are valid.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
         libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
     }
     while !ENDS.load(Relaxed) {
-        // SAFETY: a signal to this process itself, which it handles.
+        // SAFETY: this process handles it.
         unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
         std::thread::sleep(Duration::from_micros(20));
     }
@@ -323,7 +314,7 @@ fn rss_bytes() -> u64 {
     pages << 12
 }
 
-/// Checks ledger and resident set until the time is over; sets the threads' bound.
+/// Checks ledger and resident set; sets the threads' bound.
 fn watch(given: &Given, bound: &AtomicI64) -> Figures {
     let (start, base) = (Instant::now(), rss_bytes());
     let mut recent: Vec<(Instant, i64)> = Vec::new();
@@ -348,7 +339,7 @@ fn watch(given: &Given, bound: &AtomicI64) -> Figures {
     Figures { peak_live_bytes: peak_live, peak_rss_bytes: peak, worst_rss_per_live: worst, ..Figures::default() }
 }
 
-/// Threads one after the other, each of [`LIFE`] operations.
+/// Each of [`LIFE`] operations.
 fn generations(given: &Given, slots: &Slots, number: u64, bound: &AtomicI64) {
     let mut generation = 0;
     while !ENDS.load(Relaxed) {
@@ -371,7 +362,6 @@ fn generations(given: &Given, slots: &Slots, number: u64, bound: &AtomicI64) {
     }
 }
 
-/// Runs the client.
 pub fn run(given: &Given) -> Figures {
     let slots: Vec<Mutex<Option<Object>>> = (0..SLOTS).map(|_| Mutex::new(None)).collect();
     let bound = AtomicI64::new(given.live_bytes as i64);

@@ -2,18 +2,18 @@
 //!
 //! **What.** [`run`] starts a command under a seccomp filter that asks a supervisor about each of
 //! the [`CALLS`], in all of the command's processes. The supervisor counts those of the allocator's
-//! library, answers the chosen one with an error, and lets all others continue.
+//! library, answers the chosen one with an error, and lets others continue.
 //!
-//! **State.** A call is the library's if it is made in the library, or in a function of the C
-//! library that the library called: the word at the stack pointer is then an address in the
-//! library. A new thread is the library's if such an address is in the last KiB of the stack. The
-//! library's place is read once from `/proc/PID/maps`, and forgotten at `execve`.
+//! **State.** A call is the library's if it is made there, or in a function of the C library that
+//! it called: the word at the stack pointer is then an address in the library. A new thread is the
+//! library's if such an address is in the last KiB of the stack. The library's place is read once
+//! from `/proc/PID/maps`, and forgotten at `execve`.
 //!
 //! **Threads.** One supervises; the caller starts the command, whose first calls already wait for
 //! it.
 //!
-//! **Failure.** A kernel that refuses the filter is an error of one line. A command beyond its time
-//! limit is killed with its group.
+//! **Failure.** A kernel that refuses the filter is an error. Beyond its time limit a command is
+//! killed with its group.
 //!
 //! **Unsafe.** seccomp, messages with a file descriptor, and reads of another process's stack.
 
@@ -31,10 +31,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A system call: name, number, and the error to return.
+/// Name, number, error to return.
 pub type Call = (&'static str, i64, i32);
 
-/// The library's calls that can fail; locks (`futex`) and exits cannot.
+/// Locks (`futex`) and exits cannot fail.
 pub const CALLS: &[Call] = &[
     ("mmap", libc::SYS_mmap, libc::ENOMEM),
     ("munmap", libc::SYS_munmap, libc::ENOMEM),
@@ -59,7 +59,7 @@ pub const CALLS: &[Call] = &[
     ("ftruncate", libc::SYS_ftruncate, libc::ENOSPC),
 ];
 
-/// The fault: calls of this index in [`CALLS`], from the `first` to the `last`, counted from 1.
+/// Calls of this index in [`CALLS`], counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     pub call: usize,
@@ -67,27 +67,25 @@ pub struct Fault {
     pub last: u64,
 }
 
-/// What became of a command.
 #[derive(Debug)]
 pub struct Run {
-    /// None if it took too long.
+    /// None: too long.
     pub status: Option<ExitStatus>,
     pub stdout: Vec<u8>,
     pub stderr: String,
     pub peak_rss_bytes: u64,
-    /// How often the library made each of the calls.
+    /// By the library, of each of the calls.
     pub counts: Vec<u64>,
 }
 
-/// The command's folder, variables, and the file name of the library.
+/// The command's folder and variables; the library's file name.
 pub struct Place<'a> {
     pub directory: &'a Path,
     pub variables: &'a [(OsString, OsString)],
     pub library: &'a Path,
 }
 
-/// Runs the command, perhaps with a fault. Error: it cannot be started, or the kernel refuses the
-/// filter.
+/// Error: it cannot be started, or the kernel refuses the filter.
 pub fn run(command: &[OsString], place: &Place<'_>, fault: Option<Fault>, limit: Duration) -> Result<Run, String> {
     let (ours, theirs) = UnixStream::pair().map_err(|e| format!("cannot make a pair of sockets: {e}"))?;
     let outputs = ["fault.stdout", "fault.stderr"].map(|name| place.directory.join(name));
@@ -137,7 +135,7 @@ fn start(
     })
 }
 
-/// Waits for the child, with its use of memory; kills its group after `limit`.
+/// With its use of memory; kills the group after `limit`.
 fn wait(child: &Child, limit: Duration) -> (Option<ExitStatus>, u64) {
     let (pid, end) = (child.id() as i32, Instant::now() + limit);
     let mut ended = None;
@@ -148,7 +146,7 @@ fn wait(child: &Child, limit: Duration) -> (Option<ExitStatus>, u64) {
         }
     }
     let is_late = ended.is_none();
-    // SAFETY: a signal to the group of this module's child, which has no further purpose.
+    // SAFETY: the group of this module's child.
     unsafe { libc::kill(-pid, libc::SIGKILL) };
     let (status, peak) = ended.or_else(|| reap(pid, 0)).unwrap_or_default();
     ((!is_late).then(|| ExitStatus::from_raw(status)), peak)
@@ -156,7 +154,7 @@ fn wait(child: &Child, limit: Duration) -> (Option<ExitStatus>, u64) {
 
 fn reap(pid: i32, flags: i32) -> Option<(i32, u64)> {
     let mut status = 0;
-    // SAFETY: an all-zero structure of numbers, which the call fills in, and a local variable.
+    // SAFETY: zeros are valid; a local variable.
     unsafe {
         let mut usage: libc::rusage = zeroed();
         let reaped = libc::wait4(pid, &raw mut status, flags, &raw mut usage);
@@ -164,11 +162,11 @@ fn reap(pid: i32, flags: i32) -> Option<(i32, u64)> {
     }
 }
 
-/// The filter: the calls and `execve` go to the supervisor, all others continue.
+/// The calls and `execve` go to the supervisor.
 fn filter() -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let ask = libc::SECCOMP_RET_USER_NOTIF;
-    // The number is the first field of what a filter sees.
+    // The number is the first field.
     let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
     for number in CALLS.iter().map(|call| call.1).chain([libc::SYS_execve]) {
         let jump = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -179,11 +177,11 @@ fn filter() -> Vec<libc::sock_filter> {
     filter
 }
 
-/// Puts the process under the filter; the descriptor that its supervisor listens to.
+/// Returns the supervisor's descriptor.
 fn install(filter: &[libc::sock_filter]) -> io::Result<RawFd> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
-    // SAFETY: the kernel reads the program, whose length is that of the slice.
+    // SAFETY: the kernel reads the program, whose length is the slice's.
     let listener = unsafe {
         if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
             return Err(io::Error::last_os_error());
@@ -193,12 +191,12 @@ fn install(filter: &[libc::sock_filter]) -> io::Result<RawFd> {
     if listener < 0 { Err(io::Error::last_os_error()) } else { Ok(listener as RawFd) }
 }
 
-/// Room for one descriptor in a message, aligned as the kernel wants it.
+/// For one descriptor, aligned for the kernel.
 #[repr(C, align(8))]
 struct Control([u8; 32]);
 
 fn message<'a>(part: &'a mut libc::iovec, control: &'a mut Control) -> libc::msghdr {
-    // SAFETY: an all-zero structure of numbers and null pointers.
+    // SAFETY: zeros and null pointers are valid.
     let mut message: libc::msghdr = unsafe { zeroed() };
     (message.msg_iov, message.msg_iovlen) = (part, 1);
     message.msg_control = control.0.as_mut_ptr().cast();
@@ -212,7 +210,7 @@ fn send(socket: RawFd, fd: RawFd) -> io::Result<()> {
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 32]);
     let message = message(&mut part, &mut control);
-    // SAFETY: the message has room for one header and a descriptor behind it.
+    // SAFETY: room for one header and a descriptor.
     let sent = unsafe {
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         (*header).cmsg_level = libc::SOL_SOCKET;
@@ -224,14 +222,13 @@ fn send(socket: RawFd, fd: RawFd) -> io::Result<()> {
     if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The listener; none if the other end was closed without one.
+/// None: the other end was closed without a listener.
 fn receive(socket: &UnixStream) -> Option<OwnedFd> {
     let mut byte = 0u8;
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 32]);
     let mut message = message(&mut part, &mut control);
-    // SAFETY: the message has room for one descriptor; a received header has one, which this
-    // process now owns.
+    // SAFETY: room for one descriptor; a received header has one, which this process now owns.
     unsafe {
         if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) != 1 {
             return None;
@@ -241,18 +238,17 @@ fn receive(socket: &UnixStream) -> Option<OwnedFd> {
     }
 }
 
-/// Answers for all processes of one command.
+/// Of one command's processes.
 struct Supervisor {
     library: PathBuf,
     fault: Option<Fault>,
     counts: Vec<u64>,
-    /// Where the library lies in the process of a thread.
+    /// Of the library, by thread.
     places: HashMap<u32, Range<u64>>,
 }
 
 impl Supervisor {
-    /// Supervises until no process is under the filter, or the command has ended; returns the
-    /// counts.
+    /// Until no process is under the filter, or the command has ended.
     fn serve(mut self, listener: &OwnedFd, ends: &AtomicBool) -> Vec<u64> {
         let fd = listener.as_raw_fd();
         while !ends.load(Relaxed) {
@@ -269,8 +265,7 @@ impl Supervisor {
     }
 
     fn answer(&mut self, fd: RawFd) {
-        // SAFETY: zeroed structures of numbers, as the kernel requires; it fills the first and
-        // reads the second.
+        // SAFETY: zeroed as the kernel requires; it fills the first and reads the second.
         unsafe {
             let mut asked: libc::seccomp_notif = zeroed();
             if libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) != 0 {
@@ -286,7 +281,7 @@ impl Supervisor {
         }
     }
 
-    /// The error that the call gets; none if it goes on.
+    /// The call's error.
     fn refuses(&mut self, asked: &libc::seccomp_notif) -> Option<i32> {
         let number = i64::from(asked.data.nr);
         if number == libc::SYS_execve {
@@ -327,14 +322,14 @@ impl Supervisor {
     }
 }
 
-/// Reads words from the stack of a thread that waits in a system call.
+/// Of a thread that waits in a system call.
 fn stack(pid: u32, words: &mut [u64]) -> Option<()> {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     let at = call.split_whitespace().rev().nth(1)?.trim_start_matches("0x");
     let bytes = size_of_val(words);
     let here = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: bytes };
     let there = libc::iovec { iov_base: usize::from_str_radix(at, 16).ok()? as *mut _, iov_len: bytes };
-    // SAFETY: writes into `words`, within its size; a bad address of the other process is an error.
+    // SAFETY: writes into `words`, within its size; a bad address there is an error.
     let read = unsafe { libc::process_vm_readv(pid as i32, &raw const here, 1, &raw const there, 1, 0) };
     (read == bytes as isize).then_some(())
 }

@@ -1,11 +1,10 @@
 //! A system without free hugepages.
 //!
 //! **What.** [`Fragments`] fills free memory with the pages of pipes, which the kernel cannot move,
-//! and frees every other one: half of the memory is free then, and nearly none contiguous. Dropping
-//! it frees everything.
+//! and frees every other one: half of the memory is free then, hardly any contiguous. Dropping it
+//! frees everything.
 //!
-//! **Failure.** An error with the reason: filling memory requires root, and a limit of open files
-//! that fits the memory.
+//! **Failure.** Filling memory requires root, and a limit of open files that fits the memory.
 //!
 //! **Unsafe.** Sets the size of a pipe and the limit of open files.
 
@@ -13,21 +12,19 @@ use std::fs;
 use std::io::{PipeReader, PipeWriter, Write, pipe};
 use std::os::fd::AsRawFd;
 
-/// The size of a pipe: the most that the kernel allows by default.
+/// The kernel's default maximum.
 const PIPE: usize = 1 << 20;
 const PAGE: usize = 4096;
-/// Memory that stays free in one piece, for everything else on the machine.
+/// Free in one piece, for everything else.
 const LEAVE: u64 = 400 << 20;
-/// The order of a hugepage among the kernel's free blocks.
 const HUGE_ORDER: usize = 9;
 
-/// Free memory without free hugepages, until it is dropped.
 pub struct Fragments {
     kept: Vec<PipeReader>,
 }
 
 impl Fragments {
-    /// Fills all free memory, or `most` bytes, and frees half of it.
+    /// All free memory, or `most` bytes.
     pub fn new(most: u64) -> Result<Self, String> {
         raise_limit();
         let (mut kept, mut gone) = (Vec::new(), Vec::new());
@@ -40,13 +37,13 @@ impl Fragments {
         Ok(Self { kept })
     }
 
-    /// Bytes that are taken, in single pages.
+    /// Taken, in single pages.
     pub fn bytes(&self) -> u64 {
         (self.kept.len() * PIPE) as u64
     }
 }
 
-/// Two pipes whose pages take turns in memory. Their other ends are closed.
+/// Whose pages take turns in memory. Their other ends are closed.
 fn filled_pair() -> std::io::Result<(PipeReader, PipeReader)> {
     let (stays, mut a) = full_sized()?;
     let (goes, mut b) = full_sized()?;
@@ -59,15 +56,14 @@ fn filled_pair() -> std::io::Result<(PipeReader, PipeReader)> {
 
 fn full_sized() -> std::io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = pipe()?;
-    // SAFETY: the descriptor is open; a pipe that stays small is an error.
+    // SAFETY: an open descriptor; a pipe that stays small is an error.
     let size = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE) };
     if size < PIPE as i32 { Err(std::io::Error::last_os_error()) } else { Ok((reader, writer)) }
 }
 
-/// As many open files as this process may have.
 fn raise_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls get a structure of ours.
+    // SAFETY: a structure of ours.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max;
@@ -82,7 +78,7 @@ fn free_bytes() -> Result<u64, String> {
     kib.map(|kib: u64| kib << 10).ok_or_else(|| "/proc/meminfo does not tell MemFree".to_owned())
 }
 
-/// Free blocks of at least a hugepage, in hugepages. Error: the kernel does not report them.
+/// Contiguous. Error: the kernel does not report them.
 pub fn free_hugepages() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/buddyinfo").map_err(|e| format!("/proc/buddyinfo: {e}"))?;
     Ok(text.lines().map(hugepages_of_zone).sum())

@@ -1,9 +1,7 @@
 //! A program in a control group that limits its memory.
 //!
-//! **What.** A [`Group`] is a new control group below this process's, or below the root if that is
-//! not visible; version 1 or 2. Dropping it removes the group.
-//!
-//! **Failure.** An error with the reason.
+//! **What.** A new control group below this process's, or below the root if that is not visible;
+//! version 1 or 2. Dropping it removes the group.
 //!
 //! **Unsafe.** A closure between fork and exec.
 
@@ -14,19 +12,19 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// The files with the limit and the largest use: version 1, version 2.
+/// Limit and largest use: version 1, version 2.
 const FILES: [(&str, &str, &str); 2] =
     [("memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes"), ("", "memory.max", "memory.peak")];
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// A control group with a limit, without processes at first.
+/// Without processes at first.
 pub struct Group {
     path: PathBuf,
     peak: &'static str,
 }
 
 impl Group {
-    /// Creates one. Error: the kernel has no such groups, or this process may not create any.
+    /// Error: no such groups, or no permission.
     pub fn new(limit_bytes: u64) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let mut last = format!("{ROOT} has no memory controller");
@@ -39,7 +37,7 @@ impl Group {
                 if !above.join("cgroup.procs").exists() || fs::create_dir(&group.path).is_err() {
                     continue;
                 }
-                // Not `fs::write`, which would make the file where there is no controller.
+                // `fs::write` would make the file where there is no controller.
                 let open = OpenOptions::new().write(true).open(group.path.join(limit));
                 match open.and_then(|mut file| file.write_all(limit_bytes.to_string().as_bytes())) {
                     Ok(()) => return Ok(group),
@@ -50,18 +48,17 @@ impl Group {
         Err(format!("cannot make a control group with a limit of memory: {last}"))
     }
 
-    /// Makes the command's process enter the group before its exec. Error: it may not.
+    /// Before its exec. Error: it may not.
     pub fn enter(&self, command: &mut Command) -> Result<(), String> {
         let procs = self.path.join("cgroup.procs");
         let failed = |e| format!("cannot open {}: {e}", procs.display());
         let mut file: File = OpenOptions::new().write(true).open(&procs).map_err(failed)?;
-        // SAFETY: between fork and exec it makes one system call, on an open file; 0 means the
-        // caller.
+        // SAFETY: one system call, on an open file; 0 means the caller.
         unsafe { command.pre_exec(move || file.write_all(b"0")) };
         Ok(())
     }
 
-    /// The group's peak memory; 0 where the kernel does not report it.
+    /// 0 where the kernel does not report it.
     pub fn peak_bytes(&self) -> u64 {
         let text = fs::read_to_string(self.path.join(self.peak)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)

@@ -1,8 +1,7 @@
 //! Raw objects, and samples of the process's memory.
 //!
-//! **What.** An [`Object`] is memory of the process's `malloc`, or of `operator new` with sized
-//! `delete`. A [`Meter`] samples this process's memory without allocating, so that an idle program
-//! stays idle.
+//! **What.** An [`Object`] is of the process's `malloc`, or of `operator new` with sized `delete`.
+//! A [`Meter`] samples memory without allocating, so that an idle program stays idle.
 //!
 //! **Failure.** Without memory the program ends. Figures that the kernel does not report are 0.
 //!
@@ -15,22 +14,20 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-/// The unit in which the kernel gives memory.
 pub const PAGE: usize = 4096;
 
 type New = unsafe extern "C" fn(usize) -> *mut libc::c_void;
 type SizedDelete = unsafe extern "C" fn(*mut libc::c_void, usize);
 
-/// Addresses of `operator new(size_t)` and `operator delete(void*, size_t)`, once looked up.
+/// Of `operator new(size_t)` and `operator delete(void*, size_t)`, once looked up.
 static OPERATORS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Finds the operators: a preloaded library's, else libstdc++'s, which call malloc.
-/// Error: this machine has no libstdc++.
+/// A preloaded library's, else libstdc++'s, which call malloc. Error: no libstdc++.
 pub fn find_operators() -> Result<(), String> {
-    // SAFETY: opens a library by a C string; its initializers are those of any C++ program.
+    // SAFETY: a C string; initializers as in any C++ program.
     unsafe { libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     for (slot, name) in OPERATORS.iter().zip([c"_Znwm", c"_ZdlPvm"]) {
-        // SAFETY: looks a symbol up, by a name that ends in 0.
+        // SAFETY: a C string.
         let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         if at.is_null() {
             return Err(format!("there is no {}; install libstdc++6", name.to_string_lossy()));
@@ -40,23 +37,23 @@ pub fn find_operators() -> Result<(), String> {
     Ok(())
 }
 
-/// An owned object; `CXX` if by the operators, after [`find_operators`].
+/// `CXX`: by the operators, after [`find_operators`].
 pub struct Object<const CXX: bool = false> {
     at: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: an object exclusively owns its memory, as a box does.
+// SAFETY: an object owns its memory, as a box does.
 unsafe impl<const CXX: bool> Send for Object<CXX> {}
 
 impl<const CXX: bool> Object<CXX> {
-    /// `bytes`, at least 1, not written.
+    /// At least 1, not written.
     #[inline]
     pub fn new(bytes: usize) -> Self {
         let at = if CXX {
             let new = OPERATORS[0].load(Relaxed);
             assert!(new != 0, "the operators are looked up first");
-            // SAFETY: the address is that of the operator, which takes a size.
+            // SAFETY: the operator, which takes a size.
             unsafe { std::mem::transmute::<usize, New>(new)(bytes) }
         } else {
             // SAFETY: takes a size.
@@ -70,38 +67,35 @@ impl<const CXX: bool> Object<CXX> {
         Self { at: NonNull::new(at.cast()).unwrap_or_else(|| handle_alloc_error(layout)), bytes }
     }
 
-    /// Its bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Writes a byte at 0, `step`, 2 × `step` …
+    /// At 0, `step`, 2 × `step` …
     #[inline]
     pub fn write(&self, step: usize) {
         for at in (0..self.bytes).step_by(step) {
-            // SAFETY: within the object, which this value owns; volatile, so that the compiler
-            // keeps it.
+            // SAFETY: within the object; volatile, so that the compiler keeps it.
             unsafe { self.at.add(at).write_volatile(at as u8 | 1) };
         }
     }
 }
 
 impl Object {
-    /// `bytes` of zeroes.
     pub fn zeroed(bytes: usize) -> Self {
         // SAFETY: takes two sizes.
         Self::of(unsafe { libc::calloc(1, bytes) }, bytes)
     }
 
-    /// One of which every byte is written.
+    /// Every byte is written.
     pub fn filled(bytes: usize) -> Self {
         let object = Self::new(bytes);
-        // SAFETY: all of the object, which this process owns.
+        // SAFETY: all of the object.
         unsafe { object.at.write_bytes(1, bytes) };
         std::hint::black_box(object)
     }
 
-    /// One of which a byte on each page is written.
+    /// A byte on each page is written.
     pub fn written(bytes: usize) -> Self {
         let object = Self::new(bytes);
         object.write(PAGE);
@@ -115,16 +109,16 @@ impl<const CXX: bool> Drop for Object<CXX> {
         let at = self.at.as_ptr().cast();
         if CXX {
             let delete = OPERATORS[1].load(Relaxed);
-            // SAFETY: `new` found the operators; delete gets the pointer and size of new, once.
+            // SAFETY: `new` found the operators; delete gets new's pointer and size, once.
             unsafe { std::mem::transmute::<usize, SizedDelete>(delete)(at, self.bytes) };
         } else {
-            // SAFETY: malloc or calloc gave it, and it is freed once.
+            // SAFETY: of malloc or calloc, freed once.
             unsafe { libc::free(at) };
         }
     }
 }
 
-/// A sample: seconds since the start, resident set, and anonymous memory on hugepages.
+/// Resident set, and anonymous memory on hugepages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     pub at_s: f64,
@@ -132,13 +126,12 @@ pub struct Sample {
     pub huge_bytes: u64,
 }
 
-/// Samples over time.
 pub struct Meter {
     start: Instant,
     pub samples: Vec<Sample>,
 }
 
-/// Samples that a meter has place for.
+/// Samples.
 const MOST: usize = 1000;
 
 impl Meter {
@@ -150,7 +143,7 @@ impl Meter {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Takes a sample; the last place is overwritten when all are taken.
+    /// The last place is overwritten when all are taken.
     pub fn sample(&mut self) -> Sample {
         let [rss_bytes, huge_bytes] = fields("/proc/self/smaps_rollup", ["Rss:", "AnonHugePages:"]);
         let sample = Sample { at_s: self.seconds(), rss_bytes, huge_bytes };
@@ -162,12 +155,12 @@ impl Meter {
     }
 }
 
-/// The largest resident set so far.
+/// Resident set.
 pub fn peak_bytes() -> u64 {
     fields("/proc/self/status", ["VmHWM:"])[0]
 }
 
-/// Values of lines `KEY N kB` of a file, in bytes.
+/// Of lines `KEY N kB`, in bytes.
 fn fields<const N: usize>(path: &str, keys: [&str; N]) -> [u64; N] {
     let mut buffer = [0; PAGE];
     let length = File::open(path).and_then(|mut file| file.read(&mut buffer)).unwrap_or(0);

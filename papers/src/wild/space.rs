@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// `count` objects of `bytes`, by malloc or calloc, with a byte written every `step`.
+/// A byte is written every `step`.
 pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed: bool) -> Figures {
     let mut figures = Figures::start();
     let count = given.of(count as u64) as usize;
@@ -29,9 +29,9 @@ pub fn sparse(given: &Given, (count, bytes, step): (usize, usize, usize), zeroed
     figures
 }
 
-/// `stress-ng --malloc`'s defaults: a table of 65,536 slots. A free one gets a new object of up to
-/// `most` bytes by any function of the family, with the first word written. A used one is freed, as
-/// in version 0.15, or in half of the cases reallocated, as in later ones; one time of eight,
+/// `stress-ng --malloc`'s defaults: 65,536 slots. A free one gets a new object of up to `most`
+/// bytes by any function of the family, with the first word written. A used one is freed, as in
+/// version 0.15, or in half of the cases reallocated, as in later ones; one time of eight,
 /// `malloc_trim`.
 pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) -> Figures {
     const SLOTS: usize = 1 << 16;
@@ -45,8 +45,8 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
         let old = slots[i];
         let keep = reallocates && bits & (1 << 20) != 0;
         let free = !old.is_null() && !keep;
-        // SAFETY: each slot is null or has a pointer of the family; it is freed or replaced once,
-        // and has at least a word.
+        // SAFETY: each slot is null or has a pointer of the family, freed or replaced once, of at
+        // least a word.
         unsafe {
             slots[i] = match (old.is_null(), (bits >> 24) & 31) {
                 _ if free => std::ptr::null_mut(),
@@ -81,7 +81,7 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
     figures
 }
 
-/// What else the process does while it idles.
+/// While the process idles.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Helper {
     None,
@@ -90,7 +90,7 @@ pub enum Helper {
     Works,
 }
 
-/// 13,000 objects of 40,000 B, of which a random 60 % are freed; then the resident set each second.
+/// 13,000 objects of 40,000 B, a random 60 % freed; then the resident set each second.
 pub fn idle(given: &Given, helper: Helper) -> Figures {
     const BYTES: usize = 40_000;
     let (mut figures, over) = (Figures::start(), AtomicBool::new(false));
@@ -121,7 +121,7 @@ fn shuffle<T>(rng: &mut Rng, all: &mut [T]) {
     (1..all.len()).for_each(|i| all.swap(i, rng.below(i as u32 + 1) as usize));
 }
 
-/// The memory of a connected client: 8 small objects and a buffer, 157 KiB on average.
+/// Of a client: 8 small objects and a buffer, 157 KiB on average.
 struct Session {
     _small: [Object; 8],
     buffer: Object,
@@ -185,7 +185,7 @@ pub fn swing(given: &Given, period_s: u64) -> Figures {
     figures
 }
 
-/// 1 GiB of objects, all written; then the hugepages each second, while the program idles.
+/// 1 GiB, all written; then the hugepages each second of idling.
 pub fn dense(given: &Given, bytes: usize) -> Figures {
     let mut figures = Figures::start();
     let objects: Vec<Object> = (0..given.of(1 << 30) / bytes as u64).map(|_| Object::written(bytes)).collect();
@@ -209,11 +209,10 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     let live = count as f64 * PAGE as f64;
     figures.done(live as u64);
     let before = figures.meter.sample().huge_bytes as f64 / live;
-    // SAFETY: the process has a single thread, and the child makes only calls that are allowed
-    // after fork.
+    // SAFETY: one thread; the child makes only calls allowed after fork.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // SAFETY: sleeps and ends, without exit handlers.
+        // SAFETY: runs no exit handlers.
         unsafe {
             libc::sleep(4);
             libc::_exit(0)
@@ -225,7 +224,7 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
         (0..1000).for_each(|_| objects[rng.below(count as u32) as usize].write(PAGE));
         thread::sleep(Duration::from_millis(5));
     }
-    // SAFETY: waits for the child; its status does not matter.
+    // SAFETY: its status does not matter.
     unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
     let after = figures.meter.sample().huge_bytes as f64 / live;
     let from = figures.meter.samples.len();
@@ -243,11 +242,11 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     figures
 }
 
-/// The sizes of which each follows each.
+/// Each follows each.
 const SIZES: [usize; 12] = [32, 64, 100, 200, 300, 500, 700, 900, 1500, 2000, 3000, 6000];
 
-/// For each pair of sizes, in a separate process: 12 MB of the first, 90 % freed at random, as much
-/// of the second.
+/// For each pair, in a separate process: 12 MB of the first, 90 % freed at random, as much of the
+/// second.
 pub fn pairs(given: &Given) -> Figures {
     let mut figures = Figures::start();
     let bytes = given.of(12_000_000) as usize;
@@ -268,7 +267,7 @@ pub fn pairs(given: &Given) -> Figures {
 
 fn growth(bytes: usize, (a, b): (usize, usize), seed: u64) -> f64 {
     let mut objects: Vec<Option<Object>> = Vec::new();
-    // Written once, so that the list itself does not grow later.
+    // Written once: the list does not grow later.
     objects.resize_with(bytes / a.min(b) + 1, || None);
     let (first, second) = (bytes / a, bytes / b * 9 / 10);
     objects[..first].fill_with(|| Some(Object::written(a)));
@@ -281,11 +280,11 @@ fn growth(bytes: usize, (a, b): (usize, usize), seed: u64) -> f64 {
     (meter.sample().rss_bytes as f64 - before as f64).max(0.0)
 }
 
-/// What `work` returns in a child process.
+/// Returns its result.
 fn in_child(work: impl FnOnce() -> f64) -> f64 {
     let mut ends = [0; 2];
     let mut bits = 0u64.to_ne_bytes();
-    // SAFETY: the process has one thread, so the child may call anything; the buffers have 8 bytes.
+    // SAFETY: one thread, so the child may call anything; the buffers have 8 bytes.
     unsafe {
         assert!(libc::pipe(ends.as_mut_ptr()) == 0, "cannot make a pipe");
         let child = libc::fork();
@@ -304,7 +303,7 @@ fn in_child(work: impl FnOnce() -> f64) -> f64 {
     f64::from_bits(u64::from_ne_bytes(bits))
 }
 
-/// Five slots of 5 to 25 MB, replaced at random; a new one is written before the old one is freed.
+/// 5 to 25 MB, replaced at random; a new one is written before the old one is freed.
 pub fn slots(given: &Given) -> Figures {
     let (mut figures, mut rng) = (Figures::start(), Rng::new(given.seed, 0));
     let mut slots: [Option<Object>; 5] = [const { None }; 5];

@@ -15,17 +15,16 @@ use craton_lab::rng::Rng;
 use std::thread;
 use std::time::Instant;
 
-/// The objects that are replaced, and how.
 pub struct Replaced {
     pub threads: usize,
-    /// Slots of all threads, and operations of all.
+    /// Of all threads.
     pub slots: usize,
     pub operations: u64,
-    /// The size of the next object.
+    /// Of the next object.
     pub size: fn(&mut Rng) -> usize,
     /// Slots a fixed odd distance apart, 150 times, instead of random ones.
     pub strides: bool,
-    /// Operations after which a new thread inherits the slots.
+    /// Then a new thread inherits the slots.
     pub each: u64,
 }
 
@@ -45,8 +44,7 @@ pub fn large(rng: &mut Rng) -> usize {
     ((32 << 10) + rng.below(480 << 10)) as usize
 }
 
-/// Replaces objects, whose first and last bytes are written; by the operators if `CXX`. An
-/// operation is a new and a free.
+/// First and last bytes are written; by the operators if `CXX`. An operation is a new and a free.
 pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
     let threads = kind.threads;
     let (slots, share) = (kind.slots / threads, given.of(kind.operations) / threads as u64);
@@ -62,7 +60,7 @@ pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
         let start = Instant::now();
         for done in 0..share.div_ceil(kind.each) {
             let count = kind.each.min(share - done * kind.each);
-            // The life of one thread.
+            // Of one thread.
             let life = || {
                 let mut at = 0;
                 for i in 0..count {
@@ -85,19 +83,18 @@ pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
     figures
 }
 
-/// Sizes whose requests are timed, and their shares of the requests in percent.
+/// Sizes, and their shares in percent.
 type Timed<'a> = &'a [(usize, u32)];
 
-/// The sizes of `pauses`.
+/// Of `pauses`.
 pub const MIXED: Timed<'_> = &[(16, 55), (1 << 10, 30), (64 << 10, 13), (1 << 20, 2)];
 
-/// What one thread measured of one size, in ns.
+/// Of one thread and size, in ns.
 #[derive(Default)]
 struct Times {
     malloc: Vec<f64>,
     free: Vec<f64>,
-    /// The longest malloc with the first write, and the longest malloc, of those that the scheduler
-    /// did not interrupt.
+    /// Not interrupted by the scheduler: malloc with the first write, and malloc.
     longest_written: f64,
     longest: f64,
 }
@@ -167,9 +164,9 @@ pub fn pauses(given: &Given, sizes: Timed<'_>, (slots, operations): (usize, u64)
     figures
 }
 
-/// How often the scheduler took the processor away from this thread.
+/// By the scheduler, of this thread.
 fn interruptions() -> i64 {
-    // SAFETY: an all-zero structure of numbers, which the call fills in.
+    // SAFETY: zeros are valid, and the call fills them in.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);

@@ -1,13 +1,11 @@
 //! Random replacement in a large array of slots.
 //!
-//! **What.** Each step chooses a slot: frees the block in it, or fills it with one of random size.
-//! Few slots change all the time, most hardly ever: blocks of all ages are neighbours.
+//! **What.** Each step frees the block in a slot, or fills it. Few slots change all the time, most
+//! hardly ever: blocks of all ages are neighbours.
 //!
 //! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018): slots by
 //! Pareto's law, sizes to 1 KiB, each power of two half as likely as the one before. Ours draws
 //! integers, and writes both ends of a block where the original clears all of it.
-//!
-//! **Threads.** Each has separate slots.
 
 use super::Load;
 use super::block::Block;
@@ -18,9 +16,9 @@ pub fn run(load: &Load) -> u64 {
     crew(load.numbers(), |number| steps(&mut Rng::new(load.seed, number), load.share(STEPS)))
 }
 
-/// Steps of the full load, over all threads.
+/// Of the full load, over all threads.
 const STEPS: u64 = 19_000_000;
-/// Slots of a thread.
+/// Of a thread.
 const SLOTS: u32 = 1 << 18;
 /// Repetitions of the rule of four fifths, each within the fifth that the previous one chose.
 const LEVELS: u32 = 6;
@@ -41,7 +39,7 @@ fn steps(rng: &mut Rng, count: u64) -> u64 {
     held.iter().flatten().fold(sum, |sum, block| sum.wrapping_mul(31).wrapping_add(block.ends()))
 }
 
-/// A number below `bound` by Pareto's law: low ones are frequent.
+/// By Pareto's law: low ones are frequent.
 fn slot(rng: &mut Rng, bound: u32) -> u32 {
     let mut end = bound;
     for _ in 0..LEVELS {
@@ -54,8 +52,7 @@ fn slot(rng: &mut Rng, bound: u32) -> u32 {
     rng.below(end)
 }
 
-/// A size to 1 KiB: each power of two is half as likely as the one before, with equal chances in
-/// between.
+/// To 1 KiB: each power of two is half as likely as the one before, with equal chances in between.
 fn size(rng: &mut Rng) -> usize {
     let bits = rng.next();
     let top = 1u32 << (bits.trailing_zeros() + 4).min(LARGEST);

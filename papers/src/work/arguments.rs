@@ -1,13 +1,13 @@
-//! The options of `craton-work`, parsed by hand: an argument parser would be in the figures.
+//! The options of `craton-work`, parsed by hand: a parser would be in the figures.
 //!
-//! **Failure.** A message that names the option, the value and valid ones.
+//! **Failure.** A message with option, value and valid ones.
 
-/// Options and their values; the last of a name counts.
+/// The last of a name counts.
 pub struct Given<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Given<'a> {
-    /// Reads options that are `known`, as `--name VALUE` or `--name=VALUE`; `flags` take no value.
-    /// None: help is wanted. Error: an unknown option, or a missing value.
+    /// `--name VALUE` or `--name=VALUE`; `flags` take no value. None: help. Error: an unknown
+    /// option, or a missing value.
     pub fn read(arguments: &'a [String], known: &[&str], flags: &[&str]) -> Result<Option<Self>, String> {
         let mut given = Vec::new();
         let mut rest = arguments.iter();
@@ -32,22 +32,18 @@ impl<'a> Given<'a> {
         Ok(Some(Self(given)))
     }
 
-    /// The value of an option, if it is given.
     pub fn find(&self, name: &str) -> Option<&'a str> {
         self.0.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| *value)
     }
 
-    /// An option's integer, or `otherwise` if it is not given.
-    /// Error: not a number from `least` to `most`.
+    /// Or `otherwise`. Error: not a number from `least` to `most`.
     pub fn number(&self, name: &str, otherwise: u64, least: u64, most: u64) -> Result<u64, String> {
         let Some(value) = self.find(name) else { return Ok(otherwise) };
         let parsed = value.parse().ok().filter(|n| (least..=most).contains(n));
         parsed.ok_or_else(|| format!("{name} {value:?}: give a whole number from {least} to {most}"))
     }
 
-    /// The checksum after `--expect`: hexadecimal digits, without the sign that `from_str_radix`
-    /// accepts.
-    /// Error: anything else.
+    /// Hexadecimal digits, without the sign that `from_str_radix` accepts.
     pub fn checksum(&self) -> Result<Option<u64>, String> {
         let Some(value) = self.find("--expect") else { return Ok(None) };
         let parsed = u64::from_str_radix(value, 16).ok().filter(|_| !value.starts_with('+'));

@@ -1,15 +1,13 @@
 //! Many bodies that attract each other, by a tree of cells.
 //!
 //! **What.** Each step builds an octree over all bodies, with a box for each cell and leaf; sums
-//! the masses from below; moves every body by the pull of the cells; and drops the tree. So tens of
-//! thousands of small nodes live for a step and die together.
+//! the masses; moves every body by the pull of the cells; and drops the tree: tens of thousands of
+//! small nodes live for a step and die together.
 //!
 //! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324,
 //! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), as Hoard and mimalloc-bench.
 //!
 //! **State.** Sums in a fixed order, with no operation but + − × ÷ √: the same on any machine.
-//!
-//! **Units.** The bodies start in a cube of side 1; the gravitational constant is 1.
 
 use super::Load;
 use craton_lab::rng::Rng;
@@ -23,14 +21,14 @@ pub fn run(load: &Load) -> u64 {
 }
 
 const BODIES: usize = 20_000;
-/// Steps of the full load.
+/// Of the full load.
 const STEPS: u64 = 40;
 const STEP: f64 = 0.001;
 /// A cell counts as one body when its side is below this multiple of its distance.
 const OPENING: f64 = 1.2;
-/// Added to the square of each distance, to bound the pull.
+/// Added to each square of a distance, to bound the pull.
 const SOFTENING: f64 = 1e-4;
-/// The deepest cell: bodies that it does not separate share a leaf.
+/// Bodies that the deepest cell does not separate share a leaf.
 const DEEPEST: u32 = 40;
 
 type Vector = [f64; 3];
@@ -42,13 +40,13 @@ struct Body {
     mass: f64,
 }
 
-/// One body in the tree, or several in the same place.
+/// Or several in the same place.
 struct Leaf {
     at: Vector,
     mass: f64,
 }
 
-/// A cube with more than one body: its mass, the centre of mass, and its eight parts.
+/// With more than one body.
 struct Cell {
     at: Vector,
     mass: f64,
@@ -63,7 +61,6 @@ enum Part {
     Cell(Box<Cell>),
 }
 
-/// A cube in space.
 #[derive(Clone, Copy)]
 struct Cube {
     middle: Vector,
@@ -71,7 +68,7 @@ struct Cube {
 }
 
 impl Cube {
-    /// Which of the eight parts a place is in, and that part.
+    /// The eighth with a place: its number and cube.
     fn part(&self, at: Vector) -> (usize, Self) {
         let quarter = self.side / 4.0;
         let mut inner = Self { side: self.side / 2.0, ..*self };
@@ -84,7 +81,7 @@ impl Cube {
         (index, inner)
     }
 
-    /// The smallest around all bodies, with their axes' common centre.
+    /// Around all bodies, with one centre.
     fn around(bodies: &[Body]) -> Self {
         let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
         for body in bodies {
@@ -105,7 +102,7 @@ impl Cell {
 }
 
 impl Part {
-    /// Inserts a leaf; an existing leaf moves down together with it.
+    /// An existing leaf moves down together with it.
     fn insert(&mut self, leaf: Box<Leaf>, cube: Cube, depth: u32) {
         match self {
             Self::Empty => *self = Self::Leaf(leaf),
@@ -127,8 +124,7 @@ impl Part {
         }
     }
 
-    /// Computes the cells' masses and centres from below; returns this one's mass, and centre times
-    /// mass.
+    /// From below; returns mass, and centre times mass.
     fn weigh(&mut self) -> (f64, Vector) {
         match self {
             Self::Empty => (0.0, [0.0; 3]),
@@ -146,7 +142,7 @@ impl Part {
         }
     }
 
-    /// Adds the pull of this part, whose cube has that side, on a body at `at`.
+    /// On a body at `at`; the cube has this side.
     fn pull(&self, at: Vector, side: f64, sum: &mut Vector) {
         let (there, mass) = match self {
             Self::Empty => return,
@@ -166,7 +162,7 @@ impl Part {
     }
 }
 
-/// The tree of all bodies, and its cube's side.
+/// With its cube's side.
 fn tree(bodies: &[Body]) -> (Part, f64) {
     let cube = Cube::around(bodies);
     let mut root = Part::Empty;
@@ -189,7 +185,7 @@ fn step(bodies: &mut [Body]) {
     }
 }
 
-/// Bodies at rest, with a total mass of 1: each coordinate is nearer to the middle than at random.
+/// At rest, with a total mass of 1; coordinates are nearer to the middle than at random.
 fn bodies(rng: &mut Rng, count: usize) -> Vec<Body> {
     let mut coordinate = || {
         let unit = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;

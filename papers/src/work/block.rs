@@ -1,9 +1,7 @@
 //! Raw memory with a known stamp in it.
 //!
-//! **What.** [`Block`] has a stamp at both ends, [`Filled`] throughout. The stamp is read before
-//! the memory is freed: overlapping blocks change the sum.
-//!
-//! **Failure.** Without memory the program ends, as with any collection of `std`.
+//! **What.** [`Block`] has a stamp at both ends, [`Filled`] throughout, read before the free:
+//! overlapping blocks change the sum.
 //!
 //! **Unsafe.** `std::alloc` directly: a boxed slice would be written twice, and a large block must
 //! be written only where the workload says.
@@ -13,18 +11,16 @@ use std::ptr::NonNull;
 
 const STAMP: usize = size_of::<u64>();
 
-/// An allocation with a stamp at both ends.
 pub struct Block {
     at: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a block exclusively owns its memory, as a box does.
+// SAFETY: a block owns its memory, as a box does.
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Memory of `len` bytes, at least 1, with the stamp at both ends. A shorter one holds the
-    /// stamp's low bytes.
+    /// At least 1 byte. A short block holds the stamp's low bytes.
     pub fn new(len: usize, stamp: u64) -> Self {
         let mut block = Self::bare(len);
         block.put(0, stamp);
@@ -35,7 +31,7 @@ impl Block {
     fn bare(len: usize) -> Self {
         let len = len.max(1);
         let layout = Self::layout(len);
-        // SAFETY: the layout has at least one byte.
+        // SAFETY: at least one byte.
         let at = unsafe { alloc(layout) };
         Self { at: NonNull::new(at).unwrap_or_else(|| handle_alloc_error(layout)), len }
     }
@@ -45,27 +41,25 @@ impl Block {
         Layout::from_size_align(len, 1).expect("a block is smaller than half of the address space")
     }
 
-    /// What stands at both ends, in one number.
+    /// As one number.
     pub fn ends(&self) -> u64 {
         self.get(0).wrapping_add(self.get(self.len.saturating_sub(STAMP)).rotate_left(1))
     }
 
-    /// Writes the stamp, or as much of it as a shorter block holds. `at` leaves room for it.
+    /// As much as a shorter block holds. `at` leaves room for it.
     #[inline]
     fn put(&mut self, at: usize, stamp: u64) {
         if self.len < STAMP {
             let stamp = stamp.to_le();
-            // SAFETY: this block owns the memory of `len` bytes; `stamp` is a live local of more
-            // than `len`.
+            // SAFETY: this block owns `len` bytes; `stamp` is a local of more.
             return unsafe { self.at.copy_from_nonoverlapping(NonNull::from(&stamp).cast(), self.len) };
         }
         debug_assert!(at + STAMP <= self.len);
-        // SAFETY: each caller in this file keeps `at + STAMP` within `len`; this block owns the
-        // memory.
+        // SAFETY: each caller in this file keeps `at + STAMP` within `len`, which this block owns.
         unsafe { self.at.add(at).cast().write_unaligned(stamp.to_le()) }
     }
 
-    /// The stamp that stands at `at`, which leaves room for it.
+    /// `at` leaves room for it.
     #[inline]
     fn get(&self, at: usize) -> u64 {
         if self.len < STAMP {
@@ -77,16 +71,15 @@ impl Block {
         }
         debug_assert!(at + STAMP <= self.len);
         // SAFETY: each caller in this file keeps `at + STAMP` within `len` and reads written bytes:
-        // the ends always, others only in a `Filled`, whose sums alone read them.
+        // the ends always, others only in a `Filled`.
         u64::from_le(unsafe { self.at.add(at).cast().read_unaligned() })
     }
 }
 
-/// An allocation with a stamp all over.
 pub struct Filled(Block);
 
 impl Filled {
-    /// Memory of `len` bytes, at least 1, all written; the last stamp may start within a word.
+    /// At least 1 byte, all written; the last stamp may start within a word.
     pub fn new(len: usize, stamp: u64) -> Self {
         let mut block = Block::new(len, stamp);
         for at in (0..block.len / STAMP * STAMP).step_by(STAMP) {
@@ -104,12 +97,12 @@ impl Filled {
         self.0.ends()
     }
 
-    /// The sum of all words, and of the ends once more.
+    /// With the ends once more.
     pub fn sum(&self) -> u64 {
         self.sum_each(STAMP)
     }
 
-    /// The sum of the first word of each page of 4 KiB, and of the ends again.
+    /// The first word of each 4 KiB, with the ends again.
     pub fn sum_pages(&self) -> u64 {
         self.sum_each(4096)
     }
@@ -122,7 +115,7 @@ impl Filled {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `bare` allocated this memory with the same layout, and this block owns it.
+        // SAFETY: `bare` allocated this memory with the same layout; this block owns it.
         unsafe { dealloc(self.at.as_ptr(), Self::layout(self.len)) }
     }
 }

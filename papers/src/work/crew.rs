@@ -1,15 +1,11 @@
 //! Threads that share a workload, and rings of channels between them.
 //!
-//! **What.** [`each`] runs one thread for each part; [`crew`] sums their results, which hides the
-//! threads' order. Bounded channels have their final size from the start, so they take no part in
-//! the figures.
-//!
-//! **Failure.** A panic of a thread ends the workload.
+//! Bounded channels have their final size from the start, so they take no part in the figures.
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::thread;
 
-/// Runs `work` on each part at once, each on a thread; the results in the order of the parts.
+/// Each on a thread; results in order.
 pub fn each<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let work = &work;
@@ -18,12 +14,12 @@ pub fn each<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(
     })
 }
 
-/// The sum of `work` over the parts, each on a thread.
+/// The sum hides the threads' order.
 pub fn crew<P: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> u64 + Sync) -> u64 {
     each(parts, work).into_iter().fold(0, u64::wrapping_add)
 }
 
-/// For each of `count` threads its number, its receiver, and the next thread's sender.
+/// For each thread its number, its receiver, and the next thread's sender.
 pub fn ring<T>(count: usize, capacity: usize) -> impl Iterator<Item = (u64, Receiver<T>, Sender<T>)> {
     let (mut senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| bounded(capacity)).unzip();
     senders.rotate_left(1);

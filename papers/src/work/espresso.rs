@@ -1,11 +1,11 @@
 //! Minimizes two-level logic.
 //!
 //! **What.** A random function is a list of cubes. Rounds of expand, irredundant and reduce search
-//! for a shorter list of the same function, by lists of tiny objects that live for microseconds.
+//! for a shorter list, by lists of tiny objects that live for microseconds.
 //!
 //! **From.** espresso (Zorn and Grunwald, "Empirical measurements of six allocation-intensive C
-//! programs", 1992; SPEC; mimalloc-bench), from the book that it came with: Brayton, Hachtel,
-//! McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
+//! programs", 1992; SPEC; mimalloc-bench), from Brayton, Hachtel, McMullen and
+//! Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
 //!
 //! **Units.** Functions, of 10 to 12 inputs, 3 to 6 outputs and 40 to 79 cubes.
 
@@ -28,12 +28,12 @@ pub fn run(load: &Load) -> u64 {
     functions.fold(0, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(one))
 }
 
-/// Functions of the full load.
+/// Of the full load.
 const FUNCTIONS: u64 = 380;
-/// Rounds at most; most functions stop sooner.
+/// Most functions stop sooner.
 const ROUNDS: usize = 6;
 
-/// A cover of random cubes. Half of them have a literal of an input, a third or more an output.
+/// Half of the cubes have a literal of an input, a third or more an output.
 fn function(space: &Space, cubes: u32, rng: &mut Rng) -> Cover {
     let cube = |_| {
         let sure = 1 << rng.below(space.outputs);
@@ -49,7 +49,7 @@ fn function(space: &Space, cubes: u32, rng: &mut Rng) -> Cover {
     (0..cubes).map(cube).collect()
 }
 
-/// A cover of the same points with no more cubes.
+/// The same points with no more cubes.
 fn minimize(space: &Space, function: Cover) -> Cover {
     let off = space.complement(&function);
     let mut best = irredundant(space, expand(space, function, &off));
@@ -68,10 +68,9 @@ fn cost(cover: &[Cube]) -> (usize, u32) {
     (cover.len(), cover.iter().map(Cube::literals).sum())
 }
 
-/// Makes each cube as large as possible without a point of `off`, and drops cubes that it then
-/// covers.
+/// As large as possible without a point of `off`; drops cubes that another then covers.
 fn expand(space: &Space, mut cover: Cover, off: &[Cube]) -> Cover {
-    // Those with the most literals are the least likely to be covered by others' growth.
+    // The most literals: the least likely to be covered by others' growth.
     cover.sort_by_key(|cube| (std::cmp::Reverse(cube.literals()), cube.digest()));
     let mut grown: Cover = Vec::new();
     for mut cube in cover {
@@ -97,13 +96,13 @@ fn expand(space: &Space, mut cover: Cover, off: &[Cube]) -> Cover {
     grown
 }
 
-/// Drops the cubes whose points the others have.
+/// Drops cubes whose points the others have.
 fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     let mut at = 0;
     while at < cover.len() {
         let cube = cover.swap_remove(at);
         if !space.is_tautology(&space.cofactor(&cover, &cube)) {
-            // Back to its place; the one that swap_remove moved there returns to the end.
+            // To its place, and the one that swap_remove moved there to the end.
             cover.push(cube);
             let last = cover.len() - 1;
             cover.swap(at, last);
@@ -113,7 +112,7 @@ fn irredundant(space: &Space, mut cover: Cover) -> Cover {
     cover
 }
 
-/// Makes each cube as small as the others allow, so that expand can go another way.
+/// As small as the others allow, so that expand can go another way.
 fn reduce(space: &Space, mut cover: Cover) -> Cover {
     for at in 0..cover.len() {
         let others = cover.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, cube)| cube);

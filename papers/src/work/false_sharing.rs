@@ -1,8 +1,8 @@
 //! Cache lines that threads would share.
 //!
 //! **What.** Each thread allocates a small object, writes to it many times, and frees it, in a
-//! loop. An allocator that puts two threads' objects on one cache line makes them fight for it: at
-//! once in `cache-thrash`; in `cache-scratch` after they freed objects of one thread.
+//! loop. Threads whose objects share a cache line fight for it: at once in `cache-thrash`; in
+//! `cache-scratch` after they freed objects of one thread.
 //!
 //! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications"
 //! (ASPLOS 2000), §7: active and passive false sharing.
@@ -22,20 +22,19 @@ pub fn scratch(load: &Load) -> u64 {
     crew(first, |(number, given)| write(load, number, Some(given)))
 }
 
-/// Objects of the full load, by all threads.
+/// Of the full load, by all threads.
 const OBJECTS: u64 = 32_000;
-/// Writes to each.
+/// To each.
 const WRITES: u64 = 50_000;
 
-/// The part of one thread.
+/// Of one thread.
 fn write(load: &Load, number: u64, given: Option<Box<AtomicU64>>) -> u64 {
     let mut rng = Rng::new(load.seed, number);
     let mut sum = given.map_or(0, |object| object.load(Relaxed));
     for _ in 0..load.share(OBJECTS) {
         let object = Box::new(AtomicU64::new(rng.next()));
         for i in 0..WRITES {
-            // Atomic, so that each write happens; not a `fetch_add`, which would cost more than the
-            // line.
+            // Each write happens; a `fetch_add` would cost more than the line.
             object.store(object.load(Relaxed).wrapping_add(i), Relaxed);
         }
         sum = sum.wrapping_add(object.load(Relaxed));

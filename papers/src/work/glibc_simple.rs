@@ -1,9 +1,8 @@
 //! Blocks of one size, allocated and freed in batches.
 //!
-//! **What.** For each size and batch length: allocate a batch, then free it, many times over, in
-//! the order of allocation, in the opposite one, and the even places before the odd ones.
-//! **From.** glibc's `benchtests/bench-malloc-simple.c` (2019). Ours adds the two other orders,
-//! goes through several sizes in one run, and stamps each block.
+//! **What.** Freed in the order of allocation, in the opposite one, and the even places before the
+//! odd ones. **From.** glibc's `benchtests/bench-malloc-simple.c` (2019). Ours adds the two other
+//! orders and several sizes, and stamps each block.
 
 use super::Load;
 use super::block::Block;
@@ -26,23 +25,23 @@ pub fn run(load: &Load) -> u64 {
     held.sum
 }
 
-/// Sizes; glibc's benchmark takes one as an argument, 16 B by default.
+/// glibc's benchmark takes one as an argument, 16 B by default.
 const SIZES: [usize; 6] = [16, 32, 64, 128, 256, 512];
-/// Blocks in a batch.
+/// Blocks.
 const BATCHES: [usize; 4] = [25, 100, 400, 1600];
-/// Blocks for each size, batch length and order at full load.
+/// By size, batch length and order at full load.
 const BLOCKS: u64 = 850_000;
 
-/// The order in which a batch is freed.
+/// Of frees.
 #[derive(Clone, Copy)]
 enum Order {
     First,
     Last,
-    /// Every second one leaves a gap between two that stay.
+    /// Leaves gaps between blocks that stay.
     EvenThenOdd,
 }
 
-/// A batch, and the sum of the freed blocks' contents.
+/// And the sum of the freed blocks' contents.
 #[derive(Default)]
 struct Held {
     blocks: Vec<Option<Block>>,

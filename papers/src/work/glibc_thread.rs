@@ -1,8 +1,7 @@
 //! Random replacement in a small working set, with sizes of a power law.
 //!
-//! **What.** Each thread replaces blocks at random in a working set of 1024, of 4 B to 32 KiB.
-//! **From.** glibc's bench-malloc-thread, with a fixed number of replacements.
-//! **Threads.** They share nothing but the allocator.
+//! **What.** Blocks of 4 B to 32 KiB in a working set of 1024. **From.** glibc's
+//! bench-malloc-thread, with a fixed number of replacements. **Threads.** They share nothing.
 
 use super::Load;
 use super::block::Block;
@@ -22,9 +21,9 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Blocks of a working set.
+/// Of a working set.
 const SET: u32 = 1024;
-/// Replacements of the full load, by all threads.
+/// Of the full load, by all threads.
 const REPLACEMENTS: u64 = 28_000_000;
 
 /// Each power of two from 8 B on is half as likely as the one before: the density falls as the

@@ -1,15 +1,15 @@
 //! Scripts in a language with counted values, full of strings.
 //!
-//! **What.** The interpreter `rhai` parses a program text and runs it, again in each round: it
-//! counts words, groups records, reverses strings, builds and walks trees, and fills in letters.
-//! Some results stay until a later one replaces them.
+//! **What.** `rhai` parses a program text and runs it, again in each round: it counts words, groups
+//! records, reverses strings, builds and walks trees, and fills in letters. Some results stay until
+//! a later one replaces them.
 //!
-//! **From.** The interpreters of allocation studies: Zorn and Grunwald's perl and gawk (1992),
-//! Detlefs, Dosser and Zorn, "Memory allocation costs in large C and C++ programs" (1994).
+//! **From.** Zorn and Grunwald's perl and gawk (1992), Detlefs, Dosser and Zorn, "Memory allocation
+//! costs in large C and C++ programs" (1994).
 //!
 //! **Units.** Rounds: one script each, of random size.
 //!
-//! **Failure.** A failed script changes the checksum, as overwritten memory would.
+//! **Failure.** A failed script changes the checksum.
 
 use super::Load;
 use craton_lab::rng::{Rng, mix};
@@ -28,15 +28,15 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Rounds of the full load.
+/// Of the full load.
 const ROUNDS: u64 = 800;
-/// Results that are kept.
+/// Results.
 const KEPT: u32 = 300;
 
-/// The program. Its function `main` takes the number of the round.
+/// `main` takes the number of the round.
 const SCRIPTS: &str = include_str!("interpreter/scripts.rhai");
 
-/// The interpreter, and the random numbers that its scripts draw.
+/// With the random numbers of scripts.
 struct Machine {
     engine: Engine,
     rng: Rc<RefCell<Rng>>,
@@ -56,7 +56,6 @@ impl Machine {
         Self { engine, rng }
     }
 
-    /// Parses the program and runs it once.
     fn round(&mut self, rng: Rng, number: u64) -> Result<Dynamic, Box<EvalAltResult>> {
         *self.rng.borrow_mut() = rng;
         let program = self.engine.compile(SCRIPTS)?;

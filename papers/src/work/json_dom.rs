@@ -1,14 +1,13 @@
 //! Documents that are parsed, edited and written again.
 //!
-//! **What.** Each round makes a `serde_json` document of random size, writes it as text, parses the
-//! text, edits the tree (values replaced, members added and removed, lists grown and cut), writes
-//! it and parses it again. Some documents stay in a table, where later rounds edit them, until
-//! another replaces them.
+//! **What.** Each round makes a `serde_json` document, writes it as text, parses the text, edits
+//! the tree (values replaced, members added and removed, lists grown and cut), writes it and parses
+//! it again. Some documents stay in a table, where later rounds edit them.
 //!
-//! **From.** No paper: a service that speaks JSON with a document model, akin to Zorn and
-//! Grunwald's string and tree programs.
+//! **From.** No paper: a service that speaks JSON, akin to Zorn and Grunwald's string and tree
+//! programs.
 //!
-//! **Units.** Nodes made, over all rounds; a document has 8 to 8000, small ones more often.
+//! **Units.** Nodes; a document has 8 to 8000, small ones more often.
 
 use super::Load;
 use craton_lab::rng::{Rng, mix};
@@ -24,16 +23,16 @@ pub fn run(load: &Load) -> u64 {
     rounds.sum
 }
 
-/// Nodes of the full load.
+/// Of the full load.
 const NODES: u64 = 3_800_000;
-/// Documents that can be kept.
+/// Documents.
 const KEPT: u32 = 512;
-/// Nodes of the largest document.
+/// Nodes of a document.
 const LARGEST: u32 = 8000;
-/// One edit for this many nodes.
+/// Nodes.
 const PER_EDIT: u32 = 8;
 
-/// The names of members: each document draws from a vocabulary, as those of one service do.
+/// Of members: a vocabulary, as of one service.
 #[rustfmt::skip]
 const NAMES: [&str; 12] = [
     "id", "name", "type", "tags", "owner", "created_at", "updated_at", "description", "items", "attributes", "url",
@@ -47,7 +46,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// One document from its making to its end; returns its nodes.
+    /// From its making to its end; returns its nodes.
     fn round(&mut self) -> u64 {
         let size = 8 + self.rng.skewed(LARGEST - 8);
         let mut left = size;
@@ -60,14 +59,12 @@ impl Rounds {
         let document = self.through_text(&document);
         let place = self.rng.below(KEPT) as usize;
         match self.rng.below(4) {
-            // Takes the place of another.
             0 => self.kept[place] = Some(document),
-            // Joins the one that is there.
             1 => {
                 if let Some(mut other) = self.kept[place].take() {
                     (0..10).for_each(|_| edit(&mut other, &mut self.rng));
                     let other = self.through_text(&other);
-                    // Drops one that has grown beyond the largest.
+                    // Drops one that has grown too large.
                     self.kept[place] = Some(other).filter(|other| count(other) < LARGEST);
                 }
             }
@@ -76,14 +73,14 @@ impl Rounds {
         u64::from(size - left)
     }
 
-    /// The same document, written and parsed.
+    /// Written and parsed.
     fn through_text(&mut self, document: &Value) -> Value {
         let text = document.to_string();
         let bytes = text.as_bytes().chunks(8);
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.sum = bytes.fold(self.sum, |sum, bytes| sum.wrapping_mul(0x100_0000_01b3).wrapping_add(word(bytes)));
         serde_json::from_str(&text).unwrap_or_else(|_| {
-            // Memory was overwritten, or edits nested deeper than the parser allows: changes the
+            // Overwritten memory, or edits nested deeper than the parser allows: changes the
             // checksum.
             self.sum = mix(self.sum);
             Value::Null
@@ -91,7 +88,7 @@ impl Rounds {
     }
 }
 
-/// Random text of 0 to 200 bytes, short ones more often.
+/// 0 to 200 bytes, short ones more often.
 fn string(rng: &mut Rng) -> String {
     let len = rng.skewed(200) as usize;
     let mut string = String::new();
@@ -107,13 +104,13 @@ fn string(rng: &mut Rng) -> String {
     string
 }
 
-/// A name from the vocabulary, one in four with a number.
+/// One in four with a number.
 fn name(rng: &mut Rng) -> String {
     let name = NAMES[rng.below(NAMES.len() as u32) as usize];
     if rng.one_in(4) { format!("{name}_{}", rng.below(100)) } else { name.to_owned() }
 }
 
-/// A node with about `left` nodes in it, which are counted down.
+/// About `left` nodes, which are counted down.
 fn node(rng: &mut Rng, left: &mut u32, depth: u32) -> Value {
     *left = left.saturating_sub(1);
     let kind = if depth < 2 { 8 + rng.below(2) } else { rng.below(10) };
@@ -146,7 +143,7 @@ fn node(rng: &mut Rng, left: &mut u32, depth: u32) -> Value {
     }
 }
 
-/// Goes down to a random node and changes it.
+/// At random.
 fn edit(document: &mut Value, rng: &mut Rng) {
     let len = document.as_array().map_or(0, Vec::len).max(document.as_object().map_or(0, Map::len));
     let any = rng.below((len as u32).max(1)) as usize;
@@ -167,7 +164,6 @@ fn edit(document: &mut Value, rng: &mut Rng) {
     }
 }
 
-/// Nodes in a document.
 fn count(document: &Value) -> u32 {
     1 + match document {
         Value::Array(nodes) => nodes.iter().map(count).sum(),

@@ -1,7 +1,7 @@
 //! A server whose threads pass their connections on.
 //!
-//! **What.** Each of several chains has slots full of blocks. A thread replaces random ones, then a
-//! new thread inherits the slots: another one frees most blocks.
+//! **What.** Chains have slots full of blocks. A thread replaces random ones, then a new thread
+//! inherits the slots: another one frees most blocks.
 //!
 //! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM
 //! 1998), with a fixed number of replacements. Sizes of `larson-small` are mimalloc-bench's, those
@@ -27,9 +27,9 @@ struct Kind {
     smallest: u32,
     largest: u32,
     slots: u32,
-    /// Replacements by one thread.
+    /// By one thread.
     each: u64,
-    /// Replacements of the full load, by all chains.
+    /// Of the full load, by all chains.
     replacements: u64,
 }
 
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// The state that a thread inherits.
+/// Inherited.
 struct Estate {
     rng: Rng,
     slots: Vec<Block>,

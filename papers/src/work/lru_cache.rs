@@ -1,11 +1,11 @@
 //! A cache whose values grow and shrink over time.
 //!
-//! **What.** A look-up checks the value of its key, or inserts a value and evicts the least
-//! recently used ones until all fit a budget of bytes. The sizes of new values drift from small to
-//! large and back, so that memory freed by one size has to serve the next.
+//! **What.** A look-up checks the value of its key, or inserts one and evicts the least recently
+//! used ones until all fit a budget. New sizes drift from small to large and back, so that memory
+//! freed by one size has to serve the next.
 //!
-//! **From.** The drift of value sizes, on which Memcached's slabs calcify: Rumble et al.,
-//! "Log-structured memory for DRAM-based storage" (FAST 2014) §2.
+//! **From.** The drift on which Memcached's slabs calcify: Rumble et al., "Log-structured memory
+//! for DRAM-based storage" (FAST 2014) §2.
 
 use super::Load;
 use super::block::Filled;
@@ -27,11 +27,11 @@ pub fn run(load: &Load) -> u64 {
     cache.sum
 }
 
-/// Bytes of all values at most.
+/// Of all values.
 const BUDGET: usize = 48 << 20;
-/// Keys that can be asked for in a stage.
+/// In a stage.
 const KEYS: u32 = 1 << 21;
-/// The drift: look-ups of a stage at full load, and the smallest and largest of its new values.
+/// Look-ups of a stage at full load, and the smallest and largest new value.
 const STAGES: [(u64, u32, u32); 7] = [
     (900_000, 32, 256),
     (300_000, 200, 800),
@@ -43,11 +43,11 @@ const STAGES: [(u64, u32, u32); 7] = [
 ];
 
 struct Cache {
-    // A fixed hash function: the table's growth is the same in each run.
+    // A fixed hash function: equal growth in each run.
     values: LruCache<u64, Filled, BuildHasherDefault<DefaultHasher>>,
     budget: usize,
     bytes: usize,
-    /// Over what was found and what was evicted.
+    /// Over found and evicted values.
     sum: u64,
 }
 
@@ -56,7 +56,7 @@ impl Cache {
         Self { values: LruCache::unbounded_with_hasher(BuildHasherDefault::default()), budget, bytes: 0, sum: 0 }
     }
 
-    /// Reads the key's value, or makes one of this size.
+    /// Makes a missing value, of this size.
     fn look_up(&mut self, key: u64, size: usize) {
         if let Some(ends) = self.values.get(&key).map(Filled::ends) {
             return self.add(ends);

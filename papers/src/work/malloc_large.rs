@@ -1,7 +1,7 @@
 //! Large blocks, allocated and freed.
 //!
-//! **What.** Each step frees the block of a random slot and replaces it by one of another size, 0.5
-//! to 25 MiB. Memory that was released costs a fault for each page.
+//! **What.** Each step replaces a random slot's block by one of 0.5 to 25 MiB. Released memory
+//! costs a fault for each page.
 //!
 //! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen). Ours holds several blocks, varies
 //! the size, writes all of it, and reads a word of each page back.
@@ -22,9 +22,9 @@ pub fn run(load: &Load) -> u64 {
     held.iter().flatten().fold(sum, |sum, block| sum.wrapping_mul(31).wrapping_add(block.sum_pages()))
 }
 
-/// Blocks at a time: 64 MiB on average.
+/// 64 MiB on average.
 const SLOTS: usize = 5;
-/// Steps of the full load.
+/// Of the full load.
 const STEPS: u64 = 600;
 const SMALLEST: u32 = 512 << 10;
 const LARGEST: u32 = 25 << 20;

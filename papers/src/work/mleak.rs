@@ -1,8 +1,7 @@
 //! Short-lived threads that leave objects behind.
 //!
-//! **What.** Waves of short-lived threads: each allocates objects of many sizes, frees most of
-//! them, leaves some to later threads, and frees those that it finds. Objects in a thread's cache
-//! must reach others.
+//! **What.** Each thread allocates objects of many sizes, frees most, leaves some to later threads,
+//! and frees those that it finds. Objects in a thread's cache must reach others.
 //!
 //! **From.** mimalloc-bench's mleak, by its description.
 
@@ -22,9 +21,9 @@ pub fn run(load: &Load) -> u64 {
     sum.wrapping_add(free(left.into_inner().expect("no thread panics")))
 }
 
-/// Threads of the full load.
+/// Of the full load.
 const THREADS: u64 = 5000;
-/// Objects of a thread, and how many of them stay behind.
+/// Of a thread, and those that stay behind.
 const OBJECTS: usize = 400;
 const LEFT: usize = 20;
 

@@ -1,13 +1,11 @@
 //! Threads that allocate objects which other threads free.
 //!
-//! **What.** A producer allocates blocks and sends them in batches; a consumer reads and frees
-//! them. In `prod-con` each pair has a channel, and blocks of 64 B; in `xmalloc` all share one.
+//! **What.** A producer sends blocks in batches; a consumer reads and frees them. In `prod-con`
+//! each pair has a channel, and blocks of 64 B; in `xmalloc` all share one.
 //!
 //! **From.** NVAlloc §6.1 (Prod-con), after Schneider, Antonopoulos and Nikolopoulos, "Scalable
 //! locality-conscious multithreaded memory allocation" (ISMM 2006); Lever and Boreham, "malloc()
 //! performance in a multithreaded Linux environment" (USENIX 2000), as mimalloc-bench has it.
-//!
-//! **Units.** Batches; sizes in bytes.
 
 use super::Load;
 use super::block::Block;
@@ -24,16 +22,16 @@ pub fn xmalloc(load: &Load) -> u64 {
 }
 
 struct Kind {
-    /// Batches of the full load, by all producers.
+    /// Of the full load, by all producers.
     batches: u64,
-    /// Blocks of a batch.
+    /// Blocks.
     batch: u64,
     size: fn(&mut Rng) -> usize,
-    /// Whether there is one channel for all pairs.
+    /// One channel for all pairs.
     shared: bool,
 }
 
-/// Batches that wait at most.
+/// Batches.
 const WAITING: usize = 16;
 
 enum Part {
@@ -50,7 +48,7 @@ fn run(load: &Load, kind: &Kind) -> u64 {
         [Part::Producer(number, sender), Part::Consumer(receiver)]
     };
     let parts: Vec<Part> = (0..pairs).flat_map(pair).collect();
-    // Consumers end when the last sender has gone.
+    // Consumers end with the last sender.
     drop(shared);
     crew(parts, |part| match part {
         Part::Producer(number, sender) => {

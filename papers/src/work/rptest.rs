@@ -1,9 +1,8 @@
 //! Random sizes in loops, some freed by other threads.
 //!
-//! **What.** Each loop frees some of the thread's slots in one stride and fills them again, with
-//! sizes of a linear or an exponential distribution; now and then a set goes to the next thread.
-//! **From.** Jansson's rpmalloc-benchmark (rptest), by its description.
-//! **Threads.** A bounded channel from each thread to the next.
+//! **What.** Each loop replaces some of the thread's slots in one stride, with sizes of a linear or
+//! an exponential distribution; now and then a set goes to the next thread. **From.** Jansson's
+//! rpmalloc-benchmark (rptest), by its description.
 
 use super::Load;
 use super::block::Block;
@@ -19,12 +18,12 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Loops of the full load, by all threads.
+/// Of the full load, by all threads.
 const LOOPS: u64 = 130_000;
-/// Slots of a thread, and how many of them a loop replaces.
+/// Of a thread, and those that a loop replaces.
 const SLOTS: usize = 4000;
 const REPLACED: usize = 150;
-/// Loops after which a set goes to the next thread, blocks of a set, and the most waiting sets.
+/// Loops until a set goes to the next thread, its blocks, and the most waiting sets.
 const PERIOD: u64 = 8;
 const SET: usize = 100;
 const WAITING: usize = 8;

@@ -1,9 +1,9 @@
 //! A workload like a server's.
 //!
-//! **What.** Threads handle numbered requests: short-lived buffers of 16 B to 64 KiB, strings that
-//! are built and torn down, a session, and a cache whose values change size. Another thread frees
-//! some buffers. Some requests are bursts of thousands of small objects; over the day the live data
-//! swing between half and all of their budget.
+//! **What.** Requests make short-lived buffers of 16 B to 64 KiB, strings, a session, and a cache
+//! whose values change size. Another thread frees some buffers. Some requests are bursts of
+//! thousands of small objects; over the day the live data swing between half and all of their
+//! budget.
 //!
 //! **From.** No paper: the mixture that they all describe of servers.
 //!
@@ -24,19 +24,19 @@ pub fn serve(load: &Load) -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Threads that handle requests, at least 1.
+    /// At least 1.
     pub workers: usize,
-    /// Requests in total, over all workers.
+    /// Over all workers.
     pub requests: u64,
     pub seed: u64,
-    /// The caches' live data at the day's peak, in MiB, over all workers; at least 1.
+    /// Of the caches at the day's peak, over all workers; at least 1.
     pub live_mb: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub requests: u64,
-    /// The same for the same requests, seed, workers and live data.
+    /// Of the [`Config`] alone.
     pub checksum: u64,
 }
 

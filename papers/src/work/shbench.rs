@@ -1,9 +1,8 @@
 //! Many sizes, freed in many orders.
 //!
-//! **What.** A thread allocates batches of blocks of 1 to 1000 B and frees them in several orders:
-//! every third at once, newest, oldest, or any first. In `sh8` threads also exchange blocks.
-//! **From.** MicroQuill's sh6bench and sh8bench, by their descriptions; NVAlloc §6.1.
-//! **Threads.** `sh6` shares nothing, `sh8` one bounded channel of blocks.
+//! **What.** Batches of blocks of 1 to 1000 B: every third freed at once, newest, oldest, or any
+//! first. In `sh8` threads also exchange blocks, by one bounded channel. **From.** MicroQuill's
+//! sh6bench and sh8bench, by their descriptions; NVAlloc §6.1.
 
 use super::Load;
 use super::block::Block;
@@ -19,15 +18,15 @@ pub fn sh8(load: &Load) -> u64 {
     run(load, Some(&bounded(WAITING)))
 }
 
-/// Batches of the full load, by all threads.
+/// Of the full load, by all threads.
 const BATCHES: u64 = 32_000;
-/// Blocks of a batch.
+/// Blocks.
 const BATCH: u64 = 1000;
-/// Blocks in a part that another thread frees, and the most waiting parts.
+/// Blocks that another thread frees, and the most waiting parts.
 const PART: usize = 100;
 const WAITING: usize = 64;
 
-/// Parts of batches that any thread may free.
+/// Of batches, for any thread to free.
 type Others = (Sender<Vec<Block>>, Receiver<Vec<Block>>);
 
 fn run(load: &Load, others: Option<&Others>) -> u64 {
@@ -47,7 +46,7 @@ fn run(load: &Load, others: Option<&Others>) -> u64 {
     sum.wrapping_add(left)
 }
 
-/// Allocates a batch, and frees about as much; `kept` stays below two batches.
+/// Frees about as much; `kept` stays below two batches.
 fn batch(rng: &mut Rng, kept: &mut Vec<Block>) -> u64 {
     let mut sum = 0u64;
     for i in 0..BATCH {
@@ -70,19 +69,19 @@ fn batch(rng: &mut Rng, kept: &mut Vec<Block>) -> u64 {
     sum.wrapping_add(freed)
 }
 
-/// Leaves a part of the kept blocks to others, and frees a part of theirs.
+/// Leaves a part to others, and frees a part of theirs.
 fn exchange(kept: &mut Vec<Block>, (sender, receiver): &Others) -> u64 {
     let part: Vec<Block> = kept.drain(kept.len().saturating_sub(PART)..).collect();
     let back = sender.try_send(part).map_or_else(|full| all(full.into_inner()), |()| 0);
     back.wrapping_add(receiver.try_recv().map_or(0, all))
 }
 
-/// Frees blocks in their order.
+/// In order.
 fn all(blocks: impl IntoIterator<Item = Block>) -> u64 {
     blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
 }
 
-/// A size from 1 to 1000 B, small ones more often.
+/// 1 to 1000 B, small ones more often.
 fn size(rng: &mut Rng) -> usize {
     rng.skewed(1000) as usize + 1
 }

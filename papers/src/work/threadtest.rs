@@ -19,8 +19,8 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Objects of a round, of all threads.
+/// Of a round, of all threads.
 const OBJECTS: u64 = 100_000;
 const SIZE: usize = 64;
-/// Rounds of the full load.
+/// Of the full load.
 const ROUNDS: u64 = 560;

@@ -1,7 +1,7 @@
 //! `craton`, the library and the lab's programs, for the tests.
 //!
-//! **What.** These tests build `craton` beside their programs, and the library once, optimized,
-//! where `make build` makes it too.
+//! `craton` is built beside these programs; the library once, optimized, where `make build` makes
+//! it too.
 
 #[path = "../../../crates/cli/tests/common/said.rs"]
 mod said;
@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A program of this package, beside which `craton` is built.
+/// `craton` is built beside it.
 const PAPERS: &str = env!("CARGO_BIN_EXE_craton-papers");
 
-/// The folder of these programs.
 pub fn programs() -> &'static Path {
     Path::new(PAPERS).parent().expect("a program lies in a folder")
 }
@@ -28,16 +27,16 @@ fn build(arguments: &[&str], target: &Path) {
     assert!(cargo.status().unwrap().success(), "cargo build {arguments:?}");
 }
 
-/// `craton` and `libcraton.so`, built from these sources.
+/// From these sources.
 fn built() -> &'static (PathBuf, PathBuf) {
     static BUILT: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     BUILT.get_or_init(|| {
-        // An outer build that names the library has built `craton` beside these programs, too.
+        // An outer build that names the library has built `craton` here, too.
         if let Some(library) = std::env::var_os("CRATON_LIBRARY") {
             return (programs().join("craton"), library.into());
         }
         let target = programs().parent().expect("a program built by cargo lies in target/PROFILE");
-        // `target/papers` is the folder of these tests in that of the allocator's workspace.
+        // `target/papers` is these tests' folder in the allocator's workspace.
         let of_all = if target.ends_with("target/papers") { target.parent().unwrap() } else { target };
         build(&["-p", "craton-cli", "-p", "craton-lab", "--bins"], target);
         build(&["--release", "-p", "craton-preload"], of_all);
@@ -45,7 +44,7 @@ fn built() -> &'static (PathBuf, PathBuf) {
     })
 }
 
-/// `craton` with these arguments, and an environment without what would disturb.
+/// Clears what would disturb.
 pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let (program, library) = built();
     let mut command = Command::new(program);
@@ -56,11 +55,10 @@ pub fn craton<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     command
 }
 
-/// A directory for a test, removed when dropped.
+/// Removed when dropped.
 pub struct Place(PathBuf);
 
 impl Place {
-    /// An empty one.
     pub fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -68,7 +66,7 @@ impl Place {
         Self(path)
     }
 
-    /// A path in it, as text.
+    /// As text.
     pub fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }

@@ -1,9 +1,8 @@
 //! `craton-client`: a program that checks every object that malloc gives it.
 //!
-//! **What.** Runs [`craton_papers::trust::client`] on the preloaded allocator, and prints a line of
-//! JSON.
+//! Runs [`craton_papers::trust::client`] on the preloaded allocator, and prints a line of JSON.
 //!
-//! **Failure.** An error in an object: a message and exit status 70. Wrong usage: status 2.
+//! **Failure.** An error in an object: exit status 70. Wrong usage: 2.
 
 use craton_lab::print::print;
 use craton_papers::trust::client::{self, Given};

@@ -1,6 +1,4 @@
 //! `craton-crash`: a process that uses a zone of frames in a file until it is killed.
-//!
-//! **What.** [`craton_papers::frames::crash::work`], for the experiment `llfree-crash`.
 
 use clap::Parser;
 use craton_papers::crash::{Task, work};

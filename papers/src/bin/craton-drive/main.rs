@@ -1,9 +1,7 @@
 //! `craton-drive`: sends requests to a server, and checks each answer.
 //!
-//! **What.** One of the dialogues of [`craton_papers::real::drive`], on a unix socket.
-//!
-//! **Failure.** Wrong usage: exit status 2. A wrong or missing answer: status 1. Refuses to run
-//! with `LD_PRELOAD` set: only the server is to be measured.
+//! **Failure.** Wrong usage: exit status 2; a wrong or missing answer: 1. Refuses `LD_PRELOAD`:
+//! only the server is to be measured.
 
 use clap::Parser;
 use craton_lab::print::print;
@@ -39,7 +37,7 @@ struct Request {
     end: bool,
 }
 
-/// Processor time of this process so far, in seconds, if the kernel tells.
+/// If the kernel reports it.
 fn cpu_s() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
     text.split_whitespace().next()?.parse::<f64>().ok().map(|ns| ns / 1e9)

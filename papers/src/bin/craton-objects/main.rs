@@ -1,9 +1,8 @@
 //! `craton-objects`: what one object costs, in a separate process.
 //!
-//! **What.** One measurement of [`craton_papers::caching`] as a line of JSON, for the experiments
-//! `slab-speed` and `slab-objects`.
+//! One measurement of [`craton_papers::caching`] as a line of JSON.
 //!
-//! **Failure.** Wrong usage: exit status 2. A missing allocator: status 1.
+//! **Failure.** Wrong usage: exit status 2; a missing allocator: 1.
 
 use clap::Parser;
 use craton_lab::print::print;

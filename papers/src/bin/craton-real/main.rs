@@ -43,7 +43,7 @@ fn list() -> String {
     })
 }
 
-/// Prints the words as they are, which need not be text.
+/// The words need not be text.
 fn prepare(real: &Real, dir: &Path, size: Size) -> Result<String, String> {
     real.available()?;
     let words = real::prepare(dir, real, size)?;

@@ -1,12 +1,8 @@
-//! `craton-wild`: programs as other people write them; each measures and prints its memory and
-//! time.
+//! `craton-wild`: runs a program of [`craton_papers::wild`], alone, in a control group, or on a
+//! system without free hugepages; prints a line of JSON.
 //!
-//! **What.** Runs a program of [`craton_papers::wild`], alone, in a control group, or on a system
-//! without free hugepages, and prints a line of JSON.
-//!
-//! **Failure.** Wrong usage: exit status 2. A control group that cannot be created, memory that
-//! cannot be fragmented, or a program that fails: status 1. A kill by the kernel in the group is a
-//! figure: `"alive":false`.
+//! **Failure.** Wrong usage: exit status 2. No control group, memory that cannot be fragmented, or
+//! a failed program: 1. A kill by the kernel in the group is a figure: `"alive":false`.
 
 use craton_lab::print::print;
 use craton_papers::wild::fragments::{Fragments, free_hugepages};
@@ -34,16 +30,14 @@ Exit status: 1 when it fails, no control group can be made or memory cannot be f
 Example: LD_PRELOAD=libcraton.so craton-wild sparse-calloc --group 64
 ";
 
-/// Where a program runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Place {
     Here,
-    /// In a control group with this many MiB.
+    /// MiB of the control group.
     Group(u64),
     Fragmented,
 }
 
-/// The request in the arguments.
 enum Request {
     Help,
     Run(&'static Program, Given, Place),
@@ -69,7 +63,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     Ok(Request::Run(program, given, place))
 }
 
-/// The same program, for a child.
+/// For a child.
 fn again(program: &Program, given: &Given) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args([program.name, "--percent", &given.percent.to_string(), "--seed", &given.seed.to_string()]);
@@ -78,7 +72,7 @@ fn again(program: &Program, given: &Given) -> Command {
     command
 }
 
-/// Runs it as a child in a group of `mib`, and adds its end to its line.
+/// A child in a group of `mib`; adds its end to its line.
 fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String> {
     let group = Group::new(mib << 20)?;
     let mut command = again(program, given);
@@ -95,7 +89,7 @@ fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String
     Ok(line.to_string())
 }
 
-/// Runs it as a child while the system has no free hugepage, and adds that to its line.
+/// A child on a system without free hugepages; adds that to its line.
 fn in_fragments(program: &Program, given: &Given) -> Result<String, String> {
     let fragments = Fragments::new(u64::MAX)?;
     let free = free_hugepages()?;

@@ -1,9 +1,7 @@
 //! `craton-work`: workloads for comparing allocators.
 //!
-//! **What.** Runs a workload of [`craton_papers::work`], and prints its checksum.
-//!
-//! **Failure.** Wrong usage: a line on standard error, and exit status 2. A wrong checksum: status
-//! 1, since `craton compare` discards standard output.
+//! **Failure.** Wrong usage: exit status 2. A wrong checksum: 1, since `craton compare` discards
+//! standard output.
 
 use craton_papers::empirical::{self, options, real, sim};
 use craton_papers::work::arguments::Given;
@@ -28,14 +26,13 @@ Exit status: 1 when the checksum is wrong, so that memory was not what had been 
 Example: craton compare -- craton-work server --threads 4
 ";
 
-/// The request in the arguments.
 enum Request {
     Print(String),
-    /// A workload, its load, and the expected checksum if known.
+    /// With the expected checksum if known.
     Run(&'static Workload, Load, Option<u64>),
-    /// The empirical driver, on real memory.
+    /// On real memory.
     Real(Box<real::Config>, Option<u64>),
-    /// The empirical driver, in simulated memory.
+    /// In simulated memory.
     Simulated(Box<sim::Config>),
 }
 
@@ -93,7 +90,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints, and ends with `status` if that could be done.
+/// With `status`, if printed.
 fn print(text: &str, status: u8) -> ExitCode {
     if craton_lab::print::print("craton-work", text) { status.into() } else { ExitCode::FAILURE }
 }
@@ -103,7 +100,6 @@ fn wrong(why: String) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Prints `text` and the checksum.
 fn finish(text: &str, name: &str, got: u64, expected: Option<u64>) -> ExitCode {
     let text = format!("{text}{name} checksum {got:016x}\n");
     match expected.filter(|expected| *expected != got) {

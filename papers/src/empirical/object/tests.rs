@@ -28,7 +28,7 @@ fn the_sum_depends_on_size_and_tag_and_on_nothing_else() {
 fn a_byte_that_somebody_else_wrote_changes_the_sum() {
     for size in [5u64, 8, 100, 9000] {
         let object = Object::new(size, 7);
-        // SAFETY: the last byte of a live object.
+        // SAFETY: a live object's last byte.
         unsafe {
             let last = object.0.add(size as usize - 1);
             last.write(!last.read());

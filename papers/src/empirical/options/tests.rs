@@ -38,7 +38,7 @@ fn options_are_read() {
     assert_eq!((config.system, config.heap, config.release_bytes_per_s), (poor, HeapName::Frames, AUTO_RATE));
     assert_eq!(config.more_runs, 2);
     assert!(matches!(of("--heap 1 -h"), Ok(Request::Help)));
-    // The default share of remote frees must not refuse a single thread.
+    // Not refused by the default share of remote frees.
     assert!(matches!(of("--heap 1 --threads 1"), Ok(Request::Real(..))));
     assert!(matches!(of("--remote 0 --threads 1"), Ok(Request::Real(..))));
 }

@@ -76,7 +76,7 @@ fn slots_are_born_empty_and_die_with_their_size() {
 #[test]
 fn little_s_law_holds_after_many_events() {
     let profile = small();
-    // Large enough that chance seldom moves it out of the band around its target.
+    // Chance seldom moves a heap of this size out of the band.
     let config = Config { heap_bytes: 8 << 20, events: 2_000_000, ..config(&profile) };
     let mut process = Process::new(&config).expect("large enough");
     let bytes: f64 = profile.rows().iter().map(|row| row.live * row.size as f64).sum();
@@ -129,8 +129,8 @@ fn every_schedule_is_followed_within_a_tenth() {
             let mut process = Process::new(&Config { schedule, heap_bytes, ..config(profile) }).expect("large enough");
             let (mut looks, mut last_s) = (0u64, 0.0);
             while process.next_event().is_some() {
-                // While the heap moves to a new target, time stands still. At the end of it the
-                // target is at most a few steps old.
+                // While the heap moves to a new target, time stands still; then the target is at
+                // most a few steps old.
                 let over = process.now_s / process.duration_s;
                 let (target, earlier) = (schedule.at(over), schedule.at(over - 1e-3));
                 if process.now_s == last_s || target != earlier && (target - earlier).abs() > 0.01 {
@@ -138,7 +138,7 @@ fn every_schedule_is_followed_within_a_tenth() {
                 }
                 (looks, last_s) = (looks + 1, process.now_s);
                 let off = process.live_bytes as f64 / heap_bytes as f64 - target;
-                // One object may be a 32nd of the whole heap.
+                // One object may be a 32nd of the heap.
                 assert!(off.abs() <= 0.07 * target + 0.032, "{name}: {off} off {target} at {over}");
             }
             assert!(looks > 150_000, "{name}: {looks}");

@@ -73,7 +73,7 @@ fn more_sizes_than_rows_have_numbers_are_refused() {
     assert!(why.contains("p.csv:65537:") && why.contains("65536"), "{why}");
 }
 
-/// The size that the share `part` of births does not exceed.
+/// Not exceeded by the share `part` of births.
 fn quantile(profile: &Profile, part: f64) -> u64 {
     let all: f64 = profile.rows().iter().map(|row| row.rate).sum();
     let mut sum = 0.0;
@@ -95,7 +95,6 @@ fn the_built_in_profile_has_the_shape_that_is_promised() {
     assert!(quantiles[0] == 56 && (250..=1024).contains(&quantiles[1]) && (2048..=8192).contains(&quantiles[2]));
     let lives = rows.iter().map(|row| row.live / row.rate);
     assert!(lives.fold((f64::MAX, 0.0), |(low, high), life| (life.min(low), life.max(high))) == (1.0 / 16.0, 16.0));
-    // The text form says the same.
     let text: String = rows.iter().map(|row| format!("{}, {}, {}\n", row.size, row.rate, row.live)).collect();
     assert_eq!(parse(&text).as_ref(), Ok(&profile));
 }

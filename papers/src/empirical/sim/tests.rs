@@ -69,7 +69,7 @@ fn a_run_takes_the_seconds_asked_for_with_the_same_objects() {
     assert!(given_back(Some(3600.0)) > given_back(Some(1.0)));
 }
 
-/// Small objects on hugepages, by a system.
+/// On hugepages.
 fn on(system: System) -> Summary {
     let seconds = Some(600.0);
     let madvise = System { thp: ThpMode::Madvise, ..system };
@@ -84,7 +84,7 @@ fn coverage_is_what_the_system_gives() {
     assert!((0.2..0.45).contains(&half.worst_coverage), "{half}");
     let none = on(System { failing_percent: 100, ..System::PLENTY });
     assert_eq!((none.worst_coverage, none.steady_coverage), (0.0, 0.0));
-    // Every second request fails, and collapses make up for it.
+    // Collapses make up for failures.
     let failing = on(System { failing_percent: 50, ..System::PLENTY });
     assert!((0.5..=plenty.steady_coverage).contains(&failing.steady_coverage), "{failing}");
 }
@@ -103,7 +103,7 @@ fn parts_of_what_lies_beyond_spans_add_up() {
         for s in &samples {
             let parts = s.dense_free_bytes + s.sparse_free_bytes + s.cached_bytes + s.region_free_bytes;
             assert_eq!(parts, s.free_backed_bytes, "{s:?}");
-            // The heap counts pages of its small front that were never touched as backed.
+            // The heap counts untouched pages of its small front as backed.
             assert!(s.beyond_bytes <= parts && parts <= s.beyond_bytes + (16 << 20), "{s:?}");
             assert!(heap == HeapName::Temeraire || s.region_free_bytes == 0);
         }
@@ -156,7 +156,7 @@ fn what_is_released_each_second_lowers_the_backed_bytes() {
 
 #[test]
 fn a_heap_of_many_gib_needs_no_such_memory() {
-    // Large objects, so that the test is quick.
+    // Large objects make the test quick.
     let profile = Profile::parse("300000, 100, 100\n5000000, 10, 100\n", "p").expect("good");
     let samples = simulated(&Config { profile, heap_bytes: 256 << 30, events: 10_000, ..config() });
     assert!(samples.iter().all(|s| s.live_bytes > 200 << 30 && s.backed_bytes > s.live_bytes));

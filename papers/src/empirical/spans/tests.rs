@@ -23,7 +23,7 @@ fn large_objects_are_spans_and_small_ones_share_slabs() {
     let geometry = geometry(class_of(16));
     assert_eq!(span_of(slab.size), (geometry.pages, Density::Dense));
     assert_eq!(slab.live, 10_000.0 / f64::from(geometry.capacity));
-    // 10 s in the mean: a slab outlives its objects.
+    // On average 10 s: a slab outlives its objects.
     let life = slab.live / slab.rate;
     assert!(life > 20.0 && life < 100.0, "{life}");
 }

@@ -1,5 +1,3 @@
-//! What follows from an interval.
-
 use super::*;
 use craton_lab::summary::Interval;
 

@@ -1,6 +1,5 @@
-//! Craton's largest losses in time and memory: the workloads on which the best peer is furthest
-//! ahead, with both sides' figures. System time or faults suggest memory released and touched
-//! again, user time instructions or cache misses.
+//! Workloads on which the best peer is furthest ahead, with both sides' figures. System time or
+//! faults suggest memory released and touched again, user time instructions or cache misses.
 
 use super::Result;
 use craton_lab::format::{bytes, count, seconds, table};
@@ -16,7 +15,7 @@ struct Loss<'a> {
     theirs: Summary,
 }
 
-/// The losses as text; empty without any.
+/// Empty without any.
 pub fn show(results: &[Result]) -> String {
     let parts = [("wall time", Figure::Wall), ("peak RSS", Figure::PeakRss)];
     parts.iter().map(|(name, figure)| part(results, name, *figure)).collect()
@@ -38,7 +37,7 @@ fn part(results: &[Result], name: &str, figure: Figure) -> String {
     format!("\nworst losses to the best other allocator, {name}:\n\n{}", table(&rows, &[0, 2]))
 }
 
-/// The best other allocator on this workload, if it is ahead.
+/// If the best other is ahead.
 fn loss(result: &Result, figure: Figure) -> Option<Loss<'_>> {
     let ours = summarize(&result.runs, OURS)?;
     let against =

@@ -1,5 +1,3 @@
-//! The pictures of `speed`: every ratio, and what they come to.
-
 use super::Result;
 use crate::experiment::series;
 use crate::experiment::sheet::Sheet;
@@ -7,7 +5,7 @@ use craton_lab::picture::{Axis, Cell, Estimate, Heat, HeatRow, Scatter, Spot, Un
 use craton_lab::ratios::{BASE, others};
 use craton_lab::summary::{Figure, Ratio, geomean, ratio};
 
-/// The ratio from which on colours do not get stronger.
+/// From it on colours do not get stronger.
 const LIMIT: f64 = 2.0;
 
 pub fn draw(sheet: &mut Sheet, results: &[Result]) {
@@ -16,7 +14,7 @@ pub fn draw(sheet: &mut Sheet, results: &[Result]) {
     sheet.picture("means", means(results, sheet));
 }
 
-/// Workloads down, allocators across, and the geometric means below.
+/// Workloads down, allocators across, geometric means below.
 fn heat(results: &[Result], sheet: &Sheet, what: &str, figure: Figure) -> String {
     let workloads = Result::runs(results);
     let names: Vec<&str> = others(&workloads, "").into_iter().filter(|name| *name != BASE).collect();
@@ -44,7 +42,7 @@ fn cell(result: &Result, name: &str, figure: Figure) -> Cell {
     }
 }
 
-/// One spot for each allocator: time across, memory up.
+/// A spot for each allocator: time across, memory up.
 fn means(results: &[Result], sheet: &Sheet) -> String {
     let workloads = Result::runs(results);
     let spot = |name: &&str| {

@@ -1,4 +1,4 @@
-//! The table of `speed`: workloads down, allocators across.
+//! Workloads down, allocators across.
 
 use super::Result;
 use crate::experiment::series::status;
@@ -15,7 +15,7 @@ pub fn show(results: &[Result], ratios: &Ratios) -> String {
     format!("{time}\n{rss}\n{}", of_craton(ratios))
 }
 
-/// One table: glibc's median, and the ratio of each other allocator to it.
+/// glibc's median, and the others' ratios to it.
 fn part(results: &[Result], name: &str, figure: Figure, show: fn(f64) -> String) -> String {
     let workloads = Result::runs(results);
     let names: Vec<&str> = others(&workloads, "").into_iter().filter(|name| *name != BASE).collect();
@@ -31,12 +31,12 @@ fn part(results: &[Result], name: &str, figure: Figure, show: fn(f64) -> String)
     format!("{name}: {BASE}'s median, and ratios to it\n\n{}", table(&rows, &[0]))
 }
 
-/// The ratio, or how the allocator failed.
+/// Or how the allocator failed.
 fn cell(runs: &[Run], name: &str, figure: Figure) -> String {
     ratio(runs, name, BASE, figure).map_or_else(|| status(runs, name), |r| two(r.of_medians))
 }
 
-/// Craton's ratios with their intervals, one a line.
+/// With intervals.
 fn of_craton(ratios: &Ratios) -> String {
     let mut rows = vec![[OURS, "ratio", "95 %"].map(str::to_owned).to_vec()];
     for (name, ratio) in &ratios.0 {

@@ -1,5 +1,5 @@
-//! The two loops in simulated memory: a turn's system calls, on the default page heap, and on one
-//! that releases all free hugepages after each turn, as if without a cache.
+//! A turn's system calls in simulated memory, on the default page heap, and on one that releases
+//! all free hugepages after each turn.
 
 use crate::experiment::world::{SECOND_NS, World};
 use craton_base::{Density, HUGEPAGE_SIZE, PAGE_SIZE, Pages};
@@ -15,19 +15,18 @@ pub enum Loop {
 
 pub const LOOPS: [(&str, Loop); 2] = [("drain", Loop::Drain), ("pathological", Loop::Strand)];
 
-/// The result of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Played {
-    /// System calls up to the end of each turn, in order.
+    /// Up to the end of each turn.
     pub calls: Vec<u64>,
-    /// Backed memory beyond spans at the end, in hugepages.
+    /// Backed memory beyond spans at the end.
     pub hugepages_over: u64,
-    /// Hugepages that the free memory may keep at the end.
+    /// Hugepages that free memory may keep at the end.
     pub limit: u64,
 }
 
 impl Played {
-    /// Calls in a turn, on average over the second half.
+    /// In a turn, on average over the second half.
     pub fn steady_calls(&self) -> f64 {
         let half = self.calls.len() / 2;
         let (Some(before), Some(last)) = (self.calls.get(half), self.calls.last()) else { return 0.0 };
@@ -39,7 +38,7 @@ const DRAINED: Pages = Pages((512 << 10) / PAGE_SIZE as u32);
 const LARGE: Pages = Pages((100 << 20) / PAGE_SIZE as u32 + 1);
 const TURN_NS: u64 = SECOND_NS / 1000;
 
-/// Plays `turns` turns of a loop; `at_once` gives free hugepages back after each.
+/// `at_once` gives free hugepages back after each turn.
 pub fn play(which: Loop, turns: u32, at_once: bool) -> Result<Played, String> {
     let region = LARGE.bytes().0 as u64 * 4 + u64::from(turns) * HUGEPAGE_SIZE as u64;
     let mut world: World = World::new(region);

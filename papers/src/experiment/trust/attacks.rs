@@ -1,13 +1,13 @@
 //! Attacks and planted bugs: the programs of the tests, by their end.
 //!
-//! **What.** `attacks.c` writes into freed memory and reports malloc's reaction; it runs with
-//! default options. Each program in `faulty/` plants a bug that the debugging kit should find; they
-//! run with `debug=all`, in the full form also in each of [`MODES`]. Correct programs among them
-//! should get no report. All are compiled here, from the tests' sources.
+//! **What.** `attacks.c` writes into freed memory and reports malloc's reaction, with default
+//! options. Each program in `faulty/` plants a bug; they run with `debug=all`, in the full form
+//! also in each of [`MODES`]. Correct programs among them should get no report. All are compiled
+//! here.
 //!
 //! **Failure.** An attack that got an address of its choice, or an object with two owners. A bug
 //! without a report is *missed*, or *bare* if the process died without one; neither fails the
-//! experiment, since some need other options. The table names them.
+//! experiment, since some need other options.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 macro_rules! sources {
     ($($path:literal)*) => {
-        /// Files of the repository, by their paths in it.
+        /// By path.
         const SOURCES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../../../", $path)))),*];
     };
 }
@@ -53,14 +53,14 @@ const FAULTY: [&str; 7] = [
     "faulty/caches.c",
     "faulty/cxx.cpp",
 ];
-/// Options that the faulty programs run with. The first is the quick form's.
+/// The first is the quick form's.
 const MODES: [&str; 4] = ["debug=all", "debug=audit,redzone,poison,verify", "guard_sample=1", ""];
-/// Of these nothing is to be found.
+/// Correct ones.
 const RIGHT: [&str; 2] = ["right_", "kept_"];
-/// A bug that needs buffers on the heap: on guarded pages the program cannot cause it.
+/// On guarded pages the program cannot cause it.
 const ON_HEAP: &str = "read_before_the_heap";
 const LIMIT: Duration = Duration::from_secs(60);
-/// The quick form does every n-th part of each program.
+/// Of each program's parts.
 const QUICK_OF: usize = 6;
 
 const COLUMNS: [Column; 8] = [
@@ -123,7 +123,7 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
     Ok((table(&COLUMNS, &rows), rows))
 }
 
-/// Compiles a program, linked with the library. Error: no compiler here, or its message.
+/// With the library. Error: no compiler, or its message.
 fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
     let compiler = if source.ends_with(".cpp") { "c++" } else { "cc" };
     let program = place.join(source.replace(['/', '.'], "-"));
@@ -148,7 +148,7 @@ fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
     if output.status.success() { Ok(program) } else { Err(format!("cannot be compiled: {}", said.trim())) }
 }
 
-/// The names of a program's parts: what stands in its table.
+/// From its table.
 fn parts(source: &str) -> Vec<&'static str> {
     let text = SOURCES.iter().find(|(path, _)| path.ends_with(source)).map_or("", |(_, text)| text);
     let table = ["PARTS[] = {", "parts[] = {"].into_iter().find_map(|head| Some(text.rfind(head)? + head.len()));
@@ -167,21 +167,20 @@ fn parts(source: &str) -> Vec<&'static str> {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum End {
-    /// The library ended the process, or reported the bug.
+    /// By the library.
     Found,
-    /// Nothing came of it.
     Harmless,
     /// A signal, without a word.
     Bare,
     /// An address of the attack's choice, an object with two owners, or a bug without a report.
     Missed,
-    /// A right program got a report, or did not end well.
+    /// A correct program got a report, or failed.
     False,
 }
 
 type Ends = Vec<(&'static str, End)>;
 
-/// How the parts of a program ended.
+/// By parts.
 fn ends_of(ask: &Ask<'_>, ours: &Ours, place: &Path, (source, options, program): (&str, &str, &Path)) -> Ends {
     let of_all = if ask.quick { QUICK_OF } else { 1 };
     let chosen = parts(source).into_iter().filter(|part| options == MODES[1] || *part != ON_HEAP).step_by(of_all);
@@ -202,7 +201,7 @@ fn ends_of(ask: &Ask<'_>, ours: &Ours, place: &Path, (source, options, program):
     ends
 }
 
-/// The parts whose bug was not found, or that got through.
+/// Their bug was not found, or they got through.
 fn not_found(ends: &Ends) -> String {
     let is_bad = |end| [End::Bare, End::Missed, End::False].contains(end);
     ends.iter().filter(|(_, end)| is_bad(end)).map(|(part, _)| *part).collect::<Vec<_>>().join(", ")
@@ -216,7 +215,7 @@ fn figures(ends: &Ends) -> Row {
     })
 }
 
-/// Of a right program.
+/// Of a correct program.
 fn judge_right(output: &Output) -> End {
     let is_well = output.status.success() && !output.stderr.contains("BUG ");
     if is_well { End::Harmless } else { End::False }

@@ -1,13 +1,12 @@
 //! Programs whose n-th system call of the library fails.
 //!
 //! **What.** Each of [`PROGRAMS`] runs once without faults, which counts the library's calls of
-//! each kind. Then it runs with the n-th call of one kind failing, for each n up to [`MOST`]; last
-//! with all calls of a kind failing from some n on. A run is *unharmed* if it prints the same and
-//! exits with status 0, *refused* if it exits with another status or aborts itself.
+//! each kind; then with the n-th call of one kind failing, for each n up to [`MOST`]; last with all
+//! calls of a kind failing from some n on. *Unharmed*: prints the same, status 0. *Refused*:
+//! another status, or aborts itself.
 //!
-//! **Failure.** A run fails if it ends by a signal (an abort without a message of the library is
-//! the program's), takes too long, exits with status 0 and another output, or takes twice the
-//! memory.
+//! **Failure.** A run ends by a signal (an abort without a message of the library is the
+//! program's), takes too long, exits with status 0 and another output, or takes twice the memory.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -23,14 +22,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// The largest n.
+/// Largest n.
 const MOST: u64 = 200;
 const LIMIT: Duration = Duration::from_secs(20);
-/// Memory of a run beyond twice that of the run without a fault.
+/// Beyond twice that of the run without a fault.
 const SPARE_BYTES: u64 = 64 << 20;
 
-/// A program: name, Debian's package, and a script that writes inputs and prints the command, a
-/// word a line.
+/// Name, Debian's package, and a script that writes inputs and prints the command, a word a line.
 type Program = (&'static str, &'static str, &'static str);
 
 const PROGRAMS: &[Program] = &[
@@ -42,7 +40,7 @@ const PROGRAMS: &[Program] = &[
     ("gcc", "gcc", include_str!("faults/gcc.sh")),
     ("xz", "xz-utils", include_str!("faults/xz.sh")),
 ];
-/// Those of the quick form, beside the checking client.
+/// Beside the checking client.
 const QUICK: [&str; 1] = ["sort"];
 
 const COLUMNS: [Column; 8] = [
@@ -75,7 +73,7 @@ pub fn run(ask: &Ask<'_>, ours: &Ours) -> Result<Part, String> {
     Ok((table(&COLUMNS, &rows), rows))
 }
 
-/// Variables for a reproducible output; python uses malloc for all its objects.
+/// For a reproducible output; python uses malloc for all its objects.
 const FIXED: [(&str, &str); 4] =
     [("LC_ALL", "C"), ("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"), ("PERL_HASH_SEED", "0")];
 
@@ -129,12 +127,12 @@ fn describe(fault: &Fault) -> String {
     }
 }
 
-/// The faults of a kind of call that is made `count` times.
+/// Of a kind of call made `count` times.
 fn plan(quick: bool, call: usize, count: u64) -> Vec<Fault> {
     let most = count.min(MOST);
     let one = |n| Fault { call, first: n, last: n };
     let mut faults: Vec<Fault> = (1..=most).filter(|n| !quick || [1, most].contains(n)).map(one).collect();
-    // As when memory has run out, and stays so.
+    // Memory has run out, and stays so.
     let mut from = [1, count / 4, count / 2, count / 4 * 3].to_vec();
     from.retain(|first| *first > 0 && *first < count);
     from.dedup();
@@ -166,7 +164,7 @@ fn judge(run: &Run, whole: &Run) -> Result<Verdict, String> {
     }
 }
 
-/// Runs a script that writes a program's inputs; the command that it prints.
+/// The command that the script prints.
 fn prepare(script: &str, directory: &Path) -> Result<Vec<OsString>, String> {
     let mut shell = Command::new("sh");
     shell.args(["-euc", script]).current_dir(directory).env_remove("LD_PRELOAD");

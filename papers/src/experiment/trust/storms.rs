@@ -1,7 +1,7 @@
 //! The checking client ([`crate::trust::client`]), alone and under storms.
 //!
-//! **What.** Runs it alone, with forks, with signals, with both in few and in many threads, and
-//! kills it at random moments. After the kills, no file may be left in its folder.
+//! Alone, with forks, with signals, with both in few and in many threads, and killed at random
+//! moments. After the kills, no file may be left in its folder.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Storms: name and options of the client. The quick form runs every second one.
+/// Name and options. The quick form runs every second one.
 const STORMS: [(&str, &[&str]); 5] = [
     ("alone", &[]),
     ("one thread", &["--threads", "1"]),
@@ -25,7 +25,7 @@ const STORMS: [(&str, &[&str]); 5] = [
 const FULL_S: u64 = 60;
 const FULL_KILLS: usize = 500;
 const QUICK_KILLS: usize = 10;
-/// The longest that a client lives before it is killed.
+/// Before the kill.
 const LIFE_US: u32 = 200_000;
 
 const COLUMNS: [Column; 8] = [
@@ -89,7 +89,7 @@ fn kills(ask: &Ask<'_>, client: &Path, ours: &Ours, directory: &Path) -> Row {
         command.args(["--threads", "4", "--seconds", "60"]).stdout(Stdio::null()).stderr(Stdio::null());
         let ended = command.spawn().and_then(|mut child| {
             std::thread::sleep(Duration::from_micros(rng.below(LIFE_US).into()));
-            // It may have ended, which its status says.
+            // It may have ended, as its status shows.
             let _ = child.kill();
             child.wait()
         });

@@ -1,10 +1,10 @@
 //! Other projects' test suites, on glibc and on Craton.
 //!
-//! **What.** Each of [`SUITES`] has a script that checks whether the suite is here, one that runs
-//! it, and the command that fetches it. The run's script ends with a line `tests T passed P`; only
-//! commands with the prefix `$on` run on the allocator. `CRATON_SUITES` names a folder of clones.
+//! **What.** Each of [`SUITES`] has a script that finds it, one that runs it, and the command that
+//! fetches it. The run ends with a line `tests T passed P`; only commands with the prefix `$on` run
+//! on the allocator. `CRATON_SUITES` names a folder of clones.
 //!
-//! **Failure.** A suite fails if it passes fewer tests on Craton than on glibc, or none.
+//! **Failure.** Fewer tests pass on Craton than on glibc, or none.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -19,15 +19,14 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(1800);
 const COMMON: &str = include_str!("suites/common.sh");
 
-/// A suite of other people.
 pub struct Suite {
     pub name: &'static str,
     /// How to get it.
     get: &'static str,
-    /// Ends with status 0 if it is here.
+    /// Status 0: it is here.
     find: &'static str,
     run: &'static str,
-    /// Whether it takes seconds, and so is part of the quick form.
+    /// It takes seconds.
     quick: bool,
 }
 
@@ -38,7 +37,7 @@ macro_rules! suites {
     };
 }
 
-// The name, whether it is part of the quick form, and scripts with the functions of `common.sh`.
+// Name, whether in the quick form, scripts with the functions of `common.sh`.
 suites! {
     "cpython" false get "apt-get install libpython3.11-testsuite, or that of your version" find "has_module test.test_dict"
         run "cpython | of_unittest"
@@ -122,8 +121,7 @@ fn of_suite(ask: &Ask<'_>, ours: &Ours, suite: &Suite, progress: &dyn Fn(&str)) 
     Ok(with(head, &json!({ "tests": tests, "glibc": base, "craton": craton, "note": "" }), &status))
 }
 
-/// Runs a script behind [`COMMON`]; returns its success and output. None: the caller stops, or it
-/// cannot run.
+/// Behind [`COMMON`]; success and output. None: the caller stops, or it cannot run.
 fn shell(ask: &Ask<'_>, text: &str, on: &str, directory: &Path) -> Option<(bool, String)> {
     let command = ["bash", "-c", &format!("{COMMON}\n{text}")].map(OsString::from);
     let variables = [("on".into(), on.into()), ("LC_ALL".into(), "C".into())];
@@ -135,7 +133,7 @@ fn shell(ask: &Ask<'_>, text: &str, on: &str, directory: &Path) -> Option<(bool,
     }
 }
 
-/// The last line `tests T passed P`; zeros without one.
+/// Of the last line; zeros without one.
 fn tally(said: &str) -> (u64, u64) {
     let line = said.lines().rev().find_map(|line| line.strip_prefix("tests "));
     let numbers = line.and_then(|line| line.split_once(" passed "));

@@ -21,7 +21,7 @@ fn a_library_that_is_missing_is_named_with_the_places_and_what_builds_it() {
 
 #[test]
 fn a_library_without_the_functions_is_named_with_the_first_that_is_missing() {
-    // A library that surely exists: this program's C library.
+    // It surely exists.
     let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
     let libc = maps.lines().filter_map(|line| line.split_whitespace().last()).find(|path| path.contains("/libc.so"));
     let libc = libc.expect("a test program is linked dynamically");

@@ -1,7 +1,7 @@
 //! A processor's cache of recently freed blocks.
 //!
-//! **From.** LLFree §2: orders 0 to 3 and 9. One count over all of them, in frames. An empty list
-//! is refilled with a batch under one lock; at the high mark the oldest batch is flushed.
+//! **From.** LLFree §2: orders 0 to 3 and 9, one count in frames. An empty list is refilled with a
+//! batch under one lock; at the high mark the oldest batch is flushed.
 //!
 //! **State.** Sizes of Linux 6.0: a batch is 63 frames, 2 blocks at least; the high mark is the
 //! zone's low watermark, 5/4 of √(16 · KiB) KiB, by processors, four batches at least.
@@ -11,40 +11,37 @@ use crate::frames::place::{Chain, Place};
 use crate::frames::spin::Spin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The orders that are cached.
 const ORDERS: [u32; 5] = [0, 1, 2, 3, 9];
 const BATCH: usize = 63;
 const LEAST_BLOCKS: usize = 2;
 const LEAST_BATCHES: usize = 4;
 
-/// How much is cached, in frames.
+/// In frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Frames of a refill or flush.
+    /// Of a refill or flush.
     pub batch: usize,
-    /// The count at which a batch is flushed.
+    /// At which a batch is flushed.
     pub high: usize,
 }
 
 impl Limits {
-    /// For a zone of this many frames.
     pub fn of(frames: usize, processors: usize) -> Self {
         let least_kib = (16 * 4 * frames).isqrt();
         let low_frames = least_kib / 4 * 5 / 4;
         Self { batch: BATCH, high: (low_frames / processors.max(1)).max(LEAST_BATCHES * BATCH) }
     }
 
-    /// Blocks that are fetched at once.
+    /// Of a batch.
     pub fn blocks(&self, order: u32) -> usize {
         (self.batch >> order).max(LEAST_BLOCKS)
     }
 }
 
-/// The cache. Its methods need its lock.
+/// Its methods need its lock.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Cache {
-    /// Guards the rest.
     pub lock: Spin,
     lists: [Chain; ORDERS.len()],
     frames: AtomicUsize,
@@ -63,14 +60,14 @@ impl Cache {
         self.frames.load(Relaxed)
     }
 
-    /// Counts, and returns the new count.
+    /// Returns the new count.
     fn count(&self, change: impl Fn(usize) -> usize) -> usize {
         let frames = change(self.frames());
         self.frames.store(frames, Relaxed);
         frames
     }
 
-    /// The block that was freed last.
+    /// Freed last.
     pub fn alloc(&self, places: &[Place], order: u32) -> Option<u32> {
         let list = &self.lists[list_of(order)];
         let frame = list.first()?;
@@ -80,22 +77,21 @@ impl Cache {
         Some(frame)
     }
 
-    /// Adds a block of the zone behind others, so that they are allocated in order.
+    /// Behind others, so that blocks are allocated in order.
     pub fn refill(&self, places: &[Place], frame: u32, order: u32) {
         places[frame as usize].mark.store(CACHED, Relaxed);
         self.lists[list_of(order)].push_last(places, frame);
         self.count(|frames| frames + (1 << order));
     }
 
-    /// Adds a freed block; returns the frames in the cache.
+    /// Returns the frames in the cache.
     pub fn put(&self, places: &[Place], frame: u32, order: u32) -> usize {
         places[frame as usize].mark.store(CACHED, Relaxed);
         self.lists[list_of(order)].push_first(places, frame);
         self.count(|frames| frames + (1 << order))
     }
 
-    /// Flushes at least this many frames, as far as it has them: of each list in turn the oldest
-    /// block.
+    /// At least this many frames, as far as it has them: of each list in turn the oldest block.
     pub fn flush(&self, places: &[Place], frames: usize, to: impl Fn(u32, u32)) {
         let mut given = 0;
         let blocks = ORDERS.iter().zip(&self.lists).cycle();

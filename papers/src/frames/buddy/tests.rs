@@ -1,7 +1,7 @@
 use super::*;
 use crate::frames::request;
 
-/// The free blocks of each order, by their first frames.
+/// By order and first frame.
 fn blocks(buddy: &Buddy) -> Vec<(u32, u32)> {
     let of = |order: u32| buddy.zone.chain(order).iter(&buddy.zone.places).map(move |frame| (order, frame));
     (0..=MAX_ORDER).flat_map(of).collect()

@@ -1,13 +1,12 @@
 //! Compares the zone with the threads' records after a crash.
 //!
-//! **What.** [`audit`] checks every frame: held ones are allocated and held once; others are free,
-//! except those that unfinished requests account for, which [`free_lost`] frees.
+//! **What.** Held frames are allocated and held once; others are free, except those that unfinished
+//! requests account for, which [`free_lost`] frees.
 //!
 //! **From.** LLFree §3.2.3: frames are lost only if an allocation has not reached the caller, or a
 //! free has not reached the bit: at most one request for each processor loses frames.
 //!
-//! **Failure.** An error names a frame that is held and free, held twice, or lost without a
-//! request.
+//! **Failure.** Names a frame that is held and free, held twice, or lost without a request.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::request;
@@ -18,15 +17,14 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     pub under_way: usize,
-    /// Of these, requests that lost frames.
+    /// That lost frames.
     pub losing: usize,
-    /// Allocated frames without a holder.
+    /// Without a holder.
     pub lost: Vec<usize>,
     pub held: usize,
 }
 
-/// Compares zone and records after a crash, and corrects the records.
-/// Error: zone and records disagree.
+/// Corrects the records. Error: zone and records disagree.
 pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Result<Audit, String> {
     zone.check().map_err(|broken| format!("invariant {} does not hold at {}", broken.invariant, broken.at))?;
     let doing = records.settle();
@@ -65,13 +63,12 @@ pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Resul
     Ok(Audit { under_way, losing, lost, held })
 }
 
-/// Frees what was lost; how many requests that took.
 /// Error: the zone refuses.
 pub fn free_lost<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }
 
-/// log2 of the frames whose holder is unknown.
+/// log2 of frames whose holder is unknown.
 fn in_doubt(doing: Doing) -> Option<u32> {
     match doing {
         Doing::Getting(order) | Doing::Place(_, order) => Some(order),
@@ -79,8 +76,7 @@ fn in_doubt(doing: Doing) -> Option<u32> {
     }
 }
 
-/// The number of requests that account for the lost frames: each get for a block of its order,
-/// others for their place.
+/// That account for the lost frames: gets for blocks of their order, others for their place.
 fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     let lost: BTreeSet<usize> = lost.iter().copied().collect();
     let within = |frame: usize, doing: &Doing| matches!(doing, Doing::Place(at, order) if (*at..at + (1 << order)).contains(&frame));
@@ -95,8 +91,7 @@ fn losing(lost: &[usize], doing: &[Doing]) -> Result<usize, String> {
     Ok(used + places)
 }
 
-/// The fewest gets, each of which lost a whole block of its order, that account for all frames of
-/// `open`.
+/// The fewest gets, each of which lost a whole block of its order, that account for all of `open`.
 fn cover(open: &BTreeSet<usize>, gets: &[u32], lost: &BTreeSet<usize>) -> Option<usize> {
     let Some(first) = open.first() else { return Some(0) };
     let with = |at: usize| {

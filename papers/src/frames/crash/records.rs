@@ -24,18 +24,17 @@ use std::ops::Range;
 use std::path::Path;
 
 const LINE_WORDS: usize = 8;
-/// Frames of a word of bits.
 pub const WORD_FRAMES: usize = u64::BITS as usize;
 
-/// A thread's next act.
+/// Its next act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doing {
     Nothing,
-    /// To allocate frames of an order, wherever.
+    /// Frames of an order, wherever.
     Getting(u32),
-    /// To write down frames that it was given.
+    /// To record frames that it was given.
     Got(usize, u32),
-    /// To allocate or to free those of a place.
+    /// To allocate or free those of a place.
     Place(usize, u32),
 }
 
@@ -61,7 +60,6 @@ impl Doing {
     }
 }
 
-/// The file of records.
 pub struct Records {
     shared: Shared,
     threads: usize,
@@ -69,12 +67,12 @@ pub struct Records {
 }
 
 impl Records {
-    /// A new file without held frames. Error: as [`Shared::create`].
+    /// Without held frames. Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::create(path, Self::words(frames, threads))?, threads, frames })
     }
 
-    /// The file for `frames` and `threads`. Error: as [`Shared::open`].
+    /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::open(path, Self::words(frames, threads))?, threads, frames })
     }
@@ -87,7 +85,7 @@ impl Records {
         frames.div_ceil(WORD_FRAMES).next_multiple_of(LINE_WORDS)
     }
 
-    /// Writing threads; the next number is *the keeper*.
+    /// The next number is *the keeper*.
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -105,7 +103,7 @@ impl Records {
         &self.shared.words()[(thread + 1) * LINE_WORDS..][..LINE_WORDS]
     }
 
-    /// Bits of what a holder has.
+    /// A holder's frames.
     pub fn map(&self, holder: usize) -> &[AtomicU64] {
         assert!(holder <= self.threads, "holder {holder} is none of {}", self.threads + 1);
         let words = Self::map_words(self.frames);
@@ -120,18 +118,16 @@ impl Records {
         Doing::of(load(&self.line(thread)[0]))
     }
 
-    /// Counts an operation of a thread.
     pub fn count(&self, thread: usize) {
         let word = &self.line(thread)[1];
         store(word, load(word) + 1);
     }
 
-    /// Operations that threads have done since [`Records::reset`].
+    /// Since [`Records::reset`].
     pub fn operations(&self) -> u64 {
         (0..self.threads).map(|thread| load(&self.line(thread)[1])).sum()
     }
 
-    /// Writes down that a holder has frames, or has them no more.
     pub fn set(&self, holder: usize, frame: usize, order: u32, held: bool) {
         let map = self.map(holder);
         for (word, mask) in masks(frame..frame + (1 << order)) {
@@ -140,13 +136,12 @@ impl Records {
         }
     }
 
-    /// Whether a holder has any of these frames.
     pub fn holds_any(&self, holder: usize, frame: usize, order: u32) -> bool {
         let map = self.map(holder);
         masks(frame..frame + (1 << order)).any(|(word, mask)| load(&map[word]) & mask != 0)
     }
 
-    /// Corrects the maps by R1 to R4, all threads dead; returns their unfinished acts.
+    /// By R1 to R4, all threads dead; returns their unfinished acts.
     pub fn settle(&self) -> Vec<Doing> {
         let settle = |thread| {
             let doing = self.doing(thread);
@@ -161,14 +156,13 @@ impl Records {
         (0..self.threads).map(settle).collect()
     }
 
-    /// Forgets that threads began.
     pub fn reset(&self) {
         store(self.begun(), 0);
         (0..self.threads).for_each(|thread| store(&self.line(thread)[1], 0));
     }
 }
 
-/// Words of bits in which frames lie, and their bits.
+/// Words of frames, and their bits.
 fn masks(frames: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let words = frames.start / WORD_FRAMES..frames.end.div_ceil(WORD_FRAMES);
     words.map(move |word| {
@@ -182,7 +176,7 @@ fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-/// After everything that the thread has stored before.
+/// After all the thread's earlier stores.
 fn store(word: &AtomicU64, value: u64) {
     // ORDERING: pairs with the end of the process, after which another reads the file: no store may
     // be there without the earlier ones.

@@ -29,7 +29,7 @@ fn a_process_that_stops_between_requests_loses_nothing() {
     }
 }
 
-/// Does the same to a zone behind the records' back, and then looks.
+/// Behind the records' back.
 fn after(change: impl FnOnce(&FileZone<'_>, &Records)) -> Result<Found, String> {
     let scratch = Scratch::new("a test").expect("a place");
     let world = world(&scratch, 2);
@@ -40,7 +40,7 @@ fn after(change: impl FnOnce(&FileZone<'_>, &Records)) -> Result<Found, String> 
     world.inspect(false)
 }
 
-/// The first free, or else allocated, frame without a holder in `World::new`'s zone.
+/// Without a holder, in `World::new`'s zone.
 fn first_of(zone: &FileZone<'_>, is_free: bool) -> usize {
     (0..FRAMES).find(|frame| zone.is_free(*frame) == Ok(is_free)).expect("half of them")
 }

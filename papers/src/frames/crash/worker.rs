@@ -1,7 +1,7 @@
 //! A thread that uses a persistent zone, and records what it holds.
 //!
 //! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block,
-//! or of a part of it; or the frames beside a block, later freed together with it.
+//! or of a part; or the frames beside a block, later freed together.
 //!
 //! **Failure.** A wrong refusal, and frames that the worker already has.
 
@@ -15,25 +15,24 @@ use craton_lab::rng::Rng;
 const PART_OF: u32 = 4;
 /// One block in this many is first joined with its neighbour.
 const JOINED_OF: u32 = 8;
-/// log2 of the frames of a word of bits.
 const WORD_ORDER: u32 = WORD_FRAMES.trailing_zeros();
 
-/// A thread, or *the keeper*, with frames.
+/// Or *the keeper*.
 pub struct Worker<'a, M> {
     zone: &'a Zone<'a, Standard, M>,
     records: &'a Records,
     holder: usize,
-    /// The processor that it asks as.
+    /// That it asks as.
     processor: usize,
     rng: Rng,
-    /// Its blocks: first frame and order.
+    /// First frame and order.
     blocks: Vec<(usize, u32)>,
     held: usize,
     most: usize,
 }
 
 impl<'a, M: Media> Worker<'a, M> {
-    /// A worker with the frames of the records, and at most this many.
+    /// With the frames of the records, and at most `most`.
     pub fn new(
         zone: &'a Zone<'a, Standard, M>,
         records: &'a Records,
@@ -47,7 +46,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Self { zone, records, holder, processor, rng, blocks, held, most }
     }
 
-    /// Does one request.
     /// Error: the zone is wrong.
     pub fn step(&mut self) -> Result<(), String> {
         let is_full = self.held >= self.most;
@@ -58,8 +56,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Allocates until it has this many frames, or none are left.
-    /// Error: the zone is wrong.
+    /// Or until none are left. Error: the zone is wrong.
     pub fn grow(&mut self, frames: usize) -> Result<(), String> {
         let mut refused = 0;
         while self.held < frames && refused < 100 {
@@ -70,7 +67,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Puts until it has so few frames.
     /// Error: the zone is wrong.
     pub fn shrink(&mut self, frames: usize) -> Result<(), String> {
         while self.held > frames {
@@ -79,7 +75,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Records its next act, unless it is *the keeper*.
+    /// Records it, unless *the keeper*'s.
     fn doing(&self, doing: Doing) {
         if self.holder < self.records.threads() {
             self.records.set_doing(self.holder, doing);
@@ -90,7 +86,6 @@ impl<'a, M: Media> Worker<'a, M> {
         format!("holder {}: {what} of frame {frame}, order {order}: {why}", self.holder)
     }
 
-    /// Has frames that it was given.
     fn have(&mut self, frame: usize, order: u32) -> Result<(), String> {
         if self.records.holds_any(self.holder, frame, order) {
             return Err(self.wrong("get", frame, order, "it was given what it has already"));
@@ -142,7 +137,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Frees a part of a block, and keeps the others.
+    /// Keeps the rest.
     fn put_part(&mut self, mut frame: usize, mut order: u32) -> Result<(), String> {
         let part = self.rng.below(order);
         while order > part {
@@ -155,7 +150,7 @@ impl<'a, M: Media> Worker<'a, M> {
         self.put_at(frame, order)
     }
 
-    /// Allocates the frames beside a block, which form one with it if they are free.
+    /// The frames beside form one block with it, if free.
     fn join(&mut self, frame: usize, order: u32) -> Result<(), String> {
         let beside = frame ^ 1 << order;
         self.doing(Doing::Place(beside, order));
@@ -173,8 +168,8 @@ impl<'a, M: Media> Worker<'a, M> {
     }
 }
 
-/// An order: half of all requests are for single frames, and few for huge ones, which may be rare
-/// after a long search.
+/// Half of all requests are for single frames, and few for huge ones, which may be rare after a
+/// long search.
 fn order(rng: &mut Rng) -> u32 {
     match rng.below(64) {
         0..32 => 0,
@@ -183,7 +178,7 @@ fn order(rng: &mut Rng) -> u32 {
     }
 }
 
-/// A holder's blocks by its map: whole huge frames, whole words, single frames.
+/// By its map: whole huge frames, whole words, single frames.
 fn blocks(records: &Records, holder: usize) -> Vec<(usize, u32)> {
     let mut blocks = Vec::new();
     for (huge, words) in records.map(holder).chunks(HUGE / WORD_FRAMES).enumerate() {

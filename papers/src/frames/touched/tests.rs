@@ -7,7 +7,6 @@ fn a_run_touches_what_was_computed_and_no_more() {
         for level in &levels[..4] {
             assert_eq!(level.touched, Some(level.lines), "{}", level.name);
         }
-        // No frame stays here.
         let processors_lines = levels[4].touched.unwrap_or(0);
         assert!(processors_lines >= processors && processors_lines <= levels[4].lines);
         let sizes = Sizes::of::<Standard>(frames, processors);

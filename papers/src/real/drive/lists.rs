@@ -9,7 +9,7 @@ use craton_lab::rng::Rng;
 const LISTS: u32 = 1000;
 const ELEMENTS: usize = 5;
 
-/// The lengths of the server's lists, from which the answers follow.
+/// Lengths, from which the answers follow.
 pub(super) struct Lists {
     seed: u64,
     lengths: Vec<usize>,
@@ -21,7 +21,7 @@ impl Lists {
     }
 }
 
-/// Element `i` of request `number`: both numbers, and letters up to a random length.
+/// Both numbers, and letters up to a random length.
 fn element(rng: &mut Rng, number: u64, i: usize) -> Vec<u8> {
     let length = 8 + rng.below(64) as usize;
     let mut text = Vec::with_capacity(80);

@@ -1,7 +1,7 @@
 use super::*;
 use std::thread::JoinHandle;
 
-/// Writes `said` to the one side, and returns the other.
+/// On one side; returns the other.
 fn peer(said: &'static [u8]) -> (UnixStream, JoinHandle<usize>) {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -15,7 +15,7 @@ fn peer(said: &'static [u8]) -> (UnixStream, JoinHandle<usize>) {
     (ours, peer)
 }
 
-/// Asks a question of one byte, and wants it back.
+/// Wants its byte back.
 struct Echo;
 
 impl Dialogue for Echo {
@@ -72,7 +72,7 @@ fn nobody_waits_for_a_server_that_has_ended() {
     assert!(why.contains("ended"), "{why}");
 }
 
-/// The requests and answers of a dialogue.
+/// Requests and answers.
 fn said(name: &str, seed: u64, requests: u64) -> (Vec<u8>, Vec<u8>) {
     let mut dialogue = dialogue(name, seed).unwrap();
     let (mut request, mut answer) = (Vec::new(), Vec::new());

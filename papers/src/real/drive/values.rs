@@ -1,24 +1,22 @@
 //! Values of many sizes under random keys: written, overwritten, read and deleted.
 //!
-//! **State.** A key's version counts its writes, and its value follows from key and version. So the
-//! generator knows every answer without keeping the values.
+//! **State.** A key's value follows from key and number of writes, so the generator knows every
+//! answer without keeping values.
 
 use super::{Dialogue, REDIS_FAREWELL, put, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;
 
-/// Keys that the requests are spread over.
 const KEYS: u32 = 40_000;
-/// The largest value, in bytes.
+/// Of a value.
 const MOST_BYTES: usize = 8 << 10;
-/// Bytes that the values are cut from.
+/// Values are cut from it.
 const NOISE_BYTES: usize = 64 << 10;
 
-/// Which server it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// RESP, as redis reads it.
+    /// RESP.
     Redis,
-    /// The text protocol of memcached.
+    /// The text protocol.
     Memcached,
 }
 
@@ -26,9 +24,9 @@ pub(super) enum Protocol {
 pub(super) struct Values {
     protocol: Protocol,
     seed: u64,
-    /// How often each key was written in all.
+    /// By key, in all.
     written: Vec<u32>,
-    /// Which keys are there.
+    /// By key.
     there: Vec<bool>,
     noise: Vec<u8>,
 }
@@ -41,7 +39,7 @@ impl Values {
         Self { protocol, seed, written: vec![0; keys], there: vec![false; keys], noise }
     }
 
-    /// The value that the key was last written with.
+    /// Last written.
     fn value(&self, key: usize) -> &[u8] {
         let mut rng = Rng::new(!self.seed, (key as u64) << 32 | u64::from(self.written[key]));
         let length = rng.size().min(MOST_BYTES);
@@ -118,7 +116,7 @@ impl Dialogue for Values {
         }
     }
 
-    /// Redis counts its keys; memcached counts those that it has not dropped yet, too.
+    /// Redis counts its keys; memcached also those that it has not dropped yet.
     fn last(&mut self, request: &mut Vec<u8>, answer: &mut Vec<u8>) {
         if self.protocol == Protocol::Redis {
             redis_command(request, &[b"DBSIZE"]);

@@ -1,7 +1,7 @@
 use super::*;
 use craton_lab::scratch::Scratch;
 
-/// Supervises a command whose "library" is the C library itself, so that its own calls count.
+/// The "library" is the C library, so that its calls count.
 fn shell(script: &str, fault: Option<Fault>) -> Run {
     let scratch = Scratch::new("a test").unwrap();
     let maps = fs::read_to_string("/proc/self/maps").unwrap();

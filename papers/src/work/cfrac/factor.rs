@@ -7,7 +7,7 @@
 //! **From.** Morrison and Brillhart, "A method of factoring and the factorization of F7" (1975),
 //! with one large prime a relation, and the early abort of Pomerance and Wagstaff (1983).
 //!
-//! **State.** Relations in echelon form over the field of two elements: the pivot of a row is its
+//! **State.** Relations in echelon form over the field of two elements: a row's pivot is its
 //! highest prime of odd exponent. A new relation that earlier rows cancel is a square.
 
 use num_bigint::BigUint as Num;
@@ -15,15 +15,15 @@ use num_integer::Integer;
 use num_traits::{One, ToPrimitive, Zero};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Primes in the factor base, with −1 as the first.
+/// Primes, with −1 as the first.
 const BASE: usize = 220;
-/// After this many primes, a Q larger than its bound by more than these bits is dropped.
+/// After this many primes, a Q larger than its bound by more bits is dropped.
 const ABORT_AFTER: usize = 40;
 const ABORT_BITS: u64 = 14;
-/// The largest remaining prime of Q, as a multiple of the base's largest.
+/// The rest of Q, as a multiple of the base's largest.
 const LARGE: u64 = 200;
 
-/// A or a product of several, whose square is the product of the primes, modulo N.
+/// A, or a product of several, whose square is the product of the primes, modulo N.
 #[derive(Clone)]
 struct Relation {
     root: Num,
@@ -33,7 +33,7 @@ struct Relation {
     squares: Vec<u64>,
 }
 
-/// The primes of odd exponent, and the relations whose product it is.
+/// Primes of odd exponent, and the relations.
 struct Row {
     odd: BTreeSet<u16>,
     members: BTreeSet<u32>,
@@ -43,31 +43,31 @@ pub struct Search<'a> {
     n: &'a Num,
     base: Vec<u32>,
     relations: Vec<Relation>,
-    /// The row of each pivot.
+    /// By pivot.
     rows: BTreeMap<u16, Row>,
     partial: BTreeMap<u64, Relation>,
-    /// Steps of the expansion so far.
+    /// So far.
     steps: u64,
 }
 
-/// How a search ended.
+/// Of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
-    /// With a factor other than 1 and the number itself.
+    /// Neither 1 nor the number.
     Factor(Num),
-    /// The expansion came to its end before.
+    /// The expansion ended before.
     Period,
-    /// The steps that were allowed have been done.
+    /// Those allowed are done.
     Steps,
 }
 
 impl<'a> Search<'a> {
-    /// A search for the factors of an odd number that is neither a prime nor a square.
+    /// Of an odd number, neither a prime nor a square.
     pub fn new(n: &'a Num) -> Self {
         Self { n, base: base(n), relations: Vec::new(), rows: BTreeMap::new(), partial: BTreeMap::new(), steps: 0 }
     }
 
-    /// Searches for a factor, for at most `allowed` steps, which it counts down.
+    /// For at most `allowed` steps, which it counts down.
     pub fn run(&mut self, allowed: &mut u64) -> End {
         let root = self.n.sqrt();
         let bound = root.bits() + 1;
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         End::Steps
     }
 
-    /// The primes of Q, and the remaining large prime or 1; none if it does not split.
+    /// With the remaining large prime or 1; none if it does not split.
     fn split(&self, q: &Num, negative: bool, bound: u64) -> Option<(Vec<u16>, u64)> {
         let mut primes = Vec::new();
         if negative {
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
         left.to_u64().filter(|rest| *rest <= largest * LARGE).map(|rest| (primes, rest))
     }
 
-    /// Adds a relation; returns a factor if that completed a square which yields one.
+    /// Returns a factor if a square yields one.
     fn found(&mut self, relation: Relation, rest: u64) -> Option<Num> {
         if rest == 1 {
             return self.reduce(relation);
@@ -154,7 +154,7 @@ impl<'a> Search<'a> {
         self.square(&row.members)
     }
 
-    /// Tries the square that these relations make.
+    /// Of these relations.
     fn square(&self, members: &BTreeSet<u32>) -> Option<Num> {
         let (mut x, mut y) = (Num::one(), Num::one());
         let mut counts = vec![0u32; self.base.len()];
@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
         (factor != *self.n && !factor.is_one()).then_some(factor)
     }
 
-    /// A number that depends on every relation.
+    /// Depends on every relation.
     pub fn digest(&self) -> u64 {
         let all = self.relations.iter().chain(self.partial.values());
         all.fold(self.steps, |sum, relation| {

@@ -1,55 +1,50 @@
 //! Covers: sums of cubes.
 //!
-//! **What.** Cofactor, tautology and complement, each by splitting the cover at an input and
-//! recursing into the halves. Every level makes new cubes and frees them at its end.
+//! **What.** Cofactor, tautology and complement split the cover at an input and recurse. Every
+//! level makes new cubes and frees them at its end.
 //!
 //! **From.** Brayton et al. (1984), §3 and §4.1: the input that most cubes use both ways is split
 //! first; a cover that uses no input both ways is a tautology only if it has the full cube.
-//! first; a cover that takes no input both ways is a tautology only if it has the full cube.
 
 use super::cube::{Cube, EITHER, ONE, ZERO};
 use std::collections::BTreeMap;
 
-/// A sum of cubes.
 pub type Cover = Vec<Cube>;
 
-/// A function's inputs and outputs.
 pub struct Space {
-    /// Inputs, at most 30.
+    /// At most 30.
     pub inputs: usize,
     pub outputs: u32,
-    /// The cube of all points.
+    /// All points.
     pub full: Cube,
 }
 
 impl Space {
-    /// All points of this many inputs and outputs.
     pub fn new(inputs: usize, outputs: u32) -> Self {
         Self { inputs, outputs, full: Cube::full(inputs, outputs) }
     }
 
-    /// The points of one output.
     fn output(&self, output: u32) -> Cube {
         self.full.with_outputs(1 << output)
     }
 
-    /// The cover as seen from within a cube.
+    /// From within a cube.
     pub fn cofactor<'a>(&self, cover: impl IntoIterator<Item = &'a Cube>, by: &Cube) -> Cover {
         let meeting = cover.into_iter().filter(|cube| cube.meets(by));
         meeting.map(|cube| cube.cofactor(by, &self.full)).collect()
     }
 
-    /// Whether the cover has all points.
+    /// Has all points.
     pub fn is_tautology(&self, cover: &[Cube]) -> bool {
         (0..self.outputs).all(|output| self.is_tautology_for_one(&self.cofactor(cover, &self.output(output))))
     }
 
-    /// The same, when every cube has all outputs.
+    /// When every cube has all outputs.
     fn is_tautology_for_one(&self, cover: &[Cube]) -> bool {
         if cover.iter().any(Cube::has_no_literal) {
             return true;
         }
-        // Fewer points than there are, even if no cubes overlap.
+        // Even if no cubes overlap.
         let points: u64 = cover.iter().map(|cube| 1u64 << (self.inputs as u32 - cube.literals())).sum();
         if points < 1 << self.inputs {
             return false;
@@ -63,7 +58,7 @@ impl Space {
         }
     }
 
-    /// A cover of all points that the cover has not.
+    /// All other points.
     pub fn complement(&self, cover: &[Cube]) -> Cover {
         // The same product for several outputs is one cube.
         let mut outputs_of: BTreeMap<Cube, u32> = BTreeMap::new();
@@ -75,13 +70,13 @@ impl Space {
         outputs_of.iter().map(|(product, outputs)| product.with_outputs(*outputs)).collect()
     }
 
-    /// The same, when every cube has all outputs.
+    /// When every cube has all outputs.
     fn complement_for_one(&self, cover: Cover) -> Cover {
         if cover.iter().any(Cube::has_no_literal) {
             return Vec::new();
         }
         if let [cube] = cover.as_slice() {
-            // De Morgan: each literal the other way round.
+            // De Morgan.
             let literals = (0..self.inputs).filter(|input| cube.input(*input) != EITHER);
             return literals.map(|input| self.full.with_input(input, EITHER ^ cube.input(input))).collect();
         }
@@ -105,8 +100,8 @@ impl Space {
         merged
     }
 
-    /// The input to split at, and whether cubes use it both ways: of those the one that most cubes
-    /// use, else of those used one way. None when no cube uses any input.
+    /// And whether cubes use it both ways: of those the one that most use, else of those used one
+    /// way. None when no cube uses any input.
     fn split(&self, cover: &[Cube]) -> Option<(usize, bool)> {
         let mut best = None;
         for input in 0..self.inputs {

@@ -1,27 +1,25 @@
 //! Cubes: products of literals, each a small object on the heap.
 //!
-//! **From.** The positional notation of Brayton et al. (1984), §2: two cubes make a third.
-//! **State.** Two bits an input, 16 inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no
-//! point. Inputs beyond the last stay 11. The last word has a bit for each output of the cube.
+//! **From.** The positional notation of Brayton et al. (1984), §2. **State.** Two bits an input, 16
+//! inputs a word: 01 the input is 0, 10 it is 1, 11 either, 00 no point. Inputs beyond the last
+//! stay 11. The last word has a bit for each output.
 
-/// A product of literals, and the outputs that it is for.
+/// A product of literals, and its outputs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cube(Box<[u32]>);
 
 /// Inputs of a word.
 const PER_WORD: usize = 16;
-/// The lower bit of every input.
+/// Of every input.
 const LOWER: u32 = 0x5555_5555;
 
-/// The values of an input that a cube allows.
+/// Allowed values of an input.
 pub const ZERO: u32 = 0b01;
-/// The input is 1.
 pub const ONE: u32 = 0b10;
-/// The input does not matter.
 pub const EITHER: u32 = 0b11;
 
 impl Cube {
-    /// The cube of all points of a function with this many inputs and outputs, 1 to 31.
+    /// All points; outputs are 1 to 31.
     pub fn full(inputs: usize, outputs: u32) -> Self {
         let words = std::iter::repeat_n(u32::MAX, inputs.div_ceil(PER_WORD));
         Self(words.chain([(1 << outputs) - 1]).collect())
@@ -36,17 +34,17 @@ impl Cube {
         self.both(other, |a, b| a & b)
     }
 
-    /// The smallest cube around both.
+    /// The smallest around both.
     pub fn or(&self, other: &Self) -> Self {
         self.both(other, |a, b| a | b)
     }
 
-    /// This cube with everything allowed that `by` forbids, within `full`.
+    /// Allows what `by` forbids, within `full`.
     pub fn cofactor(&self, by: &Self, full: &Self) -> Self {
         Self(self.0.iter().zip(&by.0).zip(&full.0).map(|((a, by), full)| (a | !by) & full).collect())
     }
 
-    /// Whether the two have a point in common.
+    /// Have a point in common.
     pub fn meets(&self, other: &Self) -> bool {
         let (outputs, inputs) = self.0.split_last().unwrap_or((&0, &[]));
         let inputs_meet = inputs.iter().zip(&other.0).all(|(a, b)| {
@@ -56,7 +54,7 @@ impl Cube {
         inputs_meet && outputs & other.outputs() != 0
     }
 
-    /// Whether all points of the other are in this one.
+    /// All points of the other are in this one.
     pub fn covers(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| b & !a == 0)
     }
@@ -65,7 +63,6 @@ impl Cube {
         self.0.last().copied().unwrap_or(0)
     }
 
-    /// The same for these outputs.
     pub fn with_outputs(&self, outputs: u32) -> Self {
         let mut words = self.0.clone();
         if let Some(last) = words.last_mut() {
@@ -74,12 +71,11 @@ impl Cube {
         Self(words)
     }
 
-    /// The values of an input that it allows.
+    /// Allowed values.
     pub fn input(&self, input: usize) -> u32 {
         self.0[input / PER_WORD] >> (input % PER_WORD * 2) & EITHER
     }
 
-    /// The same with something else allowed of an input.
     pub fn with_input(&self, input: usize, allowed: u32) -> Self {
         let mut words = self.0.clone();
         let shift = input % PER_WORD * 2;
@@ -87,18 +83,18 @@ impl Cube {
         Self(words)
     }
 
-    /// Inputs of which it allows one value alone.
+    /// Inputs with one value alone.
     pub fn literals(&self) -> u32 {
         let (_, inputs) = self.0.split_last().unwrap_or((&0, &[]));
         inputs.iter().map(|word| word.count_zeros()).sum()
     }
 
-    /// Whether it allows every value of every input.
+    /// Every value of every input.
     pub fn has_no_literal(&self) -> bool {
         self.0.split_last().is_some_and(|(_, inputs)| inputs.iter().all(|word| *word == u32::MAX))
     }
 
-    /// A number that depends on every word, for the checksum.
+    /// Depends on every word.
     pub fn digest(&self) -> u64 {
         self.0.iter().fold(0, |sum: u64, word| sum.wrapping_mul(0x100_0000_01b3).wrapping_add(u64::from(*word)))
     }

@@ -1,11 +1,10 @@
 use super::*;
 
-/// A cover from the seed.
 pub fn random(space: &Space, cubes: u32, seed: u64) -> Cover {
     function(space, cubes, &mut Rng::new(seed, 1))
 }
 
-/// Every point, as a cube.
+/// As a cube.
 pub fn points(space: &Space) -> Vec<Cube> {
     let inputs = |bits: u32| {
         let value = move |input: usize| if bits >> input & 1 == 1 { ONE } else { ZERO };
@@ -15,7 +14,6 @@ pub fn points(space: &Space) -> Vec<Cube> {
     (0..space.outputs).flat_map(of_output).collect()
 }
 
-/// Whether the cover has a point.
 pub fn has(cover: &[Cube], point: &Cube) -> bool {
     cover.iter().any(|cube| cube.covers(point))
 }

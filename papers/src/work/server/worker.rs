@@ -1,4 +1,4 @@
-//! One thread of the workload: its requests, its cache and its sessions.
+//! One thread of the workload.
 
 use super::{Config, Outcome};
 use craton_lab::rng::{Rng, mix};
@@ -8,34 +8,31 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-/// Buffers that may wait for another thread to free them.
+/// Buffers for another thread to free.
 pub const QUEUE: usize = 1024;
 
-/// Requests of one worker in a day, over which its live data swing.
+/// Requests, over which the live data swing.
 const DAY: u64 = 50_000;
-/// One request in this many is a burst.
+/// Requests.
 const BURST_PERIOD: u64 = 1024;
-/// Sessions that one worker can have at a time.
+/// At a time.
 const SESSIONS: u32 = 4096;
-/// Keys of a worker for each MiB of its budget. A value has 1.5 KiB on average: half of the keys
-/// fit.
+/// A value has 1.5 KiB on average: half of the keys fit.
 const KEYS_PER_MB: u32 = 1400;
 
-/// The state of a user's session.
 struct Session {
     user: String,
     cart: Vec<String>,
     visits: BTreeMap<u32, Box<[u8; 40]>>,
 }
 
-/// A node of a burst's tree.
+/// Of a burst's tree.
 struct Node {
     value: u64,
     left: Option<Box<Node>>,
     right: Option<Box<Node>>,
 }
 
-/// A worker and what it keeps between requests.
 pub struct Worker {
     number: u64,
     workers: u64,
@@ -44,16 +41,16 @@ pub struct Worker {
     budget: usize,
     keys: u32,
     next: Sender<Vec<u8>>,
-    // A fixed hash function: the table's growth is the same in each run.
+    // A fixed hash function: equal growth in each run.
     cache: LruCache<u64, Vec<u8>, BuildHasherDefault<DefaultHasher>>,
-    /// Bytes of the cached values.
+    /// Bytes.
     cached: usize,
     sessions: BTreeMap<u32, Session>,
     outcome: Outcome,
 }
 
 impl Worker {
-    /// Worker `number` of `workers`, which hands buffers on to `next`.
+    /// Hands buffers on to `next`.
     pub fn new(config: &Config, number: u64, workers: u64, next: Sender<Vec<u8>>) -> Self {
         let budget = (config.live_mb.max(1) << 20) / workers as usize;
         Self {
@@ -71,7 +68,7 @@ impl Worker {
         }
     }
 
-    /// Handles this worker's requests, and frees buffers from `from` until all senders are gone.
+    /// Frees buffers from `from` until all senders are gone.
     pub fn run(mut self, from: Receiver<Vec<u8>>) -> Outcome {
         let mut number = self.number;
         while number < self.requests {
@@ -106,7 +103,7 @@ impl Worker {
         self.add([headers, session, found, work, answer, burst].into_iter().fold(number, |sum, x| mix(sum ^ x)));
     }
 
-    /// Receives a request's head, and takes it apart into strings.
+    /// Takes a request's head apart into strings.
     fn headers(&mut self, rng: &mut Rng) -> u64 {
         let mut received = String::new();
         for i in 0..4 + rng.below(8) {
@@ -122,7 +119,7 @@ impl Worker {
             .fold(0, |sum, (key, value)| sum ^ digest(key.as_bytes()).rotate_left(7) ^ digest(value.as_bytes()))
     }
 
-    /// Logs a user in, out, or changes what the session holds.
+    /// Logs in, out, or changes the session.
     fn session(&mut self, rng: &mut Rng) -> u64 {
         let id = rng.skewed(SESSIONS);
         if rng.one_in(16) {
@@ -142,7 +139,7 @@ impl Worker {
         mix(visits) ^ digest(session.user.as_bytes())
     }
 
-    /// Reads a value of the cache, or makes it; some change size, and evictions follow.
+    /// Some values change size, and evictions follow.
     fn cached(&mut self, rng: &mut Rng) -> u64 {
         let key = u64::from(rng.skewed(self.keys));
         let len = rng.size();
@@ -160,7 +157,7 @@ impl Worker {
             self.cache.put(key, filled(len, key));
             self.cached += len;
         }
-        // By day all of the budget, by night half of it.
+        // By day all of the budget, by night half.
         let hour = self.outcome.requests % DAY;
         let swing = hour.min(DAY - hour) * 2;
         let budget = self.budget / 2 + (self.budget as u64 / 2 * swing / DAY) as usize;
@@ -172,7 +169,7 @@ impl Worker {
         found.unwrap_or(len as u64)
     }
 
-    /// Uses some buffers, and frees them in another order; the next worker frees some.
+    /// Freed in another order; the next worker frees some.
     fn buffers(&mut self, rng: &mut Rng) -> u64 {
         let mut buffers: Vec<Vec<u8>> = (0..3 + rng.below(6)).map(|_| filled(rng.size(), rng.next())).collect();
         let mut sum = 0u64;
@@ -181,8 +178,7 @@ impl Worker {
             if !rng.one_in(8) {
                 sum = sum.wrapping_add(digest(&buffer));
             } else if let Err(back) = self.next.try_send(buffer) {
-                // Added to the queue's sum, wherever it is freed: the checksum must not depend on
-                // that.
+                // To the queue's sum, wherever it is freed: the checksum must not depend on that.
                 self.add(digest(&back.into_inner()));
             }
         }
@@ -190,7 +186,7 @@ impl Worker {
     }
 }
 
-/// Builds an answer that grows piece by piece.
+/// Grows piece by piece.
 fn answer(rng: &mut Rng, number: u64) -> u64 {
     let len = rng.size();
     let mut text = String::new();
@@ -200,7 +196,7 @@ fn answer(rng: &mut Rng, number: u64) -> u64 {
     digest(text.as_bytes())
 }
 
-/// Builds a tree of thousands of small objects, and lets it go.
+/// A tree of thousands of small objects.
 fn burst(rng: &mut Rng) -> u64 {
     let mut root = None;
     for _ in 0..2000 + rng.below(6000) {
@@ -218,14 +214,13 @@ fn depth(tree: &Option<Box<Node>>) -> u64 {
     tree.as_ref().map_or(0, |node| 1 + depth(&node.left).max(depth(&node.right)))
 }
 
-/// A buffer, all of it written.
 fn filled(len: usize, with: u64) -> Vec<u8> {
     let mut buffer = vec![0x80 | with as u8; len];
     buffer[len - 1] = (with >> 8) as u8;
     buffer
 }
 
-/// A number from the length and from a byte of each cache line.
+/// Of the length and a byte of each cache line.
 fn digest(bytes: &[u8]) -> u64 {
     let sum = bytes.iter().step_by(64).chain(bytes.last()).fold(bytes.len() as u64, |sum, byte| {
         sum.rotate_left(5).wrapping_add(u64::from(*byte)).wrapping_mul(0x2545_f491_4f6c_dd1d)

@@ -14,7 +14,7 @@ fn gets_account_for_a_block_each_and_places_for_what_lies_there() {
     assert_eq!(of(&[9, 12], &[Doing::Place(8, 2)]), None);
 }
 
-/// The block that a get must have had reaches into a place in doubt.
+/// The get's block reaches into a place in doubt.
 #[test]
 fn a_get_may_have_taken_what_another_was_freeing() {
     let doing = [Doing::Place(8, 0), Doing::Getting(1), Doing::Getting(1)];
