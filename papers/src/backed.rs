@@ -1,13 +1,12 @@
 //! Makes the host back free memory before a measurement.
 //!
-//! A virtual machine may return free memory to its host; the first touch then takes milliseconds
-//! for each 2 MiB, which is no figure of an allocator's.
+//! A virtual machine may return free memory to its host; a first touch then takes milliseconds for
+//! each 2 MiB.
 
 use memmap2::{Advice, MmapMut};
 
 const PAGE: usize = 4096;
 
-/// As far as they can be had.
 pub fn back(bytes: usize) {
     let Ok(mut memory) = MmapMut::map_anon(bytes) else { return };
     // The host gets pieces of 2 MiB. Without hugepages, single pages are touched.

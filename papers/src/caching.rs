@@ -1,8 +1,7 @@
 //! The cost of an object: memory alone, and constructed objects, cached and not.
 //!
-//! **What.** `craton-objects` runs one [`Request`]. The allocator is the process's `malloc`, object
-//! caches of a preloaded `libcraton.so`, or one in this program without locks: slabs, or
-//! [`crate::objects`].
+//! **What.** The allocator of a [`Request`] is the process's `malloc`, object caches of a preloaded
+//! `libcraton.so`, or, without locks, slabs or [`crate::objects`].
 //!
 //! **From.** Bonwick94 §2 and the two tables of §5.1.
 //!
@@ -108,10 +107,8 @@ const MOST_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Of one object's allocation and free.
     pub ns_median: f64,
     pub ns_min: f64,
-    /// Of the process.
     pub malloc_from: String,
 }
 
@@ -137,7 +134,6 @@ pub fn measure(request: &Request) -> Result<Measurement, String> {
     Ok(Measurement { ns_median: spread.median, ns_min: spread.min, malloc_from: malloc_from() })
 }
 
-/// Nanoseconds of an object, by repetition.
 fn times(request: &Request, source: &mut impl Source) -> Result<Vec<f64>, String> {
     let mut batch = vec![std::ptr::null_mut::<u8>(); request.batch];
     let turns = (request.count / request.batch).max(1);

@@ -1,13 +1,11 @@
 //! The empirical driver: births and deaths of objects after a distribution of sizes.
 //!
-//! **What.** [`profile`] is the distribution. [`process`] turns it into events while the heap's
-//! size follows a [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap in
-//! simulated memory. [`spans`] makes a profile of page-heap requests; [`options`] is the command
-//! line.
+//! **What.** [`process`] turns a [`profile`] into events while the heap's size follows a
+//! [`schedule`]. [`real`] plays them through malloc, [`sim`] on the page heap in simulated memory;
+//! [`spans`] makes a profile of page-heap requests.
 //!
 //! **From.** TEMERAIRE §6.1: each object of a size is equally likely to die next, and successive
-//! sizes are independent. Few programs are as hard on an allocator. We add threads, and a share of
-//! deaths on another thread.
+//! sizes are independent: hard on an allocator. We add threads, and deaths on another thread.
 
 mod alias;
 mod object;
@@ -34,7 +32,6 @@ pub const EVENTS: u64 = 6_000_000;
 
 pub const NAME: &str = "empirical";
 
-/// The built-in profile, 64 MiB live.
 pub(crate) fn run(load: &Load) -> u64 {
     let config = real::Config {
         profile: Profile::built_in(),

@@ -1,8 +1,7 @@
 //! The experiments of `craton lab`.
 //!
-//! **What.** An [`Experiment`] answers one question, mostly a paper's figure, beside today's
-//! allocators. The quick form, under twenty seconds, shows that it works; only the full form's
-//! figures count.
+//! **What.** The quick form, under twenty seconds, shows that an [`Experiment`] works; only the
+//! full form's figures count.
 //!
 //! **Failure.** An allocator's failure is a row with its status; no row at all is an error. A
 //! stopped experiment yields its findings so far.
@@ -51,9 +50,7 @@ mod world;
 pub use ask::Ask;
 
 pub struct Experiment {
-    /// On the command line.
     pub name: &'static str,
-    /// In one line.
     pub about: &'static str,
     /// The paper's figure or table, or the question.
     pub answers: &'static str,
@@ -63,11 +60,9 @@ pub struct Experiment {
 pub struct Findings {
     /// Of `--json`.
     pub document: String,
-    /// For people.
     pub text: String,
     /// Name, without an ending, and SVG.
     pub pictures: Vec<(String, String)>,
-    /// Rows.
     pub failed: usize,
 }
 

@@ -1,8 +1,8 @@
 //! Allocators of page frames: `craton-frames`, and other designs to compare it with.
 //!
-//! **What.** [`Frames`] is the common interface. [`Design::with`] passes one to a [`Job`], compiled
-//! for each, so that only calls to [`authors`] are indirect. Free frames are linked in an array of
-//! [`place::Place`]s: 128 GiB need no memory.
+//! **What.** [`Design::with`] passes a [`Frames`] to a [`Job`], compiled for each, so that only
+//! calls to [`authors`] are indirect. Free frames are linked in an array of [`place::Place`]s: 128
+//! GiB need no memory.
 //!
 //! **From.** LLFree, USENIX ATC 2023: §5.4 for the lists, §2 for the buddy allocator; written from
 //! the descriptions, except the authors' library.
@@ -36,9 +36,7 @@ use durable::WrittenBack;
 use file::ZoneFile;
 use lists::{Cas, List, Local, Locked};
 
-/// log2 of [`HUGE`].
 pub const HUGE_ORDER: u32 = 9;
-/// Frames in a huge frame.
 pub const HUGE: usize = 1 << HUGE_ORDER;
 pub const MAX_ORDER: u32 = 10;
 /// Frames.
@@ -51,7 +49,6 @@ pub trait Frames: Sync {
     /// False if not allocated, as far as the design can tell.
     fn put(&self, frame: usize, request: Request) -> bool;
 
-    /// Empties the cache of a processor.
     fn drain(&self, processor: usize);
 
     /// Wherever kept; no other thread may get or put.
@@ -67,7 +64,6 @@ pub fn request(order: u32, processor: usize) -> Request {
 #[derive(Clone, Copy, Debug)]
 pub struct World {
     pub frames: usize,
-    /// Of lists.
     pub order: u32,
     pub processors: usize,
 }
@@ -79,7 +75,6 @@ pub trait Job {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Design {
-    /// As it is.
     Craton,
     /// Without claims, as a zone that survives crashes needs it.
     Strict,
@@ -89,9 +84,7 @@ pub enum Design {
     File,
     /// With every change written back at once.
     WrittenBack,
-    /// One list and its lock.
     Locked,
-    /// One list, by compare-and-swap.
     Cas,
     /// A list for each processor, unprotected.
     Local,
@@ -132,7 +125,6 @@ impl Design {
         authors::here().into_iter().map(|trees| Self::Authors(trees, Classes::Simple)).collect()
     }
 
-    /// Outlasts the process.
     pub fn persists(self) -> bool {
         matches!(self, Self::File | Self::WrittenBack)
     }

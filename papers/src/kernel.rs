@@ -1,11 +1,9 @@
 //! A kernel's objects over four steps of load, to compare allocators of kernel memory.
 //!
-//! **What.** A [`Trace`] is the four steps of Bonwick94 §5.2: *boot*, a *spike* of 256 processes
-//! with a socket each, *find* over a file system, and *kenbus*, hundreds of scripts at a time. It
-//! depends only on a seed, so [`play`] gives each [`Heap`] the same requests.
+//! **What.** A [`Trace`] depends only on a seed, so [`play`] gives each [`Heap`] the same requests.
 //!
 //! **From.** Bonwick94 §5.2, with the sizes of SunOS 5's structures and a distribution of drivers'
-//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies these counts.
+//! ones; a machine of 16 MB has some 2 MB of objects after boot. `scale` multiplies these.
 //!
 //! **Units.** Bytes; virtual seconds ([`Op::Second`]).
 //!
@@ -19,12 +17,10 @@ use crate::objects::{Store, Unasked};
 pub use kinds::{Kind, kinds};
 pub use steps::{Load, Trace};
 
-/// In tables.
 pub const STEPS: [&str; 4] = ["boot", "spike", "find", "kenbus"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// For an empty place.
     Get {
         /// In [`kinds`].
         kind: u16,
@@ -37,7 +33,6 @@ pub enum Op {
     Step,
 }
 
-/// Of a kernel's objects.
 pub trait Heap {
     /// `None`: no memory.
     fn get(&mut self, kind: usize, bytes: usize) -> Option<*mut u8>;
@@ -48,7 +43,6 @@ pub trait Heap {
 
     fn second(&mut self) {}
 
-    /// From the system.
     fn consumed(&self) -> usize;
 
     /// By parts, beyond `requested` live bytes.
@@ -82,16 +76,12 @@ impl<S: Store> Heap for S {
     }
 }
 
-/// At the end of a step.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Held {
     /// Of live objects, as asked for.
     pub requested: usize,
-    /// From the system.
     pub consumed: usize,
-    /// Since the start.
     pub most: usize,
-    /// Where the rest is.
     pub unasked: Option<Unasked>,
 }
 

@@ -1,7 +1,6 @@
 //! The papers' experiments, what they compare, and programs worth measuring.
 //!
-//! **What.** [`experiment`] has each figure or table of a paper as an experiment; `craton lab` runs
-//! them through `craton-papers`. They measure:
+//! **What.** `craton lab` runs the [`experiment`]s through `craton-papers`. They measure:
 //!
 //! | module | holds | run by |
 //! |---|---|---|
@@ -14,11 +13,8 @@
 //! | [`trust`] | a client that checks its objects, and programs whose system calls fail | `craton-client` |
 //! | [`kernel`], [`objects`] | the load of a kernel's objects, and the allocators of 1994 for it | the experiments |
 //!
-//! **Units.** Times in seconds as `f64`, named `_s`; memory in bytes, named `_bytes`; faults are
-//! counts.
-//!
-//! **Not here.** Runs, medians, documents, pictures: `craton-lab`. This crate does not link
-//! `craton-malloc`, whose hooks would run in the measured programs.
+//! **Not here.** This crate does not link `craton-malloc`, whose hooks would run in the measured
+//! programs.
 
 mod backed;
 pub mod caching;

@@ -1,8 +1,5 @@
 //! `craton-papers`: the experiments; `craton lab` becomes this program.
 //!
-//! **What.** Tables go to standard output, documents and pictures into files. Options, allocators,
-//! files and signals are those of `craton`.
-//!
 //! **Failure.** Files that cannot be written fail before the first run. A failed row is written
 //! like others, and the exit status is 1. After Ctrl-C the figures so far are written.
 
@@ -47,7 +44,6 @@ fn command() -> Vec<OsString> {
     ["craton", "lab"].map(OsString::from).into_iter().chain(env::args_os().skip(1)).collect()
 }
 
-/// Name first.
 fn list() -> Result<ExitCode, Failure> {
     let row = |e: &Experiment| vec![e.name.to_owned(), e.about.to_owned(), format!("[{}]", e.answers)];
     let text = format::table(&EXPERIMENTS.iter().map(row).collect::<Vec<_>>(), &[0, 1, 2]);
@@ -133,7 +129,6 @@ fn run(args: &args::LabRun) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Several become a list.
 fn text(documents: &[String]) -> String {
     match documents {
         [one] => one.clone(),

@@ -23,7 +23,6 @@ pub use power_of_two::PowerOfTwo;
 
 use craton_base::PAGE_SHIFT;
 
-/// log2 of sizes with a free list.
 const LEAST: u32 = 4;
 const MOST: u32 = PAGE_SHIFT + 1;
 const SIZES: usize = (MOST - LEAST + 1) as usize;

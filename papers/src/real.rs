@@ -1,15 +1,11 @@
 //! Real programs as loads: each is one command, which runs on any preloaded allocator.
 //!
-//! **What.** A [`Real`] is a bash script in `real/`. [`prepare`] writes the script and its inputs
-//! into a directory, and returns the command to measure. Of a server's load only the server runs on
-//! the measured allocator, not `craton-drive` ([`drive`]).
+//! **What.** A [`Real`] is a bash script in `real/`; [`prepare`] returns the command to measure. Of
+//! a server's load only the server runs on the measured allocator, not `craton-drive` ([`drive`]).
 //!
-//! **State.** Inputs are the same on every machine. A result is compared with numbers counted when
-//! the input was made, or with the result without a preloaded allocator. A command can run any
-//! number of times, one at a time, and writes only below its directory.
-//!
-//! **Failure.** A missing program is a line with its Debian package ([`Real::available`]). A wrong
-//! result is an exit status other than 0.
+//! **State.** A result is compared with numbers counted when the input was made, or with the result
+//! without a preloaded allocator. A command can run any number of times, one at a time, and writes
+//! only below its directory.
 
 pub mod drive;
 
@@ -29,7 +25,6 @@ pub enum Size {
 }
 
 impl Size {
-    /// In the scripts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -41,18 +36,14 @@ impl Size {
 pub struct Real {
     /// Lower case, digits and hyphens. Its files begin with it.
     pub name: &'static str,
-    /// In one line.
     pub about: &'static str,
     /// Where the load was described.
     pub from: &'static str,
-    /// On `PATH`.
     pub programs: &'static [&'static str],
-    /// Debian's.
     pub package: &'static str,
     pub script: &'static str,
 }
 
-/// Every script sources it.
 const COMMON: &str = include_str!("real/common.sh");
 /// Every Debian has them.
 const TOOLS: [&str; 4] = ["bash", "awk", "sed", "cmp"];
@@ -134,8 +125,7 @@ fn on_path(program: &str, path: &OsStr) -> bool {
     })
 }
 
-/// In the running program's directory, or above it, where cargo has it for tests and an
-/// installation has `lib/craton`.
+/// In the running program's directory, or above it: cargo's for tests, or an installation's.
 fn driver() -> Result<PathBuf, String> {
     let exe = std::env::current_exe().map_err(|e| format!("cannot tell where this program lies: {e}"))?;
     let places = exe.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("lib/craton")]);
@@ -144,10 +134,8 @@ fn driver() -> Result<PathBuf, String> {
         .ok_or_else(|| format!("craton-drive is not beside {}; from the sources, `make build` makes it", exe.display()))
 }
 
-/// Creates `dir` if needed; returns the command to measure.
-///
-/// Several loads may share a directory. A full load takes up to some seconds. Error: a file that
-/// could not be written, or the failed script's output.
+/// Several loads may share `dir`. A full load takes up to some seconds. Error: a file that could
+/// not be written, or the failed script's output.
 pub fn prepare(dir: &Path, real: &Real, size: Size) -> Result<Vec<OsString>, String> {
     let failed = |what: &Path, why: std::io::Error| format!("{}: cannot write {}: {why}", real.name, what.display());
     fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;

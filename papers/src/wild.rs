@@ -1,10 +1,7 @@
 //! Programs as other people write them, whose memory and pauses depend on the allocator's policies.
 //!
-//! **What.** Each of [`PROGRAMS`] stands for a class: sparse memory, idle services, swinging load,
-//! forks, changing sizes, objects passed between threads, requests with deadlines. It measures
-//! itself, since an observer would delay its page faults.
-//!
-//! **Not here.** Rounds, allocators, pictures: `experiment/wild.rs`.
+//! **What.** Each of [`PROGRAMS`] stands for a class. It measures itself, since an observer would
+//! delay its page faults.
 //!
 //! **Unsafe.** Reads the process's use of time.
 
@@ -23,15 +20,12 @@ use speed::{MIXED, Replaced, large, mixed, replace, small};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
-    /// Of work.
     pub percent: u64,
-    /// To watch memory.
     pub seconds: Option<u64>,
     pub seed: u64,
 }
 
 impl Given {
-    /// Of `full`, at least 100.
     fn of(&self, full: u64) -> u64 {
         (full.saturating_mul(self.percent) / 100).max(full.min(100))
     }
@@ -106,7 +100,6 @@ impl Figures {
     }
 }
 
-/// Of processor, and page faults, so far.
 fn used() -> [f64; 2] {
     // SAFETY: zeros are valid, and the call fills them in.
     let usage = unsafe {

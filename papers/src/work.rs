@@ -1,10 +1,10 @@
 //! The workloads: small programs that run on any preloaded allocator.
 //!
 //! **What.** Each [`Workload`] follows a published description and does a fixed amount of work, so
-//! its wall time compares allocators. [`craton_lab::measure`] measures from outside.
+//! its wall time compares allocators.
 //!
-//! **State.** The result is a checksum over the data in memory, of the [`Load`] alone, not of the
-//! allocator or timing. A different one means overwritten memory.
+//! **State.** The result is a checksum over the data in memory, of the [`Load`] alone: a different
+//! one means overwritten memory.
 //!
 //! **Units.** Percent of the full load, which takes about a second on glibc and two processors.
 
@@ -36,27 +36,20 @@ mod threadtest;
 pub use load::{FULL, Load, QUICK, SEED};
 
 pub struct Workload {
-    /// Lower case, digits and hyphens.
     pub name: &'static str,
-    /// In one line.
     pub about: &'static str,
-    /// Published description.
     pub from: &'static str,
-    /// Of standard loads.
     pub threads: usize,
-    /// Returns the checksum.
     pub run: fn(&Load) -> u64,
     /// Checksums of the quick and the full standard load.
     pub known: [u64; 2],
 }
 
 impl Workload {
-    /// At this percentage.
     pub fn load(&self, percent: u64) -> Load {
         Load { threads: self.threads, percent, seed: SEED }
     }
 
-    /// If known.
     pub fn expected(&self, load: &Load) -> Option<u64> {
         let known = [self.load(QUICK), self.load(FULL)].iter().position(|standard| standard == load);
         known.map(|i| self.known[i])

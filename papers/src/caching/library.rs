@@ -1,6 +1,6 @@
 //! The object caches of a preloaded library.
 //!
-//! **From.** `craton.h`. The lab does not link the library: it finds the preloaded one by name.
+//! `craton.h`, found by name: the lab does not link the library.
 //!
 //! **Unsafe.** Calls functions that the dynamic linker found.
 

@@ -48,7 +48,6 @@ impl<M: Memory> Source for Plain<M> {
     }
 }
 
-/// With this size.
 pub(super) struct Malloc(pub usize);
 
 impl Memory for Malloc {
@@ -64,7 +63,6 @@ impl Memory for Malloc {
     }
 }
 
-/// With this size.
 pub(super) struct Stored<S>(pub S, pub usize);
 
 impl<S: Store> Memory for Stored<S> {
@@ -107,7 +105,6 @@ impl Memory for Slabs {
     }
 }
 
-/// At each use, on the process's malloc.
 pub(super) struct Constructed(pub &'static Type);
 
 impl Source for Constructed {

@@ -1,10 +1,9 @@
 //! Types of objects with something to construct.
 //!
-//! **From.** Bonwick94 §2.1 and the second table of §5.1, with POSIX locks and condition variables,
-//! list heads, owned buffers.
+//! **From.** Bonwick94 §2.1 and the second table of §5.1, with today's means.
 //!
-//! **What.** Every type is a [`Shape`]. Construction makes what stays the same between uses; a use
-//! sets the head, and restores the constructed state at its end.
+//! **What.** Construction makes what stays the same between uses; a use sets the head, and restores
+//! the constructed state at its end.
 //!
 //! **Unsafe.** Constructs objects in raw memory.
 
@@ -19,9 +18,7 @@ pub struct Type {
     /// Returns whether it succeeded.
     pub construct: unsafe fn(*mut u8) -> bool,
     pub destroy: unsafe fn(*mut u8),
-    /// Of a use.
     pub begin: unsafe fn(*mut u8),
-    /// Of a use.
     pub end: unsafe fn(*mut u8),
 }
 
@@ -32,7 +29,6 @@ struct Head {
     owner: u64,
 }
 
-/// Of a doubly linked list.
 #[repr(C)]
 struct Links {
     next: *mut Links,
@@ -110,7 +106,6 @@ unsafe fn end(object: *mut u8) {
 /// Any address.
 unsafe fn nothing(_: *mut u8) {}
 
-/// For memory.
 pub(super) static NOTHING: Type = Type {
     name: "nothing",
     about: "memory",

@@ -3,8 +3,8 @@
 //! **What.** Written at birth at the [`places`] of its size, and read at death. Tags are unique
 //! among live objects, so overlapping objects change the sum.
 //!
-//! **Cost.** Up to 4 KiB a word in each cache line; beyond, one in each page: memory is backed, and
-//! large objects do not dominate the time.
+//! **Cost.** Up to 4 KiB a word in each cache line; beyond, one in each page: large objects do not
+//! dominate the time.
 //!
 //! **Unsafe.** Calls the allocator itself: a `Vec` holds only what was written.
 
@@ -56,7 +56,6 @@ impl Object {
         Self(memory)
     }
 
-    /// Returns a checksum.
     pub fn end(self, size: u64) -> u64 {
         let layout = layout(size as usize);
         let mut sum = size;

@@ -1,6 +1,4 @@
 //! The options of `craton-work empirical` beyond other workloads'.
-//!
-//! **Failure.** A message with option, value and valid ones.
 
 use super::profile::Profile;
 use super::schedule::Schedule;
@@ -47,7 +45,6 @@ Example: craton-work empirical --simulated --heap 16384 --schedule diurnal > sam
 #[derive(Debug)]
 pub enum Request {
     Help,
-    /// With the expected checksum.
     Real(real::Config, Option<u64>),
     Simulated(sim::Config),
 }
@@ -81,7 +78,6 @@ pub fn wanted(arguments: &[String]) -> bool {
     arguments.iter().any(|argument| own(name_of(argument)) || argument == "--help" || argument == "-h")
 }
 
-/// After the workload's name.
 pub fn parse(arguments: &[String]) -> Result<Request, String> {
     let known = [&OWN[..], &REAL_ONLY, &SIMULATED_ONLY, &["--seed"]].concat();
     if arguments.iter().any(|argument| name_of(argument) == "--percent") {

@@ -1,7 +1,7 @@
 //! Births and deaths of objects, as a sequence of events.
 //!
-//! **What.** A [`Process`], made from a profile, a heap size, a schedule and a seed, yields the
-//! same events on any machine. Its player keeps the objects, by slot.
+//! **What.** A [`Process`] yields the same events on any machine. Its player keeps the objects, by
+//! slot.
 //!
 //! **From.** TEMERAIRE §6.1: births of size `s` are a Poisson process of rate `λ_s`; by Little's
 //! law, deaths at rate `λ_s / N_s` for each live object keep `N_s` of them live on average. `N_s`
@@ -9,8 +9,8 @@
 //!
 //! **Following the target.** At target `f` births come at `f · λ_s`. When the live bytes are more
 //! than one part in [`BAND`] below the target, objects are born in the mixture of the *live* ones
-//! until it is reached; when as far above, objects die, each equally likely. Both keep the mixture
-//! and take no simulated time. The first growth fills the heap.
+//! until it is reached; when as far above, objects die, each equally likely. Both take no simulated
+//! time. The first growth fills the heap.
 //!
 //! **Precision.** Steps have the mean distance between events: the order is that of Poisson
 //! processes, but the times are not spread. Sizes above 1/[`LARGEST_PART`] of the heap are omitted:
@@ -20,7 +20,7 @@
 //! each group at its upper bound, then accepted with the object's rate by the bound (thinning): no
 //! search over sizes, and integers only, so sums never drift.
 //!
-//! **Units.** Bytes; simulated seconds; rates in parts of all births ([`BIRTHS`]).
+//! **Units.** Rates in parts of all births ([`BIRTHS`]).
 
 use super::alias::Alias;
 use super::profile::{Profile, Row};
@@ -30,17 +30,14 @@ use std::fmt;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// In an empty slot.
     Alloc {
         /// The one emptied last, or the lowest never used.
         slot: u32,
         size: u64,
     },
     Free {
-        /// Empty from now on.
         slot: u32,
         size: u64,
-        /// Freed by another thread.
         remote: bool,
     },
 }
@@ -60,7 +57,6 @@ pub struct Config<'a> {
     pub schedule: Schedule,
     /// Mean births and deaths, without those that follow the target; they give the simulated time.
     pub events: u64,
-    /// Deaths on another thread.
     pub remote_percent: u32,
     pub seed: u64,
     /// Of several processes with one seed.
@@ -78,7 +74,6 @@ const STEPS_PER_LOOK: u32 = 64;
 
 struct Size {
     bytes: u64,
-    /// Rate of one object.
     death: u64,
     group: u32,
     live: u32,
@@ -97,7 +92,6 @@ struct Live {
     size: u32,
 }
 
-/// Towards the target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Course {
     Growing,
@@ -138,7 +132,6 @@ pub struct Process {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LeftOut {
     pub sizes: usize,
-    /// Of the profile's live bytes, 0 to 1.
     pub bytes_part: f64,
 }
 
@@ -286,12 +279,11 @@ impl Process {
         }
     }
 
-    /// Goes on for `run_s`.
     pub fn go_on(&mut self, run_s: f64) {
         self.duration_s += run_s;
     }
 
-    /// A birth, a death, or a death that thinning rejects.
+    /// Also a death that thinning rejects.
     fn step(&mut self) -> Option<Event> {
         let all = self.birth + self.death_bound;
         self.now_s += BIRTHS as f64 / (self.rate * all as f64);
@@ -313,7 +305,6 @@ impl Process {
         unreachable!("the groups' weights add up to the bound of deaths")
     }
 
-    /// Of the `nth` live object.
     fn object(&self, mut nth: u64) -> (usize, usize) {
         for (number, group) in self.groups.iter().enumerate() {
             match nth.checked_sub(group.live.len() as u64) {
@@ -364,13 +355,11 @@ impl Process {
         (self.expected_objects * self.schedule.peak() * 1.1) as usize + 1024
     }
 
-    /// Ascending by size.
     #[cfg(test)]
     pub fn live_by_size(&self) -> impl Iterator<Item = (u64, u32)> {
         self.sizes.iter().map(|size| (size.bytes, size.live))
     }
 
-    /// Slot and size, in no order.
     pub fn live(&self) -> impl Iterator<Item = (u32, u64)> {
         let objects = self.groups.iter().flat_map(|group| &group.live);
         objects.map(|live| (live.slot, self.sizes[live.size as usize].bytes))

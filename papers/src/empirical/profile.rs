@@ -1,10 +1,8 @@
-//! A program's allocations: for each size its rate and its live objects. A file has rows `size in
-//! bytes, allocation rate, live objects`; text behind `#` is ignored.
+//! A program's allocations. A file has rows `size in bytes, allocation rate, live objects`; text
+//! behind `#` is ignored.
 //!
 //! **From.** TEMERAIRE §6.1: distributions sampled from a fleet. The built-in one has the shape of
-//! published ones of servers: small sizes, and a tail.
-//!
-//! **Units.** Bytes; births per simulated second; objects.
+//! published ones of servers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,7 +44,6 @@ impl Profile {
         Self::parse(text, &name.to_string())
     }
 
-    /// Of a file called `name`.
     pub fn parse(text: &str, name: &str) -> Result<Self, String> {
         let mut rows = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -76,7 +73,7 @@ impl Profile {
     }
 
     /// Half of the births are of 56 B or less, nine tenths of 384 B or less, with a tail up to 1
-    /// MiB. Lifetimes by size are between a sixteenth of a second and 16 seconds.
+    /// MiB. Lives are a sixteenth of a second to 16 seconds, by size.
     pub fn built_in() -> Self {
         let small = (1..=16).map(|eighth| eighth * 8u64);
         // From 128 B on, eight sizes for each doubling.
@@ -93,7 +90,6 @@ impl Profile {
         Self { rows: (0..).zip(small.chain(larger)).map(row).collect() }
     }
 
-    /// In any order.
     pub(crate) fn of_rows(mut rows: Vec<Row>) -> Self {
         rows.sort_by_key(|row| row.size);
         Self { rows }

@@ -1,13 +1,13 @@
 //! The process on real memory.
 //!
-//! **What.** Each thread plays a [`Process`], with its share of heap and events, through malloc.
-//! The next thread carries out remote deaths.
+//! **What.** Each thread plays a [`Process`] with its share, through malloc. The next thread
+//! carries out remote deaths.
 //!
 //! **State.** The result sums the words read at objects' ends: it depends on the configuration, not
 //! on which thread freed what when.
 //!
-//! **Threads.** Remote objects go into the next thread's bounded channel. A thread that finds it
-//! full empties its channel first, so a full ring progresses.
+//! **Threads.** A thread that finds the next one's bounded channel full empties its own first, so a
+//! full ring progresses.
 //!
 //! **Cost.** Tables and channels are allocated before the first event: about 20 bytes for each live
 //! object, under every allocator.
@@ -32,21 +32,16 @@ pub struct Config {
     pub schedule: Schedule,
     /// At least 1.
     pub threads: usize,
-    /// 0 with one thread.
     pub remote_percent: u32,
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outcome {
-    /// Depends on the configuration alone.
     pub checksum: u64,
     pub births: u64,
-    /// Before the end.
     pub deaths: u64,
-    /// Deaths on another thread.
     pub remote: u64,
-    /// Too large for a thread's heap.
     pub left_out: LeftOut,
 }
 
@@ -59,7 +54,6 @@ impl fmt::Display for Outcome {
 
 /// Made at a time: 16 KiB.
 const EVENTS: usize = 1024;
-/// Objects.
 const CHANNEL: usize = 4096;
 
 /// For another thread to free, with size.
@@ -75,7 +69,6 @@ struct Worker {
     outcome: Outcome,
 }
 
-/// Error: an impossible configuration.
 pub fn run(config: &Config) -> Result<Outcome, String> {
     let threads = config.threads.max(1) as u64;
     let worker = |(number, own, next)| {
@@ -157,7 +150,6 @@ impl Worker {
         }
     }
 
-    /// Frees the previous thread's objects.
     fn receive(&mut self) {
         for (object, size) in self.own.try_iter() {
             self.outcome.checksum = self.outcome.checksum.wrapping_add(object.end(size));

@@ -1,14 +1,11 @@
 //! The heap's size over a run.
 //!
-//! **From.** TEMERAIRE §6.1: daily cycles, transient use, the peak of a start.
-//!
-//! **Units.** Parts of the run, and of the heap.
+//! **From.** TEMERAIRE §6.1.
 
 use std::f64::consts::TAU;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Schedule {
-    /// The whole heap.
     Steady,
     /// Two days: a sine between half and all.
     Diurnal,

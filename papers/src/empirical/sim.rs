@@ -1,8 +1,8 @@
 //! The process on the page heap alone, in simulated memory.
 //!
 //! **What.** A [`Process`] on slabs and spans of craton-pages' heap, over a simulated floor and
-//! clock. No object has memory: a heap of many GiB takes a few bytes a page, and hours take minutes
-//! (TEMERAIRE §6.2). Excludes metadata and the caches of threads and processors.
+//! clock. No object has memory: hours take minutes (TEMERAIRE §6.2). Excludes metadata and the
+//! caches of threads and processors.
 //!
 //! **Steady.** A run that is not flat in its last quarter continues for as long again, up to
 //! [`Config::more_runs`] times.
@@ -32,8 +32,7 @@ pub struct Config {
     /// Mean births and deaths, without those that resize the heap.
     pub events: u64,
     pub seed: u64,
-    /// Simulated, above 0; `None`: by the profile's rates. In a slower run lives are longer, with
-    /// the same events.
+    /// Simulated, above 0; `None`: by the profile's rates. In a slower run lives are longer.
     pub seconds: Option<f64>,
     /// At least 1, evenly spaced; one of the filled heap precedes them.
     pub samples: u32,
@@ -41,15 +40,14 @@ pub struct Config {
     /// limits; [`craton_pages::AUTO_RATE`] follows the surplus.
     pub release_bytes_per_s: u64,
     pub system: System,
-    /// Places short spans.
     pub heap: HeapName,
     /// Until it is flat.
     pub more_runs: u32,
 }
 
 impl Config {
-    /// Steady, at the profile's rates, on a system that grants advised hugepages. The heap advises
-    /// as by default, and releases by its limits only.
+    /// At the profile's rates, on a system that grants advised hugepages. The heap advises as by
+    /// default, and releases by its limits only.
     pub fn new(profile: Profile, heap_bytes: u64, events: u64) -> Self {
         Self {
             profile,
@@ -71,19 +69,13 @@ impl Config {
 pub struct Sample {
     /// Simulated, since the heap was filled.
     pub time_s: f64,
-    /// By the schedule.
     pub target_bytes: u64,
-    /// As asked for.
     pub live_bytes: u64,
-    /// That hold live objects.
     pub span_bytes: u64,
-    /// With memory: resident.
     pub backed_bytes: u64,
-    /// On intact hugepages.
     pub huge_bytes: u64,
     /// Free with memory, on partly used and whole free hugepages.
     pub free_backed_bytes: u64,
-    /// Since the start.
     pub released_bytes: u64,
     /// With memory, outside of spans.
     pub beyond_bytes: u64,
@@ -91,11 +83,8 @@ pub struct Sample {
     pub dense_free_bytes: u64,
     /// On hugepages of other short spans, and behind the tails of long ones.
     pub sparse_free_bytes: u64,
-    /// On whole free hugepages.
     pub cached_bytes: u64,
-    /// In regions.
     pub region_free_bytes: u64,
-    /// Of hugepages that the heap broke.
     pub broken_bytes: u64,
 }
 
@@ -125,7 +114,6 @@ pub struct Summary {
     pub worst_overhead: f64,
     /// The part of backed bytes on intact hugepages, in the last quarter.
     pub worst_coverage: f64,
-    /// On average over the second half.
     pub steady_coverage: f64,
     pub released_bytes: u64,
 }
@@ -155,7 +143,6 @@ const REGION_MORE_BYTES: u64 = 1 << 30;
 const REGION_MAX_HUGEPAGES: u64 = (1 << 24) - 1;
 /// Far below the 250 ms in which the heap measures demand.
 const CLOCK_STEP_S: f64 = 1e-3;
-/// Events played together.
 const BATCH: usize = 64;
 
 /// Between the halves of a flat quarter, at most.
@@ -256,7 +243,7 @@ impl World {
         }
     }
 
-    /// At once, so that cache misses overlap.
+    /// Cache misses overlap.
     fn fetch(&self, batch: &[Event]) {
         let slots = batch.iter().map(|event| event.slot() as usize);
         let places = slots.filter_map(|slot| self.places.get(slot));
@@ -333,7 +320,6 @@ fn seat(pages: Pages) -> Result<Seat<'static, 'static, Frames>, String> {
     Seat::new(Box::leak(Box::new(zone)), 0).map_err(|e| e.to_string())
 }
 
-/// All zeros without samples.
 pub fn summary(samples: &[Sample]) -> Summary {
     let ratio = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let second_half = &samples[samples.len() / 2..];
@@ -354,7 +340,6 @@ pub fn summary(samples: &[Sample]) -> Summary {
     }
 }
 
-/// With a line of names.
 pub fn csv(samples: &[Sample]) -> String {
     let fields = |sample: &Sample| match serde_json::to_value(sample) {
         Ok(Value::Object(fields)) => fields,

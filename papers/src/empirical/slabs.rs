@@ -1,14 +1,12 @@
 //! Objects on slabs of a simulated page heap.
 //!
-//! **What.** Decides as craton-slab, in numbers: real free lists lie in objects, which have no
-//! memory here.
+//! **What.** Decides as craton-slab, in numbers: objects have no memory for lists.
 //!
-//! **From.** Bonwick94 §3.2: partial slabs first, the latest one first; an empty slab is freed at
-//! once. Classes and slabs are malloc's; larger objects are spans.
+//! **From.** Bonwick94 §3.2. Classes and slabs are malloc's; larger objects are spans.
 //!
-//! **State.** A slab's objects are alike, so counts suffice: an object is named by its slab's first
-//! page. It uses a place carved before, else the next one, whose pages are then touched. While a
-//! forked child runs, a random place carved before is written too.
+//! **State.** An object is named by its slab's first page. It uses a place carved before, else the
+//! next one, whose pages are then touched. While a forked child runs, a random place carved before
+//! is written too.
 
 use craton_base::{
     Bytes, Density, Geometry, Huge2M, PAGE_SIZE, PageBits, PageId, PageRange, Pages, SpanError, SpanSource,
@@ -16,7 +14,6 @@ use craton_base::{
 use craton_sim::{Rng, SimFloor};
 use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
-/// At its first page.
 #[derive(Clone, Copy, Default)]
 struct Slab {
     used: u16,
@@ -27,19 +24,15 @@ struct Slab {
 }
 
 pub(crate) struct Slabs {
-    /// By first page.
     slabs: Vec<Slab>,
     /// By class, plus 1.
     heads: [u32; CLASSES + 1],
     floor: SimFloor,
-    /// In spans, by hugepage.
     used: Vec<PageBits>,
-    /// A child shares the memory.
     pub forked: bool,
     rng: Rng,
 }
 
-/// For an object too large for a class.
 fn pages_of(size: u64) -> Result<Pages, SpanError> {
     Bytes(size as usize).pages_up().ok_or(SpanError::NoMemory)
 }
@@ -50,12 +43,10 @@ impl Slabs {
         Self { slabs, heads: [0; CLASSES + 1], floor, used, forked: false, rng }
     }
 
-    /// If a slab begins there.
     pub fn used(&self, first: PageId) -> u16 {
         self.slabs.get(first.0 as usize).map_or(0, |slab| slab.used)
     }
 
-    /// Outside of spans.
     pub fn backed_beyond(&self) -> Pages {
         self.floor.backed_beyond(&self.used)
     }
@@ -81,7 +72,6 @@ impl Slabs {
         pages.free(span, density).expect("the span was allocated");
     }
 
-    /// The program writes to the `place`-th object.
     fn write(&self, first: u32, place: u16, object: usize) {
         let start = usize::from(place) * object;
         let (from, to) = ((start / PAGE_SIZE) as u32, (start + object).div_ceil(PAGE_SIZE) as u32);
@@ -124,7 +114,6 @@ impl Slabs {
         Ok(PageId(first))
     }
 
-    /// At page `first`.
     pub fn free(&mut self, first: PageId, size: u64, pages: &mut impl SpanSource) {
         if size > MAX_CLASSED as u64 {
             let len = pages_of(size).expect("the span was allocated");

@@ -1,7 +1,7 @@
 //! The spans that hold a profile's objects, as a profile of spans.
 //!
-//! **What.** A large object is a span with its rate and life. Others live on slabs, each a span: as
-//! many as the class's live objects fill, with lives of [`Lives`].
+//! **What.** A large object is a span; others live on slabs, each a span: as many as the class's
+//! live objects fill.
 //!
 //! **State.** A dense span's size is one byte short, which rounds to the same pages ([`span_of`]).
 
@@ -9,7 +9,6 @@ use super::profile::{Profile, Row};
 use craton_base::{Bytes, Density, PAGE_SIZE, Pages};
 use craton_slab::size_class::{CLASSES, MAX_CLASSED, class_of, geometry};
 
-/// Of slabs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lives {
     /// The profile's mean life of a byte: its live bytes by the bytes born a second.
@@ -21,12 +20,10 @@ pub enum Lives {
     LastObject,
 }
 
-/// Stands for a span.
 fn told(pages: Pages, density: Density) -> u64 {
     pages.bytes().0 as u64 - u64::from(density == Density::Dense)
 }
 
-/// By a size in a profile of spans.
 pub fn span_of(size: u64) -> (Pages, Density) {
     let pages = Bytes(size as usize).pages_up().unwrap_or(Pages(u32::MAX));
     (pages, if size.is_multiple_of(PAGE_SIZE as u64) { Density::Sparse } else { Density::Dense })
@@ -37,7 +34,6 @@ fn longest_life(k: u32) -> f64 {
     (1..=k).map(|i| 1.0 / f64::from(i)).sum()
 }
 
-/// At the profile's number of live objects.
 pub fn spans(profile: &Profile, lives: Lives) -> Profile {
     let mut classes = vec![(0.0, 0.0); CLASSES + 1];
     let mut rows = Vec::new();

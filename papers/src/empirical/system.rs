@@ -1,5 +1,4 @@
-//! The system below a simulated run: its hugepages, and the program's forks, whose child shares the
-//! memory.
+//! A simulated system's hugepages, and the program's forks, whose child shares the memory.
 
 use craton_sim::{SimFloor, ThpMode, VirtualClock};
 
@@ -8,7 +7,6 @@ pub struct System {
     pub thp: ThpMode,
     /// Of the largest target; `None`: unlimited.
     pub frames_percent: Option<u32>,
-    /// Requests for a frame.
     pub failing_percent: u32,
     /// 0: none.
     pub fork_every_s: u32,
@@ -20,10 +18,8 @@ const CHILD_S: f64 = 10.0;
 const COLLAPSE_NS: u64 = 1_000_000;
 
 impl System {
-    /// By advice, unlimited.
     pub const PLENTY: Self = Self { thp: ThpMode::Madvise, frames_percent: None, failing_percent: 0, fork_every_s: 0 };
 
-    /// For at most `bytes` live.
     pub fn prepare(&self, floor: &SimFloor, clock: &VirtualClock, bytes: u64, seed: u64) {
         let hugepages = bytes.div_ceil(craton_base::HUGEPAGE_SIZE as u64);
         let frames = |percent| (hugepages * u64::from(percent) / 100) as u32;

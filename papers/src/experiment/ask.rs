@@ -16,15 +16,12 @@ pub struct Ask<'a> {
     pub allocators: &'a [Allocator],
     /// Then a quick form omits none.
     pub peers_asked: bool,
-    /// Default: the experiment's.
     pub runs: Option<usize>,
     /// By name; empty: all.
     pub only: &'a [String],
     /// Path of the lab's program of that name.
     pub tool: &'a dyn Fn(&str) -> Result<PathBuf, String>,
-    /// For the document.
     pub command: &'a [OsString],
-    /// To end early.
     pub stop: &'a AtomicBool,
     /// Before each run, with what runs.
     pub progress: &'a dyn Fn(&str, Progress<'_>),
@@ -44,7 +41,6 @@ impl Ask<'_> {
         self.stop.load(Relaxed)
     }
 
-    /// What runs next.
     pub fn show(&self, what: &str, allocator: &str, round: usize, (done, total): (usize, usize)) {
         (self.progress)(what, Progress { allocator, round: Some(round), done, total });
     }
@@ -81,7 +77,6 @@ impl Ask<'_> {
         Ok(())
     }
 
-    /// Error: it is not there.
     pub fn craton_work(&self) -> Result<OsString, String> {
         (self.tool)("craton-work").map(OsString::from)
     }

@@ -1,7 +1,4 @@
 //! Courses of demand on the page heap, for several experiments.
-//!
-//! **What.** [`play`] runs the empirical driver through each course with the built-in profile;
-//! [`rows`] has a row for each sample.
 
 use super::sheet::{Row, json, with};
 use super::{Ask, simulation};
@@ -10,13 +7,11 @@ use crate::empirical::schedule::Schedule;
 use crate::empirical::sim::{self, Sample, Summary};
 use craton_pages::AUTO_RATE;
 
-/// Of memory, by name.
 pub const RELEASE: [(&str, bool); 2] = [("release off", false), ("release on", true)];
 const SAMPLES: u32 = 240;
 
 pub struct Course {
     pub schedule: &'static str,
-    /// By the rate.
     pub release_bytes_per_s: u64,
     pub samples: Vec<Sample>,
 }
@@ -30,13 +25,11 @@ impl Course {
         sim::summary(&self.samples)
     }
 
-    /// For tables.
     pub fn summary_row(&self) -> Row {
         with(json!({ "course": self.schedule, "rate": self.rate() }), &self.summary(), "ok")
     }
 }
 
-/// As the library does by default.
 pub fn rate(release: bool) -> u64 {
     if release { AUTO_RATE } else { 0 }
 }
@@ -45,7 +38,7 @@ pub fn rate_name(bytes_per_s: u64) -> &'static str {
     RELEASE[usize::from(bytes_per_s > 0)].0
 }
 
-/// In each of `ways`, of [`RELEASE`]. Error: an option without use, or a heap that does not fit.
+/// Error: an option without use, or a heap that does not fit.
 pub fn play(
     ask: &Ask<'_>,
     ways: &[(&'static str, bool)],

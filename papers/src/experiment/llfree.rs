@@ -1,7 +1,7 @@
 //! Common parts of the experiments that time allocators of frames.
 //!
-//! **What.** A [`Grid`] is designs, orders, threads. Each round makes every allocator anew, in
-//! turns (A B C, A B C, …). A row is a loop on a design: median and minimum over rounds.
+//! **What.** Each round makes every allocator anew, in turns (A B C, A B C, …). A row is a loop on
+//! a design: median and minimum over rounds.
 //!
 //! **Failure.** An unsupported combination is a row with its status.
 
@@ -14,15 +14,12 @@ use craton_lab::picture::{Axis, Unit};
 use craton_lab::ratios::OURS;
 use craton_lab::summary::Spread;
 
-/// Of frames, in the full and the quick form.
 pub const FULL_GIB: usize = 128;
 pub const QUICK_GIB: usize = 4;
 pub const FULL_ROUNDS: usize = 5;
 pub const QUICK_ROUNDS: usize = 3;
-/// Of each thread in repeat.
 const FULL_PAIRS: usize = 4_000_000;
 const QUICK_PAIRS: usize = 200_000;
-/// Of a thread.
 const LEAST_BLOCKS: usize = 16;
 
 pub struct Grid {
@@ -34,7 +31,6 @@ pub struct Grid {
 /// A loop, and the end of its field `ns_per_…`.
 pub type Of = (Loop, &'static str);
 
-/// For ratios and pictures.
 pub const FIGURES: [Of; 4] = [(Loop::Bulk, "get"), (Loop::Bulk, "put"), (Loop::Random, "put"), (Loop::Repeat, "pair")];
 
 const COLUMNS: [Column; 8] = [
@@ -76,7 +72,6 @@ fn choose(ask: &Ask<'_>, designs: &[Design]) -> Result<(Vec<Loop>, Vec<Design>),
     Ok((loops, designs.iter().copied().filter(|of| asked(&names, of.name())).collect()))
 }
 
-/// Error: as [`choose`].
 pub fn measure(ask: &Ask<'_>, grid: &Grid) -> Result<Vec<Row>, String> {
     let (loops, designs) = choose(ask, &grid.designs)?;
     let (gib, pairs) = ask.form((QUICK_GIB, QUICK_PAIRS), (FULL_GIB, FULL_PAIRS));
@@ -124,7 +119,6 @@ fn row(design: Design, job: &Loops<'_>, of: Loop, gib: usize, found: &[Result<Ve
             "memory_bytes": (gib as u64) << 30,
             "blocks": job.blocks,
             "rounds": good().count(),
-            // Over rounds.
             "ns_per_get": get.0,
             "ns_per_get_min": get.1,
             "ns_per_put": put.0,
@@ -201,7 +195,6 @@ pub fn picture(
     sheet.lines(title, (x, Axis::log(format!("time of a {what}"), Unit::Seconds)), series, None);
 }
 
-/// Every figure at each order.
 pub fn over_threads(sheet: &mut Sheet, orders: &[u32]) {
     for figure in done(sheet) {
         for order in orders {

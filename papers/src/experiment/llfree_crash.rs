@@ -1,19 +1,15 @@
 //! `llfree-crash`: frames lost when processes with a persistent zone are killed.
 //!
-//! **What.** A process with several threads uses a zone in a file, and is killed (SIGKILL) at a
-//! random moment, sometimes while it opens the zone. Then every frame is compared with the threads'
-//! records ([`crash`](crate::frames::crash)). The next process continues with the zone, closed or
-//! not in turns. Also the time of opening.
+//! **What.** A process uses a zone in a file, and is killed (SIGKILL) at a random moment, sometimes
+//! while it opens the zone. Then every frame is compared with the threads' records
+//! ([`crash`](crate::frames::crash)). The next process continues with the zone, closed or not in
+//! turns. Also the time of opening.
 //!
 //! **From.** LLFree §5.7, there persistent memory, here a file under `TMPDIR`, which survives the
 //! process but not the system; caches count as persistent.
 //!
-//! **State.** Full: 1000 kills, 128 GiB. Quick: 50, 4 GiB. Times: 128 GiB of metadata in both. Half
-//! of the zone is allocated to no thread, in blocks of all orders; threads use an eighth.
-//!
-//! **Units.** µs of `open`, with the file in memory.
-//!
-//! **Failure.** A wrong zone is a failed row, the last one.
+//! **State.** Half of the zone is allocated to no thread, in blocks of all orders; threads use an
+//! eighth. Times are of 128 GiB in both forms.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings};
@@ -37,7 +33,6 @@ const FULL_KILLS: usize = 1000;
 const QUICK_KILLS: usize = 50;
 const FULL_GIB: usize = 128;
 const QUICK_GIB: usize = 4;
-/// Metadata whose times are measured.
 const TIMES_GIB: usize = 128;
 const FULL_TIMES: usize = 101;
 const QUICK_TIMES: usize = 21;
@@ -47,7 +42,6 @@ const MOST_THREADS: usize = 16;
 const EARLY_OF: u32 = 8;
 /// A process's life, once its threads have begun.
 const LONGEST_US: u32 = 20_000;
-/// Until they have begun.
 const PATIENCE: Duration = Duration::from_secs(60);
 const SEED: u64 = 1;
 
@@ -71,7 +65,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// One after the other, until a zone is wrong.
 fn kill_all(ask: &Ask<'_>, kills: usize, gib: usize) -> Result<Vec<Row>, String> {
     let program = (ask.tool)("craton-crash")?;
     let threads = processors().len().clamp(LEAST_THREADS, MOST_THREADS);
@@ -118,7 +111,6 @@ fn kill(mut command: Command, has_begun: impl Fn() -> bool, life: Duration) -> R
 }
 
 fn end(child: &mut Child) -> Result<(), String> {
-    // It may have ended, as its status shows.
     let _ = child.kill();
     let status = child.wait().map_err(|e| format!("cannot wait for the process: {e}"))?;
     if status.signal() == Some(libc::SIGKILL) {
@@ -129,12 +121,10 @@ fn end(child: &mut Child) -> Result<(), String> {
     Err(format!("the process ended with {status}: {}", said.trim()))
 }
 
-/// After crashes and closes.
 fn times(ask: &Ask<'_>) -> Result<Vec<Row>, String> {
     let runs = ask.form(QUICK_TIMES, FULL_TIMES);
     let scratch = Scratch::new("zones of frames")?;
     let world = World::new(scratch.path(), TIMES_GIB * GIB, 1, SEED)?;
-    // Closed at first.
     let mut rows = Vec::new();
     for (run, workload) in (0..runs).flat_map(|run| [(run, CLOSED), (run, CRASHED)]) {
         if ask.stopped() {

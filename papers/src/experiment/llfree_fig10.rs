@@ -1,13 +1,11 @@
 //! `llfree-fig10`: huge frames under random frees and allocations.
 //!
-//! **What.** [`aging`](crate::frames::aging) on Craton's zone and a buddy allocator. The mixed
-//! course tells Craton which blocks stay (`craton`), or not (`craton-untold`); `craton-strict` is
-//! the zone without claims, `craton-paper` with the paper's search. The authors' code, if built,
-//! runs with hints (`llfree4-told`, `llfree32-told`) and without.
+//! **What.** [`aging`](crate::frames::aging). The mixed course tells Craton which blocks stay
+//! (`craton`), or not (`craton-untold`); `craton-strict` is the zone without claims, `craton-paper`
+//! with the paper's search. The authors' code runs with hints (`llfree4-told`, `llfree32-told`) and
+//! without.
 //!
 //! **From.** LLFree §5.6 and figure 10; the mixed course is ours.
-//!
-//! **State.** Full: 125 GiB, 100 turns, as the paper. Quick: 4 GiB. Two threads at most.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, json, lines, percent, runs, table};
 use super::{Ask, Findings};
@@ -58,7 +56,6 @@ const COLUMNS: [Column; 9] = [
     ("", "status", Show::Status),
 ];
 
-/// They name a player on a course.
 const SERIES: [&str; 2] = ["workload", "allocator"];
 
 pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
@@ -108,7 +105,6 @@ fn of_states(course: Course, allocator: &str, states: Result<Vec<State>, String>
             // Of the huge frames that could be free, but were not at first.
             "recovered": part(freed(state.free_huge), freed(state.possible_huge)),
             "cost_frames": state.cost_frames,
-            // By the cost at first.
             "cost": part(state.cost_frames, first.cost_frames),
             "pinned_huge": state.pinned_huge,
             "ns_per_get": state.ns_per_get,
@@ -132,7 +128,6 @@ fn at_end(of: &[Row]) -> Option<[(&'static str, f64); 4]> {
     ])
 }
 
-/// Craton's by others', at the end of each course.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     for ours in runs(rows, &SERIES).filter(|of| of[0].word("allocator") == OURS) {

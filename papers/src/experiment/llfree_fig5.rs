@@ -1,12 +1,7 @@
 //! `llfree-fig5`: the cost of a get and a put of each order.
 //!
-//! **What.** Bulk, random and repeat at orders 0 to 10, on Craton's zone with and without claims,
-//! on a buddy allocator, and on the authors' code if built.
-//!
 //! **From.** LLFree figure 5, there eight cores, DRAM and Optane. The buddy allocator stands for
 //! figure 6, the same inside of Linux.
-//!
-//! **State.** A thread for each processor, eight at most; 128 GiB, quick 4 GiB.
 
 use super::llfree::{FIGURES, Grid, Of, done, findings, measure, picture, threads};
 use super::sheet::Sheet;

@@ -1,13 +1,10 @@
 //! `llfree-fig7`: the cost of a get and a put with more threads.
 //!
-//! **What.** Bulk, random and repeat at orders 0 and 9, from one thread to all processors, on all
-//! designs.
-//!
 //! **From.** LLFree figure 7, with the allocators of figures 8 and 9. Its persistent memory was
 //! DAX-mapped, with persistent caches: `craton-file` maps a file under `TMPDIR` instead.
 //! `craton-written-back` also writes every change back, for volatile caches.
 //!
-//! **State.** 128 GiB, quick 4 GiB. A thread's work does not depend on their number.
+//! **State.** A thread's work does not depend on their number.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};

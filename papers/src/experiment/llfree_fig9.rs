@@ -1,12 +1,8 @@
 //! `llfree-fig9`: lists of free frames against LLFree.
 //!
-//! **What.** Bulk, random and repeat at order 0, from one thread to all processors, on Craton's
-//! zone, three list allocators, and the authors' code if built.
-//!
 //! **From.** LLFree figure 9 and §5.4.
 //!
-//! **State.** 128 GiB, quick 4 GiB; lists take half a GiB for each 32 GiB, as Linux's array of
-//! `struct page` does.
+//! **State.** Lists take half a GiB for each 32 GiB, as Linux's array of `struct page` does.
 
 use super::llfree::{Grid, findings, measure, over_threads, threads};
 use super::{Ask, Findings};

@@ -1,11 +1,8 @@
 //! `llfree-refuse`: the cost of a get when few or no frames are free.
 //!
-//! **What.** [`refusals`](crate::frames::refusals) on Craton's zone with and without claims, with
-//! the paper's search, and on the authors' code if built.
+//! **What.** [`refusals`](crate::frames::refusals) on each design.
 //!
 //! **From.** LLFree §3.2.2, the last resorts of the search; the paper has no figures.
-//!
-//! **State.** Refusals in 16 GiB, the count in 32 GiB; quick 1 and 2 GiB.
 
 use super::llfree::{FULL_ROUNDS, QUICK_ROUNDS};
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, distinct, geomean, groups, json, pairs, table};
@@ -85,7 +82,6 @@ fn row(design: Design, job: &Refusals, found: &[Result<f64, String>]) -> Option<
     (!found.is_empty()).then_some(row)
 }
 
-/// By each other design's: each request, and all.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     for other in distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| *name != OURS) {

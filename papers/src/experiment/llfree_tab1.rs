@@ -1,12 +1,11 @@
 //! `llfree-tab1`: the bytes and cache lines of an allocator's state.
 //!
-//! **What.** The levels of Craton's zone, computed, and counted over every frame
-//! ([`crate::frames::touched`]); beside it list and buddy, with a cache line a frame.
+//! **What.** Craton's zone, computed, and counted over every frame ([`crate::frames::touched`]);
+//! list and buddy take a cache line a frame.
 //!
 //! **From.** LLFree table 1 and §5.5.
 //!
-//! **State.** 1 GiB and, in the full form, 128 GiB, with this machine's processors; 128 GiB with
-//! the paper's 52 is computed only.
+//! **State.** 128 GiB with the paper's 52 processors is computed only.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, groups, json, part, table};
 use super::{Ask, Findings};
@@ -71,9 +70,7 @@ fn rows_of(gib: usize, processors: usize, levels: &[Level]) -> Vec<Row> {
             "processors": processors,
             "state_bytes": bytes,
             "cache_lines": lines,
-            // By a run.
             "touched_lines": touched,
-            // A run may leave a processor's line alone, no other.
             "status": match touched {
                 Some(touched) if level != PROCESSORS && level != ALL && touched != lines => {
                     format!("{touched} lines were touched, not {lines}")
@@ -99,7 +96,6 @@ const ALL: &str = "all";
 /// A run may leave its lines alone.
 const PROCESSORS: &str = "processors";
 
-/// By others', for the largest memory.
 fn ratios(rows: &[Row]) -> Map {
     let all = |allocator: &str| rows.iter().rfind(|row| row.has(&[("allocator", allocator), ("level", ALL)]));
     let mut ratios = Map::new();

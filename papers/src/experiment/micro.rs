@@ -39,7 +39,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{}\n{ratios}", report::table(&measured)))
 }
 
-/// Of those asked for.
 fn only(ask: &Ask<'_>, config: &mut Config<'_>) -> Result<(), String> {
     ask.known("pattern", &config.patterns.iter().map(|pattern| pattern.name()).collect::<Vec<_>>())?;
     if !ask.only.is_empty() {

@@ -1,12 +1,12 @@
 //! `nvalloc-fig1b`: memory of allocators when the sizes of objects change.
 //!
-//! **What.** Fragbench W1 to W4 on each allocator: peak resident set by live data. Slabs of one
-//! size class that cannot serve another keep free memory.
+//! **What.** Peak resident set by live data. Slabs of one size class that cannot serve another keep
+//! free memory.
 //!
 //! **From.** NVAlloc §3.2, Table 1 and figure 1(b), there with persistent allocators too. The peak
 //! is without the benchmark's list of live objects.
 //!
-//! **State.** Full: 1 GiB of live data as in the paper, one round. Quick: 1/64 of it.
+//! **State.** Full: 1 GiB of live data as in the paper. Quick: 1/64 of it.
 
 use super::ask::workload;
 use super::series::{self, Result};
@@ -18,11 +18,9 @@ use craton_lab::picture::{Axis, Estimate, Group, Unit};
 use craton_lab::ratios::{BASE, OURS, Ratios, others};
 use craton_lab::summary::{Figure, Spread, geomean, summarize};
 
-/// In percent of the workload's full load.
 const FULL: u64 = fragbench::PAPER_PERCENT;
 const QUICK: u64 = FULL / 64;
 
-/// Without the list, by the live data.
 fn per_live(peak: f64, live_bytes: u64, list_bytes: u64) -> f64 {
     if live_bytes == 0 { 0.0 } else { (peak - list_bytes as f64) / live_bytes as f64 }
 }
@@ -54,7 +52,6 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(show(&results, live))
 }
 
-/// Workloads down, allocators across.
 fn show(results: &[Result], live: impl Fn(&str) -> Option<(u64, u64)>) -> String {
     let workloads = Result::runs(results);
     let names = others(&workloads, "");

@@ -1,15 +1,10 @@
 //! `pages-pair`: the cost of New and Delete of one page in a warm heap, from 1 GiB to 1 TiB.
 //!
-//! **What.** A page heap over an empty floor is filled with spans of mixed lengths, and a tenth
-//! freed at random. Timed, for dense and sparse spans: one page allocated and freed (`pair`); one
-//! of some thousand spans freed at random, then one allocated (`turnover`), which mostly misses the
-//! caches. Also the metadata.
+//! **What.** A page heap over an empty floor is filled, and a tenth freed at random. `pair`: one
+//! page allocated and freed; `turnover`: one of some thousand spans freed at random, then one
+//! allocated, which mostly misses the caches.
 //!
 //! **From.** TEMERAIRE §4 wants requests whose cost does not depend on the heap's size.
-//!
-//! **Units.** Nanoseconds for New and Delete together.
-//!
-//! **State.** Full: 1 GiB, 32 GiB, 1 TiB. Quick: 1 GiB, 32 GiB. Only trackers have memory.
 
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, json, table};
 use super::{Ask, Findings, simulation};
@@ -30,7 +25,6 @@ const QUICK_SIZES: usize = 2;
 const PAIRS: u32 = 10_000;
 const REPETITIONS: usize = 300;
 const QUICK_REPETITIONS: usize = 60;
-/// Spans that a turnover chooses from.
 const TURNED: usize = 4096;
 const SEED: u64 = 1;
 const MOST_S: f64 = 60e-9;
@@ -101,7 +95,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("New and Delete of one page together, one thread, no system below\n\n{table}"))
 }
 
-/// To nine tenths.
 struct Filled {
     heap: Heap,
     heap_bytes: u64,
@@ -115,7 +108,6 @@ fn density_of(span: PageRange) -> Density {
 }
 
 impl Filled {
-    /// Then frees a tenth of the pages at random.
     fn new(heap_bytes: u64) -> Result<Self, String> {
         let hugepages = HugePages((heap_bytes / HUGEPAGE_SIZE as u64) as u32);
         // Room for what does not fit at once.
@@ -179,7 +171,6 @@ impl Filled {
             "ns_median": spread.median,
             "used_bytes": self.heap.in_use().bytes().0 as u64,
             "spans": self.spans,
-            // Trackers, and the heap itself.
             "metadata_bytes": metadata,
             "metadata_per_byte": metadata as f64 / self.heap.granted().bytes().0 as f64,
             "status": "ok",

@@ -1,6 +1,4 @@
-//! The profiles that an experiment plays: the user's, or the built-in one.
-//!
-//! [`here`] reads every `*.csv` in the folder of the variable [`FOLDER`].
+//! The built-in profile, and every `*.csv` in the folder of the variable [`FOLDER`].
 
 use crate::empirical::profile::Profile;
 use std::ffi::OsStr;
@@ -9,7 +7,6 @@ use std::path::{Path, PathBuf};
 pub const FOLDER: &str = "CRATON_PROFILES";
 pub const BUILT_IN: &str = "built-in";
 
-/// The built-in one first.
 pub fn here() -> Result<Vec<(String, Profile)>, String> {
     let mut profiles = vec![(BUILT_IN.to_owned(), Profile::built_in())];
     if let Some(folder) = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
@@ -18,7 +15,6 @@ pub fn here() -> Result<Vec<(String, Profile)>, String> {
     Ok(profiles)
 }
 
-/// Where there may be more.
 pub fn note(profiles: &[(String, Profile)]) -> String {
     match profiles.len() {
         1 => format!("the built-in profile alone: set {FOLDER} to a folder of .csv files for others\n"),

@@ -1,7 +1,6 @@
 //! Measures several commands, each on all allocators.
 //!
-//! **What.** [`measure()`] runs each [`Case`] on every allocator in turns. If all cases are one lab
-//! program, one proof of service suffices.
+//! **What.** If all cases are one lab program, one proof of service suffices.
 //!
 //! **Failure.** An allocator that does not serve becomes one row with the reason. Stopped early,
 //! returns the cases so far.
@@ -33,13 +32,11 @@ pub struct Result {
 }
 
 impl Result {
-    /// With fields from `more`.
     pub fn rows_with(results: &[Self], more: impl Fn(&Self, Row) -> Row) -> Vec<Row> {
         let row = |of: &Self, run| serde_json::to_value(document::Row::new(&of.name, run)).unwrap_or_default();
         results.iter().flat_map(|of| of.runs.iter().map(|run| more(of, row(of, run))).collect::<Vec<_>>()).collect()
     }
 
-    /// With Craton's ratios. Error: no result.
     pub fn sheet(ask: &Ask<'_>, allocators: &[Allocator], results: &[Self]) -> std::result::Result<Sheet, String> {
         let ratios = Ratios::of(&Self::runs(results), OURS);
         Ok(Sheet::new(ask, Self::rows_with(results, |_, row| row)).measured()?.compared(allocators, &ratios))
@@ -50,7 +47,6 @@ impl Result {
     }
 }
 
-/// For an allocator without a figure.
 pub fn status(runs: &[Run], allocator: &str) -> String {
     let first = runs.iter().find(|run| run.allocator == allocator && run.status != Status::Ok);
     first.map_or("-".to_owned(), |run| run.status.to_string())
@@ -64,7 +60,6 @@ pub fn prove(ask: &Ask<'_>, command: Vec<OsString>) -> (Vec<Allocator>, Vec<Run>
     (ask.allocators.iter().filter(serves).cloned().collect(), measured.runs)
 }
 
-/// Rounds after warm-ups.
 pub fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: Vec<Case>, runs: usize, warmup: usize) -> Vec<Result> {
     let rounds = |case: &Case| warmup.max(usize::from(case.prove)) + runs;
     let total: usize = cases.iter().map(|case| rounds(case) * allocators.len()).sum();
@@ -109,7 +104,7 @@ fn plan<'a>(ask: &'a Ask<'_>) -> Plan<'a> {
     }
 }
 
-/// Commands come by [`prepare`]; a line for each missing program.
+/// A line for each missing program.
 pub fn real_cases(wanted: impl Fn(&Real) -> bool) -> (Vec<Case>, String) {
     let (mut cases, mut missing) = (Vec::new(), String::new());
     for real in REAL.iter().filter(|real| wanted(real)) {

@@ -1,8 +1,5 @@
 //! The sheet of an experiment: rows, and the text, document and pictures made from them.
 //!
-//! **What.** [`Row`]s are ordered JSON objects. [`Column`]s format them, [`lines`] and [`groups`]
-//! draw them. A [`Sheet`] becomes [`Findings`].
-//!
 //! **State.** A row without `status`, or with `ok`, succeeded.
 
 use super::{Ask, Findings};
@@ -18,7 +15,6 @@ pub use serde_json::{Value as Row, json};
 
 pub type Map = BTreeMap<String, f64>;
 
-/// A row's.
 pub trait Fields {
     /// NaN if missing.
     fn num(&self, field: &str) -> f64;
@@ -27,9 +23,7 @@ pub trait Fields {
     /// Empty if missing.
     fn word(&self, field: &str) -> &str;
     fn is_ok(&self) -> bool;
-    /// Fields and words.
     fn has(&self, words: &[(&str, &str)]) -> bool;
-    /// In these fields.
     fn like(&self, other: &Self, fields: &[&str]) -> bool;
 }
 
@@ -75,7 +69,6 @@ pub fn runs<'a>(rows: &'a [Row], fields: &'a [&str]) -> impl Iterator<Item = &'a
 
 #[derive(Clone, Copy)]
 pub enum Show {
-    /// Aligned left.
     Text,
     Plain,
     /// In groups of three digits.
@@ -84,9 +77,7 @@ pub enum Show {
     Seconds,
     /// Decimals, and unit.
     Fixed(usize, &'static str),
-    /// Decimals.
     Percent(usize),
-    /// Empty if ok.
     Status,
     By(fn(&Row) -> String),
 }
@@ -133,7 +124,6 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { sum / f64::from(count) }
 }
 
-/// Ours, theirs.
 pub type Who<'a> = (&'a dyn Fn(&Row) -> bool, &'a dyn Fn(&Row) -> bool);
 
 /// `figure` of each of `ours` by that of the first of `theirs` with equal fields `same`.
@@ -148,7 +138,6 @@ pub fn geomean(values: &[f64]) -> f64 {
     mean(values.iter().map(|value| value.ln())).exp()
 }
 
-/// Geometric mean of [`pairs`].
 pub fn ratio(rows: &[Row], figure: &str, who: Who<'_>, same: &[&str]) -> Option<f64> {
     let pairs = pairs(rows, figure, who, same);
     (!pairs.is_empty()).then(|| geomean(&pairs))
@@ -165,12 +154,10 @@ pub fn distinct<'a, T: PartialEq>(rows: impl IntoIterator<Item = &'a Row>, of: i
     values
 }
 
-/// As a name.
 pub fn by(field: &str) -> impl Fn(&Row) -> String {
     move |row| row.word(field).to_owned()
 }
 
-/// For each `name`, through its rows.
 pub fn lines<'a>(
     rows: impl IntoIterator<Item = &'a Row> + Clone,
     name: impl Fn(&Row) -> String,
@@ -217,7 +204,6 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Without preloaded allocators.
     pub fn new(ask: &Ask<'_>, rows: Vec<Row>) -> Self {
         let failed = rows.iter().filter(|row| !row.is_ok()).count();
         let document = Document::new(ask.name, ask.command, &[], rows, &Ratios::default());
@@ -230,7 +216,6 @@ impl Sheet {
         Self { document, ..self }
     }
 
-    /// Error: no rows.
     pub fn measured(self) -> Result<Self, String> {
         if self.rows().is_empty() { Err("nothing was measured".to_owned()) } else { Ok(self) }
     }
@@ -245,7 +230,6 @@ impl Sheet {
         self.document.ratios.iter().map(|(name, ratio)| format!("{name} {ratio:.digits$}\n")).collect()
     }
 
-    /// With machine, commit and command.
     pub fn heading(&self, title: &str, subtitle: &str) -> Heading {
         let Document { machine, commit, command, .. } = &self.document;
         let source = format!(
@@ -260,12 +244,10 @@ impl Sheet {
         Heading { title: title.to_owned(), subtitle: subtitle.to_owned(), source }
     }
 
-    /// Already drawn.
     pub fn picture(&mut self, name: &str, svg: String) {
         self.pictures.push((name.to_owned(), svg));
     }
 
-    /// `reference` is a level to compare with.
     pub fn lines(&mut self, title: Title<'_>, (x, y): (Axis, Axis), series: Vec<Line>, reference: Option<f64>) {
         let heading = self.heading(title.1, title.2);
         let series = series.into_iter().filter(|line| !line.points.is_empty()).collect();
@@ -277,7 +259,6 @@ impl Sheet {
         self.picture(title.0, Bars { heading, axis, series, groups, reference, width_px: 760.0 }.svg());
     }
 
-    /// Error: a number that the document cannot hold.
     pub fn findings(self, text: String) -> Result<Findings, String> {
         let document = self.document.text().map_err(|e| format!("cannot write the figures as JSON: {e}"))?;
         Ok(Findings { document, text, pictures: self.pictures, failed: self.failed })

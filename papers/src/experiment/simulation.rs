@@ -14,7 +14,6 @@ pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), St
     ask.known("case", &cases.iter().map(|(name, _)| name.as_ref()).collect::<Vec<_>>())
 }
 
-/// A case and a way to play it, with names.
 pub type Asked<'a, N, T, W> = (&'a (N, T), &'a (&'static str, W));
 
 /// Each in every way, until the caller stops. Error: as [`check`].

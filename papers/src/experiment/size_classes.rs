@@ -1,8 +1,7 @@
 //! `size-classes`: the waste of rounding sizes up to classes, by several rules.
 //!
-//! **What.** A class wastes most on its smallest size. Bytes taken include the part of the slab's
-//! tail. A profile's waste is that of its live objects with all slabs full, as a part of the bytes
-//! taken.
+//! **What.** A class wastes most on its smallest size. Bytes taken include the slab's tail. A
+//! profile's waste is of its live objects, on full slabs.
 //!
 //! **From.** TEMERAIRE §3: classes waste at most 1/8. The library's rule came from these figures.
 
@@ -17,7 +16,6 @@ use craton_slab::size_class::{CLASSES, geometry};
 /// The C ABI requires an alignment of 16 B: sizes up to this are not among the worst.
 const ALIGNED: u64 = 128;
 const LARGEST: u64 = 256 << 10;
-/// The target, on a profile.
 const MOST_WASTE: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,7 +152,6 @@ fn measure(table: &str, classes: &[Class], profile: &str, objects: &Profile) -> 
         "table": table,
         "profile": profile,
         "classes": classes.len(),
-        // Above 128 B.
         "worst_waste": worst_waste,
         "worst_bytes": worst_bytes,
         "requested_bytes": requested as u64,

@@ -1,8 +1,5 @@
 //! Common parts of the experiments with `craton-objects`.
 //!
-//! **What.** A [`Case`] runs in a separate process on each suitable allocator, in turns; a row is
-//! the median over rounds.
-//!
 //! **Failure.** A failed case is a row with the reason; an unserved one is not retried.
 
 use super::sheet::{self, Fields, Map, Row, Sheet, distinct, json};
@@ -16,7 +13,6 @@ use craton_lab::summary::Spread;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +24,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// In the program, and so the same on every allocator.
+    /// The same on every allocator.
     fn is_built_in(&self) -> bool {
         !matches!(self.from, From::Malloc | From::Cache)
     }
@@ -89,7 +85,6 @@ fn row(allocator: &Allocator, case: &Case, found: Result<Vec<Measurement>, Strin
     };
     let of = |figure: fn(&Measurement) -> f64| Spread::of(found.iter().map(figure));
     json!({
-        // Preloaded, or in the program.
         "allocator": if case.is_built_in() { case.from.name() } else { &allocator.name },
         "from": case.from.name(),
         "what": case.what,
@@ -107,13 +102,11 @@ fn arguments(ask: &Ask<'_>, case: &Case) -> Vec<String> {
     [case.from.name(), &case.what].into_iter().chain(line.split(' ')).map(str::to_owned).collect()
 }
 
-/// Over objects that both have figures of.
 pub fn ratio<'a>(rows: &[Row], ours: (&'a str, &'a str), theirs: (&'a str, &'a str)) -> Option<f64> {
     let of = |server: (&'a str, &'a str)| move |row: &Row| row.has(&[("allocator", server.0), ("from", server.1)]);
     sheet::ratio(rows, "ns_median", (&of(ours), &of(theirs)), &["what", "batch"])
 }
 
-/// By name and source.
 pub fn servers(rows: &[Row]) -> Vec<(&str, &str)> {
     distinct(rows, |row| (row.word("allocator"), row.word("from")))
 }
@@ -154,7 +147,6 @@ pub fn sheet(ask: &Ask<'_>, rows: Vec<Row>) -> Sheet {
     Sheet::new(ask, rows).compared(ask.allocators, &Ratios::default())
 }
 
-/// Error: a number that the document cannot hold.
 pub fn findings(mut sheet: Sheet, ratios: Map, notes: &str) -> Result<Findings, String> {
     let ratios = sheet.ratios(|_| ratios, 3);
     let table = table(sheet.rows());

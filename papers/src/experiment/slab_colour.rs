@@ -1,16 +1,15 @@
 //! `slab-colour`: the benefit of slabs whose objects begin at different offsets.
 //!
-//! **What.** Objects of which only the first 48 bytes are used: from a cache with colouring, one
-//! without, and 4.4BSD's powers of two. Shows the sets in use, lines without room in their set, and
-//! the time of a walk over objects for three quarters of a cache.
+//! **What.** Objects of which only the first 48 bytes are used: with colouring, without, and
+//! 4.4BSD's powers of two. Sets in use, lines without room in their set, and the time of a walk
+//! over three quarters of a cache.
 //!
 //! **From.** Bonwick94 §4.1, §4.3.
 //!
-//! **State.** Simulated by address: 32 KiB and 512 KiB, 8 ways, lines of 64 bytes; the arena begins
-//! at a multiple of 512 KiB. The walk uses processor 0's cache sizes, or these. Beyond the first
-//! cache the kernel's choice of pages decides.
+//! **State.** 8 ways, lines of 64 bytes; the arena begins at a multiple of 512 KiB. The walk uses
+//! processor 0's cache sizes. Beyond the first cache the kernel's choice of pages decides.
 //!
-//! **Unsafe.** Uses raw memory, and follows pointers that it put there.
+//! **Unsafe.** Uses raw memory.
 
 use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, by, groups, json, mean, percent, ratio, table};
 use super::{Ask, Findings, simulation};
@@ -124,7 +123,6 @@ fn here() -> [Cache; 2] {
     caches
 }
 
-/// Owned with their memory.
 struct Objects {
     at: Vec<*mut u8>,
     colours: u32,
@@ -175,7 +173,6 @@ fn measure(size: usize, simulated: Cache, real: Cache, repetitions: usize) -> Re
             "colours": of.colours,
             "level": simulated.level,
             "cache_bytes": simulated.bytes,
-            // Of `spread`.
             "sets_used": sets_used,
             "imbalance": imbalance,
             "without_room": without_room,

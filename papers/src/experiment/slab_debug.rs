@@ -1,9 +1,8 @@
 //! `slab-debug`: the cost of the debugging kit in real programs.
 //!
-//! **What.** Default samples cost too little for wall time and few rounds: many short rounds with
-//! and without them, by processor time. Two of the forms are without samples; their difference
-//! shows what the machine can resolve. Then the checks that need no separate pages, and all checks
-//! but the search for leaks.
+//! **What.** Default samples cost too little for wall time and few rounds: many short rounds, by
+//! processor time. Two of the forms are without samples; their difference shows what the machine
+//! can resolve. Then checks that need no separate pages, and all but the search for leaks.
 //!
 //! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
@@ -25,11 +24,9 @@ const FORMS: [(&str, &str); 2] = [
     ("all", "guard_sample=0,debug=audit,redzone,poison,verify,guard,unmap"),
 ];
 const ROUNDS: usize = 3;
-/// With samples and without.
 const SHORT_ROUNDS: usize = 60;
 /// More than most short programs use; see [`crate::backed`].
 const BACKED: usize = 128 << 20;
-/// For samples.
 const BOUND: f64 = 1.005;
 const QUICK: [&str; 2] = ["python3", "gcc"];
 
@@ -68,7 +65,6 @@ fn named(form: &str) -> String {
     format!("{OURS}+{form}")
 }
 
-/// With lines about missing programs.
 fn results(
     ask: &Ask<'_>,
     allocators: &[Allocator],
@@ -83,7 +79,6 @@ fn results(
     Ok((series::measure(ask, allocators, cases, rounds, ask.form(0, 1)), missing))
 }
 
-/// Each program's ratio with its interval, the ratio of all, the conclusion.
 fn show_samples(results: &[Result]) -> String {
     let (off, again) = (named(OFF.0), named(AGAIN.0));
     let mut rows = vec![
@@ -117,7 +112,6 @@ fn show_samples(results: &[Result]) -> String {
     )
 }
 
-/// By the mean's interval.
 fn verdict(mean: Option<Ratio>) -> &'static str {
     match mean.and_then(|mean| mean.interval) {
         Some(interval) if interval.high <= BOUND => "samples cost at most 0.5 percent: the whole interval lies below",

@@ -1,8 +1,7 @@
 //! `slab-frag`: the memory of a kernel's objects beyond the requested bytes.
 //!
-//! **What.** Boot, a spike of 256 processes, find, and kenbus ([`crate::kernel`]); after each the
-//! total fragmentation, 1 − requested ÷ consumed bytes, of Craton's caches and three other kernel
-//! allocators, with pages of 8 KiB.
+//! **What.** After each step of [`crate::kernel`] the total fragmentation, 1 − requested ÷ consumed
+//! bytes, of Craton's caches and three other kernel allocators.
 //!
 //! **From.** Bonwick94 §5.2, and other ways to run the caches: one for each rare kind; shorter
 //! pages; complete slabs freed at once, after 15 seconds, never.
@@ -21,7 +20,6 @@ use std::collections::BTreeMap;
 const REACH: f64 = 0.10;
 /// Craton's caches, which come first.
 const CRATONS: usize = 6;
-/// For each unit of scale.
 const ARENA_BYTES: usize = 32 << 20;
 
 const PAPER: &str = "\
@@ -29,7 +27,6 @@ the paper's figures, SPARCstation-1 with 16 MB: boot, spike, find, kenbus
 slab 11 %, 13 %, 14 %, 14 %; SunOS 4.1.3 7 %, 19 %, 19 %, 27 %; 4.4BSD 20 %, 43 %, 43 %, 45 %; SVr4 23 %, 45 %, 45 %, 46 %
 ";
 
-/// On an arena of this size.
 type Play = fn(&Trace, &[Kind], usize) -> Result<Vec<Held>, String>;
 
 /// Name, the paper's name, player.
@@ -133,7 +130,6 @@ fn rows_of(allocator: &str, (scale, seed): (usize, u64), played: Result<Vec<Held
     let row = |step: &str, held: Held, status: &str| {
         json!({
             "allocator": allocator,
-            // By the paper's machine.
             "scale": scale,
             "seed": seed,
             "step": step,
@@ -141,7 +137,6 @@ fn rows_of(allocator: &str, (scale, seed): (usize, u64), played: Result<Vec<Held
             "consumed_bytes": held.consumed,
             "peak_bytes": held.most,
             "fragmentation": held.fragmentation(),
-            // Of slabs.
             "unasked_bytes": held.unasked.map(|parts| parts.named().into_iter().collect::<BTreeMap<_, _>>()),
             "status": status,
         })
@@ -200,7 +195,6 @@ fn show(rows: &[Row]) -> String {
     text
 }
 
-/// In the end.
 fn parts(rows: &[Row]) -> String {
     let mut lines = vec![];
     for row in rows.iter().filter(|row| row.int("seed") == 0 && row.word("step") == STEPS[3]) {

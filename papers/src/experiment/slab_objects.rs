@@ -1,7 +1,6 @@
 //! `slab-objects`: the benefit of objects that stay constructed while they are free.
 //!
-//! **What.** Objects of each type of [`crate::caching::types`]: by each malloc, constructed each
-//! time, and by a cache of `libcraton.so`, once.
+//! **What.** Each malloc constructs each time, a cache of `libcraton.so` once.
 //!
 //! **From.** Bonwick94 §2 and the second table of §5.1.
 

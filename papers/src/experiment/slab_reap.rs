@@ -1,13 +1,12 @@
 //! `slab-reap`: the memory that a cache keeps after a spike, and the cost of the next one.
 //!
 //! **What.** A steady load and spikes, in virtual time, at three intervals of the working set: 0
-//! (all free objects go each second), 15 s, never. Shows memory, and each spike's new slabs and
-//! constructor calls.
+//! (all free objects go each second), 15 s, never.
 //!
 //! **From.** Bonwick94 §3.4, which found little sensitivity to the interval.
 //!
 //! **State.** The library's [`ObjectSlabs`] and [`Depot`] behind one processor's two magazines.
-//! Spikes of 4096 objects last a second. The full form equals the quick one.
+//! Spikes of 4096 objects last a second.
 //!
 //! **Unsafe.** Moves raw objects and magazines.
 
@@ -28,7 +27,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Live besides the spikes, as a part of one.
 const STEADY: usize = 8;
 
-/// In nanoseconds.
 const INTERVALS: [(&str, u64); 3] = [("0 s", 0), ("15 s", Depot::INTERVAL_NS), ("for ever", u64::MAX)];
 
 const COLUMNS: [Column; 6] = [
@@ -58,7 +56,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(format!("{text}\n{ratios}"))
 }
 
-/// With the magazines of one processor.
 struct Cache {
     arena: Arena,
     slabs: ObjectSlabs,
@@ -171,7 +168,6 @@ fn play(interval: &'static str, interval_ns: u64, spike: usize) -> Result<Vec<Ro
     let (mut out, mut rows): (Vec<*mut u8>, Vec<Row>) = (Vec::new(), Vec::new());
     for second in 0..SECONDS {
         let before = (cache.slabs.stats().slabs_made.into(), cache.constructed, cache.destroyed);
-        // The steady load turns over.
         let steady = spike / STEADY;
         while out.len() < steady {
             out.push(cache.alloc()?);
@@ -231,7 +227,6 @@ fn constructors(rows: &[Row], interval: &str) -> u64 {
     of(rows, interval).map(|row| row.int("constructed")).sum()
 }
 
-/// The usual interval against both ends: mean memory, and constructors.
 fn ratios(rows: &[Row]) -> Map {
     let usual = INTERVALS[1].0;
     let mut ratios = Map::new();

@@ -1,8 +1,5 @@
 //! `slab-speed`: the cost of allocating and freeing memory of one size.
 //!
-//! **What.** One object at a time, and a hundred: a cache of `libcraton.so`, each malloc, and,
-//! without locks, slabs and the allocators of SunOS 4.1.3, 4.4BSD, SVr4.
-//!
 //! **From.** Bonwick94 §5.1, first table.
 
 use super::sheet::{Fields, Map, Row, Title, lines};
@@ -42,7 +39,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     slab::findings(sheet, ratios, PAPER)
 }
 
-/// Craton's cache and malloc against each malloc, its slabs against the stores.
 fn ratios(rows: &[Row]) -> Map {
     let mut ratios = Map::new();
     let servers = slab::servers(rows);

@@ -1,10 +1,7 @@
 //! `speed`: every workload on every allocator, with the means of time and memory.
 //!
 //! **What.** The workloads of [`crate::work`] and this machine's real programs, interleaved. Ratios
-//! have fixed names ([`craton_lab::ratios`]). The table shows wins and losses, and figures that may
-//! explain losses.
-//!
-//! **From.** The suites by which allocators are compared: Hoard's, mimalloc-bench, the papers'.
+//! have fixed names ([`craton_lab::ratios`]).
 
 mod losses;
 mod pictures;

@@ -1,10 +1,7 @@
 //! `temeraire-empirical`: the page heap's memory under a varying load.
 //!
-//! **What.** The empirical driver in simulated memory under each course: live bytes, bytes in
-//! spans, backed bytes, and their part on intact hugepages.
-//!
-//! **From.** TEMERAIRE §6.1, whose loads figure 11 draws. The built-in distribution; for others
-//! `craton-work empirical --simulated --profile FILE`.
+//! **From.** TEMERAIRE §6.1, whose loads figure 11 draws. Other distributions: `craton-work
+//! empirical --simulated --profile FILE`.
 
 use super::courses::{self, Course, RELEASE};
 use super::sheet::{Column, Row, Sheet, Show, Title, fields, runs, table};

@@ -1,7 +1,7 @@
 //! `temeraire-fig10`: free hugepages in the cache under a demand that swings, then stays.
 //!
-//! **What.** A saw of ten teeth: spans of four hugepages are allocated until demand is high, then
-//! most freed at once; at last it stays low. Shows demand, the cache's limit above it, and memory.
+//! **What.** A saw of ten teeth: demand rises by spans of four hugepages, then most are freed at
+//! once; at last it stays low.
 //!
 //! **From.** TEMERAIRE Figure 10 (there a program that learns) and §4.3. The first fall is
 //! released. The limit then grows with demand, and later teeth need no call; two seconds after the
@@ -21,7 +21,6 @@ const TEETH: u64 = 10;
 const TOOTH_NS: u64 = SECOND_NS;
 const END_NS: u64 = TEETH * TOOTH_NS + 6 * SECOND_NS;
 const STEP_NS: u64 = SECOND_NS / 100;
-/// Stays when demand falls.
 const LOW_PERCENT: u64 = 25;
 
 const COLUMNS: [Column; 5] = [
@@ -55,7 +54,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// Of the top.
 fn wanted_percent(now_ns: u64) -> u64 {
     if now_ns >= TEETH * TOOTH_NS {
         return LOW_PERCENT;

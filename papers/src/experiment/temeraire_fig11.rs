@@ -1,17 +1,15 @@
 //! `temeraire-fig11`: the choice of a hugepage for a span, and its cost after demand has dropped.
 //!
-//! **What.** Spans are born and die on the page heap; at half time a random half of the demand dies
-//! at once, and births continue at half the rate. Memory over time with three searches of the
-//! filler: longest free range first, fullest hugepage first, global best fit, all spans sparse.
-//! `craton` is the default heap: the first search, with dense spans apart.
+//! **What.** At half time a random half of the demand dies at once, and births continue at half the
+//! rate. Three searches of the filler: longest free range first, fullest hugepage first, global
+//! best fit, all spans sparse. `craton`: the first search, with dense spans apart.
 //!
 //! **From.** TEMERAIRE Figure 11 and §6.1. **The load**, [`spans`], is the slabs of a profile's
 //! objects. No span moves, so a hugepage becomes free only when its last span dies: three loads
-//! differ in lives ([`Lives`]). A larger heap has more births, not longer lives. Only the heap's
-//! limits release memory.
+//! differ in lives ([`Lives`]). A larger heap has more births, not longer lives.
 //!
-//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB before the drop.
-//! Quick: 512 MiB, so that the cache's minimum of 16 MiB is 1/16 of the demand after it.
+//! **State.** The quick form's 512 MiB make the cache's minimum of 16 MiB 1/16 of the demand after
+//! the drop.
 
 use super::sheet::{
     Column, Fields, Row, Sheet, Show, Title, by, distinct, json, lines, part, percent, runs, table, with,
@@ -28,7 +26,6 @@ use craton_pages::{Fit, FullestFirst, GlobalBestFit, LongestFreeFirst};
 
 const FULL_BYTES: u64 = 1 << 30;
 const QUICK_BYTES: u64 = 512 << 20;
-/// Simulated, before and after the drop.
 const HALF_S: f64 = 120.0;
 const AFTER_S: f64 = 60.0;
 const SEED: u64 = 1;
@@ -42,13 +39,11 @@ const POLICIES: [(&str, Play); 4] = [
     ("global best fit", play::<GlobalBestFit, false>),
 ];
 
-/// Name, and the picture's words.
 const LOADS: [(&str, Lives, &str); 3] = [
     ("even", Lives::Even, "all spans live equally long"),
     ("object", Lives::Object, "a slab lives as long as one of its objects"),
     ("last object", Lives::LastObject, "a slab lives until the last of its objects has died"),
 ];
-/// Memory has followed demand.
 const NEAR: f64 = 1.1;
 
 const LOAD: [&str; 2] = ["profile", "lives"];
@@ -88,7 +83,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     ))
 }
 
-/// Births and deaths a second of the spans that fit, and their bytes.
 fn rate_and_bytes(spans: &Profile, heap_bytes: u64) -> (f64, f64) {
     let fit = spans.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     fit.fold((0.0, 0.0), |(rate, bytes), row: &profile::Row| (rate + row.rate, bytes + row.live * row.size as f64))

@@ -1,7 +1,7 @@
 //! `temeraire-fig12`: requests a little longer than half a hugepage, with and without regions.
 //!
 //! **What.** Live memory grows in spans of 1.1 MiB, or of 0.6 to 2.5 MiB, two births to a death.
-//! Without regions across hugepages, each span leaves slack.
+//! Without regions, each span leaves slack.
 //!
 //! **From.** TEMERAIRE Figure 12 and §4.5. Regions start once slack outweighs small spans.
 
@@ -18,7 +18,6 @@ const QUICK_BYTES: u64 = 2 << 30;
 const SEED: u64 = 1;
 const FIRST_BYTES: u64 = 8 << 20;
 
-/// The smallest and largest request.
 const MIXES: [(&str, (u64, u64)); 2] =
     [("1.1 MiB", (MIB * 11 / 10, MIB * 11 / 10)), ("mixed", (MIB * 6 / 10, MIB * 25 / 10))];
 const WAYS: [(&str, bool); 2] = [("with regions", true), ("without regions", false)];

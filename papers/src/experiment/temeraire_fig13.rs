@@ -1,8 +1,5 @@
 //! `temeraire-fig13`: the part of the heap on hugepages, with and without release.
 //!
-//! **What.** The empirical driver in simulated memory: the part on intact hugepages, over time and
-//! as the mean of the second half.
-//!
 //! **From.** TEMERAIRE Figure 13, there a fleet's programs on its old and new page heap.
 
 use super::courses::{self, Course, RELEASE, rate_name};

@@ -1,13 +1,12 @@
 //! `temeraire-fig9`: a program that allocates and frees half a mebibyte in a loop.
 //!
-//! **What.** In simulated memory: a turn's system calls, with and without the cache of hugepages,
-//! also of §4.4's loop, which strands a hugepage each turn if packed badly. Then the real loop on
-//! each allocator, all pages written: time and page faults of a turn.
+//! **What.** A turn's system calls in simulated memory, also of §4.4's loop, which strands a
+//! hugepage each turn if packed badly; then time and page faults of the real loop on each
+//! allocator, all pages written.
 //!
 //! **From.** TEMERAIRE Figure 9 and §4.4.
 //!
-//! **State.** A short process is subtracted from a long one, to exclude the start. Full: five
-//! rounds. Quick: one, on glibc and Craton alone, unless peers are named.
+//! **State.** A short process is subtracted from a long one, to exclude the start.
 
 mod loops;
 
@@ -23,7 +22,6 @@ use loops::{LOOPS, Played};
 use std::ffi::OsString;
 
 const SIMULATED_TURNS: u32 = 5000;
-/// As it is, and without free hugepages.
 const CACHES: [&str; 2] = ["as it is", "no cache"];
 const ROUNDS: usize = 5;
 const SIZE_BYTES: u64 = 512 << 10;
@@ -84,7 +82,6 @@ fn case(program: &OsString, name: &str, turns: u64, prove: bool) -> Case {
     Case { name: name.to_owned(), command: head.into_iter().chain(options).collect(), prove }
 }
 
-/// Long processes less short ones, by turn and allocator.
 fn turn_figures(results: &[Result], turns: u64) -> Vec<Turn> {
     let [long, short] = results else { return Vec::new() };
     let names = others(&[&long.runs], "");

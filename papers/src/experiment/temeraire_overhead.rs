@@ -1,15 +1,14 @@
 //! `temeraire-overhead`: the page heap's memory beyond live spans, in steady state.
 //!
-//! **What.** The empirical driver in simulated memory on each profile: an hour, and as long again,
-//! up to three times, until the last quarter is flat. The worst second of the last quarter counts:
-//! memory outside of spans ÷ bytes in spans, by the heap's parts, and the part on intact hugepages.
+//! **What.** An hour on each profile, and as long again, up to three times, until the last quarter
+//! is flat. Its worst second counts: memory outside of spans ÷ bytes in spans, by the heap's parts,
+//! and the part on intact hugepages.
 //!
 //! **From.** TEMERAIRE §6.1 and its figure of page-heap overhead by fleet (10.6 % there). Slabs'
 //! waste is not the page heap's, and has a separate column.
 //!
-//! **State.** The built-in profile, and those of [`profiles::FOLDER`]. Full: 1 GiB live, 100
-//! million events an hour, with lives stretched accordingly; one way keeps the profile's lives, in
-//! less time. Quick: 128 MiB, 2 million.
+//! **State.** 100 million events an hour (quick: 2 million), with lives stretched accordingly; one
+//! way keeps the profile's lives, in less time.
 
 use super::courses;
 use super::sheet::{Column, Fields, Row, Sheet, Show, Title, by, groups, json, mean, part, table};
@@ -22,15 +21,11 @@ use craton_lab::picture::{Axis, Line, Point, Unit};
 use craton_lab::replay::HeapName;
 use std::time::Instant;
 
-/// Live bytes, and events an hour.
 const FULL: (u64, u64) = (1 << 30, 100_000_000);
 const QUICK: (u64, u64) = (128 << 20, 2_000_000);
 const HOUR_S: f64 = 3600.0;
-/// That a run may go on for.
 const MORE_HOURS: u32 = 3;
-/// Of a line.
 const POINTS: usize = 120;
-/// The target.
 const MOST_OVERHEAD: (f64, &str) = (0.06, "6 %, the most it may be");
 const LEAST_COVERAGE: (f64, &str) = (0.95, "95 %, the least where hugepages are plenty");
 
@@ -147,7 +142,6 @@ fn play(
         "way": way,
         "release_bytes_per_s": config.release_bytes_per_s,
         "events_per_hour": events,
-        // Of the last quarter: memory outside of spans by bytes in spans.
         "overhead_worst": summary.worst_overhead,
         "overhead": mean(last.iter().map(Sample::overhead)),
         "dense_free": of(top.dense_free_bytes),
@@ -158,24 +152,20 @@ fn play(
         "coverage_worst": summary.worst_coverage,
         "coverage": mean(last.iter().map(Sample::coverage)),
         "broken": mean(last.iter().map(|s| part(s.broken_bytes, s.backed_bytes))),
-        // Waste of slabs and rounding.
         "slab_overhead": mean(last.iter().map(|s| part(s.span_bytes, s.live_bytes) - 1.0)),
         "live_bytes": top.live_bytes,
         "span_bytes": top.span_bytes,
         "backed_bytes": top.backed_bytes,
         "released_bytes": summary.released_bytes,
-        // By the profile's lives.
         "stretch": slower,
         "simulated_s": samples.last().map_or(0.0, |s| s.time_s),
         "flat": sim::is_flat(&samples),
-        // The simulation's cost.
         "wall_s": start.elapsed().as_secs_f64(),
         "status": status,
     });
     (row, samples)
 }
 
-/// Of lives, for this heap.
 fn stretch(profile: &Profile, heap_bytes: u64, events: u64) -> f64 {
     let rows = || profile.rows().iter().filter(|row| row.size <= heap_bytes / LARGEST_PART);
     let (births, bytes) = rows().fold((0.0, 0.0), |(r, b), row| (r + row.rate, b + row.live * row.size as f64));

@@ -1,7 +1,6 @@
 //! `temeraire-redis`: redis with lists, with and without hugepages.
 //!
-//! **What.** redis-server, pushing five elements to a list and reading those, on each allocator,
-//! and on Craton with transparent hugepages never, by default, and always.
+//! **What.** Pushes five elements to a list and reads those.
 //!
 //! **From.** TEMERAIRE §5.1, there redis 6.0.9 on TCMalloc's old and new page heap, with more
 //! requests.
@@ -36,7 +35,6 @@ pub fn run(ask: &Ask<'_>) -> std::result::Result<Findings, String> {
     sheet.findings(show(result))
 }
 
-/// With Craton's `thp=always` and `thp=never`.
 fn allocators(ask: &Ask<'_>) -> Vec<Allocator> {
     let asked =
         ask.allocators.iter().filter(|a| !ask.quick || ask.peers_asked || [BASE, OURS].contains(&a.name.as_str()));

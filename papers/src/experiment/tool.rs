@@ -55,7 +55,6 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// If the allocator served it; a line may omit the library.
 pub fn parse<T: DeserializeOwned>(line: &str, library: Option<&PathBuf>) -> Result<T, String> {
     let wrong = |e| format!("{line:?} is no result of the program: {e}");
     let found: Row = serde_json::from_str(line.trim()).map_err(wrong)?;

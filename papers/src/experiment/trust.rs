@@ -1,11 +1,8 @@
 //! `trust`: evidence for a user before malloc serves a program.
 //!
-//! **What.** Four parts: other projects' test suites, on glibc and on Craton; attacks and planted
-//! bugs, by their end; programs whose n-th system call of the library fails; a client that checks
-//! its objects, alone and under storms of forks, signals and kills.
-//!
-//! **State.** `--only` chooses parts and suites. Full: every n up to 200, a minute of each storm,
-//! all suites found here. Quick: a few of each.
+//! **What.** Other projects' test suites; attacks and planted bugs; programs whose n-th system call
+//! of the library fails; a client that checks its objects, alone and under storms of forks, signals
+//! and kills.
 //!
 //! **Failure.** A suite that passes less than on glibc, a successful attack, or a crashed program.
 //! A missing suite or program is no failure: a row says how to get it.
@@ -22,7 +19,6 @@ use craton_lab::ratios::OURS;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Table and rows.
 type Part = (String, Vec<Row>);
 type Run = fn(&Ask<'_>, &Ours) -> Result<Part, String>;
 

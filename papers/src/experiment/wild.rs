@@ -1,11 +1,10 @@
 //! `wild`: programs as other people write them, on every allocator.
 //!
-//! **What.** The programs of [`crate::wild`], some also in control groups, or on a system without
-//! free hugepages; compared with glibc and with the best peer.
+//! **What.** Some of [`crate::wild`] also run in control groups, or on a system without free
+//! hugepages.
 //!
-//! **State.** Full: three rounds of working programs, one of waiting ones, unless `--runs` is
-//! given. Quick: a twentieth of the work, a second of waiting, glibc and Craton alone unless peers
-//! are named.
+//! **State.** Full: three rounds of working programs, one of waiting ones. Quick: a twentieth of
+//! the work, a second of waiting, glibc and Craton alone.
 //!
 //! **Failure.** A program that the kernel kills in its group is a row without figures, and no
 //! failure. If no group can be created, the text has a line.
@@ -29,13 +28,11 @@ const ROUNDS: usize = 3;
 /// More than most programs use; see [`crate::backed`].
 const BACKED: usize = 2 << 30;
 
-/// In MiB.
 const GROUPS: [(&str, u64); 5] =
     [("sparse-256k", 64), ("sparse-calloc", 64), ("sparse-20m", 64), ("sparse-60m", 64), ("stress", 256)];
 /// Only if named: that takes all free memory.
 const FRAGMENTED: [&str; 3] = ["dense-1000", "dense-256k", "pauses"];
 const IN_FRAGMENTS: &str = "@fragmented";
-/// By how their names begin.
 const WAIT: [&str; 4] = ["idle", "swing", "fork", "dense"];
 /// Left out by the quick form: others are like them.
 const SLOW: [&str; 10] = [
@@ -131,7 +128,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     let rows = measure(ask, &allocators, &cases)?;
     let mut sheet = Sheet::new(ask, rows).measured()?.compared(&allocators, &Ratios::default());
     let ratios = sheet.ratios(ratios, 2);
-    // The table has the others.
     let means: Vec<&str> = ratios.lines().filter(|line| line.starts_with("all_")).collect();
     draw(&mut sheet);
     let text = format!(
@@ -142,7 +138,6 @@ pub fn run(ask: &Ask<'_>) -> Result<Findings, String> {
     sheet.findings(text)
 }
 
-/// Allocators take turns.
 fn measure(ask: &Ask<'_>, allocators: &[Allocator], cases: &[Case]) -> Result<Vec<Row>, String> {
     let tool = Tool::new(ask, "craton-wild", LIMIT)?;
     let total = cases.iter().map(|case| case.rounds * allocators.len()).sum();
@@ -212,7 +207,6 @@ fn figure(rows: &[Row], program: &str, allocator: &str, figure: &str) -> Option<
     row[figure].as_f64()
 }
 
-/// With their programs.
 fn cells(rows: &[Row]) -> impl Iterator<Item = (&str, &'static str)> {
     let of = |program| figures(program).iter().map(move |name| (program, *name));
     let has =
@@ -229,7 +223,6 @@ fn against(rows: &[Row], program: &str, name: &str) -> [Option<f64>; 2] {
     [of(BASE), best].map(|other| Some(ours? / other?))
 }
 
-/// And the geometric means of times and of memory.
 fn ratios(rows: &[Row]) -> Map {
     let (mut ratios, mut means) = (Map::new(), BTreeMap::<String, Vec<f64>>::new());
     for (program, name) in cells(rows) {
@@ -280,7 +273,6 @@ fn write(name: &str, value: f64) -> String {
     }
 }
 
-/// Bars of memory and time; waiting programs over time.
 fn draw(sheet: &mut Sheet) {
     let rows = sheet.rows().to_vec();
     let names: Vec<String> = distinct(&rows, |row| row.word("allocator").to_owned());

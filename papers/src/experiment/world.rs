@@ -1,7 +1,7 @@
 //! A page heap in simulated memory and time, for experiments on single mechanisms.
 //!
-//! **What.** Allocates spans with all pages written, and runs the heap's background work each
-//! second. Hugepages come by advice (`madvise`), as the heap asks by default.
+//! **What.** Writes all pages of spans, and runs the heap's background work each second. Hugepages
+//! come by advice (`madvise`), as by default.
 
 use craton_base::{Density, HUGEPAGE_SIZE, HugePages, PAGE_SHIFT, PageRange, Pages, SpanSource, Table};
 use craton_pages::{Fit, HugeBacking, LongestFreeFirst, PageHeap, PageHeapExt, Temeraire, Tracker};
@@ -20,11 +20,9 @@ pub struct World<P: Fit = LongestFreeFirst> {
 /// In bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct State {
-    /// In spans.
     pub used: u64,
     /// By the simulated system's count.
     pub backed: u64,
-    /// On intact hugepages.
     pub huge: u64,
     /// Free memory that may be kept as whole hugepages.
     pub limit: u64,
@@ -41,7 +39,6 @@ impl<P: Fit> World<P> {
         Self { heap, floor, clock, now_ns: 0, next_tick_ns: SECOND_NS }
     }
 
-    /// All written.
     pub fn alloc(&mut self, pages: Pages, density: Density) -> Result<PageRange, String> {
         let span = self.heap.alloc(pages, Pages(1), density).map_err(|e| {
             let (granted, used) = (self.heap.granted().bytes().0 >> 20, self.heap.in_use().bytes().0 >> 20);
@@ -60,7 +57,6 @@ impl<P: Fit> World<P> {
         self.heap.free(span, density).expect("the span is out");
     }
 
-    /// With background work at each full second.
     pub fn pass_until(&mut self, ns: u64) {
         while self.next_tick_ns <= ns {
             self.clock.advance(self.next_tick_ns.saturating_sub(self.now_ns));
@@ -81,7 +77,6 @@ impl<P: Fit> World<P> {
         }
     }
 
-    /// So far.
     pub fn system_calls(&self) -> u64 {
         let calls = self.floor.calls();
         calls.reserve + calls.back + calls.unback + calls.collapse + calls.advise

@@ -1,9 +1,8 @@
 //! Huge frames under random frees and allocations.
 //!
-//! **What.** [`Aging`] fills most of memory and frees half of the blocks at random. Each turn frees
-//! some blocks and allocates as many of the same orders. [`State`] counts the wholly free huge
-//! frames, and the moves that would free as many as possible, by blocks and not by the allocator's
-//! counters.
+//! **What.** Fills most of memory and frees half of the blocks at random. Each turn replaces some.
+//! [`State`] counts the wholly free huge frames, and the moves that would free as many as possible,
+//! by blocks and not by the allocator's counters.
 //!
 //! **From.** LLFree §5.6, and its cost of compaction: "the minimal number of 4 KiB copy operations
 //! required to free up the possible maximum of huge frames": all frames in as many of the emptiest.
@@ -11,8 +10,6 @@
 //! **State.** *Plain* is the paper's: single frames, nine tenths full, a tenth replaced in each
 //! turn. *Mixed* is harder: orders 0 to 4, half as many of each as of the one below; each turn
 //! replaces a hundredth of long-lived blocks, and a quarter of the others.
-//!
-//! **Failure.** A refused get or free.
 
 use super::crew::{Member, crew};
 use super::{Frames, HUGE, Job};
@@ -20,7 +17,6 @@ use craton_frames::{Kind, Request};
 use craton_lab::rng::Rng;
 use std::time::Duration;
 
-/// At first.
 const FULL_TENTHS: usize = 9;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +52,6 @@ impl Course {
     }
 }
 
-/// Allocated, or to be.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     frame: u32,
@@ -64,11 +59,9 @@ struct Block {
     stays: bool,
 }
 
-/// After a turn.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct State {
     pub turn: usize,
-    /// Wholly free.
     pub free_huge: usize,
     /// As many could be free.
     pub possible_huge: usize,
@@ -76,7 +69,6 @@ pub struct State {
     pub cost_frames: usize,
     /// Something stays in them.
     pub pinned_huge: usize,
-    /// In this turn.
     pub ns_per_put: f64,
     pub ns_per_get: f64,
 }
@@ -96,7 +88,6 @@ impl Job for Aging {
 
     fn run<F: Frames>(self, frames: &F) -> Self::Out {
         let mut rng = Rng::new(crate::work::SEED, 0);
-        // Long-lived blocks, and the others.
         let mut blocks: [Vec<Block>; 2] = self.begin(frames, &mut rng)?;
         let mut states = vec![self.state(&blocks)];
         for turn in 1..=self.turns {
@@ -117,7 +108,6 @@ impl Job for Aging {
 }
 
 impl Aging {
-    /// Fills memory, and frees half.
     fn begin<F: Frames>(&self, frames: &F, rng: &mut Rng) -> Result<[Vec<Block>; 2], String> {
         let (mut all, mut used) = (Vec::new(), 0);
         while used < self.frames / 10 * FULL_TENTHS {
@@ -144,7 +134,6 @@ impl Aging {
         blocks.div_ceil(self.threads).max(1)
     }
 
-    /// Returns ns for one.
     fn get<F: Frames>(&self, frames: &F, blocks: &mut [Block]) -> Result<f64, String> {
         let (part, count) = (self.part(blocks.len()), blocks.len());
         let each = |member: Member<'_>, part: &mut [Block]| {
@@ -206,7 +195,6 @@ fn mean(took: Vec<Result<Duration, String>>, operations: usize) -> Result<f64, S
     Ok(sum.as_nanos() as f64 / operations.max(1) as f64)
 }
 
-/// Each equally likely.
 fn remove_random(of: &mut Vec<Block>, some: usize, rng: &mut Rng) -> Vec<Block> {
     let left = of.len() - some;
     for at in (left..of.len()).rev() {

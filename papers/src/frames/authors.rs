@@ -1,15 +1,13 @@
 //! LLFree by its authors, in a library loaded at run time.
 //!
 //! **What.** `make frames-peer` builds their code with 4 huge frames a tree, their default, and
-//! with the paper's 32. [`note`] names missing builds.
+//! with the paper's 32.
 //!
 //! **From.** <https://github.com/luhsra/llfree-rs>; `peers-frames/llfree` has the commit and the
 //! functions. Their crate chooses a block's class by its order, or also by whether it moves.
 //!
 //! **Failure.** A library that cannot be loaded, or has other functions. A panic of theirs ends the
 //! process.
-//!
-//! **Threads.** Processors are below the number that the allocator was made for.
 //!
 //! **Unsafe.** Calls functions by their declared types, if the version is ours.
 
@@ -21,7 +19,6 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 
-/// Of `peers-frames/llfree/src/lib.rs`.
 const ABI: u32 = 1;
 const BUILD: &str = "`make frames-peer` builds it";
 
@@ -46,12 +43,10 @@ pub fn name(trees: u32, classes: Classes) -> &'static str {
     }
 }
 
-/// The builds that are there.
 pub fn here() -> Vec<u32> {
     TREES.into_iter().filter(|trees| find(*trees).is_ok()).collect()
 }
 
-/// With a remedy.
 pub fn note() -> String {
     let missing = TREES.into_iter().filter(|trees| find(*trees).is_err());
     missing.map(|trees| missing_note(trees) + "\n").collect()
@@ -78,7 +73,6 @@ fn find_in(directories: &[PathBuf], trees: u32) -> Result<PathBuf, String> {
 
 type Handle = c_void;
 
-/// Documented in the library.
 #[derive(Clone, Copy)]
 struct Functions {
     needed: unsafe extern "C" fn(frames: usize, threads: usize, classes: u32) -> usize,
@@ -133,7 +127,6 @@ fn agree(abi: u32, huge: u32, trees: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Of the allocator's memory.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -151,8 +144,7 @@ pub struct Authors {
 unsafe impl Sync for Authors {}
 
 impl Authors {
-    /// All frames are free. Error: a missing or different library, or a size that their code
-    /// refuses.
+    /// Error: a missing or different library, or a size that their code refuses.
     pub fn new(trees: u32, classes: Classes, frames: usize, processors: usize) -> Result<Self, String> {
         Self::of(&find(trees)?, trees, classes, frames, processors)
     }

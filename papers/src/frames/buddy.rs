@@ -1,8 +1,7 @@
 //! A buddy allocator with caches for processors, as Linux has one for each zone.
 //!
-//! **What.** A list of free blocks for each order, a lock over all. A block that is too long is
-//! halved; a freed one joins its buddy as long as that is free. Orders 0 to 3 and 9 go through a
-//! processor's [`cache`].
+//! **What.** A list of free blocks for each order. Orders 0 to 3 and 9 go through a processor's
+//! [`cache`].
 //!
 //! **From.** LLFree §2, which describes Linux 5.13 and later, and Linux's `buddy_merge_likely`: a
 //! block whose next buddy is free goes to the end of its list.
@@ -29,7 +28,6 @@ pub struct Buddy {
     limits: Limits,
 }
 
-/// Under the lock.
 struct Zone {
     places: Box<[Place]>,
     lock: Spin,
@@ -54,7 +52,6 @@ impl Zone {
         self.free.store(change(self.free.load(Relaxed)), Relaxed);
     }
 
-    /// Of the shortest sufficient order, halved as needed.
     fn alloc(&self, _held: &Held<'_>, order: u32) -> Option<u32> {
         let (mut at, frame) = (order..=MAX_ORDER).find_map(|at| Some((at, self.chain(at).first()?)))?;
         self.chain(at).remove(&self.places, frame);
@@ -69,7 +66,6 @@ impl Zone {
         Some(frame)
     }
 
-    /// Joins it with its buddies.
     fn free(&self, _held: &Held<'_>, mut frame: u32, mut order: u32) {
         self.count(|free| free + (1 << order));
         while order < MAX_ORDER && self.is_block(frame ^ 1 << order, order) {
@@ -88,7 +84,6 @@ impl Zone {
 }
 
 impl Buddy {
-    /// All frames are free.
     pub fn new(frames: usize, processors: usize) -> Self {
         let orders = std::array::from_fn(|_| Chain::default());
         let zone = Zone { places: places(frames), lock: Spin::default(), orders, free: AtomicUsize::new(frames) };

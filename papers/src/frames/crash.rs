@@ -1,9 +1,9 @@
 //! A persistent zone, and processes that are killed while they use it.
 //!
-//! **What.** A [`World`] is a zone in one file and its threads' records in another ([`records`]).
-//! [`work`] is the process until it is killed: each thread gets and puts ([`worker`]).
-//! [`World::inspect`] opens the zone, compares it with the records ([`mod@audit`]), frees lost
-//! frames, and leaves it closed or as after a crash.
+//! **What.** [`work`] is the process until it is killed: each thread gets and puts ([`worker`]) in
+//! a [`World`], a zone in one file and its threads' records in another ([`records`]).
+//! [`World::inspect`] compares both ([`mod@audit`]), frees lost frames, and leaves the zone closed
+//! or as after a crash.
 //!
 //! **From.** LLFree §5.7, with blocks of all orders instead of half of the memory at random.
 
@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use worker::Worker;
 
-/// Its mapping outlasts processes.
 type FileZone<'a> = PersistentZone<'a, Standard, Cached>;
 
 /// Of all frames, allocated to *the keeper* after it had more.
@@ -32,7 +31,6 @@ const KEPT: f64 = 0.5;
 const FIRST: f64 = 0.7;
 /// Of frames that all threads hold at most.
 const SHARE: usize = 4;
-/// Between two looks whether to go on.
 const STEPS: usize = 1 << 10;
 
 const ZONE: &str = "zone";
@@ -47,9 +45,7 @@ pub struct World {
 #[derive(Clone, Debug)]
 pub struct Found {
     pub opened: Opened,
-    /// Until it was usable.
     pub took: Duration,
-    /// Of the killed process.
     pub operations: u64,
     pub audit: Audit,
 }
@@ -80,7 +76,6 @@ impl World {
         &self.directory
     }
 
-    /// Since the last look.
     pub fn begun(&self) -> usize {
         self.records.begun().load(Relaxed) as usize
     }
@@ -102,7 +97,6 @@ impl World {
         Ok(Found { opened, took, operations, audit })
     }
 
-    /// With its time. Error: no zone, or a changed one.
     pub fn reopen(&self, close: bool) -> Result<(Opened, Duration), String> {
         let start = Instant::now();
         let (zone, opened) = open(&self.zone, self.records.frames(), self.records.threads())?;
@@ -136,8 +130,8 @@ pub struct Task {
     pub closed: bool,
 }
 
-/// While `goes_on`, which each thread calls, is true; leaves the zone as after a crash. Error: the
-/// zone was not left as expected, or is wrong.
+/// While `goes_on`, which each thread calls, is true. Error: the zone was not left as expected, or
+/// is wrong.
 pub fn work(task: &Task, goes_on: impl Fn() -> bool + Sync) -> Result<(), String> {
     let Task { frames, threads, seed, .. } = *task;
     let file = ZoneFile::open(&task.directory.join(ZONE), frames, threads)?;

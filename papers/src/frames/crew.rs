@@ -15,12 +15,10 @@ pub struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// For all.
     pub fn wait(&self) {
         self.together.wait();
     }
 
-    /// From when all are here.
     pub fn time<R>(&self, what: impl FnOnce() -> R) -> (Duration, R) {
         self.wait();
         let start = Instant::now();

@@ -5,7 +5,6 @@
 use craton_frames::Media;
 use craton_os::WriteBack;
 
-/// A crash empties the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenBack(WriteBack);
 

@@ -1,7 +1,6 @@
 //! A persistent zone in a file that processes share.
 //!
-//! **What.** [`ZoneFile`] has a zone's page, rows and children in a file, each on a cache line, and
-//! the rest in private memory.
+//! **What.** A [`ZoneFile`]'s page, rows and children are in a file, the rest in private memory.
 //!
 //! **From.** LLFree §5.7, where the file is directly mapped persistent memory (DAX).
 //!
@@ -20,7 +19,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 const WORD: usize = size_of::<u64>();
-/// The smallest.
 const PAGE: usize = 4096;
 
 /// Words shared by every process that maps it; accessed by atomic operations only.
@@ -77,13 +75,11 @@ pub struct ZoneFile {
 }
 
 impl ZoneFile {
-    /// Error: as [`Shared::create`].
     pub fn create(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::create(path, Self::words(&sizes))?, sizes))
     }
 
-    /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, processors: usize) -> Result<Self, String> {
         let sizes = Sizes::of::<Standard>(frames, processors);
         Ok(Self::over(Shared::open(path, Self::words(&sizes))?, sizes))

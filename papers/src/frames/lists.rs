@@ -26,7 +26,6 @@ pub trait Heads: Sync {
     /// False if the processor has no list.
     fn push(&self, places: &[Place], processor: usize, block: u32) -> bool;
 
-    /// Or [`NONE`].
     fn firsts(&self) -> Vec<u32>;
 }
 
@@ -72,7 +71,6 @@ impl<H: Heads> Frames for List<H> {
     }
 }
 
-/// Alone on a cache line.
 #[repr(align(64))]
 pub struct First(AtomicU32);
 
@@ -123,7 +121,6 @@ impl Heads for Locked {
     }
 }
 
-/// For each processor.
 pub struct Local(Box<[First]>);
 
 impl Local {
@@ -148,7 +145,6 @@ impl Heads for Local {
     }
 }
 
-/// Alone on a cache line.
 #[repr(align(64))]
 pub struct Cas(AtomicU64);
 
@@ -159,7 +155,6 @@ impl Default for Cas {
 }
 
 impl Cas {
-    /// With another first block.
     fn after(before: u64, first: u32) -> u64 {
         u64::from(first) | (before >> 32).wrapping_add(1) << 32
     }

@@ -18,11 +18,9 @@ const LEAST_OPERATIONS: usize = 1 << 15;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loop {
-    /// All of a part, and back.
     Bulk,
     /// Frees of any thread's blocks.
     Random,
-    /// One block, over and over.
     Repeat,
 }
 
@@ -51,9 +49,7 @@ pub struct Loops<'a> {
     pub of: &'a [Loop],
     pub order: u32,
     pub threads: usize,
-    /// Of each thread.
     pub blocks: usize,
-    /// Of each thread in repeat.
     pub pairs: usize,
 }
 
@@ -141,7 +137,6 @@ impl Loops<'_> {
         self.mean(crew(parts, each), self.blocks)
     }
 
-    /// Dealt out anew.
     fn shuffle(&self, parts: Vec<Vec<usize>>, pass: usize) -> Vec<Vec<usize>> {
         let mut all = parts.concat();
         let mut rng = Rng::new(crate::work::SEED, pass as u64);

@@ -1,17 +1,13 @@
 //! Stands for a frame's memory, or for Linux's `struct page`: a cache line.
 //!
-//! **What.** A [`Chain`] is a doubly linked list of [`Place`]s.
-//!
 //! **From.** LLFree §5.4: "All list allocators store their next pointers in a 64 B aligned array".
 //!
 //! **Threads.** The chain's lock orders all accesses.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Ends a list.
 pub const NONE: u32 = u32::MAX;
 
-/// Of a free frame.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Place {
@@ -27,7 +23,6 @@ pub fn places(frames: usize) -> Box<[Place]> {
     (0..frames).map(place).collect()
 }
 
-/// First frames, descending.
 pub fn blocks_down(frames: usize, order: u32) -> impl Iterator<Item = u32> {
     (0..frames >> order).rev().map(move |block| (block << order) as u32)
 }
@@ -88,7 +83,6 @@ impl Chain {
         if frame == NONE { &self.last } else { &places[frame as usize].previous }
     }
 
-    /// First to last.
     #[cfg(test)]
     pub fn iter<'a>(&self, places: &'a [Place]) -> impl Iterator<Item = u32> + 'a {
         let next = |frame: &u32| Some(places[*frame as usize].next.load(Relaxed)).filter(|frame| *frame != NONE);

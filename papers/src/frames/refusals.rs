@@ -1,8 +1,6 @@
 //! The cost of a get when few or no frames are free.
 //!
 //! **Units.** Nanoseconds for each call, the mean of [`Refusals::calls`].
-//!
-//! **Failure.** A request that is wrongly refused or served.
 
 use super::{Frames, GIB, HUGE_ORDER, Job, World, request};
 use std::time::Instant;
@@ -12,7 +10,6 @@ pub const PROCESSORS: usize = 4;
 /// The paper's.
 const TREE: usize = 1 << 14;
 
-/// And the state that it meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
     /// A single frame, of none.
@@ -55,12 +52,10 @@ impl Case {
 pub struct Refusals {
     pub case: Case,
     pub frames: usize,
-    /// Timed.
     pub calls: usize,
 }
 
 impl Job for Refusals {
-    /// In ns.
     type Out = Result<f64, String>;
 
     fn run<F: Frames>(self, frames: &F) -> Self::Out {

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Before others may run.
 const LOOKS: u32 = 200;
 
-/// On its cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Spin(AtomicBool);

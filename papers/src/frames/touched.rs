@@ -1,9 +1,8 @@
 //! The bytes of an allocator's state that a run touches.
 //!
-//! **What.** A run fills a zone's arrays with a byte, allocates and frees every frame one by one,
-//! and again as huge frames; every changed byte was written. A second run with the byte's
-//! complement finds bytes that happened to equal the first. Also finds writes behind an array's
-//! end.
+//! **What.** A run fills a zone's arrays with a byte, then allocates and frees every frame; every
+//! changed byte was written. A second run with the byte's complement finds bytes that happened to
+//! equal the first.
 //!
 //! **From.** LLFree §5.5, which computes the state dispersion.
 
@@ -14,9 +13,7 @@ use craton_lab::arrays::{Array, Arrays, LINE, Value};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
     pub name: &'static str,
-    /// By the zone's sizes.
     pub bytes: usize,
-    /// Of cache.
     pub lines: usize,
     /// None if it was not run.
     pub touched: Option<usize>,
@@ -62,7 +59,6 @@ fn run(frames: usize, processors: usize, arrays: Arrays) -> Result<Arrays, Strin
     Ok(arrays)
 }
 
-/// And frees: orders 9 and 0, by all processors in turns.
 struct FillAll {
     frames: usize,
     processors: usize,
@@ -85,7 +81,6 @@ impl Job for FillAll {
     }
 }
 
-/// Changed in either of two runs.
 fn lines<T: Value>(runs: [&Array<T>; 2], fills: [u8; 2]) -> Result<usize, String> {
     let width = size_of::<T>();
     let changed = |element: &T, fill: u8| element.value() != u64::from_ne_bytes([fill; 8]) >> (64 - 8 * width);

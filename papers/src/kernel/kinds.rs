@@ -35,10 +35,8 @@ const NAMED: [(&str, usize, bool, usize); NAMES] = [
     ("terminal", 424, true, 16), ("timer", 80, false, 20),
 ];
 pub(super) const NAMES: usize = 45;
-/// Each a separate kind.
 const DRIVERS: usize = 220;
 
-/// The named ones first.
 pub fn kinds() -> Vec<Kind> {
     let named = NAMED.map(|(name, bytes, constructed, at_boot)| Kind {
         name: name.to_owned(),

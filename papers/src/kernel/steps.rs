@@ -1,7 +1,7 @@
 //! The four steps, as a trace.
 //!
-//! **State.** Processes wait in a queue by the second of their end. Files are in the order of their
-//! last use; beyond a limit the least recently used closed one goes.
+//! **State.** Processes wait by the second of their end. Beyond a limit the least recently used
+//! closed file goes.
 
 use super::Op;
 use super::kinds::{Kind, of};
@@ -10,14 +10,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// In memory, on a machine of 16 MB.
 const FILES: usize = 700;
-/// Of its file systems.
 const ALL_FILES: u32 = 9000;
 /// Processes; with the smaller one 4.4BSD's memory grows as in the paper's table.
 const SPIKE: usize = 256;
 const SMALL_SPIKE: usize = 128;
-/// Of kenbus, at a time.
 const SCRIPTS: usize = 64;
-/// Seconds after each step.
 const REST: usize = 60;
 
 /// The mean life of a process that never ends, in seconds.
@@ -36,7 +33,6 @@ pub enum Load {
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub ops: Vec<Op>,
-    /// For objects.
     pub places: usize,
 }
 
@@ -56,14 +52,12 @@ impl Trace {
     }
 }
 
-/// With its open files.
 #[derive(Debug, Default)]
 struct Process {
     objects: Vec<u32>,
     files: Vec<u32>,
 }
 
-/// In memory.
 #[derive(Debug)]
 struct File {
     objects: [u32; 3],
@@ -80,14 +74,12 @@ struct Machine {
     scale: usize,
     load: Load,
     now: u64,
-    /// By second.
     ends: BTreeMap<u64, Vec<Process>>,
     running: usize,
     files: HashMap<u32, File>,
     /// An entry is skipped if the file was used since.
     uses: VecDeque<(u32, u64)>,
     use_count: u64,
-    /// By the second in which they go.
     brief: BTreeMap<u64, Vec<u32>>,
 }
 
@@ -122,7 +114,6 @@ impl Machine {
             self.running -= 1;
             self.exit(process);
         }
-        // Clocks, interrupts and daemons.
         for _ in 0..6 * self.scale {
             let kind = of(["callout", "message", "timer", "cred", "data 64", "lock"][self.rng.below(6) as usize]);
             let place = self.get(kind);
@@ -160,7 +151,6 @@ impl Machine {
             for kind in part {
                 self.get(*kind);
             }
-            // File systems are checked and mounted.
             for _ in 0..15 * self.scale {
                 let file = self.rng.below(ALL_FILES * self.scale as u32);
                 self.look_up(file);
@@ -326,7 +316,6 @@ impl Machine {
         }
     }
 
-    /// It comes into memory, or is there.
     fn look_up(&mut self, number: u32) {
         self.use_count += 1;
         let used = self.use_count;

@@ -1,7 +1,6 @@
 //! Pages for the compared allocators.
 //!
-//! **What.** A fixed range, allocated by runs of pages, the lowest first. Offsets name places;
-//! [`Arena::word`] and [`Arena::set_word`] link free memory.
+//! **What.** Allocates runs of pages, the lowest first. Offsets name places.
 //!
 //! **Unsafe.** Owns the memory, and reads and writes it.
 
@@ -29,7 +28,7 @@ pub struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Of 8 KiB (1 or more), without physical memory until use.
+    /// Without physical memory until use.
     pub fn new(pages: usize) -> Self {
         Self::with_pages(pages, PAGE_SIZE)
     }
@@ -57,7 +56,6 @@ impl Arena {
         self.used.len()
     }
 
-    /// In whole pages.
     pub fn consumed(&self) -> usize {
         self.count * self.page
     }
@@ -81,7 +79,6 @@ impl Arena {
         Some(at * self.page)
     }
 
-    /// A whole allocation, a part, or several.
     pub(super) fn put(&mut self, at: usize, pages: usize) {
         let first = at / self.page;
         let run = &mut self.used[first..first + pages];
@@ -101,7 +98,6 @@ impl Arena {
         at as usize - self.base as usize
     }
 
-    /// At a multiple of 8.
     #[inline]
     pub(super) fn word(&self, at: usize) -> usize {
         self.assert_inside(at);

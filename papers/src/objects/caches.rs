@@ -12,14 +12,12 @@ use craton_slab::object::{ObjectLayout, ObjectSlabs};
 use craton_slab::size_class::{class_of, size_of_class};
 use std::collections::HashMap;
 
-/// Layout, and release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     /// Otherwise each kind has a cache.
     pub rare_by_size: bool,
     /// Complete slabs unused for this long are freed. 0: at once; `u64::MAX`: never.
     pub interval_s: u64,
-    /// Bytes; the arena's.
     pub page: usize,
 }
 
@@ -58,7 +56,6 @@ impl Unasked {
 pub struct Caches {
     arena: Arena,
     caches: Vec<ObjectSlabs>,
-    /// By kind.
     of: Vec<usize>,
     interval_s: u64,
     seconds: u64,

@@ -1,15 +1,12 @@
 //! A sequential fit whose free blocks form a tree.
 //!
 //! **From.** Stephenson, "Fast Fits: New Methods for Dynamic Storage Allocation", SOSP 1983, which
-//! SunOS 4.1.3 has. Free blocks are the nodes of a Cartesian tree: by address from left to right,
-//! by size from the root down. *Leftmost fit* uses the sufficient block of the lowest address. A
-//! freed block merges at once. Ours returns whole free pages, except after [`FastFits::keeping`]:
-//! the paper does not say what SunOS did.
+//! SunOS 4.1.3 has. Free blocks are a Cartesian tree: by address from left to right, by size from
+//! the root down. *Leftmost fit* uses the sufficient block of the lowest address. Ours returns
+//! whole free pages, except after [`FastFits::keeping`]: the paper does not say what SunOS did.
 //!
 //! **State.** A block's first two words: left and right son (32 bits each, in units of 16 bytes)
-//! and length. No headers.
-//!
-//! **Cost.** As many steps as the tree is deep, each on another line.
+//! and length.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -17,7 +14,6 @@ use super::Store;
 use super::arena::Arena;
 use craton_base::PAGE_SIZE;
 
-/// Of lengths and addresses.
 const UNIT: usize = 16;
 /// The place after the last that 32 bits can name.
 const NIL: u32 = u32::MAX;
@@ -34,9 +30,7 @@ enum Edge {
 pub struct FastFits {
     arena: Arena,
     root: u32,
-    /// In allocated pages.
     free: usize,
-    /// Returns no pages.
     keeps: bool,
 }
 
@@ -47,7 +41,6 @@ impl FastFits {
         Self { arena, root: NIL, free: 0, keeps: false }
     }
 
-    /// Gives no page back.
     pub fn keeping(arena: Arena) -> Self {
         Self { keeps: true, ..Self::new(arena) }
     }
@@ -58,7 +51,6 @@ impl FastFits {
         (word as u32, (word >> 32) as u32)
     }
 
-    /// In units.
     #[inline]
     fn len(&self, node: u32) -> u32 {
         self.arena.word(node as usize * UNIT + 8) as u32
@@ -153,7 +145,6 @@ impl FastFits {
         (before, behind)
     }
 
-    /// The whole's remainder becomes free.
     fn merge(&mut self, mut block: u32, mut len: u32) {
         let (before, behind) = self.neighbours(block, len);
         if let Some(edge) = behind {
@@ -182,7 +173,6 @@ impl FastFits {
         }
     }
 
-    /// Pages for `len` units, cut from their start.
     #[cold]
     fn grow(&mut self, len: u32) -> Option<u32> {
         let pages = (len as usize * UNIT).div_ceil(PAGE_SIZE);

@@ -11,7 +11,7 @@
 //! Where we differ: one pool of chunks of two pages, returned when whole; SVr4 has two.
 //!
 //! **State.** For each size from 16 bytes to two pages a doubly linked list, locally free blocks
-//! first, and a bit for each place of a block: globally free. Blocks have no headers.
+//! first, and a bit for each place: globally free.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -21,7 +21,6 @@ use craton_base::PAGE_SIZE;
 
 const CHUNK: usize = 1 << MOST;
 
-/// Of one size.
 #[derive(Debug)]
 struct Size {
     first: usize,
@@ -53,7 +52,6 @@ impl LazyBuddy {
         Self { sizes: (0..SIZES).map(size).collect(), arena }
     }
 
-    /// Locally, and globally.
     #[cfg(test)]
     pub fn free_blocks(&self) -> (usize, usize) {
         self.sizes.iter().fold((0, 0), |(local, global), size| (local + size.local, global + size.global))
@@ -105,7 +103,6 @@ impl LazyBuddy {
         }
     }
 
-    /// Off its list, or out of a larger one.
     #[inline]
     fn take(&mut self, size: usize) -> Option<usize> {
         let at = self.sizes[size].first;
@@ -154,7 +151,6 @@ impl LazyBuddy {
         self.arena.put(at, CHUNK / PAGE_SIZE);
     }
 
-    /// The reclaiming and the accelerated state.
     #[cold]
     fn put_global(&mut self, size: usize, at: usize, accelerated: bool) {
         self.merge(size, at);

@@ -1,12 +1,10 @@
 //! Power-of-two segregated storage.
 //!
 //! **From.** McKusick & Karels, "Design of a General Purpose Memory Allocator for the 4.3BSD UNIX
-//! Kernel", USENIX Summer 1988. A request is rounded up to a power of two; its list is refilled by
-//! a page at a time; an array has each page's size, so memory has no headers. More than two pages
-//! are returned when freed; smaller memory never is.
+//! Kernel", USENIX Summer 1988. More than two pages are returned when freed; smaller memory never
+//! is.
 //!
-//! **State.** A list for each size from 16 bytes to two pages, last freed first, linked through the
-//! first word; for each page log2 of its size, or its run's length.
+//! **State.** A list for each size from 16 bytes to two pages, last freed first.
 //!
 //! **Unsafe.** Trusts the argument of [`Store::put`].
 
@@ -17,11 +15,9 @@ use craton_base::PAGE_SIZE;
 #[derive(Debug)]
 pub struct PowerOfTwo {
     arena: Arena,
-    /// By size.
     free: [usize; SIZES],
     /// By page: log2 of the size cut from it, or [`SIZES`] plus a run's length in pages.
     usage: Vec<u32>,
-    /// By size.
     count: [usize; SIZES],
 }
 

@@ -1,13 +1,9 @@
 //! The load generator: sends commands to a server over a unix socket, and checks each answer.
 //!
-//! **What.** A [`Dialogue`] makes requests and the right answers; every byte is compared. The
-//! scripts in `real/` start the server.
-//!
 //! **State.** Two batches are outstanding on one connection, so the server finds the next one
 //! waiting. Both fit the socket's buffers, so neither side blocks on the other's reads.
 //!
-//! **Failure.** A wrong answer, with expected and received bytes; a server that is silent for
-//! [`PATIENCE`], or has ended.
+//! **Failure.** A wrong answer; a server that is silent for [`PATIENCE`], or has ended.
 
 mod lists;
 mod values;
@@ -18,19 +14,15 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Of a silent server, at its start and later.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const BATCH_REQUESTS: u64 = 32;
 /// Requests and answers.
 const BATCH_BYTES: usize = 32 << 10;
-/// Of a wrong answer.
 const SHOWN_BYTES: usize = 60;
 
 pub trait Dialogue {
-    /// With its answer.
     fn next(&mut self, number: u64, request: &mut Vec<u8>, answer: &mut Vec<u8>);
 
-    /// About everything so far.
     fn last(&mut self, _request: &mut Vec<u8>, _answer: &mut Vec<u8>) {}
 
     /// Ends the server, which closes the connection instead of answering.
@@ -39,7 +31,6 @@ pub trait Dialogue {
 
 pub const DIALOGUES: [&str; 3] = ["redis-list", "redis-set", "memcached"];
 
-/// With random numbers from `seed`.
 pub fn dialogue(name: &str, seed: u64) -> Option<Box<dyn Dialogue>> {
     match name {
         "redis-list" => Some(Box::new(lists::Lists::new(seed))),
@@ -111,13 +102,11 @@ pub fn end(mut stream: UnixStream, dialogue: &dyn Dialogue, socket: &Path) -> Re
     Ok(())
 }
 
-/// Sent together.
 #[derive(Default)]
 struct Batch {
     first: u64,
     request: Vec<u8>,
     answer: Vec<u8>,
-    /// A buffer, reused.
     came: Vec<u8>,
 }
 
@@ -161,7 +150,6 @@ impl Batch {
     }
 }
 
-/// As text.
 fn excerpt(bytes: &[u8]) -> String {
     bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii().to_string()
 }
@@ -173,7 +161,6 @@ fn put(out: &mut Vec<u8>, text: Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// The count of words, then each with its length.
 fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     redis_array(out, words.len());
     for word in words {
@@ -181,12 +168,10 @@ fn redis_command(out: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
-/// `length` elements follow.
 fn redis_array(out: &mut Vec<u8>, length: usize) {
     put(out, format_args!("*{length}\r\n"));
 }
 
-/// With its length.
 fn redis_string(out: &mut Vec<u8>, text: &[u8]) {
     put(out, format_args!("${}\r\n", text.len()));
     out.extend_from_slice(text);

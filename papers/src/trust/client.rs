@@ -1,19 +1,18 @@
 //! A client of malloc that checks every object it holds.
 //!
-//! **What.** Threads allocate by every call of the family, write a pattern into each object, and
-//! compare it when the object is freed, moved by `realloc`, or found in a forked child. A changed
-//! pattern means overlap, or a write by the allocator. A ledger sums live bytes; the resident set
-//! must stay below a multiple of its recent maximum.
+//! **What.** Threads write a pattern into each object, and compare it when the object is freed,
+//! moved by `realloc`, or found in a forked child. A ledger sums live bytes; the resident set must
+//! stay below a multiple of its recent maximum.
 //!
-//! **State.** Slots, each a mutex around an object, shared by all threads: mostly another thread
-//! frees an object than allocated it. Threads end and are replaced.
+//! **State.** Slots, each a mutex around an object: mostly another thread frees an object than
+//! allocated it.
 //!
 //! **Units.** Sizes from 1 B to 64 MiB, most below 512 B.
 //!
 //! **Threads.** A child after `fork` has one thread, and only touches slots whose mutex was free.
 //!
-//! **Failure.** A refused request is counted. A wrong byte, a wrong address or too large a resident
-//! set: a message and exit status [`WRONG`].
+//! **Failure.** A refused request is counted; any other error ends the process with status
+//! [`WRONG`].
 //!
 //! **Unsafe.** Calls malloc's family, accesses its objects, forks, and sends signals.
 
@@ -28,9 +27,7 @@ pub const WRONG: i32 = 70;
 
 const SLOTS: usize = 1 << 14;
 const LARGEST: usize = 64 << 20;
-/// Operations of a thread.
 const LIFE: u64 = 20_000;
-/// And frees.
 const CHECKED_BY_CHILD: u32 = 400;
 /// By the ledger's recent maximum; [`BASE_BYTES`] may come on top.
 const MOST_RSS: f64 = 2.0;
@@ -43,28 +40,21 @@ const SWING: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Given {
-    /// Without `operations`.
     pub seconds: u64,
     /// Of one thread, which runs alone.
     pub operations: Option<u64>,
     pub threads: u64,
-    /// At most.
     pub live_bytes: u64,
     pub seed: u64,
-    /// Threads fork again and again.
     pub forks: bool,
-    /// Threads get signals all the time.
     pub signals: bool,
 }
 
 #[derive(Debug, Default, serde::Serialize)]
 pub struct Figures {
-    /// Requests and frees.
     pub operations: u64,
     pub refused: u64,
-    /// Children that found all well.
     pub forks: u64,
-    /// Handled.
     pub signals: u64,
     pub peak_live_bytes: u64,
     pub peak_rss_bytes: u64,
@@ -72,7 +62,6 @@ pub struct Figures {
     pub worst_rss_per_live: f64,
 }
 
-/// A live one.
 struct Object {
     at: *mut u8,
     bytes: usize,
@@ -126,7 +115,6 @@ impl Object {
         }
     }
 
-    /// The first `upto` bytes.
     fn check(&self, upto: usize, when: &str) {
         for at in places(self.bytes).take_while(|at| *at < upto) {
             let (word, length) = self.word(at);
@@ -147,7 +135,6 @@ impl Object {
         count(-(self.bytes as i64));
     }
 
-    /// By one of the calls that allocate.
     fn new(bytes: usize, rng: &mut Rng) -> Option<Self> {
         let kind = rng.below(8);
         let align = if kind < 2 { 16usize << rng.below(9) } else { 16.min(bytes.next_power_of_two()) };
@@ -233,7 +220,6 @@ fn size(rng: &mut Rng) -> usize {
 
 type Slots = [Mutex<Option<Object>>];
 
-/// Free of other threads.
 fn slot<'a>(slots: &'a Slots, rng: &mut Rng) -> Option<MutexGuard<'a, Option<Object>>> {
     match slots[rng.below(slots.len() as u32) as usize].try_lock() {
         Ok(guard) => Some(guard),
@@ -242,7 +228,6 @@ fn slot<'a>(slots: &'a Slots, rng: &mut Rng) -> Option<MutexGuard<'a, Option<Obj
     }
 }
 
-/// On a random slot, with at most `bound` bytes live.
 fn turn(slots: &Slots, rng: &mut Rng, bound: i64) {
     let Some(mut slot) = slot(slots, rng) else { return };
     let bytes = size(rng);
@@ -339,7 +324,6 @@ fn watch(given: &Given, bound: &AtomicI64) -> Figures {
     Figures { peak_live_bytes: peak_live, peak_rss_bytes: peak, worst_rss_per_live: worst, ..Figures::default() }
 }
 
-/// Each of [`LIFE`] operations.
 fn generations(given: &Given, slots: &Slots, number: u64, bound: &AtomicI64) {
     let mut generation = 0;
     while !ENDS.load(Relaxed) {

@@ -1,8 +1,8 @@
 //! Programs whose allocator is refused by the kernel: the n-th system call of a kind fails.
 //!
-//! **What.** [`run`] starts a command under a seccomp filter that asks a supervisor about each of
-//! the [`CALLS`], in all of the command's processes. The supervisor counts those of the allocator's
-//! library, answers the chosen one with an error, and lets others continue.
+//! **What.** A command runs under a seccomp filter that asks a supervisor about each of the
+//! [`CALLS`], in all of its processes. The supervisor counts those of the allocator's library, and
+//! answers the chosen one with an error.
 //!
 //! **State.** A call is the library's if it is made there, or in a function of the C library that
 //! it called: the word at the stack pointer is then an address in the library. A new thread is the
@@ -11,9 +11,6 @@
 //!
 //! **Threads.** One supervises; the caller starts the command, whose first calls already wait for
 //! it.
-//!
-//! **Failure.** A kernel that refuses the filter is an error. Beyond its time limit a command is
-//! killed with its group.
 //!
 //! **Unsafe.** seccomp, messages with a file descriptor, and reads of another process's stack.
 
@@ -74,11 +71,9 @@ pub struct Run {
     pub stdout: Vec<u8>,
     pub stderr: String,
     pub peak_rss_bytes: u64,
-    /// By the library, of each of the calls.
     pub counts: Vec<u64>,
 }
 
-/// The command's folder and variables; the library's file name.
 pub struct Place<'a> {
     pub directory: &'a Path,
     pub variables: &'a [(OsString, OsString)],
@@ -177,7 +172,6 @@ fn filter() -> Vec<libc::sock_filter> {
     filter
 }
 
-/// Returns the supervisor's descriptor.
 fn install(filter: &[libc::sock_filter]) -> io::Result<RawFd> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     let (mode, flags) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
@@ -238,17 +232,14 @@ fn receive(socket: &UnixStream) -> Option<OwnedFd> {
     }
 }
 
-/// Of one command's processes.
 struct Supervisor {
     library: PathBuf,
     fault: Option<Fault>,
     counts: Vec<u64>,
-    /// Of the library, by thread.
     places: HashMap<u32, Range<u64>>,
 }
 
 impl Supervisor {
-    /// Until no process is under the filter, or the command has ended.
     fn serve(mut self, listener: &OwnedFd, ends: &AtomicBool) -> Vec<u64> {
         let fd = listener.as_raw_fd();
         while !ends.load(Relaxed) {
@@ -281,7 +272,6 @@ impl Supervisor {
         }
     }
 
-    /// The call's error.
     fn refuses(&mut self, asked: &libc::seccomp_notif) -> Option<i32> {
         let number = i64::from(asked.data.nr);
         if number == libc::SYS_execve {

@@ -1,8 +1,7 @@
 //! A system without free hugepages.
 //!
-//! **What.** [`Fragments`] fills free memory with the pages of pipes, which the kernel cannot move,
-//! and frees every other one: half of the memory is free then, hardly any contiguous. Dropping it
-//! frees everything.
+//! **What.** Fills free memory with the pages of pipes, which the kernel cannot move, and frees
+//! every other one. Dropping it frees everything.
 //!
 //! **Failure.** Filling memory requires root, and a limit of open files that fits the memory.
 //!
@@ -37,7 +36,6 @@ impl Fragments {
         Ok(Self { kept })
     }
 
-    /// Taken, in single pages.
     pub fn bytes(&self) -> u64 {
         (self.kept.len() * PIPE) as u64
     }

@@ -1,7 +1,7 @@
 //! A program in a control group that limits its memory.
 //!
-//! **What.** A new control group below this process's, or below the root if that is not visible;
-//! version 1 or 2. Dropping it removes the group.
+//! **What.** Below this process's group, or below the root if that is not visible; version 1 or 2.
+//! Dropping it removes the group.
 //!
 //! **Unsafe.** A closure between fork and exec.
 
@@ -17,7 +17,6 @@ const FILES: [(&str, &str, &str); 2] =
     [("memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes"), ("", "memory.max", "memory.peak")];
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Without processes at first.
 pub struct Group {
     path: PathBuf,
     peak: &'static str,

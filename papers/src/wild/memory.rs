@@ -1,9 +1,6 @@
 //! Raw objects, and samples of the process's memory.
 //!
-//! **What.** An [`Object`] is of the process's `malloc`, or of `operator new` with sized `delete`.
-//! A [`Meter`] samples memory without allocating, so that an idle program stays idle.
-//!
-//! **Failure.** Without memory the program ends. Figures that the kernel does not report are 0.
+//! **What.** A [`Meter`] samples memory without allocating, so that an idle program stays idle.
 //!
 //! **Unsafe.** Calls `malloc`, `free`, and the operators by their addresses.
 
@@ -87,7 +84,6 @@ impl Object {
         Self::of(unsafe { libc::calloc(1, bytes) }, bytes)
     }
 
-    /// Every byte is written.
     pub fn filled(bytes: usize) -> Self {
         let object = Self::new(bytes);
         // SAFETY: all of the object.
@@ -118,7 +114,6 @@ impl<const CXX: bool> Drop for Object<CXX> {
     }
 }
 
-/// Resident set, and anonymous memory on hugepages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     pub at_s: f64,
@@ -131,7 +126,6 @@ pub struct Meter {
     pub samples: Vec<Sample>,
 }
 
-/// Samples.
 const MOST: usize = 1000;
 
 impl Meter {
@@ -155,7 +149,6 @@ impl Meter {
     }
 }
 
-/// Resident set.
 pub fn peak_bytes() -> u64 {
     fields("/proc/self/status", ["VmHWM:"])[0]
 }

@@ -1,8 +1,5 @@
 //! Programs whose memory counts.
 //!
-//! **From.** Shapes of real programs: sparse tables, idle services, swinging load, snapshots by
-//! fork, changing sizes, large buffers.
-//!
 //! **Unsafe.** Calls functions of the malloc family, and `fork`.
 
 use super::memory::{Meter, Object, PAGE, Sample};
@@ -81,7 +78,6 @@ pub fn stress(given: &Given, (operations, most): (u64, u32), reallocates: bool) 
     figures
 }
 
-/// While the process idles.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Helper {
     None,
@@ -242,7 +238,6 @@ pub fn fork(given: &Given, busy: bool) -> Figures {
     figures
 }
 
-/// Each follows each.
 const SIZES: [usize; 12] = [32, 64, 100, 200, 300, 500, 700, 900, 1500, 2000, 3000, 6000];
 
 /// For each pair, in a separate process: 12 MB of the first, 90 % freed at random, as much of the
@@ -280,7 +275,6 @@ fn growth(bytes: usize, (a, b): (usize, usize), seed: u64) -> f64 {
     (meter.sample().rss_bytes as f64 - before as f64).max(0.0)
 }
 
-/// Returns its result.
 fn in_child(work: impl FnOnce() -> f64) -> f64 {
     let mut ends = [0; 2];
     let mut bits = 0u64.to_ne_bytes();

@@ -3,8 +3,8 @@
 //! **From.** Larson and Krishnan 1998 with C++'s sized `delete`; rpmalloc's benchmark, by its
 //! description; servers with deadlines.
 //!
-//! **Threads.** Each works on separate slots, which a new thread sometimes inherits: mostly another
-//! thread frees an object than allocated it.
+//! **Threads.** A new thread sometimes inherits slots: mostly another thread frees an object than
+//! allocated it.
 //!
 //! **Unsafe.** Reads the thread's use of the processor.
 
@@ -17,10 +17,8 @@ use std::time::Instant;
 
 pub struct Replaced {
     pub threads: usize,
-    /// Of all threads.
     pub slots: usize,
     pub operations: u64,
-    /// Of the next object.
     pub size: fn(&mut Rng) -> usize,
     /// Slots a fixed odd distance apart, 150 times, instead of random ones.
     pub strides: bool,
@@ -60,7 +58,6 @@ pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
         let start = Instant::now();
         for done in 0..share.div_ceil(kind.each) {
             let count = kind.each.min(share - done * kind.each);
-            // Of one thread.
             let life = || {
                 let mut at = 0;
                 for i in 0..count {
@@ -86,10 +83,8 @@ pub fn replace<const CXX: bool>(given: &Given, kind: &Replaced) -> Figures {
 /// Sizes, and their shares in percent.
 type Timed<'a> = &'a [(usize, u32)];
 
-/// Of `pauses`.
 pub const MIXED: Timed<'_> = &[(16, 55), (1 << 10, 30), (64 << 10, 13), (1 << 20, 2)];
 
-/// Of one thread and size, in ns.
 #[derive(Default)]
 struct Times {
     malloc: Vec<f64>,

@@ -1,10 +1,8 @@
 //! Random replacement in a large array of slots.
 //!
-//! **What.** Each step frees the block in a slot, or fills it. Few slots change all the time, most
-//! hardly ever: blocks of all ages are neighbours.
+//! **What.** Few slots change all the time, most hardly ever: blocks of all ages are neighbours.
 //!
-//! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018): slots by
-//! Pareto's law, sizes to 1 KiB, each power of two half as likely as the one before. Ours draws
+//! **From.** OLogN Technologies' alloc-test (ITHare, "Testing memory allocators", 2018). Ours draws
 //! integers, and writes both ends of a block where the original clears all of it.
 
 use super::Load;
@@ -16,9 +14,7 @@ pub fn run(load: &Load) -> u64 {
     crew(load.numbers(), |number| steps(&mut Rng::new(load.seed, number), load.share(STEPS)))
 }
 
-/// Of the full load, over all threads.
 const STEPS: u64 = 19_000_000;
-/// Of a thread.
 const SLOTS: u32 = 1 << 18;
 /// Repetitions of the rule of four fifths, each within the fifth that the previous one chose.
 const LEVELS: u32 = 6;

@@ -1,6 +1,4 @@
 //! The options of `craton-work`, parsed by hand: a parser would be in the figures.
-//!
-//! **Failure.** A message with option, value and valid ones.
 
 /// The last of a name counts.
 pub struct Given<'a>(Vec<(&'a str, &'a str)>);

@@ -1,8 +1,7 @@
 //! Many bodies that attract each other, by a tree of cells.
 //!
-//! **What.** Each step builds an octree over all bodies, with a box for each cell and leaf; sums
-//! the masses; moves every body by the pull of the cells; and drops the tree: tens of thousands of
-//! small nodes live for a step and die together.
+//! **What.** Each step builds an octree with a box for each cell and leaf, and drops it: tens of
+//! thousands of small nodes live for a step and die together.
 //!
 //! **From.** Barnes and Hut, "A hierarchical O(N log N) force-calculation algorithm" (Nature 324,
 //! 1986); barnes of SPLASH-2 (Woo et al., ISCA 1995), as Hoard and mimalloc-bench.
@@ -21,7 +20,6 @@ pub fn run(load: &Load) -> u64 {
 }
 
 const BODIES: usize = 20_000;
-/// Of the full load.
 const STEPS: u64 = 40;
 const STEP: f64 = 0.001;
 /// A cell counts as one body when its side is below this multiple of its distance.
@@ -46,7 +44,6 @@ struct Leaf {
     mass: f64,
 }
 
-/// With more than one body.
 struct Cell {
     at: Vector,
     mass: f64,
@@ -81,7 +78,6 @@ impl Cube {
         (index, inner)
     }
 
-    /// Around all bodies, with one centre.
     fn around(bodies: &[Body]) -> Self {
         let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
         for body in bodies {
@@ -162,7 +158,6 @@ impl Part {
     }
 }
 
-/// With its cube's side.
 fn tree(bodies: &[Body]) -> (Part, f64) {
     let cube = Cube::around(bodies);
     let mut root = Part::Empty;

@@ -1,7 +1,6 @@
 //! Raw memory with a known stamp in it.
 //!
-//! **What.** [`Block`] has a stamp at both ends, [`Filled`] throughout, read before the free:
-//! overlapping blocks change the sum.
+//! **What.** The stamp is read before the free: overlapping blocks change the sum.
 //!
 //! **Unsafe.** `std::alloc` directly: a boxed slice would be written twice, and a large block must
 //! be written only where the workload says.
@@ -41,7 +40,6 @@ impl Block {
         Layout::from_size_align(len, 1).expect("a block is smaller than half of the address space")
     }
 
-    /// As one number.
     pub fn ends(&self) -> u64 {
         self.get(0).wrapping_add(self.get(self.len.saturating_sub(STAMP)).rotate_left(1))
     }
@@ -97,7 +95,6 @@ impl Filled {
         self.0.ends()
     }
 
-    /// With the ends once more.
     pub fn sum(&self) -> u64 {
         self.sum_each(STAMP)
     }

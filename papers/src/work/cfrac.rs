@@ -1,11 +1,10 @@
 //! Factoring by the continued-fraction method.
 //!
-//! **What.** Factors numbers of 35 digits, each the product of two primes, by `num-bigint`: every
-//! result is a block of 8 to 32 B that is freed a moment later.
+//! **What.** Factors products of two primes by `num-bigint`: every result is a block of 8 to 32 B
+//! that is freed a moment later.
 //!
 //! **From.** cfrac (Dave Barrett), of Zorn and Grunwald, "Empirical measurements of six
-//! allocation-intensive C programs" (1992), since in the suites of Hoard and mimalloc-bench. Ours
-//! follows the papers that [`factor`] names.
+//! allocation-intensive C programs" (1992). Ours follows the papers that [`factor`] names.
 //!
 //! **Units.** Steps of the expansion; the last number may stay whole.
 
@@ -27,11 +26,9 @@ pub fn run(load: &Load) -> u64 {
     sum
 }
 
-/// Of the full load.
 const STEPS: u64 = 2_000_000;
 const PRIME_BITS: u32 = 58;
 
-/// Unless the steps run out.
 fn split(rng: &mut Rng, allowed: &mut u64) -> u64 {
     let (p, q) = (BigUint::from(prime(rng)), BigUint::from(prime(rng)));
     let n = &p * &q;

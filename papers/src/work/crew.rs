@@ -5,7 +5,6 @@
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::thread;
 
-/// Each on a thread; results in order.
 pub fn each<P: Send, R: Send>(parts: impl IntoIterator<Item = P>, work: impl Fn(P) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let work = &work;

@@ -1,13 +1,10 @@
 //! Minimizes two-level logic.
 //!
-//! **What.** A random function is a list of cubes. Rounds of expand, irredundant and reduce search
-//! for a shorter list, by lists of tiny objects that live for microseconds.
+//! **What.** Rounds of expand, irredundant and reduce search for a shorter list of cubes, by lists
+//! of tiny objects that live for microseconds.
 //!
-//! **From.** espresso (Zorn and Grunwald, "Empirical measurements of six allocation-intensive C
-//! programs", 1992; SPEC; mimalloc-bench), from Brayton, Hachtel, McMullen and
-//! Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
-//!
-//! **Units.** Functions, of 10 to 12 inputs, 3 to 6 outputs and 40 to 79 cubes.
+//! **From.** espresso (Zorn and Grunwald 1992; SPEC; mimalloc-bench), from Brayton, Hachtel,
+//! McMullen and Sangiovanni-Vincentelli, "Logic Minimization Algorithms for VLSI Synthesis" (1984).
 
 mod cover;
 mod cube;
@@ -28,7 +25,6 @@ pub fn run(load: &Load) -> u64 {
     functions.fold(0, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(one))
 }
 
-/// Of the full load.
 const FUNCTIONS: u64 = 380;
 /// Most functions stop sooner.
 const ROUNDS: usize = 6;
@@ -63,7 +59,6 @@ fn minimize(space: &Space, function: Cover) -> Cover {
     best
 }
 
-/// Cubes, then literals.
 fn cost(cover: &[Cube]) -> (usize, u32) {
     (cover.len(), cover.iter().map(Cube::literals).sum())
 }

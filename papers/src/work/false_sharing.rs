@@ -1,7 +1,6 @@
 //! Cache lines that threads would share.
 //!
-//! **What.** Each thread allocates a small object, writes to it many times, and frees it, in a
-//! loop. Threads whose objects share a cache line fight for it: at once in `cache-thrash`; in
+//! **What.** Threads whose objects share a cache line fight for it: at once in `cache-thrash`; in
 //! `cache-scratch` after they freed objects of one thread.
 //!
 //! **From.** Berger et al., "Hoard: A scalable memory allocator for multithreaded applications"
@@ -17,17 +16,13 @@ pub fn thrash(load: &Load) -> u64 {
 }
 
 pub fn scratch(load: &Load) -> u64 {
-    // One thread allocates for all, side by side.
     let first: Vec<_> = load.numbers().map(|number| (number, Box::new(AtomicU64::new(number)))).collect();
     crew(first, |(number, given)| write(load, number, Some(given)))
 }
 
-/// Of the full load, by all threads.
 const OBJECTS: u64 = 32_000;
-/// To each.
 const WRITES: u64 = 50_000;
 
-/// Of one thread.
 fn write(load: &Load, number: u64, given: Option<Box<AtomicU64>>) -> u64 {
     let mut rng = Rng::new(load.seed, number);
     let mut sum = given.map_or(0, |object| object.load(Relaxed));

@@ -27,12 +27,9 @@ pub fn run(load: &Load) -> u64 {
 
 /// glibc's benchmark takes one as an argument, 16 B by default.
 const SIZES: [usize; 6] = [16, 32, 64, 128, 256, 512];
-/// Blocks.
 const BATCHES: [usize; 4] = [25, 100, 400, 1600];
-/// By size, batch length and order at full load.
 const BLOCKS: u64 = 850_000;
 
-/// Of frees.
 #[derive(Clone, Copy)]
 enum Order {
     First,
@@ -41,7 +38,6 @@ enum Order {
     EvenThenOdd,
 }
 
-/// And the sum of the freed blocks' contents.
 #[derive(Default)]
 struct Held {
     blocks: Vec<Option<Block>>,

@@ -1,7 +1,6 @@
 //! Random replacement in a small working set, with sizes of a power law.
 //!
-//! **What.** Blocks of 4 B to 32 KiB in a working set of 1024. **From.** glibc's
-//! bench-malloc-thread, with a fixed number of replacements. **Threads.** They share nothing.
+//! **From.** glibc's bench-malloc-thread, with a fixed number of replacements.
 
 use super::Load;
 use super::block::Block;
@@ -21,9 +20,7 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Of a working set.
 const SET: u32 = 1024;
-/// Of the full load, by all threads.
 const REPLACEMENTS: u64 = 28_000_000;
 
 /// Each power of two from 8 B on is half as likely as the one before: the density falls as the

@@ -1,15 +1,10 @@
 //! Scripts in a language with counted values, full of strings.
 //!
-//! **What.** `rhai` parses a program text and runs it, again in each round: it counts words, groups
-//! records, reverses strings, builds and walks trees, and fills in letters. Some results stay until
+//! **What.** `rhai` parses a program text and runs it, again in each round. Some results stay until
 //! a later one replaces them.
 //!
 //! **From.** Zorn and Grunwald's perl and gawk (1992), Detlefs, Dosser and Zorn, "Memory allocation
 //! costs in large C and C++ programs" (1994).
-//!
-//! **Units.** Rounds: one script each, of random size.
-//!
-//! **Failure.** A failed script changes the checksum.
 
 use super::Load;
 use craton_lab::rng::{Rng, mix};
@@ -28,15 +23,12 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Of the full load.
 const ROUNDS: u64 = 800;
-/// Results.
 const KEPT: u32 = 300;
 
 /// `main` takes the number of the round.
 const SCRIPTS: &str = include_str!("interpreter/scripts.rhai");
 
-/// With the random numbers of scripts.
 struct Machine {
     engine: Engine,
     rng: Rc<RefCell<Rng>>,

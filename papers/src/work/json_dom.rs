@@ -1,8 +1,7 @@
 //! Documents that are parsed, edited and written again.
 //!
-//! **What.** Each round makes a `serde_json` document, writes it as text, parses the text, edits
-//! the tree (values replaced, members added and removed, lists grown and cut), writes it and parses
-//! it again. Some documents stay in a table, where later rounds edit them.
+//! **What.** Each round writes, parses and edits a `serde_json` document. Some stay in a table,
+//! where later rounds edit them.
 //!
 //! **From.** No paper: a service that speaks JSON, akin to Zorn and Grunwald's string and tree
 //! programs.
@@ -23,11 +22,8 @@ pub fn run(load: &Load) -> u64 {
     rounds.sum
 }
 
-/// Of the full load.
 const NODES: u64 = 3_800_000;
-/// Documents.
 const KEPT: u32 = 512;
-/// Nodes of a document.
 const LARGEST: u32 = 8000;
 /// Nodes.
 const PER_EDIT: u32 = 8;
@@ -46,7 +42,6 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// From its making to its end; returns its nodes.
     fn round(&mut self) -> u64 {
         let size = 8 + self.rng.skewed(LARGEST - 8);
         let mut left = size;
@@ -73,7 +68,6 @@ impl Rounds {
         u64::from(size - left)
     }
 
-    /// Written and parsed.
     fn through_text(&mut self, document: &Value) -> Value {
         let text = document.to_string();
         let bytes = text.as_bytes().chunks(8);
@@ -143,7 +137,6 @@ fn node(rng: &mut Rng, left: &mut u32, depth: u32) -> Value {
     }
 }
 
-/// At random.
 fn edit(document: &mut Value, rng: &mut Rng) {
     let len = document.as_array().map_or(0, Vec::len).max(document.as_object().map_or(0, Map::len));
     let any = rng.below((len as u32).max(1)) as usize;

@@ -1,13 +1,11 @@
 //! A server whose threads pass their connections on.
 //!
-//! **What.** Chains have slots full of blocks. A thread replaces random ones, then a new thread
-//! inherits the slots: another one frees most blocks.
+//! **What.** A thread replaces random blocks of a chain's slots, then a new thread inherits the
+//! slots: another one frees most blocks.
 //!
 //! **From.** Larson and Krishnan, "Memory allocation for long-running server applications" (ISMM
 //! 1998), with a fixed number of replacements. Sizes of `larson-small` are mimalloc-bench's, those
 //! of `larson-large` NVAlloc's (§6.1).
-//!
-//! **Threads.** One of a chain at a time; chains share nothing.
 
 use super::Load;
 use super::block::Block;
@@ -27,9 +25,7 @@ struct Kind {
     smallest: u32,
     largest: u32,
     slots: u32,
-    /// By one thread.
     each: u64,
-    /// Of the full load, by all chains.
     replacements: u64,
 }
 
@@ -39,7 +35,6 @@ impl Kind {
     }
 }
 
-/// Inherited.
 struct Estate {
     rng: Rng,
     slots: Vec<Block>,

@@ -7,15 +7,11 @@ pub struct Load {
     pub seed: u64,
 }
 
-/// In percent.
 pub const QUICK: u64 = 5;
-/// In percent.
 pub const FULL: u64 = 100;
-/// Of standard loads.
 pub const SEED: u64 = 1;
 
 impl Load {
-    /// Of threads.
     pub(crate) fn numbers(&self) -> std::ops::Range<u64> {
         0..self.threads as u64
     }

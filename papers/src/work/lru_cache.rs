@@ -1,8 +1,7 @@
 //! A cache whose values grow and shrink over time.
 //!
-//! **What.** A look-up checks the value of its key, or inserts one and evicts the least recently
-//! used ones until all fit a budget. New sizes drift from small to large and back, so that memory
-//! freed by one size has to serve the next.
+//! **What.** Sizes of new values drift from small to large and back, so that memory freed by one
+//! size has to serve the next.
 //!
 //! **From.** The drift on which Memcached's slabs calcify: Rumble et al., "Log-structured memory
 //! for DRAM-based storage" (FAST 2014) §2.
@@ -27,9 +26,7 @@ pub fn run(load: &Load) -> u64 {
     cache.sum
 }
 
-/// Of all values.
 const BUDGET: usize = 48 << 20;
-/// In a stage.
 const KEYS: u32 = 1 << 21;
 /// Look-ups of a stage at full load, and the smallest and largest new value.
 const STAGES: [(u64, u32, u32); 7] = [
@@ -47,7 +44,6 @@ struct Cache {
     values: LruCache<u64, Filled, BuildHasherDefault<DefaultHasher>>,
     budget: usize,
     bytes: usize,
-    /// Over found and evicted values.
     sum: u64,
 }
 

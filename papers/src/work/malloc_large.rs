@@ -1,7 +1,6 @@
 //! Large blocks, allocated and freed.
 //!
-//! **What.** Each step replaces a random slot's block by one of 0.5 to 25 MiB. Released memory
-//! costs a fault for each page.
+//! **What.** Released memory costs a fault for each page.
 //!
 //! **From.** mimalloc-bench's malloc-large (Kutenin and Leijen). Ours holds several blocks, varies
 //! the size, writes all of it, and reads a word of each page back.
@@ -24,7 +23,6 @@ pub fn run(load: &Load) -> u64 {
 
 /// 64 MiB on average.
 const SLOTS: usize = 5;
-/// Of the full load.
 const STEPS: u64 = 600;
 const SMALLEST: u32 = 512 << 10;
 const LARGEST: u32 = 25 << 20;

@@ -1,7 +1,7 @@
 //! Short-lived threads that leave objects behind.
 //!
-//! **What.** Each thread allocates objects of many sizes, frees most, leaves some to later threads,
-//! and frees those that it finds. Objects in a thread's cache must reach others.
+//! **What.** Threads leave some objects to later ones: objects in a thread's cache must reach
+//! others.
 //!
 //! **From.** mimalloc-bench's mleak, by its description.
 
@@ -21,7 +21,6 @@ pub fn run(load: &Load) -> u64 {
     sum.wrapping_add(free(left.into_inner().expect("no thread panics")))
 }
 
-/// Of the full load.
 const THREADS: u64 = 5000;
 /// Of a thread, and those that stay behind.
 const OBJECTS: usize = 400;

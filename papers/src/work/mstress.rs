@@ -1,7 +1,6 @@
 //! Objects that outlive rounds, threads and owners.
 //!
-//! **What.** In each round new threads allocate objects, keep a part, free others, and swap kept
-//! ones through a shared array, for later threads.
+//! **What.** In each round new threads swap kept objects through a shared array, for later threads.
 //!
 //! **From.** mimalloc's test-stress (Leijen, Zorn and de Moura, "Mimalloc: free list sharding in
 //! action", 2019).
@@ -25,12 +24,10 @@ pub fn run(load: &Load) -> u64 {
     places.into_iter().fold(sum, |sum, place| sum.wrapping_add(free(place.into_inner().expect("no thread panics"))))
 }
 
-/// Of the full load, by all threads in all rounds.
 const OBJECTS: u64 = 17_000_000;
 const ROUNDS: u64 = 20;
 /// Of the shared array, each with some objects.
 const PLACES: u32 = 500;
-/// At a time.
 const SWAPPED: usize = 32;
 
 fn stress(rng: &mut Rng, objects: u64, places: &[Mutex<Vec<Filled>>]) -> u64 {

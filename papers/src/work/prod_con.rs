@@ -1,7 +1,6 @@
 //! Threads that allocate objects which other threads free.
 //!
-//! **What.** A producer sends blocks in batches; a consumer reads and frees them. In `prod-con`
-//! each pair has a channel, and blocks of 64 B; in `xmalloc` all share one.
+//! **What.** In `prod-con` each pair has a channel, and blocks of 64 B; in `xmalloc` all share one.
 //!
 //! **From.** NVAlloc §6.1 (Prod-con), after Schneider, Antonopoulos and Nikolopoulos, "Scalable
 //! locality-conscious multithreaded memory allocation" (ISMM 2006); Lever and Boreham, "malloc()
@@ -22,16 +21,12 @@ pub fn xmalloc(load: &Load) -> u64 {
 }
 
 struct Kind {
-    /// Of the full load, by all producers.
     batches: u64,
-    /// Blocks.
     batch: u64,
     size: fn(&mut Rng) -> usize,
-    /// One channel for all pairs.
     shared: bool,
 }
 
-/// Batches.
 const WAITING: usize = 16;
 
 enum Part {

@@ -18,7 +18,6 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Of the full load, by all threads.
 const LOOPS: u64 = 130_000;
 /// Of a thread, and those that a loop replaces.
 const SLOTS: usize = 4000;

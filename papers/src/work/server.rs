@@ -1,16 +1,13 @@
 //! A workload like a server's.
 //!
-//! **What.** Requests make short-lived buffers of 16 B to 64 KiB, strings, a session, and a cache
-//! whose values change size. Another thread frees some buffers. Some requests are bursts of
-//! thousands of small objects; over the day the live data swing between half and all of their
-//! budget.
+//! **What.** Requests make short-lived buffers, strings, a session, and a cache whose values change
+//! size; another thread frees some buffers. Some are bursts of thousands of small objects; over the
+//! day the live data swing between half and all of their budget.
 //!
 //! **From.** No paper: the mixture that they all describe of servers.
 //!
 //! **State.** Worker `w` of `n` handles the requests `w, w + n, …`, each made from the seed and its
 //! number: the checksum depends on neither timing nor allocator.
-//!
-//! **Threads.** Each worker sends to the next one, and frees buffers that do not fit the channel.
 
 mod worker;
 
@@ -26,7 +23,6 @@ pub fn serve(load: &Load) -> u64 {
 pub struct Config {
     /// At least 1.
     pub workers: usize,
-    /// Over all workers.
     pub requests: u64,
     pub seed: u64,
     /// Of the caches at the day's peak, over all workers; at least 1.

@@ -1,8 +1,8 @@
 //! Many sizes, freed in many orders.
 //!
-//! **What.** Batches of blocks of 1 to 1000 B: every third freed at once, newest, oldest, or any
-//! first. In `sh8` threads also exchange blocks, by one bounded channel. **From.** MicroQuill's
-//! sh6bench and sh8bench, by their descriptions; NVAlloc §6.1.
+//! **What.** Every third block is freed at once, the rest newest, oldest, or any first. In `sh8`
+//! threads also exchange blocks. **From.** MicroQuill's sh6bench and sh8bench, by their
+//! descriptions; NVAlloc §6.1.
 
 use super::Load;
 use super::block::Block;
@@ -18,15 +18,12 @@ pub fn sh8(load: &Load) -> u64 {
     run(load, Some(&bounded(WAITING)))
 }
 
-/// Of the full load, by all threads.
 const BATCHES: u64 = 32_000;
-/// Blocks.
 const BATCH: u64 = 1000;
 /// Blocks that another thread frees, and the most waiting parts.
 const PART: usize = 100;
 const WAITING: usize = 64;
 
-/// Of batches, for any thread to free.
 type Others = (Sender<Vec<Block>>, Receiver<Vec<Block>>);
 
 fn run(load: &Load, others: Option<&Others>) -> u64 {
@@ -76,7 +73,6 @@ fn exchange(kept: &mut Vec<Block>, (sender, receiver): &Others) -> u64 {
     back.wrapping_add(receiver.try_recv().map_or(0, all))
 }
 
-/// In order.
 fn all(blocks: impl IntoIterator<Item = Block>) -> u64 {
     blocks.into_iter().fold(0, |sum, block| sum.wrapping_add(block.ends()))
 }

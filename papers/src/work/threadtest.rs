@@ -19,8 +19,6 @@ pub fn run(load: &Load) -> u64 {
     })
 }
 
-/// Of a round, of all threads.
 const OBJECTS: u64 = 100_000;
 const SIZE: usize = 64;
-/// Of the full load.
 const ROUNDS: u64 = 560;

@@ -1,7 +1,5 @@
 //! `craton-client`: a program that checks every object that malloc gives it.
 //!
-//! Runs [`craton_papers::trust::client`] on the preloaded allocator, and prints a line of JSON.
-//!
 //! **Failure.** An error in an object: exit status 70. Wrong usage: 2.
 
 use craton_lab::print::print;

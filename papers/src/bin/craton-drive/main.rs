@@ -37,7 +37,6 @@ struct Request {
     end: bool,
 }
 
-/// If the kernel reports it.
 fn cpu_s() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
     text.split_whitespace().next()?.parse::<f64>().ok().map(|ns| ns / 1e9)

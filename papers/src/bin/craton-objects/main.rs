@@ -1,6 +1,4 @@
-//! `craton-objects`: what one object costs, in a separate process.
-//!
-//! One measurement of [`craton_papers::caching`] as a line of JSON.
+//! `craton-objects`: one measurement of [`craton_papers::caching`], as a line of JSON.
 //!
 //! **Failure.** Wrong usage: exit status 2; a missing allocator: 1.
 

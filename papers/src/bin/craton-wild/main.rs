@@ -1,8 +1,8 @@
 //! `craton-wild`: runs a program of [`craton_papers::wild`], alone, in a control group, or on a
 //! system without free hugepages; prints a line of JSON.
 //!
-//! **Failure.** Wrong usage: exit status 2. No control group, memory that cannot be fragmented, or
-//! a failed program: 1. A kill by the kernel in the group is a figure: `"alive":false`.
+//! **Failure.** Wrong usage: exit status 2; no control group or fragments, a failed program: 1. A
+//! kill by the kernel in the group is a figure: `"alive":false`.
 
 use craton_lab::print::print;
 use craton_papers::wild::fragments::{Fragments, free_hugepages};
@@ -63,7 +63,6 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     Ok(Request::Run(program, given, place))
 }
 
-/// For a child.
 fn again(program: &Program, given: &Given) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args([program.name, "--percent", &given.percent.to_string(), "--seed", &given.seed.to_string()]);
@@ -72,7 +71,7 @@ fn again(program: &Program, given: &Given) -> Command {
     command
 }
 
-/// A child in a group of `mib`; adds its end to its line.
+/// Adds its end to its line.
 fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String> {
     let group = Group::new(mib << 20)?;
     let mut command = again(program, given);
@@ -89,7 +88,6 @@ fn in_group(program: &Program, given: &Given, mib: u64) -> Result<String, String
     Ok(line.to_string())
 }
 
-/// A child on a system without free hugepages; adds that to its line.
 fn in_fragments(program: &Program, given: &Given) -> Result<String, String> {
     let fragments = Fragments::new(u64::MAX)?;
     let free = free_hugepages()?;

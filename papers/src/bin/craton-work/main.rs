@@ -30,9 +30,7 @@ enum Request {
     Print(String),
     /// With the expected checksum if known.
     Run(&'static Workload, Load, Option<u64>),
-    /// On real memory.
     Real(Box<real::Config>, Option<u64>),
-    /// In simulated memory.
     Simulated(Box<sim::Config>),
 }
 
@@ -90,7 +88,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// With `status`, if printed.
 fn print(text: &str, status: u8) -> ExitCode {
     if craton_lab::print::print("craton-work", text) { status.into() } else { ExitCode::FAILURE }
 }

@@ -1,5 +1,5 @@
-//! Workloads on which the best peer is furthest ahead, with both sides' figures. System time or
-//! faults suggest memory released and touched again, user time instructions or cache misses.
+//! System time or faults suggest memory released and touched again, user time instructions or cache
+//! misses.
 
 use super::Result;
 use craton_lab::format::{bytes, count, seconds, table};
@@ -15,7 +15,6 @@ struct Loss<'a> {
     theirs: Summary,
 }
 
-/// Empty without any.
 pub fn show(results: &[Result]) -> String {
     let parts = [("wall time", Figure::Wall), ("peak RSS", Figure::PeakRss)];
     parts.iter().map(|(name, figure)| part(results, name, *figure)).collect()

@@ -36,7 +36,6 @@ fn cell(runs: &[Run], name: &str, figure: Figure) -> String {
     ratio(runs, name, BASE, figure).map_or_else(|| status(runs, name), |r| two(r.of_medians))
 }
 
-/// With intervals.
 fn of_craton(ratios: &Ratios) -> String {
     let mut rows = vec![[OURS, "ratio", "95 %"].map(str::to_owned).to_vec()];
     for (name, ratio) in &ratios.0 {

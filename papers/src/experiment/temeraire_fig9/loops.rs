@@ -17,7 +17,6 @@ pub const LOOPS: [(&str, Loop); 2] = [("drain", Loop::Drain), ("pathological", L
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Played {
-    /// Up to the end of each turn.
     pub calls: Vec<u64>,
     /// Backed memory beyond spans at the end.
     pub hugepages_over: u64,

@@ -1,9 +1,8 @@
 //! Attacks and planted bugs: the programs of the tests, by their end.
 //!
 //! **What.** `attacks.c` writes into freed memory and reports malloc's reaction, with default
-//! options. Each program in `faulty/` plants a bug; they run with `debug=all`, in the full form
-//! also in each of [`MODES`]. Correct programs among them should get no report. All are compiled
-//! here.
+//! options. Each program in `faulty/` plants a bug, or is correct and should get no report; the
+//! full form runs them in each of [`MODES`].
 //!
 //! **Failure.** An attack that got an address of its choice, or an object with two owners. A bug
 //! without a report is *missed*, or *bare* if the process died without one; neither fails the
@@ -24,7 +23,6 @@ use std::time::Duration;
 
 macro_rules! sources {
     ($($path:literal)*) => {
-        /// By path.
         const SOURCES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../../../", $path)))),*];
     };
 }
@@ -53,14 +51,12 @@ const FAULTY: [&str; 7] = [
     "faulty/caches.c",
     "faulty/cxx.cpp",
 ];
-/// The first is the quick form's.
 const MODES: [&str; 4] = ["debug=all", "debug=audit,redzone,poison,verify", "guard_sample=1", ""];
 /// Correct ones.
 const RIGHT: [&str; 2] = ["right_", "kept_"];
 /// On guarded pages the program cannot cause it.
 const ON_HEAP: &str = "read_before_the_heap";
 const LIMIT: Duration = Duration::from_secs(60);
-/// Of each program's parts.
 const QUICK_OF: usize = 6;
 
 const COLUMNS: [Column; 8] = [
@@ -148,7 +144,6 @@ fn compile(ours: &Ours, place: &Path, source: &str) -> Result<PathBuf, String> {
     if output.status.success() { Ok(program) } else { Err(format!("cannot be compiled: {}", said.trim())) }
 }
 
-/// From its table.
 fn parts(source: &str) -> Vec<&'static str> {
     let text = SOURCES.iter().find(|(path, _)| path.ends_with(source)).map_or("", |(_, text)| text);
     let table = ["PARTS[] = {", "parts[] = {"].into_iter().find_map(|head| Some(text.rfind(head)? + head.len()));
@@ -180,7 +175,6 @@ enum End {
 
 type Ends = Vec<(&'static str, End)>;
 
-/// By parts.
 fn ends_of(ask: &Ask<'_>, ours: &Ours, place: &Path, (source, options, program): (&str, &str, &Path)) -> Ends {
     let of_all = if ask.quick { QUICK_OF } else { 1 };
     let chosen = parts(source).into_iter().filter(|part| options == MODES[1] || *part != ON_HEAP).step_by(of_all);

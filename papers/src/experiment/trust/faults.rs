@@ -1,9 +1,8 @@
 //! Programs whose n-th system call of the library fails.
 //!
-//! **What.** Each of [`PROGRAMS`] runs once without faults, which counts the library's calls of
-//! each kind; then with the n-th call of one kind failing, for each n up to [`MOST`]; last with all
-//! calls of a kind failing from some n on. *Unharmed*: prints the same, status 0. *Refused*:
-//! another status, or aborts itself.
+//! **What.** A first run counts the library's calls of each kind; then the n-th call of one kind
+//! fails, for each n up to [`MOST`]; last all calls of a kind from some n on. *Unharmed*: prints
+//! the same, status 0. *Refused*: another status, or aborts itself.
 //!
 //! **Failure.** A run ends by a signal (an abort without a message of the library is the
 //! program's), takes too long, exits with status 0 and another output, or takes twice the memory.
@@ -22,7 +21,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Largest n.
 const MOST: u64 = 200;
 const LIMIT: Duration = Duration::from_secs(20);
 /// Beyond twice that of the run without a fault.
@@ -40,7 +38,6 @@ const PROGRAMS: &[Program] = &[
     ("gcc", "gcc", include_str!("faults/gcc.sh")),
     ("xz", "xz-utils", include_str!("faults/xz.sh")),
 ];
-/// Beside the checking client.
 const QUICK: [&str; 1] = ["sort"];
 
 const COLUMNS: [Column; 8] = [
@@ -127,7 +124,6 @@ fn describe(fault: &Fault) -> String {
     }
 }
 
-/// Of a kind of call made `count` times.
 fn plan(quick: bool, call: usize, count: u64) -> Vec<Fault> {
     let most = count.min(MOST);
     let one = |n| Fault { call, first: n, last: n };
@@ -164,7 +160,6 @@ fn judge(run: &Run, whole: &Run) -> Result<Verdict, String> {
     }
 }
 
-/// The command that the script prints.
 fn prepare(script: &str, directory: &Path) -> Result<Vec<OsString>, String> {
     let mut shell = Command::new("sh");
     shell.args(["-euc", script]).current_dir(directory).env_remove("LD_PRELOAD");

@@ -1,7 +1,6 @@
 //! The checking client ([`crate::trust::client`]), alone and under storms.
 //!
-//! Alone, with forks, with signals, with both in few and in many threads, and killed at random
-//! moments. After the kills, no file may be left in its folder.
+//! After the kills, no file may be left in its folder.
 
 use super::{Ours, Part};
 use crate::experiment::Ask;
@@ -25,7 +24,6 @@ const STORMS: [(&str, &[&str]); 5] = [
 const FULL_S: u64 = 60;
 const FULL_KILLS: usize = 500;
 const QUICK_KILLS: usize = 10;
-/// Before the kill.
 const LIFE_US: u32 = 200_000;
 
 const COLUMNS: [Column; 8] = [
@@ -89,7 +87,6 @@ fn kills(ask: &Ask<'_>, client: &Path, ours: &Ours, directory: &Path) -> Row {
         command.args(["--threads", "4", "--seconds", "60"]).stdout(Stdio::null()).stderr(Stdio::null());
         let ended = command.spawn().and_then(|mut child| {
             std::thread::sleep(Duration::from_micros(rng.below(LIFE_US).into()));
-            // It may have ended, as its status shows.
             let _ = child.kill();
             child.wait()
         });

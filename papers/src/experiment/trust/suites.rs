@@ -1,8 +1,7 @@
 //! Other projects' test suites, on glibc and on Craton.
 //!
-//! **What.** Each of [`SUITES`] has a script that finds it, one that runs it, and the command that
-//! fetches it. The run ends with a line `tests T passed P`; only commands with the prefix `$on` run
-//! on the allocator. `CRATON_SUITES` names a folder of clones.
+//! **What.** A suite's run ends with a line `tests T passed P`; only commands with the prefix `$on`
+//! run on the allocator. `CRATON_SUITES` names a folder of clones.
 //!
 //! **Failure.** Fewer tests pass on Craton than on glibc, or none.
 
@@ -21,7 +20,6 @@ const COMMON: &str = include_str!("suites/common.sh");
 
 pub struct Suite {
     pub name: &'static str,
-    /// How to get it.
     get: &'static str,
     /// Status 0: it is here.
     find: &'static str,

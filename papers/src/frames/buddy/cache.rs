@@ -19,9 +19,7 @@ const LEAST_BATCHES: usize = 4;
 /// In frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of a refill or flush.
     pub batch: usize,
-    /// At which a batch is flushed.
     pub high: usize,
 }
 
@@ -32,7 +30,6 @@ impl Limits {
         Self { batch: BATCH, high: (low_frames / processors.max(1)).max(LEAST_BATCHES * BATCH) }
     }
 
-    /// Of a batch.
     pub fn blocks(&self, order: u32) -> usize {
         (self.batch >> order).max(LEAST_BLOCKS)
     }
@@ -60,14 +57,12 @@ impl Cache {
         self.frames.load(Relaxed)
     }
 
-    /// Returns the new count.
     fn count(&self, change: impl Fn(usize) -> usize) -> usize {
         let frames = change(self.frames());
         self.frames.store(frames, Relaxed);
         frames
     }
 
-    /// Freed last.
     pub fn alloc(&self, places: &[Place], order: u32) -> Option<u32> {
         let list = &self.lists[list_of(order)];
         let frame = list.first()?;
@@ -84,7 +79,6 @@ impl Cache {
         self.count(|frames| frames + (1 << order));
     }
 
-    /// Returns the frames in the cache.
     pub fn put(&self, places: &[Place], frame: u32, order: u32) -> usize {
         places[frame as usize].mark.store(CACHED, Relaxed);
         self.lists[list_of(order)].push_first(places, frame);

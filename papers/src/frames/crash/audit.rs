@@ -1,12 +1,10 @@
 //! Compares the zone with the threads' records after a crash.
 //!
 //! **What.** Held frames are allocated and held once; others are free, except those that unfinished
-//! requests account for, which [`free_lost`] frees.
+//! requests account for.
 //!
 //! **From.** LLFree §3.2.3: frames are lost only if an allocation has not reached the caller, or a
 //! free has not reached the bit: at most one request for each processor loses frames.
-//!
-//! **Failure.** Names a frame that is held and free, held twice, or lost without a request.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::request;
@@ -17,9 +15,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     pub under_way: usize,
-    /// That lost frames.
     pub losing: usize,
-    /// Without a holder.
     pub lost: Vec<usize>,
     pub held: usize,
 }
@@ -63,7 +59,6 @@ pub fn audit<M: Media>(zone: &Zone<'_, Standard, M>, records: &Records) -> Resul
     Ok(Audit { under_way, losing, lost, held })
 }
 
-/// Error: the zone refuses.
 pub fn free_lost<M: Media>(zone: &Zone<'_, Standard, M>, lost: &[usize]) -> Result<(), String> {
     lost.iter().try_for_each(|frame| zone.put(*frame, request(0, 0)).map_err(|why| format!("take back: {why}")))
 }

@@ -1,7 +1,6 @@
 //! Records of what threads hold, which survive a kill.
 //!
-//! **What.** A bit for each frame and holder, and a word for each thread's next act. Holders are
-//! the threads, and *the keeper*, whose frames stay.
+//! **What.** Holders are the threads, and *the keeper*, whose frames stay.
 //!
 //! **State.** Words of a file that is mapped like the zone's.
 //! ```text
@@ -26,11 +25,9 @@ use std::path::Path;
 const LINE_WORDS: usize = 8;
 pub const WORD_FRAMES: usize = u64::BITS as usize;
 
-/// Its next act.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doing {
     Nothing,
-    /// Frames of an order, wherever.
     Getting(u32),
     /// To record frames that it was given.
     Got(usize, u32),
@@ -72,7 +69,6 @@ impl Records {
         Ok(Self { shared: Shared::create(path, Self::words(frames, threads))?, threads, frames })
     }
 
-    /// Error: as [`Shared::open`].
     pub fn open(path: &Path, frames: usize, threads: usize) -> Result<Self, String> {
         Ok(Self { shared: Shared::open(path, Self::words(frames, threads))?, threads, frames })
     }
@@ -103,7 +99,6 @@ impl Records {
         &self.shared.words()[(thread + 1) * LINE_WORDS..][..LINE_WORDS]
     }
 
-    /// A holder's frames.
     pub fn map(&self, holder: usize) -> &[AtomicU64] {
         assert!(holder <= self.threads, "holder {holder} is none of {}", self.threads + 1);
         let words = Self::map_words(self.frames);
@@ -123,7 +118,6 @@ impl Records {
         store(word, load(word) + 1);
     }
 
-    /// Since [`Records::reset`].
     pub fn operations(&self) -> u64 {
         (0..self.threads).map(|thread| load(&self.line(thread)[1])).sum()
     }
@@ -162,7 +156,6 @@ impl Records {
     }
 }
 
-/// Words of frames, and their bits.
 fn masks(frames: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let words = frames.start / WORD_FRAMES..frames.end.div_ceil(WORD_FRAMES);
     words.map(move |word| {

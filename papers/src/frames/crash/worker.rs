@@ -1,9 +1,7 @@
 //! A thread that uses a persistent zone, and records what it holds.
 //!
-//! **What.** [`Worker::step`] does one request: frames of any order, mostly 0; a free of a block,
-//! or of a part; or the frames beside a block, later freed together.
-//!
-//! **Failure.** A wrong refusal, and frames that the worker already has.
+//! **What.** Each [`Worker::step`] allocates frames of any order, mostly 0; frees a block or a
+//! part; or allocates the frames beside a block.
 
 use super::records::{Doing, Records, WORD_FRAMES};
 use crate::frames::{HUGE, HUGE_ORDER, MAX_ORDER, request};
@@ -22,7 +20,6 @@ pub struct Worker<'a, M> {
     zone: &'a Zone<'a, Standard, M>,
     records: &'a Records,
     holder: usize,
-    /// That it asks as.
     processor: usize,
     rng: Rng,
     /// First frame and order.
@@ -32,7 +29,6 @@ pub struct Worker<'a, M> {
 }
 
 impl<'a, M: Media> Worker<'a, M> {
-    /// With the frames of the records, and at most `most`.
     pub fn new(
         zone: &'a Zone<'a, Standard, M>,
         records: &'a Records,
@@ -46,7 +42,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Self { zone, records, holder, processor, rng, blocks, held, most }
     }
 
-    /// Error: the zone is wrong.
     pub fn step(&mut self) -> Result<(), String> {
         let is_full = self.held >= self.most;
         if self.blocks.is_empty() || !is_full && self.rng.one_in(2) { self.get() } else { self.put() }?;
@@ -56,7 +51,7 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Or until none are left. Error: the zone is wrong.
+    /// Or until none are left.
     pub fn grow(&mut self, frames: usize) -> Result<(), String> {
         let mut refused = 0;
         while self.held < frames && refused < 100 {
@@ -67,7 +62,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Error: the zone is wrong.
     pub fn shrink(&mut self, frames: usize) -> Result<(), String> {
         while self.held > frames {
             self.put()?;
@@ -137,7 +131,6 @@ impl<'a, M: Media> Worker<'a, M> {
         Ok(())
     }
 
-    /// Keeps the rest.
     fn put_part(&mut self, mut frame: usize, mut order: u32) -> Result<(), String> {
         let part = self.rng.below(order);
         while order > part {

@@ -1,7 +1,7 @@
 //! Lists of redis: five elements are pushed, and those five read back.
 //!
-//! **From.** TEMERAIRE §5.1: a million such requests. Ours are on 1,000 random lists, with elements
-//! of 8 to 71 bytes. The lists grow to the end, as in redis-benchmark.
+//! **From.** TEMERAIRE §5.1: a million such requests. Ours are on 1,000 random lists, which grow to
+//! the end, as in redis-benchmark.
 
 use super::{Dialogue, REDIS_FAREWELL, put, redis_array, redis_command, redis_integer, redis_string};
 use craton_lab::rng::Rng;

@@ -7,26 +7,20 @@ use super::{Dialogue, REDIS_FAREWELL, put, redis_command, redis_integer, redis_s
 use craton_lab::rng::Rng;
 
 const KEYS: u32 = 40_000;
-/// Of a value.
 const MOST_BYTES: usize = 8 << 10;
 /// Values are cut from it.
 const NOISE_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// RESP.
     Redis,
-    /// The text protocol.
     Memcached,
 }
 
-/// The server's content.
 pub(super) struct Values {
     protocol: Protocol,
     seed: u64,
-    /// By key, in all.
     written: Vec<u32>,
-    /// By key.
     there: Vec<bool>,
     noise: Vec<u8>,
 }
@@ -39,7 +33,6 @@ impl Values {
         Self { protocol, seed, written: vec![0; keys], there: vec![false; keys], noise }
     }
 
-    /// Last written.
     fn value(&self, key: usize) -> &[u8] {
         let mut rng = Rng::new(!self.seed, (key as u64) << 32 | u64::from(self.written[key]));
         let length = rng.size().min(MOST_BYTES);

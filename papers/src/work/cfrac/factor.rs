@@ -27,13 +27,11 @@ const LARGE: u64 = 200;
 #[derive(Clone)]
 struct Relation {
     root: Num,
-    /// Indices into the base, with multiplicity.
     primes: Vec<u16>,
     /// Large primes whose square divides the product.
     squares: Vec<u64>,
 }
 
-/// Primes of odd exponent, and the relations.
 struct Row {
     odd: BTreeSet<u16>,
     members: BTreeSet<u32>,
@@ -43,21 +41,15 @@ pub struct Search<'a> {
     n: &'a Num,
     base: Vec<u32>,
     relations: Vec<Relation>,
-    /// By pivot.
     rows: BTreeMap<u16, Row>,
     partial: BTreeMap<u64, Relation>,
-    /// So far.
     steps: u64,
 }
 
-/// Of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
-    /// Neither 1 nor the number.
     Factor(Num),
-    /// The expansion ended before.
     Period,
-    /// Those allowed are done.
     Steps,
 }
 
@@ -154,7 +146,6 @@ impl<'a> Search<'a> {
         self.square(&row.members)
     }
 
-    /// Of these relations.
     fn square(&self, members: &BTreeSet<u32>) -> Option<Num> {
         let (mut x, mut y) = (Num::one(), Num::one());
         let mut counts = vec![0u32; self.base.len()];

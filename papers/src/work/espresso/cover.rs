@@ -1,7 +1,6 @@
 //! Covers: sums of cubes.
 //!
-//! **What.** Cofactor, tautology and complement split the cover at an input and recurse. Every
-//! level makes new cubes and frees them at its end.
+//! **What.** Each splits the cover at an input and recurses, with new cubes at every level.
 //!
 //! **From.** Brayton et al. (1984), §3 and §4.1: the input that most cubes use both ways is split
 //! first; a cover that uses no input both ways is a tautology only if it has the full cube.
@@ -15,7 +14,6 @@ pub struct Space {
     /// At most 30.
     pub inputs: usize,
     pub outputs: u32,
-    /// All points.
     pub full: Cube,
 }
 
@@ -28,13 +26,11 @@ impl Space {
         self.full.with_outputs(1 << output)
     }
 
-    /// From within a cube.
     pub fn cofactor<'a>(&self, cover: impl IntoIterator<Item = &'a Cube>, by: &Cube) -> Cover {
         let meeting = cover.into_iter().filter(|cube| cube.meets(by));
         meeting.map(|cube| cube.cofactor(by, &self.full)).collect()
     }
 
-    /// Has all points.
     pub fn is_tautology(&self, cover: &[Cube]) -> bool {
         (0..self.outputs).all(|output| self.is_tautology_for_one(&self.cofactor(cover, &self.output(output))))
     }
@@ -58,7 +54,6 @@ impl Space {
         }
     }
 
-    /// All other points.
     pub fn complement(&self, cover: &[Cube]) -> Cover {
         // The same product for several outputs is one cube.
         let mut outputs_of: BTreeMap<Cube, u32> = BTreeMap::new();

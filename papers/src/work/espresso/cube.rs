@@ -10,10 +10,8 @@ pub struct Cube(Box<[u32]>);
 
 /// Inputs of a word.
 const PER_WORD: usize = 16;
-/// Of every input.
 const LOWER: u32 = 0x5555_5555;
 
-/// Allowed values of an input.
 pub const ZERO: u32 = 0b01;
 pub const ONE: u32 = 0b10;
 pub const EITHER: u32 = 0b11;
@@ -29,7 +27,6 @@ impl Cube {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| of(*a, *b)).collect())
     }
 
-    /// The points of both.
     pub fn and(&self, other: &Self) -> Self {
         self.both(other, |a, b| a & b)
     }
@@ -71,7 +68,6 @@ impl Cube {
         Self(words)
     }
 
-    /// Allowed values.
     pub fn input(&self, input: usize) -> u32 {
         self.0[input / PER_WORD] >> (input % PER_WORD * 2) & EITHER
     }
@@ -94,7 +90,6 @@ impl Cube {
         self.0.split_last().is_some_and(|(_, inputs)| inputs.iter().all(|word| *word == u32::MAX))
     }
 
-    /// Depends on every word.
     pub fn digest(&self) -> u64 {
         self.0.iter().fold(0, |sum: u64, word| sum.wrapping_mul(0x100_0000_01b3).wrapping_add(u64::from(*word)))
     }

@@ -13,7 +13,6 @@ pub const QUEUE: usize = 1024;
 
 /// Requests, over which the live data swing.
 const DAY: u64 = 50_000;
-/// Requests.
 const BURST_PERIOD: u64 = 1024;
 /// At a time.
 const SESSIONS: u32 = 4096;
@@ -26,7 +25,6 @@ struct Session {
     visits: BTreeMap<u32, Box<[u8; 40]>>,
 }
 
-/// Of a burst's tree.
 struct Node {
     value: u64,
     left: Option<Box<Node>>,
@@ -43,7 +41,6 @@ pub struct Worker {
     next: Sender<Vec<u8>>,
     // A fixed hash function: equal growth in each run.
     cache: LruCache<u64, Vec<u8>, BuildHasherDefault<DefaultHasher>>,
-    /// Bytes.
     cached: usize,
     sessions: BTreeMap<u32, Session>,
     outcome: Outcome,
@@ -119,7 +116,6 @@ impl Worker {
             .fold(0, |sum, (key, value)| sum ^ digest(key.as_bytes()).rotate_left(7) ^ digest(value.as_bytes()))
     }
 
-    /// Logs in, out, or changes the session.
     fn session(&mut self, rng: &mut Rng) -> u64 {
         let id = rng.skewed(SESSIONS);
         if rng.one_in(16) {
@@ -186,7 +182,6 @@ impl Worker {
     }
 }
 
-/// Grows piece by piece.
 fn answer(rng: &mut Rng, number: u64) -> u64 {
     let len = rng.size();
     let mut text = String::new();
@@ -196,7 +191,6 @@ fn answer(rng: &mut Rng, number: u64) -> u64 {
     digest(text.as_bytes())
 }
 
-/// A tree of thousands of small objects.
 fn burst(rng: &mut Rng) -> u64 {
     let mut root = None;
     for _ in 0..2000 + rng.below(6000) {
