@@ -16,7 +16,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// For the linker, and for people.
 const FUNCTIONS: [(&str, &str); 6] = [
     ("malloc", "malloc"),
     ("free", "free"),
@@ -32,7 +31,6 @@ const HEAD: &str = "# The fast paths as compiled; `cargo xtask golden --fix` wri
 enum Outcome {
     /// Or just rewritten.
     Same,
-    /// The reason.
     Skipped(String),
 }
 

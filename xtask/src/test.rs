@@ -25,7 +25,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// In the summary.
 const SLOWEST: usize = 15;
 
 pub fn run(extent: Extent) -> ExitCode {
@@ -46,7 +45,6 @@ pub fn run(extent: Extent) -> ExitCode {
     summary.print(&broken)
 }
 
-/// Returns their number.
 fn start_builders(root: &Path, target: &Path, extent: Extent, send: &Sender<Event>) -> usize {
     let (root, plans) = (root.to_owned(), plan::plans(extent, target));
     let needs_library = extent != Extent::Units;

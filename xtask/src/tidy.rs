@@ -30,7 +30,6 @@ use std::process::ExitCode;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Complaint {
-    /// From the root.
     pub path: String,
     /// From 1; 0: the whole file.
     pub line: usize,
@@ -86,7 +85,6 @@ pub fn print(write: impl Fn(&[File]) -> Result<String, String>) -> ExitCode {
     }
 }
 
-/// Of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ lies in the repository's root")
 }

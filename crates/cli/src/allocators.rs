@@ -12,11 +12,9 @@ use craton_lab::peers;
 use craton_lab::ratios::OURS;
 use std::env;
 
-/// With notes.
 pub struct Allocators {
     /// glibc's, Craton, peers: in the order of turns.
     pub list: Vec<Allocator>,
-    /// On peers' settings.
     pub notes: Vec<String>,
 }
 

@@ -107,7 +107,6 @@ fn verdict(measured: &Measured, args: &args::Compare, allocators: usize) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Without its directory.
 fn workload(command: &[OsString]) -> String {
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned()

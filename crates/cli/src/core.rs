@@ -1,8 +1,5 @@
 //! `craton core`: the heap of a core file or a running process.
 //!
-//! **What.** Opens the core file, or stops the process unless it sleeps, and prints the finds of
-//! [`craton_inspect`].
-//!
 //! **Failure.** Status 1 with the reason; also for leaks and a broken heap.
 
 use crate::args::{self, CoreTask};
@@ -22,7 +19,6 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Without `--all`.
 const SHOWN: usize = 20;
 /// Stops until no thread is changing the heap.
 const TRIES: u32 = 20;
@@ -47,7 +43,6 @@ pub fn core(args: &args::Core) -> Result<ExitCode, Failure> {
         attempt += 1;
         let memory = open(target, exe, stops)?;
         let done = Heap::find(&*memory).map_err(Failure::from).and_then(|heap| {
-            // A change in progress is done a moment later.
             let is_calm = heap.held.is_empty() && (heap.broken.is_empty() || attempt > DOUBTS);
             let is_last = is_calm || attempt >= TRIES || args.pid.is_none();
             if is_last { inspect(args, &heap, json.as_mut()) } else { Ok(None) }

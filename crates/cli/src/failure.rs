@@ -7,7 +7,6 @@ use std::process::ExitCode;
 /// With value and remedy. One line, printed behind `craton: `.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Exit status 1.
     Failed(String),
     /// The parser cannot detect it: exit status 2.
     Usage(String),

@@ -2,8 +2,6 @@
 //!
 //! **What.** It is beside this program or in `../lib/craton`, and gets the words behind `lab`,
 //! which the parser has checked.
-//!
-//! **Failure.** It is missing: the places, and how to build it.
 
 use crate::args;
 use crate::failure::Failure;

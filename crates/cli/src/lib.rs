@@ -1,12 +1,10 @@
 //! The program `craton`: runs programs on Craton, and shows whether that helps them.
 //!
-//! **What.** A module for each command; [`args`] is the command line. `craton-papers`, the program
-//! of `craton lab`, uses parts of this crate.
+//! **What.** A module for each command. `craton-papers`, the program of `craton lab`, uses parts of
+//! this crate.
 //!
 //! **Failure.** Exit status 1 when something failed, 2 for wrong usage, with a [`failure::Failure`]
 //! on standard error. `craton run` otherwise exits as its program.
-//!
-//! **Cost.** `craton run` parses, finds one file and calls `exec`.
 
 pub mod allocators;
 pub mod args;

@@ -1,7 +1,4 @@
 //! Where `libcraton.so` is, and its place in `LD_PRELOAD`.
-//!
-//! **Failure.** No library, one that cannot be preloaded, or a path that `LD_PRELOAD` cannot hold.
-//! A bad `CRATON_LIBRARY` is wrong usage.
 
 use crate::failure::Failure;
 use crate::place;
@@ -11,7 +8,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Before any other place.
 const VARIABLE: &str = "CRATON_LIBRARY";
 /// Our library exports it.
 const SEGMENT: &str = "craton_segment";
@@ -27,7 +23,6 @@ pub fn find() -> Result<PathBuf, Failure> {
     Ok(found)
 }
 
-/// `named`, else the first near the program `own`.
 fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         let path = std::path::absolute(named).unwrap_or_else(|_| named.into());
@@ -38,7 +33,7 @@ fn seek(named: Option<&OsStr>, own: &Path) -> Result<PathBuf, Failure> {
     }
     let directory = own.parent().unwrap_or(Path::new("/"));
     let places: Vec<PathBuf> = PLACES.iter().map(|place| join(directory, place)).collect();
-    // The first one is meant, even if bad.
+    // Meant, even if bad.
     let Some(found) = places.iter().find(|place| place.is_file()) else {
         let tried: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         let advice = "from the sources, `cargo build --release -p craton-preload` makes it";
@@ -87,7 +82,6 @@ pub fn preload(library: &Path, others: Option<&OsStr>) -> OsString {
     list
 }
 
-/// The list's other libraries.
 pub fn without(list: Option<&OsStr>) -> OsString {
     let list = list.unwrap_or_default().as_bytes();
     let others = list.split(|b| matches!(b, b' ' | b':')).filter(|entry| !entry.is_empty() && !is_ours(entry));

@@ -13,14 +13,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 pub const VARIABLE: &str = "CRATON_OPTIONS";
-/// Its value is a path.
 const STATS_FILE: &[u8] = b"stats_file=";
-/// Of a trace's path in the library.
 const LONGEST_TRACE: usize = 490;
-/// Of `debug`.
 const LONGEST_CHECKS: usize = 256;
 
-/// `key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting(OsString);
 
@@ -165,7 +161,6 @@ pub fn merge<'a>(there: Option<&OsStr>, settings: impl IntoIterator<Item = &'a S
     all
 }
 
-/// Of `stats_file` in `CRATON_OPTIONS`.
 pub fn stats_file(options: &OsStr) -> Option<&OsStr> {
     let mut paths = options.as_bytes().split(|b| *b == b',').filter_map(|option| option.strip_prefix(STATS_FILE));
     paths.next_back().filter(|path| !path.is_empty()).map(OsStr::from_bytes)

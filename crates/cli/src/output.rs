@@ -17,7 +17,6 @@ pub enum Output {
     File(Opened),
 }
 
-/// Writable.
 pub struct Opened {
     file: File,
     path: PathBuf,
@@ -51,8 +50,6 @@ impl Output {
         Ok(Self::File(Opened { file, path: path.to_owned(), empty }))
     }
 
-    /// Of `--json`, if given.
-    ///
     /// # Errors
     /// It cannot be written.
     pub fn json(path: Option<&Path>) -> Result<Option<Self>, Failure> {
@@ -63,7 +60,6 @@ impl Output {
         matches!(self, Self::Standard)
     }
 
-    /// The later document would replace the other.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Standard, Self::Standard) => true,
@@ -87,8 +83,6 @@ impl Output {
         self.write(&text)
     }
 
-    /// Replaces the contents.
-    ///
     /// # Errors
     /// The system's error.
     pub fn write(&mut self, text: &str) -> Result<(), Failure> {
@@ -116,7 +110,6 @@ pub fn is_one_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Without this program's path.
 pub fn command() -> Vec<std::ffi::OsString> {
     std::iter::once("craton".into()).chain(std::env::args_os().skip(1)).collect()
 }

@@ -1,6 +1,4 @@
 //! The paths of `craton` and the programs beside it.
-//!
-//! **Failure.** The kernel does not report the path, or a program is missing.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -26,8 +24,6 @@ fn beside(exe: &Path) -> PathBuf {
     }
 }
 
-/// Of the lab.
-///
 /// # Errors
 /// It is not there.
 pub fn tool(name: &str) -> Result<PathBuf, String> {

@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 /// The kernel's `BINPRM_BUF_SIZE`.
 const LONGEST_LINE: u64 = 256;
 
-/// To preloading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     Privileged,
@@ -81,7 +80,6 @@ pub fn check(command: &OsStr) -> Result<(), Failure> {
     Err(cannot_start(command, &error))
 }
 
-/// Of `exec`, with advice.
 pub fn cannot_start(command: &OsStr, error: &io::Error) -> Failure {
     let advice = match error.kind() {
         io::ErrorKind::NotFound if symbols::program(command).is_some_and(|file| file.exists()) => {
@@ -123,7 +121,6 @@ fn interpreters(path: &Path) -> Vec<PathBuf> {
 }
 
 fn obstacle(path: &Path) -> Option<Obstacle> {
-    // Opening a pipe would wait.
     let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = File::open(path).ok()?;
     let is_set = |bit| there.mode() & bit != 0;

@@ -29,7 +29,6 @@ fn text(workload: &str, now: Progress<'_>, elapsed: Duration) -> String {
     format!("[{bar}] {}/{} {workload}: {} ({round}){left}", now.done + 1, now.total, now.allocator)
 }
 
-/// None before the first run has ended.
 fn left(now: Progress<'_>, elapsed: Duration) -> Option<String> {
     let each = elapsed.as_secs_f64() / (now.done > 0).then_some(now.done as f64)?;
     let seconds = (each * now.total.saturating_sub(now.done) as f64).ceil() as u64;

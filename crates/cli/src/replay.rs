@@ -114,7 +114,6 @@ fn set<T: Copy>(place: &mut T, value: &str, names: &[(&str, T)]) -> bool {
     found.map(|(_, value)| *place = *value).is_some()
 }
 
-/// On the recording.
 fn notes(trace: &Trace<'_>) -> String {
     let mut text = String::new();
     if !trace.is_complete() {

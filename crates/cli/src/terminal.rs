@@ -1,6 +1,4 @@
 //! Text for people: with colour and a progress line on a terminal.
-//!
-//! **Failure.** A line that cannot be written is dropped.
 
 use craton_tables::plain::make_plain;
 use rustix::termios::tcgetwinsize;
@@ -10,7 +8,6 @@ use std::io::{self, IsTerminal, Write};
 /// Elsewhere than on terminals that report theirs.
 pub const WIDTH: usize = 80;
 
-/// On standard error.
 pub fn say(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -54,11 +51,9 @@ fn wrapped(line: &str, width: usize) -> String {
     text
 }
 
-/// Of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     Out,
-    /// When a document has standard output.
     Err,
 }
 
@@ -107,7 +102,6 @@ impl Progress {
 
     pub fn show(&self, text: &str) {
         if self.shown {
-            // A wrapped line would stay on the screen.
             let text: String = text.chars().take(Stream::Err.width() - 1).collect();
             say(&format!("\r\x1b[K{text}"));
         }

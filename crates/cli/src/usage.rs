@@ -1,7 +1,4 @@
 //! Tips for a wrong command line.
-//!
-//! **What.** Adds to the parser's error what to type instead: the misspelt command, or the missing
-//! `--` before the program.
 
 use crate::args::Args;
 use crate::failure::Failure;
@@ -14,7 +11,6 @@ use std::io;
 use std::process::ExitCode;
 use strsim::osa_distance;
 
-/// Behind `--`.
 const WITH_PROGRAM: [&str; 2] = ["run", "compare"];
 
 /// `typed`: the words behind `craton`.
@@ -58,7 +54,6 @@ pub fn explain(mut error: Error, typed: &[OsString]) -> Error {
 /// The parser calls help and version errors.
 pub fn print(help: &Error) -> Result<ExitCode, Failure> {
     match Stream::Out.write(&wrap(&help.to_string(), WIDTH)) {
-        // The reader closed the pipe early.
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Failed(format!("cannot print the help: {e}"))),
         _ => Ok(ExitCode::SUCCESS),
     }
@@ -138,7 +133,6 @@ fn missing(words: &[String]) -> Option<String> {
     }
 }
 
-/// For a shell.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

@@ -17,7 +17,6 @@ pub(crate) const MOST_AREAS: u64 = 8192;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Out,
-    /// A processor's.
     Array,
     Depot,
     /// On its slab, constructed.
@@ -29,7 +28,6 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct CacheSlab {
     pub at: u64,
-    /// Its first object.
     pub start: u64,
     used: u64,
     out: Vec<u64>,
@@ -46,7 +44,6 @@ pub struct Cache {
     pub capacity: u64,
     pub slab_bytes: u64,
     pub has_constructor: bool,
-    /// Of its functions.
     pub argument: u64,
     pub slabs: Vec<CacheSlab>,
     /// By the depot's count.
@@ -60,13 +57,11 @@ pub struct Cache {
     pub arrays: HashSet<u64>,
     counted: u64,
     mark_at: u64,
-    /// By a thread.
     pub(crate) held: bool,
 }
 
 #[derive(Debug, Default)]
 pub struct Caches {
-    /// Living ones.
     pub all: Vec<Cache>,
     /// Cache and slab, as indices, by the slab's first byte.
     pub(crate) slabs: HashMap<u64, (usize, usize)>,
@@ -78,7 +73,6 @@ pub struct Caches {
     in_entry: u64,
     /// The library's memory for them.
     pub(crate) own: Vec<(u64, u64)>,
-    /// Impossible arrays.
     broken: Vec<(u64, String)>,
 }
 
@@ -149,7 +143,6 @@ impl Caches {
         Ok(())
     }
 
-    /// Empty without one.
     pub fn name_of(&self, id: Option<u32>) -> String {
         id.and_then(|id| self.by_id(id)).map_or(String::new(), |cache| cache.name.clone())
     }

@@ -26,10 +26,8 @@ pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;
 /// In the note about the process.
 pub(crate) const INFO_PID: usize = 24;
-/// The auxiliary value with the address of the program's head.
 const PROGRAM_HEADERS: u64 = 3;
 
-/// Memory that the core has.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     start: u64,
@@ -44,7 +42,6 @@ struct Segment {
 struct Mapped {
     start: u64,
     end: u64,
-    /// In the file, in bytes.
     offset: u64,
     path: String,
 }
@@ -65,7 +62,6 @@ pub struct CoreFile {
     segments: Vec<Segment>,
     notes: Notes,
     maps: Vec<Map>,
-    /// `None`: missing.
     opened: RefCell<BTreeMap<String, Option<File>>>,
     missing: RefCell<BTreeSet<String>>,
 }
@@ -127,7 +123,6 @@ impl CoreFile {
     }
 }
 
-/// By address.
 fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
     const DAMAGED: &str = "its head is damaged";
     let cut = |_| "the file ends before its head does; was it cut by `ulimit -c` or a full disk?";

@@ -17,7 +17,6 @@ const MOST_FRAMES: u32 = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Monotonic clock.
     pub time_ns: u64,
     /// 0: none.
     pub stack: u32,
@@ -28,7 +27,6 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     pub address: u64,
-    /// As asked for.
     pub size: u64,
     /// Start of what lies under it.
     pub under: u64,
@@ -48,19 +46,16 @@ pub enum Beside {
     Inside,
     /// In the rest of the object under it.
     Redzone,
-    /// Before or behind its pages.
     ClosedPage,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transaction {
-    /// From 0.
     pub number: u64,
     /// `alloc` or `free`.
     pub action: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// As asked for.
     pub bytes: u64,
     #[serde(flatten)]
     pub who: Who,
@@ -70,7 +65,6 @@ pub struct Transaction {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Who {
     pub thread: u32,
-    /// Monotonic clock.
     pub time_ns: u64,
     /// Innermost first.
     pub stack: Vec<String>,
@@ -79,22 +73,18 @@ pub struct Who {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Log {
     pub is_there: bool,
-    /// Since the start.
     pub count: u64,
     pub kept: u64,
-    /// Newest first.
     pub transactions: Vec<Transaction>,
 }
 
 #[derive(Debug, Default)]
 pub struct Kit {
-    /// By address.
     pub buffers: Vec<Buffer>,
     /// In objects of the heap, by their start.
     under: HashMap<u64, u32>,
     /// On private pages, by their start.
     pages: Vec<u32>,
-    /// Bytes of a closed page.
     page: u64,
     stacks: (u64, u64),
     log: u64,
@@ -103,8 +93,6 @@ pub struct Kit {
     pub(crate) held: bool,
 }
 
-/// The newest `last` transactions, newest first.
-///
 /// # Errors
 /// The library's tables cannot be read.
 pub fn log(heap: &Heap<'_>, last: u64) -> Result<Log, String> {
@@ -230,7 +218,6 @@ impl Kit {
         crate::memory::words(&bytes).collect()
     }
 
-    /// `None`: not recorded.
     pub fn who(&self, reader: &Reader<'_>, names: &Names<'_>, event: Event) -> Option<Who> {
         let stack = || self.stack(reader, event.stack).into_iter().map(|pc| names.describe(pc)).collect();
         (event.thread != 0).then(|| Who { thread: event.thread, time_ns: event.time_ns, stack: stack() })

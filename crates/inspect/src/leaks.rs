@@ -8,7 +8,7 @@
 //!
 //! **State.** Roots: registers; stacks from the stack pointer on; other writable memory, and
 //! anonymous memory once writable; free objects that a cache keeps constructed, which own what
-//! their constructor allocated. No roots: the heap and the library's data about it.
+//! their constructor allocated. Not the heap, nor the library's data about it.
 //!
 //! **Failure.** Numbers that look like addresses hide leaks; compressed or unaligned pointers cause
 //! false ones.
@@ -34,9 +34,7 @@ pub struct Group {
     pub object_bytes: u64,
     /// `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
-    /// Empty for malloc.
     pub cache: String,
-    /// Itself among them.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -44,31 +42,24 @@ pub struct Group {
 /// An allocation site that the kit recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
-    /// Innermost first.
     pub stack: Vec<String>,
     /// Tops from there.
     pub roots: u64,
-    /// With what is lost below them.
     pub objects: u64,
     pub bytes: u64,
-    /// A top.
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub example: u64,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Leaks {
-    /// Live.
     pub objects: u64,
     pub bytes: u64,
     pub root_bytes: u64,
     pub lost_objects: u64,
     pub lost_bytes: u64,
-    /// Largest top first.
     pub groups: Vec<Group>,
-    /// Most bytes first.
     pub sites: Vec<Site>,
-    /// Unreadable memory.
     pub warnings: Vec<String>,
 }
 
@@ -276,7 +267,6 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let maps = heap.reader.memory.maps();
     let behind = maps.iter().skip(1).map(Some).chain([None]);
     for (map, _) in maps.iter().zip(behind).filter(|(map, behind)| is_root(map, *behind)) {
-        // Below all stack pointers a stack is unused.
         let lowest = threads.iter().map(|t| t.stack).filter(|stack| map.contains(*stack)).min();
         let start = lowest.map_or(map.start, |stack| (stack - RED_ZONE.min(stack)).max(map.start));
         let mut parts = vec![(start, map.end)];

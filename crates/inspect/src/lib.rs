@@ -1,9 +1,8 @@
 //! Craton's heap in another process, or in a core file.
 //!
 //! **What.** [`Live`] reads a sleeping or stopped process, [`CoreFile`] a core file. [`Heap::find`]
-//! finds the library's table and walks the heap by it: live objects, free ones and where, damage.
-//! [`stats`], [`leaks`], [`whatis`] and [`verify`] build on that. [`set`] changes options of a
-//! running process.
+//! finds the library's table and walks the heap by it. [`set`] changes options of a running
+//! process.
 //!
 //! **From.** Bonwick94 §6; Boehm and Weiser 1988 ([`leaks`]).
 //!
@@ -17,8 +16,6 @@
 //! **Units.** Addresses and sizes in bytes, of the other process.
 //!
 //! **Failure.** A text with the wrong value and a remedy. A walk records damage and goes on.
-//!
-//! **Not here.** Writes to the process, except by [`set`].
 //!
 //! **Unsafe.** System calls, in `live.rs` and below.
 

@@ -5,8 +5,6 @@
 //! their registers. They continue when [`Live`] is dropped or this program is killed; a signal that
 //! stopped a thread before us is delivered then. Sleeping system calls continue ([`restart`]).
 //!
-//! **Failure.** No such process; no permission; a thread that waits for a device for [`PATIENCE`].
-//!
 //! **Unsafe.** Calls `ptrace` and `process_vm_writev`.
 
 mod restart;
@@ -22,9 +20,7 @@ use std::ptr::null_mut;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// For a thread to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Of the largest set.
 const MOST_REGISTERS: usize = 16 << 10;
 /// By note number in a core file.
 const SETS: [u32; 3] = [NT_PRSTATUS, NT_PRFPREG, if cfg!(target_arch = "x86_64") { NT_X86_XSTATE } else { NT_ARM_SVE }];
@@ -69,7 +65,6 @@ impl Live {
         Ok(Some(Self { pid, memory, maps: maps(pid)?, threads: Vec::new(), stopped: BTreeMap::new(), asleep }))
     }
 
-    /// Returns whether there were any.
     fn stop_some(&mut self) -> Result<bool, String> {
         let ids = tasks(self.pid).map_err(|e| format!("process {} has ended: {e}", self.pid))?;
         let before = self.stopped.len();
@@ -250,7 +245,6 @@ fn asleep(pid: u32) -> Option<BTreeMap<u32, u64>> {
     tasks(pid).ok()?.into_iter().map(one).collect()
 }
 
-/// `None` unless it sleeps.
 fn switches(status: &str) -> Option<u64> {
     let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim);
     let count = |key: &str| value(key)?.parse::<u64>().ok();
@@ -266,10 +260,8 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
     matches!(state(pid, pid), Some('T' | 't'))
 }
 
-/// `None`: no such thread.
 fn state(pid: u32, id: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
-    // The name in brackets may hold anything.
     stat.rsplit(')').next()?.trim_start().chars().next()
 }
 
@@ -284,7 +276,6 @@ fn open(pid: u32, write: bool) -> Result<File, String> {
     fs::OpenOptions::new().read(true).write(write).open(path).map_err(|error| refused(pid, &error))
 }
 
-/// And what to do.
 fn refused(pid: u32, error: &io::Error) -> String {
     let tracer = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| {
         let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;

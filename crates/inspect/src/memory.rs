@@ -6,12 +6,10 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     pub start: u64,
-    /// Behind the last byte.
     pub end: u64,
     pub readable: bool,
     pub writable: bool,
     pub executable: bool,
-    /// Where in the file it begins.
     pub offset: u64,
     /// Or a name of the kernel's in brackets; empty for anonymous memory.
     pub path: String,
@@ -30,7 +28,6 @@ impl Map {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     pub id: u32,
-    /// Its pointer.
     pub stack: u64,
     /// All words, of the vector unit too.
     pub registers: Vec<u64>,
@@ -42,7 +39,6 @@ pub struct Thread {
 pub trait Memory {
     /// Returns how many bytes precede the first unreadable one.
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
-    /// By address.
     fn maps(&self) -> &[Map];
     fn threads(&self) -> &[Thread];
     /// In messages: `process 17`, or a file's name.
@@ -64,7 +60,6 @@ pub trait Memory {
     fn interrupted(&self) -> usize {
         0
     }
-    /// Missing memory, and a remedy.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -75,14 +70,12 @@ pub(crate) const STACK_AT: usize = if cfg!(target_arch = "x86_64") { 19 * 8 } el
 
 pub(crate) const MACHINE: u16 = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };
 
-/// Without a rest.
 pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let (whole, _) = bytes.as_chunks::<8>();
     whole.iter().map(|word| u64::from_le_bytes(*word))
 }
 
 impl Thread {
-    /// The general ones first.
     pub(crate) fn new(id: u32, sets: Vec<(u32, Vec<u8>)>) -> Self {
         let general = sets.first().and_then(|(_, bytes)| bytes.get(STACK_AT..));
         let stack = general.and_then(|rest| words(rest).next()).unwrap_or(0);

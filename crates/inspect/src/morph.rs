@@ -10,10 +10,8 @@ use crate::reader::{u16_in, u32_in};
 
 #[derive(Clone, Debug, Default)]
 pub struct Morph {
-    /// Its first page.
     pub slab: u64,
     pub bytes: u64,
-    /// Of new objects.
     pub to: u8,
     /// Live old objects, with the head.
     pub count: u64,

@@ -47,7 +47,6 @@ impl Image {
         Some(Self { loaded, functions })
     }
 
-    /// In the file's numbering.
     fn address(&self, in_file: u64) -> Option<u64> {
         let (from, _, at) = self.loaded.iter().find(|(from, len, _)| in_file.wrapping_sub(*from) < *len)?;
         Some(at.wrapping_add(in_file - from))

@@ -4,7 +4,6 @@ use crate::memory::Memory;
 use std::cell::RefCell;
 
 const PIECE: u64 = 64 << 10;
-/// Kept: 32 MiB.
 const PIECES: usize = 512;
 
 struct Piece {
@@ -72,12 +71,10 @@ impl<'m> Reader<'m> {
         read.then_some(bytes).ok_or_else(|| format!("{}: {len} bytes at {at:#x} cannot be read", name()))
     }
 
-    /// All must be there.
     pub fn bytes(&self, at: u64, len: usize) -> Result<Vec<u8>, String> {
         self.whole(at, vec![0; len])
     }
 
-    /// 0 if unreadable.
     pub fn byte(&self, at: u64) -> u8 {
         let mut byte = [0];
         self.read(at, &mut byte);
@@ -93,7 +90,6 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// 0 behind the end.
 fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
 }
@@ -110,7 +106,6 @@ pub fn u16_in(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(part(bytes, at))
 }
 
-/// Up to the first zero.
 pub fn text_in(bytes: &[u8]) -> String {
     let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()

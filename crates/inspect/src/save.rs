@@ -18,11 +18,8 @@ const HEAD: usize = size_of::<FileHeader64<LE>>();
 const HEADER: usize = size_of::<ProgramHeader64<LE>>();
 /// The head's number of segments holds no more.
 const MOST: usize = elf::PN_XNUM as usize - 1;
-/// Of the note about the process.
 const INFO_BYTES: usize = 136;
 
-/// Returns the bytes of memory in it.
-///
 /// # Errors
 /// It cannot be written, or has too many mappings.
 pub fn save(memory: &dyn Memory, path: &Path) -> Result<u64, String> {
@@ -71,7 +68,6 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
         while from < map.end {
             let len = (map.end - from).min(buffer.len() as u64) as usize;
             let got = memory.read(from, &mut buffer[..len]);
-            // Zeros and unreadable pages are holes.
             for (i, page) in buffer[..got].chunks(PAGE as usize).enumerate().filter(|(_, p)| p.iter().any(|b| *b != 0))
             {
                 file.seek(SeekFrom::Start(at + (from - map.start) + (i as u64) * PAGE))?;

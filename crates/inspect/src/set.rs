@@ -1,11 +1,10 @@
 //! Asks a running process to change options.
 //!
-//! **What.** Writes a request into the library's mailbox and waits for the answer. The library
-//! reads the mailbox on slow paths and in its background thread, which we wake. So that each thread
-//! gets to a slow path we set each thread cache's count of known pages to 0 (the next free is slow,
-//! and restores it), and take the owner from arrays of object caches. Only the background thread is
-//! stopped, for a moment. Rejected: making a thread call the library. It must hold no lock and be
-//! in no signal handler, which is invisible from outside.
+//! **What.** Writes a request into the library's mailbox. The library reads it on slow paths and in
+//! its background thread, which we wake. So that each thread gets to a slow path we set each thread
+//! cache's count of known pages to 0 (the next free is slow, and restores it), and take the owner
+//! from arrays of object caches. Rejected: making a thread call the library. It must hold no lock
+//! and be in no signal handler, which is invisible from outside.
 //!
 //! **State.** As in `craton_malloc::observe::mailbox`: a request's text is written before its
 //! number; an answer's number is read before its text.
@@ -21,16 +20,13 @@ use crate::table::Table;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Between polls.
 const LOOK: Duration = Duration::from_millis(5);
 /// Polls between two times that caches are made to fail.
 const FAIL_EVERY: u32 = 10;
-/// Polls between wake-ups of the background thread.
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
 /// For a process that has read the request.
 const LONGER: Duration = Duration::from_secs(5);
-/// More is damage.
 const MOST_CACHES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +115,6 @@ impl Mailbox {
         Ok((self.bytes("request", len)?, asked))
     }
 
-    /// Makes each thread's next free slow.
     fn fail_caches(&self) -> Result<(), String> {
         let get = |name: &str| self.table.get(name);
         let reader = Reader::new(&self.process);
@@ -181,8 +176,6 @@ impl Mailbox {
     }
 }
 
-/// Asks for `settings`, each `key=value`; waits up to `time`.
-///
 /// # Errors
 /// No such process, no permission, not on Craton, or an earlier request is in progress.
 pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {

@@ -40,15 +40,11 @@ pub struct CacheLine {
     pub buffer_bytes: u64,
     pub slabs: u64,
     pub memory_bytes: u64,
-    /// Live.
     pub objects: u64,
-    /// The slabs' room.
     pub total: u64,
-    /// Free ones.
     pub in_arrays: u64,
     pub in_depot: u64,
     pub on_slabs: u64,
-    /// Since the start.
     pub constructed: u64,
     pub destroyed: u64,
     pub failures: u64,
@@ -61,7 +57,6 @@ pub struct Stats {
     pub base: u64,
     /// Address space that the heap may use now.
     pub granted_bytes: u64,
-    /// Live, of all kinds.
     pub objects: u64,
     pub bytes: u64,
     /// Without those under quarantined buffers.
@@ -73,17 +68,13 @@ pub struct Stats {
     pub free_in_caches: u64,
     /// Live, of the older class of slabs of two.
     pub old_objects: u64,
-    /// Live; bytes as asked for.
     pub buffers: u64,
     pub buffer_bytes: u64,
     /// Freed buffers that wait.
     pub waiting: u64,
     pub waiting_bytes: u64,
-    /// Places where the heap is broken.
     pub broken: u64,
-    /// Those with a slab.
     pub classes: Vec<ClassLine>,
-    /// Those with a live object.
     pub heaps: Vec<HeapLine>,
     pub caches: Vec<CacheLine>,
 }

@@ -22,7 +22,6 @@ pub struct Class {
     pub capacity: u64,
     /// That go between threads together.
     pub batch: u64,
-    /// In a processor's cache.
     pub count_at: u64,
     pub array_at: u64,
 }
@@ -36,7 +35,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of the library that serves the process.
     pub fn find(reader: &Reader<'_>) -> Result<Self, String> {
         let maps = reader.memory.maps();
         let names_files = maps.iter().any(Map::is_file);
@@ -76,7 +74,6 @@ impl Table {
         reader.word(self.get("heap")? + self.get("heap.layout")? + self.get("layout.base")?)
     }
 
-    /// If there is one.
     fn at(reader: &Reader<'_>, at: u64) -> Result<Option<Self>, String> {
         let Ok(head) = reader.bytes(at, HEAD + 4) else { return Ok(None) };
         let number = |i: usize| u32_in(&head, 8 + 4 * i) as usize;
@@ -138,7 +135,6 @@ fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
                 each(at + (i * ALIGN) as u64);
             }
         }
-        // Behind an unreadable part there may be more.
         at = if got == len { at + len as u64 } else { (at + got as u64) / 4096 * 4096 + 4096 };
     }
 }

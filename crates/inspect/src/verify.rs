@@ -11,15 +11,11 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
-    /// Slabs, large and huge objects.
     pub spans: u64,
-    /// Free objects followed on lists.
     pub free: u64,
     /// Free objects on no list: in transit, or lost with a thread in a fork.
     pub adrift: u64,
-    /// By threads.
     pub held: Vec<String>,
-    /// By address.
     pub broken: Vec<Broken>,
 }
 
@@ -86,7 +82,6 @@ pub fn verify(heap: &Heap<'_>) -> Result<Verdict, String> {
     Ok(verdict)
 }
 
-/// Whether a thread has locked the class of the slab there.
 fn is_held(heap: &Heap<'_>, at: u64) -> bool {
     let span = heap.page_of(at).and_then(|page| heap.span_of(page));
     let class = match span {

@@ -1,7 +1,4 @@
 //! Describes an address.
-//!
-//! **What.** The object around it and whether it is live, or another part of the process; for a
-//! buffer of the debugging kit also who allocated and freed it.
 
 use crate::caches::Place;
 use crate::heap::{Heap, Span};
@@ -19,11 +16,9 @@ pub struct What {
     pub kind: &'static str,
     /// `live`, `free`, `uncarved` (never handed out), or empty.
     pub state: &'static str,
-    /// Of the object or mapping.
     #[serde(serialize_with = "as_hex")]
     pub start: u64,
     pub bytes: u64,
-    /// From the start.
     pub offset: u64,
     /// Of a buffer: `inside`, `redzone`, `closed-page`; of a cache's free object: `array`, `depot`,
     /// `slab`.
@@ -33,7 +28,6 @@ pub struct What {
     pub cache: String,
     pub allocated: Option<Who>,
     pub freed: Option<Who>,
-    /// Empty for the process's.
     pub heap: String,
     /// File or name; empty for anonymous memory.
     pub mapping: String,

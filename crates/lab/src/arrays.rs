@@ -35,7 +35,6 @@ pub struct Arrays {
     /// Of huge frames.
     pub children: Array<AtomicU32>,
     pub trees: Array<AtomicU16>,
-    /// Sets of trees.
     pub index: Array<AtomicU64>,
     /// Words of processors.
     pub locals: Vec<Local>,
@@ -65,7 +64,6 @@ impl Arrays {
     }
 }
 
-/// Elements as numbers.
 pub trait Value {
     fn value(&self) -> u64;
 }

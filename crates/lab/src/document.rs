@@ -1,10 +1,5 @@
 //! The document of `--json`.
 //!
-//! **What.** A row for each run, failed ones included; ratios and their 95 % `intervals`: below 1,
-//! Craton needs less; the `allocators` with libraries and variables.
-//!
-//! **Units.** In names: `_s`, `_ns`, `_bytes`.
-//!
 //! **Failure.** A ratio without a successful run of both is omitted.
 
 use crate::machine::Machine;
@@ -16,12 +11,10 @@ use std::ffi::OsString;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document<R = Row> {
-    /// The command, such as `compare`.
     pub name: String,
     pub machine: Machine,
     /// Of the sources, or `unknown`.
     pub commit: String,
-    /// To do it again.
     pub command: Vec<String>,
     pub rows: Vec<R>,
     /// Below 1: Craton needs less.
@@ -54,10 +47,8 @@ impl Described {
 pub struct Row {
     pub workload: String,
     pub allocator: String,
-    /// From 0.
     pub run: usize,
     pub wall_s: f64,
-    /// User and system.
     pub cpu_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
@@ -97,7 +88,6 @@ impl Row {
 }
 
 impl<R> Document<R> {
-    /// Measured here and now.
     pub fn new(name: &str, command: &[OsString], allocators: &[Allocator], rows: Vec<R>, ratios: &Ratios) -> Self {
         Self {
             name: name.to_owned(),

@@ -1,6 +1,4 @@
 //! Numbers and tables for people.
-//!
-//! **Units.** Bytes in powers of 1024, seconds by size, counts in groups of three digits.
 
 use std::ops::Range;
 

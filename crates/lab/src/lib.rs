@@ -1,15 +1,12 @@
 //! The lab: the same command on several allocators, side by side.
 //!
-//! **What.** [`measure`] runs a command in turn (A B A B …) on several allocators ([`peers`]).
-//! [`summary`] and [`ratios`] compute medians, ratios and intervals; [`document`] is the JSON,
-//! [`page`] the HTML, [`picture`] draws. [`micro`] times single calls. [`replay`] repeats a
-//! page-heap trace on other policies.
+//! **What.** [`measure`] runs a command in turn (A B A B …) on several allocators. [`micro`] times
+//! single calls. [`replay`] repeats a page-heap trace on other policies. The rest evaluates and
+//! shows.
 //!
 //! **Units.** Names end in `_s` (seconds), `_bytes`.
 //!
 //! **Failure.** A failed run has a [`measure::Status`], and is in no median.
-//!
-//! **Not here.** Options and progress: `craton`. Experiments: `papers/`.
 
 pub mod arrays;
 pub mod document;

@@ -50,7 +50,6 @@ pub fn processor_list(text: &str) -> Option<Vec<usize>> {
     Some(numbers)
 }
 
-/// Of the first line `key: value`.
 pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().filter_map(|line| line.split_once(':')).find(|(k, _)| k.trim() == key).map(|(_, v)| v.trim())
 }

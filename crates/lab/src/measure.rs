@@ -1,9 +1,8 @@
 //! The same command on several allocators, in turn.
 //!
-//! **What.** [`measure`] warms each allocator up, then runs the command once on each, round after
-//! round, so that a disturbance of the machine affects all. An allocator is a preloaded library,
-//! nothing for the C library's. A program that links an allocator then runs on that
-//! (`real/redis-list.sh` preloads `libc.so.6` for this reason).
+//! **What.** Rounds of one run on each allocator, so that a disturbance of the machine affects all.
+//! An allocator is a preloaded library, nothing for the C library's. A program that links an
+//! allocator then runs on that (`real/redis-list.sh` preloads `libc.so.6` for this reason).
 //!
 //! **State.** A run has a process group, /dev/null as standard input and output, and a pipe as
 //! standard error, whose end is kept. Processes left in the group are killed, since they would
@@ -12,8 +11,6 @@
 //! **Proof.** A library that cannot be preloaded would be measured as the C library. So each
 //! allocator's first warm-up is watched ([`proof`]): if no process was bound to the library's
 //! malloc, or the largest has not mapped it, the run is [`Status::NotServed`].
-//!
-//! **Failure.** A failed run is in the list with its status.
 
 mod launcher;
 pub mod once;
@@ -30,7 +27,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Of a run's standard error.
 pub const STDERR_BYTES: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +34,10 @@ pub struct Allocator {
     pub name: String,
     /// Before those of `LD_PRELOAD`; none: the C library's allocator.
     pub preload: Option<PathBuf>,
-    /// Besides those of this process.
     pub env: Vec<(OsString, OsString)>,
 }
 
 impl Allocator {
-    /// Nothing is preloaded.
     pub fn glibc() -> Self {
         Self { name: "glibc".to_owned(), preload: None, env: Vec::new() }
     }
@@ -57,31 +51,24 @@ pub struct Plan<'a> {
     /// The program, sought in `PATH`, and its arguments.
     pub command: Vec<OsString>,
     pub allocators: Vec<Allocator>,
-    /// Each allocator runs once in each.
     pub runs: usize,
-    /// Rounds that do not count.
     pub warmup: usize,
     /// Whether to prove service; adds a run if there is no warm-up.
     pub prove: bool,
     /// To stay on; empty: any.
     pub processors: Vec<usize>,
-    /// After it a run is killed.
     pub timeout: Option<Duration>,
     /// Set from outside: the current run is killed and omitted.
     pub stop: &'a AtomicBool,
-    /// Before each run.
     pub progress: &'a dyn Fn(Progress<'_>),
 }
 
-/// The run about to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     pub allocator: &'a str,
     /// From 0; none in the warm-up.
     pub round: Option<usize>,
-    /// Runs, with warm-up.
     pub done: usize,
-    /// Runs, with warm-up.
     pub total: usize,
 }
 
@@ -92,11 +79,9 @@ pub enum Status {
     Ok,
     Exit(i32),
     Signal(i32),
-    /// Killed.
     TimedOut,
     /// Status 0, but on another allocator.
     NotServed,
-    /// The reason.
     CannotStart(String),
 }
 
@@ -113,14 +98,11 @@ impl fmt::Display for Status {
     }
 }
 
-/// The cost of one run.
-///
 /// Time and faults include descendants that ended before the command, but no other process that it
 /// only talks to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
-    /// From 0.
     pub index: usize,
     /// From before the process starts to its end, monotonic.
     pub wall_s: f64,
@@ -147,12 +129,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// User and system.
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.sys_s
     }
 
-    /// It did not take place.
     pub fn without(allocator: &str, index: usize, status: Status) -> Self {
         Self {
             allocator: allocator.to_owned(),
@@ -177,7 +157,6 @@ impl Run {
 pub struct Measured {
     /// Counted ones, and failed warm-ups of excluded allocators, in order.
     pub runs: Vec<Run>,
-    /// By allocator.
     pub service: BTreeMap<String, Service>,
 }
 
@@ -231,7 +210,6 @@ pub fn measure(plan: &Plan<'_>) -> Measured {
     measured
 }
 
-/// An allocator's first run, watched.
 fn prove(plan: &Plan<'_>, turn: &mut Turn<'_>, services: &mut BTreeMap<String, Service>) -> Option<Run> {
     let allocator = turn.allocator;
     let directory = match proof::Directory::new() {

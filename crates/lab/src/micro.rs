@@ -1,9 +1,8 @@
 //! The cost of one malloc and one free: by size, warm and cold, on one thread and several, in time
 //! and instructions.
 //!
-//! **What.** [`run`] runs `craton-micro` for one [`pattern::Pattern`] on each allocator in turn (A
-//! B C A B C …), and makes a [`MicroRow`] of the rounds; callgrind counts some. [`report`] makes
-//! ratios and a table.
+//! **What.** [`run`] runs `craton-micro` on each allocator in turn (A B C A B C …); callgrind
+//! counts some.
 //!
 //! **Units.** Nanoseconds and instructions for one operation of a pattern: mostly a malloc and its
 //! free. With more threads than processors a thread's time contains others' turns.
@@ -34,13 +33,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// In bytes.
 pub const QUICK_SIZES: [usize; 6] = [16, 64, 256, 1500, 32_768, 200_000];
-/// In bytes.
 pub const FULL_SIZES: [usize; 9] = [16, 32, 64, 256, 1024, 1500, 4096, 32_768, 200_000];
 
 pub struct Config<'a> {
-    /// In the order of turns.
     pub allocators: &'a [Allocator],
     /// 8 to [`pattern::MOST_BYTES`].
     pub sizes: Vec<usize>,
@@ -50,20 +46,16 @@ pub struct Config<'a> {
     /// Instructions, on one thread.
     pub counted_patterns: Vec<Pattern>,
     pub counted_sizes: Vec<usize>,
-    /// One round, shorter repetitions.
     pub quick: bool,
-    /// `craton-micro`.
     pub program: PathBuf,
     /// A name sought in `PATH`, or a path.
     pub valgrind: OsString,
     /// Set from outside: the current process is killed and omitted.
     pub stop: &'a AtomicBool,
-    /// Before each process.
     pub progress: &'a dyn Fn(Progress<'_>),
 }
 
 impl<'a> Config<'a> {
-    /// Quick: seconds; full: minutes.
     pub fn standard(
         quick: bool,
         allocators: &'a [Allocator],
@@ -92,17 +84,13 @@ impl<'a> Config<'a> {
     }
 }
 
-/// The process about to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     pub allocator: &'a str,
     pub pattern: Pattern,
     pub size_bytes: usize,
-    /// Of instructions.
     pub counting: bool,
-    /// Measurements.
     pub done: usize,
-    /// Measurements.
     pub total: usize,
 }
 
@@ -113,9 +101,7 @@ pub enum Status {
     Ok,
     /// Times, but no instructions: the reason.
     NotCounted(String),
-    /// No number: the reason.
     NotServed(String),
-    /// No number: the reason.
     Failed(String),
 }
 
@@ -136,7 +122,6 @@ impl Serialize for Status {
     }
 }
 
-/// One pattern at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MicroRow {
     pub allocator: String,

@@ -1,11 +1,8 @@
 //! A comparison as one HTML page.
 //!
-//! **What.** [`Page::html`] makes a file that needs no network: the result in words, a table,
-//! charts, failures, the method, the command.
+//! **What.** A file that needs no network.
 //!
 //! **Units.** Ratios are to the base's figure, below 1 for less; seconds, bytes.
-//!
-//! **Failure.** Missing figures are named. All text is escaped.
 
 mod charts;
 mod verdict;
@@ -19,11 +16,8 @@ const STYLE: &str = include_str!("page/style.css");
 pub struct Page {
     /// `sqlite3 on six allocators`.
     pub title: String,
-    /// As typed.
     pub measured: String,
-    /// It repeats the comparison, as typed.
     pub command: String,
-    /// Of this program.
     pub commit: String,
     /// A line each: name and value.
     pub machine: Vec<(String, String)>,
@@ -31,13 +25,9 @@ pub struct Page {
     pub subject: String,
     /// Whom ratios are to: `glibc`.
     pub base: String,
-    /// Each allocator ran once in each.
     pub rounds: usize,
-    /// Rounds that did not count.
     pub warmup: usize,
-    /// Further paragraphs.
     pub method: Vec<String>,
-    /// In the order of tables and charts.
     pub allocators: Vec<Column>,
     pub failures: Vec<Failure>,
 }
@@ -63,7 +53,6 @@ pub struct Figure {
     pub max: f64,
     /// To the base's figure, with 95 % interval; none for the base.
     pub ratio: Option<Estimate>,
-    /// Shown when the figure is pointed at.
     pub runs: Vec<f64>,
     /// To the base's run of the same round: ticks in the chart.
     pub round_ratios: Vec<f64>,
@@ -76,7 +65,6 @@ pub struct Failure {
     pub round: usize,
     /// `signal 11`, `timed out`.
     pub status: String,
-    /// Its last lines.
     pub stderr: String,
 }
 
@@ -111,7 +99,6 @@ impl Page {
         page.into_string()
     }
 
-    /// In order of appearance.
     fn figure_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for figure in self.allocators.iter().flat_map(|column| &column.figures) {

@@ -1,8 +1,5 @@
 //! Other allocators: names, libraries, and the selection for a comparison.
 //!
-//! **What.** [`select`] parses a user's list of [`known()`] names into peers. `make peers` builds
-//! libraries into one of the [`directories`].
-//!
 //! **Failure.** A sentence with the name and a remedy. `all` omits missing peers.
 
 mod known;
@@ -16,9 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// For the libraries of `make peers`.
 pub const DIRECTORY_VARIABLE: &str = "CRATON_PEERS";
-/// A distribution's libraries.
 const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
-/// Cannot be asked for.
 const ALWAYS: [&str; 2] = ["glibc", "craton"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +21,7 @@ pub struct Peer {
     pub name: String,
     /// None: glibc with settings.
     pub library: Option<PathBuf>,
-    /// Besides those of this process.
     pub env: Vec<(OsString, OsString)>,
-    /// For readers of its figures.
     pub note: Option<&'static str>,
 }
 
@@ -69,7 +62,6 @@ pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Res
 struct Places<'a> {
     built: &'a [PathBuf],
     system: &'a [PathBuf],
-    /// Its library.
     craton: &'a Path,
     /// Of this process; a peer's settings are added.
     variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -114,7 +106,6 @@ impl Places<'_> {
         })
     }
 
-    /// Error: why it is not there.
     fn find(&self, known: &Known) -> Result<Peer, String> {
         let library = match known.source {
             Source::Glibc => None,
@@ -142,7 +133,6 @@ fn first(directories: &[PathBuf], file: &str) -> Option<PathBuf> {
     directories.iter().map(|directory| directory.join(file)).find(|path| path.is_file())
 }
 
-/// For an error.
 fn places(directories: &[PathBuf]) -> String {
     if directories.is_empty() {
         return format!("(no directory of peers is known: set {DIRECTORY_VARIABLE})");
@@ -151,13 +141,11 @@ fn places(directories: &[PathBuf]) -> String {
     format!("in {}", paths.join(", "))
 }
 
-/// For an error.
 fn names() -> String {
     let names: Vec<&str> = known().iter().map(|known| known.name).collect();
     format!("all, none, {}", names.join(", "))
 }
 
-/// A library that the user brings.
 fn own(name: &str, library: &Path) -> Result<Peer, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
     if name.is_empty() || !name.chars().all(plain) {

@@ -1,11 +1,7 @@
 //! Pictures: charts as SVG, drawn from plain data.
 //!
-//! **What.** A chart is a struct with public fields, and [`svg`](Dots::svg) draws it: [`Dots`] for
-//! ratios with intervals, [`Bars`] for groups of figures, [`Lines`] for figures over time or size,
-//! [`Heat`] for a table of ratios, [`Scatter`] for one figure against another. A file is
-//! self-contained, and the same for the same data. Tooltips show numbers.
-//!
-//! **Units.** Sizes in pixels.
+//! **What.** A chart is plain data that [`svg`](Dots::svg) draws. A file is self-contained, and the
+//! same for the same data. Tooltips show numbers.
 //!
 //! **Failure.** Values that are not finite are omitted; without values: `no data`.
 
@@ -35,9 +31,7 @@ pub use unit::Unit;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Such as a median.
     pub value: f64,
-    /// In the figure's unit.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -25,12 +25,10 @@ pub const RATIOS: [(&str, Figure); 5] = [
     ("faults", Figure::MinorFaults),
 ];
 
-/// By name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ratios(pub BTreeMap<String, Ratio>);
 
 impl Ratios {
-    /// Of `allocator`, given the runs of each workload.
     pub fn of(workloads: &[&[Run]], allocator: &str) -> Self {
         let mut ratios = BTreeMap::new();
         let others = others(workloads, allocator);
@@ -63,7 +61,6 @@ impl Ratios {
 
 const VIRTUAL: &str = "virtual_best";
 
-/// In the order of their first run.
 pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for run in workloads.iter().flat_map(|runs| runs.iter()) {

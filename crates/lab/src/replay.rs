@@ -10,8 +10,7 @@
 //! **Failure.** A free of a span that is not allocated, or no room: an error with the event's
 //! number, from 1. A span that cannot grow in place here moves as in `realloc`.
 //!
-//! **Cost.** Per event 16 bytes of the trace, a word of an index by page, the page heap's work. 256
-//! samples walk the heap's hugepages.
+//! **Cost.** Per event 16 bytes of the trace, a word of an index by page, the page heap's work.
 
 pub mod floor;
 
@@ -31,9 +30,7 @@ pub const HEAPS: [(&str, HeapName); 2] = [("temeraire", HeapName::Temeraire), ("
 /// For spans of less than a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeapName {
-    /// Its filler.
     Temeraire,
-    /// LLFree's.
     Frames,
 }
 
@@ -53,7 +50,6 @@ pub struct Policy {
     pub release_rate: u64,
     /// Whether spans that cross hugepages may share regions.
     pub regions: bool,
-    /// The filler's choice.
     pub fit: FitName,
     /// The simulated system always grants hugepages.
     pub backing: HugeBacking,
@@ -70,21 +66,15 @@ impl Default for Policy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub events: u64,
-    /// First event to last, as recorded.
     pub duration_s: f64,
-    /// Live.
     pub spans_at_end: u64,
     /// To become longer.
     pub moved: u64,
-    /// In spans.
     pub peak_demand_bytes: u64,
     /// In spans, on average over the second half of the samples.
     pub steady_demand_bytes: u64,
-    /// With memory.
     pub peak_backed_bytes: u64,
-    /// On average over the second half.
     pub steady_backed_bytes: u64,
-    /// With memory.
     pub backed_at_end_bytes: u64,
     /// Backed by used bytes, minus 1, averaged over the second half; none where nothing is used.
     pub overhead: Option<f64>,
@@ -225,7 +215,6 @@ impl<P: Fit> Player<'_, P> {
         })
     }
 
-    /// Tick or sample.
     fn next_stop_us(&self) -> u64 {
         self.next_tick_us.min(self.next_sample_us())
     }
@@ -238,7 +227,6 @@ impl<P: Fit> Player<'_, P> {
         }
     }
 
-    /// Does what is due.
     #[cold]
     fn stop_at(&mut self, time_us: u64) {
         self.now_ns.set(time_us * 1000);

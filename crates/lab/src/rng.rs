@@ -17,7 +17,6 @@ pub fn mix(mut x: u64) -> u64 {
 }
 
 impl Rng {
-    /// Of item `number`.
     pub fn new(seed: u64, number: u64) -> Self {
         Self(mix(seed.wrapping_add(STEP)).wrapping_add(mix(number)))
     }

@@ -9,7 +9,6 @@ use tempfile::TempDir;
 pub struct Scratch(TempDir);
 
 impl Scratch {
-    /// Error: the reason.
     pub fn new(purpose: &str) -> Result<Self, String> {
         // A command may change its directory.
         let parent = std::path::absolute(std::env::temp_dir()).unwrap_or_else(|_| "/tmp".into());

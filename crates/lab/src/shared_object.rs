@@ -3,8 +3,6 @@
 //! **What.** [`check`] wants a shared object for this machine. With others the dynamic linker
 //! prints little, and continues without them.
 //!
-//! **Failure.** Half a sentence to print behind the file's name.
-//!
 //! **Not here.** Whether the linker can load its dependencies.
 
 use std::fs::File;
@@ -27,7 +25,6 @@ struct Head {
 impl Head {
     const BYTES: usize = 20;
 
-    /// `None`: no ELF file.
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let mut head = Vec::new();
         File::open(path)?.take(Self::BYTES as u64).read_to_end(&mut head)?;
@@ -43,10 +40,8 @@ impl Head {
     }
 }
 
-/// Error: why not.
 pub fn check(path: &Path) -> Result<(), String> {
     let unread = |error: io::Error| format!("cannot be read: {error}");
-    // Opening a pipe would wait.
     let kind = std::fs::metadata(path).map_err(unread)?;
     if kind.is_dir() {
         return Err("is a directory".to_owned());

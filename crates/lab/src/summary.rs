@@ -6,9 +6,6 @@
 //! (the percentile bootstrap; Efron and Tibshirani, "An introduction to the bootstrap", 1993,
 //! chapter 13), with the same draws for the same runs. [`geomean`] joins several workloads' ratios,
 //! with a joint interval.
-//!
-//! **Failure.** No summary without a successful run, no ratio to 0, no interval with fewer than
-//! [`LEAST_ROUNDS`].
 
 use crate::measure::{Run, Status};
 use crate::rng::Rng;
@@ -36,7 +33,6 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// In the order of tables.
     pub const ALL: [Self; 10] = [
         Self::Wall,
         Self::Cpu,
@@ -93,11 +89,8 @@ fn middle(sorted: &[f64]) -> Option<f64> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub allocator: String,
-    /// Successful runs.
     pub ok: usize,
-    /// In no spread.
     pub failed: usize,
-    /// In the order of [`Figure::ALL`].
     spreads: [Option<Spread>; Figure::ALL.len()],
 }
 
@@ -126,7 +119,6 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether it excludes 1.
     pub fn is_clear(&self) -> bool {
         self.high < 1.0 || self.low > 1.0
     }
@@ -178,13 +170,11 @@ fn pairs(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Pairs {
     successful(runs, allocator).filter_map(|a| Some((figure.of(a)?, of_round(a.index)?))).collect()
 }
 
-/// Of rounds drawn with replacement.
 fn drawn(pairs: &Pairs, rng: &mut Rng) -> Option<f64> {
     let draw: Pairs = (0..pairs.len()).map(|_| pairs[rng.below(pairs.len() as u32) as usize]).collect();
     of_medians(&draw)
 }
 
-/// Only if positive.
 fn of_medians(pairs: &Pairs) -> Option<f64> {
     let (own, base) = (Spread::of(pairs.iter().map(|p| p.0))?.median, Spread::of(pairs.iter().map(|p| p.1))?.median);
     (own > 0.0 && base > 0.0).then(|| own / base)

@@ -62,7 +62,6 @@ impl Allocator {
     }
 
     /// # Safety
-
     /// The pointer is this allocator's, given up if the result is not null.
     pub(crate) unsafe fn realloc(&self, pointer: *mut c_void, size: usize) -> *mut c_void {
         type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
@@ -79,7 +78,6 @@ impl Allocator {
     }
 
     /// # Safety
-
     /// The pointer is this allocator's.
     pub(crate) unsafe fn usable_size(&self, pointer: *mut c_void) -> usize {
         if let Owner::Craton { usable, .. } = self.owner {
@@ -109,7 +107,6 @@ impl Allocator {
     }
 }
 
-/// `ours` is this library's `free`.
 #[cold]
 pub(crate) fn owner(pointer: *mut c_void, ours: usize) -> Option<Allocator> {
     let (mut found, mut count) = ([None; MOST + 1], 0);

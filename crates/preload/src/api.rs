@@ -27,8 +27,6 @@ pub unsafe extern "C" fn craton_stats(into: *mut u64) {
     unsafe { craton_stats_sized(into, FIRST_WORDS * size_of::<u64>()) };
 }
 
-/// Returns the bytes of all.
-///
 /// # Safety
 /// `into` points at `size` bytes, aligned as words.
 #[unsafe(no_mangle)]
@@ -41,7 +39,6 @@ pub unsafe extern "C" fn craton_stats_sized(into: *mut u64, size: usize) -> usiz
 }
 
 /// # Safety
-
 /// C strings, or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_char) -> c_int {
@@ -59,7 +56,6 @@ pub unsafe extern "C" fn craton_option_set(key: *const c_char, value: *const c_c
 }
 
 /// # Safety
-
 /// A C string or null; `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_option_get(key: *const c_char, buffer: *mut c_char, size: usize) -> isize {
@@ -83,7 +79,6 @@ pub extern "C" fn craton_option_name(i: usize) -> *const c_char {
 }
 
 /// # Safety
-
 /// `buffer` has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_stats_json(buffer: *mut c_char, size: usize) -> usize {
@@ -92,7 +87,6 @@ pub unsafe extern "C" fn craton_stats_json(buffer: *mut c_char, size: usize) -> 
 }
 
 /// # Safety
-
 /// `buffer` has `size` bytes while the result is used.
 unsafe fn buffer_of<'a>(buffer: *mut c_char, size: usize) -> &'a mut [u8] {
     if size == 0 || buffer.is_null() {
@@ -119,7 +113,6 @@ pub extern "C" fn craton_release() -> usize {
 }
 
 /// # Safety
-
 /// The function may be called until another is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_set_limit_callback(callback: Option<LimitCallback>, argument: *mut c_void) {

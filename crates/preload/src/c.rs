@@ -169,7 +169,6 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 }
 
 /// # Safety
-
 /// Any pointer; no free at the same time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc_usable_size(pointer: *mut c_void) -> usize {

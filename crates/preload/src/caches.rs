@@ -46,7 +46,6 @@ fn fault(call: &'static str, pointer: *mut c_void, fault: Fault) -> c_int {
 }
 
 /// # Safety
-
 /// `options` and its functions are as `craton.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_cache_create(options: *const CratonCacheOptions) -> *mut c_void {
@@ -124,7 +123,6 @@ pub extern "C" fn craton_cache_alloc_wait(cache: *mut c_void, timeout_ms: u64) -
 }
 
 /// # Safety
-
 /// The object is given up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_cache_free(cache: *mut c_void, object: *mut c_void) {

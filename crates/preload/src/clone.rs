@@ -66,7 +66,6 @@ extern "C" fn after_vfork(before: usize, result: isize) -> isize {
 }
 
 /// # Safety
-
 /// As `clone`; omitted arguments are what the registers hold, as in the C library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clone(

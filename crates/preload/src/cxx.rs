@@ -95,7 +95,6 @@ macro_rules! delete_sized {
         }
 
         /// # Safety
-
         /// The object is given up.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name_aligned(pointer: *mut c_void, size: usize, align: usize) {

@@ -38,7 +38,6 @@ fn culprit(heap: *mut c_void, pointer: *mut c_void, misuse: Misuse) -> *mut c_vo
 }
 
 /// # Safety
-
 /// `options` is null, or as `craton.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_create(options: *const CratonHeapOptions) -> *mut c_void {
@@ -93,7 +92,6 @@ pub extern "C" fn craton_heap_calloc(heap: *mut c_void, count: usize, size: usiz
 }
 
 /// # Safety
-
 /// The pointer is given up if the result is not null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_realloc(heap: *mut c_void, pointer: *mut c_void, size: usize) -> *mut c_void {
@@ -105,7 +103,6 @@ pub unsafe extern "C" fn craton_heap_realloc(heap: *mut c_void, pointer: *mut c_
 }
 
 /// # Safety
-
 /// The object is given up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_heap_free(heap: *mut c_void, pointer: *mut c_void) {

@@ -50,7 +50,6 @@ pub extern "C" fn mallinfo() -> Mallinfo {
     Mallinfo { fields: [arena, 0, 0, 0, hblkhd, 0, 0, used, free, free] }
 }
 
-/// Ignores the amount to keep.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_keep: usize) -> c_int {
     c_int::from(front::release() > 0)

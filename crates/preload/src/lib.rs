@@ -6,8 +6,6 @@
 //! function's standard says. A bad pointer goes to the process's other allocator; without one, a
 //! line with call and address, then `SIGABRT`.
 //!
-//! **Not here.** Policy about memory.
-//!
 //! **Unsafe.** Takes pointers from C.
 #![no_std]
 

@@ -21,7 +21,6 @@ fn alien(pointer: *mut c_void, misuse: Misuse) -> Option<Allocator> {
 }
 
 /// # Safety
-
 /// The pointer is given up.
 #[cold]
 #[inline(never)]
@@ -80,7 +79,6 @@ unsafe fn free_sized_otherwise(pointer: *mut c_void, call: &'static str, claim: 
 }
 
 /// # Safety
-
 /// The pointer is given up.
 pub(crate) unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misuse: Misuse) {
     match other(c"free", crate::c::free as *const () as usize) {
@@ -97,7 +95,6 @@ pub(crate) unsafe fn free_refused(call: &'static str, pointer: *mut c_void, misu
 }
 
 /// # Safety
-
 /// As `realloc`.
 #[cold]
 pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usize, misuse: Misuse) -> *mut c_void {
@@ -116,7 +113,6 @@ pub(crate) unsafe fn realloc(call: &'static str, pointer: *mut c_void, size: usi
 }
 
 /// # Safety
-
 /// As `malloc_usable_size`.
 #[cold]
 pub(crate) unsafe fn usable_size(pointer: *mut c_void, misuse: Misuse) -> usize {

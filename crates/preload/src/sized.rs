@@ -63,7 +63,6 @@ pub unsafe extern "C" fn craton_alloc_batch(size: usize, count: usize, out: *mut
 }
 
 /// # Safety
-
 /// `pointers` has `count` entries, given up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn craton_free_batch(pointers: *const *mut c_void, count: usize) {

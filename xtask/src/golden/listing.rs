@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// As objdump prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
     at: u64,
@@ -37,7 +36,6 @@ impl Instruction {
         self.mnemonic == "int3" || self.mnemonic.ends_with("nop") || self.mnemonic.ends_with("nopw")
     }
 
-    /// Of a jump or call, with its name.
     fn target(&self) -> Option<(u64, &str)> {
         if !self.mnemonic.contains('j') && !self.mnemonic.contains("call") {
             return None;
@@ -47,7 +45,6 @@ impl Instruction {
     }
 }
 
-/// In nm's output.
 pub fn address(names: &str, name: &str) -> Option<u64> {
     names.lines().find_map(|line| {
         let mut words = line.split_whitespace();
@@ -58,7 +55,6 @@ pub fn address(names: &str, name: &str) -> Option<u64> {
     })
 }
 
-/// In objdump's output.
 pub fn function(code: &str, at: u64) -> Vec<Instruction> {
     let head = format!("{at:016x} <");
     let lines = code.lines().skip_while(|line| !line.starts_with(&head)).skip(1);
@@ -106,7 +102,6 @@ pub fn text(function: &[Instruction]) -> String {
     text
 }
 
-/// Names instead of distances.
 fn of_data(operands: &str) -> String {
     let (operands, name) = match operands.split_once('#') {
         Some((operands, comment)) => (operands.trim_end(), comment.split('<').nth(1).unwrap_or("")),
@@ -136,7 +131,6 @@ fn plain(name: &str) -> String {
     if parts.is_empty() { name.to_owned() } else { parts.join("::") }
 }
 
-/// By function.
 pub fn difference(old: &str, new: &str) -> Option<String> {
     let (mut old, mut new) = (old.split("\n\n"), new.split("\n\n"));
     let mut text = String::new();

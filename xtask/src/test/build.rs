@@ -1,4 +1,4 @@
-//! Builds test programs with cargo and says which came of it.
+//! Builds test programs with cargo.
 
 use super::job::{Job, Kind};
 use super::plan::{Plan, Run, WAITING};
@@ -25,12 +25,10 @@ pub fn cargo() -> PathBuf {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()).into()
 }
 
-/// In a message of cargo.
 fn job(run: &Run, message: &Value, nightly: bool) -> Option<Job> {
     let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
     let program = message["executable"].as_str().filter(|_| is_test)?;
     let dir = Path::new(message["manifest_path"].as_str()?).parent()?;
-    // Short, and unique.
     let package = dir.file_name()?.to_string_lossy().into_owned();
     if run.package.is_some_and(|only| only != package) {
         return None;

@@ -1,5 +1,3 @@
-//! A test program, run to its end with its output captured.
-
 use super::outcome::{Counts, durations, ended_test};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -11,7 +9,6 @@ use std::time::{Duration, Instant};
 /// Decides how many run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One for each core.
     Computes,
     /// For other programs: more threads than cores.
     Waits,
@@ -26,9 +23,7 @@ pub struct Job {
     pub env: Vec<(String, String)>,
     pub dir: PathBuf,
     pub kind: Kind,
-    /// Of the harness.
     pub threads: usize,
-    /// The optimized one.
     pub needs_library: bool,
 }
 
@@ -108,7 +103,6 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     }
 }
 
-/// With moments.
 fn lines(pipe: Option<impl Read + Send + 'static>, start: Instant) -> Receiver<(String, Duration)> {
     let (send, receive) = channel();
     let pipe = pipe.map(BufReader::new);

@@ -16,9 +16,7 @@ pub const UNWINDING: [&str; 2] = ["CARGO_PROFILE_DEV_PANIC", "unwind"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// `make check`.
     Units,
-    /// `make test`.
     All,
     /// Minutes or hours: `make nightly`.
     Nightly,
@@ -34,7 +32,6 @@ pub struct Plan {
 #[derive(Debug, Default)]
 pub struct Run {
     pub name: &'static str,
-    /// Only of this folder.
     pub package: Option<&'static str>,
     pub env: Vec<(String, String)>,
     /// Parts of tests' names.

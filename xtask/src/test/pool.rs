@@ -10,17 +10,13 @@ use std::time::Duration;
 #[derive(Debug)]
 pub enum Event {
     Built(Vec<Job>),
-    /// Built, at this path.
     Library(PathBuf),
-    /// A failed build.
     Broken(String),
-    /// Of a builder.
     Done,
     Ended(Finished),
 }
 
 pub struct Pool {
-    /// By name.
     pub last: HashMap<String, f64>,
     /// Then a program is killed.
     pub limit: Duration,

@@ -10,7 +10,6 @@ use std::process::Command;
 
 struct Crate {
     name: &'static str,
-    /// Of this repository.
     below: &'static [&'static str],
     /// From elsewhere; `None`: any.
     outside: Option<&'static [&'static str]>,
@@ -84,7 +83,6 @@ const CRATES: [Crate; 21] = [
     tool("xtask", &["craton-tables"]),
 ];
 
-/// Without dependencies.
 pub fn metadata(manifest: &Path) -> Result<String, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let out = Command::new(cargo)

@@ -23,7 +23,6 @@ const LONGER: [(&str, usize); 5] = [
     ("crates/sim/src/lib.rs", 42),
 ];
 
-/// And what to write instead.
 const PHRASES: [(&str, &str); 30] = [
     (concat!("some", "body"), "name the actor"),
     (concat!("no", "body"), "name the actor"),
@@ -57,7 +56,6 @@ const PHRASES: [(&str, &str); 30] = [
     (concat!("where", "of"), "name it"),
 ];
 
-/// Behind `What` they make a clause the subject.
 const VERBS: [&str; 21] = [
     "is", "was", "were", "has", "have", "had", "can", "could", "may", "must", "does", "do", "did", "lies", "comes",
     "goes", "the", "a", "an", "it", "they",

@@ -11,7 +11,6 @@ use craton_lab::picture::{Estimate, Unit};
 use craton_lab::ratios::{BASE, OURS};
 use craton_lab::summary::{Figure, ratio, summarize};
 
-/// In the order of its columns.
 const FIGURES: [(&str, Figure, Unit); 8] = [
     ("wall time", Figure::Wall, Unit::Seconds),
     ("CPU time", Figure::Cpu, Unit::Seconds),
@@ -69,7 +68,6 @@ fn point(sample: &Sample) -> (f64, f64) {
     (sample.at_s, sample.rss_bytes as f64)
 }
 
-/// None: no run has the figure.
 fn figure_of(runs: &[Run], name: &str, shown: &str, figure: Figure, unit: Unit) -> Option<Shown> {
     let spread = summarize(runs, name)?.spread(figure)?;
     let own: Vec<&Run> = runs.iter().filter(|run| run.allocator == name && run.status == Status::Ok).collect();

@@ -11,15 +11,12 @@ use std::ffi::OsString;
 use std::path::Path;
 
 const NONE: &str = "-";
-/// Begins the library's messages.
 const COMPLAINT: &str = "craton: ";
-/// Of a failed run's standard error.
 const LAST_LINES: usize = 10;
 
 /// Head, figure, format, and whether its ratio to glibc is beside it.
 type Column = (&'static str, Figure, fn(f64) -> String, bool);
 
-/// In every block: the allocator and its runs.
 const KEYS: usize = 2;
 
 const COLUMNS: [Column; 8] = [
@@ -48,7 +45,6 @@ pub fn show(measured: &Measured, command: &[OsString], notes: &[String], colour:
     text + &failures(measured, command)
 }
 
-/// In the order of turns.
 pub fn allocators(runs: &[Run]) -> Vec<&str> {
     others(&[runs], "")
 }
@@ -87,7 +83,6 @@ fn medians(runs: &[Run], colour: bool, width: usize) -> String {
     text
 }
 
-/// With its coloured cells.
 fn allocator(runs: &[Run], name: &str) -> (Vec<String>, Vec<(usize, &'static str)>) {
     let summary = summarize(runs, name);
     let all = runs.iter().filter(|run| run.allocator == name).count();

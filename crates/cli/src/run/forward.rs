@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 /// Process id; 0 without one.
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// Came before the child was known.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
 /// Before the child is made.
@@ -43,7 +42,6 @@ fn send(child: Pid, signal: i32) {
     }
 }
 
-/// The early one first.
 pub fn to(child: &Child) {
     CHILD.store(child.id() as i32, Relaxed);
     send(Pid::from_child(child), EARLY.swap(0, Relaxed));

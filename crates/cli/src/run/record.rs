@@ -7,7 +7,6 @@ use crate::terminal::plain;
 use craton_lab::format::{bytes, count, stacked};
 use serde_json::Value;
 
-/// Key and format.
 type Number = (&'static str, fn(u64) -> String);
 
 const NUMBERS: [Number; 7] = [
@@ -50,7 +49,6 @@ impl Record {
     }
 }
 
-/// At most `width` characters wide, with the sum.
 pub fn show(records: &[Record], width: usize) -> String {
     let row = |first: [String; 2], numbers: &[u64]| {
         first.into_iter().chain(numbers.iter().zip(NUMBERS).map(|(n, (_, show))| show(*n))).collect::<Vec<_>>()

@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use tempfile::TempDir;
 
-/// Of a `stats_file`'s directory.
 const LONGEST: usize = 400;
 
 pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {
@@ -76,7 +75,6 @@ fn code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// Removed when dropped.
 fn directory() -> io::Result<TempDir> {
     let own = Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix("craton-run-").permissions(own).tempdir_in(place())

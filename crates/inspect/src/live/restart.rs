@@ -50,7 +50,6 @@ mod x86_64 {
         libc::SYS_sendmsg,
     ];
 
-    /// `None`: unreadable.
     fn register(id: u32, at: usize) -> Option<c_long> {
         // SAFETY: glibc's wrapper makes a place for the word.
         let word = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, id as i32, at, 0usize) };

@@ -10,8 +10,7 @@
 //!
 //! **State.** Arguments: [`NAME`], the processors as numbers with commas (or empty for any), a
 //! number, that many `KEY=VALUE` for the command alone, then the command. Standard output is the
-//! pipe for [`Report`]s. The command inherits standard input and error; its output is /dev/null.
-//! SIGTERM kills the command's process group.
+//! pipe for [`Report`]s; the command's is /dev/null. SIGTERM kills the command's process group.
 //!
 //! **Failure.** A command that cannot be executed is a report. No report: the launcher failed. If
 //! the parent ends, launcher and command are killed.
@@ -25,7 +24,6 @@ use std::ffi::CStr;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 
-/// Its first argument.
 pub const NAME: &str = "craton-lab-launcher";
 
 /// One write of [`Report::BYTES`] each.
@@ -38,19 +36,15 @@ pub enum Report {
     Ended(Ended),
 }
 
-/// The kernel's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// As of `wait`.
     pub wait_status: i32,
     /// From before its process was made to its end.
     pub wall_ns: u64,
     /// Of it and of descendants that ended before it.
     pub user_us: u64,
     pub sys_us: u64,
-    /// The largest of these processes.
     pub peak_rss_kib: u64,
-    /// Of all.
     pub minor_faults: u64,
     pub major_faults: u64,
 }
@@ -252,7 +246,6 @@ fn kill_group(leader: pid_t) {
     unsafe { libc::kill(-leader, libc::SIGKILL) };
 }
 
-/// Adds its use; returns its status.
 fn reap(pid: pid_t, into: &mut Ended) -> c_int {
     let mut status = 0;
     // SAFETY: zeros are a valid rusage; both places are live.

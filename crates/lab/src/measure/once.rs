@@ -1,10 +1,5 @@
 //! One run of the command on one allocator.
 //!
-//! **What.** Starts the [`launcher`], and in one loop reads reports and standard error, samples
-//! memory, and ends the run at its time limit.
-//!
-//! **Failure.** A run ends with a [`Status`], unless `stop` was set.
-//!
 //! **Cost.** Samples take at most 1/50 of a processor: the next waits in proportion.
 //!
 //! **Unsafe.** Calls `poll` and `kill`.
@@ -27,7 +22,6 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(2);
 /// A multiple of a sample's time.
 const SAMPLE_REST: u32 = 50;
 
-/// None if stopped.
 pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> {
     run_with(plan, allocator, index, None).map(|(run, _)| run)
 }
@@ -80,7 +74,6 @@ fn run_with(
     Some((run, largest_without))
 }
 
-/// To the command's environment.
 struct Prepared {
     variables: Vec<(OsString, OsString)>,
     preload: Option<PathBuf>,
@@ -128,7 +121,6 @@ pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>)
     Ok((variables, preload))
 }
 
-/// By the dynamic linker's message.
 pub fn was_refused(library: &Path, stderr: &str) -> bool {
     let name = library.to_string_lossy();
     stderr.lines().any(|l| l.contains(&*name) && l.contains("cannot be preloaded"))
@@ -159,7 +151,6 @@ enum Reason {
     Stop,
 }
 
-/// With its reports.
 struct Watched {
     child: Child,
     reports: PipeReader,
@@ -209,7 +200,6 @@ impl Watched {
         })
     }
 
-    /// Until the launcher is gone.
     fn finish(mut self, plan: &Plan<'_>) -> Self {
         let mut next_sample = self.start + SHORTEST_PERIOD;
         loop {
@@ -247,7 +237,6 @@ impl Watched {
         self
     }
 
-    /// Whether there is a report, and standard error.
     fn poll(&self, wait: Duration) -> (bool, bool) {
         let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         // A negative descriptor is skipped.
@@ -285,7 +274,6 @@ impl Watched {
         }
     }
 
-    /// The command's process group, by the launcher.
     fn kill(&mut self, why: Reason) {
         self.killed = Some(why);
         // SAFETY: touches no memory; the launcher is unreaped.

@@ -1,13 +1,9 @@
 //! Proof of which library served a command's malloc.
 //!
 //! **What.** With `LD_DEBUG=bindings` the dynamic linker writes which module each symbol of each
-//! process is bound to. A [`Directory`] collects these reports; [`Service`] evaluates them for
-//! `malloc`. If no process was bound to the library, the program is static, set-uid, or empties its
-//! environment. The reports also show an allocator that a program brings along. A served shell may
-//! start an unserved program: samples ([`Watch`]) show whether the largest process had the library
-//! mapped.
-//!
-//! **Failure.** Without a directory no run: an error.
+//! process is bound to; [`Service`] evaluates that for `malloc`. If no process was bound to the
+//! library, the program is static, set-uid, or empties its environment. A served shell may start an
+//! unserved program: samples ([`Watch`]) show whether the largest process had the library mapped.
 //!
 //! **Cost.** A write for each binding; so only in a warm-up.
 
@@ -18,14 +14,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-/// Modules that served a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
-    /// That the dynamic linker prepared.
     pub processes: usize,
     /// By module of `malloc`: processes.
     pub by: BTreeMap<String, usize>,
-    /// If it had not mapped the library.
     pub largest_without: Option<String>,
 }
 
@@ -41,7 +34,6 @@ impl Service {
         self.by.iter().filter(|(object, _)| same(object)).map(|(_, processes)| *processes).max().unwrap_or(0)
     }
 
-    /// The module of most processes.
     pub fn mainly(&self) -> Option<&str> {
         self.by.iter().max_by_key(|(_, processes)| **processes).map(|(object, _)| object.as_str())
     }
@@ -62,7 +54,6 @@ impl Service {
     }
 }
 
-/// Whether a run's processes had the library mapped.
 #[derive(Clone, Debug)]
 pub struct Watch {
     library: String,
@@ -79,7 +70,6 @@ struct Seen {
 }
 
 impl Watch {
-    /// A path or file name.
     pub fn new(library: &Path) -> Self {
         // The maps have the canonical file, which libx.so.4 often links to.
         let file = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
@@ -115,7 +105,6 @@ impl Watch {
         seen.looks = looks;
     }
 
-    /// If it had not mapped the library.
     pub fn largest_without(&self) -> Option<String> {
         let largest = self.seen.values().filter(|seen| seen.looks > 1).max_by_key(|seen| seen.largest_bytes)?;
         (!largest.mapped).then(|| largest.name.clone())
@@ -141,14 +130,12 @@ fn server(line: &str) -> Option<&str> {
     (symbol.split('\'').next() == Some("malloc")).then(|| to.rsplit_once(" [").map_or(to, |(object, _)| object))
 }
 
-/// For one run's reports.
 pub struct Directory(Scratch);
 
 /// The dynamic linker adds a dot and the process id.
 const REPORT: &str = "bindings";
 
 impl Directory {
-    /// Error: the reason.
     pub fn new() -> Result<Self, String> {
         Scratch::new("the proof of service").map(Self)
     }

@@ -1,10 +1,7 @@
 //! Samples of a command's memory while it runs, of which the kernel keeps no record.
 //!
-//! **What.** A [`Sample`] is of the command's largest process. A [`Record`] holds a run's samples,
-//! thinned out when there are many. The steady resident set is the median over the run's second
-//! half, without the start-up.
-//!
-//! **Failure.** A process that has ended, or is another user's, is skipped.
+//! **What.** A [`Sample`] is of the command's largest process. A [`Record`] is thinned out when
+//! there are many.
 //!
 //! **Cost.** The kernel walks page tables; the caller spaces samples by their duration.
 
@@ -15,7 +12,6 @@ use std::fs;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// From the start.
     pub at_s: f64,
     pub rss_bytes: u64,
     /// Where a heap lies.
@@ -24,7 +20,6 @@ pub struct Sample {
     pub hugepage_bytes: u64,
 }
 
-/// Kept of a run.
 const MOST: usize = 512;
 
 #[derive(Clone, Debug, Default)]
@@ -33,7 +28,6 @@ pub struct Record {
     /// One in `1 << thinned` is kept.
     thinned: u32,
     seen: u32,
-    /// In a run that proves service.
     watch: Option<Watch>,
 }
 
@@ -42,12 +36,10 @@ impl Record {
         Self { watch, ..Self::default() }
     }
 
-    /// If it ran without the library.
     pub fn largest_without(&self) -> Option<String> {
         self.watch.as_ref()?.largest_without()
     }
 
-    /// Of the descendants of process `of`.
     pub fn sample(&mut self, of: u32, at_s: f64) {
         let Some(sample) = largest(of, at_s, self.watch.as_mut()) else { return };
         if self.seen.is_multiple_of(1 << self.thinned) {
@@ -66,7 +58,6 @@ impl Record {
     }
 }
 
-/// The largest resident set.
 pub fn peak(samples: &[Sample]) -> Option<Sample> {
     samples.iter().copied().max_by_key(|sample| sample.rss_bytes)
 }
@@ -101,7 +92,6 @@ fn largest(of: u32, at_s: f64, mut watch: Option<&mut Watch>) -> Option<Sample> 
     largest
 }
 
-/// Of all its threads.
 pub fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let of_thread = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();

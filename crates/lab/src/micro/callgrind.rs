@@ -19,22 +19,16 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// One takes about a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub enum Counted {
-    /// Of one operation.
     Instructions(f64),
-    /// The reason.
     Failed(String),
-    /// The reason.
     NoValgrind(String),
-    /// By the caller.
     Stopped,
 }
 
-/// A program to count, but for its operations' number.
 pub struct Subject<'a> {
     /// Name or path.
     pub valgrind: &'a OsStr,
@@ -42,14 +36,11 @@ pub struct Subject<'a> {
     pub command: Vec<OsString>,
     /// Valgrind hands them on.
     pub variables: &'a [(OsString, OsString)],
-    /// Private.
     pub directory: &'a Path,
-    /// Error: a wrong result.
     pub check: &'a dyn Fn(&Output) -> Result<Measurement, String>,
 }
 
 impl Subject<'_> {
-    /// The smaller count first.
     pub fn count(&self, counts: [usize; 2], stop: &AtomicBool) -> Counted {
         let started = counts.map(|count| self.start(count));
         let mut results = Vec::new();
@@ -87,7 +78,6 @@ impl Subject<'_> {
         Process::start(&command, self.variables, self.directory, &file(count), LIMIT)
     }
 
-    /// Operations and instructions.
     fn read(&self, output: &Output, count: usize) -> Result<(usize, u64), String> {
         if let Some(why) = output.failure() {
             return Err(format!("under valgrind: {why}"));
@@ -115,7 +105,6 @@ fn total(text: &str) -> Option<u64> {
     sum("totals:").or_else(|| sum("summary:"))
 }
 
-/// From operations and instructions of two runs.
 fn per_operation(fewer: (usize, u64), more: (usize, u64)) -> Result<f64, String> {
     if more.0 <= fewer.0 || more.1 < fewer.1 {
         return Err(format!(

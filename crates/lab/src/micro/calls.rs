@@ -1,8 +1,5 @@
 //! The functions that the loops call: the C library's, or empty ones.
 //!
-//! **What.** [`System`] has the process's, which a preloaded library replaces; [`Empty`] has
-//! functions that do nothing, for the loop's cost.
-//!
 //! **Cost.** [`System`]'s calls go through the global offset table, as with `-fno-plt`; by default
 //! C has one more jump. The empty `malloc` is two instructions, `free` one, in assembly: the
 //! compiler adds none.
@@ -14,7 +11,6 @@ use std::arch::naked_asm;
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 
-/// Of an empty `malloc` and `free`.
 pub const EMPTY_PAIR_INSTRUCTIONS: f64 = 3.0;
 
 /// # Safety
@@ -113,7 +109,6 @@ extern "C" fn free_empty(_: *mut u8) {
     naked_asm!("ret")
 }
 
-/// Returns the address.
 #[unsafe(naked)]
 extern "C" fn measure(_: *mut u8) -> usize {
     naked_asm!("mov rax, rdi", "ret")

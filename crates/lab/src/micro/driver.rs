@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// One takes a tenth of a second.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Operations of the two counted runs; the difference averages over periodic work.
 const COUNTS: [usize; 2] = [5_000, 30_000];
@@ -27,11 +26,8 @@ struct Candidate<'a> {
     allocator: &'a Allocator,
     variables: once::Variables,
     library: Option<PathBuf>,
-    /// Not run any more.
     given_up: Option<Status>,
-    /// Not counted any more.
     uncounted: Option<String>,
-    /// Once.
     counted: bool,
 }
 
@@ -45,7 +41,6 @@ impl<'a> Candidate<'a> {
         Self { allocator, variables, library, given_up, uncounted: None, counted: false }
     }
 
-    /// If the allocator served it.
     fn read(&self, output: &Output) -> Result<Measurement, Status> {
         if let Some(library) = self.library.as_deref().filter(|l| once::was_refused(l, &output.stderr)) {
             let line = output.stderr.lines().find(|line| line.contains("cannot be preloaded"));
@@ -154,7 +149,6 @@ impl Driver<'_> {
         command
     }
 
-    /// False if stopped.
     fn time(&mut self, case: Case) -> bool {
         let mut results: Vec<Vec<Measurement>> = vec![Vec::new(); self.candidates.len()];
         let mut failures: Vec<Option<Status>> = self.candidates.iter().map(|s| s.given_up.clone()).collect();
@@ -175,7 +169,6 @@ impl Driver<'_> {
             }
         }
         for (candidate, (results, failure)) in self.candidates.iter_mut().zip(results.iter().zip(failures)) {
-            // Even if others succeeded.
             if let Some(Status::NotServed(_)) = failure {
                 candidate.given_up.clone_from(&failure);
             }
@@ -184,7 +177,6 @@ impl Driver<'_> {
         true
     }
 
-    /// None if stopped.
     fn once(&self, candidate: usize, case: Case) -> Option<Result<Measurement, Status>> {
         let candidate = &self.candidates[candidate];
         let mut command = self.command(case, if self.config.quick { 5 } else { 7 }, "also");
@@ -198,7 +190,6 @@ impl Driver<'_> {
         })
     }
 
-    /// Until stopped, or without valgrind.
     fn count_all(&mut self, cases: &[Case]) {
         for &pattern in &self.config.counted_patterns {
             let mut loop_instructions = None;
@@ -269,7 +260,6 @@ impl Driver<'_> {
                 Some(Err(why))
             }
             Counted::Failed(why) => {
-                // It cannot run there at all.
                 if !candidates[index].counted {
                     candidates[index].uncounted = Some(why.clone());
                 }

@@ -1,14 +1,11 @@
 //! The loops: each pattern, over any functions.
 //!
-//! **What.** A [`Worker`] is one thread's part; [`Worker::turn`] does operations and returns their
-//! time. The clock is read outside of the loops.
+//! The clock is read outside of the loops.
 //!
 //! **State.** Objects outlive a turn, so that later turns find a warm heap.
 //!
 //! **Threads.** Workers share only the batches of [`Pattern::Remote`]. A step: allocate a batch,
 //! free the previous thread's batch of the last step, wait for all. The time excludes waits.
-//!
-//! **Failure.** A refused allocation ends the process.
 //!
 //! **Unsafe.** Writes to the returned objects, and frees them.
 
@@ -35,7 +32,6 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// At least 1.
     pub fn new(threads: usize) -> Self {
         let batches = (0..threads).map(|_| Default::default()).collect();
         Self { barrier: Barrier::new(threads), batches, end: AtomicUsize::new(usize::MAX) }
@@ -99,7 +95,6 @@ impl<'a, C: Calls> Worker<'a, C> {
         Self { pattern, size, shared, index, slots, random, steps: Vec::with_capacity(64), calls: PhantomData }
     }
 
-    /// At least `count` operations.
     pub fn turn(&mut self, count: usize) -> Turn {
         // Hides the size from the compiler.
         let size = black_box(self.size);
@@ -177,7 +172,6 @@ impl<'a, C: Calls> Worker<'a, C> {
         let (least, range) = ((size / 2).max(8), size as u64);
         let mut random = self.random;
         for _ in 0..count {
-            // Marsaglia's xorshift (2003).
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
@@ -267,7 +261,6 @@ impl<'a, C: Calls> Worker<'a, C> {
     }
 }
 
-/// A panic ends the measurement anyway.
 fn lock(batch: &Mutex<Vec<usize>>) -> std::sync::MutexGuard<'_, Vec<usize>> {
     batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,8 +1,5 @@
 //! One measurement in one process, and its line of JSON.
 //!
-//! **What.** [`measure`] does a [`Request`]; `craton-micro` prints the [`Measurement`], and the
-//! driver parses it.
-//!
 //! **Units.** Nanoseconds for one operation on one thread: the mean over threads, then minimum and
 //! median over repetitions.
 //!
@@ -24,12 +21,10 @@ const ENOUGH: Duration = Duration::from_millis(250);
 /// That count, unless fewer are asked for.
 const FEWEST: usize = 2;
 
-/// Around the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
     /// Only the allocator's functions, to count instructions from outside.
     None,
-    /// With empty functions, too.
     Also,
     /// Only empty functions, to count instructions from outside.
     Only,
@@ -39,7 +34,6 @@ pub enum Loop {
 pub struct Request {
     pub pattern: Pattern,
     pub size_bytes: usize,
-    /// At least 1.
     pub threads: usize,
     /// Of each thread in one repetition.
     pub count: usize,
@@ -60,14 +54,11 @@ pub struct Measurement {
     pub ns_min: f64,
     /// The median with empty functions on one thread.
     pub loop_ns: Option<f64>,
-    /// Of cold objects: number, and nanoseconds from the start.
     pub steps: Vec<(usize, f64)>,
-    /// Its file.
     pub malloc_from: String,
 }
 
 impl Measurement {
-    /// The program's line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let line = text.trim();
         let parsed: Self = serde_json::from_str(line).map_err(|e| {
@@ -130,7 +121,6 @@ fn time<C: Calls>(request: &Request) -> Timed {
 
 type Turns = (Vec<Turn>, Vec<(usize, f64)>);
 
-/// The warm-up first.
 fn turns<C: Calls>(request: &Request, shared: &Shared, index: usize) -> Turns {
     let repetitions = if request.pattern == Pattern::Cold { 0 } else { request.repetitions };
     let mut turns = Vec::with_capacity(repetitions + 1);

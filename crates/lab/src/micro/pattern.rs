@@ -6,7 +6,6 @@
 pub const MOST_BYTES: usize = 4 << 20;
 /// The 10,000 objects of a batch, and the cold ones.
 pub const LIVE_BYTES: usize = 64 << 20;
-/// Of [`Pattern::LiveRandom`] and [`Pattern::UsableSize`].
 pub const SLOTS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,7 +69,6 @@ impl Pattern {
         })
     }
 
-    /// Within [`LIVE_BYTES`].
     pub fn takes(self, size: usize) -> bool {
         match self {
             Self::BatchLifo(objects) | Self::BatchFifo(objects) => size.saturating_mul(objects) <= LIVE_BYTES,
@@ -89,7 +87,6 @@ impl Pattern {
         }
     }
 
-    /// Of [`Pattern::Remote`].
     pub fn remote_batch(size: usize) -> usize {
         (LIVE_BYTES / 16 / size.max(1)).clamp(16, 1000)
     }

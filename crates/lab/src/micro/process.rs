@@ -1,9 +1,5 @@
 //! A process with a time limit, started on an allocator.
 //!
-//! **What.** Its output goes to files of a directory. Two may run at a time.
-//!
-//! **Failure.** Its end is in [`Ended`]; dropping an unfinished process kills it.
-//!
 //! **Cost.** Polls every millisecond, so that nothing of this program runs beside it.
 
 use std::ffi::OsString;
@@ -16,29 +12,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const PERIOD: Duration = Duration::from_millis(1);
-/// Of an output's end.
 const KEPT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
 pub enum Ended {
-    /// By itself.
     Done(Output),
     TimedOut,
-    /// By the caller.
     Stopped,
 }
 
 #[derive(Debug)]
 pub struct Output {
     pub status: ExitStatus,
-    /// Its end.
     pub stdout: String,
-    /// Its end.
     pub stderr: String,
 }
 
 impl Output {
-    /// Status and last output.
     pub fn failure(&self) -> Option<String> {
         let how = match (self.status.signal(), self.status.code()) {
             (_, Some(0)) => return None,
@@ -99,7 +89,6 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // No effect once it was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
         for path in &self.outputs {

@@ -2,15 +2,11 @@
 //!
 //! **What.** [`ratios`] compares Craton with each other allocator in `pair` on one thread: the
 //! geometric mean of ratios over the sizes that both have; below 1, Craton needs less.
-//!
-//! **Failure.** A ratio without both numbers is omitted; a row without a number has a dash, and its
-//! reason below.
 
 use super::MicroRow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Name, and value in a row.
 type Figure = (&'static str, fn(&MicroRow) -> Option<f64>);
 
 /// Times contain the loop, instructions do not.
@@ -33,7 +29,6 @@ pub fn ratios(rows: &[MicroRow], own: &str) -> BTreeMap<String, f64> {
     ratios
 }
 
-/// Size by size.
 fn pairs(rows: &[MicroRow], own: &str, other: &str, value: fn(&MicroRow) -> Option<f64>) -> Vec<(f64, f64)> {
     let compared: Vec<&MicroRow> = rows.iter().filter(|row| row.pattern == "pair" && row.threads == 1).collect();
     let of = |name: &str, size| {
@@ -49,12 +44,10 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!logarithms.is_empty()).then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
 }
 
-/// In the order of their rows.
 fn allocators(rows: &[MicroRow]) -> Vec<&str> {
     distinct(rows.iter().map(|row| row.allocator.as_str()))
 }
 
-/// In the order of first appearance.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
@@ -65,7 +58,6 @@ fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
-/// Times, instructions if any, and rows without a number.
 pub fn table(rows: &[MicroRow]) -> String {
     let mut text = String::from("ns of one operation, the loop's included (median)\n");
     let time = |row: &MicroRow| row.is_timed().then_some(row.ns_median);

@@ -1,7 +1,4 @@
 //! The charts of a page.
-//!
-//! **What.** The main figure's ratios with intervals and rounds; each figure as bars, those in
-//! bytes in one chart; memory over time.
 
 use super::verdict::capital;
 use super::{Column, Figure, Page};
@@ -90,7 +87,6 @@ fn bars(page: &Page, names: &[&str], title: &str, unit: Unit) -> String {
         bars: page.allocators.iter().map(|column| bar(column, name)).collect(),
     };
     let title = if names.len() == 1 { capital(names[0]) } else { title.to_owned() };
-    // Else less is better.
     let better = if names.iter().any(|name| name.contains("hugepage")) { "more" } else { "less" };
     let subtitle = format!("median of the runs, from the smallest to the largest; {better} is better");
     let chart = Bars {

@@ -21,7 +21,6 @@ fn clear(ratio: &Estimate) -> Clear {
     }
 }
 
-/// In the style sheet.
 pub fn class(ratio: &Estimate) -> &'static str {
     match clear(ratio) {
         Clear::Less => "less",

@@ -9,10 +9,8 @@ use std::ffi::{OsStr, OsString};
 #[derive(Debug)]
 pub struct Known {
     pub name: &'static str,
-    /// Of its library.
     pub source: Source,
     pub settings: &'static [Setting],
-    /// For readers of its figures.
     pub note: Option<&'static str>,
 }
 
@@ -35,7 +33,6 @@ pub enum Source {
     Craton,
 }
 
-/// A variable.
 #[derive(Debug)]
 pub struct Setting {
     pub variable: &'static str,
@@ -103,7 +100,6 @@ const DEBIAN_TCMALLOC: (&str, &str) = ("libtcmalloc_minimal.so.4", "libtcmalloc-
 const NO_PVALLOC: Option<&str> = Some("has no pvalloc: memory of glibc's would reach its free");
 const MISALIGNS: Option<&str> = Some("version 2.0.9 does not always align: aligned_alloc(256, 256)");
 
-/// In running order.
 pub const KNOWN: [Known; 20] = [
     built(
         "tcmalloc",

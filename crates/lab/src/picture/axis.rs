@@ -4,8 +4,6 @@
 //! to sparse, it uses the first whose labels fit; if none, the densest loses labels. The axis
 //! reaches from tick to tick around the data; one of powers of two may end between ticks.
 //!
-//! **Units.** Values in the axis's unit; positions in pixels.
-//!
 //! **Failure.** Values that are not finite, beyond 10^30, or on a logarithmic axis not above
 //! 10^-30, are not on the axis; without others there is no ruler.
 
@@ -18,11 +16,9 @@ const MOST_REACH: f64 = 2.5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences are equal lengths.
     Linear,
     /// Equal factors are equal lengths; ticks at 1, 2, 5.
     Log,
-    /// Ticks at powers of two.
     Log2,
 }
 
@@ -58,14 +54,10 @@ pub struct Tick {
     pub label: String,
 }
 
-/// An axis over data.
 #[derive(Clone, Debug)]
 pub struct Ruler {
-    /// At `from`.
     pub low: f64,
-    /// At `to`.
     pub high: f64,
-    /// Round numbers from `low` to `high`.
     pub ticks: Vec<Tick>,
     /// With the unit if the ticks lack it.
     pub label: String,
@@ -140,7 +132,6 @@ fn share(log: bool, low: f64, high: f64, value: f64) -> f64 {
     if log { (value / low).ln() / (high / low).ln() } else { (value - low) / (high - low) }
 }
 
-/// With some room between them.
 fn apart(low: f64, high: f64) -> (f64, f64) {
     let least = low.abs().max(high.abs()) * 1e-3;
     match high - low {
@@ -185,13 +176,11 @@ fn decimal(count: f64, exponent: i32) -> f64 {
     if exponent < 0 { count / 10f64.powi(-exponent) } else { count * 10f64.powi(exponent) }
 }
 
-/// Exponents, around `low` and `high`.
 fn powers_of_two(low: f64, high: f64) -> (i32, i32) {
     let first = (low.log2() + 1e-9).floor() as i32;
     (first, ((high.log2() - 1e-9).ceil() as i32).max(first + 1))
 }
 
-/// From dense to sparse.
 fn log_sets(scale: Scale, low: f64, high: f64) -> Vec<Vec<f64>> {
     let mut sets = Vec::new();
     if scale == Scale::Log2 {
@@ -228,7 +217,6 @@ fn enclosing(all: Vec<f64>, low: f64, high: f64) -> Vec<f64> {
     all.get(first..=last).map(<[f64]>::to_vec).unwrap_or_default()
 }
 
-/// Whether labels do not touch.
 fn fit(ticks: &[Tick], log: bool, ends: (f64, f64), length: f64, level: bool) -> bool {
     ticks.windows(2).all(|pair| apart_by(&pair[0], &pair[1], log, ends, level, length))
 }
@@ -244,7 +232,6 @@ fn thin(ticks: &mut Vec<Tick>, log: bool, ends: (f64, f64), length: f64, level: 
     *ticks = kept;
 }
 
-/// Whether two labels do not touch.
 fn apart_by(a: &Tick, b: &Tick, log: bool, (low, high): (f64, f64), level: bool, length: f64) -> bool {
     let half = |tick: &Tick| {
         if level { text::width(&tick.label, TICK_SIZE, false).max(24.0) / 2.0 + 8.0 } else { 15.0 }

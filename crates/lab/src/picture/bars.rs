@@ -1,9 +1,7 @@
 //! Bars in groups, with whiskers for intervals.
 //!
-//! **What.** A group for each workload, a bar for each allocator, horizontal. Linear bars begin at
-//! 0, logarithmic ones at the reference. One group names its bars; several have a legend.
-//!
-//! **Failure.** A bar without a figure is a small cross.
+//! **What.** Linear bars begin at 0, logarithmic ones at the reference. One group names its bars;
+//! several have a legend.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Canvas, Stroke, Type};
@@ -15,7 +13,6 @@ use super::{Estimate, text};
 pub struct Bars {
     pub heading: Heading,
     pub axis: Axis,
-    /// Allocators, which give colours.
     pub series: Vec<String>,
     pub groups: Vec<Group>,
     /// A line for "the same": 1 for ratios.
@@ -27,7 +24,6 @@ pub struct Bars {
 pub struct Group {
     /// Of a single group, only in the tooltip.
     pub name: String,
-    /// For each series, in the axis's unit.
     pub bars: Vec<Option<Estimate>>,
 }
 
@@ -87,7 +83,6 @@ impl Bars {
             let x = ruler.at(reference);
             frame.reference(x, top - 2.0, x, bottom + 2.0);
         }
-        // Above the reference's line.
         for (x, y, number, how) in numbers {
             frame.canvas.text(x, y, &number, how);
         }
@@ -98,7 +93,6 @@ impl Bars {
         self.groups.iter().flat_map(|group| group.bars.iter().take(self.series.len()).flatten())
     }
 
-    /// Instead of a legend.
     fn names_bars(&self) -> bool {
         self.groups.len() == 1
     }
@@ -109,7 +103,6 @@ impl Bars {
         Ruler::new(&self.axis, values, from, to, true)
     }
 
-    /// Where bars begin.
     fn base(&self, ruler: &Ruler) -> f64 {
         if self.axis.scale == Scale::Linear {
             return 0.0f64.clamp(ruler.low, ruler.high);
@@ -117,7 +110,6 @@ impl Bars {
         self.reference.filter(|r| ruler.holds(*r)).unwrap_or(ruler.low)
     }
 
-    /// Returns the pixel at which it ends.
     fn bar(
         &self,
         canvas: &mut Canvas,

@@ -11,7 +11,6 @@ use std::fmt::Write;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Stroke<'a> {
-    /// `#rrggbb`.
     pub colour: &'a str,
     pub width: f64,
     /// Lengths of dashes and gaps; empty: solid.
@@ -38,7 +37,6 @@ pub struct Type<'a> {
     pub colour: &'a str,
     pub bold: bool,
     pub anchor: Anchor,
-    /// Around the anchor.
     pub turn: f64,
     /// An outline's colour, for letters above lines; empty: none.
     pub halo: &'a str,
@@ -149,14 +147,12 @@ impl Canvas {
         self.push(element);
     }
 
-    /// Groups the elements of `draw` under a tooltip.
     pub fn tip(&mut self, tip: &str, draw: impl FnOnce(&mut Self)) {
         self.push(format!("<g><title>{}</title>", escape(tip)));
         draw(self);
         self.push("</g>".to_owned());
     }
 
-    /// Pixels, on `ground`, with a title for screen readers.
     pub fn finish(self, width: f64, height: f64, ground: &str, title: &str) -> String {
         let (w, h) = (number(width.ceil()), number(height.ceil()));
         let title = escape(title);

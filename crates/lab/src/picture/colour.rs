@@ -7,8 +7,6 @@
 //!
 //! **From.** M. Okabe, K. Ito: Color Universal Design, 2008. Ratios go from blue (less) to orange
 //! and brown (more), distinct without red and green.
-//!
-//! **Failure.** Unknown names get a colour by hash, perhaps the same.
 
 /// Light in a dark page too.
 pub const GROUND: &str = "#ffffff";
@@ -59,7 +57,6 @@ const NAMED: [(&str, &str); 20] = [
     ("dlmalloc", "#7d2248"),
 ];
 
-/// By hash.
 const OTHERS: [&str; 8] = ["#3d6f99", "#a6761d", "#66a61e", "#7570b3", "#c2679a", "#1b9e8a", "#8c8c8c", "#6f4e37"];
 
 /// `craton`, `craton-2`.
@@ -97,7 +94,6 @@ fn hash(name: &str) -> usize {
     hash as usize
 }
 
-/// Red, green and blue.
 const SCALE: [[f64; 3]; 7] = [
     [16.0, 78.0, 139.0],
     [67.0, 139.0, 202.0],

@@ -2,8 +2,6 @@
 //!
 //! **What.** A forest plot: runs as ticks, the interval as a line, the median as a dot, the numbers
 //! at the right. An interval off the reference is a clear difference.
-//!
-//! **Failure.** A row without figures shows its note.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -14,7 +12,6 @@ use super::{Estimate, mark, text};
 #[derive(Clone, Debug)]
 pub struct Dots {
     pub heading: Heading,
-    /// Logarithmic for ratios.
     pub axis: Axis,
     pub rows: Vec<DotRow>,
     /// A line for "the same": 1 for ratios.
@@ -25,13 +22,9 @@ pub struct Dots {
 
 #[derive(Clone, Debug)]
 pub struct DotRow {
-    /// At the left.
     pub name: String,
-    /// It gives the colour.
     pub allocator: String,
-    /// The median, in the axis's unit.
     pub estimate: Option<Estimate>,
-    /// In the axis's unit.
     pub runs: Vec<f64>,
     /// In place of the numbers: `timed out`.
     pub note: String,
@@ -88,7 +81,6 @@ impl Dots {
         if any { Ruler::new(&self.axis, values, left, right, true) } else { None }
     }
 
-    /// At the right.
     fn note(&self, row: &DotRow) -> String {
         match &row.estimate {
             _ if !row.note.is_empty() => row.note.clone(),

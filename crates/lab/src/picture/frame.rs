@@ -1,7 +1,6 @@
 //! Parts of all pictures: title, subtitle, legend, source, and the text for no data.
 //!
-//! **What.** A [`Frame`] has its head written; a chart draws from `top` and returns its lowest
-//! pixel; the source comes below. Text is never cut at the edge.
+//! **What.** A chart draws from `top` and returns its lowest pixel; the source comes below.
 
 use super::axis::{Ruler, TICK_SIZE};
 use super::canvas::{Canvas, Stroke, Type};
@@ -30,7 +29,6 @@ pub struct Heading {
 pub struct Frame {
     pub canvas: Canvas,
     pub width: f64,
-    /// Below the head.
     pub top: f64,
     title: String,
     source: String,
@@ -54,7 +52,6 @@ impl Frame {
         Self { canvas, width, top: y + 12.0, title: heading.title.clone(), source: heading.source.clone() }
     }
 
-    /// A picture down to `bottom`.
     pub fn finish(mut self, bottom: f64) -> String {
         let mut y = bottom + 8.0;
         for line in text::wrap(&self.source, SOURCE_SIZE, false, self.width - 2.0 * MARGIN) {
@@ -109,7 +106,6 @@ impl Frame {
         y
     }
 
-    /// Vertical grid and labels.
     pub fn upwards(&mut self, ruler: &Ruler, left: f64, right: f64) {
         for tick in &ruler.ticks {
             let y = ruler.at(tick.value);
@@ -118,7 +114,6 @@ impl Frame {
         }
     }
 
-    /// That the labels of an axis upwards need.
     pub fn room_upwards(ruler: &Ruler) -> f64 {
         text::widest(ruler.ticks.iter().map(|tick| tick.label.as_str()), TICK_SIZE, false) + 8.0
     }

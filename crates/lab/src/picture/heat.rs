@@ -2,8 +2,6 @@
 //!
 //! **What.** Numbers on blue for less than 1, orange for more. Below: the columns' geometric means;
 //! with missing cells, also their number.
-//!
-//! **Failure.** A cell without a ratio is hatched, with the reason.
 
 use super::canvas::{Canvas, Stroke, Type, polyline};
 use super::colour::{self, INK, QUIET};
@@ -16,7 +14,6 @@ pub struct Heat {
     pub heading: Heading,
     /// `wall time relative to glibc`, at the scale.
     pub label: String,
-    /// Allocators.
     pub columns: Vec<String>,
     pub rows: Vec<HeatRow>,
     /// The ratio with the darkest colour, as its inverse; 2 is usual.
@@ -25,7 +22,6 @@ pub struct Heat {
 
 #[derive(Clone, Debug)]
 pub struct HeatRow {
-    /// The workload.
     pub name: String,
     /// By column; missing ones at the end are empty.
     pub cells: Vec<Cell>,
@@ -33,7 +29,6 @@ pub struct HeatRow {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Below 1 is less.
     Ratio(f64),
     /// The reason, best in two words: `timed out`.
     Missing(String),
@@ -43,14 +38,11 @@ const ROW: f64 = 22.0;
 const CELL: f64 = 58.0;
 const NUMBER_SIZE: f64 = 11.5;
 const REASON_SIZE: f64 = 9.0;
-/// Of a row.
 const MOST_NAME: f64 = 220.0;
 const TURN: f64 = -40.0;
-/// Of colours.
 const SCALE: f64 = 240.0;
 
 impl Heat {
-    /// As wide as its columns need.
     pub fn svg(&self) -> String {
         let any = self.rows.iter().any(|row| row.cells.iter().any(|cell| ratio(cell).is_some()));
         if !any || self.columns.is_empty() {
@@ -150,7 +142,6 @@ impl Heat {
         });
     }
 
-    /// Returns the lowest pixel.
     fn means(&self, frame: &mut Frame, left: f64, y: f64) -> f64 {
         let how = Type::new(LABEL_SIZE, INK).bold(true);
         frame.canvas.text(left - 10.0, y + ROW / 2.0 + 4.0, "geometric mean", how.end());
@@ -176,7 +167,6 @@ impl Heat {
     }
 }
 
-/// If it can be shown.
 fn ratio(cell: &Cell) -> Option<f64> {
     match cell {
         Cell::Ratio(value) if value.is_finite() && *value > 0.0 => Some(*value),

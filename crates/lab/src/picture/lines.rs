@@ -1,8 +1,6 @@
 //! Lines: figures over time, sizes or threads, with bands for intervals.
 //!
 //! **What.** A line has its name at its right end; names that would touch are moved apart.
-//!
-//! **Failure.** A point off the axes breaks its line.
 
 use super::axis::{Axis, Ruler, Scale};
 use super::canvas::{Stroke, Type, polyline};
@@ -13,7 +11,6 @@ use super::{mark, text};
 #[derive(Clone, Debug)]
 pub struct Lines {
     pub heading: Heading,
-    /// Seconds, bytes, threads.
     pub x: Axis,
     /// A linear one begins at 0.
     pub y: Axis,
@@ -25,18 +22,14 @@ pub struct Lines {
 
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// An allocator, which gives the colour.
     pub name: String,
-    /// By ascending `x`.
     pub points: Vec<Point>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,
-    /// In the y axis's unit.
     pub y: f64,
-    /// The interval.
     pub band: Option<(f64, f64)>,
 }
 
@@ -133,7 +126,6 @@ impl Lines {
         }
     }
 
-    /// At their right ends.
     fn names(&self, frame: &mut Frame, x: &Ruler, y: &Ruler, (right, room, top, bottom): (f64, f64, f64, f64)) {
         let last = |line: &Line| line.points.iter().rev().find(|p| self.takes(p)).map(|p| (x.at(p.x), y.at(p.y)));
         let mut ends: Vec<(&str, f64, f64)> =

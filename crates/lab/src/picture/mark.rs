@@ -1,4 +1,4 @@
-//! Marks: a shape for each allocator, for people who cannot tell colours apart.
+//! A shape for each allocator, for people who cannot tell colours apart.
 
 use super::canvas::{Canvas, Stroke, polyline};
 use super::colour::{self, GROUND};

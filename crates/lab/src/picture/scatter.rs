@@ -2,8 +2,6 @@
 //!
 //! **What.** Time to the right, memory upwards, lines at 1: the lower left is better in both. Names
 //! are beside their marks where there is room.
-//!
-//! **Failure.** A spot off the axes is omitted.
 
 use super::axis::{Axis, Ruler};
 use super::canvas::{Stroke, Type};
@@ -14,9 +12,7 @@ use super::{Estimate, mark, text};
 #[derive(Clone, Debug)]
 pub struct Scatter {
     pub heading: Heading,
-    /// Best logarithmic: `time relative to glibc`.
     pub x: Axis,
-    /// `peak memory relative to glibc`.
     pub y: Axis,
     pub spots: Vec<Spot>,
     /// Of the lower left corner: `less of both`; omitted without room.
@@ -26,11 +22,8 @@ pub struct Scatter {
 
 #[derive(Clone, Debug)]
 pub struct Spot {
-    /// An allocator, which gives the colour.
     pub name: String,
-    /// In the x axis's unit.
     pub x: Estimate,
-    /// In the y axis's unit.
     pub y: Estimate,
 }
 
@@ -88,7 +81,6 @@ impl Scatter {
             let tip = format!("{}: {}, {}", spot.name, spot.x.write(&self.x), spot.y.write(&self.y));
             frame.canvas.tip(&tip, |canvas| mark::draw(canvas, *at_x, *at_y, RADIUS, &spot.name));
         }
-        // Craton chooses first.
         let mut order: Vec<usize> = (0..spots.len()).collect();
         order.sort_by_key(|i| !colour::is_craton(&spots[*i].name));
         let edge = [left + 2.0, top, frame.width - MARGIN, bottom - 2.0];
@@ -114,7 +106,6 @@ fn free_place((x, y): (f64, f64), width: f64, edge: Area, taken: &[Area]) -> Opt
     const HIGH: f64 = 15.0;
     for ring in 0..12 {
         let away = RADIUS + 3.0 + 9.0 * f64::from(ring);
-        // Beside the mark, above and below, aslant.
         let (beside, over) = (width / 2.0 + away, HIGH / 2.0 + away);
         let near = [
             (beside, 0.0),

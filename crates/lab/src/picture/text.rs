@@ -2,8 +2,6 @@
 //!
 //! **What.** Of a picture's fonts the reader's machine has one. The widths are those of DejaVu
 //! Sans, the widest.
-//!
-//! **Units.** Pixels; the tables in hundredths of the font's size.
 
 /// By preference; none is wider than the tables.
 pub const FAMILY: &str =
@@ -21,13 +19,11 @@ const PLAIN: [u8; 95] = [
 /// At most, except of a few narrow ones.
 const BOLD: f64 = 1.13;
 
-/// In pixels, as `size`.
 pub fn width(text: &str, size: f64, bold: bool) -> f64 {
     let hundredths: f64 = text.chars().map(hundredths).sum();
     hundredths / 100.0 * size * if bold { BOLD } else { 1.0 }
 }
 
-/// 0 of none.
 pub fn widest<'a>(texts: impl IntoIterator<Item = &'a str>, size: f64, bold: bool) -> f64 {
     texts.into_iter().map(|text| width(text, size, bold)).fold(0.0, f64::max)
 }
@@ -76,7 +72,6 @@ pub fn wrap(text: &str, size: f64, bold: bool, most: f64) -> Vec<String> {
     lines
 }
 
-/// With `…` if wider than `most` pixels.
 pub fn cut(text: &str, size: f64, bold: bool, most: f64) -> String {
     // Tolerates rounding.
     let most = most + 0.01;

@@ -1,8 +1,6 @@
 //! Units of numbers in a picture, and their formats.
 //!
 //! **Units.** Bytes in powers of 1024; the rest in powers of 1000.
-//!
-//! **Failure.** A number that is not finite is `–`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -16,7 +14,6 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Largest first.
     fn steps(self) -> &'static [(f64, &'static str)] {
         const KIB: f64 = 1024.0;
         match self {
@@ -72,7 +69,6 @@ fn joined(digits: &str, unit: &str) -> String {
     if unit.is_empty() { digits.to_owned() } else { format!("{digits} {unit}") }
 }
 
-/// Or all before the point.
 pub fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 99.95 => 0,
@@ -83,7 +79,6 @@ pub fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Of a round number.
 fn shortest(value: f64) -> String {
     // Twelve digits drop a division's rest: 2.0000000000000004 is 2.
     let rounded: f64 = format!("{value:.11e}").parse().unwrap_or(value);

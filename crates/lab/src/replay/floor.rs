@@ -6,15 +6,11 @@ use serde::{Deserialize, Serialize};
 /// Each would be a system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorCounts {
-    /// Of address space.
     pub reserve_calls: u64,
     /// Before a first touch.
     pub back_calls: u64,
-    /// Memory returned.
     pub unback_calls: u64,
-    /// Made whole.
     pub collapse_calls: u64,
-    /// For or against hugepages.
     pub advise_calls: u64,
 }
 

@@ -1,7 +1,5 @@
 //! Checks each call of the malloc family.
 //!
-//! **Failure.** The first error, with call and arguments; objects stay allocated.
-//!
 //! **Unsafe.** Calls C's allocator, and touches objects within their requested size.
 
 use crate::family::Family;
@@ -26,7 +24,6 @@ pub fn all(family: &Family) -> Result<(), String> {
     frees_across_threads(family)
 }
 
-/// Which malloc owes.
 fn natural_align(size: usize) -> usize {
     if size < 16 { 8 } else { 16 }
 }
@@ -49,7 +46,6 @@ fn fill(family: &Family, call: &str, object: *mut c_void, align: usize, size: us
     holds(call, object, size, mark)
 }
 
-/// Whether all bytes are `mark`.
 fn holds(call: &str, object: *mut c_void, size: usize, mark: u8) -> Result<(), String> {
     // SAFETY: the object has `size` bytes, written or zeroed.
     let bytes = unsafe { std::slice::from_raw_parts(object.cast::<u8>(), size) };

@@ -1,7 +1,5 @@
 //! The malloc family: names, the modules that define them, and the functions.
 //!
-//! **Failure.** No loaded module defines a name.
-//!
 //! **Unsafe.** Resolves functions by name, with C's types.
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
@@ -44,7 +42,6 @@ pub struct Family {
 }
 
 impl Family {
-    /// Those of this program's calls.
     pub fn bound() -> Result<Self, String> {
         // SAFETY: C's and glibc's types for these names.
         unsafe {
@@ -96,7 +93,6 @@ pub fn object_of_name(name: &str) -> Result<PathBuf, String> {
     Ok(Path::new(OsStr::from_bytes(file.to_bytes())).to_owned())
 }
 
-/// `object_of` returns the module of a name.
 pub fn server(object_of: impl Fn(&str) -> Result<PathBuf, String>) -> Result<PathBuf, String> {
     let server = object_of(NAMES[0])?;
     for name in &NAMES[1..] {

@@ -1,10 +1,9 @@
 //! `craton-probe`: which library serves malloc, and whether it serves the whole family.
 //!
-//! **What.** [`family`] resolves the names as calls do; [`checks`] calls them. A name from another
-//! module is fatal: glibc's `pvalloc` would return memory that another `free` does not know.
+//! A name from another module is fatal: glibc's `pvalloc` would return memory that another `free`
+//! does not know.
 //!
-//! **Failure.** The first error in one line, exit status 1; 2 for wrong usage. The allocator may
-//! end the program.
+//! **Failure.** Exit status 1; 2 for wrong usage. The allocator may end the program.
 
 mod checks;
 mod family;
@@ -24,7 +23,6 @@ Exit status: 1 when another library serves a part of the family, or a call gives
 Example: LD_PRELOAD=target/release/peers/mimalloc3.so craton-probe
 ";
 
-/// It must be `expected`, if given.
 fn probe(expected: Option<&Path>) -> Result<PathBuf, String> {
     let server = family::server(family::object_of_name)?;
     // Canonical: the linker may have a path through links.
