@@ -80,9 +80,7 @@ impl<'a> ObjectCacheOptions<'a> {
         Self::default()
     }
 
-    /// The name in statistics, reports and `debug` targets: at most 31 bytes, without control,
-    /// invisible or text-direction characters, `"`, `\\`, `:`, `+`, `,` and `=`; no number such as
-    /// `64` or `64K`, no `large` or `malloc`.
+    /// The name in statistics, reports and `debug` targets: see [`Error::CacheName`].
     pub fn name(self, name: &'a str) -> Self {
         Self { name, ..self }
     }
@@ -138,7 +136,7 @@ impl<'a> ObjectCacheOptions<'a> {
         match made {
             Ok(handle) => Ok(ObjectCache { handle, closure, makes: PhantomData }),
             Err(why) => {
-                // SAFETY: no cache was made, so nothing else has a pointer to the closure.
+                // SAFETY: nothing else has a pointer to the closure.
                 unsafe { closure.end() };
                 Err(match why {
                     Refused::Name => Error::CacheName,
@@ -150,13 +148,13 @@ impl<'a> ObjectCacheOptions<'a> {
     }
 }
 
-/// The program's closure, where it does not move.
+/// It does not move.
 struct Closure {
     at: *mut u8,
     drop: unsafe fn(*mut u8),
 }
 
-// SAFETY: the closure is `Send` and `Sync`: every constructor requires that.
+// SAFETY: every constructor requires a closure that is `Send` and `Sync`.
 unsafe impl Send for Closure {}
 // SAFETY: likewise.
 unsafe impl Sync for Closure {}
@@ -171,7 +169,7 @@ impl Closure {
         if at.is_null() {
             return None;
         }
-        // SAFETY: the memory was just allocated with the closure's size and alignment.
+        // SAFETY: allocated with the closure's size and alignment.
         unsafe { at.cast::<F>().write(closure) };
         Some(Self { at, drop: drop_closure::<F> })
     }
@@ -179,7 +177,7 @@ impl Closure {
     /// # Safety
     /// No call of the closure follows; once.
     unsafe fn end(&self) {
-        // SAFETY: by the contract; it is the one that `new` was given.
+        // SAFETY: by the contract; `new`'s closure.
         unsafe { (self.drop)(self.at) }
     }
 }
@@ -286,9 +284,9 @@ impl<T: Send + 'static> ObjectCache<T> {
 impl<T: Send + 'static> Drop for ObjectCache<T> {
     fn drop(&mut self) {
         match api::destroy(self.handle) {
-            // SAFETY: the cache is gone, and only it called the closure.
+            // SAFETY: only the cache called the closure.
             Ok(Ok(())) => unsafe { self.closure.end() },
-            // Boxes were forgotten: their values stay, and so does their cache's closure.
+            // The values of forgotten boxes stay, and so does the closure.
             Ok(Err(_)) | Err(Fault::Recursive) => {}
             Err(fault) => {
                 self.error("ObjectCache::drop", fault);
@@ -314,17 +312,17 @@ pub struct CacheBox<'c, T: Send + 'static> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: the box owns its object, and any thread may give it back.
+// SAFETY: the box owns its object, which any thread may free.
 unsafe impl<T: Send> Send for CacheBox<'_, T> {}
 // SAFETY: `&CacheBox` gives only `&T`.
 unsafe impl<T: Send + Sync> Sync for CacheBox<'_, T> {}
 
 impl<'c, T: Send + 'static> CacheBox<'c, T> {
-    /// The value for the rest of the program: the cache, which keeps its memory, will not end.
+    /// The value for the rest of the program: the cache will not end.
     pub fn leak(self) -> &'c mut T {
         let mut value = self.value;
         forget(self);
-        // SAFETY: the object is the box's own, and stays.
+        // SAFETY: the box's object, which stays.
         unsafe { value.as_mut() }
     }
 }
@@ -333,7 +331,7 @@ impl<T: Send + 'static> Deref for CacheBox<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the object is the box's own.
+        // SAFETY: the box's object.
         unsafe { self.value.as_ref() }
     }
 }
@@ -341,7 +339,7 @@ impl<T: Send + 'static> Deref for CacheBox<'_, T> {
 impl<T: Send + 'static> DerefMut for CacheBox<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the box owns a constructed object, and `&mut self` makes the access exclusive.
+        // SAFETY: the box's object; `&mut self` makes the access exclusive.
         unsafe { self.value.as_mut() }
     }
 }
@@ -349,7 +347,7 @@ impl<T: Send + 'static> DerefMut for CacheBox<'_, T> {
 impl<T: Send + 'static> Drop for CacheBox<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the box owns a constructed object of the cache, and is being dropped.
+        // SAFETY: the box's object, which is dropped.
         if let Err(misuse) = unsafe { api::free(self.cache.handle, self.value.as_ptr().cast()) } {
             front::die("CacheBox::drop", self.value.as_ptr().cast(), misuse);
         }

@@ -1,5 +1,3 @@
-//! Errors.
-
 /// Why a request was refused. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -15,7 +13,7 @@ pub enum Error {
     CacheName,
     /// A cache cannot have objects of such a size (above 1 MiB) or alignment (above 1 MiB).
     Layout,
-    /// The constructor of a cache said that it has failed.
+    /// A cache's constructor reported a failure.
     Constructor,
     /// A constructor or destructor uses the cache whose object it makes or ends.
     Recursive,

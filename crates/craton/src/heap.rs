@@ -104,7 +104,7 @@ impl Heap {
     /// A value in the heap, dropped and freed with the box.
     pub fn alloc_value<T>(&self, value: T) -> Result<HeapBox<'_, T>, Error> {
         let place = self.alloc(Layout::new::<T>())?.cast::<T>();
-        // SAFETY: the memory was just allocated with the value's size and alignment.
+        // SAFETY: allocated with the value's size and alignment.
         unsafe { place.write(value) };
         Ok(HeapBox { value: place, heap: self, owns: PhantomData })
     }
@@ -124,7 +124,7 @@ impl Heap {
     #[allow(clippy::mut_from_ref)] // Each call returns separate memory.
     pub fn alloc_slice<T: Copy>(&self, from: &[T]) -> Result<&mut [T], Error> {
         let place = self.alloc(Layout::for_value(from))?.cast::<T>();
-        // SAFETY: the place has the slice's size, and only this call uses it while the heap is
+        // SAFETY: the place has the slice's size; only this call uses it while the heap is
         // borrowed.
         unsafe {
             place.as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len());
@@ -199,7 +199,7 @@ impl fmt::Debug for Heap {
     }
 }
 
-/// Declares [`HeapStats`]: a number for each row of the table but the first, the heap's.
+/// A number for each row of the table but the heap's.
 macro_rules! heap_stats {
     ($id:ident: $unit_of_id:ident, $text_of_id:literal; $($name:ident: $unit:ident, $text:literal;)*) => {
         /// Counts of a heap.
@@ -235,7 +235,7 @@ pub struct HeapBox<'h, T> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: the box owns its value, and any thread may free memory of the heap.
+// SAFETY: the box owns its value; any thread may free memory of the heap.
 unsafe impl<T: Send> Send for HeapBox<'_, T> {}
 // SAFETY: `&HeapBox` gives only `&T`.
 unsafe impl<T: Sync> Sync for HeapBox<'_, T> {}
@@ -243,7 +243,7 @@ unsafe impl<T: Sync> Sync for HeapBox<'_, T> {}
 impl<'h, T> HeapBox<'h, T> {
     /// The value, off the heap.
     pub fn into_inner(self) -> T {
-        // SAFETY: the value is read once: the box's drop does not run.
+        // SAFETY: read once: the box's drop does not run.
         unsafe {
             let value = self.value.read();
             self.heap.dealloc(self.value.cast());
@@ -256,7 +256,7 @@ impl<'h, T> HeapBox<'h, T> {
     pub fn leak(self) -> &'h mut T {
         let mut value = self.value;
         core::mem::forget(self);
-        // SAFETY: the box owns the value, and its memory stays as long as the heap is borrowed.
+        // SAFETY: the box owns the value, whose memory stays while the heap is borrowed.
         unsafe { value.as_mut() }
     }
 }
@@ -264,21 +264,21 @@ impl<'h, T> HeapBox<'h, T> {
 impl<T> Deref for HeapBox<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: the value is there as long as the box.
+        // SAFETY: the box owns the value.
         unsafe { self.value.as_ref() }
     }
 }
 
 impl<T> DerefMut for HeapBox<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the box owns the value, and `&mut self` makes the access exclusive.
+        // SAFETY: the box owns the value; `&mut self` makes the access exclusive.
         unsafe { self.value.as_mut() }
     }
 }
 
 impl<T> Drop for HeapBox<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the value is dropped once, and its memory freed behind it.
+        // SAFETY: dropped once, and its memory freed behind it.
         unsafe {
             self.value.drop_in_place();
             self.heap.dealloc(self.value.cast());

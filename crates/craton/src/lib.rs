@@ -11,13 +11,13 @@
 //! ```
 //!
 //! **What.** [`Craton`] implements [`GlobalAlloc`] over the process's heap, shared with the C
-//! functions of `libcraton.so`. `CRATON_OPTIONS` sets options, as for the shared library. Also:
-//! [`Heap`]s destroyed whole, [`ObjectCache`]s whose values stay constructed, [`Hint`]s,
-//! [`background_actions`], [`set_limit_callback`], and as methods of [`Craton`] batches, sizes,
-//! statistics and options (limits are options).
+//! functions of `libcraton.so`; `CRATON_OPTIONS` sets options. Also: [`Heap`]s destroyed whole,
+//! [`ObjectCache`]s whose values stay constructed, [`Hint`]s, [`background_actions`],
+//! [`set_limit_callback`], and methods of [`Craton`] for batches, sizes, statistics and options
+//! (limits are options).
 //!
 //! **Failure.** No memory is a null pointer, which Rust turns into an error. Freeing a pointer that
-//! was never allocated ends the process with a line that names the address.
+//! was never allocated ends the process with its address.
 //!
 //! **Unsafe.** `GlobalAlloc` is an unsafe trait.
 #![no_std]
@@ -45,7 +45,6 @@ pub use craton_malloc::govern::set_callback as set_limit_callback;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Craton;
 
-/// Objects of the heap are aligned to this without being asked.
 const ALIGN: usize = 16;
 
 // SAFETY: objects fit their layout, do not overlap, and stay until freed; nothing unwinds.
@@ -61,7 +60,7 @@ unsafe impl GlobalAlloc for Craton {
 
     #[inline]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the program gives the object up; `realloc` keeps small objects' layouts true.
+        // SAFETY: given up; `realloc` keeps small objects' layouts true.
         unsafe {
             let done = if layout.align() <= ALIGN && layout.size() <= front::MAX_TRUSTED {
                 front::try_free_trusted(pointer, layout.size())
@@ -81,7 +80,7 @@ unsafe impl GlobalAlloc for Craton {
         }
         let object = front::aligned_by::<{ TRUSTED }>(layout.align(), layout.size());
         if !object.is_null() {
-            // SAFETY: the object has this size, and no one else has it before the return.
+            // SAFETY: the object has this size, and no other user before the return.
             unsafe { object.write_bytes(0, layout.size()) };
         }
         object
@@ -92,21 +91,20 @@ unsafe impl GlobalAlloc for Craton {
             if front::serves(pointer, layout.size(), size) {
                 return pointer;
             }
-            // The heap's realloc often shrinks in place, in the class of the old size.
+            // It often shrinks in place, in the class of the old size.
         } else if layout.align() <= ALIGN {
-            // SAFETY: the program no longer uses the old pointer if the new one is not null.
+            // SAFETY: the old pointer is given up if the new one is not null.
             return match unsafe { front::realloc(pointer, size) } {
                 Ok(new) => new,
                 Err(misuse) => front::die("realloc", pointer, misuse),
             };
         }
-        // Nor does the heap's realloc keep a larger alignment.
+        // The heap's realloc keeps no larger alignment.
         let new = front::aligned_by::<{ TRUSTED }>(layout.align(), size);
         if new.is_null() {
             return null_mut();
         }
-        // SAFETY: two distinct objects of at least this many bytes; the program no longer uses the
-        // old one.
+        // SAFETY: two distinct objects of these bytes; the old pointer is given up.
         unsafe {
             new.copy_from_nonoverlapping(pointer, layout.size().min(size));
             self.dealloc(pointer, layout);

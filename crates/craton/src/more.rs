@@ -28,7 +28,7 @@ pub enum Hint {
     ShortLived,
 }
 
-/// Declares [`Stats`]: a number for each row of the table but the first, the process id.
+/// A number for each row of the table but the process id.
 macro_rules! stats {
     ($pid:ident: $unit_of_pid:ident, $text_of_pid:literal; $($name:ident: $unit:ident, $text:literal;)*) => {
         /// Counts of the process.

@@ -1,12 +1,10 @@
-//! Object caches of Rust programs.
-
 use craton::{Error, ObjectCache, ObjectCacheOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A value that counts how many of it there are.
+/// Counts its instances.
 struct Counted {
     there: Arc<AtomicUsize>,
     uses: usize,
@@ -36,7 +34,7 @@ fn objects_stay_constructed_and_are_dropped_with_their_cache() {
     let (there, cache) = counted("stay");
     for round in 0..10 {
         let mut out: Vec<_> = (0..500).map(|_| cache.alloc().unwrap()).collect();
-        // On another processor the thread does not find objects in the first one's array.
+        // On another processor the thread does not find the first one's array.
         assert!(out.iter().all(|c| c.uses <= round), "as the last user left them");
         out.iter_mut().for_each(|c| c.uses += 1);
     }
@@ -112,7 +110,7 @@ fn what_was_forgotten_keeps_its_cache_and_its_value() {
     kept.uses = 7;
     let kept = std::ptr::from_ref(kept);
     drop(cache);
-    // SAFETY: a leaked object stays for ever.
+    // SAFETY: a leaked object stays.
     assert_eq!((unsafe { (*kept).uses }, there.load(Relaxed)), (7, 1));
 }
 

@@ -1,4 +1,4 @@
-//! A whole test program on Craton: its own harness, threads and output included.
+//! The harness, threads and output included.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::collections::HashMap;
@@ -32,8 +32,7 @@ fn collections_and_threads_live_on_craton() {
 fn layouts_of_any_alignment_are_kept_by_realloc() {
     for align in [1, 16, 64, 4096, 8192, 1 << 16, 1 << 21, 1 << 22] {
         let layout = Layout::from_size_align(100, align).unwrap();
-        // SAFETY: sizes are not 0, and each pointer is used within its size and freed with its
-        // layout.
+        // SAFETY: sizes are not 0; pointers are used within their size and freed with their layout.
         unsafe {
             let first = ALLOCATOR.alloc_zeroed(layout);
             assert_eq!(first as usize % align, 0);
@@ -51,7 +50,7 @@ fn layouts_of_any_alignment_are_kept_by_realloc() {
 fn small_objects_that_were_resized_are_freed_into_the_class_of_their_layout() {
     let layout = |size| Layout::from_size_align(size, 8).unwrap();
     let sizes = [1, 16, 17, 60, 100, 112, 113, 600, 1000, 1024, 1025, 1500, 2048, 40_000, 300_000];
-    // SAFETY: each pointer is used within its size, and freed with its layout.
+    // SAFETY: as above.
     unsafe {
         for from in sizes {
             for to in sizes {
@@ -122,7 +121,7 @@ fn a_limit_of_a_heap_is_an_error_that_changes_nothing() {
     assert_eq!((heap.stats().objects, heap.stats().refused), (count, 1));
     assert_eq!(craton::HeapOptions::new().name("a\nb").create().unwrap_err(), craton::Error::Name);
     assert_eq!(heap.alloc(Layout::from_size_align(1, 4 << 20).unwrap()), Err(craton::Error::NoMemory));
-    // SAFETY: the memory is the heap's, and moved objects are no longer used.
+    // SAFETY: the heap's memory; moved objects are no longer used.
     unsafe {
         let other = craton::Heap::new().unwrap();
         let raw = other.alloc_zeroed(Layout::new::<[u8; 50]>()).unwrap();
@@ -140,12 +139,11 @@ fn batches_have_any_alignment() {
         let mut objects = [std::ptr::null_mut(); 100];
         assert_eq!(ALLOCATOR.alloc_batch(Layout::from_size_align(40, align).unwrap(), &mut objects), 100);
         assert!(objects.iter().all(|o| (*o as usize).is_multiple_of(align)));
-        // SAFETY: the objects are ours, and freed once.
+        // SAFETY: ours, freed once.
         unsafe { ALLOCATOR.free_batch(&objects) };
     }
 }
 
-/// Craton serves all memory of this program, and frees it by size alone.
 #[test]
 fn the_kit_is_not_turned_on_in_a_program_that_frees_by_sizes_alone() {
     drop(vec![1u8; 40]);
