@@ -16,6 +16,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+/// For the linker, and for people.
 const FUNCTIONS: [(&str, &str); 6] = [
     ("malloc", "malloc"),
     ("free", "free"),

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
+/// Without `--all`.
 const SHOWN: usize = 20;
 /// Stops until no thread is changing the heap.
 const TRIES: u32 = 20;

@@ -14,7 +14,9 @@ use std::path::Path;
 
 pub const VARIABLE: &str = "CRATON_OPTIONS";
 const STATS_FILE: &[u8] = b"stats_file=";
+/// The library takes no longer path.
 const LONGEST_TRACE: usize = 490;
+/// Of `debug`.
 const LONGEST_CHECKS: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -121,6 +121,7 @@ fn interpreters(path: &Path) -> Vec<PathBuf> {
 }
 
 fn obstacle(path: &Path) -> Option<Obstacle> {
+    // Opening a pipe would wait.
     let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = File::open(path).ok()?;
     let is_set = |bit| there.mode() & bit != 0;

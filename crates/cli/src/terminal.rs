@@ -102,6 +102,7 @@ impl Progress {
 
     pub fn show(&self, text: &str) {
         if self.shown {
+            // A wrapped line would stay on the screen.
             let text: String = text.chars().take(Stream::Err.width() - 1).collect();
             say(&format!("\r\x1b[K{text}"));
         }

@@ -28,6 +28,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct CacheSlab {
     pub at: u64,
+    /// Its first object.
     pub start: u64,
     used: u64,
     out: Vec<u64>,
@@ -44,6 +45,7 @@ pub struct Cache {
     pub capacity: u64,
     pub slab_bytes: u64,
     pub has_constructor: bool,
+    /// Of its functions.
     pub argument: u64,
     pub slabs: Vec<CacheSlab>,
     /// By the depot's count.
@@ -73,6 +75,7 @@ pub struct Caches {
     in_entry: u64,
     /// The library's memory for them.
     pub(crate) own: Vec<(u64, u64)>,
+    /// Impossible arrays.
     broken: Vec<(u64, String)>,
 }
 

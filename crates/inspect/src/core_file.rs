@@ -26,6 +26,7 @@ pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;
 /// In the note about the process.
 pub(crate) const INFO_PID: usize = 24;
+/// `AT_PHDR`.
 const PROGRAM_HEADERS: u64 = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +124,7 @@ impl CoreFile {
     }
 }
 
+/// Segments by address.
 fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
     const DAMAGED: &str = "its head is damaged";
     let cut = |_| "the file ends before its head does; was it cut by `ulimit -c` or a full disk?";

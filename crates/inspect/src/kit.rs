@@ -17,6 +17,7 @@ const MOST_FRAMES: u32 = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
+    /// Monotonic clock.
     pub time_ns: u64,
     /// 0: none.
     pub stack: u32,
@@ -27,6 +28,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     pub address: u64,
+    /// As asked for.
     pub size: u64,
     /// Start of what lies under it.
     pub under: u64,
@@ -75,16 +77,19 @@ pub struct Log {
     pub is_there: bool,
     pub count: u64,
     pub kept: u64,
+    /// Newest first.
     pub transactions: Vec<Transaction>,
 }
 
 #[derive(Debug, Default)]
 pub struct Kit {
+    /// By address.
     pub buffers: Vec<Buffer>,
     /// In objects of the heap, by their start.
     under: HashMap<u64, u32>,
     /// On private pages, by their start.
     pages: Vec<u32>,
+    /// Bytes of a closed page.
     page: u64,
     stacks: (u64, u64),
     log: u64,

@@ -34,7 +34,9 @@ pub struct Group {
     pub object_bytes: u64,
     /// `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
+    /// Empty for malloc.
     pub cache: String,
+    /// With itself.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -45,6 +47,7 @@ pub struct Site {
     pub stack: Vec<String>,
     /// Tops from there.
     pub roots: u64,
+    /// With those below them.
     pub objects: u64,
     pub bytes: u64,
     #[serde(serialize_with = "crate::whatis::as_hex")]
@@ -53,12 +56,15 @@ pub struct Site {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Leaks {
+    /// Live.
     pub objects: u64,
     pub bytes: u64,
     pub root_bytes: u64,
     pub lost_objects: u64,
     pub lost_bytes: u64,
+    /// Largest top first.
     pub groups: Vec<Group>,
+    /// Most bytes first.
     pub sites: Vec<Site>,
     pub warnings: Vec<String>,
 }
@@ -267,6 +273,7 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let maps = heap.reader.memory.maps();
     let behind = maps.iter().skip(1).map(Some).chain([None]);
     for (map, _) in maps.iter().zip(behind).filter(|(map, behind)| is_root(map, *behind)) {
+        // Below all stack pointers a stack is unused.
         let lowest = threads.iter().map(|t| t.stack).filter(|stack| map.contains(*stack)).min();
         let start = lowest.map_or(map.start, |stack| (stack - RED_ZONE.min(stack)).max(map.start));
         let mut parts = vec![(start, map.end)];

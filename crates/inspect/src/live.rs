@@ -20,7 +20,9 @@ use std::ptr::null_mut;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+/// For a thread to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of the largest set.
 const MOST_REGISTERS: usize = 16 << 10;
 /// By note number in a core file.
 const SETS: [u32; 3] = [NT_PRSTATUS, NT_PRFPREG, if cfg!(target_arch = "x86_64") { NT_X86_XSTATE } else { NT_ARM_SVE }];
@@ -262,6 +264,7 @@ pub(crate) fn is_stopped(pid: u32) -> bool {
 
 fn state(pid: u32, id: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{id}/stat")).ok()?;
+    // The name in brackets may hold anything.
     stat.rsplit(')').next()?.trim_start().chars().next()
 }
 

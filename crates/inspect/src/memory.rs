@@ -6,10 +6,12 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     pub start: u64,
+    /// Behind the last byte.
     pub end: u64,
     pub readable: bool,
     pub writable: bool,
     pub executable: bool,
+    /// In the file.
     pub offset: u64,
     /// Or a name of the kernel's in brackets; empty for anonymous memory.
     pub path: String,
@@ -28,6 +30,7 @@ impl Map {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     pub id: u32,
+    /// Its pointer.
     pub stack: u64,
     /// All words, of the vector unit too.
     pub registers: Vec<u64>,
@@ -39,6 +42,7 @@ pub struct Thread {
 pub trait Memory {
     /// Returns how many bytes precede the first unreadable one.
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
+    /// By address.
     fn maps(&self) -> &[Map];
     fn threads(&self) -> &[Thread];
     /// In messages: `process 17`, or a file's name.
@@ -76,6 +80,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 impl Thread {
+    /// The general registers first.
     pub(crate) fn new(id: u32, sets: Vec<(u32, Vec<u8>)>) -> Self {
         let general = sets.first().and_then(|(_, bytes)| bytes.get(STACK_AT..));
         let stack = general.and_then(|rest| words(rest).next()).unwrap_or(0);

@@ -75,6 +75,7 @@ impl<'m> Reader<'m> {
         self.whole(at, vec![0; len])
     }
 
+    /// 0 if unreadable.
     pub fn byte(&self, at: u64) -> u8 {
         let mut byte = [0];
         self.read(at, &mut byte);

@@ -68,6 +68,7 @@ fn write(memory: &dyn Memory, maps: &[&Map], file: File) -> io::Result<u64> {
         while from < map.end {
             let len = (map.end - from).min(buffer.len() as u64) as usize;
             let got = memory.read(from, &mut buffer[..len]);
+            // Zeros and unreadable pages are holes.
             for (i, page) in buffer[..got].chunks(PAGE as usize).enumerate().filter(|(_, p)| p.iter().any(|b| *b != 0))
             {
                 file.seek(SeekFrom::Start(at + (from - map.start) + (i as u64) * PAGE))?;

@@ -26,6 +26,7 @@ pub struct ClassLine {
 pub struct HeapLine {
     pub id: u32,
     pub name: String,
+    /// Live.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -40,8 +41,11 @@ pub struct CacheLine {
     pub buffer_bytes: u64,
     pub slabs: u64,
     pub memory_bytes: u64,
+    /// Live.
     pub objects: u64,
+    /// The slabs' room.
     pub total: u64,
+    /// Free ones.
     pub in_arrays: u64,
     pub in_depot: u64,
     pub on_slabs: u64,
@@ -57,6 +61,7 @@ pub struct Stats {
     pub base: u64,
     /// Address space that the heap may use now.
     pub granted_bytes: u64,
+    /// Live.
     pub objects: u64,
     pub bytes: u64,
     /// Without those under quarantined buffers.

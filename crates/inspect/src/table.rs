@@ -135,6 +135,7 @@ fn search(memory: &dyn Memory, map: &Map, mut each: impl FnMut(u64)) {
                 each(at + (i * ALIGN) as u64);
             }
         }
+        // Behind an unreadable part there may be more.
         at = if got == len { at + len as u64 } else { (at + got as u64) / 4096 * 4096 + 4096 };
     }
 }

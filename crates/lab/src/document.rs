@@ -47,6 +47,7 @@ impl Described {
 pub struct Row {
     pub workload: String,
     pub allocator: String,
+    /// From 0.
     pub run: usize,
     pub wall_s: f64,
     pub cpu_s: f64,

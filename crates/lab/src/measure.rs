@@ -68,6 +68,7 @@ pub struct Progress<'a> {
     pub allocator: &'a str,
     /// From 0; none in the warm-up.
     pub round: Option<usize>,
+    /// Runs, with warm-up.
     pub done: usize,
     pub total: usize,
 }
@@ -103,6 +104,7 @@ impl fmt::Display for Status {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
+    /// From 0.
     pub index: usize,
     /// From before the process starts to its end, monotonic.
     pub wall_s: f64,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 /// For the libraries of `make peers`.
 pub const DIRECTORY_VARIABLE: &str = "CRATON_PEERS";
 const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
+/// Cannot be asked for.
 const ALWAYS: [&str; 2] = ["glibc", "craton"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]

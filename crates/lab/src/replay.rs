@@ -70,6 +70,7 @@ pub struct Outcome {
     pub spans_at_end: u64,
     /// To become longer.
     pub moved: u64,
+    /// In spans.
     pub peak_demand_bytes: u64,
     /// In spans, on average over the second half of the samples.
     pub steady_demand_bytes: u64,

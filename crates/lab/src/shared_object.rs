@@ -42,6 +42,7 @@ impl Head {
 
 pub fn check(path: &Path) -> Result<(), String> {
     let unread = |error: io::Error| format!("cannot be read: {error}");
+    // Opening a pipe would wait.
     let kind = std::fs::metadata(path).map_err(unread)?;
     if kind.is_dir() {
         return Err("is a directory".to_owned());

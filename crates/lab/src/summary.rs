@@ -33,6 +33,7 @@ pub enum Figure {
 }
 
 impl Figure {
+    /// In the order of tables.
     pub const ALL: [Self; 10] = [
         Self::Wall,
         Self::Cpu,
@@ -91,6 +92,7 @@ pub struct Summary {
     pub allocator: String,
     pub ok: usize,
     pub failed: usize,
+    /// In the order of [`Figure::ALL`].
     spreads: [Option<Spread>; Figure::ALL.len()],
 }
 

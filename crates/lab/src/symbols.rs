@@ -16,7 +16,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 pub fn defines(path: &Path, name: &str) -> Option<bool> {
+    // Opening a pipe would wait.
     let file = fs::metadata(path).ok().filter(fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
+    // Only the tables are read.
     let cache = ReadCache::new(file);
     let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
     elf.dynamic_symbol_table()?;

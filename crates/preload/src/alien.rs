@@ -107,6 +107,7 @@ impl Allocator {
     }
 }
 
+/// `ours` is this library's `free`.
 #[cold]
 pub(crate) fn owner(pointer: *mut c_void, ours: usize) -> Option<Allocator> {
     let (mut found, mut count) = ([None; MOST + 1], 0);

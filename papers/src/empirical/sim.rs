@@ -70,6 +70,7 @@ pub struct Sample {
     /// Simulated, since the heap was filled.
     pub time_s: f64,
     pub target_bytes: u64,
+    /// As asked for.
     pub live_bytes: u64,
     pub span_bytes: u64,
     pub backed_bytes: u64,
@@ -83,8 +84,10 @@ pub struct Sample {
     pub dense_free_bytes: u64,
     /// On hugepages of other short spans, and behind the tails of long ones.
     pub sparse_free_bytes: u64,
+    /// On whole free hugepages.
     pub cached_bytes: u64,
     pub region_free_bytes: u64,
+    /// Of hugepages that the heap broke.
     pub broken_bytes: u64,
 }
 

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 const REACH: f64 = 0.10;
 /// Craton's caches, which come first.
 const CRATONS: usize = 6;
+/// For each unit of scale.
 const ARENA_BYTES: usize = 32 << 20;
 
 const PAPER: &str = "\

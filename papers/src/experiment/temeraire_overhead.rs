@@ -21,6 +21,7 @@ use craton_lab::picture::{Axis, Line, Point, Unit};
 use craton_lab::replay::HeapName;
 use std::time::Instant;
 
+/// Live bytes, and events an hour.
 const FULL: (u64, u64) = (1 << 30, 100_000_000);
 const QUICK: (u64, u64) = (128 << 20, 2_000_000);
 const HOUR_S: f64 = 3600.0;

@@ -28,6 +28,7 @@ const ROUNDS: usize = 3;
 /// More than most programs use; see [`crate::backed`].
 const BACKED: usize = 2 << 30;
 
+/// In MiB.
 const GROUPS: [(&str, u64); 5] =
     [("sparse-256k", 64), ("sparse-calloc", 64), ("sparse-20m", 64), ("sparse-60m", 64), ("stress", 256)];
 /// Only if named: that takes all free memory.

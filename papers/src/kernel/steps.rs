@@ -15,6 +15,7 @@ const ALL_FILES: u32 = 9000;
 const SPIKE: usize = 256;
 const SMALL_SPIKE: usize = 128;
 const SCRIPTS: usize = 64;
+/// Seconds after each step.
 const REST: usize = 60;
 
 /// The mean life of a process that never ends, in seconds.

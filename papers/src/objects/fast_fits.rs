@@ -30,6 +30,7 @@ enum Edge {
 pub struct FastFits {
     arena: Arena,
     root: u32,
+    /// In allocated pages.
     free: usize,
     keeps: bool,
 }

@@ -27,6 +27,7 @@ pub const WRONG: i32 = 70;
 
 const SLOTS: usize = 1 << 14;
 const LARGEST: usize = 64 << 20;
+/// Operations of a thread.
 const LIFE: u64 = 20_000;
 const CHECKED_BY_CHILD: u32 = 400;
 /// By the ledger's recent maximum; [`BASE_BYTES`] may come on top.

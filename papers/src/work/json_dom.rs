@@ -25,7 +25,7 @@ pub fn run(load: &Load) -> u64 {
 const NODES: u64 = 3_800_000;
 const KEPT: u32 = 512;
 const LARGEST: u32 = 8000;
-/// Nodes.
+/// Nodes for one edit.
 const PER_EDIT: u32 = 8;
 
 /// Of members: a vocabulary, as of one service.

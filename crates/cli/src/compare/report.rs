@@ -17,6 +17,7 @@ const LAST_LINES: usize = 10;
 /// Head, figure, format, and whether its ratio to glibc is beside it.
 type Column = (&'static str, Figure, fn(f64) -> String, bool);
 
+/// In every block: allocator, runs.
 const KEYS: usize = 2;
 
 const COLUMNS: [Column; 8] = [

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use tempfile::TempDir;
 
+/// Of a `stats_file`'s directory.
 const LONGEST: usize = 400;
 
 pub fn run(mut command: Command, args: &args::Run, settings: &[Setting]) -> Result<ExitCode, Failure> {

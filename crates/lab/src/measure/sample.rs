@@ -20,6 +20,7 @@ pub struct Sample {
     pub hugepage_bytes: u64,
 }
 
+/// Kept of a run.
 const MOST: usize = 512;
 
 #[derive(Clone, Debug, Default)]

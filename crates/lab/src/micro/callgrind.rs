@@ -41,6 +41,7 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
+    /// The smaller count first.
     pub fn count(&self, counts: [usize; 2], stop: &AtomicBool) -> Counted {
         let started = counts.map(|count| self.start(count));
         let mut results = Vec::new();

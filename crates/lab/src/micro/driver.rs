@@ -149,6 +149,7 @@ impl Driver<'_> {
         command
     }
 
+    /// False if stopped.
     fn time(&mut self, case: Case) -> bool {
         let mut results: Vec<Vec<Measurement>> = vec![Vec::new(); self.candidates.len()];
         let mut failures: Vec<Option<Status>> = self.candidates.iter().map(|s| s.given_up.clone()).collect();
@@ -169,6 +170,7 @@ impl Driver<'_> {
             }
         }
         for (candidate, (results, failure)) in self.candidates.iter_mut().zip(results.iter().zip(failures)) {
+            // A failed round makes the row a failure.
             if let Some(Status::NotServed(_)) = failure {
                 candidate.given_up.clone_from(&failure);
             }
@@ -260,6 +262,7 @@ impl Driver<'_> {
                 Some(Err(why))
             }
             Counted::Failed(why) => {
+                // It cannot run there at all.
                 if !candidates[index].counted {
                     candidates[index].uncounted = Some(why.clone());
                 }

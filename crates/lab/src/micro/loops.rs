@@ -261,6 +261,7 @@ impl<'a, C: Calls> Worker<'a, C> {
     }
 }
 
+/// A panic ends the measurement anyway.
 fn lock(batch: &Mutex<Vec<usize>>) -> std::sync::MutexGuard<'_, Vec<usize>> {
     batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -89,6 +89,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // No effect once it was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
         for path in &self.outputs {

@@ -23,6 +23,7 @@ pub struct Lines {
 #[derive(Clone, Debug)]
 pub struct Line {
     pub name: String,
+    /// By ascending `x`.
     pub points: Vec<Point>,
 }
 

@@ -81,6 +81,7 @@ impl Scatter {
             let tip = format!("{}: {}, {}", spot.name, spot.x.write(&self.x), spot.y.write(&self.y));
             frame.canvas.tip(&tip, |canvas| mark::draw(canvas, *at_x, *at_y, RADIUS, &spot.name));
         }
+        // Craton chooses first.
         let mut order: Vec<usize> = (0..spots.len()).collect();
         order.sort_by_key(|i| !colour::is_craton(&spots[*i].name));
         let edge = [left + 2.0, top, frame.width - MARGIN, bottom - 2.0];

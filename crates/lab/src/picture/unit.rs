@@ -14,6 +14,7 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Largest first.
     fn steps(self) -> &'static [(f64, &'static str)] {
         const KIB: f64 = 1024.0;
         match self {

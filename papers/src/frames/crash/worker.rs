@@ -15,7 +15,7 @@ const PART_OF: u32 = 4;
 const JOINED_OF: u32 = 8;
 const WORD_ORDER: u32 = WORD_FRAMES.trailing_zeros();
 
-/// Or *the keeper*.
+/// A thread, or *the keeper*.
 pub struct Worker<'a, M> {
     zone: &'a Zone<'a, Standard, M>,
     records: &'a Records,

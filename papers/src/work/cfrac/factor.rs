@@ -27,6 +27,7 @@ const LARGE: u64 = 200;
 #[derive(Clone)]
 struct Relation {
     root: Num,
+    /// Indices into the base, with multiplicity.
     primes: Vec<u16>,
     /// Large primes whose square divides the product.
     squares: Vec<u64>,
@@ -41,6 +42,7 @@ pub struct Search<'a> {
     n: &'a Num,
     base: Vec<u32>,
     relations: Vec<Relation>,
+    /// By pivot.
     rows: BTreeMap<u16, Row>,
     partial: BTreeMap<u64, Relation>,
     steps: u64,
