@@ -1,4 +1,4 @@
-//! One program.
+//! The tests as one program.
 
 mod common;
 mod compare;

@@ -16,7 +16,7 @@ pub extern "C" fn craton_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Before [`craton_stats_sized`].
+/// Of the segment before [`craton_stats_sized`].
 const FIRST_WORDS: usize = 22;
 
 /// # Safety

@@ -112,7 +112,7 @@ pub unsafe extern "C" fn reallocarray(pointer: *mut c_void, count: usize, size: 
     }
 }
 
-/// C11 7.22.3.1; power of two as in glibc 2.38; any size.
+/// C11 7.22.3.1; `EINVAL` if not a power of two, as glibc 2.38; of any size.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {

@@ -72,7 +72,7 @@ pub fn measure(ask: &Ask<'_>, cases: &[Case], rounds: usize) -> Result<Vec<Row>,
             }
         }
         rows.extend(on.into_iter().zip(found).map(|(allocator, found)| row(allocator, case, found)));
-        // Without the turns of those that it does not run on.
+        // With the turns of those that it does not run on.
         done = done.next_multiple_of(rounds * ask.allocators.len());
     }
     Ok(rows)

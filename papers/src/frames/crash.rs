@@ -29,7 +29,7 @@ type FileZone<'a> = PersistentZone<'a, Standard, Cached>;
 /// Of all frames, allocated to *the keeper* after it had more.
 const KEPT: f64 = 0.5;
 const FIRST: f64 = 0.7;
-/// Of frames that all threads hold at most.
+/// All threads together hold at most one frame in this many.
 const SHARE: usize = 4;
 const STEPS: usize = 1 << 10;
 

@@ -1,6 +1,4 @@
-//! Documents and comments: lengths, columns, phrases.
-//!
-//! Except in [`LATER`].
+//! Documents and comments: lengths, columns, phrases, except in [`LATER`].
 
 use super::Complaint;
 use super::files::File;

@@ -1,4 +1,4 @@
-//! Every file of tests is named by a program: cargo looks for no others, and it never runs.
+//! Every file of tests is named by a program: cargo looks for no others.
 
 use super::Complaint;
 use super::files::File;
