@@ -16,8 +16,7 @@ pub const VARIABLE: &str = "CRATON_OPTIONS";
 const STATS_FILE: &[u8] = b"stats_file=";
 /// The library takes no longer path.
 const LONGEST_TRACE: usize = 490;
-/// Of `debug`.
-const LONGEST_CHECKS: usize = 256;
+const LONGEST_DEBUG: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting(OsString);
@@ -145,9 +144,9 @@ fn check_debug(value: &str, words: &[&str]) -> Result<(), String> {
              names of object caches"
         ));
     }
-    match value.len() <= LONGEST_CHECKS {
+    match value.len() <= LONGEST_DEBUG {
         true => Ok(()),
-        false => Err(format!("longer than {LONGEST_CHECKS} bytes")),
+        false => Err(format!("longer than {LONGEST_DEBUG} bytes")),
     }
 }
 

@@ -39,8 +39,8 @@ pub struct Buffer {
     pub is_closed: bool,
     /// 0 for malloc, else a cache's number plus 1.
     pub target: u32,
-    pub taken: Event,
-    pub given: Event,
+    pub allocated: Event,
+    pub freed: Event,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Kit {
         let place = |name: &str| get(&format!("kit.buffer.{name}")).map(|at| at as usize);
         let (address, size, under) = (place("address")?, place("size")?, place("under")?);
         let (state, kind, target) = (place("state")?, place("kind")?, place("target")?);
-        let (taken, given) = (place("taken")?, place("given")?);
+        let (allocated, freed) = (place("taken")?, place("given")?);
         let (live, closed) = (get("kit.state.live")? as u8, get("kit.state.closed")? as u8);
         let (heap, slot) = (get("kit.kind.heap")? as u8, get("kit.kind.slot")? as u8);
         let (time, stack, thread) = (get("kit.event.time")?, get("kit.event.stack")?, get("kit.event.thread")?);
@@ -175,8 +175,8 @@ impl Kit {
                 is_live: entry[state] == live,
                 is_closed: entry[state] == closed,
                 target: u16_in(entry, target).into(),
-                taken: event(taken),
-                given: event(given),
+                allocated: event(allocated),
+                freed: event(freed),
             };
             if entry[kind] == slot {
                 buffer.end = buffer.under + self.page;

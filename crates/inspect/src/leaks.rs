@@ -252,11 +252,11 @@ fn sites(heap: &Heap<'_>, groups: &[Group]) -> Vec<Site> {
     let mut by_stack: BTreeMap<u32, Site> = BTreeMap::new();
     let names = Names::new(heap.reader.memory);
     for group in groups {
-        let Some(buffer) = heap.kit.at(group.address).filter(|buffer| buffer.taken.stack != 0) else { continue };
-        let frames = || heap.kit.stack(&heap.reader, buffer.taken.stack).into_iter();
+        let Some(buffer) = heap.kit.at(group.address).filter(|buffer| buffer.allocated.stack != 0) else { continue };
+        let frames = || heap.kit.stack(&heap.reader, buffer.allocated.stack).into_iter();
         let stack = || frames().map(|pc| names.describe(pc)).collect();
         let site = || Site { stack: stack(), roots: 0, objects: 0, bytes: 0, example: group.address };
-        let site = by_stack.entry(buffer.taken.stack).or_insert_with(site);
+        let site = by_stack.entry(buffer.allocated.stack).or_insert_with(site);
         site.roots += 1;
         site.objects += group.objects;
         site.bytes += group.bytes;

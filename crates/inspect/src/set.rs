@@ -20,7 +20,7 @@ use crate::table::Table;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const LOOK: Duration = Duration::from_millis(5);
+const POLL: Duration = Duration::from_millis(5);
 /// Polls between two times that caches are made to fail.
 const FAIL_EVERY: u32 = 10;
 const WAKE_EVERY: u32 = 100;
@@ -106,7 +106,7 @@ impl Mailbox {
         }
         self.write("asked", &0u32.to_le_bytes())?;
         // A thread that was faster answers at once.
-        sleep(LOOK);
+        sleep(POLL);
         if self.number("taken")? == asked {
             self.wait(LONGER, |m| Ok(m.number("answered")? == asked))?;
             return Ok((Vec::new(), asked));
@@ -170,7 +170,7 @@ impl Mailbox {
                 self.process.write(self.table.get("mailbox.nudge")?, &[1])?;
                 self.process.interrupt(THREAD);
             }
-            sleep(LOOK);
+            sleep(POLL);
         }
         Ok(false)
     }

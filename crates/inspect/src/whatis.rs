@@ -96,8 +96,8 @@ fn of_buffer(heap: &Heap<'_>, at: u64, buffer: &Buffer, beside: Beside) -> What 
         },
         beyond: buffer.beyond(at),
         cache: heap.caches.name_of(buffer.target.checked_sub(1)),
-        allocated: who(buffer.taken),
-        freed: if buffer.is_live { None } else { who(buffer.given) },
+        allocated: who(buffer.allocated),
+        freed: if buffer.is_live { None } else { who(buffer.freed) },
         ..What::of(at, "buffer", if buffer.is_live { "live" } else { "free" }, buffer.address, buffer.size)
     }
 }

@@ -20,7 +20,7 @@ pub enum Lives {
     LastObject,
 }
 
-fn told(pages: Pages, density: Density) -> u64 {
+fn size_for(pages: Pages, density: Density) -> u64 {
     pages.bytes().0 as u64 - u64::from(density == Density::Dense)
 }
 
@@ -43,7 +43,7 @@ pub fn spans(profile: &Profile, lives: Lives) -> Profile {
             *of = (of.0 + row.rate, of.1 + row.live);
         } else {
             let pages = Bytes(row.size as usize).pages_up().unwrap_or(Pages(u32::MAX));
-            rows.push(Row { size: told(pages, Density::Sparse), ..*row });
+            rows.push(Row { size: size_for(pages, Density::Sparse), ..*row });
         }
     }
     for (class, (rate, live)) in classes.into_iter().enumerate().filter(|(_, (_, live))| *live > 0.0) {
@@ -54,7 +54,7 @@ pub fn spans(profile: &Profile, lives: Lives) -> Profile {
             Lives::LastObject => longest_life(geometry.capacity.into()),
         };
         let rate = rate / f64::from(geometry.capacity) / longer;
-        rows.push(Row { size: told(geometry.pages, geometry.density()), rate, live: slabs });
+        rows.push(Row { size: size_for(geometry.pages, geometry.density()), rate, live: slabs });
     }
     if lives == Lives::Even {
         let bytes = |of: fn(&Row) -> f64| profile.rows().iter().map(|row| of(row) * row.size as f64).sum::<f64>();

@@ -65,8 +65,8 @@ struct Seen {
     largest_bytes: u64,
     name: String,
     mapped: bool,
-    /// Samples. One does not count: it may precede `exec`.
-    looks: u32,
+    /// One does not count: it may precede `exec`.
+    samples: u32,
 }
 
 impl Watch {
@@ -98,15 +98,15 @@ impl Watch {
             // The dynamic linker looked it up: perhaps a link.
             false => maps.contains(&format!("/{}", self.library)),
         };
-        let looks = if mapped == seen.mapped { seen.looks + 1 } else { 1 };
+        let samples = if mapped == seen.mapped { seen.samples + 1 } else { 1 };
         if rss_bytes >= seen.largest_bytes || mapped != seen.mapped {
-            *seen = Seen { largest_bytes: rss_bytes, name: name().trim_end().to_owned(), mapped, looks };
+            *seen = Seen { largest_bytes: rss_bytes, name: name().trim_end().to_owned(), mapped, samples };
         }
-        seen.looks = looks;
+        seen.samples = samples;
     }
 
     pub fn largest_without(&self) -> Option<String> {
-        let largest = self.seen.values().filter(|seen| seen.looks > 1).max_by_key(|seen| seen.largest_bytes)?;
+        let largest = self.seen.values().filter(|seen| seen.samples > 1).max_by_key(|seen| seen.largest_bytes)?;
         (!largest.mapped).then(|| largest.name.clone())
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 fn a_size_says_length_and_density() {
     for pages in [1, 7, 256, 1000] {
         for density in [Density::Dense, Density::Sparse] {
-            assert_eq!(span_of(told(Pages(pages), density)), (Pages(pages), density));
+            assert_eq!(span_of(size_for(Pages(pages), density)), (Pages(pages), density));
         }
     }
 }
