@@ -8,6 +8,7 @@ mod commands;
 mod documents;
 mod files;
 mod generated;
+mod invariants;
 mod layout;
 pub mod ledger;
 mod lex;
@@ -118,6 +119,7 @@ fn complaints(root: &Path, fix: bool) -> Result<(usize, Vec<Complaint>), String>
     found.extend(links::check(&files));
     found.extend(commands::check(&files));
     found.extend(walks::check(&files));
+    found.extend(invariants::check(&files));
     for file in &files {
         found.extend(words::check(&file.path, &file.text));
         if let Some(source) = file.rust.as_ref().filter(|_| is_product(file)) {

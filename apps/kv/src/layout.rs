@@ -11,8 +11,8 @@
 //! pair      0 length of key u32, of value u32 | 8 key, padded to 8 | value, padded to 8
 //! ```
 //! A directory lists leaves in no order, as a leaf lists pairs in none; the order is in DRAM.
-//! **Invariants.** L1: a bit is set only if its slot holds a published object. L2: `low` is not
-//! above any key below the node and never changes. L3: fingerprints of valid slots are right.
+//! **Invariants.** *KV5* a bit is set only if its slot holds a published object. *KV6* `low` is not
+//! above any key below the node and never changes. *KV7* fingerprints of valid slots are right.
 //! Slots whose bit is clear are stale: a split moved their objects away without storing zeros.
 //! **Failure.** Lengths, tags and offsets that cannot be are reported with their offset.
 

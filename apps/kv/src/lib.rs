@@ -14,9 +14,10 @@
 //!
 //! **State.** `layout` has the byte tables; `node` and `sorted` the structures in DRAM.
 //!
-//! **Invariants.** T1: the ranges of the leaves divide all keys. T2: a key lies in at most one
-//! leaf, at most once. T3: every published object is reached from the root. T4: each change is one
-//! commit, so that a crash leaves the state before or after it. [`Tree::check`] walks T1 to T3.
+//! **Invariants.** *KV1* the ranges of the leaves divide all keys. *KV2* a key lies in at most one
+//! leaf, at most once. *KV3* every published object is reached from the root. *KV4* each change is
+//! one commit, so that a crash leaves the state before or after it. [`Tree::check`] walks KV1 to
+//! KV3.
 //!
 //! **Threads.** Readers take no lock. A writer locks one leaf; splits lock its directory too.
 //!

@@ -13,8 +13,8 @@
 //! ```
 //! Checks cover the generation and the session, a random number of each start of the server: frames
 //! of older generations, of another heap or of a copy that was restored are no frames.
-//! **Invariants.** G1: generation `g + 1` is written only when the heap is durable at `g`. G2: the
-//! records of a key are in the order of its changes, since its leaf is locked.
+//! **Invariants.** *KV8* generation `g + 1` is written only when the heap is durable at `g`. *KV9*
+//! the records of a key are in the order of its changes, since its leaf is locked.
 //! **Threads.** Writers append under a lock; one thread flushes. An *epoch* counts clearings: the
 //! record of a change in a tree that was cleared meanwhile may follow the clearing's, and is
 //! dropped.

@@ -24,7 +24,7 @@
 //! ```
 //! use craton_frames::{Config, Error, Init, Kind, Local, Metadata, Request, Sizes, Zone};
 //!
-//! // Metadata for a GiB in frames of 4 KiB and two processors: arrays of the caller.
+//! // Metadata for a GiB in frames of 4 KiB and two processors: the caller's arrays.
 //! let (frames, processors) = (1 << 18, 2);
 //! let sizes = Sizes::of::<craton_frames::Standard>(frames, processors);
 //! fn array<T: Default>(len: usize) -> Vec<T> {
@@ -57,10 +57,9 @@
 //! locals     a cache line for each processor and kind,
 //!            and 16 for each processor's claims        1,216 B each processor
 //! ```
-//! **Invariants.** *F1*–*F3* of the lower level (`lower.rs`), *F4* and *F5* of trees (`tree.rs`),
-//! *P1*–*P3* of persistence (`page.rs`, `persistent.rs`); *F6* the row marks a claimed half, whose
-//! word has its free frames (`lower/claims.rs`); *F7* one CPU's root names each reserved tree; *F8*
-//! no order that counts as used up has a free block (`proof.rs`). [`Zone::check`] walks them.
+//! **Invariants.** F1–F3 of the lower level (`lower.rs`), F4 and F5 of trees (`tree.rs`), F6 of
+//! claims (`lower/claims.rs`), F8 of proofs (`proof.rs`), F9–F11 of persistence (`page.rs`,
+//! `persistent.rs`). *F7* One CPU's root names each reserved tree. [`Zone::check`] walks them.
 //!
 //! **Threads.** Any thread may call any method at any time; a CPU number is a hint that may be
 //! stale. All accesses are sequentially consistent (`word.rs`). A request waits only while another

@@ -118,7 +118,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Prepares the rows of a huge frame that comes online as allocated (*F2*).
+    /// Prepares the rows of a huge frame that comes online as allocated (F2).
     pub(crate) fn begin_rows(&self, child: usize) {
         for row in &self.rows[child * ROWS..(child + 1) * ROWS] {
             if row.read() != 0 {

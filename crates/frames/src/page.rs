@@ -12,9 +12,9 @@
 //! 5 seal       a checksum of 0 to 3, and of the mark *in use*, or of the mark *closed* and 4
 //! ```
 //! Mark and checksum are one word, so that one store changes both and none is torn.
-//! **Invariants.** *P1* With the magic in place, all else that is durable is a zone. *P2* Sealed as
-//! closed, the children's entries are right and durable, and unchanged since. **Failure.** Errors
-//! name the bad field; nothing is written.
+//! **Invariants.** *F9* With the magic in place, all else that is durable is a zone. *F10* Sealed
+//! as closed, the children's entries are right and durable, and unchanged since. **Failure.**
+//! Errors name the bad field; nothing is written.
 
 use crate::error::Error;
 use crate::geometry::{Geometry, QUARTERS, ROWS};

@@ -4,7 +4,7 @@
 //! [`create`] makes one, [`open`] finds it again, [`close`] makes the next `open` quick. Trees,
 //! sets and CPUs' words are volatile, and rebuilt. `lower/recover.rs` explains how a crash is
 //! repaired.
-//! **Invariants.** *P1*, *P2* of the page. *P3* After a crash, the frames of every returned request
+//! **Invariants.** F9, F10 of the page. *F11* After a crash, the frames of every returned request
 //! are as it left them; those of a request under way as before or after it, or in between if it
 //! frees several pieces. So at most one request's frames are lost for each CPU.
 //! **Threads.** `create`, `open` and `close` are exclusive; `close` consumes the zone. Opening one

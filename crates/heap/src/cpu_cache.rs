@@ -15,8 +15,8 @@
 //! and after a round of [`ProcessorCaches::look`] without a miss or overflow. `look` empties an
 //! area unchanged since the last round.
 //!
-//! **Invariants.** T3 an array's count is at most its place in the area. T4 an area's capacities
-//! add up to at most [`AREA_BYTES`] plus each class's first capacity.
+//! **Invariants.** *T3* an array's count is at most its place in the area. *T4* an area's
+//! capacities add up to at most [`AREA_BYTES`] plus each class's first capacity.
 //!
 //! **Threads.** Counts and slots change in restartable sequences, or by the thread that put
 //! [`AWAY`] in the table and interrupted all sequences. Capacities and misses are hints.

@@ -20,9 +20,9 @@
 //! find refill beyond cpu_cache maintain census             what the process calls
 //! ```
 //!
-//! **Invariants.** M1 a page's mark is a class exactly while that class's slabs hold it and no
-//! other class's objects lie on it. M2 a pointer's memory is touched only after the page map has
-//! named it ours. M4 a batch between threads is in one place. M5 an object returns to the shard
+//! **Invariants.** *M1* a page's mark is a class exactly while that class's slabs hold it and no
+//! other class's objects lie on it. *M2* a pointer's memory is touched only after the page map has
+//! named it ours. *M4* a batch between threads is in one place. *M5* an object returns to the shard
 //! that its slab's record names.
 //!
 //! **Threads.** Any thread may free any object. Lock order: class → morphs → pages; `huge` last.

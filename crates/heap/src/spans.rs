@@ -13,8 +13,8 @@
 //!
 //! **Threads.** Under a class's lock, or none; its holder only tries other classes' locks.
 //!
-//! **Invariants.** L1 after a request no more is in use than the hard limit, or than before. L2 a
-//! refused request leaves the heap as it was, except memory that went back.
+//! **Invariants.** *L1* after a request no more is in use than the hard limit, or than before. *L2*
+//! a refused request leaves the heap as it was, except memory that went back.
 
 use crate::heap::Heap;
 use crate::hooks::{Event, Hooks, SpanEvent, Usage};

@@ -11,10 +11,10 @@
 //! The mark ([`crate::mark`]) shows that the object is free; `pop` checks and wipes it. An empty
 //! list begins with [`craton_slab::end`], which has none, and so needs no test.
 //!
-//! **Invariants.** T1 `room` = [`room_for`] `max` − length objects, less the pops since the count
-//! was last exact. T2 the lists of marks that are no class (0, `LARGE`, `MORPHED`, `OWNED`) have no
-//! room and magic 0. No offset is then a multiple of the size, and a free on such a page leaves the
-//! fast path.
+//! **Invariants.** *T1* `room` = [`room_for`] `max` − length objects, less the pops since the count
+//! was last exact. *T2* the lists of marks that are no class (0, `LARGE`, `MORPHED`, `OWNED`) have
+//! no room and magic 0. No offset is then a multiple of the size, and a free on such a page leaves
+//! the fast path.
 //!
 //! **Threads.** Only its thread uses a cache. The child of a fork resets the other threads' caches.
 //! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or

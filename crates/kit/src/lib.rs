@@ -25,9 +25,9 @@
 //!               └─ freed ─► quarantine, or the arena's ring ─► memory serves again
 //! ```
 //!
-//! **Invariants.** D1 a buffer's pointer is never the start of an object of the heap, so that no
-//! fast path takes it; D2 a record is `Live` from before the pointer goes out until it is freed; D3
-//! lists of a checked class are empty and have no room, so that its requests come here.
+//! **Invariants.** *D1* a buffer's pointer is never the start of an object of the heap, so that no
+//! fast path takes it; *D2* a record is `Live` from before the pointer goes out until it is freed;
+//! *D3* lists of a checked class are empty and have no room, so that its requests come here.
 //!
 //! **Threads.** Record parts have locks; of two threads that free one buffer, the second finds it
 //! free. Order: quarantine, pages, records; under a records' lock none is taken.

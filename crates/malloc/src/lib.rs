@@ -9,9 +9,8 @@
 //! **State.** One [`heap::Heap`] in static memory; metadata, page map and caches lie in separate
 //! mappings: nothing here calls malloc.
 //!
-//! **Invariants.** M1, M2, M4 and M5 of `craton_heap`. M3 no lock is held across a call of the C
+//! **Invariants.** M1, M2, M4 and M5 of `craton_heap`. *M3* no lock is held across a call of the C
 //! library that may allocate.
-//! M3 no lock is held across a call of the C library that may allocate.
 //!
 //! **Threads.** A thread cache belongs to its thread. Each shard's classes, the page heap and the
 //! huge

@@ -6,8 +6,8 @@
 //!
 //! **State.** A slot for each heap ([`crate::slots`]); chunks for slabs, spans for large objects.
 //!
-//! **Invariants.** H4 a page's mark is `OWNED` exactly while a heap's slab or large object has it;
-//! its record names heap and class. H5 `spare` counts pages that heaps hold and do not use.
+//! **Invariants.** *H4* a page's mark is `OWNED` exactly while a heap's slab or large object has
+//! it; its record names heap and class. *H5* `spare` counts pages that heaps hold and do not use.
 //!
 //! **Threads.** Each call holds the heap's lock; any thread may use any heap and free any object.
 //! Order: table → heap → page heap. A fork takes them all.

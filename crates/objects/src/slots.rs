@@ -9,8 +9,8 @@
 //! slot:   | handle, 0 while free | generation, odd in use | next free | shared | lock, its data |
 //! ```
 //!
-//! **Invariants.** O1 a handle is found exactly from `publish` to `retire`; O2 two tenants of one
-//! slot have different handles (until the generation wraps after 4096 / STEP tenants).
+//! **Invariants.** *K5* a handle is found exactly from `publish` to `retire`; *K6* two tenants of
+//! one slot have different handles (until the generation wraps after 4096 / STEP tenants).
 //!
 //! **Threads.** The free list has a lock; each slot has its own. Order: free list → slot.
 //!

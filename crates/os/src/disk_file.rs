@@ -9,8 +9,8 @@
 //! ```
 //! **From.** Write-ahead logging; `../shared/research/pheap.md` §7 has the measurements.
 //! **State.** `len` as stores see it; the length and contents of the last sync are the journal's.
-//! **Invariants.** S1 The file and the journal together hold the last sync point, whatever fails.
-//! S2 A page that no sync has made durable is private memory, or listed to be tried again.
+//! **Invariants.** *J4* The file and the journal together hold the last sync point, whatever fails.
+//! *J5* A page that no sync has made durable is private memory, or listed to be tried again.
 //! **Threads.** `pause` stops all stores until its value is dropped: a sync copies the pages of one
 //! moment. Locks are taken in the order checkpoint, journal, `pause`, length; `resize` takes the
 //! last alone, so that a paused thread may be in it. A sync covers all threads that asked for one

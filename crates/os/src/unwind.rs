@@ -9,8 +9,8 @@
 //! by its frame pointer if plausible.
 //! **Units.** Return addresses; for a frame that a signal interrupted, one byte past the
 //! instruction's start. So look up the byte before each.
-//! **Invariants.** `U1` reads only words of pages known to be readable: its own, or confirmed by
-//! the kernel. `U2` no memory, no lock, `errno` kept. `U3` at most as many frames as the caller's
+//! **Invariants.** *U1* reads only words of pages known to be readable: its own, or confirmed by
+//! the kernel. *U2* no memory, no lock, `errno` kept. *U3* at most as many frames as the caller's
 //! buffer holds.
 //! **Threads.** Any, also in a signal handler that interrupted this code: table words check
 //! themselves (`table`).

@@ -32,17 +32,17 @@
 //! ```
 //!
 //! **Invariants** ([`Temeraire::check`] walks P1 to P9):
-//! - P1 each granted hugepage is in exactly one place; counts of places and used pages add up;
-//! - P2 a tracker's used pages, longest free range and number of spans agree with its bitmaps;
-//! - P3 a tracker in the filler is on the list that its numbers name, and nowhere else;
-//! - P4 free ranges are maximal: no two neighbours of the same kind;
-//! - P5 a page outside `touched` was not handed out since it was last unbacked: it reads as zero;
-//! - P6 an unbacked hugepage has no memory, as far as the heap knows;
-//! - P7 the sums of used and backed pages of families, and of cached hugepages, are right;
-//! - P8 a region is in the bin of its longest free range; the sums over regions are right;
-//! - P9 the budget counts the guarded hugepages, all of them broken ones of the filler;
-//! - P10 a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
-//! - P11 a frame source has taken the pages of spans of a filler's hugepages, and all of others.
+//! - *P1* each granted hugepage is in exactly one place; counts of places and used pages add up;
+//! - *P2* a tracker's used pages, longest free range and number of spans agree with its bitmaps;
+//! - *P3* a tracker in the filler is on the list that its numbers name, and nowhere else;
+//! - *P4* free ranges are maximal: no two neighbours of the same kind;
+//! - *P5* a page outside `touched` was not handed out since it was last unbacked: it reads as zero;
+//! - *P6* an unbacked hugepage has no memory, as far as the heap knows;
+//! - *P7* the sums of used and backed pages of families, and of cached hugepages, are right;
+//! - *P8* a region is in the bin of its longest free range; the sums over regions are right;
+//! - *P9* the budget counts the guarded hugepages, all of them broken ones of the filler;
+//! - *P10* a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
+//! - *P11* a frame source has taken the pages of spans of a filler's hugepages, and all of others.
 //!
 //! **Threads.** None: the caller holds a lock. All threads may use the caches in front at once.
 //!

@@ -11,7 +11,7 @@
 //! coalescing, decay; §5.3 for the log. Where we differ: one index over both lists; extents above 2
 //! MiB are like others; neighbours are found by tags at a range's ends, not by an R-tree.
 //!
-//! **Invariants.** *E1*–*E4* of the map, *B1*–*B5* of the log. *E5* A freed range loses its memory,
+//! **Invariants.** E1–E4 of the map, B1–B5 of the log. *E5* A freed range loses its memory,
 //! or its place in the file, or becomes log only once the epoch of its free is settled: until then
 //! a crash may redo lines into it.
 //! **Threads.** One mutex; `tick` discards memory without it. `begin_epoch` is called before any

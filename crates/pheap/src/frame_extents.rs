@@ -13,7 +13,7 @@
 //! rows   a bit for each page   children   16 bits for each 2 MiB
 //! table  a word for each page: check 34 | is slab 1 | pages 29, or 0 where no extent begins
 //! ```
-//! **Invariants.** *T1* The frames of each extent of the table are allocated. *T2* An allocated
+//! **Invariants.** *NF1* The frames of each extent of the table are allocated. *NF2* An allocated
 //! frame outside belongs to an operation under way. After a crash [`open`](FrameExtents::open)
 //! frees those: the table's word, the home of the redo line, decides.
 //! **Threads.** The zone's and the table's atomics; a bit for each page whose free is under way.

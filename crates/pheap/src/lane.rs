@@ -3,8 +3,8 @@
 //! **What.** A ring of lines in the medium, a list of home lines that are stored and not written
 //! back, and the thread's cached objects.
 //! **State.** Lines of epoch e lie in half e % 2 of the ring; dirty lines likewise in list e % 2.
-//! **Invariants.** *L1* A half is written for epoch e only when epoch e - 2 is settled: its homes
-//! are durable. *L2* A line's homes are stored after the line is committed.
+//! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled: its homes
+//! are durable. *NL2* A line's homes are stored after the line is committed.
 //! **Threads.** The lock of a lane covers all its words. Threads that have a lane alone leave the
 //! lock out where nothing is settled: on media without write-back.
 

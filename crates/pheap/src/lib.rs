@@ -34,8 +34,8 @@
 //! ```
 //! **State.** `layout.rs` has the file format. In DRAM: lanes (redo lines, cached objects), arenas
 //! (slabs by class and occupancy), extents, a word for each unit of 64 KiB.
-//! **Invariants.** Lanes *L1*, *L2*; arenas *A1*, *A2*; state *S1*; roots *N1*; recovery *R1*–*R3*;
-//! morphing *M1*–*M3*; transactions *T1*, *T2*; extents *E1*–*E5*; bookkeeping log *B1*–*B5*.
+//! **Invariants.** Lanes NL1, NL2; arenas A1, A2; state NS1; roots N1; recovery NR1–NR3; morphing
+//! NM1–NM3; transactions NT1, NT2; extents E1–E5, NF1, NF2; bookkeeping log B1–B5.
 //! **Threads.** A thread has a lane. Recovery redoes lines by stamp, in happens-before order.
 //! **Failure.** [`Error`]; the heap is then as before. **Not here.** How a file is mapped.
 #![forbid(unsafe_code)]

@@ -5,9 +5,9 @@
 //! **From.** NVAlloc §5.2, figure 5. Where we differ: the table is durable before one redo line
 //! changes class and bitmap, so no step is ever undone; candidates come from the lists of sparse
 //! slabs, in constant time; empty slabs change without a table.
-//! **Invariants.** *M1* A slab changes only when every taken object is allocated: none is cached or
-//! reserved. *M2* A new object is taken while an old one covers it. *M3* The table is written only
-//! when no line of an unsettled epoch names it, and the header names no old class.
+//! **Invariants.** *NM1* A slab changes only when every taken object is allocated: none is cached
+//! or reserved. *NM2* A new object is taken while an old one covers it. *NM3* The table is written
+//! only when no line of an unsettled epoch names it, and the header names no old class.
 //! **Threads.** A slab is frozen first: frees that meet it wait. Then each lane is locked once, so
 //! that frees which met it before have ended. A lane that stays locked lets the change fail.
 //! **Cost.** Two fences; a look at the heads of two or three lists a class.
@@ -73,12 +73,12 @@ impl Old {
     pub fn check<M: Medium>(&self, medium: &M, at: u64, new: &Class, class: &Class) -> Result<(), Error> {
         let damaged = |what| Err(Error::Damaged { what, at });
         if read_table(medium, at, self.entries.len() as u32, class)? != self.entries {
-            return damaged("M1: index table of a slab");
+            return damaged("NM1: index table of a slab");
         }
         let again = Self::new(self.class, class, self.entries.clone(), new);
         match again.live == self.live && again.covered == self.covered && self.live > 0 {
             true => Ok(()),
-            false => damaged("M2: objects that old ones cover"),
+            false => damaged("NM2: objects that old ones cover"),
         }
     }
 }
@@ -122,7 +122,7 @@ pub fn adopt<M: Medium>(
     let entries = read_table(medium, slab.at, entries, &classes[number])?;
     let old = Old::new(number, &classes[number], entries, class);
     if old.live == 0 {
-        // The header still names the old class, so M3 forbids another table.
+        // The header still names the old class, so NM3 forbids another table.
         slab.table_epoch = u64::MAX;
         return Ok(0);
     }
@@ -205,7 +205,7 @@ impl<M: Medium + Space> Heap<M> {
         Err(cached)
     }
 
-    /// M1 and M3.
+    /// NM1 and NM3.
     fn is_settled(&self, slab: &Slab) -> bool {
         let class = &self.classes[slab.class];
         let settled = !M::FLUSHES || self.settled.load(Ordering::Relaxed) >= slab.table_epoch;

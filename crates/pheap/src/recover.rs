@@ -3,10 +3,10 @@
 //! **What.** Committed lines of epochs that are not settled are sorted by stamp, and their stores
 //! made again. Then all is written back, and the epochs count as settled.
 //! **From.** NVAlloc §4.4 replays its log as nvm_malloc does; that log cannot name an object.
-//! **Invariants.** *R1* The same crash image yields the same heap, also after a crash in here: redo
-//! stores only values that the lines name. *R2* A store into a range that a later line allocates or
-//! frees is void: the bytes have another owner. *R3* A slot whose durable value no line of its
-//! chain names was written by the application since, and stays.
+//! **Invariants.** *NR1* The same crash image yields the same heap, also after a crash in here:
+//! redo stores only values that the lines name. *NR2* A store into a range that a later line
+//! allocates or frees is void: the bytes have another owner. *NR3* A slot whose durable value no
+//! line of its chain names was written by the application since, and stays.
 //! **Failure.** An operation that was never settled and is not whole did not happen.
 //! **Cost.** Reads the rings that the last generation used, 32 KiB each.
 

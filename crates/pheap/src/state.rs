@@ -3,7 +3,7 @@
 //! **What.** The superblock says what the heap is and never changes. The state says up to which
 //! epoch homes are durable, and whether the heap was closed.
 //! **From.** NVAlloc §4.4: running, normal shutdown, recovery, there a flag for each arena.
-//! **Invariants.** *S1* One of the two state lines is whole; the one with the higher sequence
+//! **Invariants.** *NS1* One of the two state lines is whole; the one with the higher sequence
 //! counts. **Failure.** A damaged line is reported with its offset and never followed.
 
 use crate::config::{Config, Model};

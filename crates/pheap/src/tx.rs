@@ -8,8 +8,8 @@
 //! ```text
 //! entry   number · offset · bytes · check · the words from there
 //! ```
-//! **Invariants.** *T1* An entry is durable before its range changes. *T2* The end of a transaction
-//! is a line of the batch that links and frees its objects.
+//! **Invariants.** *NT1* An entry is durable before its range changes. *NT2* The end of a
+//! transaction is a line of the batch that links and frees its objects.
 //! **Failure.** A snapshot that is refused leaves the transaction as it was; a refused `commit`
 //! undoes it. **Cost.** A fence for each snapshot, two for the commit.
 

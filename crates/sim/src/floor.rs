@@ -1,4 +1,4 @@
-//! Simulated memory: the state of a region's pages (invariants M1 to M5 of the crate), no bytes.
+//! Simulated memory: the state of a region's pages (invariants Z1 to Z5 of the crate), no bytes.
 //!
 //! **Cost.** Six sets of 32 bytes for a hugepage; a call takes time in the hugepages it covers.
 
@@ -350,28 +350,28 @@ impl<G: Geometry> SimFloor<G> {
         Pages(s.hugepages[..s.granted as usize].iter().enumerate().map(of).sum())
     }
 
-    /// Walks M1 to M5 and the sums; the first that fails is named, with its hugepage.
+    /// Walks Z1 to Z5 and the sums; the first that fails is named, with its hugepage.
     pub fn check(&self) -> Result<(), (&'static str, HugePageId)> {
         let s = self.lock();
         let (mut backed, mut huge) = (0, 0);
         for (i, page) in s.hugepages.iter().enumerate() {
             let fail = |what| Err((what, HugePageId(i as u32)));
             if !page.written.minus(&page.backed).is_empty() {
-                return fail("M1");
+                return fail("Z1");
             }
             if page.huge && page.backed.len() != G::PAGES {
-                return fail("M2");
+                return fail("Z2");
             }
             if i >= s.granted as usize && *page != Hugepage::default() {
-                return fail("M3");
+                return fail("Z3");
             }
             if page.advised_huge.minus(&page.advised_small) != page.advised_huge {
-                return fail("M4");
+                return fail("Z4");
             }
             let has_frame = !page.huge || page.framed == PageBits::ALL;
             if !has_frame || !page.framed.minus(&page.backed).is_empty() || !page.shared.minus(&page.backed).is_empty()
             {
-                return fail("M5");
+                return fail("Z5");
             }
             backed += u64::from(page.backed.len());
             huge += u64::from(page.huge);

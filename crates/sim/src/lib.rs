@@ -20,9 +20,10 @@
 //! framed   256 bits   the page lies in the hugepage's own physical frame
 //! shared   256 bits   a forked child has the page's memory too
 //! ```
-//! **Invariants** (walked by [`SimFloor::check`]): M1 a written page is backed; M2 a huge hugepage
-//! is wholly backed; M3 beyond the grant nothing is backed, written or huge; M4 no page has two
-//! pieces of advice; M5 framed and shared pages are backed, and all of a huge hugepage is framed.
+//! **Invariants** (walked by [`SimFloor::check`]): *Z1* a written page is backed; *Z2* a huge
+//! hugepage is wholly backed; *Z3* beyond the grant nothing is backed, written or huge; *Z4* no
+//! page has two pieces of advice; *Z5* framed and shared pages are backed, and all of a huge
+//! hugepage is framed.
 //!
 //! **How memory behaves** (after Linux's transparent hugepages):
 //! ```text

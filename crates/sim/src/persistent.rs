@@ -26,8 +26,8 @@
 //! **From.** NVAlloc §2.1 and §3.1; the store order of x86: a cache may evict a line at any time,
 //! so a crash leaves any prefix of each line's stores, and lines are independent of each other.
 //! **State.** Words as loads see them; above the durable contents the unfenced stores, by line.
-//! **Invariants.** Z1 what loads see of a line is its durable content under its unfenced stores: a
-//! store past the seam panics at the line's next event. Z2 the last recorded moment is `now`.
+//! **Invariants.** *Z6* what loads see of a line is its durable content under its unfenced stores:
+//! a store past the seam panics at the line's next event. *Z7* the last recorded moment is `now`.
 //! **Threads.** A thread's fence makes durable what that thread flushed. A lock orders all events;
 //! a probe runs after each, without the lock, so that a test can run other threads in between.
 //! **Failure.** [`FaultRule`]s leave out flushes and fences, and refuse resizes and discards.

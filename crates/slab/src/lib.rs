@@ -14,13 +14,14 @@
 //!
 //! **Units.** Objects; pages of 8 KiB; a class's slab is named by its first page.
 //!
-//! **Invariants** (walked by `check`; O1 to D1 of [`object`]):
-//! - S1 used + free-list length = carved ≤ capacity, for each slab of a class;
-//! - S2 a slab is on a list iff its level is below the capacity: on that of its fullness's eighth;
-//! - S3 the complete slabs are those that the working set counts;
-//! - S4 the cache's counts are the sums over its slabs;
-//! - S5 the record knows the last object of its free list, whose link is null;
-//! - S6 in a slab of two sizes, `carved` counts the places of the new size, which overlap neither
+//! **Invariants** (walked by `check`; O1 to O5 of [`object`]):
+//! - *S1* used + free-list length = carved ≤ capacity, for each slab of a class;
+//! - *S2* a slab is on a list iff its level is below the capacity: on that of its fullness's
+//!   eighth;
+//! - *S3* the complete slabs are those that the working set counts;
+//! - *S4* the cache's counts are the sums over its slabs;
+//! - *S5* the record knows the last object of its free list, whose link is null;
+//! - *S6* in a slab of two sizes, `carved` counts the places of the new size, which overlap neither
 //!   each other nor a live old object; its free objects lie on them, and the records of its pages
 //!   name their entries. The bytes that an old object of the slab before covers are known. Without
 //!   a live old object it has an object in use and a place off the grid. S1 to S5 hold with

@@ -18,17 +18,13 @@
 //! let mut slabs = ObjectSlabs::new(ObjectLayout::of(200, 8, true)?);
 //! // SAFETY: the supplier is always the same.
 //! unsafe {
-//!     let Some(Taken::Raw(object)) = slabs.alloc(&mut pages) else { panic!("nothing was constructed yet") };
-//!     object.write(42);
-//!     assert_eq!(slabs.free(object.add(8), true), Err(BadObject::Inside { start: object, offset: 8 }));
-//!     assert_eq!(slabs.free(object, true), Ok(()));
-//!     assert_eq!(slabs.free(object, true), Err(BadObject::Free));
-//!     assert_eq!(slabs.alloc(&mut pages), Some(Taken::Constructed(object)));
-//!     assert_eq!(object.read(), 42);
-//!     slabs.free(object, true)?;
-//!     slabs.destroy(&mut pages, |object| object.write(0)).expect("nothing is out");
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let Some(Taken::Raw(object)) = slabs.alloc(&mut pages) else { panic!("nothing was constructed
+//! yet") }; object.write(42); assert_eq!(slabs.free(object.add(8), true), Err(BadObject::Inside {
+//! start: object, offset: 8 })); assert_eq!(slabs.free(object, true), Ok(()));
+//! assert_eq!(slabs.free(object, true), Err(BadObject::Free)); assert_eq!(slabs.alloc(&mut pages),
+//! Some(Taken::Constructed(object))); assert_eq!(object.read(), 42); slabs.free(object, true)?;
+//! slabs.destroy(&mut pages, |object| object.write(0)).expect("nothing is out"); } # Ok::<(),
+//! Box<dyn std::error::Error>>(())
 //! ```
 //! ```text
 //! slab:   | colour | object | object | … | tail, with the record and its bits if they fit |
@@ -36,12 +32,12 @@
 //! depot:  full magazines → … → · empty magazines → … →
 //! ```
 //! **Invariants** (walked by [`ObjectSlabs::check`] and [`Depot::check`], besides S2 to S4):
-//! - O1 a slab's count in use equals its bits "out"; bits past its last object are set; no free
+//! - *O1* a slab's count in use equals its bits "out"; bits past its last object are set; no free
 //!   object's bit precedes the word `hint`;
-//! - O2 the table finds each slab by its first and its last byte, and nothing else;
-//! - O3 objects begin at a colour, are aligned, and end before the record and the slab's end;
-//! - O4 each slab with its record apart has one;
-//! - D1 full magazines in the depot have rounds, empty ones none; its counts are their sums.
+//! - *O2* the table finds each slab by its first and its last byte, and nothing else;
+//! - *O3* objects begin at a colour, are aligned, and end before the record and the slab's end;
+//! - *O4* each slab with its record apart has one;
+//! - *O5* full magazines in the depot have rounds, empty ones none; its counts are their sums.
 //!
 //! **Threads.** Under the caller's lock. **Failure.** `alloc` returns `None` when the supplier
 //! refuses, `free` a [`BadObject`]; neither changes anything. **Not here.** Constructors, names,

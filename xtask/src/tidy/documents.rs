@@ -1,4 +1,5 @@
-//! Documents and comments: lengths, columns, phrases, except in [`LATER`].
+//! Documents and comments: lengths, columns, phrases, except in [`LATER`]. A module's head has 40
+//! lines besides its examples.
 
 use super::Complaint;
 use super::files::File;
@@ -12,14 +13,9 @@ const HEAD_LINES: usize = 40;
 
 /// Not held to columns and phrases yet.
 const LATER: [&str; 0] = [];
-/// With their lines. Take one out once it is short.
-const LONGER: [(&str, usize); 5] = [
-    ("crates/pheap/src/lib.rs", 48),
-    ("crates/frames/src/lib.rs", 71),
-    ("crates/pages/src/lib.rs", 53),
-    ("crates/slab/src/object.rs", 48),
-    ("crates/sim/src/lib.rs", 42),
-];
+/// Longer heads, with their lines. Take one out once it is short.
+const LONGER: [(&str, usize); 3] =
+    [("crates/frames/src/lib.rs", 50), ("crates/pages/src/lib.rs", 53), ("crates/sim/src/lib.rs", 42)];
 
 const PHRASES: [(&str, &str); 30] = [
     (concat!("some", "body"), "name the actor"),
@@ -137,12 +133,27 @@ fn columns(file: &File, line: usize, width: usize, found: &mut Vec<Complaint>) {
 }
 
 fn head(file: &File, found: &mut Vec<Complaint>) {
-    let lines = file.text.lines().take_while(|line| line.starts_with("//!")).count();
+    let lines = head_lines(&file.text);
     let most = LONGER.iter().find(|(path, _)| *path == file.path).map_or(HEAD_LINES, |(_, lines)| *lines);
     if lines > most {
         let text = format!("a head of {lines} lines, the most is {most}: say less, or move a part to ARCHITECTURE.md");
         found.push(Complaint::new(&file.path, 0, text));
     }
+}
+
+/// Lines of a module's head, without its examples: these are programs that tests run.
+fn head_lines(text: &str) -> usize {
+    let mut lines = 0;
+    // Within a fence: whether it has an example, not a drawing.
+    let mut fence = None;
+    for line in text.lines().map_while(|line| line.strip_prefix("//!")) {
+        let was_example = fence == Some(true);
+        if let Some(kind) = line.trim().strip_prefix("```") {
+            fence = if fence.is_none() { Some(kind != "text") } else { None };
+        }
+        lines += usize::from(!was_example && fence != Some(true));
+    }
+    lines
 }
 
 fn phrases(file: &File, line: usize, text: &str, found: &mut Vec<Complaint>) {

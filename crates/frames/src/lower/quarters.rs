@@ -2,7 +2,7 @@
 //!
 //! **What.** The entry's flags decide. Where all frames but those of other wholes are free by the
 //! count, one change of the entry allocates: no bit is set, and a setter lowers the count first
-//! (*F1*). Elsewhere the rows decide between two changes, under *pending*.
+//! (F1). Elsewhere the rows decide between two changes, under *pending*.
 
 use super::{Lower, QUARTER_ROWS};
 use crate::child::Child;

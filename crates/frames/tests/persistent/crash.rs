@@ -142,7 +142,7 @@ fn crash_everywhere(moments: &[Lines], before: &Frames, after: &Frames, done: Op
 }
 
 #[test]
-fn p3_a_crash_at_any_store_loses_no_more_than_the_request_under_way() {
+fn f11_a_crash_at_any_store_loses_no_more_than_the_request_under_way() {
     for seed in 0..8 {
         let mut rng = Rng::new(seed);
         let frames = [2 * Tiny::TREE, 2 * Tiny::TREE + 5, 19, Tiny::TREE + 16][seed as usize % 4];
@@ -158,7 +158,7 @@ fn p3_a_crash_at_any_store_loses_no_more_than_the_request_under_way() {
 }
 
 #[test]
-fn p3_many_lives_each_ended_by_a_crash() {
+fn f11_many_lives_each_ended_by_a_crash() {
     for seed in 0..40 {
         let mut rng = Rng::new(100 + seed);
         let frames = 1 + rng.below(5 * Tiny::TREE as u64) as usize;
@@ -210,7 +210,7 @@ fn what_persists_serves_the_same_frames_as_what_does_not() {
 /// Stores that the dead process had not made durable stay in caches. Another process recovers the
 /// zone and continues, and the power fails.
 #[test]
-fn p3_a_process_dies_and_then_the_power_fails() {
+fn f11_a_process_dies_and_then_the_power_fails() {
     for seed in 0..60 {
         let mut rng = Rng::new(200 + seed);
         let frames = 2 * Tiny::TREE + 5;
@@ -253,7 +253,7 @@ fn p3_a_process_dies_and_then_the_power_fails() {
 }
 
 #[test]
-fn p3_who_frees_in_a_quarter_that_a_dead_process_split_is_heard() {
+fn f11_who_frees_in_a_quarter_that_a_dead_process_split_is_heard() {
     let frames = Tiny::TREE;
     let request = |order| Request { order, kind: Kind::Movable, processor: 0 };
     let world = World::new::<Tiny>(frames, 2);

@@ -157,7 +157,7 @@ fn was_got(done: Option<(usize, u32)>, frame: usize) -> bool {
 }
 
 #[test]
-fn p3_what_has_returned_holds_though_another_request_is_under_way() {
+fn f11_what_has_returned_holds_though_another_request_is_under_way() {
     let mut rng = Rng::new(9);
     let outer = [
         // Splits; whole quarters; what was given away in pieces; and more than a huge frame.

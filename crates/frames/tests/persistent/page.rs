@@ -195,7 +195,7 @@ fn arrays_that_are_too_short_change_nothing() {
 }
 
 #[test]
-fn p1_a_crash_in_a_creation_leaves_the_old_zone_or_none_or_the_new_one() {
+fn f9_a_crash_in_a_creation_leaves_the_old_zone_or_none_or_the_new_one() {
     let mut rng = Rng::new(5);
     let old = World::new::<Tiny>(FRAMES, 2);
     let zone = create::<Tiny>(&old, FRAMES);
@@ -238,7 +238,7 @@ fn p1_a_crash_in_a_creation_leaves_the_old_zone_or_none_or_the_new_one() {
 }
 
 #[test]
-fn p2_a_crash_in_a_closing_or_an_opening_leaves_a_clean_zone_or_one_in_use() {
+fn f10_a_crash_in_a_closing_or_an_opening_leaves_a_clean_zone_or_one_in_use() {
     let mut rng = Rng::new(6);
     let world = World::new::<Tiny>(FRAMES, 2);
     let watch = Watch::new(&world);

@@ -10,8 +10,8 @@
 //! A turn moves both groups one step to the right. It comes when the newest are [`wait`], or when
 //! requests have emptied `out` and the newest are half as many.
 //!
-//! **Invariants.** Q1 an object goes out only after `wait / 2` later frees of its class in this
-//! cache, except after a flush of the whole cache. Q2 objects in `out`, in transfer slots and on
+//! **Invariants.** *Q1* an object goes out only after `wait / 2` later frees of its class in this
+//! cache, except after a flush of the whole cache. *Q2* objects in `out`, in transfer slots and on
 //! slabs are cleared behind their mark, up to [`CLEARED`] bytes.
 //!
 //! **Threads.** As the cache's lists. A signal handler that interrupts a push can lose objects: the

@@ -5,8 +5,8 @@
 //!
 //! **State.** A table by address of chunks, in a mapping that doubles; zeros are an empty one.
 //!
-//! **Invariants.** H1 chunks do not overlap; H2 pages behind a chunk's end count as taken; H3 no
-//! chunk before `cursor` has a free page.
+//! **Invariants.** *H1* chunks do not overlap; *H2* pages behind a chunk's end count as taken; *H3*
+//! no chunk before `cursor` has a free page.
 //!
 //! **Cost.** A search starts at `cursor`; a page's chunk is found by bisection.
 //!

@@ -28,7 +28,7 @@ fn end(slots: &Slots<Few>, handle: usize) {
 }
 
 #[test]
-fn o1_a_handle_is_found_exactly_while_its_tenant_lives() {
+fn k5_a_handle_is_found_exactly_while_its_tenant_lives() {
     let slots = Slots::<Few>::new();
     assert_eq!(slots.find(0).err(), Some(Misuse::NoCache), "an empty table");
     let (a, b) = (begin(&slots, 0).unwrap(), begin(&slots, 3).unwrap());
@@ -52,7 +52,7 @@ impl<K: Kind> core::fmt::Debug for Slot<K> {
 }
 
 #[test]
-fn o2_tenants_of_one_slot_have_handles_of_their_own_until_the_generation_wraps() {
+fn k6_tenants_of_one_slot_have_handles_of_their_own_until_the_generation_wraps() {
     let slots = Slots::<Few>::new();
     let mut seen = HashSet::new();
     for turn in 0..SLOT_ALIGN / Few::STEP {

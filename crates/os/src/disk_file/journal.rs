@@ -6,11 +6,12 @@
 //! **From.** Write-ahead logging as in databases; the layout is [`super::format`]'s.
 //! **State.** For each page the place of its newest contents: in the journal, or in the heap file.
 //! ```text
-//! slot.place  0: the heap file    n × 4096: there in the journal    n × 4096 + 1: zero, by the record there
+//! slot.place  0: the heap file    n × 4096: there in the journal    n × 4096 + 1: zero, by the
+//! record there
 //! ```
-//! **Invariants.** J1 A record counts if it and all before it are whole, and its sync's last record
-//! is among them. J2 The heap file's pages change only when the journal holds their new contents
-//! durably. J3 A generation ends when the heap file holds all of it durably.
+//! **Invariants.** *J1* A record counts if it and all before it are whole, and its sync's last
+//! record is among them. *J2* The heap file's pages change only when the journal holds their new
+//! contents durably. *J3* A generation ends when the heap file holds all of it durably.
 //! **Failure.** A write or a wait that fails: the sync's records are cut off, durably, before any
 //! other record is written, and the sync before it stands. A record that is damaged although a
 //! later sync is whole is an error that names its place; nothing is dropped then.

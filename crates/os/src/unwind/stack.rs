@@ -1,6 +1,6 @@
 //! Words of a stack, read only where they are readable.
 //!
-//! **What.** [`Stack::word`] reads only pages known to be readable (`U1`): the walk's first page,
+//! **What.** [`Stack::word`] reads only pages known to be readable (U1): the walk's first page,
 //! pages met by earlier walks of the thread, and pages confirmed by the kernel. A corrupt frame
 //! ends the walk, not the process.
 //! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark the

@@ -31,7 +31,7 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
         Ok(Self::over(medium, config, zone, table))
     }
 
-    /// Opens a zone whose table's redo lines were redone. T2 after a crash: returns how many pages
+    /// Opens a zone whose table's redo lines were redone. NF2 after a crash: returns how many pages
     /// without an extent were freed.
     pub fn open(medium: &'m M, memory: &'m FrameMemory, config: FrameConfig) -> Result<(Self, u64), ExtentError> {
         let corrupt = ExtentError::Corrupt { what: NO_ARRAYS, at: config.meta };
@@ -56,7 +56,7 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
         Self { medium, config, zone, table, freeing, freed }
     }
 
-    /// Verifies T1, and T2 or makes it so.
+    /// Verifies NF1, and NF2 or makes it so.
     fn match_table(&self, is_crash: bool) -> Result<u64, ExtentError> {
         let mut freed = 0;
         let mut last: Option<Extent> = None;

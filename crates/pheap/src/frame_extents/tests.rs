@@ -86,7 +86,7 @@ fn records_fit_before_the_data() {
 }
 
 #[test]
-fn t1_t2_extents_survive_and_plans_do_not() {
+fn nf1_nf2_extents_survive_and_plans_do_not() {
     let (config, medium, mut rng) = (config(), medium(), Rng::new(5));
     let mut live: BTreeMap<u64, u32> = BTreeMap::new();
     for generation in 0..12 {

@@ -136,7 +136,7 @@ fn after_a_refusal_the_state_is_as_before() {
 }
 
 #[test]
-fn m1_to_m4_hold_on_a_random_walk() {
+fn z1_to_z4_hold_on_a_random_walk() {
     for seed in 0..20 {
         let mut rng = Rng::new(seed);
         let mut floor = floor(*rng.pick(&[ThpMode::Always, ThpMode::Madvise, ThpMode::Never]), 4);

@@ -250,12 +250,12 @@ impl Depot {
         before - self.bytes()
     }
 
-    /// Walks D1.
+    /// Walks O5.
     pub fn check(&self) -> Result<(), Broken> {
         let stacks = self.full.check(true).zip(self.empty.check(false));
         let live: u32 = self.store.iter().map(Trusted::live).sum();
         let holds = stacks.is_some_and(|((full, objects), (empty, _))| objects == self.objects && full + empty <= live);
-        if holds { Ok(()) } else { Err(Broken::of_none("D1")) }
+        if holds { Ok(()) } else { Err(Broken::of_none("O5")) }
     }
 
     pub fn bytes(&self) -> usize {

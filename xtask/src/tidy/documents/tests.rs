@@ -40,4 +40,7 @@ fn each_phrase_fails_outside_of_code() {
 fn a_long_head_fails() {
     assert_eq!(complaints("crates/x/src/a.rs", &"//! a\n".repeat(HEAD_LINES)), [""; 0]);
     assert!(complaints("crates/x/src/a.rs", &"//! a\n".repeat(HEAD_LINES + 1))[0].contains("41 lines"));
+    let fenced = |kind: &str| format!("//! ```{kind}\n{}//! ```\n//! b\n", "//! a\n".repeat(HEAD_LINES));
+    assert_eq!(complaints("crates/x/src/a.rs", &fenced("")), [""; 0]);
+    assert!(complaints("crates/x/src/a.rs", &fenced("text"))[0].contains("43 lines"));
 }

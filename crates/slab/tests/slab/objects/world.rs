@@ -144,7 +144,7 @@ impl World<'_> {
         self.check();
     }
 
-    /// O1 to O6, and that the cache and its supplier know what is out.
+    /// O1 to O5, and that the cache and its supplier know what is out.
     pub fn check(&self) {
         self.slabs.check().unwrap();
         assert_eq!(self.slabs.in_use(), self.out.len() as u64);
