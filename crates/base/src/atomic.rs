@@ -1,8 +1,7 @@
-//! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`, so that
-//! `tests/loom_*.rs` run the real code in every interleaving. **Not here.** Atomics that only
-//! count, or that the kernel or a C library reads.
+//! Atomics of protocols between threads: `core`'s, or loom's under `cfg(loom)`. **Not here.**
+//! Atomics that only count, or that the kernel or a C library reads.
 //!
-//! **Unsafe.** An instruction that fetches a cache line and changes nothing.
+//! **Unsafe.** An instruction that prefetches.
 
 pub use core::sync::atomic::Ordering;
 #[cfg(not(loom))]
@@ -16,7 +15,6 @@ pub use model::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32
 #[path = "atomic/tests/model.rs"]
 pub mod model;
 
-/// Waits a moment for another thread, in a loop that looks again.
 #[inline]
 pub fn spin() {
     #[cfg(not(loom))]
@@ -25,13 +23,12 @@ pub fn spin() {
     loom::thread::yield_now();
 }
 
-/// Fetches the cache line of a word that is read next and then changed: once, as its owner. To read
-/// it first would fetch it from another processor's cache twice.
+/// Prefetches a word that its owner next reads, then changes: a read first would fetch the line
+/// twice.
 #[inline(always)]
 pub fn about_to_change<T>(word: &T) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
-    // SAFETY: a prefetch reads and writes nothing and never faults; processors without this one
-    // do nothing.
+    // SAFETY: a prefetch changes nothing and never faults; older processors ignore it.
     unsafe {
         core::arch::asm!("prefetchw byte ptr [{}]", in(reg) word, options(nostack, preserves_flags));
     }

@@ -1,30 +1,29 @@
-//! A set of the pages of one hugepage: 32 bytes; every operation takes a few word operations, since
-//! the page heap runs them under its lock.
+//! A set of the pages of one hugepage: a few word operations each, since the page heap's lock is
+//! held.
 
 use crate::{Geometry, Huge2M};
 use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
-/// Words for the largest hugepage, 256 pages.
+/// For the largest hugepage, 256 pages.
 const MOST_WORDS: usize = 4;
 
-/// Runs so short are measured all at a time.
+/// Up to here one loop over all words beats a walk over runs.
 const SHORT_RUNS: u32 = 6;
 
-/// A set of `0..G::PAGES`, 256 unless told otherwise. All zero bytes are the empty set.
+/// A set of `0..G::PAGES`. All zero bytes are the empty set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct PageBits<G = Huge2M> {
     words: [u64; MOST_WORDS],
     geometry: PhantomData<G>,
 }
 
-/// `len` bits from bit 0 on; `len` is at most 64.
 #[inline]
 const fn ones(len: u32) -> u64 {
     if len < 64 { (1 << len) - 1 } else { u64::MAX }
 }
 
-/// The free blocks of 1, 2, 4 and 8 pages among the bits of a word, each by its first bit.
+/// Free blocks of 1, 2, 4 and 8 pages in a word, each by its first bit.
 #[inline]
 fn blocks(free: u64) -> [u64; 4] {
     let two = free & (free >> 1) & 0x5555_5555_5555_5555;
@@ -34,7 +33,6 @@ fn blocks(free: u64) -> [u64; 4] {
 
 impl<G: Geometry> PageBits<G> {
     const WORDS: usize = G::PAGES.div_ceil(64) as usize;
-    /// The bits of the last word that stand for a page.
     const LAST: u64 = u64::MAX >> (Self::WORDS as u32 * 64 - G::PAGES);
 
     pub const EMPTY: Self = Self { words: [0; MOST_WORDS], geometry: PhantomData };
@@ -48,7 +46,7 @@ impl<G: Geometry> PageBits<G> {
         Self { words, geometry: PhantomData }
     };
 
-    /// The first bit from `from` on that is set in `word(0)`, `word(1)`, …, or 256.
+    /// First set bit of `word(0)`, `word(1)`, … from `from` on, or 256.
     #[inline]
     fn next(from: u32, word: impl Fn(usize) -> u64) -> u32 {
         let mut w = (from / 64) as usize;
@@ -66,7 +64,7 @@ impl<G: Geometry> PageBits<G> {
         (w as u32 * 64 + left.trailing_zeros()).min(G::PAGES)
     }
 
-    /// The word that holds all of `first..first + len`, and its bits there; `None` if two words do.
+    /// The word that holds all of the range, and its bits; `None`: two words do.
     #[inline]
     fn within(first: u32, len: u32) -> Option<(usize, u64)> {
         let (w, bit) = ((first / 64) as usize, first % 64);
@@ -86,7 +84,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// Adds `first..first + len`; `first + len` is at most 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -95,7 +93,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Takes `first..first + len` out; `first + len` is at most 256.
+    /// `first + len` ≤ 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -104,7 +102,6 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Whether `i` is in the set; `false` from 256 on.
     #[inline]
     pub fn contains(&self, i: u32) -> bool {
         i < G::PAGES && self.words[(i / 64) as usize] >> (i % 64) & 1 == 1
@@ -139,25 +136,25 @@ impl<G: Geometry> PageBits<G> {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// The first member at or behind `from`, or 256.
+    /// From `from` on, or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
         Self::next(from, |w| self.words[w])
     }
 
-    /// The first non-member at or behind `from`, or 256.
+    /// From `from` on, or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w])
     }
 
-    /// The first page at or behind `from` that is no member, or is one of `ends`; or 256.
+    /// From `from` on, the first non-member or member of `ends`; or 256.
     #[inline]
     pub fn next_clear_or(&self, ends: &Self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w] | ends.words[w])
     }
 
-    /// The last member before `before`, plus 1; 0 without one.
+    /// The last member before `before`, plus 1; or 0.
     #[inline]
     pub fn end_of_last_set(&self, before: u32) -> u32 {
         let mut w = (before / 64) as usize;
@@ -172,14 +169,14 @@ impl<G: Geometry> PageBits<G> {
         w as u32 * 64 + 64 - word.leading_zeros()
     }
 
-    /// The run of non-members around the non-member `i`, as `(first, len)`.
+    /// As `(first, len)`; `i` is no member.
     #[inline]
     pub fn clear_run_around(&self, i: u32) -> (u32, u32) {
         let first = self.end_of_last_set(i);
         (first, self.next_set(i) - first)
     }
 
-    /// The runs of non-members as `(first, len)`, in order.
+    /// As `(first, len)`, in order.
     pub fn clear_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<G> {
         let bits = *self;
         let mut at = 0;
@@ -193,7 +190,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// Length of the longest run of non-members, which is known to be `at_most` long.
+    /// `at_most`: a bound that the caller knows.
     #[inline]
     pub fn longest_clear(&self, at_most: u32) -> u32 {
         if at_most <= SHORT_RUNS {
@@ -202,7 +199,6 @@ impl<G: Geometry> PageBits<G> {
         let mut longest = 0;
         self.try_clear_runs(|first, len| {
             longest = longest.max(len);
-            // The remaining pages cannot hold a longer one.
             if longest >= at_most || first + len + longest >= G::PAGES {
                 ControlFlow::Break(())
             } else {
@@ -212,11 +208,9 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// Calls `each` with the runs of non-members as `(first, len)`, in order, until it breaks.
-    /// Faster than [`PageBits::clear_runs`]: a dozen instructions a run.
+    /// [`PageBits::clear_runs`] until `each` breaks; faster: a dozen instructions a run.
     #[inline]
     pub fn try_clear_runs(&self, mut each: impl FnMut(u32, u32) -> ControlFlow<()>) {
-        // A run that continues from the word before.
         let (mut first, mut len) = (0, 0);
         for (w, word) in self.words.iter().enumerate() {
             let base = w as u32 * 64;
@@ -254,7 +248,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// Shortens every run of non-members by one until none is left: quick when all are short.
+    /// Shortens every run by one until all are gone: quick for short ones.
     fn longest_short_run(&self) -> u32 {
         let mut left = self.complement().words;
         let mut longest = 0;
@@ -268,7 +262,7 @@ impl<G: Geometry> PageBits<G> {
         longest
     }
 
-    /// The largest aligned block of `1 << (n - 1)` non-members, as n: 0 (none) to 4 (8 or more).
+    /// The largest aligned block of `1 << (n - 1)` non-members, as n: 0 (no block) to 4 (≥ 8).
     #[inline]
     pub fn largest_clear_block(&self) -> u32 {
         let mut found = [0u64; 4];
@@ -283,13 +277,13 @@ impl<G: Geometry> PageBits<G> {
     }
 
     /// First page of an aligned block of `1 << level` non-members (level ≤ 3), cut from the
-    /// smallest block that holds it, of 8 at most.
+    /// smallest block of up to 8.
     #[inline]
     pub fn smallest_clear_block(&self, level: u32) -> Option<u32> {
         let (mut best, mut place) = (4, None);
         for (w, free) in self.complement().words.into_iter().enumerate() {
             let [one, two, four, eight] = blocks(free);
-            // Blocks that are not part of a larger free block.
+            // Blocks outside larger free ones.
             let alone = [one & !(two | two << 1), two & !(four | four << 2), four & !(eight | eight << 4), eight];
             if let Some(found) = (level..best).find(|l| alone[*l as usize] != 0) {
                 (best, place) = (found, Some(w as u32 * 64 + alone[found as usize].trailing_zeros()));
@@ -309,7 +303,6 @@ impl<G: Geometry> PageBits<G> {
         out
     }
 
-    /// The non-members.
     pub fn complement(&self) -> Self {
         Self::ALL.minus(self)
     }

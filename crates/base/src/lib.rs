@@ -1,14 +1,14 @@
 //! Units, bit sets, metadata tables and the small traits between Craton's layers.
 //!
 //! **What.** Amounts ([`Bytes`], [`Pages`], [`HugePages`]), places ([`PageId`], [`HugePageId`],
-//! [`PageRange`]), sets of pages inside a hugepage ([`PageBits`]), growing metadata arrays
-//! ([`Table`]) and the seams ([`Floor`], [`SpanSource`], [`FrameSource`], [`Medium`], [`Clock`]).
+//! [`PageRange`]), [`PageBits`], metadata that grows ([`Table`]), and the seams ([`Floor`],
+//! [`SpanSource`], [`FrameSource`], [`Medium`], [`Clock`]).
 //!
-//! **Units.** A *page* is 8 KiB, a *hugepage* 2 MiB, 256 pages, whatever the machine's page size,
-//! which the floor finds at run time. Page 0 is the first page of the heap's region: policies count
-//! pages; only the floor and the layers that hand out pointers know an address.
+//! **Units.** A *page* is 8 KiB, a *hugepage* 256 pages, whatever the machine's page size. Page 0
+//! is the region's first: policies count pages; only the floor and layers that hand out pointers
+//! know addresses.
 //!
-//! **Failure.** A seam can refuse ([`NoMemory`]). **Not here.** System calls, allocation, policies.
+//! **Failure.** A seam can refuse ([`NoMemory`]).
 #![no_std]
 
 pub mod atomic;
@@ -35,7 +35,6 @@ pub use units::{
     PageRange, Pages,
 };
 
-/// What models of protocols are written with.
 #[cfg(loom)]
 pub use loom;
 

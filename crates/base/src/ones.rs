@@ -1,19 +1,17 @@
-//! Counts set bits in groups of words, by the CPU's instruction where there is one: 6 cycles for
-//! eight words. The build's baseline lacks it, and the compiler's replacement takes six times as
-//! long.
+//! Counts set bits by the CPU's instruction where there is one: 6 cycles for eight words. The
+//! build's baseline lacks it; the compiler's replacement takes six times as long.
 //!
 //! **Unsafe.** Uses the instruction after the CPU has reported it.
 
 use crate::atomic::{AtomicU64, Ordering};
 
-/// The CPU's best way to count.
 #[derive(Clone, Copy, Debug)]
 pub struct Ones {
     has_instruction: bool,
 }
 
 impl Ones {
-    /// Asks the CPU, which is slow in a virtual machine: once for many groups.
+    /// Slow in a virtual machine: ask once for many groups.
     pub fn new() -> Self {
         #[cfg(target_arch = "x86_64")]
         let has_instruction = core::arch::x86_64::__cpuid(1).ecx >> 23 & 1 == 1;
@@ -22,17 +20,16 @@ impl Ones {
         Self { has_instruction }
     }
 
-    /// Without the instruction.
     pub const fn portable() -> Self {
         Self { has_instruction: false }
     }
 
-    /// Set bits of each group of `N` words, at most `u16::MAX`. Concurrent changes count or do not.
+    /// Set bits of each `N` words, at most `u16::MAX`. Concurrent changes count or do not.
     #[inline]
     pub fn count<const N: usize>(self, words: &[AtomicU64], counts: &mut [u16]) {
         #[cfg(target_arch = "x86_64")]
         if self.has_instruction {
-            // SAFETY: `new` is the only one to say that there is the instruction, and has asked.
+            // SAFETY: `new` alone sets `has_instruction`, and asked the CPU.
             return unsafe { count_by_instruction::<N>(words, counts) };
         }
         count::<N>(words, counts);

@@ -1,17 +1,15 @@
 //! Metadata arrays that grow with the heap.
 //!
-//! **What.** A [`Table`] in the metadata arena has an entry for each page or hugepage of the
-//! region. Its address space is reserved once for the largest heap; [`crate::Floor::reserve`] makes
-//! the entries of granted pages usable, all zero. It never moves or shrinks, and no reference spans
-//! ungranted entries.
-//! **Unsafe.** Keeps an array in memory that it is given, and gives out references to its entries.
+//! **What.** A [`Table`] in the metadata arena has an entry for each page or hugepage. Its address
+//! space is reserved once for the largest heap; [`crate::Floor::reserve`] makes entries of granted
+//! pages usable, all zero. It never moves or shrinks; no reference spans ungranted entries.
+//! **Unsafe.** Keeps an array in given memory.
 
-/// Types for which all-zero bytes are a valid value.
 /// # Safety
-/// Every bit pattern of zeros must be a valid value of the type.
+/// All-zero bytes are a valid value of the type.
 pub unsafe trait Zeroed {}
 
-/// A fixed array; an entry may be touched once its page has been granted.
+/// An entry may be touched once its page is granted.
 pub struct Table<T: 'static> {
     first: *mut T,
     len: usize,
@@ -23,22 +21,20 @@ unsafe impl<T: Send> Send for Table<T> {}
 unsafe impl<T: Sync> Sync for Table<T> {}
 
 impl<T> Table<T> {
-    /// Byte offsets of the first entry's address and of the length, for readers of another process.
+    /// Byte offsets of address and length, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, first), core::mem::offset_of!(Self, len)];
 }
 
 impl<T: Zeroed> Table<T> {
     pub const EMPTY: Self = Self { first: core::ptr::null_mut(), len: 0 };
 
-    /// A table over `len` entries at `first`.
     /// # Safety
-    /// `first..first + len` is aligned for `T` and belongs to this table alone for ever; each entry
-    /// is zero or valid, and writable, before the first access to it.
+    /// `first..first + len` is aligned for `T` and this table's for ever; each entry is zero or
+    /// valid, and writable, before its first access.
     pub const unsafe fn new(first: *mut T, len: usize) -> Self {
         Self { first, len }
     }
 
-    /// A table over a slice that is given away.
     pub fn from_slice(slice: &'static mut [T]) -> Self {
         Self { first: slice.as_mut_ptr(), len: slice.len() }
     }
@@ -47,12 +43,11 @@ impl<T: Zeroed> Table<T> {
         self.len
     }
 
-    /// An entry, by an index that the caller knows to be below the length.
     /// # Safety
     /// `i` is below the length.
     #[inline(always)]
     pub const unsafe fn get_unchecked(&self, i: usize) -> &T {
-        // SAFETY: by the contract, and by that of `new`.
+        // SAFETY: by the contract, and that of `new`.
         unsafe { &*self.first.add(i) }
     }
 
@@ -65,7 +60,7 @@ impl<T> core::ops::Index<usize> for Table<T> {
     type Output = T;
     fn index(&self, i: usize) -> &T {
         assert!(i < self.len, "table index out of range");
-        // SAFETY: `i < len`, and `new` promised that entry `i` is valid, when used, and ours.
+        // SAFETY: `i < len`; by `new`, entry `i` is ours, and valid when used.
         unsafe { &*self.first.add(i) }
     }
 }
@@ -73,7 +68,7 @@ impl<T> core::ops::Index<usize> for Table<T> {
 impl<T> core::ops::IndexMut<usize> for Table<T> {
     fn index_mut(&mut self, i: usize) -> &mut T {
         assert!(i < self.len, "table index out of range");
-        // SAFETY: as in `index`, and `&mut self` makes the access the only one.
+        // SAFETY: as in `index`; `&mut self` excludes other accesses.
         unsafe { &mut *self.first.add(i) }
     }
 }

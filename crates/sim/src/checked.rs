@@ -1,5 +1,5 @@
-//! Checks a floor's or span source's contract at every call, on both sides. Panics with the values
-//! when the caller breaks a precondition or the layer below its promise.
+//! Checks the contract of a floor or span source at every call, on both sides; panics with the
+//! values.
 
 use craton_base::{
     Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages,
@@ -7,18 +7,18 @@ use craton_base::{
 };
 use std::collections::BTreeMap;
 
-/// Checks each call of a [`Floor`] or [`SpanSource`]; no concurrent touches, exact residency.
+/// No concurrent touches; exact residency.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
     inner: T,
     granted: HugePages,
-    /// Spans that are out: first page → length and density.
+    /// Live: first page → length and density.
     spans: BTreeMap<PageId, (Pages, Density)>,
     live: u64,
 }
 
 impl<T> Checked<T> {
-    /// Wraps `inner`, of which nothing may have been granted or given yet.
+    /// `inner` has granted nothing yet.
     pub fn new(inner: T) -> Self {
         Self { inner, granted: HugePages(0), spans: BTreeMap::new(), live: 0 }
     }
@@ -27,17 +27,17 @@ impl<T> Checked<T> {
         &self.inner
     }
 
-    /// The one below, past the checks.
+    /// Past the checks.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
-    /// Pages in spans that are out.
+    /// In live spans.
     pub fn live(&self) -> Pages {
         Pages(self.live as u32)
     }
 
-    /// The spans that are out, in order of address.
+    /// Live, in order of address.
     pub fn spans(&self) -> impl Iterator<Item = PageRange> + '_ {
         self.spans.iter().map(|(first, (len, _))| PageRange::new(*first, *len))
     }
@@ -52,7 +52,7 @@ impl<T> Checked<T> {
         );
     }
 
-    /// Asserts that the span is out exactly so; returns its density.
+    /// Returns the density.
     fn assert_out(&self, call: &str, span: PageRange) -> Density {
         match self.spans.get(&span.first) {
             Some((len, density)) if *len == span.len => *density,
@@ -61,7 +61,7 @@ impl<T> Checked<T> {
         }
     }
 
-    /// Asserts that no span but the one at `but` shares a page with `range`.
+    /// No span but the one at `but` shares a page with `range`.
     fn assert_apart(&self, call: &str, range: PageRange, but: Option<PageId>) {
         let before = self.spans.range(..range.end()).rev().find(|(first, _)| Some(**first) != but);
         if let Some((first, (len, _))) = before {
@@ -72,7 +72,7 @@ impl<T> Checked<T> {
 }
 
 impl<F: Floor> Checked<F> {
-    /// Runs a fallible call: refusal keeps the residency, success leaves `want` bytes (or any).
+    /// Refusal keeps the residency; success leaves `want` bytes (or any).
     fn ranged<E>(
         &mut self,
         call: &str,

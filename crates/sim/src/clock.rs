@@ -4,10 +4,10 @@ use craton_base::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A clock that stands still until it is advanced. Clones show the same time.
+/// Stands still until advanced. Clones share the time.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualClock {
-    // Relaxed: the number only grows and guards nothing else.
+    // Relaxed: it only grows, and guards nothing.
     now_ns: Arc<AtomicU64>,
 }
 
@@ -16,7 +16,7 @@ impl VirtualClock {
         Self { now_ns: Arc::new(AtomicU64::new(now_ns)) }
     }
 
-    /// Advances the clock by `ns`, up to `u64::MAX`; returns the new time.
+    /// Up to `u64::MAX`; returns the new time.
     pub fn advance(&self, ns: u64) -> u64 {
         let before = self.now_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(ns)));
         before.unwrap_or_else(|now| now).saturating_add(ns)

@@ -1,17 +1,17 @@
-//! A plan of refusals. It numbers the fallible calls from 1 on and refuses those that its rule
-//! names. The test keeps a clone, changes the rule between steps and reads what was refused.
+//! A plan of refusals: numbers fallible calls from 1 on; its rule names those to refuse. The test
+//! keeps a clone, changes the rule and reads the record.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A call that can be refused: of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from
-/// `Map` on, `Move` for `replace` and `move_memory`).
+/// Of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from `Map` on; `Move`: `replace` and
+/// `move_memory`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     Reserve,
     Back,
     Unback,
     Collapse,
-    /// Refused by [`FaultPlan::set_only`] alone, like the next: refused advice is no failure.
+    /// Only [`FaultPlan::set_only`] refuses this and the next: refused advice is no failure.
     AdviseHuge,
     AdviseSmall,
     Alloc,
@@ -21,20 +21,18 @@ pub enum Call {
     Move,
 }
 
-/// Which calls, numbered from 1 since the rule was set, are refused.
+/// Numbers count from when the rule was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FaultRule {
     #[default]
     Never,
     Nth(u64),
-    /// Every k-th; k is at least 1.
+    /// Every k-th, k ≥ 1.
     Every(u64),
-    /// This one and all behind it.
     From(u64),
 }
 
 impl FaultRule {
-    /// Whether the rule names the call of this number.
     pub(crate) fn names(self, number: u64) -> bool {
         match self {
             Self::Never => false,
@@ -47,12 +45,12 @@ impl FaultRule {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// Its number since the rule was set.
+    /// Since the rule was set.
     pub number: u64,
     pub call: Call,
 }
 
-/// Refusals listed one by one; later ones are only counted.
+/// Later refusals are only counted.
 const REMEMBERED: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -64,7 +62,7 @@ struct Plan {
     record: Vec<Refusal>,
 }
 
-/// A plan of refusals. Clones share it; the default refuses nothing.
+/// Clones share it; the default refuses nothing.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     plan: Arc<Mutex<Plan>>,
@@ -81,19 +79,19 @@ impl FaultPlan {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the rule: counting starts anew, for every kind of call, and the record is empty.
+    /// Counting and the record begin anew.
     pub fn set(&self, rule: FaultRule) {
         assert!(rule != FaultRule::Every(0), "FaultRule::Every(0): the period must be at least 1");
         *self.lock() = Plan { rule, ..Plan::default() };
     }
 
-    /// As [`Self::set`], but only calls of one kind are counted and refused.
+    /// [`Self::set`] for one kind of call.
     pub fn set_only(&self, call: Call, rule: FaultRule) {
         self.set(rule);
         self.lock().only = Some(call);
     }
 
-    /// Whether this call, the next one, is to be refused.
+    /// Counts this call.
     #[must_use]
     pub fn refuses(&self, call: Call) -> bool {
         let mut plan = self.lock();
@@ -113,17 +111,17 @@ impl FaultPlan {
         refused
     }
 
-    /// Calls counted since the rule was set.
+    /// Since the rule was set.
     pub fn calls(&self) -> u64 {
         self.lock().calls
     }
 
-    /// Calls refused since the rule was set.
+    /// Since the rule was set.
     pub fn refused(&self) -> u64 {
         self.lock().refused
     }
 
-    /// The first 1024 refusals since the rule was set, in order.
+    /// The first 1024 since the rule was set.
     pub fn record(&self) -> Vec<Refusal> {
         self.lock().record.clone()
     }

@@ -6,7 +6,7 @@ use craton_base::{
     SpanSource,
 };
 
-/// Refuses calls before they reach the layer below, which thus stays unchanged.
+/// Refuses before the layer below is called, which stays unchanged.
 #[derive(Clone, Debug)]
 pub struct Faulty<T> {
     inner: T,
@@ -14,7 +14,7 @@ pub struct Faulty<T> {
 }
 
 impl<T> Faulty<T> {
-    /// Wraps `inner`; keep a clone of `plan` to change it later.
+    /// Keep a clone of `plan` to change it.
     pub fn new(inner: T, plan: FaultPlan) -> Self {
         Self { inner, plan }
     }
@@ -23,7 +23,7 @@ impl<T> Faulty<T> {
         &self.inner
     }
 
-    /// The one below, past the plan.
+    /// Past the plan.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

@@ -1,6 +1,4 @@
-//! Simulated memory: the state of a region's pages (invariants Z1 to Z5 of the crate), no bytes.
-//!
-//! **Cost.** Six sets of 32 bytes for a hugepage; a call takes time in the hugepages it covers.
+//! Simulated memory: the state of a region's pages (Z1 to Z5), no bytes.
 
 use crate::clock::VirtualClock;
 use crate::fault::{Call, FaultPlan};
@@ -11,40 +9,37 @@ use craton_base::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// When the simulated system gives hugepages at first touch.
+/// When hugepages come at first touch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ThpMode {
-    /// Everywhere but where small pages are advised.
+    /// But where small pages are advised.
     Always,
     /// Where hugepages are advised.
     Madvise,
     Never,
 }
 
-/// The calls of a floor, and their results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FloorCalls {
-    /// Calls of `reserve`, refused ones among them, as in the four below.
+    /// Refused ones too, as in the four below.
     pub reserve: u64,
     pub back: u64,
     pub unback: u64,
     pub collapse: u64,
     pub advise: u64,
-    /// Calls refused, for whatever reason.
     pub refused: u64,
-    /// First touches that took one small page, also by `back`.
+    /// First touches, also by `back`.
     pub small_faults: u64,
-    /// First touches that took a whole hugepage, also by `back`.
+    /// First touches, also by `back`.
     pub huge_faults: u64,
-    /// Pages that lost their memory.
     pub pages_unbacked: u64,
-    /// Pages that `collapse` gave memory to.
+    /// Pages that `collapse` backed.
     pub pages_collapsed: u64,
-    /// Physical hugepages that a partial `unback`, or a write after a fork, split.
+    /// Hugepages that a partial `unback`, or a write after a fork, split.
     pub splits: u64,
-    /// First touches of a page that may be huge which found no frame, and took small pages.
+    /// First touches that might be huge and found no frame.
     pub fallbacks: u64,
-    /// Pages that a write after a fork copied.
+    /// Copied by a write after a fork.
     pub copies: u64,
 }
 
@@ -54,17 +49,16 @@ struct Hugepage<G> {
     written: PageBits<G>,
     advised_huge: PageBits<G>,
     advised_small: PageBits<G>,
-    /// Backed pages that lie in one physical frame of a hugepage's size; all of a huge one.
+    /// Backed pages in one physical frame of a hugepage's size; all of a huge one.
     framed: PageBits<G>,
-    /// Pages whose memory a forked child has too.
+    /// A forked child has their memory too.
     shared: PageBits<G>,
-    /// The child has the frame too.
     inherited: bool,
     huge: bool,
 }
 
 impl<G: Geometry> Hugepage<G> {
-    /// Takes pages out of the frame, which is left with the last of them.
+    /// The last page frees the frame.
     fn leave_frame(&mut self, frames: &mut HugeFrames, first: u32, len: u32) {
         if !self.framed.is_empty() {
             self.framed.remove(first, len);
@@ -74,7 +68,6 @@ impl<G: Geometry> Hugepage<G> {
         }
     }
 
-    /// Moves all pages into a new frame.
     fn enter_frame(&mut self, frames: &mut HugeFrames) {
         self.leave_frame(frames, 0, G::PAGES);
         (self.backed, self.framed, self.huge) = (PageBits::ALL, PageBits::ALL, true);
@@ -92,11 +85,11 @@ struct State<G> {
     collapse_error: CollapseError,
     frames: HugeFrames,
     forked: bool,
-    /// The clock that a collapse advances, and by how much.
+    /// Each collapse advances it.
     collapse_cost: Option<(VirtualClock, u64)>,
 }
 
-/// A floor that keeps only the state of memory. Clones are handles to the same memory.
+/// Clones share the memory.
 #[derive(Clone)]
 pub struct SimFloor<G = Huge2M> {
     state: Arc<Mutex<State<G>>>,
@@ -127,7 +120,7 @@ impl<G: Geometry> State<G> {
         }
     }
 
-    /// Why the range cannot be collapsed. As Linux: the mode does not matter.
+    /// As Linux: the mode does not matter.
     fn may_collapse(&self, range: PageRange) -> Result<(), CollapseError> {
         if self.faults.refuses(Call::Collapse) {
             return Err(self.collapse_error);
@@ -166,7 +159,7 @@ impl<G: Geometry> State<G> {
         }
     }
 
-    /// A write to pages that a child shares: each gets a copy, outside of the frame.
+    /// Copies lie outside of the frame.
     fn copy_shared(&mut self, page: &mut Hugepage<G>, first: u32, len: u32) {
         for i in first..first + len {
             if !page.shared.contains(i) {
@@ -202,14 +195,14 @@ impl<G: Geometry> State<G> {
 }
 
 impl SimFloor {
-    /// A region of at most `capacity` hugepages of the machine's, none granted yet.
+    /// At most `capacity` hugepages, none granted.
     pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
         Self::with_faults(capacity, thp, FaultPlan::default())
     }
 }
 
 impl<G: Geometry> SimFloor<G> {
-    /// As [`SimFloor::new`], with hugepages of any geometry; `faults` refuses calls.
+    /// Of any geometry.
     pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
         let state = State {
             thp,
@@ -228,32 +221,31 @@ impl<G: Geometry> SimFloor<G> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<G>> {
-        // A test that expects a contract panic goes on to inspect the state, which is still whole.
+        // After an expected panic a test inspects the state, which is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program writes to every page of a usable range.
+    /// The program writes to each page.
     pub fn touch(&self, range: PageRange) {
         let mut s = self.lock();
         s.assert_granted("touch", range);
         s.fault_in(range, true);
     }
 
-    /// Pages of the range written since they last lost their memory; the others read as zeros.
+    /// Written since they last lost their memory; others read as zeros.
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
         Pages(G::parts(range).map(|(id, first, len)| s.hugepages[id.0 as usize].written.count(first, len)).sum())
     }
 
-    /// Whether the hugepage's memory is physically one.
     pub fn is_huge(&self, id: HugePageId) -> bool {
         let s = self.lock();
         s.assert_granted("is_huge", G::range(id));
         s.hugepages[id.0 as usize].huge
     }
 
-    /// The last advice for the whole hugepage; `None` if none or mixed.
+    /// For the whole hugepage; `None` if none or mixed.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -265,17 +257,15 @@ impl<G: Geometry> SimFloor<G> {
         }
     }
 
-    /// Hugepages granted by `reserve`.
     pub fn granted(&self) -> HugePages {
         HugePages(self.lock().granted)
     }
 
-    /// Bytes with memory behind them, the process's resident size.
+    /// The process's resident size.
     pub fn backed_bytes(&self) -> Bytes {
         Bytes(self.lock().backed_pages as usize * Pages(1).bytes().0)
     }
 
-    /// Bytes on physical hugepages.
     pub fn huge_bytes(&self) -> Bytes {
         Bytes(self.lock().huge as usize * G::pages(HugePages(1)).bytes().0)
     }
@@ -284,37 +274,36 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().calls
     }
 
-    /// Changes when hugepages are given, from the next touch on.
+    /// From the next touch on.
     pub fn set_thp(&self, thp: ThpMode) {
         self.lock().thp = thp;
     }
 
-    /// Sets the error of refused collapses; [`CollapseError::NoMemory`] at the start.
+    /// At first [`CollapseError::NoMemory`].
     pub fn set_collapse_error(&self, error: CollapseError) {
         self.lock().collapse_error = error;
     }
 
-    /// Hugepage frames that are free from now on; `None`, as at first, for a supply without end.
+    /// Frames free from now on; `None`, as at first: endless.
     pub fn set_free_frames(&self, free: Option<u32>) {
         self.lock().frames.set_free(free);
     }
 
-    /// Free hugepage frames; `None` without end.
+    /// `None`: endless.
     pub fn free_frames(&self) -> Option<u32> {
         self.lock().frames.free()
     }
 
-    /// Makes that part of all requests for hugepage frames fail, chosen by the seed.
+    /// Of requests for frames, chosen by the seed.
     pub fn set_failing_frames(&self, percent: u32, seed: u64) {
         self.lock().frames.set_failing(percent, seed);
     }
 
-    /// Makes every collapse advance this clock.
     pub fn set_collapse_cost(&self, clock: VirtualClock, ns: u64) {
         self.lock().collapse_cost = Some((clock, ns));
     }
 
-    /// Forks a child that shares all memory until [`Self::end_child`]; at most one at a time.
+    /// The child shares all memory until [`Self::end_child`]; one at a time.
     pub fn fork(&self) {
         let mut s = self.lock();
         assert!(!s.forked, "fork: a child is running");
@@ -324,7 +313,6 @@ impl<G: Geometry> SimFloor<G> {
         }
     }
 
-    /// The child ends: the process has its memory alone.
     pub fn end_child(&self) {
         let mut s = self.lock();
         assert!(s.forked, "end_child: no child is running");
@@ -335,12 +323,11 @@ impl<G: Geometry> SimFloor<G> {
         }
     }
 
-    /// Whether a forked child is running.
     pub fn is_forked(&self) -> bool {
         self.lock().forked
     }
 
-    /// Backed pages outside of those in `used`, the set of each hugepage from the first on.
+    /// Backed pages outside `used`, a set for each hugepage.
     pub fn backed_beyond(&self, used: &[PageBits<G>]) -> Pages {
         let s = self.lock();
         let of = |(i, page): (usize, &Hugepage<G>)| match used.get(i) {
@@ -350,7 +337,7 @@ impl<G: Geometry> SimFloor<G> {
         Pages(s.hugepages[..s.granted as usize].iter().enumerate().map(of).sum())
     }
 
-    /// Walks Z1 to Z5 and the sums; the first that fails is named, with its hugepage.
+    /// Walks Z1 to Z5 and the sums.
     pub fn check(&self) -> Result<(), (&'static str, HugePageId)> {
         let s = self.lock();
         let (mut backed, mut huge) = (0, 0);

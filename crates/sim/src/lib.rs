@@ -1,17 +1,13 @@
 //! The simulated world under Craton's layers: memory, time, chance and failure, set by the test.
 //!
-//! **What.** Layers that only decide get a [`SimFloor`] with the *state* of memory and no bytes, a
-//! [`VirtualClock`], a seeded [`Rng`] and a [`FaultPlan`] of refused calls. Layers that touch
-//! objects get a [`RealFloor`] with bytes, or [`BumpSpans`] for spans alone. [`Checked`] and
-//! [`Faulty`] wrap any floor or span source. [`SimMedium`] is persistent memory, and lists what a
-//! crash leaves; [`Lines`] does so for memory that the test holds itself.
+//! **What.** Layers that only decide get a [`SimFloor`], the *state* of memory without bytes, a
+//! [`VirtualClock`], a seeded [`Rng`] and a [`FaultPlan`]. Layers that touch objects get a
+//! [`RealFloor`], or [`BumpSpans`]. [`Checked`] and [`Faulty`] wrap any floor or span source.
+//! [`SimMedium`] and [`Lines`] (for the test's memory) are persistent memory, and list what a crash
+//! leaves. A broken contract (a range beyond the grant, a span freed twice) panics in the offending
+//! call.
 //!
-//! The simulation is also a *checker*: a broken contract (a range beyond the grant, a shrinking
-//! grant, a span freed twice) panics in the offending call, with the values.
-//!
-//! **Units.** As in `craton-base`, in nanoseconds; the machine's small page is Craton's page.
-//!
-//! **State.** For each hugepage of a [`SimFloor`]'s region:
+//! **State.** For each hugepage of a [`SimFloor`]:
 //! ```text
 //! backed   256 bits   the page has memory
 //! written  256 bits   the program wrote to the page since it last lost its memory
@@ -36,10 +32,9 @@
 //! frame     free again with the last page that lies in it, and the child
 //! allowed   Always: but where advised Small   Madvise: only where advised Huge   Never: nowhere
 //! ```
-//! **Threads.** Handles ([`SimFloor`], [`RealFloor`], [`FaultPlan`], [`VirtualClock`]) are `Clone`
-//! and `Send`; a lock serialises calls on a floor. **Failure.** [`NoMemory`](craton_base::NoMemory)
-//! from the plan, the region's end, or a collapse of nothing; no change. Misuse panics. **Not
-//! here.** Policies; costs in time; several NUMA nodes.
+//! **Threads.** Handles are `Clone` and `Send`; a lock serialises a floor's calls. **Failure.**
+//! [`NoMemory`](craton_base::NoMemory) from the plan, the region's end, or a collapse of nothing;
+//! no change. **Not here.** Costs in time; several NUMA nodes.
 
 mod checked;
 mod clock;

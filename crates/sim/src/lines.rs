@@ -1,15 +1,14 @@
 //! Persistent memory behind volatile caches: what a crash can leave.
 //!
-//! **What.** The test reports every store, flush and fence to [`Lines`], which yields the possible
-//! contents after a power failure now.
-//! **State.** For each cache line its last durable content and those after each store since. A
-//! cache may evict a line at any time, so a crash leaves any prefix of each line's stores. A flush
-//! marks them as under way, and a fence makes those durable. **Not here.** Several threads' fences;
-//! torn lines: word stores are whole, and ordered within a line.
+//! **What.** The test reports stores, flushes and fences to [`Lines`], which yields the possible
+//! contents after a power failure.
+//! **State.** For each line its durable content and those after each later store. A cache may evict
+//! a line at any time, so a crash leaves a prefix of each line's stores. A fence makes those
+//! durable that a flush marked. **Not here.** Several threads' fences; torn lines: word stores are
+//! whole, and ordered within a line.
 
 use crate::Rng;
 
-/// Words of a line.
 pub const LINE_WORDS: usize = 8;
 
 pub type Line = [u64; LINE_WORDS];
@@ -17,50 +16,46 @@ pub type Line = [u64; LINE_WORDS];
 #[derive(Clone, Debug)]
 struct History {
     contents: Vec<Line>,
-    /// How many contents, besides the first, a fence makes durable.
+    /// Contents, besides the first, that a fence makes durable.
     flushed: usize,
 }
 
-/// Cache lines, and what of them is durable.
 #[derive(Clone, Debug)]
 pub struct Lines {
     lines: Vec<History>,
 }
 
 impl Lines {
-    /// Lines of which this is durable.
+    /// Durable lines.
     pub fn new(contents: Vec<Line>) -> Self {
         Self { lines: contents.into_iter().map(|line| History { contents: vec![line], flushed: 0 }).collect() }
     }
 
-    /// A store made this of a line.
     pub fn store(&mut self, line: usize, content: Line) {
         self.lines[line].contents.push(content);
     }
 
-    /// A line is on its way, as it is now.
     pub fn flush(&mut self, line: usize) {
         self.lines[line].flushed = self.lines[line].contents.len() - 1;
     }
 
-    /// Completes pending write-backs.
     pub fn fence(&mut self) {
         for line in &mut self.lines {
             line.contents.drain(..std::mem::take(&mut line.flushed));
         }
     }
 
-    /// All lines as the CPU sees them: what persistent caches, or the death of a process, leave.
+    /// What persistent caches, or a process's death, leave.
     pub fn seen(&self) -> Vec<Line> {
         self.lines.iter().map(|line| *line.contents.last().expect("a line has a content")).collect()
     }
 
-    /// Only what is certain.
+    /// Without what a crash may lose.
     pub fn durable(&self) -> Vec<Line> {
         self.lines.iter().map(|line| line.contents[0]).collect()
     }
 
-    /// Possible images after a crash: all if at most `most`; else the two extremes and random ones.
+    /// After a crash: all if at most `most`, else the extremes and random ones.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Vec<Vec<Line>> {
         let ways = self.lines.iter().try_fold(1usize, |ways, line| ways.checked_mul(line.contents.len()));
         if let Some(ways) = ways.filter(|ways| *ways <= most) {

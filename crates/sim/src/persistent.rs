@@ -1,7 +1,7 @@
 //! Simulated persistent memory behind volatile caches, whose crashes a test can list.
 //!
 //! **What.** A [`Medium`] with its [`Space`]. The test records [`Moment`]s, one after each event,
-//! and asks each for the images that a crash then can leave; a new medium starts from an image.
+//! and asks each for the images that a crash can leave; a new medium starts from an image.
 //! ```
 //! use craton_base::Medium;
 //! use craton_sim::{Rng, SimMedium};
@@ -23,17 +23,17 @@
 //! // The operation is complete: every image shows it.
 //! assert!(medium.now().images(4096, &mut rng).all(|image| image.word(64) == 1));
 //! ```
-//! **From.** NVAlloc §2.1 and §3.1; the store order of x86: a cache may evict a line at any time,
-//! so a crash leaves any prefix of each line's stores, and lines are independent of each other.
-//! **State.** Words as loads see them; above the durable contents the unfenced stores, by line.
+//! **From.** NVAlloc §2.1, §3.1; x86's store order: a cache may evict a line at any time, so a
+//! crash leaves a prefix of each line's stores; lines are independent.
+//! **State.** Words as loads see them; the durable contents, and unfenced stores by line.
 //! **Invariants.** *Z6* what loads see of a line is its durable content under its unfenced stores:
 //! a store past the seam panics at the line's next event. *Z7* the last recorded moment is `now`.
-//! **Threads.** A thread's fence makes durable what that thread flushed. A lock orders all events;
-//! a probe runs after each, without the lock, so that a test can run other threads in between.
-//! **Failure.** [`FaultRule`]s leave out flushes and fences, and refuse resizes and discards.
-//! **Sizes.** Durable when [`resize`](Space::resize) returns, as after `fsync`. A discard may be
-//! undone by a crash, one call as a whole, until a page of its is stored to or the size changes.
-//! **Cost.** A microsecond an event; memory in proportion to the pages touched.
+//! **Threads.** A fence makes durable what its thread flushed. A lock orders events; a probe runs
+//! after each, without the lock, so that a test can run other threads in between.
+//! **Failure.** [`FaultRule`]s leave out flushes and fences, refuse resizes and discards.
+//! **Sizes.** Durable when [`resize`](Space::resize) returns, as after `fsync`. A crash may undo a
+//! whole discard until one of its pages is stored to or the size changes.
+//! **Cost.** A microsecond an event; memory by the pages touched.
 
 mod history;
 mod image;
@@ -53,12 +53,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 pub use trace::{Counted, Counters, Latency, REFLUSH_DISTANCES};
 
-/// Volatile caches: stores need flushes and fences.
+/// Volatile caches.
 pub type SimMedium = SimPersistent<true>;
-/// Persistent caches, or a page cache and processes that die: stores are durable in order.
+/// Persistent caches, or processes that die: stores are durable in order.
 pub type SimCached = SimPersistent<false>;
 
-/// A simulated medium. Clones share it.
+/// Clones share it.
 #[derive(Clone, Debug)]
 pub struct SimPersistent<const FLUSHES: bool> {
     inner: Arc<Inner>,
@@ -72,7 +72,7 @@ type Group = Box<[OnceLock<Words>]>;
 struct Inner {
     limit: u64,
     len: AtomicU64,
-    /// The words that loads see, in pages made when first touched.
+    /// As loads see them, in pages made at first touch.
     groups: Box<[OnceLock<Group>]>,
     state: Mutex<State>,
     probe: OnceLock<Probe>,
@@ -81,12 +81,12 @@ struct Inner {
 type Probe = Box<dyn Fn(Event) + Send + Sync>;
 
 impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
-    /// An empty file of `len` bytes that can grow to `limit`.
+    /// An empty file that can grow to `limit`.
     pub fn new(len: u64, limit: u64) -> Self {
         Self::from_image(&Image::zeros(len, limit))
     }
 
-    /// The medium that the next process finds after a crash.
+    /// For the next process after a crash.
     pub fn from_image(image: &Image) -> Self {
         let Image { len, limit, contents } = image.clone();
         assert!(len.is_multiple_of(PAGE_BYTES) && len <= limit, "a medium of {len} bytes below {limit}");
@@ -100,55 +100,53 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked in between has failed anyway.
+        // A test that panicked has failed anyway.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a moment after each event from now on, the present one first.
+    /// A moment after each event from now on, this one first.
     pub fn record(&self) {
         let mut state = self.state();
         let now = Moment { event: None, ..state.now.clone() };
         state.moments = Some(vec![now]);
     }
 
-    /// The moments since [`record`](Self::record), which ends.
+    /// Since [`record`](Self::record), which ends.
     pub fn take_moments(&self) -> Vec<Moment> {
         self.state().moments.take().unwrap_or_default()
     }
 
-    /// The moment after the last event.
     pub fn now(&self) -> Moment {
         self.state().now.clone()
     }
 
-    /// Events up to now.
     pub fn steps(&self) -> u64 {
         self.state().now.step
     }
 
-    /// Keeps the moment after this step, counted as by [`steps`](Self::steps), in a run too long or
+    /// Keeps the moment after a step, counted as by [`steps`](Self::steps), for runs too long or
     /// too parallel to record.
     pub fn stop_at(&self, step: u64) {
         let mut state = self.state();
         (state.stop, state.stopped) = (Some(step), None);
     }
 
-    /// The moment that [`stop_at`](Self::stop_at) named; `None` if it has not come.
+    /// The moment of [`stop_at`](Self::stop_at), if it has come.
     pub fn stopped(&self) -> Option<Moment> {
         self.state().stopped.clone()
     }
 
-    /// Calls `probe` after each event, with no lock held. Once for each medium.
+    /// After each event, no lock held. Once for each medium.
     pub fn set_probe(&self, probe: impl Fn(Event) + Send + Sync + 'static) {
         assert!(self.inner.probe.set(Box::new(probe)).is_ok(), "the medium has a probe");
     }
 
-    /// Applies a rule to events of a kind, numbered from 1 on from now.
+    /// Numbered from 1 on from now.
     pub fn fail(&self, event: Fallible, rule: FaultRule) {
         self.state().rules[event as usize] = (rule, 0);
     }
 
-    /// How many events of a kind there were since its rule was set.
+    /// Since the kind's rule was set.
     pub fn fallible_events(&self, event: Fallible) -> u64 {
         self.state().rules[event as usize].1
     }
@@ -157,24 +155,24 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().trace.counters
     }
 
-    /// Begins to count anew, and keeps the offsets of the first `keep_first` flushes.
+    /// Keeps the offsets of the first `keep_first` flushes.
     pub fn reset_counters(&self, keep_first: usize) {
         self.state().trace.reset(keep_first);
     }
 
-    /// Offsets of the first flushes and line stores, in order: the points of figure 2.
+    /// And line stores, in order: the points of figure 2.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.state().trace.first_flushes()
     }
 
-    /// Flushes and line stores in each part of `bytes` bytes, by its offset.
+    /// Flushes and line stores in each `bytes` bytes.
     pub fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         self.state().trace.histogram(bytes)
     }
 
-    /// A word as loads see it.
+    /// As loads see it.
     pub fn load(&self, at: u64) -> u64 {
-        // ORDERING: pairs with `put`, so that a reader of a flag sees what was stored before it.
+        // ORDERING: pairs with `put`: a reader of a flag sees what was stored before.
         self.word(at).load(Ordering::Acquire)
     }
 
@@ -182,7 +180,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         let (group, at) = (page as usize / GROUP_PAGES, page as usize % GROUP_PAGES);
         let make_group = || (0..GROUP_PAGES).map(|_| OnceLock::new()).collect();
         self.inner.groups[group].get_or_init(make_group)[at].get_or_init(|| {
-            // Before its first touch a page has its durable contents, which a resize can change.
+            // Its durable contents, which a resize can change.
             let state = self.state();
             let is_discarded = state.now.discarded.iter().any(|pages| pages.contains(&page));
             let durable = state.now.durable.page(page).filter(|_| !is_discarded).cloned();
@@ -196,10 +194,10 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         std::array::from_fn(|word| self.load(line * LINE_BYTES + 8 * word as u64))
     }
 
-    /// An event at the line of `at`, under the lock, after which the probe runs.
+    /// Runs `act` under the lock, then the probe.
     fn event<T>(&self, event: Event, at: u64, act: impl FnOnce(&mut State, u64) -> T) -> T {
         let line = at / LINE_BYTES;
-        // Makes the page before the lock is held.
+        // Makes the page, which takes the lock.
         let _ = self.word(at / 8 * 8);
         let mut state = self.state();
         let page = at / PAGE_BYTES;
@@ -224,9 +222,8 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         }
     }
 
-    /// Stores a word where loads see it.
     fn put(&self, at: u64, value: u64) {
-        // ORDERING: pairs with `load`, and with the acquiring loads of the medium's users.
+        // ORDERING: pairs with `load`, and acquiring loads of the medium's users.
         self.word(at).store(value, Ordering::Release);
     }
 
@@ -247,7 +244,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         assert!(at.is_multiple_of(PAGE_BYTES) && len.is_multiple_of(PAGE_BYTES), "{at}+{len} are not whole pages");
     }
 
-    /// Makes words of pages zero, for loads.
+    /// For loads.
     fn zero(&self, pages: Range<u64>) {
         for page in pages {
             let group = self.inner.groups[page as usize / GROUP_PAGES].get();
@@ -298,7 +295,7 @@ impl<const FLUSHES: bool> Medium for SimPersistent<FLUSHES> {
         };
         self.event(Event::StoreLine(at), at, store);
         if !FLUSHES {
-            // In between, the process can die with any of the words stored.
+            // In between, the process can die with some words stored.
             self.event(Event::Fence, at, |state, _| state.fence(thread));
         }
     }

@@ -1,10 +1,10 @@
 //! A floor with real bytes, for layers that touch objects.
 //!
 //! **What.** One region, aligned to a hugepage; new and unbacked parts read as zeros. Contracts,
-//! counters and refusals are those of its [`SimFloor`]. The system's allocator provides the memory,
-//! so that tests run under Miri. **Not here.** Touches are unseen: [`Floor::residency`] knows only
-//! of `back` and what the test reports to [`RealFloor::sim`].
-//! **Unsafe.** Allocates the region, and zeroes ranges of it that the caller gave up.
+//! counters and refusals are its [`SimFloor`]'s. The system's allocator provides the memory, for
+//! Miri. **Not here.** Touches are unseen: [`Floor::residency`] knows `back` and what the test
+//! reports to [`RealFloor::sim`].
+//! **Unsafe.** Allocates the region; zeroes ranges that the caller gave up.
 
 use crate::fault::FaultPlan;
 use crate::floor::{SimFloor, ThpMode};
@@ -13,37 +13,37 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Real zeroed memory, aligned to 2 MiB; freed when dropped.
+/// Zeroed, aligned to 2 MiB.
 pub struct RealMemory {
-    /// The allocation: a hugepage longer, so that an aligned region fits.
+    /// A hugepage longer, so that an aligned region fits.
     block: NonNull<u8>,
     layout: Layout,
     base: NonNull<u8>,
     capacity: HugePages,
 }
 
-// SAFETY: the memory belongs to no thread; only `zero` accesses it, whose contract excludes races.
+// SAFETY: no thread owns the memory; only `zero` accesses it, whose contract excludes races.
 unsafe impl Send for RealMemory {}
-// SAFETY: as above: `&RealMemory` gives an address and a size.
+// SAFETY: as above; `&RealMemory` gives an address and a size.
 unsafe impl Sync for RealMemory {}
 
 impl RealMemory {
-    /// `capacity` (≥ 1) hugepages, backed as touched if the system's allocator works so.
+    /// `capacity` ≥ 1; backed when touched, if the allocator does so.
     pub fn new(capacity: HugePages) -> Self {
         assert!(capacity.0 > 0, "RealMemory::new: a region of 0 hugepages has no address");
-        // Aligned by hand: for an alignment of 2 MiB the allocator would write the zeros itself.
+        // By hand: aligned to 2 MiB the allocator would write the zeros.
         let layout =
             Layout::from_size_align(capacity.bytes().0 + HUGEPAGE_SIZE, 16).expect("a region below 2^63 bytes");
-        // SAFETY: the layout's size is not 0.
+        // SAFETY: the layout is not empty.
         let block = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
         let skip = block.as_ptr().align_offset(HUGEPAGE_SIZE);
         assert!(skip < HUGEPAGE_SIZE, "no aligned address in the region");
-        // SAFETY: `skip` is below a hugepage, which the allocation has on top of `capacity`.
+        // SAFETY: the allocation has a hugepage more than `capacity`; `skip` is less.
         let base = unsafe { block.add(skip) };
         Self { block, layout, base, capacity }
     }
 
-    /// Page 0, valid while this value lives. Users hold no reference to bytes being unbacked.
+    /// Page 0, valid while `self` lives. Users hold no reference to bytes being unbacked.
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
@@ -55,19 +55,19 @@ impl RealMemory {
     /// # Safety
     /// `range` lies inside the region, and is not used meanwhile.
     unsafe fn zero(&self, range: PageRange) {
-        // SAFETY: inside the region by the contract, and unused.
+        // SAFETY: by the contract, inside the region and unused.
         unsafe { self.base.add(range.first.offset().0).write_bytes(0, range.len.bytes().0) }
     }
 }
 
 impl Drop for RealMemory {
     fn drop(&mut self) {
-        // SAFETY: `block` came from the allocator with this layout and is freed once.
+        // SAFETY: `block` came from the allocator with this layout; freed once.
         unsafe { dealloc(self.block.as_ptr(), self.layout) }
     }
 }
 
-/// A floor over [`RealMemory`]. Clones are handles to the same region.
+/// Clones share the region.
 #[derive(Clone)]
 pub struct RealFloor {
     memory: Arc<RealMemory>,
@@ -75,28 +75,27 @@ pub struct RealFloor {
 }
 
 impl RealFloor {
-    /// A floor over new memory of `capacity` hugepages, none granted yet.
+    /// New memory, none granted.
     pub fn new(capacity: HugePages) -> Self {
         Self::with_faults(capacity, FaultPlan::default())
     }
 
-    /// As [`Self::new`]; `faults` refuses calls.
     pub fn with_faults(capacity: HugePages, faults: FaultPlan) -> Self {
         let sim = SimFloor::with_faults(capacity, ThpMode::Never, faults);
         Self { memory: Arc::new(RealMemory::new(capacity)), sim }
     }
 
-    /// The address of page 0; see [`RealMemory::base`].
+    /// See [`RealMemory::base`].
     pub fn base(&self) -> *mut u8 {
         self.memory.base()
     }
 
-    /// The memory, to be kept alive apart from the floor.
+    /// To be kept alive apart from the floor.
     pub fn memory(&self) -> &Arc<RealMemory> {
         &self.memory
     }
 
-    /// The state beside the bytes: counters, the grant, what was unbacked.
+    /// Counters, the grant, what was unbacked.
     pub fn sim(&self) -> &SimFloor {
         &self.sim
     }
@@ -111,8 +110,8 @@ impl Floor for RealFloor {
     }
     fn unback(&mut self, range: PageRange) -> Result<(), NoMemory> {
         self.sim.unback(range)?;
-        // SAFETY: the simulated floor asserted that the range was granted, so it lies in the
-        // region. The caller gives its contents up, and `base` forbids references to it.
+        // SAFETY: granted, as the simulated floor asserted, so in the region. The caller gives its
+        // contents up; `base` forbids references.
         unsafe { self.memory.zero(range) };
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! A seeded random generator: SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
-//! generators", OOPSLA 2014). Every seed is good, the state is one word, and all machines agree.
+//! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014):
+//! every seed is good, one word of state, all machines agree.
 
 use std::ops::Range;
 
-/// A small deterministic generator, for tests; not for secrets.
+/// Not for secrets.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -14,7 +14,6 @@ impl Rng {
         Self { state: seed }
     }
 
-    /// 64 bits, each value as likely as any other.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -23,31 +22,31 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, with bias below `n / 2^64`; panics when `n` is 0.
+    /// Bias below `n / 2^64`; panics when `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "Rng::below(0): there is no number below 0");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// A number of the range; panics when that is empty.
+    /// Panics when empty.
     pub fn in_range(&mut self, range: Range<u64>) -> u64 {
         assert!(range.start < range.end, "Rng::in_range({range:?}): the range is empty");
         range.start + self.below(range.end - range.start)
     }
 
-    /// A number from 1 to `max` (≥ 1), log-uniform: sizes as programs request them.
+    /// 1 to `max` (≥ 1), log-uniform: sizes as programs request them.
     pub fn size(&mut self, max: u64) -> u64 {
         let order = self.below(u64::from(u64::BITS - max.leading_zeros()).max(1)) as u32;
         let low = 1u64 << order;
         self.in_range(low..low.saturating_mul(2)).min(max)
     }
 
-    /// `true` once in `n` calls on average; `n` is at least 1.
+    /// On average; `n` ≥ 1.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// A random element; panics for an empty slice.
+    /// Panics for an empty slice.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }

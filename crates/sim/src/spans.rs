@@ -1,11 +1,10 @@
-//! A span source with next to no policy, for tests: spans come from the end of what was used; freed
-//! ones serve requests of exactly their length, the last freed first. Pages skipped for alignment
-//! are lost. Deterministic.
+//! A span source with little policy: spans come from the end of what was used; freed ones serve
+//! requests of their length, the last freed first. Pages skipped for alignment are lost.
 
 use craton_base::{Density, PageId, PageRange, Pages, Span, SpanError, SpanSource};
 use std::collections::BTreeMap;
 
-/// Spans out of pages `0..total`.
+/// Out of pages `0..total`.
 #[derive(Clone, Debug)]
 pub struct BumpSpans {
     total: u32,
@@ -15,12 +14,12 @@ pub struct BumpSpans {
 }
 
 impl BumpSpans {
-    /// A source of `total` pages, all of which read as zeros.
+    /// All zero.
     pub const fn new(total: Pages) -> Self {
         Self { total: total.0, next: 0, free: BTreeMap::new(), live: 0 }
     }
 
-    /// Pages in spans that are out.
+    /// In live spans.
     pub fn live(&self) -> Pages {
         Pages(self.live)
     }

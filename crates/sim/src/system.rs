@@ -1,7 +1,7 @@
 //! Mappings with real bytes, and a machine whose CPUs the test chooses.
 //!
 //! **What.** [`Mappings`] and [`Machine`] over the system's allocator, for Miri and loom. Growth in
-//! place is always refused; moving copies. Refusals by the plan change nothing.
+//! place is always refused; moving copies.
 //! **Unsafe.** Allocates mappings, copies between them, frees each with its last part.
 
 use crate::fault::{Call, FaultPlan};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const PAGE: usize = 4096;
 
-/// An allocation, its layout, and its bytes still mapped.
+/// `mapped`: bytes left.
 #[derive(Debug)]
 struct Block {
     at: usize,
@@ -24,7 +24,7 @@ struct Block {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By the end of the usable part.
+    /// By the usable part's end.
     blocks: Mutex<BTreeMap<usize, Block>>,
     cpu: AtomicUsize,
     touch_ns: AtomicU64,
@@ -32,7 +32,7 @@ struct State {
     shut: Mutex<BTreeSet<usize>>,
 }
 
-/// A simulated system. Clones are handles to the same one.
+/// Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct SimSystem {
     state: Arc<State>,
@@ -40,17 +40,15 @@ pub struct SimSystem {
 }
 
 impl SimSystem {
-    /// A system whose calls `faults` refuses.
     pub fn new(faults: FaultPlan) -> Self {
         Self { state: Arc::default(), faults }
     }
 
-    /// Moves every thread to a CPU.
+    /// For every thread.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
     }
 
-    /// Makes each first touch take so long.
     pub fn set_touch_ns(&self, ns: u64) {
         self.state.touch_ns.store(ns, Ordering::Relaxed);
     }
@@ -60,7 +58,6 @@ impl SimSystem {
         self.state.shut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Bytes that are mapped now.
     pub fn mapped(&self) -> usize {
         self.blocks().values().map(|block| block.mapped).sum()
     }
@@ -70,10 +67,10 @@ impl SimSystem {
     }
 
     fn new_block(&self, bytes: usize, align: usize) -> Option<usize> {
-        // Aligned by hand: the allocator clears what it aligns itself.
+        // By hand: the allocator clears what it aligns itself.
         let align = align.max(PAGE);
         let layout = Layout::from_size_align(bytes.checked_add(align)?, 16).ok()?;
-        // SAFETY: the layout has more than 0 bytes.
+        // SAFETY: the layout is not empty.
         let at = unsafe { alloc_zeroed(layout) } as usize;
         let start = (at != 0).then_some(at)?.next_multiple_of(align);
         self.blocks().insert(start + bytes, Block { at, layout, mapped: bytes });
@@ -81,7 +78,7 @@ impl SimSystem {
     }
 
     /// # Safety
-    /// Both ranges are mapped, the caller's, and apart from each other.
+    /// Both ranges are mapped, the caller's, and apart.
     unsafe fn copy(from: usize, to: usize, bytes: usize) {
         // SAFETY: by the contract.
         unsafe { (to as *mut u8).copy_from_nonoverlapping(from as *const u8, bytes) };
@@ -98,7 +95,7 @@ impl Mappings for SimSystem {
     }
 
     fn discard(&self, at: usize, bytes: usize) {
-        // SAFETY: the range is mapped and the caller's.
+        // SAFETY: mapped, and the caller's.
         unsafe { (at as *mut u8).write_bytes(0, bytes) };
     }
 
@@ -112,7 +109,7 @@ impl Mappings for SimSystem {
         if block.mapped == 0
             && let Some(block) = blocks.remove(&end)
         {
-            // SAFETY: the allocator gave it with this layout, and its last part is given up.
+            // SAFETY: the allocator's, with this layout; its last part is given up.
             unsafe { dealloc(block.at as *mut u8, block.layout) };
         }
     }
@@ -126,7 +123,7 @@ impl Mappings for SimSystem {
             return None;
         }
         let to = self.new_block(new_bytes, PAGE)?;
-        // SAFETY: the old mapping is the caller's, and the new one is exclusive.
+        // SAFETY: the old mapping is the caller's, the new one exclusive.
         unsafe { Self::copy(at, to, old_bytes) };
         self.unmap(at, old_bytes);
         Some(to)

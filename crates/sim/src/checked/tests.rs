@@ -2,7 +2,7 @@ use super::*;
 use crate::{BumpSpans, SimFloor, ThpMode};
 use craton_base::HugePageId;
 
-/// A source that returns the given spans, right or wrong.
+/// Returns these spans, right or wrong.
 struct Scripted(Vec<PageRange>);
 
 impl SpanSource for Scripted {

@@ -13,7 +13,6 @@ fn floor(thp: ThpMode, granted: u32) -> SimFloor {
     floor
 }
 
-/// A floor all of which is advised.
 fn advised(thp: ThpMode, granted: u32) -> SimFloor {
     let mut floor = floor(thp, granted);
     floor.advise(HugePageId(0).run(HugePages(granted)), Advice::Huge);
@@ -80,7 +79,7 @@ fn unbacking_a_part_splits_and_unbacking_all_does_not_count_as_a_split() {
     floor.unback(range(512, 256)).unwrap();
     assert_eq!((floor.calls().splits, floor.calls().pages_unbacked), (2, 512));
     assert_eq!(floor.residency(range(0, 768), Ask::Both).resident_bytes, Pages(256).bytes().0);
-    // Empty again, so the next touch may be huge again.
+    // Empty again, so it may be huge again.
     floor.touch(range(600, 1));
     assert!(floor.is_huge(HugePageId(2)));
     assert_eq!(floor.written(range(512, 256)), Pages(1));

@@ -1,10 +1,9 @@
 //! One cache line: its durable content, and the stores that no fence covers yet.
 //!
-//! **State.** The durable content and the later stores in order. For each thread that flushed the
-//! line, the number of stores that its next fence makes durable.
+//! **State.** For each thread that flushed the line, how many stores its next fence makes durable.
 //! **Invariants.** A thread covers at most the stores there are. A crash leaves a prefix of the
-//! stores; of a line store that comes next, it leaves any subset of the words (NVAlloc §2.1; write-
-//! combining buffers drain in parts and in any order).
+//! stores; of a line store that comes next, any subset of the words (NVAlloc §2.1; write-combining
+//! buffers drain in any order).
 
 use craton_base::{LINE_WORDS, Line};
 use std::collections::HashSet;
@@ -13,7 +12,6 @@ use std::thread::ThreadId;
 #[derive(Clone, Debug)]
 enum Store {
     Word(usize, u64),
-    /// Past the cache.
     Line(Line),
 }
 
@@ -25,7 +23,7 @@ impl Store {
         }
     }
 
-    /// The contents above `before` in which a part of this store is durable.
+    /// Above `before`, with part of this store durable.
     fn outcomes(&self, before: &Line) -> Vec<Line> {
         match self {
             Self::Word(word, value) => {
@@ -47,7 +45,6 @@ impl Store {
     }
 }
 
-/// A line with stores that a crash may lose.
 #[derive(Clone, Debug)]
 pub(super) struct History {
     durable: Line,
@@ -64,13 +61,13 @@ impl History {
         self.stores.push(Store::Word(word, value));
     }
 
-    /// The thread's next fence covers a line store without a flush.
+    /// The thread's next fence covers it without a flush.
     pub(super) fn store_line(&mut self, thread: ThreadId, line: Line) {
         self.stores.push(Store::Line(line));
         self.flush(thread);
     }
 
-    /// Whether the flush has anything to write back.
+    /// Whether there is anything to write back.
     pub(super) fn flush(&mut self, thread: ThreadId) -> bool {
         let all = self.stores.len();
         let is_new = self.covered.iter().all(|(_, covered)| *covered < all);
@@ -81,7 +78,7 @@ impl History {
         is_new
     }
 
-    /// Makes the stores durable that the thread covers; returns the durable content.
+    /// Returns the durable content.
     pub(super) fn fence(&mut self, thread: ThreadId) -> Line {
         if let Some(at) = self.covered.iter().position(|(t, _)| *t == thread) {
             let (_, count) = self.covered.swap_remove(at);
@@ -95,14 +92,13 @@ impl History {
         self.stores.is_empty()
     }
 
-    /// The content that loads see.
     pub(super) fn seen(&self) -> Line {
         let mut line = self.durable;
         self.stores.iter().for_each(|store| store.apply(&mut line));
         line
     }
 
-    /// The distinct contents that a crash can leave: the durable one first.
+    /// Distinct, after a crash; the durable one first.
     pub(super) fn contents(&self) -> Vec<Line> {
         let (mut contents, mut before) = (vec![self.durable], self.durable);
         for store in &self.stores {
@@ -112,7 +108,7 @@ impl History {
         distinct(contents)
     }
 
-    /// Contents that only the last store makes possible.
+    /// Only those that the last store makes possible.
     pub(super) fn new_contents(&self) -> Vec<Line> {
         let mut before = self.clone();
         let Some(last) = before.stores.pop() else { return Vec::new() };

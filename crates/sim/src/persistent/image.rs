@@ -1,10 +1,9 @@
 //! Moments of simulated persistent memory, and the contents that a crash then can leave.
 //!
-//! **What.** A [`Moment`] is the durable memory and the unfenced stores above it.
-//! [`Moment::images`] lists what a crash leaves: one content for each line, chosen independently of
-//! the others.
-//! **State.** Moments and images share pages with the medium, which copies a page before it changes
-//! it. A digest of all contents is kept beside them: equal contents have equal digests.
+//! **What.** A [`Moment`] is durable memory and the unfenced stores above it. [`Moment::images`]
+//! chooses one content for each line, independently.
+//! **State.** Moments and images share pages with the medium, which copies before it changes. Equal
+//! contents have equal digests.
 //! **Cost.** A moment: a copy of the map of unfenced lines. An image: the lines that differ.
 
 use super::history::History;
@@ -18,10 +17,9 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 const PAGE_LINES: u64 = PAGE_BYTES / LINE_BYTES;
 const ZEROS: Line = [0; LINE_WORDS];
 
-/// The contents of a page, line by line.
 pub(super) type Page = [Line; PAGE_LINES as usize];
 
-/// Durable contents: pages that are not zero, and the digest of all.
+/// Pages that are not zero, and the digest of all.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Contents {
     pages: Arc<BTreeMap<u64, Arc<Page>>>,
@@ -33,7 +31,6 @@ impl Contents {
         self.pages.get(&page)
     }
 
-    /// The content of the line of this number.
     pub(super) fn line(&self, line: u64) -> Line {
         self.page(line / PAGE_LINES).map_or(ZEROS, |page| page[(line % PAGE_LINES) as usize])
     }
@@ -48,7 +45,6 @@ impl Contents {
         }
     }
 
-    /// Makes whole pages zero.
     pub(super) fn clear(&mut self, pages: Range<u64>) {
         let all = Arc::make_mut(&mut self.pages);
         let numbers: Vec<_> = all.range(pages).map(|(page, _)| *page).collect();
@@ -61,7 +57,7 @@ impl Contents {
     }
 }
 
-/// The share of a line in the digest; a line of zeros adds nothing.
+/// A line of zeros adds nothing.
 fn digest(line: u64, content: &Line) -> u128 {
     if *content == ZEROS {
         return 0;
@@ -71,12 +67,11 @@ fn digest(line: u64, content: &Line) -> u128 {
     u128::from(half(0)) << 64 | u128::from(half(0x5bd1_e995_97f4_a7c1))
 }
 
-/// What just happened to a medium.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A word of the line at this offset was stored.
+    /// A word of the line at this offset.
     Store(u64),
-    /// The line at this offset was stored past the cache.
+    /// Past the cache.
     StoreLine(u64),
     Flush(u64),
     Fence,
@@ -84,20 +79,19 @@ pub enum Event {
     Discard,
 }
 
-/// A medium between two events.
 #[derive(Clone, Debug)]
 pub struct Moment {
     pub(super) len: u64,
     pub(super) limit: u64,
     pub(super) durable: Contents,
     pub(super) unfenced: Arc<BTreeMap<u64, Arc<History>>>,
-    /// Discarded pages whose old contents may come back.
+    /// Their old contents may come back.
     pub(super) discarded: Vec<Range<u64>>,
     pub(super) event: Option<Event>,
     pub(super) step: u64,
 }
 
-/// The contents after a crash. [`from_image`](super::SimPersistent::from_image) starts from it.
+/// Contents after a crash, for [`from_image`](super::SimPersistent::from_image).
 #[derive(Clone, Debug)]
 pub struct Image {
     pub(super) len: u64,
@@ -106,12 +100,11 @@ pub struct Image {
 }
 
 impl Image {
-    /// An empty file of this length.
     pub fn zeros(len: u64, limit: u64) -> Self {
         Self { len, limit, contents: Contents::default() }
     }
 
-    /// The contents of a file. Its length is a multiple of 4,096.
+    /// The length is a multiple of 4,096.
     pub fn from_bytes(bytes: &[u8], limit: u64) -> Self {
         let mut contents = Contents::default();
         for (line, bytes) in (0..).zip(bytes.chunks_exact(LINE_BYTES as usize)) {
@@ -137,34 +130,28 @@ impl Image {
         self.contents.line(at / LINE_BYTES)[(at % LINE_BYTES / 8) as usize]
     }
 
-    /// Damages a word, as a test of checksums does.
+    /// Damages a word, for tests of checksums.
     pub fn set_word(&mut self, at: u64, value: u64) {
         let mut line = self.contents.line(at / LINE_BYTES);
         line[(at % LINE_BYTES / 8) as usize] = value;
         self.contents.set(at / LINE_BYTES, line);
     }
 
-    /// Cuts or lengthens the file.
     pub fn set_len(&mut self, len: u64) {
         self.contents.clear(len.div_ceil(PAGE_BYTES)..u64::MAX);
         self.len = len;
     }
 
-    /// Equal for images of equal contents, so that a set of digests finds repeated images.
+    /// Sets of digests find repeated images.
     pub fn digest(&self) -> u128 {
         self.contents.digest ^ u128::from(self.len).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     }
 }
 
-/// Something that a crash decides.
+/// By a crash.
 #[derive(Debug)]
 enum Choice {
-    Line {
-        line: u64,
-        contents: Vec<Line>,
-        seen: usize,
-    },
-    /// Kept, or discarded.
+    Line { line: u64, contents: Vec<Line>, seen: usize },
     Discard(Range<u64>),
 }
 
@@ -176,7 +163,7 @@ impl Choice {
         }
     }
 
-    /// The way without a crash.
+    /// Without a crash.
     fn seen(&self) -> usize {
         match self {
             Self::Line { seen, .. } => *seen,
@@ -186,46 +173,43 @@ impl Choice {
 }
 
 impl Moment {
-    /// Events of the medium up to here.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// The event that led here; `None` at the start.
+    /// `None` at the start.
     pub fn event(&self) -> Option<Event> {
         self.event
     }
 
-    /// Lines with stores that a crash can lose.
+    /// A crash can lose stores there.
     pub fn unfenced_lines(&self) -> Vec<u64> {
         self.unfenced.keys().map(|line| line * LINE_BYTES).collect()
     }
 
-    /// What persistent caches, or the death of the process, leave.
+    /// What persistent caches, or a process's death, leave.
     pub fn seen(&self) -> Image {
         let choices = self.choices();
         let seen: Vec<_> = choices.iter().map(Choice::seen).collect();
         self.image(&choices, &seen)
     }
 
-    /// What no crash can lose, alone.
+    /// What no crash can lose.
     pub fn durable(&self) -> Image {
         let choices = self.choices();
         self.image(&choices, &vec![0; choices.len()])
     }
 
-    /// The distinct contents that a crash can leave here: all, if they are at most `most`. Else at
-    /// most `most` of them: nothing and everything unfenced, each line alone lost or kept, and a
-    /// random sample.
+    /// Distinct, after a crash here: all, or at most `most`: nothing and everything unfenced, each
+    /// line alone lost or kept, and a random sample.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Images {
         let choices = self.choices();
         let ways = choose(&choices, most, rng);
         Images { moment: self.clone(), choices, ways: ways.into_iter() }
     }
 
-    /// As [`Self::images`], but only contents that the last event made possible. The images of a
-    /// moment are those of the moment before, fewer after a fence, and these. So a test that takes
-    /// all images of a first moment and the new ones of each later moment meets every crash once.
+    /// Only contents that the last event made possible. A test that takes all images of a first
+    /// moment and the new ones of each later one meets every crash once.
     pub fn new_images(&self, most: usize, rng: &mut Rng) -> Images {
         let mut choices = self.choices();
         let ways = match self.event {
@@ -238,7 +222,7 @@ impl Moment {
 
     fn new_ways(&self, line: u64, choices: &mut Vec<Choice>, most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
         let Some(history) = self.unfenced.get(&line) else {
-            // Caches that persist: the store is durable.
+            // Persistent caches: it is durable.
             return choose(choices, most, rng);
         };
         let contents = history.new_contents();
@@ -268,13 +252,13 @@ impl Moment {
                 Choice::Discard(pages) => discards.extend((*way == 1).then(|| pages.clone())),
             }
         }
-        // Stores to a discarded page end its choice, so the lines chosen here are from before.
+        // Stores to a discarded page end its choice: these lines are older.
         discards.into_iter().for_each(|pages| contents.clear(pages));
         Image { len: self.len, limit: self.limit, contents }
     }
 }
 
-/// Images, made one by one.
+/// Made one by one.
 #[derive(Debug)]
 pub struct Images {
     moment: Moment,
@@ -305,7 +289,6 @@ fn choose(choices: &[Choice], most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
     sample(choices, most, rng)
 }
 
-/// Of all combinations the one of this number.
 fn nth(choices: &[Choice], mut number: usize) -> Box<[usize]> {
     let way = |choice: &Choice| {
         let way = number % choice.ways();
@@ -315,7 +298,7 @@ fn nth(choices: &[Choice], mut number: usize) -> Box<[usize]> {
     choices.iter().map(way).collect()
 }
 
-/// Some of too many combinations. A quarter is left for the random ones.
+/// A quarter is left for the random ones.
 fn sample(choices: &[Choice], most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
     let lost: Box<[usize]> = choices.iter().map(|_| 0).collect();
     let seen: Box<[usize]> = choices.iter().map(Choice::seen).collect();
@@ -339,7 +322,7 @@ fn sample(choices: &[Choice], most: usize, rng: &mut Rng) -> Vec<Box<[usize]>> {
             break;
         }
     }
-    // More tries than images: a sample may repeat an earlier one.
+    // A sample may repeat an earlier one.
     for _ in 0..2 * most {
         let ways = choices.iter().map(|choice| rng.below(choice.ways() as u64) as usize).collect();
         if add(ways) >= most {

@@ -1,7 +1,6 @@
 //! What happens to simulated memory at each event.
 //!
-//! **State.** The present moment, the recorded ones, the lines that each thread's next fence
-//! covers, the rules of failure and the trace. **Not here.** The words that loads see.
+//! **Not here.** The words that loads see.
 
 use super::history::History;
 use super::image::{Event, Moment, PAGE_BYTES};
@@ -13,30 +12,26 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
-/// A medium's state, under its lock.
+/// Under the medium's lock.
 pub(super) struct State {
     pub(super) now: Moment,
     pub(super) moments: Option<Vec<Moment>>,
     pub(super) stop: Option<u64>,
     pub(super) stopped: Option<Moment>,
-    /// Lines that a thread covers.
     covered: HashMap<ThreadId, Vec<u64>>,
     pub(super) rules: [(FaultRule, u64); Fallible::COUNT],
     pub(super) trace: Trace,
 }
 
-/// An event that a test can leave out or refuse.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fallible {
-    /// Left out: counted, and without effect, as if the heap had forgotten it.
+    /// Left out: counted, without effect, as if the heap forgot it.
     Flush,
-    /// As [`Self::Flush`].
+    /// Likewise.
     Fence,
     /// Refused, without change.
     Resize,
-    /// As [`Self::Resize`].
     Discard,
-    /// As [`Self::Resize`].
     Allocate,
 }
 
@@ -57,7 +52,6 @@ impl State {
         }
     }
 
-    /// Whether a rule names this event.
     pub(super) fn fails(&mut self, event: Fallible) -> bool {
         let (rule, count) = &mut self.rules[event as usize];
         *count += 1;
@@ -75,7 +69,7 @@ impl State {
         }
     }
 
-    /// The line's stores since it was durable; none yet begins a history.
+    /// Since it was durable; none yet: begins a history.
     pub(super) fn history(&mut self, line: u64) -> &mut History {
         let durable = self.now.durable.line(line);
         let unfenced = Arc::make_mut(&mut self.now.unfenced);
@@ -86,7 +80,6 @@ impl State {
         self.covered.entry(thread).or_default().push(line);
     }
 
-    /// Makes durable what the thread covers.
     pub(super) fn fence(&mut self, thread: ThreadId) {
         let unfenced = Arc::make_mut(&mut self.now.unfenced);
         for line in self.covered.remove(&thread).unwrap_or_default() {
@@ -99,7 +92,7 @@ impl State {
         }
     }
 
-    /// Ends the doubt about discards, as a change of the file's size or blocks does.
+    /// As a change of the file's size or blocks does.
     pub(super) fn settle_discards(&mut self, is_meant: impl Fn(&Range<u64>) -> bool) {
         let meant: Vec<_> = self.now.discarded.extract_if(.., |pages| is_meant(pages)).collect();
         for pages in meant {

@@ -8,7 +8,7 @@ fn medium() -> SimMedium {
     SimMedium::new(SIZE, 4 * SIZE)
 }
 
-/// All values that a word can have after a crash now.
+/// After a crash now.
 fn values<const FLUSHES: bool>(medium: &SimPersistent<FLUSHES>, at: u64) -> HashSet<u64> {
     medium.now().images(4096, &mut Rng::new(1)).map(|image| image.word(at)).collect()
 }

@@ -1,11 +1,11 @@
 //! A heap's calls on its medium: counters, flush addresses, and modelled time.
 //!
-//! **From.** NVAlloc §3.1: the reflush distance is the number of distinct lines that were flushed
-//! since the line's last flush, and below 4 it costs 800 ns to 500 ns. The same section puts the
-//! mean reflush at 3 times a random and 7 times a sequential write. §3.3: writes are sequential
-//! within an XPLine of 256 bytes and to the next one; figure 2 plots the flush addresses.
-//! **Threads.** Distances and sequences are each thread's own. **Not here.** Bandwidth, and waits
-//! of threads for each other.
+//! **From.** NVAlloc §3.1: the reflush distance counts distinct lines flushed since the line's last
+//! flush; below 4 it costs 800 ns to 500 ns. Mean reflush: 3 times a random, 7 times a sequential
+//! write. §3.3: sequential is within an XPLine of 256 bytes or to the next. Figure 2 plots the
+//! flush addresses.
+//! **Threads.** Distances and sequences are each thread's. **Not here.** Bandwidth, and waits of
+//! threads for each other.
 
 use craton_base::{LINE_BYTES, Line, Medium};
 use std::collections::{BTreeMap, HashMap};
@@ -14,51 +14,47 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 const XPLINE_BYTES: u64 = 256;
-/// Distances that count as reflushes.
+/// Below, a reflush.
 pub const REFLUSH_DISTANCES: usize = 4;
 
-/// Modelled times in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// Of a flush by its reflush distance.
+    /// By reflush distance.
     pub reflush_ns: [u64; REFLUSH_DISTANCES],
-    /// Of another flush to the last flush's XPLine, or the next.
+    /// To the last flush's XPLine, or the next.
     pub sequential_ns: u64,
     pub random_ns: u64,
-    /// Beyond the flushes that it waits for.
+    /// Besides the flushes that it waits for.
     pub fence_ns: u64,
 }
 
 impl Latency {
-    /// The paper's machine. The mean of the four distances, 650 ns, is 3 times a random write and
-    /// 7 times a sequential one.
+    /// The four distances' mean, 650 ns, is 3 times a random and 7 times a sequential write.
     pub const PAPER: Self = Self { reflush_ns: [800, 700, 600, 500], sequential_ns: 93, random_ns: 217, fence_ns: 0 };
 }
 
-/// Sums of what a medium was asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Words stored, updates included.
+    /// Words, updates included.
     pub stores: u64,
     pub line_stores: u64,
-    /// Line stores not included.
+    /// Without line stores.
     pub flushes: u64,
     pub fences: u64,
-    /// Flushes of lines without stores since their last flush. A counting wrapper cannot see them.
+    /// Of lines not stored to since their last flush. A counting wrapper cannot see them.
     pub clean_flushes: u64,
-    /// Flushes and line stores by reflush distance.
+    /// Flushes and line stores, by distance.
     pub reflushes: [u64; REFLUSH_DISTANCES],
-    /// Flushes and line stores that are no reflushes, to the last XPLine or the next.
+    /// Others to the last XPLine or the next.
     pub sequential: u64,
-    /// The remaining flushes and line stores.
     pub random: u64,
-    /// Modelled time, summed over threads.
+    /// Summed over threads.
     pub modelled_ns: u64,
 }
 
 #[derive(Debug, Default)]
 struct OfThread {
-    /// Distinct lines, the last flushed first.
+    /// Distinct, the last flushed first.
     recent: Vec<u64>,
     xpline: Option<u64>,
 }
@@ -68,7 +64,7 @@ pub(super) struct Trace {
     latency: Latency,
     pub(super) counters: Counters,
     threads: HashMap<ThreadId, OfThread>,
-    /// The first flushes' offsets, in order.
+    /// In order.
     first: Vec<u64>,
     keep_first: usize,
     by_line: BTreeMap<u64, u64>,
@@ -95,7 +91,6 @@ impl Trace {
         self.counters.modelled_ns += self.latency.fence_ns;
     }
 
-    /// The line at `at` goes to the medium.
     fn write_back(&mut self, at: u64) {
         let (line, xpline) = (at / LINE_BYTES, at / XPLINE_BYTES);
         let of_thread = self.threads.entry(thread::current().id()).or_default();
@@ -119,7 +114,7 @@ impl Trace {
         *self.by_line.entry(line).or_default() += 1;
     }
 
-    /// Begins to count anew. Threads keep their recent lines.
+    /// Threads keep their recent lines.
     pub(super) fn reset(&mut self, keep_first: usize) {
         self.counters = Counters::default();
         (self.first, self.by_line, self.keep_first) = (Vec::new(), BTreeMap::new(), keep_first);
@@ -129,7 +124,7 @@ impl Trace {
         self.first.clone()
     }
 
-    /// Flushes and line stores in each part of `bytes` bytes, by its offset.
+    /// Flushes and line stores in each `bytes` bytes.
     pub(super) fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         let mut parts = BTreeMap::new();
         for (line, count) in &self.by_line {
@@ -139,7 +134,7 @@ impl Trace {
     }
 }
 
-/// Counts what is asked of any medium, and passes it on.
+/// Counts, and passes on.
 #[derive(Debug)]
 pub struct Counted<M> {
     medium: M,
@@ -163,17 +158,17 @@ impl<M: Medium> Counted<M> {
         self.trace().counters
     }
 
-    /// Begins to count anew, and keeps the offsets of the first `keep_first` flushes.
+    /// Keeps the offsets of the first `keep_first` flushes.
     pub fn reset(&self, keep_first: usize) {
         self.trace().reset(keep_first);
     }
 
-    /// Offsets of the first flushes and line stores, in order.
+    /// And line stores, in order.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.trace().first_flushes()
     }
 
-    /// Flushes and line stores in each part of `bytes` bytes, by its offset.
+    /// Flushes and line stores in each `bytes` bytes.
     pub fn histogram(&self, bytes: u64) -> BTreeMap<u64, u64> {
         self.trace().histogram(bytes)
     }

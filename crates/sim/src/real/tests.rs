@@ -3,7 +3,7 @@ use crate::FaultRule;
 use craton_base::{PAGE_SIZE, PageId, Pages};
 
 fn byte(floor: &RealFloor, page: u32) -> u8 {
-    // SAFETY: the tests read pages of the region only, on one thread.
+    // SAFETY: only pages of the region, on one thread.
     unsafe { floor.base().add(page as usize * PAGE_SIZE + 5).read() }
 }
 
@@ -43,7 +43,7 @@ fn unbacked_pages_read_as_zeros_and_their_neighbours_keep_their_bytes() {
 #[test]
 fn the_memory_outlives_its_floor_when_it_is_held() {
     let memory = RealFloor::new(HugePages(1)).memory().clone();
-    // SAFETY: the memory is alive: `memory` holds it.
+    // SAFETY: `memory` holds it alive.
     assert_eq!(unsafe { memory.base().read() }, 0);
 }
 

@@ -21,13 +21,13 @@ fn a_mapping_is_aligned_zeroed_and_counted_until_its_last_part_goes() {
 fn contents_survive_a_move_and_the_source_of_moved_memory_reads_as_zeros() {
     let system = SimSystem::default();
     let at = system.map(PAGE, PAGE).unwrap();
-    // SAFETY: the mapping is ours.
+    // SAFETY: ours.
     unsafe { (at as *mut u8).write(9) };
     assert_eq!(system.grow(at, PAGE, 2 * PAGE, false), None, "the neighbour is taken");
     let at = system.grow(at, PAGE, 2 * PAGE, true).unwrap();
     let other = system.map(4 * PAGE, PAGE).unwrap();
     assert!(system.move_memory(at, PAGE, other));
-    // SAFETY: both mappings are ours.
+    // SAFETY: both are ours.
     unsafe { assert_eq!(((at as *const u8).read(), (other as *const u8).read()), (0, 9)) };
     assert!(system.replace(other, 4 * PAGE, system.map(4 * PAGE, PAGE).unwrap(), 4 * PAGE));
     assert_eq!(system.mapped(), 6 * PAGE);

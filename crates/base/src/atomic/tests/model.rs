@@ -2,11 +2,10 @@
 //!
 //! **What.** loom's atomics exist only in a running model; the library's are constants, statics, or
 //! zeroed memory. An atomic here takes its initial value at its first touch in each run.
-//! **Threads.** loom takes the first touch for the initialisation: a model first touches the
-//! atomics that two threads would touch unordered. Models run one after the other.
+//! **Threads.** loom takes the first touch for the initialisation: a model first touches alone what
+//! two threads would touch unordered. Models run one after the other.
 //! **Orderings.** loom treats SeqCst as AcqRel, so a fence precedes each such access.
-//! [`check_weakened`] makes every ordering Relaxed, to show that a test would see it.
-//! **Unsafe.** Cells that are written without a lock: loom runs one thread at a time.
+//! **Unsafe.** Cells written without a lock: loom runs one thread at a time.
 
 extern crate std;
 
@@ -16,17 +15,17 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use std::sync::atomic as plain;
 
-/// The current run, from 1 on. An atomic of another run begins anew.
+/// From 1 on. An atomic of another run begins anew.
 static RUN: plain::AtomicU64 = plain::AtomicU64::new(0);
 static WEAKENED: plain::AtomicBool = plain::AtomicBool::new(false);
 static ONE_MODEL: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-/// Runs a model in every order of its steps with a bounded number of preemptions.
+/// Every order of steps with at most that many preemptions.
 pub fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, false, model);
 }
 
-/// As [`check`], with every ordering Relaxed: a model that needs one panics.
+/// With every ordering Relaxed: a model that needs one panics.
 pub fn check_weakened(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     run(preemptions, true, model);
 }
@@ -49,10 +48,9 @@ fn weaken(order: Ordering) -> Ordering {
     if WEAKENED.load(Ordering::Relaxed) { Ordering::Relaxed } else { order }
 }
 
-/// Runs an access, behind a fence if it is to be sequentially consistent.
 fn access<R>(order: Ordering, f: impl FnOnce(Ordering) -> R) -> R {
     let order = weaken(order);
-    // ORDERING: pairs with the fences in front of the other accesses of this kind.
+    // ORDERING: pairs with the fences before other such accesses.
     if order == Ordering::SeqCst {
         loom::sync::atomic::fence(order);
     }
@@ -61,14 +59,13 @@ fn access<R>(order: Ordering, f: impl FnOnce(Ordering) -> R) -> R {
 
 macro_rules! atomic {
     ($name:ident $(<$p:ident>)?, $value:ty, $($method:ident),*) => {
-        /// As `core`'s.
         pub struct $name $(<$p>)? {
             first: $value,
             run: UnsafeCell<u64>,
             inner: UnsafeCell<MaybeUninit<loom::sync::atomic::$name $(<$p>)?>>,
         }
 
-        // SAFETY: loom's own may be sent and shared, and is made while no other thread runs.
+        // SAFETY: loom's own may be sent and shared, and is made while one thread runs.
         unsafe impl $(<$p>)? Send for $name $(<$p>)? {}
         // SAFETY: as above.
         unsafe impl $(<$p>)? Sync for $name $(<$p>)? {}
@@ -81,7 +78,7 @@ macro_rules! atomic {
             #[track_caller]
             fn inner(&self) -> &loom::sync::atomic::$name $(<$p>)? {
                 let run = RUN.load(Ordering::Relaxed);
-                // SAFETY: loom runs one thread at a time; an atomic of an earlier run owns nothing.
+                // SAFETY: one thread runs at a time; an atomic of an earlier run owns nothing.
                 unsafe {
                     if *self.run.get() != run {
                         (*self.inner.get()).write(loom::sync::atomic::$name::new(self.first));
@@ -154,7 +151,7 @@ integer!(AtomicI32, i32);
 atomic!(AtomicBool, bool,);
 atomic!(AtomicPtr<T>, *mut T,);
 
-/// A distinct number for each loom thread, in place of the thread pointer, which they share.
+/// loom's threads share the thread pointer, so this counts them.
 pub fn thread_pointer() -> usize {
     let name = std::format!("{:?}", loom::thread::current().id());
     let digits = name.bytes().filter(u8::is_ascii_digit).fold(0usize, |n, b| n * 10 + usize::from(b - b'0'));
