@@ -1,17 +1,16 @@
 //! A bell that ends a thread's timed sleep early.
 //!
-//! **What.** It uses only `futex`, which programs that restrict system calls leave in any case.
+//! **What.** Uses only `futex`, which programs that restrict system calls permit.
 //! **State.** The lower half: 0 silent · 1 rung, until [`Bell::silence`] · 2 nudged: ends one
-//! sleep, or the next one at once. Another process cannot wake a sleeper, so it writes a byte of
-//! the upper half and interrupts the sleeper's system call, which restarts, finds the bell not
-//! silent, and ends: also a nudge.
+//! sleep, or the next. Another process cannot wake a sleeper: it writes a byte of the upper half
+//! and interrupts the sleeper's system call, which restarts and finds the bell not silent: also a
+//! nudge.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering};
 
 const OURS: u32 = 0xffff;
 
-/// Silent at first.
 #[derive(Debug)]
 pub struct Bell {
     rung: AtomicU32,
@@ -22,14 +21,14 @@ impl Bell {
         Self { rung: AtomicU32::new(0) }
     }
 
-    /// Wakes the sleeper, and ends each sleep at once until the bell is silenced.
+    /// Ends each sleep at once until silenced.
     pub fn ring(&self) {
-        // ORDERING: Release pairs with the Acquire in `is_rung`: publishes the ringer's writes.
+        // ORDERING: pairs with the Acquire in `is_rung`: publishes the ringer's writes.
         self.rung.store(1, Ordering::Release);
         futex::wake(&self.rung, i32::MAX as u32);
     }
 
-    /// Ends one sleep, this one or the next, unless the bell is rung anyway.
+    /// Ends one sleep, this one or the next.
     pub fn nudge(&self) {
         let mut now = self.rung.load(Ordering::Relaxed);
         while now & OURS == 0 {
@@ -40,36 +39,34 @@ impl Bell {
         }
     }
 
-    /// Where another process writes a byte that is not 0, to nudge.
+    /// Another process writes a byte here to nudge.
     pub const fn outside(this: *const Self) -> *const u8 {
-        // Little-endian: the upper half comes last.
+        // Little-endian: the upper half.
         this.cast::<u8>().wrapping_add(3)
     }
 
-    /// The bell can be slept on again.
     pub fn silence(&self) {
         self.rung.store(0, Ordering::Relaxed);
     }
 
     pub fn is_rung(&self) -> bool {
-        // ORDERING: Acquire pairs with the Release in `ring`.
+        // ORDERING: pairs with the Release in `ring`.
         self.rung.load(Ordering::Acquire) & OURS == 1
     }
 
-    /// Sleeps up to `ns` nanoseconds, perhaps a little less; true if the bell was rung.
+    /// Perhaps a little less; true if rung.
     pub fn wait_ns(&self, ns: u64) -> bool {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         self.sleep(&time)
     }
 
-    /// Sleeps until the bell is rung or nudged, perhaps a little less; true if it was rung.
+    /// Until rung or nudged, perhaps less; true if rung.
     pub fn wait(&self) -> bool {
         self.sleep(core::ptr::null())
     }
 
     fn sleep(&self, time: *const libc::timespec) -> bool {
         futex::wait(&self.rung, 0, time);
-        // A nudge was for this sleep.
         let now = self.rung.load(Ordering::Relaxed);
         if now & OURS != 1 && now != 0 {
             let _ = self.rung.compare_exchange(now, 0, Ordering::Relaxed, Ordering::Relaxed);

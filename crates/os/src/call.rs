@@ -1,22 +1,22 @@
 //! System calls that are no cancellation points.
 //!
-//! **What.** A thread that is to be cancelled ends in the C library's `open`, `write` and others
-//! (pthreads(7), "Cancellation points"), and unwinds through its caller: a malloc that it was in
-//! would keep its locks for ever. These calls go past the C library and return.
+//! **What.** A cancelled thread ends in the C library's `open`, `write` and others (pthreads(7))
+//! and unwinds through its caller: it would keep malloc's locks for ever. These calls go past the C
+//! library.
 //!
-//! **Failure.** As the C library's: -1 and `errno`.
-//! **Unsafe.** Each has the preconditions of the call that it names.
+//! **Failure.** -1 and `errno`.
+//! **Unsafe.** Each has the preconditions of its call.
 
 use core::ffi::{CStr, c_int, c_void};
 use libc::{sigset_t, syscall, timespec};
 
-/// Opens a file for reading, or as `flags` say, with close-on-exec; `mode` for a new one.
+/// For reading, or as `flags` say; close-on-exec.
 pub(crate) fn open(path: &CStr, flags: c_int, mode: libc::mode_t) -> c_int {
     // SAFETY: the path ends by 0.
     unsafe { syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags | libc::O_CLOEXEC, mode) as c_int }
 }
 
-/// A path that ends by 0.
+/// `text` ends by 0.
 pub(crate) fn path(text: &[u8]) -> &CStr {
     debug_assert!(text.contains(&0));
     CStr::from_bytes_until_nul(text).unwrap_or_default()
@@ -29,9 +29,9 @@ pub(crate) unsafe fn close(fd: c_int) -> c_int {
     unsafe { syscall(libc::SYS_close, fd) as c_int }
 }
 
-/// Reads at the descriptor's place; the bytes read.
+/// Returns the bytes read.
 pub(crate) fn read(fd: c_int, into: &mut [u8]) -> isize {
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has this length.
     unsafe { syscall(libc::SYS_read, fd, into.as_mut_ptr(), into.len()) as isize }
 }
 
@@ -43,57 +43,54 @@ pub(crate) unsafe fn read_at(fd: c_int, into: *mut c_void, len: usize, at: i64) 
 }
 
 pub(crate) fn write(fd: c_int, text: &[u8]) -> isize {
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has this length.
     unsafe { syscall(libc::SYS_write, fd, text.as_ptr(), text.len()) as isize }
 }
 
-/// Writes at a place of a file; the bytes written.
+/// Returns the bytes written.
 pub(crate) fn write_at(fd: c_int, text: &[u8], at: i64) -> isize {
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has this length.
     unsafe { syscall(libc::SYS_pwrite64, fd, text.as_ptr(), text.len(), at) as isize }
 }
 
-/// Makes room in a file.
 pub(crate) fn allocate(fd: c_int, at: i64, bytes: i64) -> c_int {
-    // SAFETY: touches no memory of the process.
+    // SAFETY: touches no memory.
     unsafe { syscall(libc::SYS_fallocate, fd, 0, at, bytes) as c_int }
 }
 
-/// Gives back the room of a part of a file, which then reads as zeros.
+/// The part then reads as zeros.
 pub(crate) fn punch(fd: c_int, at: i64, bytes: i64) -> c_int {
     let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: touches no memory of the process.
+    // SAFETY: touches no memory.
     unsafe { syscall(libc::SYS_fallocate, fd, how, at, bytes) as c_int }
 }
 
-/// Makes a file durable, with its size.
 pub(crate) fn sync(fd: c_int) -> c_int {
-    // SAFETY: touches no memory of the process.
+    // SAFETY: touches no memory.
     unsafe { syscall(libc::SYS_fdatasync, fd) as c_int }
 }
 
-/// Waits for a child that ends without a signal, too; its number.
+/// Also for children that end without a signal; returns the child.
 pub(crate) fn wait(child: c_int, status: &mut c_int) -> c_int {
-    // SAFETY: the status is written; usage is not requested.
+    // SAFETY: writes `status`; usage is not requested.
     unsafe { syscall(libc::SYS_wait4, child, &raw mut *status, libc::__WALL, 0) as c_int }
 }
 
-/// Takes a pending one of some signals, without waiting.
+/// Takes a pending signal of the set, without waiting.
 pub(crate) fn consume_signal(of: &sigset_t) {
     let now = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: valid set and time; the kernel's sets have 8 bytes, the first of the C library's.
+    // SAFETY: valid set and time; the kernel's sets are the first 8 bytes of the C library's.
     unsafe { syscall(libc::SYS_rt_sigtimedwait, &raw const *of, 0, &raw const now, 8) };
 }
 
-/// Sleeps for a time, or a little less.
+/// Or a little less.
 pub(crate) fn sleep(time: timespec) {
-    // SAFETY: a valid time; the remaining time is not requested.
+    // SAFETY: a valid time; the rest is not requested.
     unsafe { syscall(libc::SYS_nanosleep, &raw const time, 0) };
 }
 
-/// Waits for a signal.
+/// Until a signal.
 pub(crate) fn pause() {
-    // Without descriptors and without an end.
-    // SAFETY: no memory is passed.
+    // SAFETY: no descriptors, no time, no memory.
     unsafe { syscall(libc::SYS_ppoll, 0, 0, 0, 0, 8) };
 }

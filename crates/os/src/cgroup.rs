@@ -1,11 +1,10 @@
 //! Limits of the process's control group: CPUs and memory.
 //!
 //! **What.** [`limits`] walks from the process's group to the root, in version 2, 1 or both, and
-//! returns the tightest limits. [`pressure`] is the memory pressure of the system or the group.
-//! **Units.** Bytes; thousandths of a CPU; hundredths of a percent of time.
-//! **Failure.** No control groups or optional files: no limit. An unreadable or nonsensical file,
-//! or a required one missing: no limit, and one line for the first in a process.
-//! **Cost.** 10 system calls and three for each file on the way up; about 6 KiB of stack.
+//! returns the tightest limits. [`pressure`] is the memory pressure.
+//! **Failure.** No groups or optional files: no limit. An odd file (unreadable, nonsense, missing
+//! though required): no limit, and one line for the process's first.
+//! **Cost.** 10 system calls and three for each file; about 6 KiB of stack.
 
 mod place;
 
@@ -15,36 +14,34 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_tables::amount::decimal;
 use place::{Kind, Place};
 
-/// The limits of the process's control groups.
 #[derive(Default)]
 pub struct Limits {
-    /// Memory in bytes: the tightest of `memory.max`, `memory.high` and `memory.limit_in_bytes`.
+    /// The tightest of `memory.max`, `memory.high` and `memory.limit_in_bytes`.
     pub memory_bytes: Option<u64>,
-    /// CPU time in thousandths of a CPU, rounded up, at least 1.
+    /// Rounded up, at least 1.
     pub cpu_thousandths: Option<u64>,
-    /// Where the limit on memory is from, or would be if there were one.
+    /// Of the memory limit, real or possible.
     pub memory_source: Source,
-    /// Some file was unreadable for want of resources: prefer the earlier reading.
+    /// A file was unreadable for want of resources: prefer the earlier reading.
     pub is_partial: bool,
     odd: Option<Line>,
 }
 
-/// A kind of control groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Source {
-    /// The process is in no group that could limit memory.
+    /// No group that could limit memory.
     #[default]
     Nowhere,
     V1,
     V2,
 }
 
-/// Larger limits mean none: the kernel writes 2⁶³ minus a page.
+/// From here on unlimited: the kernel writes 2⁶³ minus a page.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// The process's current limits. One line on standard error reports the first odd file.
+/// Reports the first odd file on standard error.
 pub fn limits() -> Limits {
     let mut limits = limits_under(b"");
     say_once(limits.odd.take());
@@ -95,7 +92,6 @@ enum Value {
     Limit(u64),
     Unlimited,
     Missing,
-    /// Unreadable or nonsense, and noted.
     Odd,
 }
 
@@ -110,7 +106,7 @@ impl Limits {
     fn read_memory(&mut self, source: Source, dir: &mut PathText, file: &[u8]) -> Value {
         let value = self.read(dir, file, |text| match text {
             b"max" => Some(Value::Unlimited),
-            // Version 1's "no limit" is a large number that depends on the page size.
+            // Version 1's "no limit" depends on the page size.
             number => Some(match decimal(number)? {
                 UNLIMITED_BYTES.. => Value::Unlimited,
                 bytes => Value::Limit(bytes),
@@ -201,7 +197,7 @@ fn said(path: &[u8]) -> Line {
     Line::new().text("craton: ").bytes(path)
 }
 
-/// Takes a tighter value; returns whether it was.
+/// Returns whether the value was tighter.
 fn tighten(limit: &mut Option<u64>, value: &Value) -> bool {
     match *value {
         Value::Limit(new) if limit.is_none_or(|old| new < old) => {
@@ -212,21 +208,20 @@ fn tighten(limit: &mut Option<u64>, value: &Value) -> bool {
     }
 }
 
-/// The text up to the first unprintable byte.
 fn printable(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|b| !(b' '..=b'~').contains(b)).unwrap_or(text.len());
     &text[..end]
 }
 
-/// A quota of a period in thousandths of a CPU.
+/// In thousandths of a CPU.
 fn thousandths(quota: u64, period: u64) -> Option<u64> {
     let exact =
         (u128::from(quota) * 1000).checked_next_multiple_of(u128::from(period.max(1)))? / u128::from(period.max(1));
     (quota > 0 && period > 0).then(|| u64::try_from(exact).unwrap_or(u64::MAX))
 }
 
-/// Share of the last 10 s in which some thread stalled on memory, in hundredths of a percent: the
-/// larger of system and group. `None` if unknown. Reports odd files as [`limits`] does.
+/// Share of the last 10 s in which a thread stalled on memory, in hundredths of a percent: the
+/// larger of system and group. `None` if unknown. Reports odd files.
 pub fn pressure() -> Option<u32> {
     let (pressure, odd) = pressure_under(b"");
     say_once(odd);
@@ -244,7 +239,7 @@ fn pressure_under(root: &[u8]) -> (Option<u32>, Option<Line>) {
     (system.max(group), odd)
 }
 
-/// One file's pressure. Systems that do not measure it lack the file or cannot open it.
+/// Systems that do not measure it lack the file or cannot open it.
 fn some_avg10(path: &PathText, odd: &mut Option<Line>) -> Option<u32> {
     let mut buffer = [0; 64];
     match read_start(path, &mut buffer) {

@@ -1,18 +1,18 @@
-//! A copy of the process, to read its memory while it stands still.
+//! A copy of the process, to read memory that stands still.
 //!
-//! **Unsafe.** Calls `clone` past the C library: no fork handler runs, no signal reports the end.
+//! **Unsafe.** Calls `clone` past the C library: no fork handler runs.
 
 use crate::call;
 
-/// Runs `f` in a copy of the process with only the calling thread; returns its result, 0 to 255, or
-/// `None` if refused. `f`'s writes vanish. It takes no lock: another thread may have held it.
+/// Runs `f` in a copy with only this thread; returns its result, or `None` if refused. `f`'s writes
+/// vanish. It takes no lock: another thread may have held it.
 pub fn run(f: impl FnOnce() -> u8) -> Option<u8> {
-    // SAFETY: without flags this is fork, except that no signal reports the end.
+    // SAFETY: without flags this is fork, but no signal reports the end.
     let child = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
     match child {
         0 => {
             let answer = f();
-            // SAFETY: ends the copy at once.
+            // SAFETY: ends the copy.
             unsafe {
                 libc::syscall(libc::SYS_exit_group, i32::from(answer));
                 core::hint::unreachable_unchecked()

@@ -1,8 +1,7 @@
 //! The number of CPUs that the process may use.
 //!
-//! **State.** The number last found; 0 before the first call. **Failure.** Unknown facts do not
-//! limit. **Cost.** [`usable`] is a load after the first call; [`refresh`] makes 20 system calls or
-//! more.
+//! **State.** The number last found; 0 before. **Failure.** Unknown facts do not limit.
+//! **Cost.** [`usable`] is a load after the first call; [`refresh`] makes 20 system calls or more.
 //! **Unsafe.** Calls `sched_getaffinity`.
 
 use crate::{cgroup, process, thp};
@@ -10,10 +9,10 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 static USABLE: AtomicUsize = AtomicUsize::new(0);
 
-/// Words of a CPU mask: 8,192 CPUs.
+/// 8,192 CPUs.
 const MASK_WORDS: usize = 128;
 
-/// CPUs usable at once (≥ 1), by affinity and quota (rounded up), as of the last [`refresh`].
+/// At least 1; by affinity and quota (rounded up), as of the last [`refresh`].
 pub fn usable() -> usize {
     match USABLE.load(Relaxed) {
         0 => refresh(),
@@ -21,7 +20,7 @@ pub fn usable() -> usize {
     }
 }
 
-/// As [`usable`], by at most one system call and little stack; may omit the quota until asked for.
+/// At most one system call, little stack; may omit the quota until [`refresh`].
 pub fn known() -> usize {
     match USABLE.load(Relaxed) {
         0 if thp::may_query() => affinity().unwrap_or(1),
@@ -29,7 +28,7 @@ pub fn known() -> usize {
     }
 }
 
-/// Asks the system again, after a change of affinity or quota; leaves `errno` alone.
+/// After a change of affinity or quota; keeps `errno`.
 pub fn refresh() -> usize {
     if !thp::may_query() {
         return USABLE.load(Relaxed).max(1);
@@ -40,7 +39,7 @@ pub fn refresh() -> usize {
     cpus
 }
 
-/// As [`refresh`], for a caller that has asked for the quota already.
+/// As [`refresh`], with a known quota.
 pub fn set_quota(thousandths: Option<u64>) -> usize {
     let cpus = fewest(affinity(), thousandths);
     USABLE.store(cpus, Relaxed);
@@ -52,10 +51,10 @@ fn fewest(affinity: Option<usize>, thousandths: Option<u64>) -> usize {
     affinity.into_iter().chain(quota).min().unwrap_or(1).max(1)
 }
 
-/// The number of CPUs in the calling thread's affinity; `None` if unknown.
+/// Of the thread; `None` if unknown.
 pub fn affinity() -> Option<usize> {
     let mut mask = [0u64; MASK_WORDS];
-    // SAFETY: the mask has the stated length. The system returns the number of bytes written.
+    // SAFETY: the mask has this length; returns the bytes written.
     let bytes = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
     let words = usize::try_from(bytes).ok()?.div_ceil(8);
     Some(mask[..words.min(MASK_WORDS)].iter().map(|w| w.count_ones() as usize).sum())

@@ -22,7 +22,6 @@ impl Decimal {
         }
     }
 
-    /// The digits, at least one.
     pub fn as_bytes(&self) -> &[u8] {
         &self.digits[self.from..]
     }

@@ -1,25 +1,22 @@
 //! A heap file on an ordinary disk, whose syncs happen whole or not at all.
 //!
-//! **What.** [`DiskFile`] is a [`Medium`] of private memory above a file. [`DiskFile::sync`] writes
-//! the changed pages to a journal beside the file; [`DiskFile::checkpoint`] writes them to their
-//! places; [`DiskFile::release`] gives the memory of written pages back.
+//! **What.** [`DiskFile`] is a [`Medium`] of private memory above a file:
 //! ```text
 //! memory (private copies) ── sync ──► FILE.journal ── checkpoint ──► FILE
 //!        ▲──────────── pages that were never written ────────────────┘
 //! ```
-//! **From.** Write-ahead logging; `../shared/research/pheap.md` §7 has the measurements.
-//! **State.** `len` as stores see it; the length and contents of the last sync are the journal's.
+//! [`DiskFile::release`] gives the memory of written pages back.
+//! **From.** Write-ahead logging; measured in `../shared/research/pheap.md` §7.
+//! **State.** `len` as stores see it; length and contents of the last sync are the journal's.
 //! **Invariants.** *J4* The file and the journal together hold the last sync point, whatever fails.
 //! *J5* A page that no sync has made durable is private memory, or listed to be tried again.
-//! **Threads.** `pause` stops all stores until its value is dropped: a sync copies the pages of one
-//! moment. Locks are taken in the order checkpoint, journal, `pause`, length; `resize` takes the
-//! last alone, so that a paused thread may be in it. A sync covers all threads that asked for one
-//! before it copied; they return without another write.
+//! **Threads.** `pause` stops all stores until its value is dropped, so a sync copies one moment.
+//! Lock order: checkpoint, journal, `pause`, length; `resize` takes only the last, so a paused
+//! thread may be in it. A sync covers all threads that asked before it copied.
 //! **Failure.** [`FileError`]; the last sync point stands, and the next sync tries again.
 //! **Cost.** A sync of n pages: a scan, n copies, one sequential write and one wait. Stores pause
-//! for scan and copies; of more than 16 MiB, for all writes but the last, too.
-//! **Not here.** Stores are not durable before a sync. The journal belongs to the file of the same
-//! name: copy both, or close the heap first.
+//! for scan and copies; beyond 16 MiB, for all writes but the last, too.
+//! **Not here.** The journal belongs to the file of its name: copy both, or close the heap first.
 //! **Unsafe.** Copies pages of the mapping, and drops them.
 
 mod buffer;
@@ -45,13 +42,12 @@ use paths::{folder, journal_path};
 use tracker::Tracker;
 pub use tracker::Tracking;
 
-/// How a heap file on a disk is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskOptions {
     pub file: FileOptions,
-    /// Bytes of journal from which on [`DiskFile::wants_checkpoint`], and that a checkpoint leaves.
+    /// Journal size from which [`DiskFile::wants_checkpoint`], and that a checkpoint leaves.
     pub journal_bytes: u64,
-    /// The best way to find changed pages that is used.
+    /// The best way to be used.
     pub tracking: Tracking,
 }
 
@@ -61,15 +57,13 @@ impl DiskOptions {
     }
 }
 
-/// A heap file on a disk.
 pub struct DiskFile {
     memory: PersistentFile,
     journal_file: Descriptor,
     tracker: Tracker,
     journal_bytes: u64,
-    /// Syncs that threads asked for.
     asked: AtomicU64,
-    /// Up to here the kernel records writes; changed under the lock of the length.
+    /// Up to here the kernel records writes; under the length's lock.
     tracked: AtomicU64,
     state: Mutex<State>,
     checkpoint: Mutex<Home>,
@@ -78,11 +72,10 @@ pub struct DiskFile {
 
 struct State {
     journal: Journal,
-    /// Syncs asked for that are done.
     done: u64,
-    /// Pages to be copied, and those of failed syncs.
+    /// To be copied, and of failed syncs.
     pages: Buffer<u64>,
-    /// Pages written to may be missing from the list: compare all private ones.
+    /// Written pages may be missing from the list: compare all private ones.
     is_in_doubt: bool,
 }
 
@@ -92,7 +85,7 @@ struct Home {
 }
 
 impl DiskFile {
-    /// Makes a file of `len` bytes, all zero, and its journal, durably.
+    /// All zero, with its journal; durable.
     pub fn create(path: &CStr, len: u64, options: DiskOptions) -> Result<Self, FileError> {
         persistent_file::check_len(len)?;
         if len > options.file.limit {
@@ -102,7 +95,7 @@ impl DiskFile {
         let file = Descriptor::create(path)?;
         let made = Self::begin(file, len, path, journal_path.clone(), options);
         if made.is_err() {
-            // SAFETY: paths that end by 0; the files there are those just made.
+            // SAFETY: paths that end by 0, of the files just made.
             unsafe {
                 libc::unlink(path.as_ptr());
                 libc::unlink(journal_path.as_c_str().as_ptr());
@@ -129,7 +122,7 @@ impl DiskFile {
         Self::map(file, journal_file, journal, journal_path, options)
     }
 
-    /// Opens a file at its last sync point.
+    /// At the last sync point.
     pub fn open(path: &CStr, options: DiskOptions) -> Result<Self, FileError> {
         let file = Descriptor::open(path, Access::ReadWrite)?;
         if file.kind != persistent_file::descriptor::Kind::File {
@@ -145,7 +138,7 @@ impl DiskFile {
         if len > options.file.limit {
             return Err(FileError::TooLong(len));
         }
-        // No sync made bytes beyond `len` durable; the journal has the missing ones.
+        // No sync made bytes beyond `len` durable; the journal has missing ones.
         if size != len {
             file.set_size(len)?;
         }
@@ -172,7 +165,7 @@ impl DiskFile {
             }
         }
         let tracker = Tracker::new(memory.mapped(), options.tracking)?;
-        // The pages just read count as written, and so do absent ones.
+        // Pages just read count as written, and so do absent ones.
         let is_in_doubt = !tracker.begin(memory.mapped_part(len));
         let state = State { journal, done: 0, pages: Buffer::new(), is_in_doubt };
         Ok(Self {
@@ -192,21 +185,19 @@ impl DiskFile {
         Promise::PowerFailureAtSync
     }
 
-    /// How changed pages are found.
     pub fn tracking(&self) -> Tracking {
         self.tracker.tracking()
     }
 
-    /// Where the file's first byte is in this process.
     pub fn base(&self) -> *mut u8 {
         self.memory.base()
     }
 
-    /// Makes all stores before the call durable, all or nothing. While the value that `pause`
-    /// returns lives, no thread stores.
+    /// Makes earlier stores durable, all or nothing. While the value of `pause` lives, no thread
+    /// stores.
     pub fn sync<P>(&self, pause: impl FnOnce() -> P) -> Result<Synced, FileError> {
-        // ORDERING: pairs with the load below: the stores of a thread that asked are seen when its
-        // request is.
+        // ORDERING: pairs with the load below: a sync that sees the request sees the thread's
+        // stores.
         let asked = self.asked.fetch_add(1, Ordering::Release) + 1;
         let mut state = self.state.lock();
         if state.done >= asked {
@@ -226,7 +217,7 @@ impl DiskFile {
         Ok(synced)
     }
 
-    /// Lists the pages to be copied, each once; returns whether their checks are to be compared.
+    /// Each once; returns whether to compare their checks.
     fn find_changed(&self, state: &mut State, len: u64) -> Result<bool, FileError> {
         let range = self.memory.mapped_part(len);
         let start = range.start;
@@ -238,29 +229,28 @@ impl DiskFile {
             }
         };
         let is_recorded = self.tracker.tracking() == Tracking::Recorded;
-        if is_recorded && self.tracker.take_written(range.clone(), &mut list).is_none() {
+        if is_recorded && self.tracker.drain_written(range.clone(), &mut list).is_none() {
             *is_in_doubt = true;
         }
         if *is_in_doubt || !is_recorded {
             self.tracker.private(range, &mut list)?;
         }
         if listed.is_err() {
-            // The kernel does not report these pages again.
+            // The kernel does not report them again.
             *is_in_doubt = true;
         }
         listed?;
         sort_once(pages);
-        // Pages of a failed sync, beyond the end by now.
+        // A failed sync's, beyond the end by now.
         let below = pages.partition_point(|page| *page < len / PAGE_BYTES);
         pages.truncate(below);
         Ok(*is_in_doubt || !is_recorded)
     }
 
-    /// Copies a page; returns its check.
+    /// Returns its check.
     fn copy(&self, page: u64, into: &mut [u8]) -> u64 {
         let from = self.memory.at(page * PAGE_BYTES, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();
-        // SAFETY: a page of the mapping; it is read by atomics, since stores should be paused but
-        // may not be.
+        // SAFETY: a page of the mapping; by atomics, since stores should be paused but may not be.
         let words = unsafe { &*from };
         let mut check = Check::new(0);
         for (words, into) in words.as_chunks::<8>().0.iter().zip(into.as_chunks_mut::<64>().0) {
@@ -273,18 +263,17 @@ impl DiskFile {
         check.sum()
     }
 
-    /// Bytes of the journal that are in use.
+    /// In use.
     pub fn journal_bytes(&self) -> u64 {
         self.state.lock().journal.bytes()
     }
 
-    /// Whether the journal has outgrown its bound.
     pub fn wants_checkpoint(&self) -> bool {
         self.journal_bytes() > self.journal_bytes
     }
 
-    /// Writes the synced pages to their places and empties the journal. Stores and syncs go on
-    /// meanwhile, but for a last part: the pages of syncs that came in between.
+    /// Writes synced pages home and empties the journal. Stores and syncs go on, but for a last
+    /// part: pages synced meanwhile.
     pub fn checkpoint(&self) -> Result<(), FileError> {
         let mut home = self.checkpoint.lock();
         let file = &self.memory.file;
@@ -295,7 +284,7 @@ impl DiskFile {
         };
         self.write_home(&mut home)?;
         file.sync()?;
-        // The rest, while no sync adds to it.
+        // While no sync adds to it.
         let mut state = self.state.lock();
         home.fill(&state.journal, end)?;
         if !home.entries.is_empty() {
@@ -306,22 +295,21 @@ impl DiskFile {
         state.journal.reset(&self.journal_file, self.journal_bytes)
     }
 
-    /// Writes entries home. Meanwhile the file can grow, but only `fit` shortens it.
+    /// The file may grow meanwhile; only `fit` shortens it.
     fn write_home(&self, home: &mut Guard<'_, Home>) -> Result<(), FileError> {
         let Home { entries, bytes } = &mut **home;
         write_home(&self.journal_file, &self.memory.file, entries, self.memory.file.size()?, bytes)
     }
 
-    /// Shortens the file to the length of the last sync, if stores need no more.
+    /// To the last sync's length, if stores need no more.
     fn fit(&self, state: &State) -> Result<(), FileError> {
         let _length = self.memory.resizing.lock();
         let needed = state.journal.len().max(self.memory.len());
         if self.memory.file.size()? > needed { self.memory.file.set_size(needed) } else { Ok(()) }
     }
 
-    /// Gives back the memory of pages that are in the file as they are in memory; returns its
-    /// bytes. While the value that `pause` returns lives, no thread stores: later stores would be
-    /// lost.
+    /// Drops pages that are in the file as in memory; returns bytes. While the value of `pause`
+    /// lives, no thread stores: such stores would be lost.
     pub fn release<P>(&self, pause: impl FnOnce() -> P) -> Result<u64, FileError> {
         let mut state = self.state.lock();
         if state.is_in_doubt || !state.pages.is_empty() {
@@ -352,10 +340,10 @@ impl DiskFile {
         Ok(released as u64)
     }
 
-    /// Writes the last sync point to the file and removes the journal. Later stores are lost.
+    /// Removes the journal. Later stores are lost.
     pub fn close(self) -> Result<(), FileError> {
         self.checkpoint()?;
-        // SAFETY: a path that ends by 0.
+        // SAFETY: the path ends by 0.
         if unsafe { libc::unlink(self.journal_path.as_c_str().as_ptr()) } != 0 {
             return Err(FileError::of("unlink", crate::process::errno()));
         }
@@ -370,7 +358,7 @@ impl DiskFile {
         let _length = self.memory.resizing.lock();
         let old = self.memory.len();
         if len < old {
-            // The file keeps its end until a checkpoint: the last sync point needs it.
+            // The last sync point needs the file's end until a checkpoint.
             self.zero(len, old - len);
         } else if len > self.memory.file.size()? {
             let size = self.memory.file.size()?;
@@ -387,7 +375,7 @@ impl DiskFile {
         let tracked = self.tracked.load(Ordering::Relaxed);
         if len > tracked {
             let part = self.memory.mapped_part(len);
-            // If this fails, the next sync takes absent pages for written ones.
+            // If it fails, the next sync takes absent pages for written.
             self.tracker.begin(part.start + tracked as usize..part.end);
             self.tracked.store(len, Ordering::Relaxed);
         }
@@ -395,7 +383,7 @@ impl DiskFile {
         Ok(())
     }
 
-    /// Makes whole pages zero. They stay in memory until they are home and released.
+    /// They stay in memory until home and released.
     fn zero(&self, at: u64, len: u64) {
         for page in (at..at + len).step_by(PAGE_BYTES as usize) {
             let to = self.memory.at(page, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();
@@ -406,7 +394,7 @@ impl DiskFile {
 }
 
 impl Home {
-    /// Lists what the journal holds from a place on, by page.
+    /// By page, from a place on.
     fn fill(&mut self, journal: &Journal, from: u64) -> Result<(), FileError> {
         self.entries.clear();
         journal.journaled(from).try_for_each(|entry| self.entries.push(entry))?;
@@ -415,7 +403,6 @@ impl Home {
     }
 }
 
-/// Sorts numbers and removes repeated ones.
 fn sort_once(numbers: &mut Buffer<u64>) {
     if numbers.windows(2).all(|pair| pair[0] < pair[1]) {
         return;

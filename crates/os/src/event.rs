@@ -1,13 +1,13 @@
 //! A recurring event to wait for.
 //!
-//! **What.** A waiter reads the event's count, tests its condition, and else sleeps until the count
-//! changes: an event between test and sleep ends the sleep at once.
+//! **What.** A waiter reads the count, tests its condition, and sleeps until the count changes: an
+//! event in between ends the sleep at once.
 //! **Threads.** The announcer changes its state first; both sides test it under their lock.
 
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Has never happened. All zeros.
+/// All zeros.
 #[derive(Debug, Default)]
 pub struct Event {
     times: AtomicU32,
@@ -18,18 +18,17 @@ impl Event {
         Self { times: AtomicU32::new(0) }
     }
 
-    /// How often it has happened, modulo 2³².
+    /// Modulo 2³².
     pub fn times(&self) -> u32 {
         self.times.load(Relaxed)
     }
 
-    /// Announces the event: wakes all sleepers.
     pub fn announce(&self) {
         self.times.fetch_add(1, Relaxed);
         futex::wake(&self.times, i32::MAX as u32);
     }
 
-    /// Sleeps until the count exceeds `times`, at most `ns` nanoseconds, perhaps less.
+    /// Until the count exceeds `times`; perhaps less than `ns`.
     pub fn wait(&self, times: u32, ns: u64) {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         futex::wait(&self.times, times, &time);

@@ -1,36 +1,35 @@
 //! Memory faults (`SIGSEGV`, `SIGBUS`).
 //!
-//! **What.** [`install`] registers a function that receives each fault's address and registers.
-//! Then the signal goes to the previous handler: by default the process ends with a core.
-//! **Threads.** The function runs in the faulting thread, on its stack or its alternative one,
-//! between any two instructions. **Not here.** A handler that the program installs later gets these
-//! signals alone.
-//! **Unsafe.** The kernel calls it; it reads the registers that the kernel saved.
+//! **What.** [`install`]'s function gets each fault's address and registers. Then the previous
+//! handler gets the signal: by default the process ends with a core.
+//! **Threads.** Runs in the faulting thread, on its stack or alternative stack, between any two
+//! instructions. **Not here.** A handler installed later gets these signals alone.
+//! **Unsafe.** The kernel calls it; it reads saved registers.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// How many general registers a [`Fault`] has.
+/// General registers.
 pub const REGISTERS: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The address touched; 0 where unknown, as for non-canonical addresses.
+    /// 0: unknown, as for non-canonical addresses.
     pub address: usize,
-    /// Whether it was a write; `None` if unknown.
+    /// `None`: unknown.
     pub write: Option<bool>,
     /// The instruction.
     pub at: usize,
     pub stack: usize,
-    /// The frame pointer, in functions that have one.
+    /// In functions with a frame pointer.
     pub frame: usize,
-    /// What some functions find back by instead: RBX on x86-64.
+    /// Some functions' way back instead: RBX on x86-64.
     pub base: usize,
     pub registers: [usize; REGISTERS],
-    /// The operand's address, if the instruction calls or jumps by it to a non-canonical address.
+    /// The operand's, of a call or jump to a non-canonical address.
     pub target_at: Option<usize>,
-    /// No fault: a watchpoint was touched ([`crate::watch`]), by the instruction before `at`.
+    /// A watchpoint ([`crate::watch`]) was touched, by the instruction before `at`.
     pub is_watch: bool,
 }
 
@@ -42,7 +41,7 @@ static HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static mut BEFORE: [Option<libc::sigaction>; SIGNALS.len()] = [None; SIGNALS.len()];
 
-/// Calls `handler` at each fault from now on; `false` if refused or already installed.
+/// `false`: refused, or already installed.
 pub fn install(handler: Handler) -> bool {
     HANDLER.store(handler as *mut (), Ordering::Relaxed);
     if INSTALLED.swap(true, Ordering::Relaxed) {
@@ -65,19 +64,18 @@ pub fn install(handler: Handler) -> bool {
     })
 }
 
-/// The function that [`install`] was given.
 pub(crate) fn handler() -> Option<Handler> {
     let handler = HANDLER.load(Ordering::Relaxed);
-    // SAFETY: the pointer is null or a `Handler`.
+    // SAFETY: null or a `Handler`.
     unsafe { core::mem::transmute::<*mut (), Option<Handler>>(handler) }
 }
 
 /// # Safety
-/// Called by the kernel only.
+/// The kernel calls it.
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let saved = crate::process::errno();
     let handler = HANDLER.load(Ordering::Relaxed);
-    // SAFETY: the kernel passes what a handler with SA_SIGINFO gets; the pointer is a `Handler`.
+    // SAFETY: the kernel passes what SA_SIGINFO promises; the pointer is a `Handler`.
     unsafe {
         if (*info).si_code > 0 && !handler.is_null() {
             core::mem::transmute::<*mut (), Handler>(handler)(&read(info, context.cast()));
@@ -111,10 +109,10 @@ mod operand;
 mod arch {
     use super::{Fault, REGISTERS, operand};
 
-    /// A page fault's error-code bit for writes, and its trap number.
+    /// A page fault's error bit for writes, and its trap number.
     const WRITE: i64 = 2;
     const PAGE_FAULT: i64 = 14;
-    /// The trap number of a general protection exception, as for a non-canonical address.
+    /// General protection, as for non-canonical addresses.
     const PROTECTION: i64 = 13;
     const NUMBERED: [i32; REGISTERS] = [
         libc::REG_RAX,
@@ -136,21 +134,21 @@ mod arch {
     ];
 
     /// # Safety
-    /// The context is what the kernel passes to a handler.
+    /// The kernel passed the context to a handler.
     pub(super) unsafe fn read(address: usize, context: *const libc::ucontext_t) -> Fault {
         // SAFETY: by the contract.
         let saved = unsafe { &(*context).uc_mcontext.gregs };
         let get = |r: i32| saved[r as usize];
         let is_page_fault = get(libc::REG_TRAPNO) == PAGE_FAULT;
         let mut registers = [0; REGISTERS];
-        // Linux lists R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP first, in this order.
+        // Linux lists R8 to R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP first.
         for (register, value) in registers.iter_mut().zip(saved) {
             *register = *value as usize;
         }
         let at = get(libc::REG_RIP) as usize;
-        // The instruction was fetched, unless non-canonical. Reads none past its last byte.
+        // Else it was not fetched. Reads no byte past the instruction.
         let was_fetched = get(libc::REG_TRAPNO) == PROTECTION && crate::process::can_read(at);
-        // SAFETY: as far as they are asked for they are the instruction's.
+        // SAFETY: the instruction's bytes, as far as requested.
         let byte = |i: usize| unsafe { (at as *const u8).add(i).read_volatile() };
         let target_at = if was_fetched { operand::of_jump(byte, |n| get(NUMBERED[n]) as usize) } else { None };
         Fault {
@@ -172,7 +170,7 @@ mod arch {
     use super::{Fault, REGISTERS};
 
     /// # Safety
-    /// None: the context is not looked at.
+    /// None: the context is unused.
     pub(super) unsafe fn read(address: usize, _context: *const libc::ucontext_t) -> Fault {
         Fault {
             address,

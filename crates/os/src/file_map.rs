@@ -1,11 +1,10 @@
 //! A growing file, written through a window of memory.
 //!
-//! **What.** Stores in the window survive however the process ends. The file grows window by
-//! window, and is truncated to its used length at the end.
+//! **What.** Stores survive however the process ends. The file grows window by window, and is cut
+//! to its used length at the end.
 //! **Units.** Bytes; windows and offsets are multiples of 4 KiB of this machine's pages.
-//! **Failure.** The system's error number. Room is allocated before mapping, where the file system
-//! can, so that a full disk is an error and not a signal. Programs may close our descriptor: each
-//! use verifies that it is still our file.
+//! **Failure.** `errno`. Room is allocated before mapping, where the file system can: a full disk
+//! is an error, not a signal. Programs may close our descriptor: each use verifies the file.
 //! **Unsafe.** Maps a file, and stores words there.
 
 use crate::call;
@@ -13,7 +12,7 @@ use crate::process::errno;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A file under construction, and the window that can be written.
+/// The file, and its writable window.
 #[derive(Debug)]
 pub struct FileMap {
     fd: i32,
@@ -22,15 +21,15 @@ pub struct FileMap {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone.
+// SAFETY: owns the mapping.
 unsafe impl Send for FileMap {}
 
-/// The file is in use by another recorder: the value of `errno` for that.
+/// `errno`: another recorder uses the file.
 pub const IN_USE: i32 = libc::EWOULDBLOCK;
-/// It is not an ordinary file.
+/// `errno`: no ordinary file.
 pub const NOT_A_FILE: i32 = libc::ENODEV;
 
-/// The text of an error number that is likely here.
+/// Of likely errors.
 pub fn reason(error: i32) -> Option<&'static str> {
     Some(match error {
         NOT_A_FILE => "not an ordinary file",
@@ -46,10 +45,10 @@ pub fn reason(error: i32) -> Option<&'static str> {
 }
 
 impl FileMap {
-    /// Creates or empties the locked file at `path` (ends by 0, mode 0600); first window: `bytes`.
+    /// Locked and empty; `path` ends by 0; mode 0600; first window: `bytes`.
     pub fn create(path: &[u8], bytes: usize) -> Result<Self, i32> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK;
-        // SAFETY: the descriptor is new. Low numbers stay the program's.
+        // SAFETY: a new descriptor. Low numbers stay the program's.
         let fd = unsafe {
             let low = call::open(call::path(path), flags, 0o600);
             if low < 0 {
@@ -64,7 +63,7 @@ impl FileMap {
             }
         };
         let map = Self { fd, identity: identity(fd), at: null_mut(), bytes: 0 };
-        // SAFETY: calls on our descriptor.
+        // SAFETY: our descriptor.
         let problem = unsafe {
             if !is_file(fd) {
                 NOT_A_FILE
@@ -93,11 +92,11 @@ impl FileMap {
             return Err(libc::EBADF);
         }
         let end = offset + bytes as u64;
-        // A write beyond the limit would raise a signal.
+        // A write beyond would raise a signal.
         if end > file_size_limit() {
             return Err(libc::EFBIG);
         }
-        // SAFETY: calls on our descriptor; a new mapping at a place of the kernel's choice.
+        // SAFETY: our descriptor; a new mapping where the kernel chooses.
         unsafe {
             if call::allocate(self.fd, offset as i64, bytes as i64) != 0 {
                 match errno() {
@@ -113,45 +112,43 @@ impl FileMap {
         }
     }
 
-    /// The file's next window, `bytes` long from `offset` on; this one stays.
+    /// `bytes` from `offset` on; this window stays.
     pub fn next(&self, offset: u64, bytes: usize) -> Result<Self, i32> {
         let at = self.window(offset, bytes)?;
         Ok(Self { fd: self.fd, identity: self.identity, at, bytes })
     }
 
-    /// Stores two words at a multiple of 16 in the window, the second first: whenever a reader
-    /// finds the first one in the file, it finds the second one too.
+    /// At a multiple of 16, the second word first: a reader that finds the first finds both.
     #[inline]
     pub fn store(&self, at: usize, words: [u64; 2]) {
         debug_assert!(at.is_multiple_of(16));
         assert!(at < self.bytes, "a store outside of the window");
-        // SAFETY: inside the window, which is ours, mapped, and a multiple of 16 bytes long.
+        // SAFETY: in the window, which is ours and a multiple of 16 bytes long.
         let (first, second) = unsafe { (&*self.at.add(at / 8), &*self.at.add(at / 8 + 1)) };
         second.store(words[1].to_le(), Ordering::Relaxed);
-        // ORDERING: pairs with the end of the process, after which others read the file.
+        // ORDERING: pairs with the process's end, after which others read the file.
         first.store(words[0].to_le(), Ordering::Release);
     }
 
-    /// Unmaps the window, and keeps the file for another.
+    /// Keeps the file for another window.
     pub fn unmap(self) {
         if self.bytes > 0 {
             crate::mapping::unmap(self.at as usize, self.bytes);
         }
     }
 
-    /// Cuts the file to `bytes` and closes it.
     pub fn finish(self, bytes: u64) {
         if self.is_ours() {
-            // SAFETY: a call on our descriptor.
+            // SAFETY: our descriptor.
             unsafe { libc::ftruncate(self.fd, bytes as i64) };
         }
         self.leave();
     }
 
-    /// Drops the file and the window as they are.
+    /// Leaves the file as it is.
     pub fn leave(self) {
         if self.is_ours() {
-            // SAFETY: the descriptor is ours, and not used any more.
+            // SAFETY: ours, and used no more.
             unsafe { call::close(self.fd) };
         }
         self.unmap();
@@ -176,7 +173,7 @@ fn status(fd: i32) -> Option<libc::stat> {
 
 pub(crate) fn file_size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: `limit` is a valid place for the answer.
+    // SAFETY: `limit` can be written.
     unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
     limit.rlim_cur
 }

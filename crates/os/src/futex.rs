@@ -1,12 +1,11 @@
-//! The system call `futex`. Every outcome (woken, value changed, interrupted, timed out) makes the
-//! caller test again; `errno` is unchanged.
+//! The system call `futex`. After any outcome the caller tests again; keeps `errno`.
 //!
 //! **Unsafe.** Calls `futex`.
 
 use crate::process;
 use craton_base::atomic::{AtomicU32, AtomicU64};
 
-/// Sleeps while the word has the value, up to `time` unless null, perhaps a little less.
+/// While the word has the value; `time` null: no limit; perhaps a little less.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: *const libc::timespec) {
     call(word.as_ptr(), libc::FUTEX_WAIT, value, time);
 }
@@ -15,7 +14,7 @@ pub(crate) fn wake(word: &AtomicU32, most: u32) {
     call(word.as_ptr(), libc::FUTEX_WAKE, most, core::ptr::null());
 }
 
-/// Sleeps while the lower halves are equal, at most the nanoseconds (below 10⁹); true on time-out.
+/// While the lower halves are equal; ns below 10⁹; true on time-out.
 pub(crate) fn wait_half(word: &AtomicU64, value: u64, at_most_ns: Option<i64>) -> bool {
     let time = at_most_ns.map(|tv_nsec| libc::timespec { tv_sec: 0, tv_nsec });
     let time = time.as_ref().map_or(core::ptr::null(), |t| t as *const libc::timespec);
@@ -33,7 +32,7 @@ fn lower_half(word: &AtomicU64) -> *mut u32 {
 
 fn call(word: *mut u32, operation: i32, value: u32, time: *const libc::timespec) -> i32 {
     let saved = process::errno();
-    // SAFETY: the word outlives the call, and the time is a valid one or null.
+    // SAFETY: the word outlives the call; the time is valid or null.
     let refused =
         unsafe { libc::syscall(libc::SYS_futex, word, operation | libc::FUTEX_PRIVATE_FLAG, value, time) } < 0;
     let problem = if refused { process::errno() } else { 0 };

@@ -1,22 +1,23 @@
-//! Address space of open and closed pages; the latter fault. Ranges: whole machine pages, in bytes.
+//! Address space of open and closed pages; the latter fault. Ranges are the caller's whole machine
+//! pages, in bytes.
 //!
 //! **Failure.** Each open page between closed ones is a mapping, limited by `vm.max_map_count`:
-//! beyond it, [`open`] and [`close`] refuse without a change.
-//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on ranges that belong to the caller.
+//! beyond it [`open`] and [`close`] refuse without a change.
+//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the caller's ranges.
 
 use crate::small_file::{PathText, read_start};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Reserves address space, all closed.
+/// All closed.
 pub fn reserve(bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new private mapping at an address of the kernel's choice touches nothing of ours.
+    // SAFETY: a new private mapping where the kernel chooses.
     let at = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     (at != libc::MAP_FAILED).then_some(at as usize)
 }
 
-/// Reserves address space that reads as zeros and cannot be written until it is opened.
+/// Reads as zeros; closed to writes until opened.
 pub fn reserve_zeros(bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: as in `reserve`.
@@ -24,27 +25,27 @@ pub fn reserve_zeros(bytes: usize) -> Option<usize> {
     if at == libc::MAP_FAILED {
         return None;
     }
-    // Zeros are useless in core files and as hugepages.
+    // Useless in core files and as hugepages.
     for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTDUMP] {
-        // SAFETY: advice on a range of ours changes no contents.
+        // SAFETY: advice on our range changes no contents.
         unsafe { libc::madvise(at, bytes, advice) };
     }
     Some(at as usize)
 }
 
-/// Makes a closed range a separate mapping, never joined with closed neighbours.
+/// A closed range becomes a mapping that never joins closed neighbours.
 pub fn split_off(at: usize, bytes: usize) {
-    // SAFETY: advice on a range of the caller's changes no contents.
+    // SAFETY: advice on the caller's range changes no contents.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_NOHUGEPAGE) };
 }
 
-/// Makes part of the reserved zeros writable and part of core files.
+/// Writable, and in core files.
 fn open_zeros(at: usize, bytes: usize) -> bool {
-    // SAFETY: the caller owns the range.
+    // SAFETY: the caller's range.
     open(at, bytes) && unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DODUMP) == 0 }
 }
 
-/// Which parts of a range that was reserved as zeros can be written: a bit for each, 64 to a word.
+/// Writable parts of reserved zeros, a bit each.
 pub struct Opened<const WORDS: usize>([AtomicU64; WORDS]);
 
 impl<const WORDS: usize> Opened<WORDS> {
@@ -53,12 +54,11 @@ impl<const WORDS: usize> Opened<WORDS> {
         Self([const { AtomicU64::new(0) }; WORDS])
     }
 
-    /// Whether a part can be written.
     pub fn has(&self, part: usize) -> bool {
         self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
     }
 
-    /// Makes a part at `at` writable; `false` if refused. Racing calls do no harm.
+    /// `false`: refused. Racing calls do no harm.
     pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
         if self.has(part) {
             return true;
@@ -69,33 +69,32 @@ impl<const WORDS: usize> Opened<WORDS> {
     }
 }
 
-/// Lets the range be read and written.
 pub fn open(at: usize, bytes: usize) -> bool {
-    // SAFETY: the caller owns the range.
+    // SAFETY: the caller's range.
     unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
 }
 
-/// Closes the range; what it holds survives.
+/// Contents survive.
 pub fn close(at: usize, bytes: usize) -> bool {
-    // SAFETY: the caller owns the range, and does not touch it before it is opened again.
+    // SAFETY: the caller's range, not touched until opened.
     unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_NONE) == 0 }
 }
 
-/// Installs and removes guard pages (`include/uapi/asm-generic/mman-common.h`).
+/// `include/uapi/asm-generic/mman-common.h`.
 const MADV_GUARD_INSTALL: i32 = 102;
 const MADV_GUARD_REMOVE: i32 = 103;
 
-/// Installs guard pages (MADV_GUARD_INSTALL, Linux 6.13) and drops the contents, without splitting
-/// the mapping. `false` if refused, as for locked memory.
+/// Installs guard pages (Linux 6.13) and drops the contents; does not split the mapping. `false`:
+/// refused, as for locked memory.
 pub fn shut(at: usize, bytes: usize) -> bool {
-    // SAFETY: the caller owns the range, and needs what it holds no more.
+    // SAFETY: the caller's range; its contents may go.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_INSTALL) == 0 }
 }
 
-/// Puts a new mapping in the range's place, open but shut; `false` if one of both is refused.
+/// A new mapping in place, open but shut; `false`: one of both is refused.
 pub fn renew_shut(at: usize, bytes: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: the caller owns the range, and needs what it holds no more.
+    // SAFETY: the caller's range; its contents may go.
     let new = unsafe { libc::mmap(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     if new == libc::MAP_FAILED {
         return false;
@@ -104,19 +103,19 @@ pub fn renew_shut(at: usize, bytes: usize) -> bool {
     shut(at, bytes)
 }
 
-/// Opens what [`shut`] closed: it reads as zeros.
+/// Undoes [`shut`]: reads as zeros.
 pub fn unshut(at: usize, bytes: usize) -> bool {
-    // SAFETY: the caller owns the range; what is not shut stays as it is.
+    // SAFETY: the caller's range; open pages stay.
     unsafe { libc::madvise(at as *mut _, bytes, MADV_GUARD_REMOVE) == 0 }
 }
 
-/// Takes the memory behind the range away; it reads as zeros when it is opened next.
+/// Reads as zeros when opened next.
 pub fn discard(at: usize, bytes: usize) {
-    // SAFETY: the caller owns the range and needs what it holds no more.
+    // SAFETY: the caller's range; its contents may go.
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) };
 }
 
-/// How many mappings the system allows a process.
+/// The system's limit for a process.
 pub fn most_mappings() -> usize {
     let mut text = [0; 24];
     let read = PathText::new(b"/proc/sys/vm/max_map_count").and_then(|path| read_start(&path, &mut text).ok());

@@ -1,20 +1,17 @@
-//! The Linux floor: what Craton asks of the system, and nothing else.
+//! The Linux floor: what Craton asks of the system.
 //!
 //! **What.** The heap's address space and metadata ([`Region`]), separate mappings ([`mapping`]), a
 //! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
-//! ([`CoarseClock`]), facts and limits of the process ([`process`], [`cgroup`], [`cpus`], [`thp`]),
-//! files written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as
-//! persistent memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), stamps ([`Stamps`]), and
-//! reports without memory ([`Line`], [`unwind`], [`names`]).
-//!
-//! **Units.** Bytes, unless a name says otherwise; heap ranges in pages of 8 KiB. The machine's
-//! page size is found at run time.
-//!
-//! **Threads.** Only [`Mutex`] synchronises; the rest runs under a lock of the layer above, or is a
-//! pure system call. **Failure.** [`craton_base::NoMemory`] or `None`; the caller keeps `errno`.
-//! **Not here.** Policies.
+//! ([`CoarseClock`]), the process's limits ([`process`], [`cgroup`], [`cpus`], [`thp`]), files
+//! written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as persistent
+//! memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), stamps ([`Stamps`]), reports without
+//! memory ([`Line`], [`unwind`], [`names`]).
+//! **Units.** Bytes, or as named; heap ranges in pages of 8 KiB. The machine's page size is found
+//! at run time.
+//! **Threads.** [`Mutex`] synchronises; the rest is under a lock of the layer above, or a pure
+//! system call. **Failure.** [`craton_base::NoMemory`] or `None`; the caller keeps `errno`.
 #![no_std]
-// Models leave out the modules of files, and with them the users of some calls.
+// Models leave out the modules of files, and with them some calls' users.
 #![cfg_attr(loom, allow(dead_code))]
 
 mod bell;

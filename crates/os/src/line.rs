@@ -1,11 +1,10 @@
 //! One line for standard error, built without memory.
 //!
-//! **What.** Reports must work with a broken heap: a fixed buffer, written by one system call; the
-//! rest is cut. Nothing is inlined, since reports are rare. Control characters, as names from
-//! outside may have, are written as question marks: a line stays one.
-//! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later lines are
-//! dropped at once until there is room. Lines to a broken pipe are dropped. A process that system
-//! calls could kill writes without asking.
+//! **What.** Reports must work with a broken heap: a fixed buffer, one system call; the rest is
+//! cut. Not inlined: reports are rare. Control characters become question marks: a line stays one.
+//! **Failure.** On a full pipe a line waits for [`PATIENCE_MS`] and is dropped; later ones at once
+//! until there is room. Lines to a broken pipe are dropped. A process that system calls could kill
+//! writes without asking.
 //! **Unsafe.** Calls `poll` and `abort`.
 
 use crate::decimal::Decimal;
@@ -13,20 +12,19 @@ use crate::{call, thp};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use craton_tables::plain::make_plain;
 
-/// How long a line waits for room, in steps of [`STEP_MS`]; a signal may cut one short.
+/// For room, in steps of [`STEP_MS`]; a signal may cut one short.
 const PATIENCE_MS: i32 = 5000;
 const STEP_MS: i32 = 50;
 /// A line has timed out.
 static IN_VAIN: AtomicBool = AtomicBool::new(false);
 
-/// A text of at most 1024 bytes under construction.
 pub struct Line {
     text: [u8; Line::CAPACITY],
     len: usize,
 }
 
 impl Line {
-    /// Bytes that fit; the rest is cut.
+    /// The rest is cut.
     pub const CAPACITY: usize = 1024;
 
     pub const fn new() -> Self {
@@ -39,7 +37,7 @@ impl Line {
         self
     }
 
-    /// Adds raw bytes, which should be text.
+    /// Should be text.
     #[inline(never)]
     pub fn bytes(mut self, s: &[u8]) -> Self {
         self.push(s);
@@ -52,12 +50,12 @@ impl Line {
         self
     }
 
-    /// Adds a number of bytes with its unit: `1 byte`, `2 bytes`.
+    /// `1 byte`, `2 bytes`.
     pub fn size(self, bytes: usize) -> Self {
         self.number(bytes as u64).text(if bytes == 1 { " byte" } else { " bytes" })
     }
 
-    /// Adds an address in hexadecimal with `0x` before it.
+    /// In hexadecimal, with `0x`.
     #[inline(never)]
     pub fn address(mut self, a: usize) -> Self {
         let mut digits = [0u8; 16];
@@ -89,23 +87,23 @@ impl Line {
         &self.text[..self.len]
     }
 
-    /// Writes the line and a newline to a file descriptor; ignores failure.
+    /// With a newline; ignores failure.
     #[inline(never)]
     pub fn write_to(mut self, fd: i32) {
         if !has_room(fd) {
             return;
         }
         self.text[self.len] = b'\n';
-        // `push` always leaves room for the newline.
+        // `push` leaves room for the newline.
         call::write(fd, &self.text[..=self.len]);
     }
 
-    /// Writes the line to standard error.
+    /// To standard error.
     pub fn print(self) {
         self.write_to(libc::STDERR_FILENO);
     }
 
-    /// Writes the line to standard error and ends the process by `SIGABRT`.
+    /// To standard error; then `SIGABRT`.
     #[cold]
     pub fn abort(self) -> ! {
         self.print();
@@ -114,7 +112,7 @@ impl Line {
     }
 }
 
-/// Whether a write succeeds soon; false for a broken pipe, whose signal would end the program.
+/// Soon; false for a broken pipe, whose signal would end the program.
 fn has_room(fd: i32) -> bool {
     if !thp::may_query() {
         return true;
@@ -124,7 +122,7 @@ fn has_room(fd: i32) -> bool {
         let mut polled = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
         let step: libc::c_long = left.min(STEP_MS).into();
         let time = libc::timespec { tv_sec: 0, tv_nsec: step * 1_000_000 };
-        // SAFETY: one entry, alive through the call; no mask. By number: no cancellation point.
+        // SAFETY: one live entry, no mask. By number: no cancellation point.
         let ready = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut polled, 1, &raw const time, 0, 0) };
         if ready > 0 {
             IN_VAIN.store(false, Relaxed);
@@ -141,11 +139,11 @@ fn has_room(fd: i32) -> bool {
     }
 }
 
-/// Writes a line to a C stream (`FILE *`); the stream records a failure.
+/// To a `FILE *`, which records a failure.
 /// # Safety
 /// The stream is open.
 pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, mut line: Line) {
     line.text[line.len] = b'\n';
-    // SAFETY: by the contract; `push` always leaves room for the newline.
+    // SAFETY: by the contract; `push` leaves room for the newline.
     unsafe { libc::fwrite(line.text.as_ptr().cast(), 1, line.len + 1, stream.cast()) };
 }

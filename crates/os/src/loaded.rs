@@ -1,16 +1,13 @@
 //! Objects that the dynamic linker has loaded, and their symbols.
 //!
-//! **What.** [`function`] and [`redirect`] look into this namespace's objects (dlmopen(3)),
-//! [`in_namespaces`] into those of all of them. They read the tables by which the dynamic linker
-//! itself finds a symbol (`DT_GNU_HASH`), while its list stands still.
+//! **What.** [`function`] and [`redirect`] search this namespace's objects (dlmopen(3)),
+//! [`in_namespaces`] those of all, in the tables that the dynamic linker itself searches
+//! (`DT_GNU_HASH`), while its list stands still.
 //!
 //! **Failure.** An object without such a table has no symbols here. Before glibc 2.35 no other
-//! namespace is seen.
+//! namespace is seen. **Cost.** Some 50 ns for each object and name.
 //!
-//! **Cost.** Some 50 ns for each object and name.
-//!
-//! **Unsafe.** Reads the tables of loaded objects, where their headers say that they lie;
-//! [`redirect`] writes to one.
+//! **Unsafe.** Reads loaded objects' tables where their headers say; [`redirect`] writes to one.
 
 use crate::{process, symbol};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -18,7 +15,7 @@ use core::ptr::{self, null};
 use core::slice;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// An entry of a dynamic section (`Elf64_Dyn`).
+/// `Elf64_Dyn`.
 #[repr(C)]
 struct Entry {
     tag: usize,
@@ -31,10 +28,10 @@ const DT_SONAME: usize = 14;
 const DT_GNU_HASH: usize = 0x6fff_fef5;
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
-/// A symbol's type, in its low four bits.
+/// The low four bits of a symbol's type.
 const STT_FUNC: u8 = 2;
 
-/// A symbol (`Elf64_Sym`).
+/// `Elf64_Sym`.
 #[repr(C)]
 struct Symbol {
     name: u32,
@@ -45,8 +42,7 @@ struct Symbol {
     _size: usize,
 }
 
-/// The head of a GNU hash table; behind it the words of a filter, the buckets, and the hashes, the
-/// last of a bucket's with bit 0.
+/// Of a GNU hash table; then filter words, buckets, and hashes, a bucket's last with bit 0.
 #[repr(C)]
 struct Head {
     buckets: u32,
@@ -55,7 +51,7 @@ struct Head {
     _shift: u32,
 }
 
-/// An object's tables, to be read while the list stands still.
+/// Read while the list stands still.
 #[derive(Clone, Copy)]
 pub struct Object {
     base: usize,
@@ -67,13 +63,13 @@ pub struct Object {
 
 impl Object {
     /// # Safety
-    /// `dynamic` is the dynamic section of an object that stays loaded, or null.
+    /// `dynamic`: of an object that stays loaded, or null.
     unsafe fn new(base: usize, mut dynamic: *const Entry) -> Option<Self> {
         let (mut symbols, mut strings, mut hash, mut name) = (0, 0, 0, None);
         if dynamic.is_null() {
             return None;
         }
-        // SAFETY: an entry with tag 0 ends the section.
+        // SAFETY: tag 0 ends the section.
         while let Entry { tag: tag @ 1.., value } = *unsafe { &*dynamic } {
             // The dynamic linker adds the base, where it can write.
             let address = if value < base { base + value } else { value };
@@ -92,20 +88,19 @@ impl Object {
     }
 
     fn text(&self, at: usize) -> &CStr {
-        // SAFETY: the object's own tables name this place among its strings, each of which ends
-        // with a zero.
+        // SAFETY: the object's tables name this string, which ends by 0.
         unsafe { CStr::from_ptr(self.strings.add(at)) }
     }
 
-    /// Whether this is the name by which others need the object.
+    /// By which others need the object.
     pub fn has_name(&self, name: &CStr) -> bool {
         self.name.is_some_and(|at| self.text(at) == name)
     }
 
-    /// Calls `visit` with each function of this name, one for each version.
+    /// One for each version.
     fn each_function<'a>(&'a self, name: &CStr, mut visit: impl FnMut(&'a Symbol)) {
         let hash = name.to_bytes().iter().fold(5381u32, |h, b| h.wrapping_mul(33).wrapping_add((*b).into()));
-        // SAFETY: the table that the object's dynamic section names has this form.
+        // SAFETY: the dynamic section names a table of this form.
         unsafe {
             let head = &*self.hash;
             let buckets = self.hash.add(1).cast::<u64>().add(head.filter as usize).cast::<u32>();
@@ -129,7 +124,7 @@ impl Object {
         }
     }
 
-    /// The address of the function with this name, or 0.
+    /// Or 0.
     pub fn function(&self, name: &CStr) -> usize {
         let mut found = 0;
         self.each_function(name, |symbol| found = self.base.wrapping_add(symbol.value.load(Relaxed)));
@@ -137,14 +132,13 @@ impl Object {
     }
 }
 
-/// Calls `visit` with each object of this namespace and its program headers, until it says `true`.
-/// The list stands still.
+/// Of this namespace, with program headers, until `visit` returns `true`. The list stands still.
 fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool) {
     type Visit<'a> = &'a mut dyn FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> bool;
     /// # Safety
     /// The C library passes its record of an object, and a pointer to a [`Visit`].
-    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {
-        // SAFETY: by the contract; all are valid during the call.
+    unsafe extern "C" fn visit_object(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int {
+        // SAFETY: by the contract, valid during the call.
         let (info, visit) = unsafe { (&*info, &mut *visit.cast::<Visit<'_>>()) };
         // SAFETY: there are that many headers.
         let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
@@ -152,17 +146,17 @@ fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> boo
         let dynamic = headers.iter().find(|header| header.p_type == PT_DYNAMIC);
         let dynamic =
             dynamic.map_or(null(), |header| ptr::with_exposed_provenance(base.wrapping_add(header.p_vaddr as usize)));
-        // SAFETY: the header says that it lies there; the object is not unloaded during the call.
+        // SAFETY: by the header; the object stays loaded during the call.
         let object = unsafe { Object::new(base, dynamic) };
         c_int::from(visit(object, base, headers))
     }
     let mut visit: Visit<'_> = &mut visit;
-    // SAFETY: the callback has the type asked for, and gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut visit).cast()) };
+    // SAFETY: the callback has its type and its argument.
+    unsafe { libc::dl_iterate_phdr(Some(visit_object), (&raw mut visit).cast()) };
 }
 
-/// The address of the next function with this name: in the first object behind the one that has it
-/// at `ours`, or else in the first one that has another. 0 if no object has one.
+/// In the first object behind the one that has it at `ours`, else in the first that has another; or
+/// 0.
 pub fn function(name: &CStr, ours: usize) -> usize {
     let (mut first, mut next, mut is_behind) = (0, 0, false);
     each(|object, _, _| {
@@ -179,8 +173,8 @@ pub fn function(name: &CStr, ours: usize) -> usize {
     if next != 0 { next } else { first }
 }
 
-/// Has what is linked from now on to these functions of the object with this name get others at
-/// their place; whether that was possible. Earlier links stay.
+/// Later links to these functions of the object lead to others; whether that worked. Earlier links
+/// stay.
 pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
     let mut done = false;
     each(|found, base, headers| {
@@ -192,7 +186,7 @@ pub fn redirect(object: &CStr, functions: &[(&CStr, usize)]) -> bool {
 }
 
 fn redirect_in(object: &Object, base: usize, headers: &[libc::Elf64_Phdr], functions: &[(&CStr, usize)]) -> bool {
-    // An address is the base and the value, whose sum may wrap.
+    // Base and value, whose sum may wrap.
     let value = |to: usize| to.wrapping_sub(base);
     let (mut start, mut end) = (usize::MAX, 0);
     for (name, to) in functions {
@@ -214,11 +208,10 @@ fn redirect_in(object: &Object, base: usize, headers: &[libc::Elf64_Phdr], funct
     let page = process::page_size();
     let start = start & !(page - 1);
     let bytes = end.next_multiple_of(page) - start;
-    // The bits of a header: execute, write, read.
+    // A header's bits: execute, write, read.
     let rights = [(4, libc::PROT_READ), (2, libc::PROT_WRITE), (1, libc::PROT_EXEC)];
     let rights = rights.iter().fold(0, |all, (bit, right)| if segment.p_flags & bit != 0 { all | right } else { all });
-    // SAFETY: the pages are the object's; nothing but the rights changes, and no right goes
-    // meanwhile.
+    // SAFETY: the object's pages; only rights change, and none goes meanwhile.
     let allow = |rights| unsafe { libc::mprotect(ptr::with_exposed_provenance_mut(start), bytes, rights) == 0 };
     if !allow(rights | libc::PROT_WRITE) {
         return false;
@@ -229,7 +222,7 @@ fn redirect_in(object: &Object, base: usize, headers: &[libc::Elf64_Phdr], funct
     allow(rights)
 }
 
-/// The head of the dynamic linker's lists (`struct r_debug_extended`).
+/// `struct r_debug_extended`.
 #[repr(C)]
 struct Namespace {
     version: c_int,
@@ -239,7 +232,7 @@ struct Namespace {
     next: *const Namespace,
 }
 
-/// An object on a list (`struct link_map`).
+/// `struct link_map`.
 #[repr(C)]
 struct Link {
     base: usize,
@@ -248,16 +241,15 @@ struct Link {
     next: *const Link,
 }
 
-/// Calls `visit` with each object of every namespace, and the namespace's number, until it says
-/// `true`. The lists stand still; nothing may be called that takes the dynamic linker's locks.
+/// Of every namespace, with its number, until `true`. The lists stand still; call nothing that
+/// takes the dynamic linker's locks.
 pub fn in_namespaces(mut visit: impl FnMut(usize, Object) -> bool) {
-    // Here, since it takes a lock that comes before the one of `each`.
+    // Here: it takes a lock that comes before `each`'s.
     let first = symbol::find(c"_r_debug");
     each(|_, _, _| {
         let mut namespace = ptr::with_exposed_provenance::<Namespace>(first);
         let mut number = 0;
-        // SAFETY: the dynamic linker's lists, which end with null, and do not change while `each`
-        // holds its lock.
+        // SAFETY: null ends the dynamic linker's lists, which stand still under `each`'s lock.
         while let Some(list) = unsafe { namespace.as_ref() } {
             let mut link = list.first;
             // SAFETY: likewise.

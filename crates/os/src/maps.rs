@@ -1,6 +1,6 @@
 //! Mappings of the process.
 //!
-//! **Cost.** [`each`] reads a line for each mapping; so does `at`, up to its own, before Linux
+//! **Cost.** [`each`] reads a line for each mapping; so does [`at`], up to its own, before Linux
 //! 6.11.
 //! **Unsafe.** Opens and reads a file of the system.
 
@@ -11,19 +11,16 @@ const MAPS: &[u8] = b"/proc/self/maps";
 
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping<'a> {
-    /// First byte.
     pub start: usize,
-    /// Behind the last byte.
     pub end: usize,
     pub readable: bool,
     pub writable: bool,
-    /// Where in the file it begins.
     pub offset: usize,
-    /// The file, or the kernel's name (`[stack]`, `[vvar]`); empty for anonymous memory.
+    /// Or the kernel's (`[stack]`, `[vvar]`); empty: anonymous.
     pub name: &'a [u8],
 }
 
-/// Calls `visit` with each mapping, by address; `false` if the system reports none, or not all.
+/// By address; `false`: the system reports none, or not all.
 pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
@@ -34,7 +31,7 @@ pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// Calls `visit` with the mapping that holds an address; `None` if none, or unknown.
+/// `None`: no mapping, or unknown.
 pub fn at<R>(address: usize, visit: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -57,7 +54,7 @@ enum Answer<'a> {
     Unknown,
 }
 
-/// A question to `/proc/self/maps` (`struct procmap_query` of `linux/fs.h`), and its answer.
+/// `struct procmap_query` of `linux/fs.h`.
 #[repr(C)]
 #[derive(Default)]
 struct Query {
@@ -77,7 +74,7 @@ struct Query {
     build_id: u64,
 }
 
-/// `PROCMAP_QUERY`: reads and writes a [`Query`], of the kind `f`, number 17.
+/// `PROCMAP_QUERY`: reads and writes a [`Query`]; kind `f`, number 17.
 const ASK: libc::c_ulong = 3 << 30 | (size_of::<Query>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 17;
 const READABLE: u64 = 1;
 const WRITABLE: u64 = 2;
@@ -96,7 +93,7 @@ fn asked(address: usize, name: &mut [u8; PathText::CAPACITY]) -> Answer<'_> {
         name: name.as_mut_ptr() as u64,
         ..Query::default()
     };
-    // SAFETY: the query has its stated size, and so has the name's buffer.
+    // SAFETY: query and name have their stated sizes.
     match unsafe { file.ioctl(ASK, &raw mut query as usize) } {
         0 => {
             let len = (query.name_bytes as usize).saturating_sub(1).min(name.len());
@@ -118,7 +115,7 @@ fn lines() -> Option<Lines> {
     Lines::open(&PathText::new(MAPS)?).ok()
 }
 
-/// The touched pages, as the system reports them.
+/// As the system reports.
 pub struct Touched {
     fd: i32,
 }
@@ -128,9 +125,8 @@ impl Touched {
         Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 
-    /// Calls `visit` with each run of touched pages in a mapped range, in memory or swapped; other
-    /// pages hold what they were mapped with. Guard pages ([`crate::guarded::shut`]) do not count.
-    /// Reports the whole range if the system has no answer.
+    /// Runs in memory or swapped; other pages hold what they were mapped with, guard pages
+    /// ([`crate::guarded::shut`]) too. The whole range if the system has no answer.
     pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(usize, usize)) {
         const BATCH: usize = 512;
         let page = crate::process::page_size();
@@ -138,7 +134,7 @@ impl Touched {
         let (mut at, mut from) = (start, None);
         while at < end {
             let want = ((end - at) / page).clamp(1, BATCH);
-            // SAFETY: the buffer is as long as said; a bad descriptor is an error.
+            // SAFETY: the buffer has this length; a bad descriptor is an error.
             let read = unsafe { call::read_at(self.fd, entries.as_mut_ptr().cast(), 8 * want, (at / page * 8) as i64) };
             let read = read.max(0) as usize / 8;
             if read == 0 {
@@ -165,12 +161,12 @@ impl Touched {
 
 impl Drop for Touched {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is our own; a bad one is an error.
+        // SAFETY: ours; a bad one is an error.
         unsafe { call::close(self.fd) };
     }
 }
 
-/// Whether a pagemap entry is in memory or swap. Guard pages look like swap, marked from 6.15 on.
+/// In memory or swap. Guard pages look like swap, marked from 6.15 on.
 fn is_there(entry: u64, at: usize) -> bool {
     const PRESENT: u64 = 1 << 63;
     const SWAP: u64 = 1 << 62;
@@ -181,7 +177,7 @@ fn is_there(entry: u64, at: usize) -> bool {
     }
 }
 
-/// A line: `START-END RIGHTS OFFSET DEVICE INODE    NAME`.
+/// `START-END RIGHTS OFFSET DEVICE INODE NAME`.
 fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, |b| *b == b' ');
     let mut range = fields.next()?.split(|b| *b == b'-');

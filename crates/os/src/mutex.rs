@@ -1,18 +1,17 @@
 //! A futex lock of one word that knows its holder.
 //!
-//! **What.** It needs no initialisation, memory or C library, so it works during process start-up,
-//! and it can be held over a `fork`.
+//! **What.** Needs no initialisation, memory or C library, so it works during start-up, and can be
+//! held over a `fork`.
 //! **State.** One word of 64 bits; the futex is the lower half:
 //! ```text
 //! | holder's thread pointer, a multiple of 16; 0: free | 2: taken again for a fork | 1: contended |
 //! ```
-//! **Threads.** A spin of some 30 µs, then sleep. Most holders leave within a microsecond, those
+//! **Threads.** A spin of some 30 µs, then sleep: most holders leave within a microsecond, those
 //! that release memory within tens; sleep and wake-up take 50 µs and more in a virtual machine. Not
 //! fair, not re-entrant.
-//! **Failure.** A thread waits for itself if a signal handler interrupted it and re-entered us: it
-//! reports one line and aborts. A task cloned past the C library can share its parent's thread
-//! pointer, so it first waits longer than any holder takes.
-//! **Cost.** The load of the thread pointer: the holder is in the word exchanged anyway.
+//! **Failure.** A signal handler that re-enters us makes a thread wait for itself: it reports one
+//! line and aborts. A task cloned past the C library can share its parent's thread pointer, so it
+//! first waits longer than any holder takes.
 //! **Unsafe.** Hands out `&mut T` to the one holder.
 
 pub mod rank;
@@ -26,14 +25,13 @@ pub use rank::Rank;
 const FREE: u64 = 0;
 const CONTENDED: u64 = 1;
 const AGAIN: u64 = 2;
-/// Turns of the spin before sleeping, 28 ns each on an EPYC. Two threads that replace blocks of 32
-/// to 512 KiB take 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
+/// Before sleeping, 28 ns each on an EPYC. Two threads that replace objects of 32 to 512 KiB take
+/// 0.37 s with 100 turns, 0.34 with 300, 0.27 with 1000, 0.30 with 3000.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 1000 };
 /// How often, and how long, a thread waits for itself before it aborts.
 const DOUBTS: u32 = 100;
 const DOUBT_NS: i64 = 10_000_000;
 
-/// A value that one thread at a time may use.
 pub struct Mutex<T> {
     state: AtomicU64,
     #[cfg(all(debug_assertions, not(loom)))]
@@ -41,7 +39,7 @@ pub struct Mutex<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock gives the value to one thread at a time.
+// SAFETY: one thread at a time has the value.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
 impl<T> core::fmt::Debug for Mutex<T> {
@@ -50,21 +48,20 @@ impl<T> core::fmt::Debug for Mutex<T> {
     }
 }
 
-/// The right to use the value; gives it up when dropped.
 pub struct Guard<'a, T> {
     lock: &'a Mutex<T>,
 }
 
 impl<T> Mutex<T> {
-    /// Byte offsets of the word (0: free) and of the value, for readers of another process.
+    /// Byte offsets of word and value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
-    /// A free lock around `value`, under which no other lock is taken.
+    /// Under which no other lock is taken.
     pub const fn new(value: T) -> Self {
         Self::ranked(Rank::None, value)
     }
 
-    /// A free lock around `value`, for a thread that holds none of this rank or a higher one.
+    /// For a thread that holds no lock of this or a higher rank.
     #[cfg_attr(any(not(debug_assertions), loom), allow(unused_variables))]
     pub const fn ranked(rank: Rank, value: T) -> Self {
         Self {
@@ -83,7 +80,6 @@ impl<T> Mutex<T> {
         return Rank::None;
     }
 
-    /// Waits until the value is free and takes it.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         rank::check(self.rank(), false);
@@ -92,21 +88,21 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// Non-blocking lock, for callers that would otherwise invert the lock order.
+    /// For callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
         let taken = self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed);
-        // Not made earlier: dropping a guard releases the lock.
+        // Not earlier: dropping a guard releases the lock.
         taken.is_ok().then(|| {
             rank::took(self.rank());
             Guard { lock: self }
         })
     }
 
-    /// Takes the lock for a `fork`, until [`Mutex::release_after_fork`]. A forking signal handler
-    /// may have interrupted the holder, which holds it afterwards too. `nested`: the interrupted
-    /// code may hold a lock that this holder waits for, so do not wait for ever.
+    /// Until [`Mutex::release_after_fork`]. A forking signal handler may have interrupted the
+    /// holder, which still holds it afterwards. `nested`: the interrupted code may hold a lock that
+    /// this holder waits for, so do not wait for ever.
     pub fn lock_for_fork(&self, nested: bool) {
         if self.is_own() {
             self.state.fetch_or(AGAIN, Ordering::Relaxed);
@@ -121,7 +117,7 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// Releases a lock taken by [`Mutex::lock_for_fork`], in the parent and in the child.
+    /// In the parent and in the child.
     /// # Safety
     /// The calling thread (in the child, its original) holds the lock through `lock_for_fork`.
     pub unsafe fn release_after_fork(&self) {
@@ -133,7 +129,6 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The value, while the lock is held for a fork.
     /// # Safety
     /// The calling thread holds the lock through `lock_for_fork`, and no other reference.
     #[allow(clippy::mut_from_ref)] // The lock gives the right, and the caller holds it.
@@ -142,7 +137,7 @@ impl<T> Mutex<T> {
         unsafe { &mut *self.value.get() }
     }
 
-    /// Whether the calling thread holds the lock.
+    /// By the calling thread.
     pub fn is_own(&self) -> bool {
         self.state.load(Ordering::Relaxed) & !(CONTENDED | AGAIN) == thread::pointer() as u64
     }
@@ -150,7 +145,7 @@ impl<T> Mutex<T> {
     #[inline]
     fn acquire(&self) {
         let own = thread::pointer() as u64;
-        // ORDERING: Acquire pairs with the Release swap in `release`: sees the holder's stores.
+        // ORDERING: pairs with the Release swap in `release`: sees the holder's stores.
         if self.state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_err() {
             acquire_slowly(&self.state, own, false);
         }
@@ -158,19 +153,19 @@ impl<T> Mutex<T> {
 
     #[inline]
     fn release(&self) {
-        // ORDERING: Release pairs with the Acquire in `acquire` and `acquire_slowly`.
+        // ORDERING: pairs with the Acquire in `acquire` and `acquire_slowly`.
         if self.state.swap(FREE, Ordering::Release) & CONTENDED != 0 {
             futex::wake_half(&self.state);
         }
     }
 }
 
-/// The contended path, shared by all value types.
+/// Shared by all value types.
 #[cold]
 fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     for _ in 0..SPINS {
         core::hint::spin_loop();
-        // ORDERING: Acquire pairs with the Release swap in `release`.
+        // ORDERING: pairs with the Release swap in `release`.
         if state.load(Ordering::Relaxed) == FREE
             && state.compare_exchange(FREE, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
@@ -181,8 +176,8 @@ fn acquire_slowly(state: &AtomicU64, own: u64, nested: bool) {
     loop {
         let seen = state.load(Ordering::Relaxed);
         if seen == FREE {
-            // Taken as contended from here on: others may sleep too.
-            // ORDERING: Acquire pairs with the Release swap in `release`.
+            // ORDERING: pairs with the Release swap in `release`. Contended from here on: others
+            // may sleep too.
             if state.compare_exchange(FREE, own | CONTENDED, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }
@@ -215,7 +210,7 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the guard's existence means that this thread holds the lock.
+        // SAFETY: the guard exists, so this thread holds the lock.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -223,7 +218,7 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and `&mut self` makes the access the only one.
+        // SAFETY: as above; `&mut self` excludes others.
         unsafe { &mut *self.lock.value.get() }
     }
 }

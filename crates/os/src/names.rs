@@ -1,22 +1,21 @@
 //! Names of code addresses, for reports.
 //!
-//! **What.** [`describe`] finds an address's module, offset and function; [`print_stack`] prints a
-//! stack. The C library and the dynamic linker may be locked or broken in a broken process, so
-//! `/proc/self/maps` lists the mappings, and the module's file has the symbols.
-//! **Units.** Offsets are the file's addresses, as for `addr2line -e MODULE` and debuggers. Names
-//! stay mangled: demangling would need memory.
+//! **What.** [`describe`] finds an address's module, offset and function. The C library and the
+//! dynamic linker may be locked or broken, so `/proc/self/maps` lists the mappings and the module's
+//! file has the symbols.
+//! **Units.** Offsets are the file's addresses, as for `addr2line -e MODULE`. Names stay mangled:
+//! demangling would need memory.
 //! **Failure.** Unknown parts are left out: run-time code has only its address, a stripped file
 //! only the offset.
-//! **Cost.** For each address a query and a read of the symbols, 0.1 ms to 1 ms, and 0.1 µs for
-//! each mapping where `/proc` must be read. Below 8 KiB of stack, no memory; `errno` is kept.
-//! **Unsafe.** Reads the kernel's own module, which lies in memory, by address.
+//! **Cost.** Each address: a query and a read of the symbols, 0.1 ms to 1 ms; 0.1 µs for each
+//! mapping where `/proc` must be read. Below 8 KiB of stack, no memory; keeps `errno`.
+//! **Unsafe.** Reads the kernel's module by address.
 
 mod elf;
 
 use crate::small_file::PathText;
 use crate::{Line, maps, process};
 
-/// Where an address lies.
 pub struct Described {
     path: PathText,
     offset: usize,
@@ -31,35 +30,35 @@ struct Name {
 }
 
 impl Name {
-    /// Longest name kept: half a report line.
+    /// Half a report line.
     const CAPACITY: usize = 512;
     const NONE: Self = Self { text: [0; Self::CAPACITY], len: 0, is_cut: false, offset: 0 };
 }
 
 impl Described {
-    /// The module's file, as the kernel names it; `[vdso]` and the like for what has none.
+    /// As the kernel names it; `[vdso]` and the like without a file.
     pub fn path(&self) -> &[u8] {
         self.path.as_bytes()
     }
 
-    /// Where in the module, by the file's own numbering.
+    /// By the file's numbering.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The function's name in the file, cut to 512 bytes, and the address's offset in the function.
+    /// Cut to 512 bytes; with the address's offset in the function.
     pub fn symbol(&self) -> Option<(&[u8], usize)> {
         (self.name.len > 0).then(|| (&self.name.text[..self.name.len], self.name.offset))
     }
 }
 
-/// Where an address lies; `None` when that is no file's code nor the kernel's.
+/// `None`: no file's code, nor the kernel's.
 #[inline(never)]
 pub fn describe(address: usize) -> Option<Described> {
     describe_near(address, &mut None)
 }
 
-/// As [`describe`]; `last` is the mapping of the address before, where this one often lies too.
+/// `last`: the previous address's mapping, where this one often lies too.
 fn describe_near(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let saved = process::errno();
     let found = find(address, last);
@@ -83,14 +82,14 @@ fn find(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     let in_file = address - mapping.start + mapping.offset;
     described.offset = in_file;
     if let Some(image) = elf::Image::open(mapping) {
-        // The kernel's module is numbered from its start, and mapped at offset 0.
+        // The kernel's module is numbered from its start, mapped at offset 0.
         described.offset = image.address(in_file).unwrap_or(in_file);
         image.name(described.offset, &mut described.name);
     }
     Some(described)
 }
 
-/// The named mapping that holds an address.
+/// If it has a name.
 #[inline(never)]
 fn mapping_of(address: usize) -> Option<Mapping> {
     maps::at(address, |m| {
@@ -99,8 +98,8 @@ fn mapping_of(address: usize) -> Option<Mapping> {
     })?
 }
 
-/// Prints a stack of [`crate::unwind`], one line for each address, innermost first: `craton:     #0
-/// 0x55d0c0de1139 main+0x1d (/path/prog+0x1139)`.
+/// Of [`crate::unwind`], innermost first: `craton:  #0 0x55d0c0de1139 main+0x1d
+/// (/path/prog+0x1139)`.
 pub fn print_stack(fd: i32, stack: &[usize]) {
     let mut last = None;
     for (i, address) in stack.iter().enumerate() {
@@ -110,10 +109,10 @@ pub fn print_stack(fd: i32, stack: &[usize]) {
 
 #[inline(never)]
 fn frame(i: usize, address: usize, last: &mut Option<Mapping>) -> Line {
-    /// Bytes of a path shown: its end, all of any usual path.
+    /// Of a path's end: all of usual ones.
     const PATH: usize = 384;
     let line = Line::new().text("craton:     #").number(i as u64).text(" ").address(address);
-    // The call before the address may be the last instruction of its function.
+    // The call before may be its function's last instruction.
     let Some(found) = describe_near(address.wrapping_sub(1), last) else { return line };
     let line = match found.symbol() {
         Some((name, offset)) => {

@@ -1,7 +1,7 @@
 //! The state of pages, by a walk over the process's page tables (`PAGEMAP_SCAN`, Linux 6.7 on).
 //!
-//! **Cost.** Three system calls a question, and one more for each 32 ranges found. **Failure.**
-//! `None` where the system has no such question, or `/proc` is hidden; changes no `errno`.
+//! **Cost.** Three system calls a question, one more for each 32 ranges found. **Failure.** `None`
+//! where the system has no such call, or `/proc` is hidden; keeps `errno`.
 //! **Unsafe.** Calls `ioctl`.
 
 use crate::small_file::{File, PathText};
@@ -17,11 +17,10 @@ const HUGE: u64 = 1 << 6;
 const PAGEMAP_SCAN: libc::c_ulong =
     0xc000_0000 | (size_of::<Scan>() as libc::c_ulong) << 16 | (b'f' as libc::c_ulong) << 8 | 16;
 
-/// Protect what is reported again, and fail unless writes to protected pages are recorded.
+/// Protects reported pages again; fails unless writes to them are recorded.
 const PROTECT: u64 = 1 << 0 | 1 << 1;
 
-/// Which pages a scan reports: those with all of some categories, none of others, and, unless it is
-/// empty, one of a third set.
+/// Pages with all of some categories, none of others, and one of a third set unless it is empty.
 #[derive(Clone, Copy, Default)]
 struct Filter {
     all: u64,
@@ -55,11 +54,10 @@ struct Found {
     categories: u64,
 }
 
-/// The process's page tables.
 pub(crate) struct Pagemap(File);
 
 impl Pagemap {
-    /// `None` if unreadable, or if the system may no longer be asked ([`thp::may_query`]).
+    /// `None`: unreadable, or not to be asked ([`thp::may_query`]).
     pub(crate) fn open() -> Option<Self> {
         if !thp::may_query() {
             return None;
@@ -70,7 +68,7 @@ impl Pagemap {
         file.map(Self)
     }
 
-    /// Bytes of a range of whole pages that are mapped to memory, and of these on hugepages.
+    /// Of whole pages: mapped to memory, and on hugepages.
     pub(crate) fn mapped_bytes(&self, range: Range<usize>) -> Option<(usize, usize)> {
         let (mut all, mut huge) = (0, 0);
         self.walk(range, Filter { all: PRESENT, ..Filter::default() }, 0, |found, categories| {
@@ -80,20 +78,20 @@ impl Pagemap {
         Some((all, huge))
     }
 
-    /// Bytes of a range of whole pages that are on hugepages.
+    /// Of whole pages.
     pub(crate) fn huge_bytes(&self, range: Range<usize>) -> Option<usize> {
         let mut huge = 0;
         self.walk(range, Filter { all: PRESENT | HUGE, ..Filter::default() }, 0, |found, _| huge += found.len())?;
         Some(huge)
     }
 
-    /// Calls `f` with each part of a range of whole pages that has contents, in memory or swapped
-    /// out, in order. The rest of private memory reads as zeros.
+    /// Parts of whole pages with contents, in memory or swapped, in order. The rest of private
+    /// memory reads as zeros.
     pub(crate) fn touched(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |found, _| f(found))
     }
 
-    /// Whether a range of whole pages of a file is as in the file: no debugger has written into it.
+    /// Whether a range of a file is as in the file: no debugger wrote there.
     pub(crate) fn is_unchanged(&self, range: Range<usize>) -> Option<bool> {
         let mut is_unchanged = true;
         self.walk(range, Filter { any: PRESENT | SWAPPED, ..Filter::default() }, 0, |_, categories| {
@@ -102,22 +100,20 @@ impl Pagemap {
         Some(is_unchanged)
     }
 
-    /// Calls `f` with each part of a private file mapping whose contents differ from the file's, or
-    /// may: the process has written to them.
+    /// Parts of a private file mapping whose contents may differ from the file's.
     pub(crate) fn private(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { none: FILE, any: PRESENT | SWAPPED, all: 0 }, 0, |found, _| f(found))
     }
 
-    /// Calls `f` with each part of a private file mapping that is in memory, differs from the
-    /// file's or may, and was not written to since [`take_written`](Self::take_written).
+    /// Parts of it in memory that may differ, and were not written to since
+    /// [`drain_written`](Self::drain_written).
     pub(crate) fn unwritten(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         self.walk(range, Filter { all: PRESENT, none: FILE | WRITTEN, any: 0 }, 0, |found, _| f(found))
     }
 
-    /// Calls `f` with each part that was written to since the last call, and with each absent part
-    /// at the first. The range is registered for asynchronous write protection. After `None` some
-    /// parts may be lost.
-    pub(crate) fn take_written(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
+    /// Parts written to since the last call; at the first, absent ones too. The range is registered
+    /// for asynchronous write protection. After `None` some may be lost.
+    pub(crate) fn drain_written(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Option<()> {
         // Asked for nothing else, the kernel scans five times as fast.
         self.walk(range, Filter { all: WRITTEN, ..Filter::default() }, PROTECT, |found, _| f(found))
     }
@@ -147,7 +143,7 @@ impl Pagemap {
                 category_anyof_mask: filter.any,
                 return_mask: if filter.all == WRITTEN { WRITTEN } else { HUGE | FILE },
             };
-            // SAFETY: the argument has the call's type, and `vec` the stated number of entries.
+            // SAFETY: the call's structure, and `vec` has its entries.
             let answer = unsafe { self.0.ioctl(PAGEMAP_SCAN, (&raw mut scan) as usize) };
             let Ok(n) = usize::try_from(answer) else {
                 process::set_errno(saved);

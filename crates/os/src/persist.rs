@@ -1,15 +1,14 @@
 //! Cache-line write-back, which makes stores durable where caches are not.
 //!
 //! **From.** Intel's manual, volume 1, chapter 12: `clwb` keeps the line cached, `clflushopt` does
-//! not; both wait for older stores to the same line, and `sfence` waits for both. The older
-//! `clflush` waits for each line. Non-temporal stores go past the cache and need the fence alone.
+//! not; both wait for older stores to the line, and `sfence` waits for both. `clflush` waits for
+//! each line. Non-temporal stores pass the cache and need only the fence.
 //! **Failure.** [`WriteBack::detect`] is `None` on other architectures.
-//! **Unsafe.** Names these instructions in assembly, since the intrinsics are unstable, and only
-//! after the CPU has reported them.
+//! **Unsafe.** These instructions in assembly (the intrinsics are unstable), once the CPU has
+//! reported them.
 
 use craton_base::LINE_BYTES;
 
-/// The CPU's best way to make stores durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteBack {
     instruction: Instruction,
@@ -25,12 +24,12 @@ enum Instruction {
 const LINE: usize = LINE_BYTES as usize;
 
 impl WriteBack {
-    /// Asks the CPU; `None` if it has no such instruction, or is of another architecture.
+    /// `None`: the CPU has no such instruction.
     pub fn detect() -> Option<Self> {
         instruction().map(|instruction| Self { instruction })
     }
 
-    /// The instruction's name, for reports.
+    /// For reports.
     pub fn name(self) -> &'static str {
         match self.instruction {
             Instruction::Clwb => "clwb",
@@ -39,14 +38,14 @@ impl WriteBack {
         }
     }
 
-    /// Begins to write back the line of a word, which must be aligned, so that it is on one line.
+    /// Begins the write-back of an aligned word's line.
     #[inline(always)]
     pub fn flush<W>(self, word: &W) {
         const { assert!(size_of::<W>() <= LINE && align_of::<W>() == size_of::<W>(), "more than a line") };
         flush(self.instruction, core::ptr::from_ref(word).cast());
     }
 
-    /// Begins to write back the line of an address of this process.
+    /// Begins the write-back of the address's line.
     /// # Safety
     /// The address is mapped.
     #[inline(always)]
@@ -54,7 +53,7 @@ impl WriteBack {
         flush(self.instruction, at);
     }
 
-    /// Stores a line past the cache, in parts of 16 bytes.
+    /// Past the cache, in parts of 16 bytes.
     /// # Safety
     /// `to` is a multiple of 64, and its line is mapped for writing.
     #[inline(always)]
@@ -63,7 +62,7 @@ impl WriteBack {
         unsafe { store_line(to, line) };
     }
 
-    /// Waits until this thread's write-backs are in memory, or on a path that survives.
+    /// Until this thread's write-backs are in memory, or on a path that survives.
     #[inline(always)]
     pub fn fence(self) {
         fence();
@@ -73,11 +72,11 @@ impl WriteBack {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 fn instruction() -> Option<Instruction> {
     use core::arch::x86_64::{__cpuid, __cpuid_count};
-    /// The leaf of features, and its bits in EBX.
+    /// Leaf, and bits of EBX.
     const FEATURES: u32 = 7;
     const CLFLUSHOPT: u32 = 1 << 23;
     const CLWB: u32 = 1 << 24;
-    /// Its bit in EDX of leaf 1.
+    /// Bit of EDX, leaf 1.
     const CLFLUSH: u32 = 1 << 19;
     let has = if __cpuid(0).eax < FEATURES { 0 } else { __cpuid_count(FEATURES, 0).ebx };
     match (has & CLWB != 0, has & CLFLUSHOPT != 0) {
@@ -90,8 +89,8 @@ fn instruction() -> Option<Instruction> {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[inline(always)]
 fn flush(instruction: Instruction, at: *const u8) {
-    // SAFETY: only `detect` makes an `Instruction`, after the CPU has reported it. The address is
-    // that of a readable value; the instructions change no value, flag or stack.
+    // SAFETY: `detect` makes an `Instruction` only after the CPU reported it. The address can be
+    // read; nothing changes.
     unsafe {
         match instruction {
             Instruction::Clwb => core::arch::asm!("clwb [{}]", in(reg) at, options(nostack, preserves_flags)),
@@ -109,8 +108,8 @@ fn flush(instruction: Instruction, at: *const u8) {
 #[inline(always)]
 unsafe fn store_line(to: *mut u64, line: &craton_base::Line) {
     // In assembly, which the compiler takes for any store: the intrinsics promise less than a plain
-    // store to later code of the same thread.
-    // SAFETY: the source is 64 readable bytes; the target is writable and aligned by contract.
+    // store to later code of the thread. SAFETY: the source is 64 readable bytes; the target is
+    // writable and aligned by contract.
     unsafe {
         core::arch::asm!(
             "movups {a}, [{from}]",
@@ -135,7 +134,7 @@ unsafe fn store_line(to: *mut u64, line: &craton_base::Line) {
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[inline(always)]
 fn fence() {
-    // SAFETY: every CPU of this architecture has the instruction.
+    // SAFETY: every x86-64 CPU has it.
     unsafe { core::arch::asm!("sfence", options(nostack, preserves_flags)) };
 }
 

@@ -1,25 +1,24 @@
 //! A file mapped as a persistent heap's memory.
 //!
-//! **What.** [`PersistentFile`] creates or opens a file or a device, locks it and maps it. It then
-//! becomes a [`Medium`](craton_base::Medium): [`Flushed`] where caches lose their contents,
-//! [`Cached`] where they do not.
-//! **From.** NVAlloc §2.1 and §6.4 (eADR); mmap(2): `MAP_SYNC` succeeds only for files on
-//! persistent memory, and makes the file's blocks durable before a store to them.
+//! **What.** [`PersistentFile`] creates or opens a file or a device, locks and maps it, then
+//! becomes a [`Medium`](craton_base::Medium): [`Flushed`] where caches lose their contents, else
+//! [`Cached`].
+//! **From.** NVAlloc §2.1, §6.4 (eADR); mmap(2): `MAP_SYNC` succeeds only on persistent memory, and
+//! makes the file's blocks durable before a store.
 //! ```text
-//! memory of                         promise         medium by default
-//! persistent memory                 power failure   Flushed
-//! persistent memory, eADR           power failure   Cached
-//! tmpfs, or a disk's page cache     process crash   Cached
-//! any, opened to be read            process crash   Cached, of private memory
+//! memory of                      promise         medium by default
+//! persistent memory              power failure   Flushed
+//! persistent memory, eADR        power failure   Cached
+//! tmpfs, or a disk's page cache  process crash   Cached
+//! any, opened to be read         process crash   Cached, of private memory
 //! ```
-//! **State.** The address space of the largest length, all of it mapped to the file; `len` of it
-//! may be touched. A reader's mapping is private: its stores stay in the process, so that a heap
-//! can be recovered for inspection while the file keeps its contents.
-//! **Threads.** A lock orders changes of the length. The caller that shrinks the file makes sure
-//! that no thread uses what goes. **Failure.** [`FileError`], before anything has changed. A store
-//! to a page that the full disk has no room for raises a signal; [`Room::Reserved`] and
-//! [`allocate`](craton_base::Space::allocate) make room first, as errors. So does another process
-//! raise one that shortens the file and ignores its lock.
+//! **State.** Address space of the largest length, mapped to the file; `len` of it may be touched.
+//! A reader's mapping is private: a heap can be recovered for inspection while the file stays.
+//! **Threads.** A lock orders changes of length. A caller that shrinks ends all uses of the end.
+//! **Failure.** [`FileError`], before anything has changed. A store to a page for which the full
+//! disk has no room raises a signal; [`Room::Reserved`] and
+//! [`allocate`](craton_base::Space::allocate) make room first. Another process that ignores the
+//! lock and shortens the file raises one too.
 //! **Unsafe.** Maps and unmaps the file.
 
 pub(crate) mod descriptor;
@@ -38,23 +37,21 @@ use descriptor::{Descriptor, Kind};
 pub use error::FileError;
 pub use media::{Cached, Flushed, UseMedium, WriteBackChoice};
 
-/// The unit of lengths.
+/// Of lengths.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// When the file's pages get their place on the disk.
+/// When pages get their place on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// When they are first stored to, or by [`allocate`](craton_base::Space::allocate): least
-    /// space.
+    /// At the first store, or by [`allocate`](craton_base::Space::allocate): least space.
     Sparse,
-    /// When the file grows: a full disk refuses growth. Pages given back lose their place again.
+    /// As the file grows: a full disk refuses growth. Pages given back lose their place.
     Reserved,
 }
 
-/// How a file is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileOptions {
-    /// The largest length, for which address space is reserved.
+    /// For which address space is reserved.
     pub limit: u64,
     pub access: Access,
     pub room: Room,
@@ -66,12 +63,11 @@ impl FileOptions {
     }
 }
 
-/// Where stores to the mapping go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sharing {
-    /// To the file.
+    /// Stores go to the file.
     Shared,
-    /// To copies of its pages.
+    /// Stores go to copies.
     Private,
 }
 
@@ -81,7 +77,7 @@ impl Sharing {
     }
 }
 
-/// A mapped file, before its medium is chosen.
+/// Before its medium is chosen.
 #[derive(Debug)]
 pub struct PersistentFile {
     pub(crate) file: Descriptor,
@@ -90,18 +86,18 @@ pub struct PersistentFile {
     len: AtomicU64,
     room: Room,
     access: Access,
-    /// A store is durable as soon as its line is: the file system has no part in it.
+    /// A store is durable once its line is: the file system has no part in it.
     is_synchronous: bool,
     pub(crate) resizing: Mutex<()>,
 }
 
-// SAFETY: the mapping belongs to this value, whose users access it by atomics.
+// SAFETY: owns the mapping, accessed by atomics.
 unsafe impl Send for PersistentFile {}
 // SAFETY: as above.
 unsafe impl Sync for PersistentFile {}
 
 impl PersistentFile {
-    /// Makes a file of `len` bytes, all zero. A failure leaves no file behind.
+    /// All zero. A failure leaves no file behind.
     pub fn create(path: &CStr, len: u64, options: FileOptions) -> Result<Self, FileError> {
         check_len(len)?;
         if options.access == Access::ReadOnly {
@@ -117,13 +113,12 @@ impl PersistentFile {
         });
         let mapped = sized.and_then(|()| Self::map(file, len, options, Sharing::of(options.access)));
         if mapped.is_err() {
-            // SAFETY: a path of the caller; the file there is the one just made.
+            // SAFETY: the caller's path, of the file just made.
             unsafe { libc::unlink(path.as_ptr()) };
         }
         mapped
     }
 
-    /// Opens a file with all its contents.
     pub fn open(path: &CStr, options: FileOptions) -> Result<Self, FileError> {
         let file = Descriptor::open(path, options.access)?;
         let len = file.size()?;
@@ -134,17 +129,17 @@ impl PersistentFile {
         Self::map(file, len, options, Sharing::of(options.access))
     }
 
-    /// Maps a file that is as long as `len` and locked.
+    /// Locked, and `len` bytes long.
     pub(crate) fn map(file: Descriptor, len: u64, options: FileOptions, sharing: Sharing) -> Result<Self, FileError> {
         let FileOptions { access, room, limit } = options;
-        // A device cannot grow, and is not mapped beyond its end.
+        // A device cannot grow.
         let limit = if file.kind == Kind::File { limit } else { len };
         let refused = FileError::AddressSpace(limit);
         let bytes = limit.checked_next_multiple_of(process::page_size() as u64).ok_or(refused)?;
         let bytes = usize::try_from(bytes).map_err(|_| refused)?;
         let map = |flags| {
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: a new mapping at a place of the kernel's choice touches nothing of ours.
+            // SAFETY: a new mapping where the kernel chooses.
             match unsafe { libc::mmap(null_mut(), bytes, access, flags, file.fd(), 0) } {
                 libc::MAP_FAILED => Err(process::errno()),
                 at => Ok(at.cast()),
@@ -165,13 +160,12 @@ impl PersistentFile {
         Ok(Self { file, base, limit, len, room, access, is_synchronous, resizing })
     }
 
-    /// The failure that the contents survive, with the medium that [`WriteBackChoice::Auto`]
-    /// chooses.
+    /// With [`WriteBackChoice::Auto`]'s medium.
     pub fn promise(&self) -> Promise {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }
 
-    /// Where the file's first byte is in this process.
+    /// In this process.
     pub fn base(&self) -> *mut u8 {
         self.base
     }
@@ -184,17 +178,15 @@ impl PersistentFile {
         self.room
     }
 
-    /// The addresses of the whole mapping.
     pub(crate) fn mapped(&self) -> Range<usize> {
         self.mapped_part(self.limit.next_multiple_of(process::page_size() as u64))
     }
 
-    /// The addresses of the first bytes.
     pub(crate) fn mapped_part(&self, len: u64) -> Range<usize> {
         self.base as usize..self.base as usize + len as usize
     }
 
-    /// The caller holds the lock of the length, and the file is as long.
+    /// Under the length's lock; the file is as long.
     pub(crate) fn set_len(&self, len: u64) {
         // ORDERING: pairs with `len`.
         self.len.store(len, Ordering::Release);
@@ -206,32 +198,31 @@ impl PersistentFile {
         self.len.load(Ordering::Acquire)
     }
 
-    /// The address of `bytes` at `at`, which is a multiple of `bytes`, at most a page.
+    /// `at` is a multiple of `bytes`, at most a page.
     #[inline(always)]
     pub(crate) fn at(&self, at: u64, bytes: u64) -> *mut u8 {
         let len = self.len();
         if at >= len || !at.is_multiple_of(bytes) {
             outside(at, bytes, len);
         }
-        // SAFETY: `len` is a multiple of the page, so all bytes are below it, and inside the
-        // mapping.
+        // SAFETY: below `len`, a multiple of the page, so all bytes are in the mapping.
         unsafe { self.base.add(at as usize) }
     }
 
     #[inline(always)]
     pub(crate) fn word(&self, at: u64) -> &AtomicU64 {
-        // SAFETY: mapped, aligned, and as long as `self`; accessed by atomics alone.
+        // SAFETY: mapped, aligned, as long as `self`; accessed by atomics.
         unsafe { &*self.at(at, 8).cast() }
     }
 
-    /// An array of words of the file, of 4 or 8 bytes.
+    /// Words of 4 or 8 bytes.
     fn array<T>(&self, at: u64, words: usize) -> Option<&[T]> {
         let (size, len) = (size_of::<T>() as u64, self.len());
         let end = size.checked_mul(words as u64).and_then(|bytes| bytes.checked_add(at));
         if words == 0 || !at.is_multiple_of(size) || end.is_none_or(|end| end > len) {
             return None;
         }
-        // SAFETY: mapped, aligned, and as long as `self`; atomics, whose bits may be any.
+        // SAFETY: mapped, aligned, as long as `self`; atomics, of any bits.
         Some(unsafe { core::slice::from_raw_parts(self.base.add(at as usize).cast(), words) })
     }
 
@@ -285,7 +276,7 @@ impl PersistentFile {
         }
     }
 
-    /// Makes room for the new part, and the length durable where stores are.
+    /// Makes room, and the length durable where stores are.
     fn keep_size(&self, old: u64, len: u64) -> Result<(), FileError> {
         if len > old && self.room == Room::Reserved {
             self.file.allocate(old, len - old)?;
@@ -297,7 +288,7 @@ impl PersistentFile {
         Self::is_whole_pages(at, len)?;
         match self.can_change() {
             Ok(()) => self.file.allocate(at, len),
-            // All of a device has its place already; a reader's stores go to memory alone.
+            // A device has its place; a reader's stores go to memory.
             Err(_) => Ok(()),
         }
     }
@@ -329,7 +320,6 @@ pub(crate) fn outside(at: u64, bytes: u64, len: u64) -> ! {
     panic!("no {bytes} aligned bytes at {at} of a medium of {len} bytes");
 }
 
-/// The error of a seam's call.
 pub(crate) fn space(result: Result<(), FileError>) -> Result<(), SpaceError> {
     result.map_err(SpaceError::from)
 }

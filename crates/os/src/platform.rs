@@ -1,9 +1,9 @@
-//! Linux as one type: the region's floor, mappings apart from it, and the machine.
+//! Linux as one type: the region's floor, mappings and the machine.
 
 use crate::{Region, guarded, mapping, process, processor_ns, thp};
 use craton_base::{HUGEPAGE_SIZE, Machine, Mappings, Platform};
 
-/// The system that the process runs on. Stateless.
+/// Stateless.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Linux;
 
@@ -36,7 +36,7 @@ impl Mappings for Linux {
 
     fn refuse_huge(&self, at: usize, bytes: usize, refuse: bool) {
         match refuse {
-            _ if !thp::gives_unasked() => {}
+            _ if !thp::is_always() => {}
             true => mapping::advise_small(at, bytes),
             false => mapping::advise_huge(at, bytes),
         }

@@ -1,6 +1,6 @@
 //! Facts of the process: error number, page size, memory, limits, privilege.
 //!
-//! **Unsafe.** Calls the C library's queries, and reads `errno`'s thread-local place.
+//! **Unsafe.** Calls the C library's queries, and reads `errno`.
 
 use crate::call;
 use crate::small_file::{PathText, read_start};
@@ -15,17 +15,14 @@ pub fn set_errno(value: i32) {
     unsafe { *libc::__errno_location() = value }
 }
 
-/// No memory: the value of `errno` that the standards ask for.
 pub const ENOMEM: i32 = libc::ENOMEM;
-/// Bad argument, likewise.
 pub const EINVAL: i32 = libc::EINVAL;
-/// The error number of "something of it is in use".
+/// Something of it is in use.
 pub const EBUSY: i32 = libc::EBUSY;
-/// The error number of "it would wait for itself".
+/// It would wait for itself.
 pub const EDEADLK: i32 = libc::EDEADLK;
-/// The error number of "the time is over".
+/// The time is over.
 pub const ETIMEDOUT: i32 = libc::ETIMEDOUT;
-/// The error number of a cancelled request.
 pub const ECANCELED: i32 = libc::ECANCELED;
 
 pub fn page_size() -> usize {
@@ -33,25 +30,25 @@ pub fn page_size() -> usize {
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
-/// Whether the program has more rights than its user (set-uid etc.): do not trust its environment.
+/// Set-uid and the like: do not trust the environment.
 pub fn is_privileged() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The C library's current environment: `NAME=value` strings, null-ended; null before its set-up.
+/// `NAME=value` strings, null-ended; null before the C library's set-up.
 pub fn environment() -> *const *const core::ffi::c_char {
-    // SAFETY: so POSIX declares it.
+    // SAFETY: as POSIX declares it.
     unsafe extern "C" {
         static environ: *const *const core::ffi::c_char;
     }
-    // SAFETY: the variable is the C library's; only the pointer is read.
+    // SAFETY: the C library's variable; only the pointer is read.
     unsafe { environ }
 }
 
-/// Bytes of physical memory, or 0 when the system will not say.
+/// Bytes; 0: unknown.
 pub fn physical_memory() -> usize {
-    // SAFETY: `sysinfo` is plain data for which zeros are valid, and the call fills it.
+    // SAFETY: zeros are a valid `sysinfo`, which the call fills.
     let info = unsafe {
         let mut info: libc::sysinfo = core::mem::zeroed();
         if libc::sysinfo(&mut info) != 0 {
@@ -62,17 +59,17 @@ pub fn physical_memory() -> usize {
     (info.totalram as usize).saturating_mul(info.mem_unit as usize)
 }
 
-/// The limit on address space (`ulimit -v`) in bytes, if any.
+/// `ulimit -v`, in bytes.
 pub fn address_space_limit() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: `limit` is a valid place for the answer.
+    // SAFETY: `limit` can be written.
     unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// The CPU of the calling thread, possibly stale.
+/// Of the thread, possibly stale.
 pub fn cpu() -> usize {
-    // Models must be deterministic.
+    // Models are deterministic.
     if cfg!(loom) {
         return 0;
     }
@@ -80,11 +77,11 @@ pub fn cpu() -> usize {
     unsafe { libc::sched_getcpu().max(0) as usize }
 }
 
-/// Whether eight bytes at an address can be read, by the kernel's word; `errno` stays.
+/// Eight bytes, by the kernel's word; keeps `errno`.
 pub fn can_read(at: usize) -> bool {
     let saved = errno();
-    // The kernel reads the new mask before it rejects the invalid operation.
-    // SAFETY: the call reads eight bytes, if it can, and changes nothing.
+    // SAFETY: the kernel reads the mask of eight bytes, if it can, before it rejects the invalid
+    // operation; nothing changes.
     let answer = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, !0u32, at, 0usize, 8usize) };
     let refused = errno();
     set_errno(saved);
@@ -96,32 +93,32 @@ pub fn id() -> u32 {
     unsafe { libc::getpid() as u32 }
 }
 
-/// Waits for a signal.
+/// Until a signal.
 pub fn pause() {
     call::pause();
 }
 
-/// The calling thread's number, as the system counts threads; 0.2 µs a call.
+/// The system's; 0.2 µs a call.
 pub fn thread_id() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// An address in the C library's code.
+/// An address.
 pub fn code_of_libc() -> usize {
     libc::strlen as *const () as usize
 }
 
-/// A number that another process cannot guess.
+/// Other processes cannot guess it.
 pub fn random_seed() -> u64 {
     let [a, b] = random_words();
     a ^ b
 }
 
-/// The kernel's random bytes at program start; constants without them. The C library makes the
-/// stack's guard of the first word and the key of its pointers of the second.
+/// The kernel's, of program start; constants without them. The C library makes the stack's guard of
+/// the first, its pointers' key of the second.
 pub fn random_words() -> [u64; 2] {
-    // SAFETY: AT_RANDOM, when present, points at 16 bytes that live as long as the process.
+    // SAFETY: AT_RANDOM points at 16 bytes that live as long as the process.
     unsafe {
         let bytes = libc::getauxval(libc::AT_RANDOM) as *const u64;
         if bytes.is_null() {
@@ -132,27 +129,27 @@ pub fn random_words() -> [u64; 2] {
     }
 }
 
-/// The process's name (threads may differ), at most 15 bytes, into `name`; returns its length.
+/// Of the process (threads may differ), at most 15 bytes; returns the length.
 pub fn name(name: &mut [u8; 16]) -> usize {
     let path = PathText::new(b"/proc/self/comm");
     let read = path.and_then(|path| read_start(&path, name).ok()).unwrap_or_default();
     read.iter().position(|b| *b == b'\n').unwrap_or(read.len())
 }
 
-/// Duplicates standard error to a high, close-on-exec descriptor; standard error itself on failure.
+/// As a high, close-on-exec descriptor; standard error itself on failure.
 pub fn keep_stderr() -> i32 {
-    // SAFETY: duplicating a descriptor touches no memory.
+    // SAFETY: touches no memory.
     let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 250) };
     if kept < 0 { libc::STDERR_FILENO } else { kept }
 }
 
-/// Whether [`append_to_file`] would likely succeed; nothing is made, and `errno` stays.
+/// Whether [`append_to_file`] would likely succeed; makes nothing, keeps `errno`.
 pub fn can_append(path: &[u8]) -> bool {
     let saved = errno();
-    // O_NONBLOCK: opening a pipe without a reader would wait.
+    // O_NONBLOCK: a pipe without a reader would wait.
     let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_NONBLOCK, 0);
     let can = if fd >= 0 {
-        // SAFETY: the descriptor is our own.
+        // SAFETY: ours.
         unsafe { call::close(fd) == 0 }
     } else {
         errno() == libc::ENOENT && folder_can_be_written(path)
@@ -161,7 +158,7 @@ pub fn can_append(path: &[u8]) -> bool {
     can
 }
 
-/// Whether a file can be created at `path` (0-terminated).
+/// `path` ends by 0.
 fn folder_can_be_written(path: &[u8]) -> bool {
     let mut folder = [0; 512];
     let slash = path.iter().rposition(|byte| *byte == b'/');
@@ -170,12 +167,12 @@ fn folder_can_be_written(path: &[u8]) -> bool {
         return false;
     }
     folder[..text.len()].copy_from_slice(text);
-    // SAFETY: the path is 0-terminated.
+    // SAFETY: the path ends by 0.
     unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
 }
 
-/// Appends `text` to the file at `path` (0-terminated), creating it with mode 0600. File-size
-/// limits and broken pipes are failures with `errno`: their signals are suppressed.
+/// `path` ends by 0; new files get mode 0600. File-size limits and broken pipes are failures with
+/// `errno`: their signals are suppressed.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT, 0o600);
     if fd < 0 {
@@ -183,13 +180,12 @@ pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     }
     let written = write_without_signals(fd, text);
     let saved = errno();
-    // SAFETY: the descriptor is our own.
+    // SAFETY: ours.
     unsafe { call::close(fd) };
     set_errno(saved);
     written == text.len() as isize
 }
 
-/// One `write` without its signals; returns its result.
 fn write_without_signals(fd: i32, text: &[u8]) -> isize {
     // SAFETY: zeros are valid signal sets, filled before use.
     unsafe {

@@ -1,16 +1,15 @@
 //! The heap's region: one range of address space, preceded by the metadata of its pages.
 //!
-//! **What.** Reserved once at the heap's largest size, inaccessible and so free; made usable from
-//! the front in large steps. The metadata arrays ("parts") are proportional to the heap and grow
-//! with it.
+//! **What.** Reserved once at the largest size, inaccessible and so free; made usable from the
+//! front in large steps. The metadata arrays ("parts") grow with the heap.
 //! ```text
 //! | part 0 ... | part 1 ... | ... | (up to 2 MiB) | heap: hugepage 0 | 1 | ... | capacity - 1 |
-//!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
+//!   usable: granted × part size                      usable: granted hugepages, the rest PROT_NONE
 //! ```
-//! Where a limit on address space counts what is reserved, nothing is: the region lies where the
-//! system puts no mappings by itself, and what becomes usable is mapped then.
-//! **Cost.** Two mappings for each part and two or three for the heap, however large it grows.
-//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the reservation, the region's for ever.
+//! Where a limit on address space counts reservations, the region lies where the system puts no
+//! mappings by itself, and is mapped as it becomes usable.
+//! **Cost.** Two mappings for each part, two or three for the heap.
+//! **Unsafe.** Calls `mmap`, `mprotect` and `madvise` on the region's own reservation.
 
 use crate::mapping::{self, unmap};
 use crate::{process, thp};
@@ -18,13 +17,12 @@ use core::ptr::null_mut;
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 
 const MAX_PARTS: usize = 4;
-/// Places that are tried for a region that reserves nothing.
+/// Tried for a region that reserves nothing.
 const PLACES: usize = 8;
 
-/// A metadata array: how many bytes of it belong to one hugepage of the heap.
 #[derive(Clone, Copy, Debug)]
 pub struct PartSpec {
-    /// Bytes for each hugepage, at least 1.
+    /// At least 1.
     pub bytes_per_hugepage: usize,
 }
 
@@ -34,13 +32,12 @@ impl PartSpec {
     }
 }
 
-/// A range of address space and how much of it is usable.
 #[derive(Debug)]
 pub struct Region {
     base: usize,
     capacity: HugePages,
     granted: HugePages,
-    /// Nothing is reserved: what becomes usable is mapped then.
+    /// Nothing is reserved.
     is_mapped_late: bool,
     parts: [Part; MAX_PARTS],
     metadata_bytes: usize,
@@ -62,7 +59,7 @@ impl Region {
         metadata_bytes: 0,
     };
 
-    /// Reserves `capacity` hugepages and metadata, halved on refusal down to `least`. ≤ 4 parts.
+    /// Halves `capacity` on refusal, down to `least`. At most 4 parts.
     pub fn new(capacity: HugePages, least: HugePages, parts: &[PartSpec]) -> Option<Self> {
         let mut capacity = capacity;
         loop {
@@ -78,7 +75,7 @@ impl Region {
 
     fn exactly(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
         let total = Self::total(capacity, specs)?;
-        // SAFETY: a new mapping without access, at an address of the kernel's choice.
+        // SAFETY: a new mapping without access, where the kernel chooses.
         let start = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             libc::mmap(null_mut(), total, libc::PROT_NONE, flags, -1, 0)
@@ -87,29 +84,28 @@ impl Region {
             return None;
         }
         let start = start as usize;
-        // With `transparent_hugepage=always`, one touch of a sparse array would take 2 MiB.
-        // SAFETY: advice on our own reservation.
+        // SAFETY: advice on our reservation. With `transparent_hugepage=always`, one touch of a
+        // sparse array would take 2 MiB.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_NOHUGEPAGE) };
-        // Keeps unused memory out of core files written from outside.
-        // SAFETY: as above.
+        // SAFETY: as above. Keeps unused memory out of core files.
         unsafe { libc::madvise(start as *mut _, total, libc::MADV_DONTDUMP) };
         Some(Self::laid_out(start, capacity, specs))
     }
 
-    /// A region of `capacity` hugepages and metadata that reserves nothing. `None` if no free place
-    /// is found. Mappings that the program puts into it by itself end its growth. ≤ 4 parts.
+    /// Reserves nothing. `None`: no free place. Mappings that the program puts into it end its
+    /// growth. At most 4 parts.
     pub fn unreserved(capacity: HugePages, specs: &[PartSpec]) -> Option<Self> {
         let total = Self::total(capacity, specs)?;
         let probe = mapping::map(process::page_size(), process::page_size())?;
         unmap(probe, process::page_size());
-        // The system's own places are a little above or below the probe, programs and their heaps
-        // at two thirds of the whole.
+        // The system's own places are near the probe, programs and their heaps at two thirds of the
+        // whole.
         let huge = HugePages(1).bytes().0;
         let start = (13..13 + PLACES).map(|i| (probe - probe / 64 * i) & !(huge - 1)).find(|at| is_free(*at, total))?;
         Some(Self { is_mapped_late: true, ..Self::laid_out(start, capacity, specs) })
     }
 
-    /// Bytes of a region: parts, heap, and what aligns the heap.
+    /// Parts, heap, and what aligns the heap.
     fn total(capacity: HugePages, specs: &[PartSpec]) -> Option<usize> {
         assert!(specs.len() <= MAX_PARTS);
         let metadata: usize = specs.iter().map(|s| s.bytes(capacity)).sum();
@@ -127,21 +123,19 @@ impl Region {
         region
     }
 
-    /// Makes part of the region usable.
     fn open(&self, at: usize, bytes: usize) -> bool {
         if self.is_mapped_late {
             return map_at(at, bytes).is_some();
         }
-        // SAFETY: whole machine pages of the region's own reservation.
+        // SAFETY: whole machine pages of our reservation.
         unsafe { libc::mprotect(at as *mut _, bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
     }
 
-    /// Address of the heap's first byte, a multiple of 2 MiB.
+    /// A multiple of 2 MiB.
     pub fn base(&self) -> usize {
         self.base
     }
 
-    /// How many hugepages the region can ever have.
     pub fn capacity(&self) -> HugePages {
         self.capacity
     }
@@ -150,12 +144,11 @@ impl Region {
         self.granted
     }
 
-    /// Address of metadata array `i`.
     pub fn part(&self, i: usize) -> usize {
         self.parts[i].at
     }
 
-    /// Bytes of metadata made usable so far (address space; memory follows on first touch).
+    /// Usable address space; memory follows on first touch.
     pub fn metadata_bytes(&self) -> usize {
         self.metadata_bytes
     }
@@ -168,14 +161,14 @@ impl Region {
     fn advise_with(&self, range: PageRange, advice: i32) -> Result<(), NoMemory> {
         let (at, len) = self.span(range);
         let saved = process::errno();
-        // SAFETY: usable memory of this region; the caller knows the advice's effect on it.
+        // SAFETY: the region's usable memory; the caller knows the advice's effect.
         let refused = unsafe { libc::madvise(at, len, advice) } != 0;
         process::set_errno(saved);
         if refused { Err(NoMemory) } else { Ok(()) }
     }
 }
 
-/// Maps memory on small pages at an address where nothing is mapped.
+/// On small pages, where nothing is mapped.
 pub(crate) fn map_at(at: usize, bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: replaces no mapping.
@@ -192,12 +185,12 @@ pub(crate) fn map_at(at: usize, bytes: usize) -> Option<usize> {
     Some(got as usize)
 }
 
-/// Whether nothing is mapped in a range, which may be longer than a limit allows.
+/// May be longer than a limit allows.
 fn is_free(at: usize, bytes: usize) -> bool {
     let saved = process::errno();
     process::set_errno(0);
     let is_mapped = map_at(at, bytes).map(|at| unmap(at, bytes)).is_some();
-    // The system looks at the place before the limit.
+    // The system checks the place before the limit.
     let is_free = is_mapped || process::errno() == libc::ENOMEM;
     process::set_errno(saved);
     is_free
@@ -226,7 +219,7 @@ impl Floor for Region {
             }
             opened[i] = (from, to - from);
             let saved = process::errno();
-            // SAFETY: the region's own; a refusal leaves the range out of core files.
+            // SAFETY: ours; a refusal leaves the range out of core files.
             unsafe { libc::madvise(from as *mut _, to - from, libc::MADV_DODUMP) };
             process::set_errno(saved);
         }

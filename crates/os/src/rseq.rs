@@ -1,17 +1,16 @@
 //! Restartable sequences: per-CPU arrays of pointers without locks or atomic instructions.
 //!
 //! **What.** [`Rseq::pop`] and [`Rseq::push`] run a few instructions on the current CPU's memory;
-//! the kernel restarts them when it interrupts the thread. A table maps a CPU to its memory. A
+//! the kernel restarts them when it interrupts the thread. A table maps CPUs to their memory. A
 //! thread that removes a pointer from the table and then calls [`Rseq::interrupt`] owns that
 //! memory.
-//! **From.** Linux's `rseq(2)`, through the registration that glibc 2.35 and later makes for each
-//! thread. We write only the registered area's pointer to the critical section.
-//! **Units.** CPUs are numbered by `mm_cid` (0 up to the lesser of threads and CPUs), else by CPU
-//! number.
+//! **From.** Linux's `rseq(2)`, registered by glibc 2.35 for each thread. We write only the
+//! registered area's pointer to the critical section.
+//! **Units.** CPUs by `mm_cid` (below the lesser of threads and CPUs), else by CPU number.
 //! **Failure.** [`Rseq::find`] is `None` without registration (old C library,
 //! `GLIBC_TUNABLES=glibc.pthread.rseq=0`, valgrind, qemu-user). [`Rseq::is_registered`] is false in
-//! a thread cloned past the C library without its registration: nothing would restart its
-//! sequences, so it must begin none.
+//! a thread cloned past the C library without it: nothing would restart its sequences, so it must
+//! begin none.
 //! **Unsafe.** Critical sections are assembly; calls `membarrier`.
 
 use crate::{process, thp, thread, weak};
@@ -27,67 +26,66 @@ use portable as arch;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as arch;
 
-/// Processors that a table has entries for; those beyond go without.
+/// Entries of a table; CPUs beyond go without.
 pub const PROCESSORS: usize = 1024;
 
-/// Where each CPU's memory is; null for none.
+/// Each CPU's memory; null: none.
 pub type Table = [AtomicPtr<u8>; PROCESSORS];
 
 /// Byte offset of an array in a CPU's memory: length, capacity (32 bits each), pointers.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Where the two words are.
+    /// Of both words.
     pub counts: u32,
-    /// Where the first pointer is.
+    /// Of the first pointer.
     pub slots: u32,
 }
 
-/// Bytes from one CPU's area of [`Counting`] arrays to the next: a power of two.
+/// From one CPU's [`Counting`] arrays to the next: a power of two.
 pub const AREA: usize = 1 << AREA_SHIFT;
 const AREA_SHIFT: u32 = 23;
-/// Areas of a mapping: Linux on x86-64 has no higher CPU number.
+/// Linux on x86-64 has no higher CPU number.
 pub const AREAS: usize = 8192;
 
-/// Pointers that a [`Counting`] has room for.
+/// Pointers of a [`Counting`].
 pub const COUNTING: usize = 253;
 
-/// An array that also counts takes, in the store that takes. Zeros hold nothing and yield nothing.
-/// Clearing owner and capacity and then calling [`Rseq::interrupt`] makes it the caller's.
+/// An array that also counts takes, in the store that takes. Zeros yield nothing. Clearing owner
+/// and capacity and then calling [`Rseq::interrupt`] makes it the caller's.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Counting {
-    /// How many pointers there are in its lowest byte; in the others, how many were ever taken.
+    /// Lowest byte: length; others: pointers ever taken.
     pub word: AtomicU64,
-    /// The cache whose requests may take pointers.
+    /// Its requests may take pointers.
     pub owner: AtomicUsize,
-    /// How many there may be, up to [`COUNTING`].
+    /// Up to [`COUNTING`].
     pub capacity: AtomicU32,
-    /// The user's own.
+    /// The user's.
     pub note: AtomicU32,
-    /// The pointers.
     pub slots: [AtomicPtr<u8>; COUNTING],
 }
 
-/// Where threads' registered areas are, and how CPUs are numbered.
+/// Where threads' areas are, and how CPUs are numbered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rseq {
-    /// From the thread pointer to the area.
+    /// From the thread pointer.
     offset: isize,
-    /// From the thread pointer to the CPU number in it.
+    /// To the CPU number, from the thread pointer.
     number: isize,
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<Counting>() == 2048);
 
-/// Fields of the kernel's `struct rseq`.
+/// Of the kernel's `struct rseq`.
 const CPU_ID_START: isize = 0;
 const CPU_ID: isize = 4;
 const MM_CID: isize = 24;
-/// The kernel's AT_RSEQ_FEATURE_SIZE: bytes of the area in use. The C library's size can be less.
+/// AT_RSEQ_FEATURE_SIZE: bytes in use. The C library's size can be less.
 const FEATURE_SIZE: u64 = 27;
 const WITH_MM_CID: u64 = 28;
 
-/// Bytes of an area at the least.
+/// Of an area.
 const LEAST_SIZE: u32 = 32;
 const UNREGISTER: i32 = 1;
 
@@ -95,11 +93,11 @@ const REGISTER_RSEQ: i32 = 1 << 8;
 const PRIVATE_RSEQ: i32 = 1 << 7;
 
 impl Rseq {
-    /// The C library's registration, if the calling thread has one.
+    /// Of the calling thread.
     pub fn find() -> Option<Self> {
         let (offset, size) = (weak!("__rseq_offset") as *const isize, weak!("__rseq_size") as *const u32);
-        // SAFETY: where the C library has these two constants they have these types; an area of
-        // size > 0 is the thread's, and the kernel's feature size bounds its fields.
+        // SAFETY: the C library's two constants have these types; an area of size > 0 is the
+        // thread's, and the feature size bounds its fields.
         unsafe {
             if !arch::SUPPORTED || offset.is_null() || size.is_null() || *size == 0 {
                 return None;
@@ -113,21 +111,21 @@ impl Rseq {
         }
     }
 
-    /// Whether CPUs have the kernel's compact numbers.
+    /// By `mm_cid`.
     pub fn is_compact(&self) -> bool {
         self.number == self.offset + MM_CID
     }
 
-    /// The CPU of the calling thread, possibly stale; `None` without registration.
+    /// Possibly stale; `None` without registration.
     pub fn processor(&self) -> Option<usize> {
-        // SAFETY: `find` saw the area, which every thread of this C library has at the same place.
+        // SAFETY: `find` saw the area; every thread of this C library has it there.
         let (registered, number) = unsafe { (arch::field(self.offset + CPU_ID), arch::field(self.number)) };
         (registered >= 0).then_some(number as usize).filter(|n| *n < PROCESSORS)
     }
 
-    /// Whether the kernel restarts the calling thread's sequences: this thread registered the area.
-    /// A thread with thread-local memory made by the program has zeros there; one that shares its
-    /// parent's has the parent's. Asks the kernel; trusts the area if system calls are restricted.
+    /// Whether this thread registered the area. A thread whose thread-local memory the program made
+    /// has zeros there; one that shares its parent's has the parent's. Asks the kernel; trusts the
+    /// area if system calls are restricted.
     pub fn is_registered(&self) -> bool {
         // SAFETY: as in `processor`.
         if unsafe { arch::field(self.offset + CPU_ID) } < 0 {
@@ -137,13 +135,13 @@ impl Rseq {
             return true;
         }
         let saved = process::errno();
-        // SAFETY: a query of an auxiliary value.
+        // SAFETY: a query.
         let feature_size = unsafe { libc::getauxval(FEATURE_SIZE) } as u32;
         let area = thread::pointer().wrapping_add_signed(self.offset);
         // glibc registers 32 bytes; from 2.40 on, all that the kernel uses.
         let known = [LEAST_SIZE, feature_size.next_multiple_of(LEAST_SIZE)].into_iter().any(|size| {
-            // Unregistering with a wrong signature has one error for this area, another for others.
-            // SAFETY: the call changes nothing, and touches no memory.
+            // SAFETY: changes nothing: unregistering with a wrong signature has one error for this
+            // area, another for others.
             let refused = unsafe { libc::syscall(libc::SYS_rseq, area, size, UNREGISTER, !arch::SIGNATURE) } != 0;
             refused && process::errno() == libc::EPERM
         });
@@ -151,17 +149,17 @@ impl Rseq {
         known
     }
 
-    /// Takes the last pointer of this CPU's array; null when it is empty, or the CPU has no memory.
+    /// The last pointer; null: empty, or the CPU has no memory.
     /// # Safety
-    /// Each entry of the table is null or the start of memory in which the place holds an array,
-    /// used by these functions only, and mapped for ever.
+    /// Each entry of the table is null or memory, mapped for ever, with an array at the place that
+    /// only these functions use.
     #[inline]
     pub unsafe fn pop(&self, table: &Table, place: Place) -> *mut u8 {
         // SAFETY: by the contract.
         unsafe { arch::pop(self.offset, self.number, table, place) }
     }
 
-    /// Adds a pointer to this CPU's array; `false` when it is full, or the CPU has no memory.
+    /// `false`: full, or the CPU has no memory.
     /// # Safety
     /// As [`Rseq::pop`].
     #[inline]
@@ -170,50 +168,49 @@ impl Rseq {
         unsafe { arch::push(self.offset, self.number, table, place, pointer) }
     }
 
-    /// Takes the last pointer of this CPU's counting array; null when empty or not the owner's.
+    /// The last pointer of the counting array; null: empty, or not the owner's.
     /// # Safety
     /// `at` lies in a permanent mapping of [`AREAS`] areas, as far from its start as an array in
-    /// its area. Only these functions use arrays. The calling thread is
-    /// [registered](Rseq::is_registered).
+    /// its area. Only these functions use arrays. The thread is [registered](Rseq::is_registered).
     #[inline(always)]
-    pub unsafe fn take(&self, at: usize, owner: usize) -> *mut u8 {
+    pub unsafe fn pop_counted(&self, at: usize, owner: usize) -> *mut u8 {
         // SAFETY: by the contract.
-        unsafe { arch::take(self, at, owner) }
+        unsafe { arch::pop_counted(self, at, owner) }
     }
 
-    /// Adds a pointer to this CPU's counting array; `false` when it is full.
+    /// `false`: full.
     /// # Safety
-    /// As [`Rseq::take`].
+    /// As [`Rseq::pop_counted`].
     #[inline(always)]
-    pub unsafe fn put(&self, at: usize, pointer: *mut u8) -> bool {
+    pub unsafe fn push_counted(&self, at: usize, pointer: *mut u8) -> bool {
         // SAFETY: by the contract.
-        unsafe { arch::put(self, at, pointer) }
+        unsafe { arch::push_counted(self, at, pointer) }
     }
 
-    /// Takes the last pointers of this CPU's counting array, in the order of arrival, as many as
-    /// fit into `into`; returns how many. None if the array is not the owner's.
+    /// The last pointers, in order of arrival, as many as fit into `into`; returns how many. None
+    /// if not the owner's.
     /// # Safety
-    /// As [`Rseq::take`].
-    pub unsafe fn take_many(&self, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
+    /// As [`Rseq::pop_counted`].
+    pub unsafe fn pop_many(&self, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
         // SAFETY: by the contract.
-        unsafe { arch::take_many(self, at, owner, into) }
+        unsafe { arch::pop_many(self, at, owner, into) }
     }
 
-    /// Adds as many pointers as fit to this CPU's counting array, the first ones; returns how many.
+    /// The first ones that fit; returns how many.
     /// # Safety
-    /// As [`Rseq::take`].
-    pub unsafe fn put_many(&self, at: usize, from: &[*mut u8]) -> usize {
+    /// As [`Rseq::pop_counted`].
+    pub unsafe fn push_many(&self, at: usize, from: &[*mut u8]) -> usize {
         // SAFETY: by the contract.
-        unsafe { arch::put_many(self, at, from) }
+        unsafe { arch::push_many(self, at, from) }
     }
 
-    /// Restarts all critical sections under way on any CPU: none still uses memory removed from the
-    /// table. `false` if the system refuses or may not be asked.
+    /// Restarts all sections on any CPU: none still uses memory removed from the table. `false`:
+    /// refused, or not to be asked.
     pub fn interrupt(&self) -> bool {
         if !thp::may_query() {
             return false;
         }
-        // SAFETY: the calls touch no memory.
+        // SAFETY: touches no memory.
         let call = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
         call(PRIVATE_RSEQ) || (call(REGISTER_RSEQ) && call(PRIVATE_RSEQ))
     }

@@ -1,7 +1,7 @@
 //! Small system files, read into buffers on the stack.
 //!
-//! **What.** A path under construction ([`PathText`]), the start of a file ([`read_start`]), a file
-//! by lines ([`Lines`]). Lines longer than the buffer are skipped; [`Unread`] reports failures.
+//! **What.** A path under construction ([`PathText`]), a file's start ([`read_start`]), a file by
+//! lines ([`Lines`]), which skips lines longer than its buffer. **Failure.** [`Unread`].
 //! **Cost.** Three system calls a file, 1 KiB of stack a path. The caller keeps `errno`.
 //! **Unsafe.** Calls `pread64`, `ioctl` and `close`.
 
@@ -21,7 +21,7 @@ impl PathText {
         path.push(start).then_some(path)
     }
 
-    /// Appends bytes; `false`, unchanged, when they do not fit.
+    /// `false`, unchanged, when it does not fit.
     pub(crate) fn push(&mut self, part: &[u8]) -> bool {
         let end = self.len + part.len();
         if end >= Self::CAPACITY || part.contains(&0) {
@@ -59,7 +59,7 @@ impl Unread {
         matches!(self.0, libc::ENOENT | libc::ENODEV)
     }
 
-    /// Retry may succeed: the process or the system lacked resources.
+    /// For want of resources: a retry may succeed.
     pub(crate) fn passes(self) -> bool {
         matches!(self.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR | libc::EAGAIN)
     }
@@ -78,19 +78,18 @@ impl File {
         usize::try_from(call::read(self.0, into)).map_err(|_| Unread::now())
     }
 
-    /// `ioctl` on the file; negative on error.
+    /// Negative on error.
     /// # Safety
-    /// `question` is the address of the structure that the system reads and writes for this
-    /// request.
+    /// `question` is the address of the request's structure, to be read and written.
     pub(crate) unsafe fn ioctl(&self, request: libc::c_ulong, question: usize) -> libc::c_long {
         // SAFETY: by the contract.
         unsafe { libc::syscall(libc::SYS_ioctl, self.0, request, question) }
     }
 
-    /// Fills a buffer from a place in the file; `None` past its end, or if unreadable.
+    /// `None`: past the file's end, or unreadable.
     pub(crate) fn read_at(&self, mut at: u64, mut into: &mut [u8]) -> Option<()> {
         while !into.is_empty() {
-            // SAFETY: the buffer is as long as said.
+            // SAFETY: the buffer has this length.
             let read = unsafe { call::read_at(self.0, into.as_mut_ptr().cast(), into.len(), at as i64) };
             let read = usize::try_from(read).ok().filter(|n| *n > 0)?;
             (at, into) = (at.checked_add(read as u64)?, &mut into[read..]);
@@ -101,7 +100,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // SAFETY: this owns the descriptor.
+        // SAFETY: ours.
         unsafe { call::close(self.0) };
     }
 }
@@ -114,7 +113,7 @@ pub(crate) fn read_start<'a>(path: &PathText, into: &'a mut [u8]) -> Result<&'a 
 pub(crate) struct Lines {
     file: File,
     buffer: [u8; Lines::LONGEST],
-    /// The unread part of the buffer.
+    /// Unread part of the buffer.
     from: usize,
     to: usize,
     ended: bool,
@@ -129,7 +128,7 @@ impl Lines {
         Ok(Self { file, buffer: [0; Self::LONGEST], from: 0, to: 0, ended: false, error: None })
     }
 
-    /// Whether the lines ended at the file's end.
+    /// `Ok`: the lines ended at the file's end.
     pub(crate) fn outcome(&self) -> Result<(), Unread> {
         self.error.map_or(Ok(()), Err)
     }

@@ -1,17 +1,16 @@
-//! Optional symbols: `weak!` is a symbol's address if it was there at link or load time; [`find`]
-//! asks the dynamic linker now. So the library needs only the C library, yet serves a C++ runtime.
+//! Optional symbols: the library needs only the C library, yet serves a C++ runtime.
 //!
 //! **Unsafe.** Reads the global offset table, and calls `dlsym` if it is there.
 
 use core::ffi::CStr;
 
-/// The address of a symbol that need not exist, or 0.
+/// At link or load time; 0: none.
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 #[macro_export]
 macro_rules! weak {
     ($name:literal) => {{
         let address: usize;
-        // SAFETY: reads only the symbol's table entry, which is 0 when it is undefined.
+        // SAFETY: reads the symbol's table entry, 0 when undefined.
         unsafe {
             core::arch::asm!(
                 concat!(".weak ", $name),
@@ -24,7 +23,7 @@ macro_rules! weak {
     }};
 }
 
-/// The address of an optional symbol, or 0. Stable Rust lacks weak references: uses `dlsym`.
+/// Stable Rust lacks weak references: uses `dlsym`.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 #[macro_export]
 macro_rules! weak {
@@ -36,20 +35,19 @@ macro_rules! weak {
     };
 }
 
-/// Where `dlsym` is.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 #[doc(hidden)]
 pub fn dlsym_address() -> usize {
     libc::dlsym as *const () as usize
 }
 
-/// The address that the program's own search finds for a name, or 0.
+/// By the program's search, now; or 0.
 pub fn find(name: &CStr) -> usize {
     let dlsym = weak!("dlsym");
     if dlsym == 0 {
         return 0;
     }
-    // SAFETY: the symbol is the C library's `dlsym`, whose type this is.
+    // SAFETY: the C library's `dlsym` has this type.
     unsafe {
         let dlsym: unsafe extern "C" fn(*mut core::ffi::c_void, *const core::ffi::c_char) -> *mut core::ffi::c_void =
             core::mem::transmute(dlsym);

@@ -1,4 +1,4 @@
-//! Tasks made past the C library's threads, for interposers of `clone`. Failure: -1 and `errno`.
+//! Tasks past the C library's threads, for interposers of `clone`. Failure: -1 and `errno`.
 //!
 //! **Unsafe.** Calls the C library with the caller's arguments.
 
@@ -9,7 +9,8 @@ pub use libc::{CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
 /// The system call's number.
 pub const VFORK: i32 = libc::SYS_vfork as i32;
 
-/// `clone(2)`. Arguments: the function's, parent's place for the number, thread pointer, child's.
+/// `clone(2)`, with the function's argument, parent's place for the number, thread pointer, child's
+/// place.
 /// # Safety
 /// As the C library's function.
 pub unsafe fn clone(function: *mut c_void, stack: *mut c_void, flags: c_int, arguments: [*mut c_void; 4]) -> c_int {
@@ -18,7 +19,7 @@ pub unsafe fn clone(function: *mut c_void, stack: *mut c_void, flags: c_int, arg
     unsafe { __clone(function, stack, flags, argument, parent, pointer, child) }
 }
 
-// SAFETY: the signature is that of glibc's function, whose last three arguments are optional.
+// SAFETY: glibc's signature, whose last three arguments are optional.
 unsafe extern "C" {
     fn __clone(
         function: *mut c_void,

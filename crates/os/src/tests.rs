@@ -3,7 +3,7 @@ use crate::*;
 use craton_base::{Advice, Ask, Clock, Floor, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages};
 use std::vec::Vec;
 
-/// A tree of files in a private directory, removed when dropped.
+/// In a private directory, removed when dropped.
 pub(crate) struct Tree(std::string::String);
 
 impl Tree {
@@ -27,7 +27,7 @@ impl Tree {
         std::path::Path::new(&self.0).join(path)
     }
 
-    /// Writes a file, and the directories above it.
+    /// And the directories above it.
     pub(crate) fn file(&self, path: &str, text: &str) -> &Self {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -76,7 +76,7 @@ fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
     let huge = HugePages(1).bytes().0;
     for granted in [1, 2, 50] {
         region.reserve(HugePages(granted)).unwrap();
-        // SAFETY: granted, the last byte and the last entry of the table.
+        // SAFETY: granted: the last byte and the table's last entry.
         unsafe {
             let last = (region.base() + granted as usize * huge - 1) as *mut u8;
             assert_eq!(*last, 0);
@@ -84,7 +84,7 @@ fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
             *(region.part(0) as *mut u8).add(granted as usize * 80 - 1) = 1;
         }
     }
-    // A mapping in the way ends the growth, and what was had before stays.
+    // A mapping in the way ends the growth; memory stays.
     let way = region.base() + 60 * huge;
     let in_the_way = crate::region::map_at(way, process::page_size()).unwrap();
     assert_eq!(in_the_way, way);
@@ -93,7 +93,7 @@ fn a_region_that_reserves_nothing_takes_address_space_as_it_grows() {
     assert_eq!(region.granted(), HugePages(60));
     crate::mapping::unmap(in_the_way, process::page_size());
     region.reserve(HugePages(61)).unwrap();
-    // Another region finds another place now.
+    // Another region finds another place.
     let third = Region::unreserved(HugePages(1 << 20), &[PartSpec { bytes_per_hugepage: 80 }]).unwrap();
     assert_ne!(third.base(), region.base());
 }
@@ -103,7 +103,7 @@ fn a_mapping_is_aligned_and_keeps_its_contents_when_it_moves() {
     let page = process::page_size();
     let at = mapping::map(16 * page, 1 << 22).unwrap();
     assert_eq!(at % (1 << 22), 0);
-    // SAFETY: the mapping is ours and sixteen pages long.
+    // SAFETY: ours, sixteen pages long.
     unsafe { *(at as *mut u8).add(page) = 9 };
     let to = mapping::remap(at, 16 * page, 4096 * page).unwrap();
     // SAFETY: the contents moved along.
@@ -152,7 +152,7 @@ fn the_process_knows_its_page_size_and_the_clock_runs() {
     assert!(!process::is_privileged());
 }
 
-/// A path of this test's own, 0-terminated.
+/// Of this test, 0-terminated.
 fn file(name: &str) -> (std::path::PathBuf, Vec<u8>) {
     let path = std::env::temp_dir().join(std::format!("craton-os-{name}-{}", process::id()));
     let mut bytes = path.to_str().expect("a path of text").as_bytes().to_vec();
@@ -196,7 +196,7 @@ fn discarded_memory_reads_as_zeros_and_can_be_used_even_if_it_was_locked() {
     let (page, pages) = (process::page_size(), 64);
     for locks in [false, true] {
         let at = mapping::map(pages * page, page).unwrap();
-        // SAFETY: the mapping is the test's.
+        // SAFETY: the test's mapping.
         let memory = unsafe { core::slice::from_raw_parts_mut(at as *mut u8, pages * page) };
         memory.fill(7);
         // SAFETY: as above.

@@ -14,31 +14,30 @@ use craton_base::{Clock, CollapseError, NoMemory};
 
 const MODE: &[u8] = b"/sys/kernel/mm/transparent_hugepage/enabled";
 
-/// The answers to [`is_on`] and [`gives_unasked`], or [`UNKNOWN`].
+/// To [`is_on`] and [`is_always`], or [`UNKNOWN`].
 static LAST: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const NEVER: u8 = 1;
 const ON_ADVICE: u8 = 2;
 const UNASKED: u8 = 3;
 
-/// When that was asked, and how long it counts.
+/// When asked, and how long it counts.
 static ASKED_NS: AtomicU64 = AtomicU64::new(0);
 const LASTS_NS: u64 = 1_000_000_000;
 
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Freezes the answers: no system call from now on, which could kill the process.
+/// No system call from now on: one could kill the process.
 pub fn keep_answer() {
     KEPT.store(true, Relaxed);
 }
 
-/// Whether the system may still be asked about memory.
+/// Whether system calls about memory are allowed.
 pub fn may_query() -> bool {
     !KEPT.load(Relaxed)
 }
 
-/// Whether the process gets hugepages: the mode is not `never`, nor has `prctl` disabled them. The
-/// answer is up to a second old.
+/// The mode is not `never`, nor has `prctl` disabled them. Up to a second old.
 pub fn is_on() -> bool {
     let now = CoarseClock.now_ns();
     let is_old = now.wrapping_sub(ASKED_NS.load(Relaxed)) >= LASTS_NS || LAST.load(Relaxed) == UNKNOWN;
@@ -49,8 +48,8 @@ pub fn is_on() -> bool {
     LAST.load(Relaxed) != NEVER
 }
 
-/// Whether the system gives hugepages to memory without advice, by the last answer.
-pub fn gives_unasked() -> bool {
+/// Memory without advice gets hugepages, by the last answer.
+pub fn is_always() -> bool {
     if LAST.load(Relaxed) == UNKNOWN {
         is_on();
     }
@@ -58,7 +57,7 @@ pub fn gives_unasked() -> bool {
 }
 
 fn query() -> u8 {
-    // SAFETY: a query without side effects.
+    // SAFETY: a query.
     if unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } == 1 {
         return NEVER;
     }
@@ -74,10 +73,10 @@ fn query() -> u8 {
     }
 }
 
-/// `MADV_COLLAPSE`, Linux 6.1 on: makes whole resident hugepages physically huge. Contents survive.
+/// `MADV_COLLAPSE`, Linux 6.1: makes whole resident hugepages physically huge. Contents survive.
 pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     let saved = process::errno();
-    // SAFETY: moves memory to other frames, whatever its owner; unmapped ranges are refused.
+    // SAFETY: moves memory to other frames; unmapped ranges are refused.
     let refused = unsafe { libc::madvise(at as *mut _, len, MADV_COLLAPSE) } != 0;
     let why = process::errno();
     process::set_errno(saved);
@@ -90,10 +89,10 @@ pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     }
 }
 
-/// Backs a range of the caller's whole pages now, from Linux 5.14 on. *Refused:* a part may be.
+/// The caller's whole pages, Linux 5.14. *Refused:* a part may be backed.
 pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
     let saved = process::errno();
-    // SAFETY: contents survive, whatever the memory's owner; unmapped ranges are refused.
+    // SAFETY: contents survive; unmapped ranges are refused.
     let refused = unsafe { libc::madvise(at as *mut _, len, libc::MADV_POPULATE_WRITE) } != 0;
     process::set_errno(saved);
     if refused { Err(NoMemory) } else { Ok(()) }
@@ -101,7 +100,7 @@ pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
 
 const MADV_COLLAPSE: i32 = 25;
 
-/// Bytes of a mapped range of whole pages that have memory; 0 if unknown.
+/// Of whole mapped pages; 0 if unknown.
 pub fn resident_bytes(at: usize, len: usize) -> usize {
     if !may_query() {
         return 0;
@@ -120,13 +119,12 @@ pub fn resident_bytes(at: usize, len: usize) -> usize {
     resident
 }
 
-/// Bytes of a range of whole pages on hugepages; `None` if unknown, as before Linux 6.7.
+/// Of whole pages; `None` if unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     Pagemap::open()?.huge_bytes(at..at + len)
 }
 
-/// Bytes of a range of whole pages that are mapped to memory, and of these on hugepages; `None` if
-/// unknown, as before Linux 6.7.
+/// Of whole pages: mapped to memory, and on hugepages; `None` if unknown, as before Linux 6.7.
 pub fn mapped_bytes(at: usize, len: usize) -> Option<(usize, usize)> {
     Pagemap::open()?.mapped_bytes(at..at + len)
 }

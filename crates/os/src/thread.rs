@@ -1,6 +1,6 @@
 //! Threads: exit hooks, fork handlers, and the background thread.
 //!
-//! **Unsafe.** Calls the POSIX thread functions, and reads the thread pointer by assembly.
+//! **Unsafe.** Calls the POSIX thread functions; reads the thread pointer by assembly.
 
 pub mod block;
 
@@ -8,60 +8,58 @@ use crate::{call, guarded, mapping, process};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-/// A thread-specific value.
+/// Thread-specific.
 #[derive(Clone, Copy, Debug)]
 pub struct Key(libc::pthread_key_t);
 
-/// What runs when a thread ends whose value is not null.
+/// At the end of a thread whose value is not null.
 pub type AtExit = unsafe extern "C" fn(*mut c_void);
 
 impl Key {
-    /// Makes a key; `None` when the process has no more. Allocates nothing.
+    /// `None`: the process has no more. Allocates nothing.
     pub fn create(at_exit: Option<AtExit>) -> Option<Self> {
         let mut key = 0;
-        // SAFETY: `key` is valid for the write; the handler's library is never unloaded.
+        // SAFETY: `key` can be written; the handler's library stays loaded.
         (unsafe { libc::pthread_key_create(&mut key, at_exit) } == 0).then_some(Self(key))
     }
 
-    /// The number behind the key.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// The key with a number that [`Key::number`] gave.
     pub fn from_number(number: u32) -> Self {
         Self(number)
     }
 
-    /// The calling thread's value, an address; 0 if none was set.
+    /// The thread's; 0: unset.
     pub fn get(self) -> usize {
         // SAFETY: the key exists.
         unsafe { libc::pthread_getspecific(self.0) as usize }
     }
 
-    /// Sets the calling thread's value. From the 33rd key on, the C library allocates here.
+    /// From the 33rd key on, the C library allocates here.
     pub fn set(self, value: usize) {
-        // SAFETY: the key exists; the C library does not look at the value.
+        // SAFETY: the key exists; the C library does not read the value.
         unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
     }
 }
 
-/// Registers what runs around a `fork`: before it, after it in the parent, after it in the child.
+/// Before a `fork`, after it in the parent, after it in the child.
 pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), child: unsafe extern "C" fn()) {
     // SAFETY: the handlers live as long as the process.
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
-/// A thread that the program need not know of.
+/// The program need not know of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Hidden(libc::pthread_t);
 
 impl Hidden {
-    /// Starts a thread with a small stack; `None` if refused. It inherits blocked signals: block
-    /// all, so that the program's handlers run elsewhere. The C library allocates.
+    /// Small stack; `None` if refused. It inherits blocked signals: block all, so that the
+    /// program's handlers run elsewhere. The C library allocates.
     pub fn start(run: fn()) -> Option<Self> {
         extern "C" fn begin(run: *mut c_void) -> *mut c_void {
-            // SAFETY: the name is a C string of less than 16 bytes.
+            // SAFETY: a C string of less than 16 bytes.
             unsafe { libc::prctl(libc::PR_SET_NAME, c"craton".as_ptr()) };
             // SAFETY: `start` passed a function of this type.
             let run: fn() = unsafe { core::mem::transmute(run) };
@@ -71,8 +69,8 @@ impl Hidden {
         // Large thread-local variables need more stack.
         HIDDEN_STACKS.into_iter().find_map(|bytes| {
             let stack = Stack::new(bytes)?;
-            // SAFETY: zeros are valid attributes, which the calls fill; the function is never
-            // unloaded, and the stack stays until the thread was joined.
+            // SAFETY: zeros are valid attributes, which the calls fill; the function stays loaded,
+            // the stack until the thread was joined.
             let (refused, thread) = unsafe {
                 let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
                 libc::pthread_attr_init(&mut attributes);
@@ -93,12 +91,12 @@ impl Hidden {
         })
     }
 
-    /// Waits for the thread's end. The caller is not cancelled meanwhile.
+    /// The caller is not cancelled meanwhile.
     /// # Safety
-    /// Called once for a thread, by the process that started it.
+    /// Once for a thread, by the process that started it.
     pub unsafe fn join(self) {
         let mut old = 0;
-        // SAFETY: the thread can be joined and has not been; `old` is a valid place for the answer.
+        // SAFETY: joinable, and not joined yet; `old` can be written.
         unsafe {
             pthread_setcancelstate(CANCEL_DISABLE, &mut old);
             libc::pthread_join(self.0, core::ptr::null_mut());
@@ -107,26 +105,23 @@ impl Hidden {
         Stack::kept().unmap();
     }
 
-    /// The number behind the thread.
     pub fn number(self) -> usize {
         self.0 as usize
     }
 
-    /// The thread with a number that [`Hidden::number`] gave.
     pub fn from_number(number: usize) -> Self {
         Self(number as libc::pthread_t)
     }
 }
 
-/// The stack of the hidden thread, behind a guard page. The C library would take a stack of another
-/// thread that has ended: in a forked child those of all other threads, on which data may lie that
-/// the child still uses.
+/// Behind a guard page. The C library would reuse an ended thread's stack: in a forked child those
+/// of all other threads, with data that the child still uses.
 struct Stack {
     at: usize,
     bytes: usize,
 }
 
-/// The stack in use, of which there is one at a time.
+/// One at a time.
 static STACK_AT: AtomicUsize = AtomicUsize::new(0);
 static STACK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -162,31 +157,31 @@ impl Stack {
 
 static SINGLE_THREADED: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds glibc's (2.32 on) single-thread flag for [`never_started`], which is false before.
+/// glibc's single-thread flag (2.32), for [`never_started`], which is false before.
 pub fn find_flag() {
     if SINGLE_THREADED.load(Relaxed) == 0 {
         SINGLE_THREADED.store(crate::symbol::find(c"__libc_single_threaded"), Relaxed);
     }
 }
 
-/// Whether the C library is sure that this process and its ancestors by fork started no thread.
+/// This process and its ancestors by fork started no thread, surely.
 pub fn never_started() -> bool {
     single_threaded() == Some(true)
 }
 
-/// Whether the C library tells that this process or an ancestor by fork started a thread.
+/// This process or an ancestor by fork started a thread.
 pub fn had_others() -> bool {
     single_threaded() == Some(false)
 }
 
-/// The flag, once found.
+/// Once found.
 fn single_threaded() -> Option<bool> {
     let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
-    // SAFETY: the flag is a byte that lives with the process; an atomic load never races.
+    // SAFETY: a byte that lives with the process; an atomic load never races.
     (!flag.is_null()).then(|| unsafe { (*flag).load(Relaxed) } != 0)
 }
 
-/// Runs `f` while no signal handler of the program can run in this thread.
+/// No signal handler of the program runs in this thread.
 pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: zeros are valid signal sets, which the calls fill. The caller's mask is restored.
     unsafe {
@@ -199,10 +194,10 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The initial thread, if known, or 0.
+/// The initial thread, or 0.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-/// Records the initial thread: called when the library is loaded, and in a forked child.
+/// When the library is loaded, and in a forked child.
 pub fn record_main() {
     if is_main_by_kernel() {
         // SAFETY: no preconditions.
@@ -210,7 +205,7 @@ pub fn record_main() {
     }
 }
 
-/// Whether this is the initial thread. A system call only if another thread loaded the library.
+/// A system call only if another thread loaded the library.
 pub fn is_main() -> bool {
     match MAIN.load(Relaxed) {
         0 => is_main_by_kernel(),
@@ -219,11 +214,10 @@ pub fn is_main() -> bool {
     }
 }
 
-/// Bytes that the main thread's stack surely may use, under every usual limit.
+/// Bytes of the main thread's stack, under every usual limit.
 const SURELY_STACK: usize = 4 << 20;
 
-/// Whether the caller runs on the process's initial stack, with room for some more pages: other
-/// threads' stacks may have 16 KiB, and coroutines' less.
+/// With room for some more pages: other threads' stacks may have 16 KiB, coroutines' less.
 pub fn on_main_stack() -> bool {
     let here = 0u8;
     // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
@@ -231,13 +225,13 @@ pub fn on_main_stack() -> bool {
     end.wrapping_sub(&raw const here as usize) < SURELY_STACK
 }
 
-/// A number of the calling thread, never 0, that no other one of the process has.
+/// Never 0, unique in the process.
 pub fn own_number() -> usize {
     // SAFETY: no preconditions.
     unsafe { libc::pthread_self() as usize }
 }
 
-/// The thread pointer: a multiple of 16, never 0, unique but for threads cloned past the C library.
+/// A multiple of 16, never 0, unique but for threads cloned past the C library.
 #[inline(always)]
 pub fn pointer() -> usize {
     #[cfg(loom)]
@@ -247,7 +241,7 @@ pub fn pointer() -> usize {
     #[cfg(all(not(loom), target_arch = "x86_64", not(feature = "portable")))]
     {
         let pointer: usize;
-        // SAFETY: by the ABI of x86-64 the word at the thread pointer is the thread pointer.
+        // SAFETY: x86-64's ABI has the thread pointer in this word.
         unsafe {
             core::arch::asm!("mov {p}, qword ptr fs:[0]", p = out(reg) pointer, options(pure, readonly, nostack, preserves_flags));
         }
@@ -264,7 +258,7 @@ fn is_main_by_kernel() -> bool {
 
 const HIDDEN_STACKS: [usize; 2] = [64 << 10, 8 << 20];
 
-/// Sleeps for `ns` nanoseconds, or a little less.
+/// Or a little less.
 pub fn sleep_ns(ns: u64) {
     let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
     call::sleep(time);
@@ -274,7 +268,7 @@ const CANCEL_DISABLE: c_int = 1;
 
 type Handler = Option<unsafe extern "C" fn()>;
 
-// SAFETY: the signatures are those of POSIX.
+// SAFETY: POSIX's signatures.
 unsafe extern "C" {
     fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;

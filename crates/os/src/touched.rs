@@ -1,6 +1,6 @@
 //! Copies of memory that skip untouched pages.
 //!
-//! **What.** A plain copy of a hardly touched large object would touch all of it, twice. The page
+//! **What.** A plain copy of a hardly touched large object would touch all of it, twice; page
 //! tables show which pages have contents. **Cost.** Four system calls, 3 µs, and one for each
 //! skipped part where the target has contents.
 //! **Unsafe.** Copies the caller's memory.
@@ -10,9 +10,8 @@ use crate::process;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, write_bytes};
 
-/// Copies `bytes` from private memory to other private memory, leaving out pages without contents.
-///
-/// Where the system does not tell, all are copied. Keeps `errno`.
+/// Between private memory, without pages that have no contents; all where the system does not tell.
+/// Keeps `errno`.
 ///
 /// # Safety
 /// Both are live and do not overlap; no other thread uses the target, nor writes to the source.
@@ -24,7 +23,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
         let walked = pagemap.touched(whole_pages(from, bytes), |part| {
             for page in part.step_by(process::page_size()) {
                 let page = clip(page..page + process::page_size(), from, bytes);
-                // SAFETY: both are parts of the contract's memory.
+                // SAFETY: parts of the contract's memory.
                 unsafe {
                     if is_zero(from.add(page.start), page.len()) {
                         continue;
@@ -37,7 +36,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
                 }
             }
         });
-        // SAFETY: the rest, which has no contents if the walk came to its end.
+        // SAFETY: the rest, without contents if the walk came to its end.
         if walked.is_some() && known && (fresh || unsafe { clear(&pagemap, to.add(done), bytes - done) }) {
             return;
         }
@@ -46,7 +45,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { copy_nonoverlapping(from.add(done), to.add(done), bytes - done) };
 }
 
-/// Whether memory is all zeros: such pages come from targets that had contents before.
+/// Such pages come from targets that had contents.
 ///
 /// # Safety
 /// The memory is live.
@@ -61,7 +60,7 @@ fn is_fresh(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
     pagemap.touched(whole_pages(at, bytes), |_| fresh = false).is_some() && fresh
 }
 
-/// Makes memory read as zeros; `false` if the system does not tell what to do.
+/// To zeros; `false` if the system does not tell what to do.
 ///
 /// # Safety
 /// The memory is the caller's.
@@ -74,13 +73,13 @@ unsafe fn clear(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
     touched.is_some()
 }
 
-/// The pages in which memory lies.
+/// That hold the memory.
 fn whole_pages(at: *const u8, bytes: usize) -> Range<usize> {
     let page = process::page_size();
     at as usize / page * page..(at as usize + bytes).next_multiple_of(page)
 }
 
-/// The part of the memory that lies in a range of addresses, relative to its start.
+/// Of the memory, relative to its start.
 fn clip(part: Range<usize>, at: *const u8, bytes: usize) -> Range<usize> {
     let at = at as usize;
     part.start.max(at) - at..part.end.min(at + bytes) - at

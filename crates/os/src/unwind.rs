@@ -1,20 +1,18 @@
 //! Stack traces without memory and without a lock.
 //!
-//! **What.** [`capture`] walks the calling thread's frames and records return addresses;
-//! [`capture_from`] begins at a signal handler's registers; [`capture_outside`] skips the library's
-//! frames.
-//! **From.** The call frame information in `.eh_frame` (System V ABI for x86-64, §6.2), found by
-//! `_dl_find_object` (glibc 2.35, lock-free) or `dl_iterate_phdr`, and cached as rules by address:
-//! a frame is two loads of a rule and two of the stack. Code without it (JIT, stripped) is passed
-//! by its frame pointer if plausible.
-//! **Units.** Return addresses; for a frame that a signal interrupted, one byte past the
-//! instruction's start. So look up the byte before each.
+//! **What.** [`capture`] records the thread's return addresses; [`capture_from`] begins at a signal
+//! handler's registers; [`capture_outside`] skips the library's frames.
+//! **From.** Call frame information in `.eh_frame` (System V ABI for x86-64, §6.2), found by
+//! `_dl_find_object` (glibc 2.35, lock-free) or `dl_iterate_phdr`, cached as rules by address: a
+//! frame is two loads of a rule and two of the stack. Code without it (JIT, stripped) is passed by
+//! its frame pointer if plausible.
+//! **Units.** Return addresses; for an interrupted frame, one byte past the instruction's start:
+//! look up the byte before each.
 //! **Invariants.** *U1* reads only words of pages known to be readable: its own, or confirmed by
-//! the kernel. *U2* no memory, no lock, `errno` kept. *U3* at most as many frames as the caller's
-//! buffer holds.
-//! **Threads.** Any, also in a signal handler that interrupted this code: table words check
-//! themselves (`table`).
-//! **Failure.** A stack that cannot be followed ends early. Rules of an unloaded module are dropped
+//! the kernel. *U2* no memory, no lock, `errno` kept. *U3* at most as many frames as the buffer
+//! holds.
+//! **Threads.** Any, also in a signal handler that interrupted this code (`table`).
+//! **Failure.** A stack that cannot be followed ends early. An unloaded module's rules are dropped
 //! when a later module in its place is met at an address without a rule: an earlier frame of it may
 //! be wrong, never unsafe.
 //! **Cost.** Nanoseconds a frame with a cached rule, 0.5 µs without; a system call for each new
@@ -45,49 +43,49 @@ use portable as arch;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as arch;
 
-/// Whether stacks can be taken here; where not, all are empty.
+/// Else all stacks are empty.
 pub const SUPPORTED: bool = arch::SUPPORTED;
 
-/// The registers at which a stack begins.
+/// Where a stack begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
     /// The instruction.
     pub pc: usize,
     pub sp: usize,
-    /// The frame pointer, or whatever else the register holds.
+    /// The frame pointer, or whatever else it holds.
     pub bp: usize,
     /// RBX.
     pub bx: usize,
 }
 
-/// Records the return addresses from the calling function outwards, as fit; returns how many.
+/// From the caller outwards, as many as fit; returns how many.
 #[inline(always)]
 pub fn capture(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), false, into)
 }
 
-/// As [`capture`], without the library's leading frames (kept if linked into the program).
+/// Without the library's leading frames (kept if linked into the program).
 #[inline(always)]
 pub fn capture_outside(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), true, into)
 }
 
-/// The stack of `registers`: of the calling thread, no further in than the caller, or of the code
-/// that a signal interrupted. The first address is one past `pc`.
+/// Of the thread, no further in than the caller, or of the code that a signal interrupted. The
+/// first address is one past `pc`.
 pub fn capture_from(registers: Registers, into: &mut [usize]) -> usize {
     let Some((first, rest)) = into.split_first_mut() else { return 0 };
     *first = registers.pc.wrapping_add(1);
     1 + arch::walk(registers, false, rest)
 }
 
-/// The stack pointer of the code that called `main`, once it has returned. `None` while the
-/// program's code is on the stack, or if unknown, as with the library linked statically.
+/// The stack pointer of `main`'s caller, once `main` has returned. `None`: the program's code is on
+/// the stack, or unknown, as when linked statically.
 #[inline(always)]
 pub fn after_main() -> Option<usize> {
     arch::after_main(arch::here())
 }
 
-/// Forgets all rules: after modules were unloaded, others may lie in their place.
+/// All rules: after an unload, other modules may lie there.
 pub fn forget() {
     arch::forget();
 }

@@ -1,13 +1,12 @@
 //! The processor's watchpoints (Intel manual, volume 3, §18.2: debug registers).
 //!
 //! **What.** [`Watch`] has the processor report accesses to up to eight bytes, by
-//! perf_event_open(2) with `sigtrap` (Linux 5.13), to the handler of [`fault`]s.
+//! perf_event_open(2) with `sigtrap` (Linux 5.13), to the [`fault`] handler.
 //!
-//! **Threads.** Watched are the thread that opened it and those that it starts later. The signal
-//! comes in the thread that touched the bytes, behind the instruction. **Failure.** Without
-//! registers or permission, or in a program with another handler of `SIGTRAP`, there is no watch.
-//! **Not here.** Accesses of the kernel. A child has no watches, but the descriptors: it
-//! [`forgets`](Watch::forget) them.
+//! **Threads.** Watched: the opening thread and those it starts later. The signal comes in the
+//! accessing thread, behind the instruction. **Failure.** No watch without registers or permission,
+//! or with the program's own handler of `SIGTRAP`. **Not here.** Accesses of the kernel. A forked
+//! child has no watches, but the descriptors: [`Watch::forget`].
 //! **Unsafe.** Opens events; the kernel calls the handler.
 
 use crate::fault::{self, Fault};
@@ -16,10 +15,10 @@ use core::ffi::{c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// Watchpoints that x86-64 has.
+/// On x86-64.
 pub const MOST: usize = 4;
 
-/// `struct perf_event_attr`, as of its version 7.
+/// `struct perf_event_attr`, version 7.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -52,9 +51,9 @@ const SIGTRAP: u64 = 1 << 37;
 const CLOSE_ON_EXEC: c_int = 8;
 const MODIFY: c_int = 0x4008_240b;
 const DISABLE: c_int = 0x2401;
-/// `si_code` of such a signal.
+/// `si_code`.
 const TRAP_PERF: c_int = 6;
-/// The least descriptor that is taken, as programs count on the low ones.
+/// Programs count on low descriptors.
 const LEAST_DESCRIPTOR: c_int = 200;
 
 fn attributes(address: usize, len: usize) -> Attributes {
@@ -71,9 +70,9 @@ fn attributes(address: usize, len: usize) -> Attributes {
     }
 }
 
-/// One watchpoint; all zeros before it is first set.
+/// All zeros at first.
 pub struct Watch {
-    /// The descriptor and one.
+    /// Plus one.
     fd: AtomicI32,
 }
 
@@ -82,7 +81,7 @@ impl Watch {
         Self { fd: AtomicI32::new(0) }
     }
 
-    /// Watches `len` bytes, 1, 2, 4 or 8, aligned to their number, instead of the previous ones.
+    /// 1, 2, 4 or 8 aligned bytes, instead of the previous.
     pub fn set(&self, address: usize, len: usize) -> bool {
         if !thp::may_query() {
             return false;
@@ -90,7 +89,7 @@ impl Watch {
         let attributes = attributes(address, len);
         let fd = self.fd.load(Relaxed) - 1;
         if fd >= 0 {
-            // SAFETY: the kernel reads the structure; a descriptor of something else is an error.
+            // SAFETY: the kernel reads the structure; another descriptor is an error.
             return unsafe { libc::syscall(libc::SYS_ioctl, fd, MODIFY, &raw const attributes) } == 0;
         }
         // SAFETY: as above; the calling thread, on every processor.
@@ -99,30 +98,30 @@ impl Watch {
         if opened < 0 {
             return false;
         }
-        // SAFETY: a system call on the descriptor that was just opened.
+        // SAFETY: the descriptor just opened.
         let high = unsafe { libc::syscall(libc::SYS_fcntl, opened, libc::F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR) };
         if high >= 0 {
-            // SAFETY: nothing else uses the descriptor.
+            // SAFETY: nothing else uses it.
             unsafe { close(opened) };
         }
         self.fd.store(if high < 0 { opened } else { high } as c_int + 1, Relaxed);
         true
     }
 
-    /// Watches nothing, until it is set again.
+    /// Until set again.
     pub fn stop(&self) {
         let fd = self.fd.load(Relaxed) - 1;
         if fd >= 0 && thp::may_query() {
-            // SAFETY: a system call without memory.
+            // SAFETY: touches no memory.
             unsafe { libc::syscall(libc::SYS_ioctl, fd, DISABLE, 0) };
         }
     }
 
-    /// In the child of a fork: the watch is its parent's.
+    /// In a forked child: the watch is its parent's.
     pub fn forget(&self) {
         let fd = self.fd.swap(0, Relaxed) - 1;
         if fd >= 0 && thp::may_query() {
-            // SAFETY: the descriptor was this watch's.
+            // SAFETY: this watch's.
             unsafe { close(fd.into()) };
         }
     }
@@ -141,8 +140,8 @@ unsafe fn close(fd: c_long) {
     unsafe { call::close(fd as c_int) };
 }
 
-/// Calls the fault handler at each access from now on, with the watch's start as the address, and
-/// the next instruction. `false` if the program has a handler of `SIGTRAP`.
+/// The fault handler gets each access: the watch's start and the next instruction. `false`: the
+/// program handles `SIGTRAP`.
 pub fn install() -> bool {
     // SAFETY: zeros are a valid action; the old one is returned.
     unsafe {
@@ -158,9 +157,9 @@ pub fn install() -> bool {
     }
 }
 
-/// Whether the handler that [`install`] registered is still the one.
+/// Still [`install`]'s handler.
 pub fn is_installed() -> bool {
-    // SAFETY: zeros are a valid action, which the call fills in.
+    // SAFETY: zeros are a valid action, which the call fills.
     unsafe {
         let mut now: libc::sigaction = core::mem::zeroed();
         libc::sigaction(libc::SIGTRAP, null(), &mut now) == 0 && now.sa_sigaction == on_trap as *const () as usize
@@ -168,15 +167,15 @@ pub fn is_installed() -> bool {
 }
 
 /// # Safety
-/// Called by the kernel only.
+/// The kernel calls it.
 unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let saved = process::errno();
-    // SAFETY: the kernel passes what a handler with SA_SIGINFO gets.
+    // SAFETY: the kernel passes what SA_SIGINFO promises.
     unsafe {
         if let Some(handler) = fault::handler().filter(|_| (*info).si_code == TRAP_PERF) {
             handler(&Fault { write: None, target_at: None, is_watch: true, ..fault::read(info, context.cast()) });
         } else {
-            // Another's: what it does without this handler.
+            // Another's signal: as without this handler.
             let mut action: libc::sigaction = core::mem::zeroed();
             action.sa_sigaction = libc::SIG_DFL;
             libc::sigaction(signal, &action, null_mut());
@@ -186,11 +185,11 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
     process::set_errno(saved);
 }
 
-/// Whether the code before an address may be a vector instruction, which correct programs use past
-/// the end of their data. A test of the bytes, with false positives.
+/// Correct programs use vector instructions past their data's end. A test of bytes, with false
+/// positives.
 ///
 /// # Safety
-/// The 12 bytes before the address can be read.
+/// The 12 bytes before `at` can be read.
 pub unsafe fn follows_vectors(at: usize) -> bool {
     // SAFETY: by the contract.
     let code: [u8; 12] = unsafe { ((at - 12) as *const [u8; 12]).read_unaligned() };
@@ -205,7 +204,7 @@ fn is_general(opcode: u8) -> bool {
 fn is_of_vectors(code: &[u8]) -> bool {
     code.windows(2).enumerate().any(|(i, pair)| match pair[0] {
         0x0f => !is_general(pair[1]),
-        // VEX and EVEX, of which an opcode and an operand follow.
+        // VEX and EVEX, before an opcode and an operand.
         0xc5 => i + 4 <= code.len() && pair[1] & 0x78 == 0x78,
         0xc4 => i + 5 <= code.len() && (1..=3).contains(&(pair[1] & 0x1f)),
         0x62 => i + 6 <= code.len() && (1..=3).contains(&(pair[1] & 0x0f)),

@@ -1,7 +1,6 @@
 //! The lock and the bell over a futex like the kernel's, in every order of their steps.
 //!
-//! **Unsafe.** Writes the guarded values through cells whose races loom detects; takes a lock as
-//! over a fork.
+//! **Unsafe.** Guarded values in cells whose races loom detects; a lock as over a fork.
 #![cfg(loom)]
 
 use craton_base::atomic::model::{check, check_weakened};
@@ -18,7 +17,7 @@ fn count(counter: &Counter) {
     guard.with_mut(|n| unsafe { *n += 1 });
 }
 
-/// `threads` threads count under one lock, each `turns` times.
+/// `turns` times each.
 fn counters(threads: u32, turns: u32) {
     let counter = Arc::new(Counter::new(UnsafeCell::new(0)));
     drop(counter.lock());
@@ -70,7 +69,7 @@ fn a_fork_holds_the_lock_while_others_wait() {
     });
 }
 
-/// One thread rings, after it wrote; the other sleeps until it hears it.
+/// The other sleeps until the bell, and sees the write.
 fn ringing() {
     #[allow(clippy::arc_with_non_send_sync)] // loom's threads share what its cells look after.
     let shared = Arc::new((Bell::new(), UnsafeCell::new(0)));

@@ -181,7 +181,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
     /// Puts free objects into this processor's array, the rest back on their slabs.
     #[inline]
     fn fill_array(&self, cache: &mut Cache, handle: usize, rseq: Option<&Rseq>, objects: &[*mut u8]) {
-        let put = rseq.map_or(0, |rseq| self.caches.arrays.put_many(rseq, handle, objects));
+        let put = rseq.map_or(0, |rseq| self.caches.arrays.push_many(rseq, handle, objects));
         for object in &objects[put..] {
             self.free_locked(cache, *object, cache.constructor.is_some());
         }

@@ -120,22 +120,22 @@ impl<P: Process> Arrays<P> {
     }
 
     /// Takes objects from this processor's array, up to the length of `into`; returns how many.
-    pub(super) fn take_many(&self, rseq: &Rseq, handle: usize, into: &mut [*mut u8]) -> usize {
+    pub(super) fn pop_many(&self, rseq: &Rseq, handle: usize, into: &mut [*mut u8]) -> usize {
         // SAFETY: areas have an array for each cache, and the caller's thread is registered.
-        unsafe { rseq.take_many(self.areas.load(Relaxed) + place(handle), handle, into) }
+        unsafe { rseq.pop_many(self.areas.load(Relaxed) + place(handle), handle, into) }
     }
 
     /// Adds a free object to it; `false` when there is no room.
     #[inline(always)]
-    pub(super) fn put(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
-        // SAFETY: as in `take_many`.
-        unsafe { rseq.put(self.areas.load(Relaxed) + place(handle), object) }
+    pub(super) fn push_counted(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
+        // SAFETY: as in `pop_many`.
+        unsafe { rseq.push_counted(self.areas.load(Relaxed) + place(handle), object) }
     }
 
     /// Adds free objects to it, in order, as far as there is room; returns how many.
-    pub(super) fn put_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
-        // SAFETY: as in `take_many`.
-        unsafe { rseq.put_many(self.areas.load(Relaxed) + place(handle), objects) }
+    pub(super) fn push_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
+        // SAFETY: as in `pop_many`.
+        unsafe { rseq.push_many(self.areas.load(Relaxed) + place(handle), objects) }
     }
 
     fn each(&self, cache: u16) -> impl Iterator<Item = &Counting> {

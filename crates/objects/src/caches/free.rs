@@ -57,7 +57,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             return true;
         }
         let mut objects = [null_mut(); MOST_FILL];
-        let n = arrays.take_many(rseq, handle, &mut objects[..rounds]);
+        let n = arrays.pop_many(rseq, handle, &mut objects[..rounds]);
         cache.moved += n as u64;
         self.store(cache, &objects[..n]);
         arrays.put(rseq, handle, object)

@@ -23,7 +23,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
     #[inline(always)]
     pub unsafe fn pop(&self, rseq: &Rseq, areas: usize, handle: usize) -> *mut u8 {
         // SAFETY: by the contract the thread may use the areas, which have an array for every word.
-        let object = unsafe { rseq.take(areas + arrays::place(handle), handle) };
+        let object = unsafe { rseq.pop_counted(areas + arrays::place(handle), handle) };
         if !object.is_null() {
             if marks_elsewhere(handle) {
                 self.clear_mark_elsewhere(handle, object);
@@ -67,7 +67,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             return false;
         }
         // SAFETY: as in `pop`.
-        if unsafe { rseq.put(areas + entry.array_at.load(Relaxed), object) } {
+        if unsafe { rseq.push_counted(areas + entry.array_at.load(Relaxed), object) } {
             return true;
         }
         self.unmark(entry, object)

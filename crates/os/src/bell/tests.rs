@@ -21,7 +21,7 @@ fn a_bell_that_was_rung_ends_each_sleep_until_it_is_silenced() {
 fn a_byte_from_another_process_ends_one_sleep_and_hides_neither_nudge_nor_ring() {
     let bell = Bell::new();
     let write = || {
-        // SAFETY: a byte of the bell, as another process writes it.
+        // SAFETY: a byte of the bell, written as another process does.
         unsafe { Bell::outside(&raw const bell).cast_mut().write_volatile(1) };
     };
     write();

@@ -2,9 +2,8 @@
 //!
 //! **What.** `/proc/self/cgroup` names the group in each hierarchy; `/proc/self/mountinfo` lists
 //! each mount and the group at its top. The group's directory is the mount plus the rest of the
-//! name; if a container's name lies outside of the mount, the mount's top.
-//! **Failure.** Without these files or a mounted hierarchy there is no group. A file that is
-//! unreadable is reported with its path.
+//! name; for a name outside of the mount, as of a container, the mount's top.
+//! **Failure.** Without these files or a mount: no group. Unreadable files are reported.
 
 use crate::small_file::{Lines, PathText, Unread};
 
@@ -16,7 +15,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The group's name in a line of `/proc/self/cgroup`: `number:controllers:name`.
+    /// From a line `number:controllers:name` of `/proc/self/cgroup`.
     fn name_in(self, line: &[u8]) -> Option<&[u8]> {
         let mut fields = line.splitn(3, |b| *b == b':');
         let (number, controllers, name) = (fields.next()?, fields.next()?, fields.next()?);
@@ -72,7 +71,7 @@ impl Place {
         &mut self.dir
     }
 
-    /// Calls `look` for the group's directory and each above it; `look` leaves the path unchanged.
+    /// For the group's directory and each above; `look` leaves the path unchanged.
     pub(super) fn walk_up(mut self, mut look: impl FnMut(&mut PathText)) {
         loop {
             look(&mut self.dir);
@@ -83,7 +82,7 @@ impl Place {
     }
 }
 
-/// The first result of `find` over a file's lines; none without the file.
+/// Of a file's lines, if it is there.
 fn find_line<T>(
     root: &[u8],
     file: &'static str,
@@ -106,7 +105,7 @@ fn find_line<T>(
     lines.outcome().map(|()| None).map_err(|unread| (file, unread))
 }
 
-/// A line of `mountinfo`: `id parent device root at options [more…] - filesystem source options`.
+/// In `mountinfo`: `id parent device root at options [more…] - filesystem source options`.
 struct Mount<'a> {
     root: &'a [u8],
     at: &'a [u8],
@@ -121,9 +120,9 @@ impl<'a> Mount<'a> {
         kind.mounted_as(filesystem, options).then_some(Self { root, at })
     }
 
-    /// The rest of a group's name below the mount; `None` when the mount does not hold the group.
+    /// `None`: the group is not in the mount.
     fn rest<'n>(&self, name: &'n [u8]) -> Option<&'n [u8]> {
-        // A group outside of the namespace.
+        // Outside of the namespace.
         if name.split(|b| *b == b'/').any(|part| part == b"..") {
             return None;
         }
@@ -136,7 +135,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// Adds a path in which the kernel escaped bytes as `\` and three octal digits.
+/// The kernel escaped bytes as `\` and three octal digits.
 fn push_unescaped(path: &mut PathText, text: &[u8]) -> bool {
     let mut rest = text;
     while let [first, more @ ..] = rest {

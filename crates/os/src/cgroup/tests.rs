@@ -22,7 +22,7 @@ fn v1() -> Tree {
     tree
 }
 
-/// Memory and thousandths of processors, and that no file was odd.
+/// No file was odd.
 fn found(tree: &Tree) -> (Option<u64>, Option<u64>) {
     let Limits { memory_bytes, cpu_thousandths, odd, .. } = limits_under(tree.root());
     assert_eq!(odd.map(text), None);
@@ -33,7 +33,7 @@ fn text(line: Line) -> String {
     String::from_utf8(line.as_bytes().to_vec()).unwrap()
 }
 
-/// The message for a tree without limits.
+/// For a tree without limits.
 fn said(tree: &Tree) -> String {
     let Limits { memory_bytes, cpu_thousandths, odd, .. } = limits_under(tree.root());
     assert_eq!((memory_bytes, cpu_thousandths), (None, None));
@@ -62,7 +62,7 @@ fn version_2_takes_the_tightest_of_all_groups_on_the_way_up() {
     assert_eq!(found(&tree), (Some(2_000_000), Some(1500)));
     tree.file("sys/fs/cgroup/a/b/c/memory.high", "1000000\n").file("sys/fs/cgroup/cpu.max", "1 3\n");
     assert_eq!(found(&tree), (Some(1_000_000), Some(334)));
-    // A sibling's does not count.
+    // A sibling's.
     tree.file("sys/fs/cgroup/a/b/d/memory.max", "5\n");
     assert_eq!(found(&tree), (Some(1_000_000), Some(334)));
 }
@@ -95,17 +95,17 @@ fn hybrid_trees_give_the_tighter_of_both() {
 
 #[test]
 fn a_container_sees_its_group_at_the_top_of_the_mount() {
-    // Version 1 without a namespace: the mount begins at the container's group.
+    // Version 1, no namespace: the mount begins at the container's group.
     let tree = Tree::new();
     tree.file("proc/self/cgroup", "4:memory:/docker/abc/in\n")
         .file("proc/self/mountinfo", "1 2 0:3 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n")
         .file("sys/fs/cgroup/memory/in/memory.limit_in_bytes", "2000\n")
         .file("sys/fs/cgroup/memory/memory.limit_in_bytes", "3000\n");
     assert_eq!(found(&tree), (Some(2000), None));
-    // A name that only begins like the mount's is elsewhere: the mount is the best available group.
+    // A name that only begins like the mount's is elsewhere: the mount is the best group there is.
     tree.file("proc/self/cgroup", "4:memory:/docker/abcd/in\n");
     assert_eq!(found(&tree), (Some(3000), None));
-    // With a namespace, a group outside of it.
+    // A group outside of the namespace.
     let outside = v2("/../../other");
     outside.file("sys/fs/cgroup/memory.max", "4000\n").file("sys/fs/other/memory.max", "1\n");
     assert_eq!(found(&outside), (Some(4000), None));
@@ -175,13 +175,13 @@ fn a_file_that_cannot_be_read_is_named_with_the_reason() {
         "sys/fs/cgroup/cpu.max",
     ] {
         let tree = v2("/a");
-        // A directory can be opened and not read.
+        // Opens, but cannot be read.
         let _ = std::fs::remove_file(tree.path(file));
         std::fs::create_dir_all(tree.path(file)).unwrap();
         let line = said(&tree);
         assert!(line.ends_with(&format!("/{file} cannot be read (errno 21); taken as no limit")), "{line}");
         assert!(!limits_under(tree.root()).is_partial);
-        // A file that leads to itself cannot be opened.
+        // A link to itself cannot be opened.
         std::fs::remove_dir(tree.path(file)).unwrap();
         std::os::unix::fs::symlink(tree.path(file), tree.path(file)).unwrap();
         let line = said(&tree);
@@ -210,7 +210,6 @@ fn where_the_limit_on_memory_is_from_is_told() {
     assert_eq!(source(&tree), Source::V2);
     let tree = v1();
     assert_eq!(source(&tree), Source::V1);
-    // With both, the tighter one.
     tree.file("proc/self/cgroup", &format!("{V1_GROUPS}0::/u\n"))
         .file("proc/self/mountinfo", &format!("{V1_MOUNTS}{}", V2_MOUNT.replace("/cgroup rw", "/cgroup/unified rw")));
     assert_eq!(source(&tree), Source::V1);

@@ -1,16 +1,15 @@
-//! A growing array in a private mapping, since the floor has no allocator.
+//! A growing array in a private mapping: there is no allocator here.
 //!
-//! **Failure.** [`FileError::AddressSpace`]; the array is as before.
-//! **Unsafe.** Keeps plain values in a mapping.
+//! **Failure.** [`FileError::AddressSpace`]; no change.
+//! **Unsafe.** Plain values in a mapping.
 
 use crate::mapping;
 use crate::persistent_file::FileError;
 use core::ops::{Deref, DerefMut};
 use core::{ptr, slice};
 
-/// Types of which every bit pattern is a value.
 /// # Safety
-/// So it must be.
+/// Every bit pattern is a value.
 pub(super) unsafe trait Plain: Copy {}
 
 // SAFETY: an integer.
@@ -23,11 +22,10 @@ unsafe impl Plain for super::journal::Entry {}
 pub(super) struct Buffer<T: Plain> {
     at: *mut T,
     len: usize,
-    /// Values that the mapping has room for.
     room: usize,
 }
 
-// SAFETY: the mapping belongs to this value, and holds plain values.
+// SAFETY: owns the mapping of plain values.
 unsafe impl<T: Plain + Send> Send for Buffer<T> {}
 
 impl<T: Plain> Buffer<T> {
@@ -35,14 +33,13 @@ impl<T: Plain> Buffer<T> {
         Self { at: ptr::dangling_mut(), len: 0, room: 0 }
     }
 
-    /// Makes the array `len` values long; new ones are zero or what was there before.
+    /// New values are zero or what was there.
     pub(super) fn set_len(&mut self, len: usize) -> Result<(), FileError> {
         self.reserve(len.saturating_sub(self.len))?;
         self.len = len;
         Ok(())
     }
 
-    /// Makes room for more values.
     pub(super) fn reserve(&mut self, more: usize) -> Result<(), FileError> {
         let room = self.len + more;
         if room > self.room {
@@ -68,7 +65,6 @@ impl<T: Plain> Buffer<T> {
         self.len = 0;
     }
 
-    /// Removes what is beyond the first `len` values.
     pub(super) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -78,14 +74,14 @@ impl<T: Plain> Deref for Buffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping has room for `len` values, of which any bytes are some.
+        // SAFETY: room for `len` values, and any bytes are values.
         unsafe { slice::from_raw_parts(self.at, self.len) }
     }
 }
 
 impl<T: Plain> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above; the reference to this value is the only one.
+        // SAFETY: as above; `&mut self` is exclusive.
         unsafe { slice::from_raw_parts_mut(self.at, self.len) }
     }
 }

@@ -1,4 +1,4 @@
-//! The journal's bytes. All numbers are little endian words of 8 bytes.
+//! The journal's bytes: little-endian words of 8.
 //!
 //! ```text
 //! block 0   head: magic, version, generation, length of the heap file, 0, 0, 0, check
@@ -9,12 +9,11 @@
 //!           zeros up to a multiple of 4,096
 //!           the pages of the entries that are not ZERO, in their order
 //! ```
-//! A record's check is over its words, its entries and its place in the journal. Records of one
-//! sync follow each other, and the last has the flag LAST: without it none of them counts.
+//! A record's check covers its words, entries and place. Records of one sync follow each other;
+//! without LAST in the last, none counts.
 
-/// The journal's block, and the page of the heap file.
+/// Also the heap file's page.
 pub(super) const BLOCK: u64 = 4096;
-/// Words of a page.
 pub(super) const WORDS: usize = BLOCK as usize / 8;
 pub(super) const HEAD_BYTES: usize = 64;
 pub(super) const ENTRY_BYTES: usize = 16;
@@ -24,8 +23,7 @@ const VERSION: u64 = 1;
 const LAST: u64 = 1 << 32;
 const ZERO: u64 = 1 << 63;
 
-/// A check of words. Each step is a bijection of the word and of the lane, so that one changed word
-/// always changes the sum.
+/// Each step is a bijection of word and lane: one changed word always changes the sum.
 #[derive(Clone, Copy)]
 pub(super) struct Check {
     lanes: [u64; 8],
@@ -45,7 +43,7 @@ impl Check {
 
     #[inline(always)]
     pub(super) fn add(&mut self, words: &[u64; 8]) {
-        // Not a loop: this crate is optimised for size, and this is the cost of a sync.
+        // Not a loop: this crate is optimised for size, and a sync costs this.
         let ([a, b, c, d, e, f, g, h], step) =
             (self.lanes, |lane: u64, word: u64| (lane ^ word).wrapping_mul(FACTOR).rotate_left(29));
         self.lanes = [
@@ -71,7 +69,6 @@ impl Check {
     }
 }
 
-/// The check of a page of zeros.
 pub(super) const ZERO_CHECK: u64 = zero_check();
 
 const fn zero_check() -> u64 {
@@ -87,7 +84,7 @@ const fn zero_check() -> u64 {
     check.sum()
 }
 
-/// The check of bytes, a multiple of 64.
+/// A multiple of 64 bytes.
 pub(super) fn check_of(seed: u64, bytes: &[u8]) -> u64 {
     let mut check = Check::new(seed);
     bytes.as_chunks::<64>().0.iter().for_each(|chunk| check.add(&words(chunk)));
@@ -104,12 +101,11 @@ fn put(words: [u64; 8], into: &mut [u8; HEAD_BYTES]) {
     }
 }
 
-/// The journal's first block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head {
-    /// Records of other generations do not count.
+    /// Other generations' records do not count.
     pub(super) generation: u64,
-    /// The heap file's length when the generation began.
+    /// When the generation began.
     pub(super) len: u64,
 }
 
@@ -130,7 +126,6 @@ impl Head {
     }
 }
 
-/// A record, without its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record {
     pub(super) generation: u64,
@@ -142,7 +137,7 @@ pub(super) struct Record {
     pub(super) previous: u64,
 }
 
-/// Bytes of a record's words and entries, up to its data.
+/// Words and entries, up to the data.
 pub(super) fn table_bytes(entries: u64) -> u64 {
     (HEAD_BYTES as u64 + ENTRY_BYTES as u64 * entries).next_multiple_of(BLOCK)
 }
@@ -152,8 +147,8 @@ impl Record {
         table_bytes(self.entries) + self.data_pages * BLOCK
     }
 
-    /// Writes the words before a table that is complete, zeros behind the entries included; returns
-    /// the check. `at` is the record's place.
+    /// Writes the words before a complete table, zeros behind entries included, at `at`; returns
+    /// the check.
     pub(super) fn write(&self, at: u64, table: &mut [u8]) -> u64 {
         let entries = self.entries | if self.is_last { LAST } else { 0 };
         let mut words =
@@ -164,17 +159,17 @@ impl Record {
         words[7]
     }
 
-    /// Reads the words of a record; their check comes with the table's.
+    /// The check comes with the table's.
     pub(super) fn read(from: &[u8; HEAD_BYTES]) -> Option<(Self, u64)> {
         let [magic, generation, sequence, len, entries, data_pages, previous, check] = words(from);
         let is_last = entries & LAST != 0;
         let record = Self { generation, sequence, len, entries: entries & !LAST, is_last, data_pages, previous };
-        // Bounded, so that sums of a damaged record cannot overflow.
+        // Bounded: sums of a damaged record cannot overflow.
         let is_sane = magic == RECORD_MAGIC && record.entries < LAST && data_pages <= record.entries;
         is_sane.then_some((record, check))
     }
 
-    /// Whether a table, its words included, is as it was written at this place.
+    /// As written at this place, words included.
     pub(super) fn is_whole(at: u64, table: &mut [u8], check: u64) -> bool {
         let words = head_of(table);
         words[56..].fill(0);
@@ -188,12 +183,9 @@ fn head_of(table: &mut [u8]) -> &mut [u8; HEAD_BYTES] {
     table.first_chunk_mut().expect("a table has a block at least")
 }
 
-/// A record's entry for a page, or for a run of zero pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
-    /// A page's contents, with their check.
     Data { page: u64, check: u64 },
-    /// Pages that are zero.
     Zero { page: u64, count: u64 },
 }
 

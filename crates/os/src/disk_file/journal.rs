@@ -1,39 +1,35 @@
-//! The journal of a heap file on an ordinary disk: syncs that happen whole or not at all.
+//! The journal of a heap file: syncs that happen whole or not at all.
 //!
-//! **What.** [`Journal::sync`] appends the changed pages and makes them durable with one wait.
-//! [`Journal::open`] finds the whole records after a crash and drops a torn last one. A checkpoint
-//! writes the pages to their places in the heap file, and begins a new generation.
-//! **From.** Write-ahead logging as in databases; the layout is [`super::format`]'s.
-//! **State.** For each page the place of its newest contents: in the journal, or in the heap file.
+//! **What.** [`Journal::sync`] appends changed pages and waits once. [`Journal::open`] finds the
+//! whole records and drops a torn last one. A checkpoint writes pages home and begins a new
+//! generation.
+//! **State.** For each page the place of its newest contents ([`super::format`]):
 //! ```text
-//! slot.place  0: the heap file    n × 4096: there in the journal    n × 4096 + 1: zero, by the
-//! record there
+//! slot.place   0: heap file · n × 4096: here · n × 4096 + 1: zero, by the record there
 //! ```
 //! **Invariants.** *J1* A record counts if it and all before it are whole, and its sync's last
 //! record is among them. *J2* The heap file's pages change only when the journal holds their new
 //! contents durably. *J3* A generation ends when the heap file holds all of it durably.
-//! **Failure.** A write or a wait that fails: the sync's records are cut off, durably, before any
-//! other record is written, and the sync before it stands. A record that is damaged although a
-//! later sync is whole is an error that names its place; nothing is dropped then.
-//! **Threads.** The caller's lock. [`write_home`] alone runs without it, on places that stay.
+//! **Failure.** A failed write or wait: the sync's records are cut off, durably, before another
+//! record is written; the sync before stands. A damaged record before a whole later sync is an
+//! error with its place; nothing is dropped.
+//! **Threads.** The caller's lock; [`write_home`] runs without it, on places that stay.
 
 use super::buffer::Buffer;
 use super::format::{BLOCK, Change, ENTRY_BYTES, HEAD_BYTES, Head, Record, ZERO_CHECK, check_of, table_bytes};
 use crate::persistent_file::FileError;
 
-/// The calls that a journal makes on a file.
 pub(super) trait Store {
     fn size(&self) -> Result<u64, FileError>;
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), FileError>;
     fn write(&self, at: u64, from: &[u8]) -> Result<(), FileError>;
     fn set_size(&self, bytes: u64) -> Result<(), FileError>;
-    /// Makes a part zero, and gives its room back where the file system can.
+    /// Zeroes, and gives room back where the file system can.
     fn punch(&self, at: u64, bytes: u64) -> Result<(), FileError>;
-    /// Makes all writes up to now durable.
+    /// All writes up to now.
     fn sync(&self) -> Result<(), FileError>;
 }
 
-/// A page's newest contents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub(super) struct Entry {
@@ -42,28 +38,25 @@ pub(super) struct Entry {
     pub(super) check: u64,
 }
 
-/// The bit of a place where a page is zero.
+/// Of a place: the page is zero.
 pub(super) const IS_ZERO: u64 = 1;
-/// Pages of a record, so that a large sync needs a small buffer.
+/// Of a record: a large sync needs a small buffer.
 const PART_PAGES: usize = 4096;
-/// Pages that a checkpoint writes at once.
+/// Of one write in a checkpoint.
 const RUN_PAGES: usize = 256;
 
-/// The check of a page's contents.
 pub(super) fn page_check(page: &[u8]) -> u64 {
     check_of(0, page)
 }
 
-/// The size of a sync.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Synced {
-    /// Pages with new contents, zero pages included.
+    /// Zero pages included.
     pub pages: u64,
-    /// Bytes appended to the journal.
+    /// Appended.
     pub bytes: u64,
 }
 
-/// Where the next record goes.
 #[derive(Clone, Copy)]
 struct Tail {
     end: u64,
@@ -73,19 +66,19 @@ struct Tail {
 
 pub(super) struct Journal {
     generation: u64,
-    /// The heap file's length as of the last sync.
+    /// As of the last sync.
     len: u64,
     tail: Tail,
     /// By page.
     slots: Buffer<Entry>,
-    /// Pages whose newest contents are in the journal, each once.
+    /// Whose newest contents are in the journal, each once.
     pages: Buffer<u64>,
-    /// Changes of the sync under way.
+    /// Of the sync under way.
     staged: Buffer<Entry>,
     record: Buffer<u8>,
-    /// The remains of a failed sync may be behind the tail.
+    /// A failed sync may lie behind the tail.
     has_remains: bool,
-    /// Which generation the file is in is uncertain: the head must be written first.
+    /// The file's generation is uncertain: write the head first.
     has_doubtful_head: bool,
 }
 
@@ -104,7 +97,7 @@ impl Journal {
         }
     }
 
-    /// Begins a journal of a heap file of this length, durably.
+    /// Durably.
     pub(super) fn create(file: &impl Store, len: u64) -> Result<Self, FileError> {
         file.set_size(0)?;
         let journal = Self::new(Head { generation: 1, len });
@@ -120,7 +113,7 @@ impl Journal {
         file.sync()
     }
 
-    /// Reads a journal; `len` is the heap file's length, in case that the journal is empty.
+    /// `len`: the heap file's, for an empty journal.
     pub(super) fn open(file: &impl Store, len: u64) -> Result<Self, FileError> {
         let size = file.size()?;
         if size == 0 {
@@ -146,8 +139,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Reads the record at the tail, stages its changes and moves the tail; `None` if it is not
-    /// whole.
+    /// Stages the record's changes and moves the tail; `None` if not whole.
     fn read_record(&mut self, file: &impl Store, size: u64, tail: &mut Tail) -> Result<Option<Record>, FileError> {
         let at = tail.end;
         let Some((record, check)) = self.read_table(file, size, at)? else { return Ok(None) };
@@ -161,7 +153,6 @@ impl Journal {
             let bytes = self.record[from..].first_chunk().expect("the table holds its entries");
             match Change::read(bytes) {
                 Change::Zero { page, count } => {
-                    // A run ends before the largest file's end.
                     let end = page.saturating_add(count).min(u64::MAX / BLOCK);
                     for page in page..end {
                         self.staged.push(Entry { page, place: at | IS_ZERO, check: ZERO_CHECK })?;
@@ -184,7 +175,7 @@ impl Journal {
         Ok(Some(record))
     }
 
-    /// Reads words and entries of a record of this generation into the buffer, if they are whole.
+    /// Of a record of this generation, if whole.
     fn read_table(&mut self, file: &impl Store, size: u64, at: u64) -> Result<Option<(Record, u64)>, FileError> {
         let mut words = [0; HEAD_BYTES];
         if at + BLOCK > size {
@@ -200,8 +191,7 @@ impl Journal {
         Ok(Record::is_whole(at, &mut self.record, check).then_some((record, check)))
     }
 
-    /// Fails if a later sync than the one that is not whole is whole: the disk lost what was
-    /// durable.
+    /// Fails if a later sync is whole: the disk lost durable bytes.
     fn find_later(&mut self, file: &impl Store, size: u64) -> Result<(), FileError> {
         let Tail { end, sequence, .. } = self.tail;
         for at in (end..size).step_by(BLOCK as usize) {
@@ -214,29 +204,28 @@ impl Journal {
         Ok(())
     }
 
-    /// The heap file's length as of the last sync.
+    /// Of the heap file, as of the last sync.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Bytes up to the last record's end.
+    /// Up to the last record's end.
     pub(super) fn bytes(&self) -> u64 {
         self.tail.end
     }
 
-    /// The entry of a page; all zero if the page never was in the journal.
+    /// All zero: never in the journal.
     pub(super) fn slot(&self, page: u64) -> Entry {
         self.slots.get(page as usize).copied().unwrap_or_default()
     }
 
-    /// The newest contents of the pages that the heap file lacks, from a place in the journal on.
+    /// Pages that the heap file lacks, from a place on.
     pub(super) fn journaled(&self, from: u64) -> impl Iterator<Item = Entry> {
         self.pages.iter().map(|page| self.slot(*page)).filter(move |slot| slot.place >= from)
     }
 
-    /// Makes `len` and the contents of `pages`, in order and each once, durable: all or nothing.
-    /// `copy` copies a page and returns its check; `copied` is called when all are copied. With
-    /// `skips_equal`, a page that is as last seen is left out.
+    /// Makes `len` and `pages` (in order, each once) durable: all or nothing. `copy` copies a page
+    /// and returns its check; `copied` runs after all. `skips_equal` leaves out pages as last seen.
     pub(super) fn sync(
         &mut self,
         file: &impl Store,
@@ -268,7 +257,7 @@ impl Journal {
         }
     }
 
-    /// Removes what a failure left, durably.
+    /// Removes a failure's remains, durably.
     fn mend(&mut self, file: &impl Store) -> Result<(), FileError> {
         if self.has_doubtful_head {
             self.write_head(file)?;
@@ -282,7 +271,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the records of a sync and waits; returns the new tail, or `None` if nothing changed.
+    /// Writes records and waits; `None`: nothing changed.
     fn append(
         &mut self,
         file: &impl Store,
@@ -313,7 +302,7 @@ impl Journal {
             file.write(end, &self.record[..record.bytes() as usize])?;
             tail.end += record.bytes();
         }
-        // From here on nothing but the wait can fail.
+        // From here on only the wait can fail.
         self.pages.reserve(self.staged.len())?;
         let most = self.staged.iter().map(|entry| entry.page + 1).max().unwrap_or(0);
         self.slots.set_len(self.slots.len().max(most as usize))?;
@@ -321,8 +310,7 @@ impl Journal {
         Ok(Some(tail))
     }
 
-    /// Fills the buffer with the entries and contents of a record at `at`, and stages its changes;
-    /// returns the pages of data.
+    /// Fills the buffer with the record at `at` and stages its changes; returns the data pages.
     fn build(
         &mut self,
         at: u64,
@@ -357,7 +345,7 @@ impl Journal {
             change.write(&mut self.record[HEAD_BYTES + entries * ENTRY_BYTES..]);
             (last, entries) = (Some(change), entries + 1);
         }
-        // The table has an entry for each page; those that are left over change nothing.
+        // Entries left over change nothing.
         for entry in entries..pages.len() {
             Change::Zero { page: 0, count: 0 }.write(&mut self.record[HEAD_BYTES + entry * ENTRY_BYTES..]);
         }
@@ -380,7 +368,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Forgets pages beyond the end: when the file grows again, they are zero.
+    /// Pages beyond are zero when the file grows again.
     fn set_len(&mut self, len: u64) {
         let (first, old) = ((len / BLOCK) as usize, core::mem::replace(&mut self.len, len));
         if len < old {
@@ -396,8 +384,8 @@ impl Journal {
         }
     }
 
-    /// Ends a generation: the heap file, `len` bytes long, holds all of it durably. The file keeps
-    /// at most `keep` bytes, which the next generation writes without new blocks.
+    /// The heap file, `len` bytes, holds all durably. Keeps at most `keep` bytes, which the next
+    /// generation writes without new blocks.
     pub(super) fn reset(&mut self, file: &impl Store, keep: u64) -> Result<(), FileError> {
         for i in 0..self.pages.len() {
             let page = self.pages[i] as usize;
@@ -407,15 +395,14 @@ impl Journal {
         self.tail = Tail { end: BLOCK, sequence: 1, previous: 0 };
         self.generation += 1;
         self.has_doubtful_head = true;
-        // Records of older generations behind the tail do not count.
+        // Older generations' records do not count.
         self.has_remains = false;
         self.mend(file)?;
         if file.size()? > keep.max(BLOCK) { file.set_size(keep.max(BLOCK)) } else { Ok(()) }
     }
 }
 
-/// Writes contents from the journal to their places in the heap file, sorted by page. Does not
-/// wait.
+/// Sorted by page. Does not wait.
 pub(super) fn write_home(
     journal: &impl Store,
     home: &impl Store,

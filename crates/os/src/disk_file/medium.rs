@@ -1,4 +1,4 @@
-//! The medium of a heap file on a disk: private memory.
+//! A heap file's medium: private memory.
 
 use super::DiskFile;
 use crate::persistent_file::{PersistentFile, media, space};

@@ -4,13 +4,11 @@ use crate::persistent_file::FileError;
 use crate::small_file::PathText;
 use core::ffi::CStr;
 
-/// The path of the journal beside a file.
 pub(super) fn journal_path(path: &CStr) -> Result<PathText, FileError> {
     let mut journal = PathText::new(path.to_bytes()).ok_or(FileError::System("open", libc::ENAMETOOLONG))?;
     if journal.push(b".journal") { Ok(journal) } else { Err(FileError::System("open", libc::ENAMETOOLONG)) }
 }
 
-/// The folder that a file is in.
 pub(super) fn folder(path: &CStr) -> Result<PathText, FileError> {
     let path = path.to_bytes();
     let folder = match path.iter().rposition(|byte| *byte == b'/') {

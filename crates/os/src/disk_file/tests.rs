@@ -131,7 +131,7 @@ fn a_shorter_file_is_long_until_the_next_sync_and_grows_with_zeros() {
             drop(file);
             let file = open(&tree, way).unwrap();
             assert_eq!((file.len(), load(&file, SIZE - 8)), (SIZE, 0));
-            // The same contents as before are new ones.
+            // Contents as before are new ones.
             file.store(SIZE - 8, 5);
             assert_eq!(sync(&file).pages, 1);
         }
@@ -224,7 +224,7 @@ fn a_full_disk_keeps_the_last_sync_point_and_later_syncs_succeed() {
             let file = DiskFile::create(&path(&tree, "heap"), SIZE / 2, options(way)).unwrap();
             file.store(0, 1);
             sync(&file);
-            // Two megabytes less the file and the journal.
+            // Two MB less the file and the journal.
             std::fs::write(tree.path("other"), std::vec![1; SIZE as usize + SIZE as usize / 4]).unwrap();
             (0..128).for_each(|page| file.store(page * PAGE_BYTES, 2));
             let full = file.sync(|| ()) == Err(FileError::Full(libc::ENOSPC));
@@ -246,13 +246,13 @@ fn a_full_disk_keeps_the_last_sync_point_and_later_syncs_succeed() {
     }
 }
 
-/// A process that dies at any moment leaves its last sync, or the one under way.
+/// The last sync, or the one under way.
 #[test]
 fn a_killed_process_leaves_a_sync_point() {
     for round in 0..10 {
         let tree = Tree::new();
         drop(create(&tree, Tracking::Recorded));
-        // SAFETY: the child uses the file alone, until it is killed.
+        // SAFETY: the child uses the file alone, until killed.
         unsafe {
             let child = libc::fork();
             if child == 0 {

@@ -1,13 +1,12 @@
 //! Which pages of a private file mapping the process has written to.
 //!
-//! **What.** [`Tracker::take_written`] lists the pages written to since its last call. Linux 6.7
-//! and later records writes itself (asynchronous write protection by userfaultfd): one scan reports
-//! and protects again. Without it, [`Tracker::private`] lists the pages with private contents,
-//! which are those ever written to; the caller compares their checks.
+//! **What.** [`Tracker::drain_written`] lists pages written to since its last call. Linux 6.7
+//! records writes (userfaultfd's asynchronous write protection): one scan reports and protects
+//! again. Else [`Tracker::private`] lists pages ever written to; the caller compares checks.
 //! **From.** userfaultfd(2); the kernel's documents on pagemap; `../shared/research/pheap.md` §7.
 //! **Cost.** A scan of 256 MiB: 0.1 to 0.3 ms. The first write to a protected page: 0.7 µs.
-//! **Failure.** A scan that fails may lose pages: the caller then compares all private ones.
-//! **Unsafe.** Calls `userfaultfd` and its `ioctl`s on the heap's own mapping.
+//! **Failure.** A failed scan may lose pages: compare all private ones.
+//! **Unsafe.** Calls `userfaultfd` and its `ioctl`s on the heap's mapping.
 
 use crate::call;
 use crate::pagemap::Pagemap;
@@ -17,16 +16,15 @@ use crate::small_file::{File, PathText};
 use core::ops::Range;
 
 pub(super) struct Tracker {
-    /// Records writes to the mapping; -1 without.
+    /// -1: not recording.
     uffd: i32,
     scan: Option<Pagemap>,
     pagemap: File,
 }
 
-/// How written pages are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tracking {
-    /// The kernel records writes.
+    /// By the kernel.
     Recorded,
     /// All private pages are compared with what was synced.
     Compared,
@@ -41,13 +39,13 @@ const REGISTER_WP: u64 = 1 << 1;
 const UFFDIO_API: libc::c_ulong = 0xc018_aa3f;
 const UFFDIO_REGISTER: libc::c_ulong = 0xc020_aa00;
 
-/// Bits of an entry of `/proc/self/pagemap`.
+/// Of an entry of `/proc/self/pagemap`.
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const OF_FILE: u64 = 1 << 61;
 
 impl Tracker {
-    /// Tracks a whole private mapping; `tracking` is the best way to be used.
+    /// Of a whole private mapping.
     pub(super) fn new(range: Range<usize>, tracking: Tracking) -> Result<Self, FileError> {
         let pagemap = PathText::new(b"/proc/self/pagemap").and_then(|path| File::open(&path).ok());
         let pagemap = pagemap.ok_or_else(|| FileError::of("pagemap", errno()))?;
@@ -55,9 +53,9 @@ impl Tracker {
         if tracking == Tracking::Recorded && tracker.scan.is_some() {
             tracker.uffd = record_writes(&range).unwrap_or(-1);
         }
-        // The system may know one call and not the other.
+        // The system may know only one of the calls.
         let first = range.start..range.start + crate::process::page_size();
-        if tracker.uffd >= 0 && tracker.take_written(first, |_| {}).is_none() {
+        if tracker.uffd >= 0 && tracker.drain_written(first, |_| {}).is_none() {
             tracker.stop();
         }
         Ok(tracker)
@@ -69,30 +67,29 @@ impl Tracker {
 
     fn stop(&mut self) {
         if self.uffd >= 0 {
-            // SAFETY: the descriptor is this value's.
+            // SAFETY: ours.
             unsafe { call::close(self.uffd) };
         }
         self.uffd = -1;
     }
 
-    /// Begins to record writes to a part; `false` if that fails and pages may be lost.
+    /// `false`: pages may be lost.
     pub(super) fn begin(&self, range: Range<usize>) -> bool {
-        self.uffd < 0 || self.take_written(range, |_| {}).is_some()
+        self.uffd < 0 || self.drain_written(range, |_| {}).is_some()
     }
 
-    /// Calls `f` with each part that was written to since the last call, and with each absent part
-    /// at the first. After `None`, some may be lost.
-    pub(super) fn take_written(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
-        self.scan.as_ref()?.take_written(range, f)
+    /// Parts written to since the last call; at the first, absent ones too. `None`: some may be
+    /// lost.
+    pub(super) fn drain_written(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
+        self.scan.as_ref()?.drain_written(range, f)
     }
 
-    /// Calls `f` with each part that was not written to since [`take_written`](Self::take_written),
-    /// and that has private contents.
+    /// Private parts not written to since [`drain_written`](Self::drain_written).
     pub(super) fn unwritten(&self, range: Range<usize>, f: impl FnMut(Range<usize>)) -> Option<()> {
         self.scan.as_ref()?.unwritten(range, f)
     }
 
-    /// Calls `f` with each part that has private contents.
+    /// With private contents.
     pub(super) fn private(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Result<(), FileError> {
         if let Some(scan) = &self.scan
             && scan.private(range.clone(), &mut f).is_some()
@@ -123,7 +120,7 @@ impl Drop for Tracker {
     }
 }
 
-/// Makes the kernel record writes to a mapping while the descriptor is open; `None` if it cannot.
+/// While the descriptor is open; `None` if it cannot.
 fn record_writes(range: &Range<usize>) -> Option<i32> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | UFFD_USER_MODE_ONLY;
     // SAFETY: touches no memory.
@@ -133,14 +130,13 @@ fn record_writes(range: &Range<usize>) -> Option<i32> {
     }
     let mut api = [UFFD_API, FEATURE_WP_UNPOPULATED | FEATURE_WP_ASYNC, 0];
     let mut register = [range.start as u64, range.len() as u64, REGISTER_WP, 0];
-    // SAFETY: the structures of both calls, which have these words; the mapping is the caller's,
-    // and its faults are answered by the kernel itself.
+    // SAFETY: both structures have these words; the kernel answers the mapping's faults.
     let is_recording = unsafe {
         libc::ioctl(fd, UFFDIO_API, api.as_mut_ptr()) == 0
             && libc::ioctl(fd, UFFDIO_REGISTER, register.as_mut_ptr()) == 0
     };
     if !is_recording {
-        // SAFETY: the descriptor is ours.
+        // SAFETY: ours.
         unsafe { call::close(fd) };
     }
     is_recording.then_some(fd)

@@ -4,8 +4,8 @@
 const RSP: usize = 4;
 const RBP: usize = 5;
 
-/// The operand's address in `call [m]` or `jmp [m]`, from code bytes and registers (CPU numbers);
-/// `None` for other instructions, and for operands relative to the instruction or a segment.
+/// Of `call [m]` or `jmp [m]`, from code bytes and registers (CPU numbers); `None` for others, and
+/// for operands relative to the instruction or a segment.
 pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> usize) -> Option<usize> {
     let mut at = 0;
     let mut next = || {
@@ -13,7 +13,7 @@ pub(super) fn of_jump(byte: impl Fn(usize) -> u8, register: impl Fn(usize) -> us
         byte(at - 1)
     };
     let mut opcode = next();
-    // A `notrack` prefix of indirect jumps.
+    // `notrack`.
     if opcode == 0x3e {
         opcode = next();
     }

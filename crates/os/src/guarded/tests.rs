@@ -3,7 +3,7 @@ use crate::process;
 
 fn can_be_read(at: usize) -> bool {
     let mut pipe = [0; 2];
-    // SAFETY: a place for two descriptors of ours; the kernel checks the byte itself.
+    // SAFETY: a place for two descriptors; the kernel checks the byte.
     unsafe {
         assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0);
         let can = libc::write(pipe[1], at as *const _, 1) == 1;
@@ -19,7 +19,7 @@ fn what_is_shut_is_closed_and_empty_and_what_is_beside_it_is_not() {
     let at = reserve(3 * page).unwrap();
     assert!(open(at, 3 * page));
     for i in 0..3 {
-        // SAFETY: the pages are ours, and open.
+        // SAFETY: ours, and open.
         unsafe { ((at + i * page) as *mut u8).write(7) };
     }
     // Older systems refuse, without a change.
@@ -40,7 +40,7 @@ fn what_is_closed_keeps_what_it_holds_until_it_is_forgotten() {
     let at = reserve(3 * page).unwrap();
     assert!(open(at + page, page));
     let byte = (at + page) as *mut u8;
-    // SAFETY: the page is ours, and open.
+    // SAFETY: ours, and open.
     unsafe {
         byte.write(7);
         assert!(close(at + page, page) && open(at + page, page));

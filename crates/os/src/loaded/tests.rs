@@ -7,7 +7,7 @@ fn functions_of_the_c_library_are_found_as_the_dynamic_linker_finds_them() {
         assert_eq!(function(name, crate::symbol::find(name)), 0, "{name:?} has no second definition");
     }
     assert_eq!(function(c"no_such_function_anywhere", 0), 0);
-    // Data, and a name that only refers to another object's.
+    // Data, and a name that refers to another object's.
     assert_eq!(function(c"environ", 0), 0);
 }
 
@@ -33,7 +33,6 @@ fn the_objects_of_the_only_namespace_are_those_of_the_process() {
 fn a_redirected_function_is_found_at_its_new_place() {
     extern "C" fn nothing() {}
     let at = nothing as *const () as usize;
-    // Nothing here calls it.
     let name = c"hcreate";
     let old = function(name, 0);
     assert!(old != 0 && old != at);

@@ -38,10 +38,9 @@ fn pages_that_nobody_has_touched_are_left_out() {
     let at = crate::mapping::map(1000 * page, 1).unwrap();
     crate::mapping::advise_small(at, 1000 * page);
     for i in [3, 4, 900] {
-        // SAFETY: the mapping is ours.
+        // SAFETY: ours.
         unsafe { ((at + i * page) as *mut u8).write(1) };
     }
-    // A closed page among open ones.
     // SAFETY: as above.
     unsafe { ((at + 5 * page) as *mut u8).write(1) };
     if !crate::guarded::shut(at + 5 * page, page) {

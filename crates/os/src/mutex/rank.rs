@@ -1,15 +1,15 @@
 //! Lock ranks, and in debug builds a check that threads keep to their order.
 //!
-//! **What.** A thread that holds a lock waits only for locks of a higher rank; `fork` takes all
-//! locks in this order, several of one rank too. Locks without a rank and non-blocking attempts are
-//! unchecked. A violation aborts with a line that names both ranks.
-//! **State.** Debug builds count held locks by thread and rank in a table; release builds nothing.
+//! **What.** A thread that holds a lock waits only for higher ranks; `fork` takes all locks in this
+//! order. Locks without a rank and non-blocking attempts are unchecked. A violation aborts and
+//! names both ranks.
+//! **State.** Debug builds count held locks by thread and rank; release builds nothing.
 
-/// The data below a lock, in the order in which a thread may lock them.
+/// The data below a lock, in locking order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
-    /// No order: a lock under which no other is taken.
+    /// Under such a lock no other is taken.
     None,
     /// The heap's beginning.
     SetUp,
@@ -20,25 +20,25 @@ pub enum Rank {
     NamedHeap,
     CacheTable,
     ObjectCache,
-    /// The per-CPU arrays of object caches, while they are made.
+    /// While they are made.
     CacheArrays,
-    /// A size class of a shard.
+    /// Of a shard.
     SizeClass,
-    /// Slabs with objects of two classes.
+    /// Slabs of two classes.
     Morphs,
     Pages,
     Huge,
     KitQuarantine,
     KitGuards,
-    /// A part of the debugging kit's table of buffers.
+    /// Of buffers.
     KitTable,
     KitSetting,
-    /// The path of the option `stats_file`.
+    /// The option's path.
     StatsFile,
     Recorder,
-    /// The path of a recording that was asked for.
+    /// The requested recording's path.
     TraceAsked,
-    /// The path of the option `trace`.
+    /// The option's path.
     TracePath,
 }
 
@@ -51,7 +51,7 @@ pub(super) use witness::{check, gave, took};
 mod silent {
     use super::Rank;
 
-    /// From now on no order is checked: two tasks share a thread pointer.
+    /// From now on nothing is checked: two tasks share a thread pointer.
     #[inline(always)]
     pub fn trust() {}
     #[inline(always)]
@@ -73,10 +73,10 @@ mod witness {
     use core::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::Relaxed};
 
     const RANKS: usize = Rank::TracePath as usize + 1;
-    /// Threads that hold ranked locks at a time, at most; those beyond are not watched.
+    /// Threads watched at a time.
     const THREADS: usize = 64;
 
-    /// The ranks that a thread holds. Only that thread changes it.
+    /// Only the holder changes it.
     pub(super) struct Held {
         thread: AtomicUsize,
         counts: [AtomicU16; RANKS],
@@ -99,10 +99,10 @@ mod witness {
             self.counts[rank as usize].fetch_add(1, Relaxed);
         }
 
-        /// Removes one; returns whether none is left.
+        /// Returns whether none is left.
         pub(super) fn remove(&self, rank: Rank) -> bool {
             let count = &self.counts[rank as usize];
-            // Locks taken before the thread had a place are unknown.
+            // Locks from before the thread had a place are unknown.
             let _ = count.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
             self.highest().is_none()
         }
@@ -111,7 +111,7 @@ mod witness {
     static TABLE: [Held; THREADS] = [const { Held::new() }; THREADS];
     static TRUSTS: AtomicBool = AtomicBool::new(false);
 
-    /// The calling thread's place; with `claim`, a free one if it has none.
+    /// With `claim`, a free place if it has none.
     fn own(claim: bool) -> Option<&'static Held> {
         let thread = thread::pointer();
         let has = |held: &&Held| held.thread.load(Relaxed) == thread;
@@ -119,7 +119,7 @@ mod witness {
         TABLE.iter().find(has).or_else(|| if claim { TABLE.iter().find(take) } else { None })
     }
 
-    /// From now on no order is checked: two tasks share a thread pointer.
+    /// From now on nothing is checked: two tasks share a thread pointer.
     pub fn trust() {
         TRUSTS.store(true, Relaxed);
     }

@@ -2,10 +2,10 @@ extern crate std;
 use super::*;
 use std::sync::atomic::AtomicU32;
 
-/// Runs `f` in a child process without threads; returns its status.
+/// Without threads; returns its status.
 fn in_child(f: impl FnOnce()) -> i32 {
     let mut status = 0;
-    // SAFETY: the child touches what it copied, makes system calls and leaves without destructors.
+    // SAFETY: the child touches its copies, makes system calls and leaves without destructors.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -35,7 +35,7 @@ fn a_fork_in_the_middle_takes_the_lock_again_and_leaves_it_held() {
     assert!(lock.is_own());
     lock.lock_for_fork(true);
     let status = in_child(|| {
-        // SAFETY: the child is a copy of the thread that holds it.
+        // SAFETY: a copy of the thread that holds it.
         unsafe { lock.release_after_fork() };
         assert!(lock.is_own());
     });

@@ -2,8 +2,7 @@
 //!
 //! **What.** [`Image`] is the file, or the kernel's module in memory. [`Image::address`] converts a
 //! file offset to the file's addresses; [`Image::name`] finds the function at one.
-//! **Failure.** A corrupt file has no names. It is read, never mapped: truncation meanwhile raises
-//! no signal.
+//! **Failure.** A corrupt file has no names. It is read, never mapped: truncation raises no signal.
 //! **Unsafe.** Reads the kernel's module by address.
 
 use super::{Mapping, Name};
@@ -27,7 +26,7 @@ pub(super) struct Image {
 
 enum Source {
     File(File),
-    /// The kernel's module: where it lies, and its bytes.
+    /// The kernel's module: start and bytes.
     Memory(usize, usize),
 }
 
@@ -51,7 +50,7 @@ impl Image {
         header.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]).then_some(Self { source, header })
     }
 
-    /// The file's address of a file offset.
+    /// Of a file offset.
     pub(super) fn address(&self, in_file: usize) -> Option<usize> {
         let (first, count) = (u64_at(&self.header, 32), u16_at(&self.header, 56));
         (0..u64::from(count)).find_map(|i| {
@@ -62,7 +61,7 @@ impl Image {
         })
     }
 
-    /// Finds the function that holds a file address.
+    /// The function at a file address.
     #[inline(never)]
     pub(super) fn name(&self, address: usize, into: &mut Name) {
         for kind in [ALL_SYMBOLS, DYNAMIC_SYMBOLS] {
@@ -89,7 +88,7 @@ impl Image {
     fn best(&self, symbols: Part, address: u64) -> Option<Symbol> {
         let mut buffer = [0u8; AT_A_TIME * SYMBOL];
         let mut best = None;
-        // The last symbol that starts before; past its end, symbols without a size do not count.
+        // The last that starts before; past its end, symbols without a size do not count.
         let mut nearest: Option<Symbol> = None;
         let mut at = 0;
         while at < symbols.bytes {
@@ -127,7 +126,7 @@ impl Image {
     }
 }
 
-/// Opens a mapping's file by path; if replaced, by the kernel's link, which needs privilege.
+/// By path; of a replaced file by the kernel's link, which needs privilege.
 fn open(mapping: &Mapping) -> Option<File> {
     if !mapping.path.as_bytes().ends_with(b" (deleted)") {
         return File::open(&mapping.path).ok();
@@ -149,7 +148,7 @@ impl Source {
             Self::Memory(start, bytes) => {
                 let at = usize::try_from(at).ok()?;
                 at.checked_add(into.len()).filter(|end| end <= bytes)?;
-                // SAFETY: the kernel's module holds the bytes and stays mapped for ever.
+                // SAFETY: the kernel's module holds the bytes and stays mapped.
                 into.copy_from_slice(unsafe { core::slice::from_raw_parts((start + at) as *const u8, into.len()) });
                 Some(())
             }
@@ -166,7 +165,7 @@ struct Symbol {
 }
 
 impl Symbol {
-    /// A function's symbol, or an untyped one, as of assembly; none defined elsewhere.
+    /// Functions, and untyped symbols as of assembly; defined here.
     fn of_code(record: &[u8]) -> Option<Self> {
         let info = record[4];
         let is_code = matches!(info & 15, 0 | 2 | 10);
@@ -178,7 +177,7 @@ impl Symbol {
         })
     }
 
-    /// Of two that hold an address, prefer the later start; of several names, the global one.
+    /// The later start; of several names the global one.
     fn is_better(&self, than: &Self) -> bool {
         (self.start, self.is_global) > (than.start, than.is_global)
     }

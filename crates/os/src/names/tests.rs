@@ -20,7 +20,7 @@ fn a_function_of_the_program_is_named_with_its_file_and_offset() {
     let exe = std::env::current_exe().unwrap();
     assert_eq!(text(found.path()), exe.to_str().unwrap());
     assert_eq!(found.symbol().unwrap(), (&b"craton_names_test_function"[..], 1));
-    // The base of a position-independent program is a whole number of pages.
+    // A position-independent program's base is a whole page.
     assert_eq!((address + 1 - found.offset()) % 4096, 0);
 }
 
@@ -34,7 +34,7 @@ fn a_function_of_the_c_library_is_named() {
 
 #[test]
 fn the_kernels_own_code_is_named() {
-    // SAFETY: a query of an auxiliary value.
+    // SAFETY: a query.
     let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize };
     let time = crate::symbol::find(c"clock_gettime");
     assert!(vdso != 0 && time != 0);

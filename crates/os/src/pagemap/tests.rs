@@ -10,7 +10,7 @@ fn many_parts_are_found_in_order_and_clipped_to_the_range() {
     let page = process::page_size();
     let at = mapping::map(300 * page, page).unwrap();
     for i in (1..300).step_by(3) {
-        // SAFETY: within the test's mapping.
+        // SAFETY: in the mapping.
         unsafe { *((at + i * page) as *mut u8) = 1 };
     }
     let Some(pagemap) = Pagemap::open() else { return };
@@ -31,10 +31,10 @@ fn pages_of_a_file_go_unless_somebody_has_written_there() {
     let page = process::page_size();
     let file = std::fs::File::open("/proc/self/exe").unwrap();
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, std::os::fd::AsRawFd::as_raw_fd(&file));
-    // SAFETY: a new private mapping of a file, at an address of the kernel's choice.
+    // SAFETY: a new private mapping where the kernel chooses.
     let at = unsafe { libc::mmap(core::ptr::null_mut(), 4 * page, access, libc::MAP_PRIVATE, fd, 0) } as usize;
     let word = |i: usize| (at + i * page) as *mut u64;
-    // SAFETY: within the mapping.
+    // SAFETY: in the mapping.
     let before = unsafe { word(1).read_volatile() };
     let Some(pagemap) = Pagemap::open() else { return };
     let Some(is_unchanged) = pagemap.is_unchanged(at..at + 4 * page) else {
@@ -42,11 +42,11 @@ fn pages_of_a_file_go_unless_somebody_has_written_there() {
         return;
     };
     assert!(is_unchanged);
-    // SAFETY: the mapping has not been written to.
+    // SAFETY: not written to.
     assert!(unsafe { mapping::drop_file_pages(at + page + 8..at + 2 * page) });
     let is_there = pagemap.mapped_bytes(at + page..at + 2 * page) != Some((0, 0));
     assert!(!is_there, "the page is still mapped");
-    // SAFETY: within the mapping.
+    // SAFETY: in the mapping.
     unsafe {
         assert_eq!(word(1).read_volatile(), before);
         word(2).write_volatile(!before);

@@ -12,7 +12,7 @@ fn what_is_used_is_what_the_system_says_that_there_is() {
     assert_eq!(WriteBack::detect().map(WriteBack::name), best);
 }
 
-/// Each instruction that the processor has leaves what is written, at both ends of a line.
+/// At both ends of a line.
 #[test]
 fn words_are_as_they_were_after_they_were_written_back() {
     let Some(best) = WriteBack::detect() else { return };
@@ -35,11 +35,11 @@ fn each_instruction_of_the_cpu_keeps_contents() {
     struct Aligned([u64; 16]);
     let mut lines = Aligned([7; 16]);
     let line: craton_base::Line = core::array::from_fn(|word| word as u64);
-    // The better instructions come first, and a CPU that has one has those after it.
+    // The better come first; a CPU that has one has those after it.
     let all = [Instruction::Clwb, Instruction::Clflushopt, Instruction::Clflush];
     for instruction in all.into_iter().skip_while(|i| *i != best.instruction) {
         let write_back = WriteBack { instruction };
-        // SAFETY: a line of the array, which is aligned.
+        // SAFETY: an aligned line of the array.
         unsafe {
             write_back.store_line(lines.0.as_mut_ptr().add(8), &line);
             write_back.flush_at(lines.0.as_ptr().cast());

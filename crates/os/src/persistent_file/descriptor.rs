@@ -1,8 +1,8 @@
 //! An open file or device, locked for its opener.
 //!
-//! **What.** The system calls on a heap file, each with its error as a [`FileError`].
-//! **Threads.** The system orders them. **Failure.** An interrupted call is repeated.
-//! **Unsafe.** Calls the system on a descriptor that this value owns.
+//! **What.** The system calls on a heap file, with [`FileError`]s.
+//! **Failure.** An interrupted call is repeated. **Threads.** The system orders calls.
+//! **Unsafe.** Calls the system on its own descriptor.
 
 use super::FileError;
 use crate::file_map::file_size_limit;
@@ -11,11 +11,10 @@ use crate::small_file::{PathText, read_start};
 use crate::{Decimal, call};
 use core::ffi::CStr;
 
-/// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     ReadWrite,
-    /// Many readers can open it at once.
+    /// Many at once.
     ReadOnly,
 }
 
@@ -23,21 +22,21 @@ pub enum Access {
 pub(crate) enum Kind {
     File,
     BlockDevice,
-    /// Memory behind a character device, as `/dev/dax0.0`.
+    /// As `/dev/dax0.0`.
     DaxDevice,
 }
 
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     fd: i32,
-    /// The process that opened it, which alone ends the lock: forked ones share it.
+    /// It alone ends the lock, which forked ones share.
     opener: u32,
     pub(crate) kind: Kind,
-    /// Major and minor number: of the device itself, or of the one that the file is on.
+    /// Major and minor number: the device's, or of the one that holds the file.
     pub(crate) device: (u32, u32),
 }
 
-/// Repeats a call that a signal interrupts.
+/// After a signal.
 fn retry(name: &'static str, mut f: impl FnMut() -> i64) -> Result<i64, FileError> {
     loop {
         let answer = f();
@@ -52,7 +51,7 @@ fn retry(name: &'static str, mut f: impl FnMut() -> i64) -> Result<i64, FileErro
 }
 
 impl Descriptor {
-    /// Makes a file that was not there. Its user and group may use it, as far as the mask allows.
+    /// New; user and group may use it, as the mask allows.
     pub(crate) fn create(path: &CStr) -> Result<Self, FileError> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOCTTY | libc::O_NONBLOCK;
         Self::locked(path, flags, Access::ReadWrite)
@@ -63,7 +62,7 @@ impl Descriptor {
         Self::locked(path, flags | libc::O_NOCTTY | libc::O_NONBLOCK, access)
     }
 
-    /// Opens a file that another one's lock protects, and makes it if it is not there.
+    /// Another file's lock protects it; makes it if missing.
     pub(crate) fn beside(path: &CStr) -> Result<Self, FileError> {
         Self::of(path, libc::O_RDWR | libc::O_CREAT | libc::O_NOCTTY | libc::O_NONBLOCK)
     }
@@ -71,7 +70,7 @@ impl Descriptor {
     fn locked(path: &CStr, flags: i32, access: Access) -> Result<Self, FileError> {
         let file = Self::of(path, flags)?;
         let lock = if access == Access::ReadWrite { libc::LOCK_EX } else { libc::LOCK_SH };
-        // SAFETY: a call on our descriptor.
+        // SAFETY: our descriptor.
         retry("flock", || i64::from(unsafe { libc::flock(file.fd, lock | libc::LOCK_NB) }))?;
         Ok(file)
     }
@@ -104,7 +103,7 @@ impl Descriptor {
         match self.kind {
             Kind::File => self.status().map(|status| status.st_size as u64),
             Kind::BlockDevice => {
-                // SAFETY: a call on our descriptor, whose place nothing uses.
+                // SAFETY: our descriptor, whose place nothing uses.
                 retry("lseek", || unsafe { libc::lseek(self.fd, 0, libc::SEEK_END) }).map(|n| n as u64)
             }
             Kind::DaxDevice => dax_size(b"/sys", self.device).ok_or(FileError::NotAFile),
@@ -115,17 +114,16 @@ impl Descriptor {
         self.fd
     }
 
-    /// Sets the length of a file.
     pub(crate) fn set_size(&self, bytes: u64) -> Result<(), FileError> {
-        // Beyond this limit the system sends a signal.
+        // Beyond, the system sends a signal.
         if bytes > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));
         }
-        // SAFETY: a call on our descriptor.
+        // SAFETY: our descriptor.
         retry("ftruncate", || i64::from(unsafe { libc::ftruncate(self.fd, bytes as i64) })).map(drop)
     }
 
-    /// Makes room for a part of the file. File systems that cannot do so promise nothing.
+    /// File systems that cannot do so promise nothing.
     pub(crate) fn allocate(&self, at: u64, bytes: u64) -> Result<(), FileError> {
         if at.saturating_add(bytes) > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));
@@ -136,10 +134,10 @@ impl Descriptor {
         }
     }
 
-    /// Reads bytes that are there.
+    /// That are there.
     pub(crate) fn read(&self, mut at: u64, mut into: &mut [u8]) -> Result<(), FileError> {
         while !into.is_empty() {
-            // SAFETY: the buffer is as long as stated.
+            // SAFETY: the buffer has this length.
             let read = retry("pread", || unsafe {
                 call::read_at(self.fd, into.as_mut_ptr().cast(), into.len(), at as i64) as i64
             })? as usize;
@@ -152,7 +150,7 @@ impl Descriptor {
     }
 
     pub(crate) fn write(&self, mut at: u64, mut from: &[u8]) -> Result<(), FileError> {
-        // Beyond this limit the system sends a signal.
+        // Beyond, the system sends a signal.
         if at.saturating_add(from.len() as u64) > file_size_limit() {
             return Err(FileError::Full(libc::EFBIG));
         }
@@ -170,19 +168,19 @@ impl Descriptor {
         retry("fallocate", || i64::from(call::punch(self.fd, at as i64, bytes as i64))).map(drop)
     }
 
-    /// Makes contents and length durable. A failure is not repeated: the system may have dropped
-    /// what it could not write, and would then report success.
+    /// Contents and length. Not repeated on failure: the system may have dropped what it could not
+    /// write, and would then report success.
     pub(crate) fn sync(&self) -> Result<(), FileError> {
         if call::sync(self.fd) == 0 { Ok(()) } else { Err(FileError::of("fdatasync", errno())) }
     }
 }
 
-/// Makes durable which files a folder has.
+/// Which files it has.
 pub(crate) fn sync_folder(path: &CStr) -> Result<(), FileError> {
     let fd = retry("open", || i64::from(call::open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0)))? as i32;
     let folder = Descriptor { fd, opener: 0, kind: Kind::File, device: (0, 0) };
     match folder.sync() {
-        // Some file systems have no such wait, and do it at once.
+        // Some file systems do it at once.
         Err(FileError::System(_, libc::EINVAL)) => Ok(()),
         answer => answer,
     }
@@ -190,7 +188,7 @@ pub(crate) fn sync_folder(path: &CStr) -> Result<(), FileError> {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // SAFETY: the descriptor is this value's.
+        // SAFETY: ours.
         unsafe {
             if self.opener == crate::process::id() {
                 libc::flock(self.fd, libc::LOCK_UN);
@@ -204,14 +202,14 @@ fn numbers(device: libc::dev_t) -> (u32, u32) {
     (libc::major(device), libc::minor(device))
 }
 
-/// Bytes of a DAX device; `None` of another device.
+/// `None`: another device.
 fn dax_size(sys: &[u8], device: (u32, u32)) -> Option<u64> {
     let mut buffer = [0; 32];
     let text = read_start(&device_path(sys, b"/dev/char/", device, b"/size")?, &mut buffer).ok()?;
     core::str::from_utf8(text.trim_ascii()).ok()?.parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// A path below a device's folder.
+/// Below a device's folder.
 pub(super) fn device_path(sys: &[u8], kind: &[u8], (major, minor): (u32, u32), file: &[u8]) -> Option<PathText> {
     let mut path = PathText::new(sys)?;
     let (major, minor) = (Decimal::new(major.into()), Decimal::new(minor.into()));

@@ -1,14 +1,13 @@
 //! Whether the caches above a persistent memory are persistent too (eADR).
 //!
-//! **What.** The kernel's driver of a memory region reports in `persistence_domain` what survives a
-//! power failure: `cpu_cache`, or only the `memory_controller`. The region is a parent of the
-//! device that the file is on.
-//! **Failure.** A region that is not found, or does not report: the caches count as volatile.
+//! **What.** The driver of a memory region, a parent of the file's device, reports in
+//! `persistence_domain` what survives a power failure: `cpu_cache`, or only `memory_controller`.
+//! **Failure.** No region or report: the caches count as volatile.
 
 use super::descriptor::{Descriptor, Kind, device_path};
 use crate::small_file::read_start;
 
-/// From a device's folder to its region's: of a whole device, of a partition, of a DAX device.
+/// From a device's folder: a whole device, a partition, a DAX device.
 const REGIONS: [&[u8]; 4] = [
     b"/device/../persistence_domain",
     b"/../device/../persistence_domain",

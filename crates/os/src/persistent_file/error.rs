@@ -3,39 +3,38 @@
 use core::fmt;
 use craton_base::SpaceError;
 
-/// A fault of a heap file. Nothing has changed.
+/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FileError {
-    /// No file is there, or no folder.
+    /// Or no folder.
     Missing,
-    /// A file to be created is there already.
     Exists,
-    /// Another opener has it: in this process or another one.
+    /// By this process or another.
     InUse,
-    /// It is a folder, a socket, or another kind without contents.
+    /// A folder, a socket, or another kind without contents.
     NotAFile,
-    /// The file system, or this opening of the file, allows no changes.
+    /// The file system, or this opening, allows no changes.
     ReadOnly,
-    /// The user may not.
+    /// To this user.
     Denied(i32),
-    /// The length is 0 or not a multiple of 4,096 bytes.
+    /// 0, or no multiple of 4,096.
     Length(u64),
-    /// The length is beyond the limit that the file was opened with.
+    /// Beyond the opener's limit.
     TooLong(u64),
-    /// The disk, the quota or the limit on file sizes leaves no room.
+    /// Disk, quota or limit on file sizes.
     Full(i32),
-    /// The process has no address space of this many bytes.
+    /// In bytes.
     AddressSpace(u64),
-    /// A device has no other size.
+    /// A device's length.
     Fixed,
-    /// The CPU has no instruction to write a cache line back.
+    /// The CPU cannot write a cache line back.
     NoWriteBack,
-    /// The file beside the heap file is no journal, or one of another version.
+    /// The file beside is no journal, or of another version.
     Journal,
-    /// The journal beside the file is damaged at this offset, although later parts are whole.
+    /// The journal, at this offset, though later parts are whole.
     Damaged(u64),
-    /// The system call of this name failed, with this `errno`.
+    /// Call and `errno`.
     System(&'static str, i32),
 }
 
@@ -53,7 +52,6 @@ impl FileError {
         }
     }
 
-    /// The system's number for it.
     pub fn errno(self) -> i32 {
         match self {
             Self::Missing => libc::ENOENT,

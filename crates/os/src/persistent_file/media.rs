@@ -1,10 +1,8 @@
 //! The media of a mapped file: one type for each way to write back, chosen once.
 //!
-//! **What.** [`Flushed`] writes lines back; [`Cached`] does not, and its flushes and fences compile
-//! to nothing. [`PersistentFile::with_medium`] picks the type and calls code that is generic over
-//! it, so that no store asks.
-//! **Threads.** Words are atomic. On x86 an aligned store is whole, also for a reader in another
-//! process, and after a crash.
+//! **What.** [`Flushed`] writes lines back; [`Cached`]'s flushes and fences compile to nothing.
+//! [`PersistentFile::with_medium`] picks the type and calls generic code, so that no store asks.
+//! **Threads.** An aligned store of x86 is whole, also for another process and after a crash.
 //! **Unsafe.** Stores lines at checked places.
 
 use super::domain::has_persistent_caches;
@@ -13,19 +11,17 @@ use crate::WriteBack;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use craton_base::{LINE_BYTES, Line, Medium, Promise, Space, SpaceError};
 
-/// Whether lines are written back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBackChoice {
-    /// On persistent memory, unless the system reports that the caches are persistent.
+    /// On persistent memory, unless the system reports persistent caches.
     Auto,
-    /// Always, also where it adds nothing but time.
+    /// Also where it adds only time.
     Flush,
-    /// Never: the caches are known to persist (eADR), or a process crash is all that may happen.
+    /// Caches persist (eADR), or only a process can crash.
     None,
 }
 
 impl WriteBackChoice {
-    /// The choice of this name.
     pub fn parse(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"auto" => Self::Auto,
@@ -36,14 +32,13 @@ impl WriteBackChoice {
     }
 }
 
-/// Code for any medium.
+/// For any medium.
 pub trait UseMedium {
     type Output;
 
     fn call<M: Medium + Space + 'static>(self, medium: M) -> Self::Output;
 }
 
-/// How stores become durable.
 pub trait Durability: Send + Sync {
     const FLUSHES: bool;
 
@@ -58,24 +53,22 @@ pub trait Durability: Send + Sync {
     fn fence(&self);
 }
 
-/// Stores are durable without write-back.
+/// Without write-back.
 #[derive(Clone, Copy, Debug)]
 pub struct AtOnce;
 
-/// A mapped file, with the way in which its stores become durable.
+/// And how stores become durable.
 #[derive(Debug)]
 pub struct Mapped<D> {
     file: PersistentFile,
     durability: D,
 }
 
-/// A file whose lines are written back.
 pub type Flushed = Mapped<WriteBack>;
-/// A file whose stores need no write-back.
 pub type Cached = Mapped<AtOnce>;
 
 impl PersistentFile {
-    /// Calls `f` with the file as the medium that the choice asks for.
+    /// `f` gets the chosen medium.
     pub fn with_medium<F: UseMedium>(self, choice: WriteBackChoice, f: F) -> Result<F::Output, FileError> {
         let flushes = match choice {
             WriteBackChoice::Auto => {
@@ -89,13 +82,12 @@ impl PersistentFile {
 }
 
 impl Flushed {
-    /// Fails if the CPU has no instruction for it; the file is closed then.
+    /// Fails if the CPU has no instruction; the file is closed.
     pub fn new(file: PersistentFile) -> Result<Self, FileError> {
         let durability = WriteBack::detect().ok_or(FileError::NoWriteBack)?;
         Ok(Self { file, durability })
     }
 
-    /// The instruction in use.
     pub fn write_back(&self) -> WriteBack {
         self.durability
     }
@@ -113,12 +105,12 @@ impl<D> Mapped<D> {
     }
 }
 
-/// Stores a line through the cache, word by word.
+/// Through the cache.
 #[inline(always)]
 pub(crate) fn store_words(to: *mut u8, line: &Line) {
-    // SAFETY: the caller has checked that the line is mapped and aligned; atomics may be shared.
+    // SAFETY: the caller checked that the line is mapped and aligned; atomics.
     let words = unsafe { &*to.cast::<[AtomicU64; craton_base::LINE_WORDS]>() };
-    // ORDERING: pairs with the end of the process: earlier stores are in the cache before these.
+    // ORDERING: pairs with the process's end: earlier stores are in the cache before these.
     fence(Ordering::Release);
     for (word, value) in words.iter().zip(line) {
         word.store(*value, Ordering::Relaxed);
@@ -149,7 +141,7 @@ impl Durability for WriteBack {
 impl Durability for AtOnce {
     const FLUSHES: bool = false;
 
-    /// Its words may be stored in any order; later stores come after them.
+    /// Words in any order; later stores come after.
     #[inline(always)]
     unsafe fn store_line(&self, to: *mut u8, line: &Line) {
         store_words(to, line);
@@ -177,7 +169,7 @@ impl<D: Durability> Medium for Mapped<D> {
 
     #[inline(always)]
     fn store_line(&self, at: u64, line: &Line) {
-        // SAFETY: mapped and aligned, as `at` checks; the file is accessed by atomics alone.
+        // SAFETY: mapped and aligned, as `at` checks; accessed by atomics.
         unsafe { self.durability.store_line(self.file.at(at, LINE_BYTES), line) };
     }
 

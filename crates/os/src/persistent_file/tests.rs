@@ -14,7 +14,7 @@ pub(crate) fn path(tree: &Tree, name: &str) -> CString {
     CString::new(tree.path(name).as_os_str().as_bytes()).unwrap()
 }
 
-/// Folders on a disk and, if there is one, in memory.
+/// On a disk and, if there is one, in memory.
 fn folders() -> Vec<Tree> {
     let memory = std::path::Path::new("/dev/shm");
     let mut folders = std::vec![Tree::new()];
@@ -30,7 +30,6 @@ fn open(tree: &Tree, options: FileOptions) -> Result<PersistentFile, FileError> 
     PersistentFile::open(&path(tree, "heap"), options)
 }
 
-/// Stores of each kind are in the file.
 fn store_and_find(medium: &impl Medium, tree: &Tree) {
     medium.store(8, 7);
     assert_eq!(medium.update(8, 8, 2), 7);
@@ -170,9 +169,9 @@ fn a_sparse_file_takes_room_when_asked_and_gives_it_back() {
     }
 }
 
-/// Runs `f` in a child process, whose limits and mounts are its own; `None` if it cannot.
+/// With its own limits and mounts; `None` if it cannot.
 pub(crate) fn in_child(f: impl FnOnce() -> Option<bool>) -> Option<bool> {
-    // SAFETY: the child uses its own copies, and the C library's allocator survives the fork.
+    // SAFETY: the child uses its copies; the allocator survives the fork.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -185,9 +184,9 @@ pub(crate) fn in_child(f: impl FnOnce() -> Option<bool>) -> Option<bool> {
     }
 }
 
-/// Mounts memory of two megabytes over a folder, for this process.
+/// Two megabytes, for this process.
 pub(crate) fn mount(folder: &std::ffi::CStr, flags: u64) -> Option<()> {
-    // SAFETY: valid texts; the mount is seen by this process alone.
+    // SAFETY: valid texts; only this process sees the mount.
     let answers = unsafe {
         let nothing = core::ptr::null();
         [
@@ -254,7 +253,6 @@ fn a_file_that_the_user_may_not_change_is_denied_or_read() {
     std::fs::set_permissions(tree.path("heap"), std::fs::Permissions::from_mode(0o400)).unwrap();
     let reader = FileOptions { access: Access::ReadOnly, ..OPTIONS };
     assert!(open(&tree, reader).is_ok());
-    // The superuser may do anything.
     // SAFETY: no preconditions.
     if unsafe { libc::geteuid() } != 0 {
         assert_eq!(open(&tree, OPTIONS).unwrap_err(), FileError::Denied(libc::EACCES));

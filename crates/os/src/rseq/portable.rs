@@ -1,6 +1,6 @@
 //! Without our assembly: no critical sections, and so never a registration.
 //!
-//! **Unsafe.** Has the signatures of the real ones.
+//! **Unsafe.** The real ones' signatures.
 
 use super::{Place, Rseq, Table};
 use core::ptr::null_mut;
@@ -28,24 +28,24 @@ pub(super) unsafe fn push(_area: isize, _number: isize, _table: &Table, _place: 
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn take(_rseq: &Rseq, _at: usize, _owner: usize) -> *mut u8 {
+pub(super) unsafe fn pop_counted(_rseq: &Rseq, _at: usize, _owner: usize) -> *mut u8 {
     null_mut()
 }
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn put(_rseq: &Rseq, _at: usize, _pointer: *mut u8) -> bool {
+pub(super) unsafe fn push_counted(_rseq: &Rseq, _at: usize, _pointer: *mut u8) -> bool {
     false
 }
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn take_many(_rseq: &Rseq, _at: usize, _owner: usize, _into: &mut [*mut u8]) -> usize {
+pub(super) unsafe fn pop_many(_rseq: &Rseq, _at: usize, _owner: usize, _into: &mut [*mut u8]) -> usize {
     0
 }
 
 /// # Safety
 /// None: it touches nothing.
-pub(super) unsafe fn put_many(_rseq: &Rseq, _at: usize, _from: &[*mut u8]) -> usize {
+pub(super) unsafe fn push_many(_rseq: &Rseq, _at: usize, _from: &[*mut u8]) -> usize {
     0
 }

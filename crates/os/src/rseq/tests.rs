@@ -1,5 +1,4 @@
-//! Tokens that threads put into processors' arrays and take out again: none is lost or duplicated,
-//! however often threads are moved and interrupted. Without registration the test prints it.
+//! No token is lost or duplicated, however often threads are moved and interrupted.
 
 extern crate std;
 use super::*;
@@ -10,7 +9,7 @@ use std::boxed::Box;
 use std::vec::Vec;
 use std::{eprintln, vec};
 
-/// One processor's memory: two arrays.
+/// Of one processor: two arrays.
 #[repr(C)]
 struct Memory {
     counts: [[AtomicU32; 2]; 2],
@@ -55,11 +54,11 @@ fn find() -> Option<Rseq> {
 fn an_array_is_a_stack_with_a_bound() {
     let Some(rseq) = find() else { return };
     let table = table();
-    // SAFETY: the table's memory has arrays at the places, which only these functions use.
+    // SAFETY: the table's memory has arrays there, which only these functions use.
     unsafe {
         assert!(!rseq.push(table, PLACES[0], null_mut()), "a processor without memory takes nothing");
         assert!(rseq.pop(table, PLACES[0]).is_null());
-        // Whichever processor we are on, and are moved to.
+        // Whichever processor we are on.
         let memory = Memory::fresh();
         table.iter().for_each(|entry| entry.store(memory, Ordering::Relaxed));
         for (i, place) in PLACES.into_iter().enumerate() {
@@ -75,7 +74,7 @@ fn an_array_is_a_stack_with_a_bound() {
     }
 }
 
-/// One counting array for each processor, of which each thread is the owner.
+/// One for each processor; every thread owns all.
 fn counting(capacity: u32) -> (usize, impl Fn(usize) -> &'static Counting) {
     let base = guarded::reserve_zeros(AREA * 64).unwrap();
     let open = guarded::Opened::<1>::new();
@@ -99,15 +98,15 @@ fn many_pointers_go_into_a_counting_array_in_order_as_far_as_there_is_room_and_t
     let mut into = [null_mut(); 20];
     let Some(here) = rseq.processor().filter(|here| *here < 64) else { return };
     move_to(here);
-    // SAFETY: the areas are a mapping for ever, and this thread is registered.
+    // SAFETY: a permanent mapping; this thread is registered.
     unsafe {
-        // On whichever processor: each begins empty, so that a move between two calls is seen.
+        // Each processor begins empty, so that a move between two calls is seen.
         let at = rseq.processor();
-        let put = rseq.put_many(base, &tokens[..4]) + rseq.put_many(base, &tokens[4..]);
-        let refused = rseq.take_many(base, OWNER + 1, &mut into);
-        let some = rseq.take_many(base, OWNER, &mut into[..3]);
-        let rest = rseq.take_many(base, OWNER, &mut into[3..]);
-        let none = rseq.take_many(base, OWNER, &mut into);
+        let put = rseq.push_many(base, &tokens[..4]) + rseq.push_many(base, &tokens[4..]);
+        let refused = rseq.pop_many(base, OWNER + 1, &mut into);
+        let some = rseq.pop_many(base, OWNER, &mut into[..3]);
+        let rest = rseq.pop_many(base, OWNER, &mut into[3..]);
+        let none = rseq.pop_many(base, OWNER, &mut into);
         if at != rseq.processor() {
             return eprintln!("moved to another processor: not tested");
         }
@@ -116,7 +115,7 @@ fn many_pointers_go_into_a_counting_array_in_order_as_far_as_there_is_room_and_t
         let word = (0..64).map(|processor| array(processor).word.load(Ordering::Relaxed)).max();
         assert_eq!(word, Some(10 << 8), "none there, ten taken");
         (0..64).for_each(|processor| array(processor).capacity.store(0, Ordering::Relaxed));
-        assert_eq!(rseq.put_many(base, &tokens), 0, "a closed one has no room");
+        assert_eq!(rseq.push_many(base, &tokens), 0, "a closed one has no room");
     }
 }
 
@@ -139,12 +138,12 @@ fn no_token_of_counting_arrays_is_lost_or_doubled_under_preemption_and_migration
                         // SAFETY: as above.
                         let n = unsafe {
                             let part = own.len() * (round % 4) / 3;
-                            let put = rseq.put_many(base, &own[..part.min(own.len())]);
+                            let put = rseq.push_many(base, &own[..part.min(own.len())]);
                             own.drain(..put);
-                            if own.pop_if(|token| rseq.put(base, *token)).is_some() {
-                                own.extend(Some(rseq.take(base, OWNER)).filter(|token| !token.is_null()));
+                            if own.pop_if(|token| rseq.push_counted(base, *token)).is_some() {
+                                own.extend(Some(rseq.pop_counted(base, OWNER)).filter(|token| !token.is_null()));
                             }
-                            rseq.take_many(base, OWNER, &mut into[..1 + round % 25])
+                            rseq.pop_many(base, OWNER, &mut into[..1 + round % 25])
                         };
                         own.extend_from_slice(&into[..n]);
                         if round % 5_000 == 0 {
@@ -204,7 +203,7 @@ fn no_token_is_lost_or_doubled_under_preemption_migration_and_theft() {
                 })
             })
             .collect();
-        // Takes a processor's memory away, empties it, and puts it back.
+        // Takes a processor's memory, empties it, and puts it back.
         let thief = scope.spawn(|| {
             let (mut stolen, mut turns) = (vec![], 0);
             while !done.load(Ordering::Relaxed) {
@@ -213,8 +212,7 @@ fn no_token_is_lost_or_doubled_under_preemption_migration_and_theft() {
                     // orders the arrays.
                     let memory = entry.swap(null_mut(), Ordering::Relaxed);
                     if !memory.is_null() && rseq.interrupt() {
-                        // SAFETY: the table no longer has the memory, and `interrupt` ended all
-                        // sections in it.
+                        // SAFETY: out of the table, and `interrupt` ended all sections in it.
                         stolen.extend(unsafe { (*memory.cast::<Memory>()).take_all() });
                         turns += 1;
                     }
@@ -238,10 +236,10 @@ fn no_token_is_lost_or_doubled_under_preemption_migration_and_theft() {
     assert_eq!(seen, (1..=THREADS * TOKENS).collect::<Vec<_>>());
 }
 
-/// Moves the calling thread to the `n`-th processor, if there is one.
+/// If there is one.
 fn move_to(n: usize) {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
-    // SAFETY: a set of processors is plain data, and the call reads it.
+    // SAFETY: plain data, which the call reads.
     unsafe {
         let mut set: libc::cpu_set_t = core::mem::zeroed();
         libc::CPU_SET(n % cpus, &mut set);
@@ -255,7 +253,7 @@ fn only_threads_with_an_area_of_their_own_are_registered() {
     assert!(rseq.is_registered());
     assert!(std::thread::spawn(move || rseq.is_registered()).join().unwrap());
     assert!(rseq.is_registered(), "a question changes nothing");
-    // An unregistered area of the same process, as in a thread whose memory the program made.
+    // Unregistered, as in a thread whose memory the program made.
     let elsewhere = Rseq { offset: rseq.offset - 4096, number: rseq.number };
     assert!(!elsewhere.is_registered());
     let mut status = 0;
@@ -289,7 +287,7 @@ fn of_the_area_nothing_but_the_pointer_to_the_section_is_written() {
             rseq.pop(table, PLACES[1]);
         }
         let after = read();
-        // Words 2 and 3 are the pointer; the kernel writes the others when the thread is moved.
+        // Words 2 and 3 are the pointer; the kernel writes the others when it moves the thread.
         let others = |words: [u32; 8]| [words[0], words[1], words[4], words[5], words[6], words[7]];
         same += u32::from(others(before) == others(after));
         assert!(

@@ -1,8 +1,8 @@
 //! The critical sections, on x86-64.
 //!
-//! **What.** Each is five to nine instructions, or a loop over the pointers: read the CPU number,
-//! find its array, and end in the one store that commits. Interrupted before it, they restart. The
-//! kernel finds them by a descriptor in its section; the abort address follows glibc's signature.
+//! **What.** Five to nine instructions, or a loop over pointers: read the CPU number, find its
+//! array, end in the one store that commits. Interrupted before it, they restart. The kernel finds
+//! them by a descriptor in its section; the abort address follows glibc's signature.
 //! **Unsafe.** All of it.
 
 use super::{AREA_SHIFT, Counting, PROCESSORS, Place, Rseq, Table};
@@ -11,12 +11,11 @@ use core::mem::offset_of;
 
 pub(super) const SUPPORTED: bool = true;
 
-/// glibc's signature on x86-64: the four bytes before the abort address.
+/// glibc's: the four bytes before the abort address.
 pub(super) const SIGNATURE: u32 = 0x5305_3053;
 
-/// A word of the registered area.
 /// # Safety
-/// The area has such a word at this distance from the thread pointer.
+/// The area has a word at this distance from the thread pointer.
 #[inline(always)]
 pub(super) unsafe fn field(at: isize) -> i32 {
     let value: i32;
@@ -27,7 +26,7 @@ pub(super) unsafe fn field(at: isize) -> i32 {
     value
 }
 
-/// Begins every section: descriptor at 62 of the range 63 to 64; restarts at 67 on abort.
+/// Begins a section: descriptor at 62 of the range 63 to 64; restarts at 67 on abort.
 macro_rules! descriptor {
     () => {
         concat!(
@@ -37,7 +36,7 @@ macro_rules! descriptor {
             ".quad 63f, 64f - 63f, 66f\n",
             ".popsection\n",
             ".pushsection .text.unlikely.craton_rseq, \"ax\"\n",
-            // The signature is the operand of an instruction that never runs.
+            // The operand of an instruction that never runs.
             ".byte 0x0f, 0xb9, 0x3d\n",
             ".long {signature}\n",
             "66: jmp 67f\n",
@@ -47,7 +46,7 @@ macro_rules! descriptor {
     };
 }
 
-/// From the descriptor to the CPU's memory in `{m}`, where `pop` and `push` begin. To 5 if none.
+/// From the descriptor to the CPU's memory in `{m}`; to 5 if none.
 macro_rules! enter {
     () => {
         concat!(
@@ -73,7 +72,7 @@ macro_rules! enter {
 #[inline]
 pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place) -> *mut u8 {
     let object: *mut u8;
-    // SAFETY: by the contract, the section's memory is this CPU's until it is interrupted.
+    // SAFETY: by the contract, the memory is this CPU's until the section is interrupted.
     unsafe {
         asm!(
             enter!(),
@@ -101,7 +100,7 @@ pub(super) unsafe fn pop(area: isize, number: isize, table: &Table, place: Place
 #[inline]
 pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Place, pointer: *mut u8) -> bool {
     let done: usize;
-    // SAFETY: as in `pop`. The pointer is written behind the last one that counts.
+    // SAFETY: as in `pop`. The pointer is written behind the last that counts.
     unsafe {
         asm!(
             enter!(),
@@ -125,8 +124,8 @@ pub(super) unsafe fn push(area: isize, number: isize, table: &Table, place: Plac
     done != 0
 }
 
-/// From the descriptor to the CPU's array in `{m}`, where `take` and `put` begin. The thread is
-/// registered and areas are contiguous: arithmetic saves the table load.
+/// From the descriptor to the CPU's array in `{m}`. The thread is registered and areas are
+/// contiguous: arithmetic saves the table load.
 macro_rules! enter_known {
     () => {
         concat!(
@@ -142,11 +141,11 @@ macro_rules! enter_known {
 }
 
 /// # Safety
-/// As [`super::Rseq::take`].
+/// As [`super::Rseq::pop_counted`].
 #[inline(always)]
-pub(super) unsafe fn take(rseq: &Rseq, at: usize, owner: usize) -> *mut u8 {
+pub(super) unsafe fn pop_counted(rseq: &Rseq, at: usize, owner: usize) -> *mut u8 {
     let object: *mut u8;
-    // SAFETY: as in `pop`. One store changes both the count and the number of objects ever taken.
+    // SAFETY: as in `pop`. One store changes the count and the number ever taken.
     unsafe {
         asm!(
             enter_known!(),
@@ -161,7 +160,7 @@ pub(super) unsafe fn take(rseq: &Rseq, at: usize, owner: usize) -> *mut u8 {
             "mov qword ptr [{m}], {n}",
             "64:",
             "68:",
-            // Arrays of other owners are rare: out of line.
+            // Other owners' arrays are rare: out of line.
             ".pushsection .text.unlikely.craton_rseq, \"ax\"",
             "65: xor {r:e}, {r:e}",
             "jmp 68b",
@@ -178,10 +177,10 @@ pub(super) unsafe fn take(rseq: &Rseq, at: usize, owner: usize) -> *mut u8 {
 }
 
 /// # Safety
-/// As [`super::Rseq::put`].
+/// As [`super::Rseq::push_counted`].
 #[inline(always)]
-pub(super) unsafe fn put(rseq: &Rseq, at: usize, pointer: *mut u8) -> bool {
-    // SAFETY: as in `take`. The pointer is written behind the last one that counts.
+pub(super) unsafe fn push_counted(rseq: &Rseq, at: usize, pointer: *mut u8) -> bool {
+    // SAFETY: as in `pop_counted`. The pointer is written behind the last that counts.
     unsafe {
         asm!(
             enter_known!(),
@@ -224,10 +223,10 @@ macro_rules! copy {
 }
 
 /// # Safety
-/// As [`super::Rseq::take_many`].
-pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
+/// As [`super::Rseq::pop_many`].
+pub(super) unsafe fn pop_many(rseq: &Rseq, at: usize, owner: usize, into: &mut [*mut u8]) -> usize {
     let taken: usize;
-    // SAFETY: as in `take`. A restart writes `into` again.
+    // SAFETY: as in `pop_counted`. A restart writes `into` again.
     unsafe {
         asm!(
             enter_known!(),
@@ -242,7 +241,7 @@ pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut 
             "sub {c}, {k}",
             "lea {s}, [{m} + {c}*8 + {slots}]",
             copy!("s", "into"),
-            // The length falls by `k`, and the count of takes rises by it.
+            // The length falls by `k`, the count of takes rises by it.
             "imul {t}, {k}, 255",
             "add {n}, {t}",
             "mov qword ptr [{m}], {n}",
@@ -260,10 +259,10 @@ pub(super) unsafe fn take_many(rseq: &Rseq, at: usize, owner: usize, into: &mut 
 }
 
 /// # Safety
-/// As [`super::Rseq::put_many`].
-pub(super) unsafe fn put_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usize {
+/// As [`super::Rseq::push_many`].
+pub(super) unsafe fn push_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usize {
     let put: usize;
-    // SAFETY: as in `put`. The pointers are written behind the last one that counts.
+    // SAFETY: as in `push_counted`.
     unsafe {
         asm!(
             enter_known!(),
@@ -276,7 +275,7 @@ pub(super) unsafe fn put_many(rseq: &Rseq, at: usize, from: &[*mut u8]) -> usize
             "cmovb {k}, {t}",
             "cmp {k}, {len}",
             "cmova {k}, {len}",
-            // Nothing is stored where nothing fits: the area may be closed, and then is read-only.
+            // A closed area is read-only: store nothing where nothing fits.
             "test {k}, {k}",
             "jz 65f",
             "lea {s}, [{m} + {c}*8 + {slots}]",

@@ -1,36 +1,34 @@
 //! The C library's control blocks of threads, which lie at the upper end of their stacks.
 //!
-//! **What.** Finds the blocks of ended threads: the C library keeps their stacks, with their
+//! **What.** Finds the blocks of ended threads, whose stacks the C library keeps, with their
 //! contents, for later threads.
 //!
-//! **State.** On x86-64 a block begins with its address, has it again two words later (the thread
-//! pointer's and `self`'s place in the ABI of glibc), and holds the thread's number. The system
-//! clears the number when the thread ends, and `pthread_join` makes it -1.
+//! **State.** On x86-64 a block begins with its address, has it again two words later (glibc's
+//! ABI), and holds the thread's number: cleared when the thread ends, -1 after `pthread_join`.
 //!
 //! **Failure.** Finds none if the calling thread's block has another form.
 //!
 //! **Unsafe.** Reads the calling thread's block, and memory that the caller names.
 
-/// Bytes of a block that are searched for the number.
+/// Searched for the number.
 const BLOCK: usize = 1024;
 const WORD: usize = size_of::<usize>();
-/// Alignment of blocks.
 const ALIGN: usize = 64;
 
-/// Where in a block the thread's number lies.
+/// Offset of the thread's number.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks {
     number: usize,
 }
 
 impl Blocks {
-    /// Learns it from the calling thread's block.
+    /// From the calling thread's block.
     pub fn find() -> Option<Self> {
         if cfg!(not(all(target_arch = "x86_64", target_env = "gnu"))) {
             return None;
         }
         let own = super::pointer();
-        // SAFETY: the calling thread's block is longer; glibc's has some 2300 bytes.
+        // SAFETY: the thread's block is longer: glibc's has some 2300 bytes.
         let word = |at: usize| unsafe { ((own + at) as *const u32).read() };
         let number = (3 * WORD..BLOCK).step_by(size_of::<u32>()).find(|at| word(*at) == crate::process::thread_id())?;
         let this = Self { number };
@@ -45,8 +43,7 @@ impl Blocks {
         unsafe { (at as *const usize).read() == at && ((at + 2 * WORD) as *const usize).read() == at }
     }
 
-    /// Where the block lies of a thread that has ended, whose stack is in a readable range. `None`
-    /// without one, or where its thread lives.
+    /// Of an ended thread whose stack is in a range. `None`: no block, or its thread lives.
     ///
     /// # Safety
     /// The range can be read.

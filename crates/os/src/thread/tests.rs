@@ -6,7 +6,7 @@ fn a_hidden_thread_runs_and_can_be_waited_for() {
     static RAN: AtomicU32 = AtomicU32::new(0);
     let thread = with_signals_blocked(|| Hidden::start(|| RAN.store(1 + u32::from(is_main()), Relaxed)));
     let number = thread.expect("the system has threads").number();
-    // SAFETY: joined once, here.
+    // SAFETY: joined once.
     unsafe { Hidden::from_number(number).join() };
     assert_eq!(RAN.load(Relaxed), 1, "it ran, and is not the main one");
 }

@@ -43,7 +43,7 @@ impl Drop for Pages {
     }
 }
 
-/// Copies a part, at different distances from pages' starts, and compares all of both.
+/// At different distances from pages' starts; compares all of both.
 fn copies(seed: usize, source_one_in: usize, target_one_in: usize) {
     let (mut from, mut to) = (Pages::new(), Pages::new());
     from.write(seed, source_one_in);
@@ -52,7 +52,7 @@ fn copies(seed: usize, source_one_in: usize, target_one_in: usize) {
     let mut expected = to.bytes().to_vec();
     expected[end..end + bytes].copy_from_slice(&from.bytes()[start..start + bytes]);
     let before = from.bytes().to_vec();
-    // SAFETY: two mappings of the test, of more bytes each.
+    // SAFETY: two mappings of the test, longer each.
     unsafe { copy((from.at + start) as *const u8, (to.at + end) as *mut u8, bytes) };
     assert!(to.bytes() == &expected[..], "seed {seed}, {source_one_in}, {target_one_in}");
     assert!(from.bytes() == &before[..], "seed {seed}, {source_one_in}, {target_one_in}");
@@ -88,7 +88,7 @@ fn pages_that_were_never_touched_stay_so_on_both_sides() {
 fn a_copy_keeps_errno() {
     let (from, to) = (Pages::new(), Pages::new());
     process::set_errno(77);
-    // SAFETY: two mappings of the test, of that length.
+    // SAFETY: as above.
     unsafe { copy(from.at as *const u8, to.at as *mut u8, from.bytes) };
     assert_eq!(process::errno(), 77);
 }

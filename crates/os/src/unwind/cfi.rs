@@ -1,24 +1,24 @@
 //! Call frame information: how to undo the frame at an address.
 //!
-//! **What.** [`row`] finds an address's entry in a module's `.eh_frame_hdr`, runs its program, and
-//! locates the caller's canonical frame address (CFA) and two of its registers.
-//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Tracks the frame pointer, the
-//! return address and RBX (the dynamic linker's binding code saves by it). Expressions: those that
-//! x86-64 toolchains write, a word beside a register (realigned stacks, signal frames), and that of
-//! the procedure linkage table.
-//! **Failure.** `None` for unknown or corrupt tables; nothing outside of the module is read.
+//! **What.** [`row`] finds an address's entry by a module's `.eh_frame_hdr`, runs its program, and
+//! locates the caller's canonical frame address (CFA) and two registers.
+//! **From.** DWARF 5 §6.4 and the Linux Standard Base's `.eh_frame`. Tracks frame pointer, return
+//! address and RBX (the dynamic linker's binding code saves by it). Expressions: those of x86-64
+//! toolchains, a word beside a register (realigned stacks, signal frames), and the procedure
+//! linkage table's.
+//! **Failure.** `None`: unknown or corrupt tables; nothing outside of the module is read.
 //! **Unsafe.** Makes the reader of a module's memory.
 
 use super::module::Module;
 use super::reader::{OMITTED, Reader};
 
-/// DWARF's numbers of registers on x86-64.
+/// DWARF's numbers on x86-64.
 const RBX: u64 = 3;
 const RBP: u64 = 6;
 const RSP: u64 = 7;
 const RETURN_ADDRESS: u64 = 16;
 
-/// The CFA: the caller's stack pointer after the return. Offsets in bytes.
+/// The caller's stack pointer after the return. Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cfa {
     /// Above the stack pointer.
@@ -29,13 +29,13 @@ pub(super) enum Cfa {
     Bx(i64),
     /// `plus` above the word at `offset` from the stack pointer.
     AtSp { offset: i64, plus: i64 },
-    /// `plus` above the word at `offset` from the frame pointer.
+    /// From the frame pointer.
     AtBp { offset: i64, plus: i64 },
-    /// In a linkage-table entry: 8 above the stack pointer, or 16 from byte `from` of each 16 on.
+    /// In a linkage-table entry: 8 above the stack pointer, 16 from byte `from` of each 16 on.
     Plt { from: i64 },
 }
 
-/// Where the caller's value of a register is. Offsets in bytes.
+/// Of the caller's register. Offsets in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Saved {
     /// In the register, or lost.
@@ -47,14 +47,17 @@ pub(super) enum Saved {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Row {
     /// The return address is below the CFA.
-    Frame { cfa: Cfa, bp: Saved, bx: Saved },
-    /// A signal frame of the kernel's.
+    Frame {
+        cfa: Cfa,
+        bp: Saved,
+        bx: Saved,
+    },
+    /// The kernel's.
     Signal,
-    /// It has no caller.
     Outermost,
 }
 
-/// An entry's fields and its common part's, except their programs.
+/// Of an entry and its common part, without programs.
 struct Common {
     program: Reader,
     code_factor: u64,
@@ -64,9 +67,9 @@ struct Common {
     is_signal: bool,
 }
 
-/// How the frame at an address of the module is undone.
+/// How to undo the frame at an address.
 pub(super) fn row(module: Module, address: usize) -> Option<Row> {
-    // SAFETY: the module is loaded, or its code would not be under way, and its frames lie in it.
+    // SAFETY: the module's code runs, so it is loaded; its frames lie in it.
     let header = unsafe { Reader::new(module.frames, module.end) }.moved(module.start, module.frames)?;
     let mut entry = header.moved(module.start, find_entry(header, address)?)?;
     let len = entry.u32()?;
@@ -97,9 +100,9 @@ pub(super) fn row(module: Module, address: usize) -> Option<Row> {
     frame.row()
 }
 
-/// The entry with the last start before the address, by the linker's sorted table.
+/// The last that starts before the address, by the linker's sorted table.
 fn find_entry(mut header: Reader, address: usize) -> Option<usize> {
-    /// Version 1, and offsets of 32 bits from the header's start: what every linker writes.
+    /// Version 1, offsets of 32 bits from the header's start: what every linker writes.
     const SORTED: u8 = 0x3b;
     let start = header.at();
     let (version, to_frames, of_count, of_table) = (header.u8()?, header.u8()?, header.u8()?, header.u8()?);
@@ -179,10 +182,10 @@ enum Kept {
     Otherwise,
 }
 
-/// Depth of remembered states; compilers remember one.
+/// Compilers remember one.
 const REMEMBERED: usize = 4;
 
-/// Runs a program up to an address in code that begins at another; all of it without them.
+/// Up to an address, in code that begins at another; all of it without `code`.
 fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option<(usize, usize)>) -> Option<()> {
     let (mut at, address) = code.unwrap_or((0, usize::MAX));
     let mut remembered = [*state; REMEMBERED];
@@ -252,7 +255,7 @@ fn run(mut program: Reader, common: &Common, state: &mut State<'_>, code: Option
                 program.skip(len)?;
                 state.set(register, Kept::Otherwise);
             }
-            // The size of stack arguments, which only exception unwinding needs.
+            // The size of stack arguments, for exceptions.
             0x2e => drop(program.unsigned()?),
             0x2f => {
                 let (register, offset) = (program.unsigned()?, program.unsigned()?);
@@ -337,7 +340,7 @@ const PLUS_UCONST: u8 = 0x23;
 const BREG_RBP: u8 = 0x76;
 const BREG_RSP: u8 = 0x77;
 
-/// A CFA in memory beside a register, or the linkage table's.
+/// In memory beside a register, or the linkage table's.
 fn cfa_expression(mut e: Reader) -> Option<Cfa> {
     let (base, offset) = (e.u8()?, e.signed()?);
     match e.u8()? {
@@ -356,7 +359,7 @@ fn cfa_expression(mut e: Reader) -> Option<Cfa> {
                 _ => None,
             }
         }
-        // rsp + 8 + (((rip & 15) >= n) << 3), as linkers and the assembler write it.
+        // rsp + 8 + (((rip & 15) >= n) << 3), as linkers and assemblers write it.
         0x80 if base == BREG_RSP && offset == 8 => {
             let rest = [e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?, e.u8()?];
             match rest {
@@ -370,7 +373,7 @@ fn cfa_expression(mut e: Reader) -> Option<Cfa> {
     }
 }
 
-/// A register in memory beside the frame pointer.
+/// In memory beside the frame pointer.
 fn kept_expression(mut e: Reader) -> Kept {
     let base = e.u8();
     match (base, e.signed()) {

@@ -1,9 +1,9 @@
 //! The modules that the rules describe.
 //!
-//! **What.** Each rule comes with its module. A module that overlaps the place of another proves
-//! that the other was unloaded: its rules are dropped.
-//! **State.** A fixed number of places of three words. A racing write or read may show another
-//! module: rules are then dropped without need and made again.
+//! **What.** A module that overlaps another's place proves that the other was unloaded: its rules
+//! are dropped.
+//! **State.** Places of three words. A race may show another module: rules are then dropped without
+//! need.
 //! **Failure.** An evicted module drops all rules. Unnoticed: a module whose stacks meet only its
 //! predecessor's rules, address for address, and run-time code where a module was.
 //! **Cost.** A scan of all places for each unknown rule: 0.1 µs. 6 KiB of zeros.
@@ -34,7 +34,7 @@ impl Known {
         Self { places: [const { Place::EMPTY }; PLACES], next: AtomicUsize::new(0) }
     }
 
-    /// Records a module; returns whether another one may have lain there before.
+    /// Returns whether another may have lain there.
     pub(super) fn record(&self, module: Module) -> bool {
         let what = module.frames ^ module.record.rotate_left(17);
         let mut replaces = false;
@@ -51,7 +51,7 @@ impl Known {
         }
         let place = &self.places[self.next.fetch_add(1, Relaxed) % PLACES];
         replaces |= place.end.load(Relaxed) != 0;
-        // Empty until it is complete.
+        // Empty until complete.
         place.end.store(0, Relaxed);
         place.start.store(module.start, Relaxed);
         place.what.store(what, Relaxed);

@@ -1,7 +1,7 @@
 //! Finds an address's module and its unwinding tables.
 //!
-//! **What.** [`find`] calls `_dl_find_object` (glibc 2.35, lock-free, callable anywhere), or
-//! `dl_iterate_phdr`, which waits while another thread changes the list of modules.
+//! **What.** By `_dl_find_object` (glibc 2.35, lock-free), or `dl_iterate_phdr`, which waits while
+//! another thread changes the list.
 //! **Unsafe.** Calls both by their declared types; reads program headers where the latter says.
 
 use crate::weak;
@@ -12,7 +12,7 @@ pub(super) struct Module {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) frames: usize,
-    /// The address of the C library's record, if known: it changes when the module is loaded anew.
+    /// The C library's record, if known: changes when the module is loaded anew.
     pub(super) record: usize,
 }
 
@@ -27,7 +27,7 @@ struct Found {
     reserved: [u64; 7],
 }
 
-/// The module that holds an address, if it has unwinding tables.
+/// If it has unwinding tables.
 pub(super) fn find(address: usize) -> Option<Module> {
     match weak!("_dl_find_object") {
         0 => find_by_list(address),
@@ -51,13 +51,12 @@ struct Search {
     found: Option<Module>,
 }
 
-/// As [`find`], for every C library.
+/// For every C library.
 pub(super) fn find_by_list(address: usize) -> Option<Module> {
-    /// Inspects one module.
     /// # Safety
-    /// The C library passes its record of the module, and the search as it was given.
-    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: by the contract; both are valid during the call.
+    /// The C library passes its record, and the search.
+    unsafe extern "C" fn visit_object(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+        // SAFETY: by the contract; valid during the call.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         let base = info.dlpi_addr as usize;
         let (mut start, mut end, mut frames, mut inside) = (usize::MAX, 0, 0, false);
@@ -81,7 +80,7 @@ pub(super) fn find_by_list(address: usize) -> Option<Module> {
         c_int::from(inside)
     }
     let mut search = Search { address, found: None };
-    // SAFETY: the callback has the type asked for, and gets what it expects.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    // SAFETY: the callback has its type and its argument.
+    unsafe { libc::dl_iterate_phdr(Some(visit_object), (&raw mut search).cast()) };
     search.found
 }

@@ -1,10 +1,9 @@
 //! A cursor over a module's memory: reads past its end are `None`, so corrupt tables do no harm.
 //!
-//! **From.** The encodings of DWARF 5 §7.6 (LEB128) and of the Linux Standard Base, "DWARF
-//! Extensions" (pointers).
-//! **Unsafe.** Reads memory by address; [`Reader::new`] has its caller answer for it.
+//! **From.** DWARF 5 §7.6 (LEB128); Linux Standard Base, "DWARF Extensions" (pointers).
+//! **Unsafe.** Reads memory by address; [`Reader::new`]'s caller answers for it.
 
-/// A pointer's encoding that stands for no pointer.
+/// No pointer.
 pub(super) const OMITTED: u8 = 0xff;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,14 +13,13 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Reads from `at` up to `end`.
     /// # Safety
-    /// The bytes between are mapped and readable as long as the reader is used.
+    /// The bytes up to `end` stay readable while the reader is used.
     pub(super) unsafe fn new(at: usize, end: usize) -> Self {
         Self { at, end }
     }
 
-    /// A reader from `to` to the same end; `None` outside of `start..end`.
+    /// From `to`, with the same end; `None` outside of `start..end`.
     pub(super) fn moved(self, start: usize, to: usize) -> Option<Self> {
         (start <= to && to < self.end).then_some(Self { at: to, end: self.end })
     }
@@ -30,7 +28,7 @@ impl Reader {
         self.at
     }
 
-    /// Splits off the next `len` bytes.
+    /// The next `len` bytes.
     pub(super) fn part(&mut self, len: usize) -> Option<Self> {
         let part = Self { at: self.at, end: self.at.checked_add(len)? };
         self.skip(len)?;
@@ -49,7 +47,7 @@ impl Reader {
     fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let from = self.at as *const [u8; N];
         self.skip(N)?;
-        // SAFETY: before the end, so readable by `new`'s contract; bytes need no alignment.
+        // SAFETY: before the end, so readable by `new`'s contract.
         Some(unsafe { from.read() })
     }
 
@@ -69,7 +67,7 @@ impl Reader {
         self.bytes().map(u64::from_le_bytes)
     }
 
-    /// An unsigned LEB128 number; bits beyond the 64th are dropped.
+    /// LEB128; bits beyond the 64th are dropped.
     pub(super) fn unsigned(&mut self) -> Option<u64> {
         let (mut value, mut shift) = (0u64, 0u32);
         loop {
@@ -90,14 +88,14 @@ impl Reader {
         Some(if bits < 64 { value << (64 - bits) >> (64 - bits) } else { value })
     }
 
-    /// Skips a 0-terminated text, and returns it as a reader.
+    /// Skips a text that ends by 0.
     pub(super) fn text(&mut self) -> Option<Self> {
         let start = *self;
         while self.u8()? != 0 {}
         Some(Self { at: start.at, end: self.at - 1 })
     }
 
-    /// A pointer by its encoding, relative to `data` where encoded so; `None` for unused encodings.
+    /// Relative to `data` where encoded so; `None`: unused encodings.
     pub(super) fn pointer(&mut self, encoding: u8, data: usize) -> Option<usize> {
         let at = self.at;
         let value = self.value(encoding)?;
@@ -107,11 +105,10 @@ impl Reader {
             0x30 => data,
             _ => return None,
         };
-        // Bit 7 marks an indirect pointer: only personalities use it, and they are skipped.
+        // Bit 7: indirect, which only skipped personalities use.
         Some(base.wrapping_add(value))
     }
 
-    /// A pointer's value alone.
     pub(super) fn value(&mut self, encoding: u8) -> Option<usize> {
         Some(match encoding & 0x0f {
             0x00 | 0x04 | 0x0c => self.u64()? as usize,

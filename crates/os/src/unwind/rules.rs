@@ -1,9 +1,7 @@
 //! Rules: one word that says how to undo the frame at an address.
 //!
-//! **What.** [`of`] returns an address's cached rule, or computes it from the module's tables
-//! ([`super::cfi`]).
-//! **State.** From the lowest bit on; offsets in signed words. A rule that does not fit counts as
-//! unknown.
+//! **What.** [`of`] returns an address's cached rule, or computes it ([`super::cfi`]).
+//! **State.** From the lowest bit on; signed offsets in words. A rule that does not fit is unknown.
 //! ```text
 //! kind 3 | place of bp 2 | place of bx 2 | plus 7 | offset of the CFA 22 | offset of bp 14 | offset of bx 14 = 64
 //! ```
@@ -19,7 +17,7 @@ static KNOWN: Known = Known::new();
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rule(u64);
 
-/// Kinds of rules. 0 is an entry of the table that is empty.
+/// 0 is an empty entry.
 const SP: u64 = 1;
 const BP: u64 = 2;
 const AT_SP: u64 = 3;
@@ -44,7 +42,7 @@ pub(super) enum Step {
     Unknown,
 }
 
-/// The rule of the instruction that holds this byte.
+/// Of the instruction that holds this byte.
 #[inline]
 pub(super) fn of(address: usize) -> Rule {
     match RULES.get(address as u64) {
@@ -71,7 +69,7 @@ pub(super) fn forget() {
 }
 
 impl Rule {
-    /// `None` for offsets that do not fit.
+    /// `None`: an offset does not fit.
     pub(super) fn new(row: Row) -> Option<Self> {
         let (cfa, bp, bx) = match row {
             Row::Signal => return Some(SIGNAL),
@@ -103,7 +101,7 @@ impl Rule {
         Some(Self(places | words(offset, 22)? << 14 | words(bp, 14)? << 36 | words(bx, 14)? << 50))
     }
 
-    /// The common kind of rule, quick to follow.
+    /// The common, quick kind.
     #[inline(always)]
     pub(super) fn plain(self) -> Option<Plain> {
         // The places' higher bits stand for AT_FRAME.
@@ -140,8 +138,8 @@ impl Rule {
     }
 }
 
-/// A rule with the CFA at an offset from the stack or frame pointer, and registers unchanged or
-/// near the CFA. Byte offsets, as wrapping words.
+/// The CFA at an offset from the stack or frame pointer, registers unchanged or near the CFA. Byte
+/// offsets, as wrapping words.
 #[derive(Clone, Copy)]
 pub(super) struct Plain(u64);
 

@@ -1,29 +1,29 @@
 //! Words of a stack, read only where they are readable.
 //!
-//! **What.** [`Stack::word`] reads only pages known to be readable (U1): the walk's first page,
-//! pages met by earlier walks of the thread, and pages confirmed by the kernel. A corrupt frame
-//! ends the walk, not the process.
-//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark the
+//! **What.** [`Stack::word`] reads only pages known to be readable (U1): the walk's first, those of
+//! the thread's earlier walks, and pages confirmed by the kernel. A corrupt frame ends the walk,
+//! not the process.
+//! **State.** A table from (thread, 64 KiB of addresses) to a word whose lower 16 bits mark
 //! readable pages. It outlives threads: a new one in the same place has its stack there. Pages met
-//! after a guess ([`Stack::distrust`]) are not kept. A kept page counts if it lies between the
-//! caller and its stack's known end: nothing can have unmapped it.
+//! after a guess ([`Stack::distrust`]) are not kept. A kept page counts between the caller and its
+//! stack's known end: nothing can have unmapped it.
 //! **Cost.** A comparison a word; a system call, 0.2 µs, for each new page.
-//! **Unsafe.** Reads words of pages that are known to be readable.
+//! **Unsafe.** Reads words of readable pages.
 
 use super::table::Table;
 use crate::{process, thp, thread};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The smallest page size; larger pages count as several.
+/// The smallest; larger pages count as several.
 const PAGE_BITS: u32 = 12;
-/// Addresses of one entry: sixteen pages.
+/// Of one entry: sixteen pages.
 const GRANULE_BITS: u32 = PAGE_BITS + 4;
 /// Keeps an entry from being 0.
 const KNOWN: u64 = 1 << 63;
 
 static PAGES: Table<1024> = Table::new();
 
-/// Passed by value on rare paths, so that it can stay in registers.
+/// By value on rare paths: stays in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     thread: usize,
@@ -37,12 +37,12 @@ impl Stack {
         Self { thread: thread::pointer(), granule: usize::MAX, pages: 0, trusts: true }
     }
 
-    /// Marks the walk as a guess: nothing is remembered, and only pages surely of this stack count.
+    /// After a guess: remembers nothing, and only pages surely of this stack count.
     pub(super) fn distrust(&mut self) {
         *self = Self { granule: usize::MAX, pages: 0, trusts: false, ..*self };
     }
 
-    /// The word at an address, if readable.
+    /// If readable.
     #[inline(always)]
     pub(super) fn word(&mut self, at: usize) -> Option<usize> {
         if !at.is_multiple_of(size_of::<usize>()) {
@@ -51,8 +51,8 @@ impl Stack {
         if at >> GRANULE_BITS != self.granule || !self.has(at) {
             *self = self.with_page_of(at)?;
         }
-        // SAFETY: the page is readable and holds the aligned word. The word belongs to a suspended
-        // function, or to a wrong guess: any value is possible, and it is only compared.
+        // SAFETY: readable and aligned. The word belongs to a suspended function, or a wrong guess:
+        // it is only compared.
         Some(unsafe { (at as *const usize).read_volatile() })
     }
 
@@ -61,7 +61,7 @@ impl Stack {
         self.pages >> (at >> PAGE_BITS & 15) & 1 != 0
     }
 
-    /// Tests a page new to this walk; `None` if it cannot be read.
+    /// New to this walk; `None`: cannot be read.
     #[cold]
     #[inline(never)]
     fn with_page_of(mut self, at: usize) -> Option<Self> {
@@ -83,11 +83,11 @@ impl Stack {
     }
 }
 
-/// Bytes above the stack pointer that surely are this thread's stack, up to its thread pointer or
-/// the initial stack's end: less than any usual stack.
+/// Above the stack pointer, up to the thread pointer or the initial stack's end: less than any
+/// usual stack.
 const SURELY: usize = 256 << 10;
 
-/// Whether the kernel can read eight bytes there; if it may not be asked, up to the stack's end.
+/// Eight bytes, by the kernel; if not to be asked, up to the stack's end.
 pub(super) fn is_readable(at: usize) -> bool {
     if !thp::may_query() {
         return is_surely_stack(at);
@@ -95,7 +95,7 @@ pub(super) fn is_readable(at: usize) -> bool {
     process::can_read(at)
 }
 
-/// Whether an address lies below the near end of this thread's, or the process's initial, stack.
+/// This thread's, or the process's initial.
 fn is_surely_stack(at: usize) -> bool {
     let here = &raw const at as usize;
     static FIRST: AtomicUsize = AtomicUsize::new(0);

@@ -1,21 +1,20 @@
 //! A table from words to words, usable at any time without locks or orderings.
 //!
-//! **What.** An entry holds `[key ^ value, value]`; halves mixed by a race do not match, and the
-//! entry counts as empty.
-//! **State.** `N` entries, a power of two, in pairs of one cache line each: the first has the
-//! latest write, the second the one before, so that two alternating keys keep both. 0 is no value.
-//! Keys spread over the first page of entries until there are as many, then over all: hashed over
+//! **What.** An entry holds `[key ^ value, value]`: halves mixed by a race count as empty.
+//! **State.** `N` entries, a power of two, in pairs of a cache line: the latest write, and the one
+//! before, so that two alternating keys stay. 0 is no value. The first keys spread over one page,
+//! later ones over all: else each of a small program's few keys would take a page.
 //! all from the start, each of a small program's few keys would take a page.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Entries of a page, over which the first keys spread.
+/// Of the page over which the first keys spread.
 const FIRST: u32 = 256;
 
 #[repr(align(32))]
 pub(super) struct Table<const N: usize> {
     entries: [Entry; N],
-    /// Keys stored so far, up to [`FIRST`].
+    /// Keys, up to [`FIRST`].
     stored: AtomicU32,
 }
 
@@ -26,7 +25,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The value, if it is that of a key, or 0.
+    /// Or 0.
     #[inline]
     fn of(&self, key: u64) -> u64 {
         let (crossed, value) = (self.crossed.load(Relaxed), self.value.load(Relaxed));
@@ -48,7 +47,7 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// The value of a key, or 0.
+    /// Or 0.
     #[inline]
     pub(super) fn get(&self, key: u64) -> u64 {
         let place = self.place(key);
@@ -58,11 +57,11 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// Stores a key's value, which is not 0.
+    /// `value` is not 0.
     pub(super) fn put(&self, key: u64, value: u64) {
         let stored = self.stored.load(Relaxed);
         if stored < FIRST {
-            // Racing threads count one for two. From then on most keys are stored anew.
+            // Racing threads count one for two. Later most keys are stored anew.
             self.stored.store(stored + 1, Relaxed);
         }
         let place = self.place(key);
@@ -75,14 +74,14 @@ impl<const N: usize> Table<N> {
 
     pub(super) fn clear(&self) {
         for entry in &self.entries {
-            // An entry with the value 0 is empty. A store would give it memory.
+            // A store would give an empty entry memory.
             if entry.value.load(Relaxed) != 0 {
                 entry.value.store(0, Relaxed);
             }
         }
     }
 
-    /// The number of the last entry with a value; 0 without one.
+    /// With a value; else 0.
     #[cfg(test)]
     pub(super) fn last(&self) -> usize {
         self.entries.iter().rposition(|entry| entry.value.load(Relaxed) != 0).unwrap_or(0)

@@ -7,15 +7,15 @@ use super::table::Table;
 use super::*;
 use crate::process;
 
-// SAFETY: the C library declares it so.
+// SAFETY: as the C library declares it.
 unsafe extern "C" {
     fn backtrace(into: *mut *mut core::ffi::c_void, room: i32) -> i32;
 }
 
-/// The stack by the C library's unwinder.
+/// The C library's.
 #[inline(never)]
 fn theirs(into: &mut [usize]) -> usize {
-    // SAFETY: the array is as long as said.
+    // SAFETY: the array has this length.
     unsafe { backtrace(into.as_mut_ptr().cast(), into.len() as i32) as usize }
 }
 
@@ -30,7 +30,7 @@ fn a_stack_is_what_the_c_library_says() {
     let (mut ours, mut other) = ([0; 64], [0; 64]);
     let (n, m) = both(10, &mut ours, &mut other);
     assert!(n > 12, "{n}");
-    // theirs() and both() itself come first there.
+    // theirs() and both() come first there.
     assert_eq!(ours[..n], other[2..m]);
 }
 
@@ -40,7 +40,7 @@ fn u3_a_stack_has_at_most_as_many_frames_as_there_is_room_for() {
     let (n, _) = both(20, &mut all, &mut other);
     for room in 0..n {
         let mut some = [7; 64];
-        // Another call, which returns to another place: only what is further out is the same.
+        // Another call returns elsewhere: only what is further out is the same.
         assert_eq!(both(20, &mut some[..room], &mut other).0, room);
         assert!(some[room..].iter().all(|a| *a == 7));
         assert!(room < 2 || some[1..room.min(20)] == all[1..room.min(20)]);
@@ -94,7 +94,7 @@ fn u1_registers_that_hold_anything_are_no_harm() {
 fn u1_words_are_read_where_there_are_any() {
     let page = process::page_size();
     let at = crate::mapping::map(3 * page, page).unwrap();
-    // SAFETY: the mapping is ours, and three pages long.
+    // SAFETY: ours, three pages long.
     unsafe {
         *(at as *mut usize) = 5;
         libc::mprotect((at + page) as *mut _, page, libc::PROT_NONE);
@@ -107,7 +107,7 @@ fn u1_words_are_read_where_there_are_any() {
         assert_eq!(stack.word(wrong), None, "{wrong:#x}");
     }
     crate::mapping::unmap(at, 3 * page);
-    // Earlier pages may be gone once nothing is trusted.
+    // Earlier pages may be gone.
     stack.distrust();
     assert_eq!(stack.word(at), None);
     assert_eq!(process::errno(), 123, "U2");
@@ -125,7 +125,7 @@ fn every_c_library_finds_the_same_modules() {
         usize::MAX,
     ];
     for address in addresses {
-        // The list does not say which of the linker's records a module is.
+        // The list does not name the linker's record.
         let found = module::find(address).map(|found| module::Module { record: 0, ..found });
         assert_eq!(found, module::find_by_list(address), "{address:#x}");
     }
@@ -230,7 +230,7 @@ fn threads_that_share_a_table_never_see_a_mixture() {
 fn numbers_are_read_as_dwarf_writes_them_and_not_beyond_the_end() {
     let bytes = [0xe5, 0x8e, 0x26, 0x7f, 0x9b, 0xf1, 0x59, 0x2a, 0, b'z', b'R', 0, 0xfe, 0xff, 0xff, 0xff, 0x80];
     let start = bytes.as_ptr() as usize;
-    // SAFETY: the bytes live until the end of the test.
+    // SAFETY: the bytes live until the test's end.
     let mut r = unsafe { Reader::new(start, start + bytes.len()) };
     assert_eq!((r.unsigned(), r.signed(), r.signed(), r.u16()), (Some(624_485), Some(-1), Some(-624_485), Some(42)));
     let mut text = r.text().unwrap();
@@ -245,7 +245,7 @@ fn numbers_are_read_as_dwarf_writes_them_and_not_beyond_the_end() {
 fn tables_that_lie_are_no_harm() {
     let mut copy = std::vec![0u8; 4096];
     let module = module::find(arch::walk as *const () as usize).unwrap();
-    // SAFETY: the module's frames and what follows are mapped; a page of them lies before its end.
+    // SAFETY: the module's frames and more are mapped: a page of them.
     copy.copy_from_slice(unsafe { core::slice::from_raw_parts(module.frames as *const u8, 4096) });
     let mut state = 77u32;
     for _ in 0..3000 {
@@ -259,7 +259,7 @@ fn tables_that_lie_are_no_harm() {
         let start = bytes.as_ptr() as usize;
         let lying = module::Module { start, end: start + bytes.len(), frames: start, record: 0 };
         for address in (start..start + bytes.len()).step_by(509) {
-            // Whatever it says, it has read nothing outside.
+            // It has read nothing outside.
             core::hint::black_box(cfi::row(lying, address));
         }
     }

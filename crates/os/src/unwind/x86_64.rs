@@ -1,9 +1,8 @@
 //! The walk from frame to frame, on x86-64.
 //!
-//! **What.** Each step undoes one frame by its rule. For unknown code it tries the frame pointer:
-//! it must lie above the stack pointer, with a return address above it that follows a call
-//! instruction. After such a guess, only cached stack pages surely of this thread count
-//! ([`Stack::distrust`]).
+//! **What.** Each step undoes one frame by its rule. Unknown code: the frame pointer must lie above
+//! the stack pointer, with a return address above it that follows a call. Then only cached pages
+//! surely of this thread's stack count ([`Stack::distrust`]).
 //! **From.** Signal frames: `struct ucontext` (`arch/x86/include/uapi/asm/sigcontext.h`).
 //! **Unsafe.** Reads registers by assembly, and code that the kernel says can be read.
 
@@ -20,13 +19,13 @@ pub(super) const SUPPORTED: bool = true;
 
 const WORD: usize = size_of::<usize>();
 
-/// Offsets of interrupted registers from the handler's stack pointer after its return.
+/// Of interrupted registers, from the handler's stack pointer after its return.
 const SIGNAL_BP: usize = 120;
 const SIGNAL_BX: usize = 128;
 const SIGNAL_SP: usize = 160;
 const SIGNAL_PC: usize = 168;
 
-/// The registers of the function that inlines this.
+/// Of the function that inlines this.
 #[inline(always)]
 pub(super) fn here() -> Registers {
     let (pc, sp, bp, bx);
@@ -44,7 +43,7 @@ pub(super) fn here() -> Registers {
     Registers { pc, sp, bp, bx }
 }
 
-/// Records return addresses, without the library's leading ones if `outside`.
+/// `outside`: without the library's leading ones.
 #[inline(never)]
 pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize {
     let own = if outside { own_code() } else { (0, 0) };
@@ -62,10 +61,10 @@ pub(super) fn walk(from: Registers, outside: bool, into: &mut [usize]) -> usize 
     count
 }
 
-/// The first function's stack pointer, if only the C library, the linker and we lie below it.
+/// The first function's stack pointer, if only the C library, the linker and we lie below.
 #[inline(never)]
 pub(super) fn after_main(from: Registers) -> Option<usize> {
-    /// Most bytes of the first function, which only calls `main`'s caller.
+    /// Of the first function, which only calls `main`'s caller.
     const FIRST: usize = 64;
     // SAFETY: no preconditions.
     let [entry, linker] = [libc::AT_ENTRY, libc::AT_BASE].map(|what| unsafe { libc::getauxval(what) as usize });
@@ -90,7 +89,7 @@ pub(super) fn forget() {
     CALLS.clear();
 }
 
-/// The library's address range; 1 and 1 if it is part of the program.
+/// The library's; 1 and 1: part of the program.
 fn own_code() -> (usize, usize) {
     static START: AtomicUsize = AtomicUsize::new(0);
     static END: AtomicUsize = AtomicUsize::new(0);
@@ -108,11 +107,11 @@ fn own_code() -> (usize, usize) {
     (start, end)
 }
 
-/// A frame under way. Passed by value on rare paths, so that it can stay in registers.
+/// By value on rare paths: stays in registers.
 #[derive(Clone, Copy)]
 struct Frame {
     registers: Registers,
-    /// An address within the current instruction.
+    /// Within the current instruction.
     lookup: usize,
     stack: Stack,
 }
@@ -123,7 +122,7 @@ impl Frame {
         Self { registers, lookup: registers.pc, stack: Stack::new() }
     }
 
-    /// Goes to the caller's frame; returns the address one past its current instruction.
+    /// To the caller's; returns the address one past its current instruction.
     #[inline(always)]
     fn undo(&mut self) -> Option<usize> {
         let rule = rules::of(self.lookup);
@@ -144,7 +143,6 @@ impl Frame {
         Some(back)
     }
 
-    /// As `undo`, by a rare rule.
     #[cold]
     #[inline(never)]
     fn undo_other(mut self, rule: Rule) -> Option<Self> {
@@ -177,14 +175,14 @@ impl Frame {
         self.returned(Registers { pc: back, sp: cfa, bp, bx })
     }
 
-    /// The caller, with these registers; a thread's first function may have return address 0.
+    /// A thread's first function may have return address 0.
     #[inline(always)]
     fn returned(self, registers: Registers) -> Option<Self> {
-        // The call may be the last instruction of its function.
+        // The call may be its function's last instruction.
         (registers.pc != 0).then(|| Self { registers, lookup: registers.pc - 1, ..self })
     }
 
-    /// The code that a signal interrupted.
+    /// By a signal.
     fn interrupted(mut self) -> Option<Self> {
         let at = self.registers.sp;
         let mut word = |offset: usize| self.stack.word(at.wrapping_add(offset));
@@ -198,7 +196,7 @@ impl Frame {
         self.stack.distrust();
         let Registers { pc, sp, bp, .. } = self.registers;
         let is_interrupted = self.lookup == pc;
-        // An address stored without a call, as at a context's start, has no frame.
+        // Stored without a call, as at a context's start: no frame.
         if !is_interrupted && !is_behind_call(pc) {
             return None;
         }
@@ -221,10 +219,10 @@ impl Frame {
     }
 }
 
-/// Addresses known to follow a call.
+/// Known to follow a call.
 static CALLS: Table<1024> = Table::new();
 
-/// Whether a call instruction precedes an address, which may be any word of the stack.
+/// `address` may be any word of the stack.
 fn is_behind_call(address: usize) -> bool {
     if CALLS.get(address as u64) != 0 {
         return true;
@@ -239,15 +237,15 @@ fn is_behind_call(address: usize) -> bool {
 fn has_call_before(address: usize) -> bool {
     const LONGEST: usize = 7;
     let Some(first) = address.checked_sub(LONGEST) else { return false };
-    // The bytes lie in one or two aligned words. Code may begin at a page: unreadable is no call.
+    // In one or two aligned words. Code may begin at a page: unreadable is no call.
     let (low, high) = (first & !7, (address - 1) & !7);
     let (has_low, has_high) = (stack::is_readable(low), stack::is_readable(high));
     let mut bytes = [0u8; LONGEST];
     for (i, byte) in bytes.iter_mut().enumerate() {
         let at = first + i;
         if if at < high { has_low } else { has_high } {
-            // SAFETY: the kernel has just read this byte's aligned word. If another thread unmaps
-            // the code meanwhile, this thread would fault on return anyway.
+            // SAFETY: the kernel just read its aligned word. If another thread unmaps the code
+            // meanwhile, this thread would fault on return anyway.
             *byte = unsafe { (at as *const u8).read_volatile() };
         }
     }

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 const SECTOR: usize = 512;
 
-/// A seeded generator (SplitMix64).
+/// SplitMix64.
 struct Rng(u64);
 
 impl Rng {
@@ -24,18 +24,18 @@ impl Rng {
     }
 }
 
-/// What fails: the calls of these numbers, counted over both files.
+/// Calls, counted over both files.
 #[derive(Default)]
 struct Plan {
     calls: u64,
     fails: Option<u64>,
-    /// From this call on nothing has an effect: the power is gone.
+    /// From this call on the power is gone.
     ends: Option<u64>,
     rng: Option<Rng>,
 }
 
 impl Plan {
-    /// Numbers a call; `Err` if it is to fail.
+    /// `Err`: it fails.
     fn call(&mut self) -> Result<(), FileError> {
         self.calls += 1;
         let ended = self.ends.is_some_and(|ends| self.calls >= ends);
@@ -47,18 +47,18 @@ impl Plan {
     }
 }
 
-/// A change that the disk may have made or not: in sectors, in any order.
+/// Made or not by the disk, in sectors, in any order.
 #[derive(Clone)]
 enum Pending {
     Write(usize, Vec<u8>),
     Size(usize),
 }
 
-/// A file on a disk that loses, tears and refuses.
+/// Of a disk that loses, tears and refuses.
 #[derive(Clone)]
 struct SimFile {
     plan: Rc<RefCell<Plan>>,
-    /// The contents that a program reads.
+    /// For the program.
     seen: Rc<RefCell<Vec<u8>>>,
     durable: Rc<RefCell<Vec<u8>>>,
     pending: Rc<RefCell<Vec<Pending>>>,
@@ -70,7 +70,7 @@ impl SimFile {
         Self { plan: plan.clone(), seen: cell(&bytes), durable: cell(&bytes), pending: Rc::default() }
     }
 
-    /// The contents after a crash; `keep` decides for each sector and each change of size.
+    /// `keep` decides for each sector and change of size.
     fn crash(&self, mut keep: impl FnMut() -> bool) -> Vec<u8> {
         let mut bytes = self.durable.borrow().clone();
         for pending in self.pending.borrow().iter() {
@@ -122,7 +122,7 @@ impl Store for SimFile {
         if self.plan.borrow().ended() {
             return answer;
         }
-        // A write that fails may have written a part.
+        // A failed write may have written a part.
         let written = if answer.is_ok() { from.len() } else { from.len() / 2 / SECTOR * SECTOR };
         self.change(Pending::Write(at as usize, from[..written].to_vec()));
         answer
@@ -147,7 +147,7 @@ impl Store for SimFile {
             *self.durable.borrow_mut() = self.seen.borrow().clone();
             self.pending.borrow_mut().clear();
         } else if !plan.ended() {
-            // The system drops what it could not write, and does not report it again.
+            // Drops what it could not write, and does not report it again.
             drop(plan);
             let mut rng = self.plan.borrow_mut().rng.take().unwrap_or(Rng(1));
             let left = self.crash(|| rng.below(2) == 0);
@@ -159,15 +159,13 @@ impl Store for SimFile {
     }
 }
 
-/// A page is its number and a value; zero pages are zero.
+/// Number and value; or zero.
 fn page(number: u64, value: u64) -> Vec<u8> {
     if value == 0 { vec![0; BLOCK as usize] } else { [number.to_le_bytes(), value.to_le_bytes()].concat().repeat(256) }
 }
 
-/// Values of pages; the length is the file's.
 type Pages = Vec<u64>;
 
-/// A heap file and its journal, and what a sync made durable.
 struct World {
     plan: Rc<RefCell<Plan>>,
     home: SimFile,
@@ -175,7 +173,7 @@ struct World {
     journal: Journal,
     now: Pages,
     synced: Pages,
-    /// Pages changed since the last sync that succeeded.
+    /// Since the last sync that succeeded.
     changed: Vec<u64>,
 }
 
@@ -197,7 +195,7 @@ impl World {
             return;
         }
         let old = self.now.len();
-        // As the memory's owner does: a dropped end is zero, and changed, when it is there again.
+        // As the memory's owner does: a dropped end is zero, and changed, when back.
         self.now.resize(pages, 0);
         self.changed.extend((old.min(pages)..old.max(pages)).map(|page| page as u64));
     }
@@ -231,7 +229,7 @@ impl World {
         self.journal.reset(&self.file, 64 * BLOCK)
     }
 
-    /// The pages that an opener finds in these bytes.
+    /// For an opener of these bytes.
     fn found(home: Vec<u8>, file: Vec<u8>) -> Result<Pages, FileError> {
         let plan = Rc::default();
         let (home, file) = (SimFile::new(&plan, home), SimFile::new(&plan, file));
@@ -253,7 +251,7 @@ impl World {
         Ok((0..len / BLOCK).map(value).collect())
     }
 
-    /// Crashes in several ways; what is found is one of the expected states.
+    /// Finds one of the expected states.
     fn crash(&self, rng: &mut Rng, expected: &[&Pages], context: &str) {
         for way in 0..8 {
             let mut keep = || match way {
@@ -267,7 +265,7 @@ impl World {
         }
     }
 
-    /// A few steps; stops at the first error.
+    /// Until the first error.
     fn run(&mut self, rng: &mut Rng, steps: u64, mut after: impl FnMut(&Self, &mut Rng)) -> Result<(), FileError> {
         for step in 0..steps {
             match rng.below(8) {
@@ -337,7 +335,6 @@ fn after_a_failed_call_the_last_sync_stands_and_the_next_succeeds() {
                 let synced = world.synced.clone();
                 world.crash(&mut Rng(fails), &[&synced], &context);
             }
-            // The disk works again.
             let before = world.synced.clone();
             world.run(&mut rng, 12, |_, _| {}).unwrap();
             world.sync().unwrap();
@@ -367,7 +364,7 @@ fn a_changed_bit_is_found_and_no_later_sync_is_dropped_for_it() {
             Err(FileError::Journal) => assert!(at < HEAD_BYTES),
             Err(FileError::Damaged(place)) => assert!(at < last && place as usize <= at, "{at}"),
             Ok(pages) if at < last => assert!(at < BLOCK as usize && pages[1] == 3, "{at}"),
-            // The last sync is the one that may be torn.
+            // The last sync may be torn.
             Ok(pages) => assert_eq!(pages[1], 2, "{at}"),
             Err(error) => panic!("{error:?}"),
         }

@@ -35,7 +35,7 @@ fn recorded_writes_are_listed_once() {
     if tracker.tracking() != Tracking::Recorded {
         return;
     }
-    let taken = || numbers(&memory, |f| tracker.take_written(memory.mapped(), f).unwrap());
+    let taken = || numbers(&memory, |f| tracker.drain_written(memory.mapped(), f).unwrap());
     assert_eq!(taken().len(), PAGES as usize - 1, "absent pages, but for the one that the set-up took");
     let _ = memory.word(5 * PAGE_BYTES).load(core::sync::atomic::Ordering::Relaxed);
     assert_eq!(taken(), [], "a load is no write");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The operand of `bytes` where register n holds 0x1000 × (n + 1); panics past their end.
+/// Register n holds 0x1000 × (n + 1); panics past the bytes.
 fn of(bytes: &[u8]) -> Option<usize> {
     of_jump(|i| bytes[i], |n| 0x1000 * (n + 1))
 }

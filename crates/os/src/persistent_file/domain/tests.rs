@@ -3,7 +3,7 @@ use super::*;
 use crate::tests::Tree;
 use std::os::unix::fs::symlink;
 
-/// A region with a disk of one partition, as the kernel's driver shows it.
+/// With a disk of one partition, as the kernel shows it.
 fn tree(domain: &str) -> Tree {
     let tree = Tree::new();
     tree.file("devices/bus/region0/persistence_domain", domain);

@@ -1,5 +1,3 @@
-//! Blocks of threads that live, and of ones that have ended.
-
 use super::*;
 extern crate std;
 
@@ -23,7 +21,7 @@ fn a_block_without_a_number_is_that_of_a_thread_that_has_ended() {
     let start = memory.as_ptr() as usize;
     let at = (start + 512).next_multiple_of(ALIGN);
     let ended = |memory: &[usize]| {
-        // SAFETY: the vector's own words.
+        // SAFETY: the vector's words.
         unsafe { blocks.ended_in(memory.as_ptr() as usize, memory.as_ptr() as usize + size_of_val(memory)) }
     };
     assert_eq!(ended(&memory), None);
