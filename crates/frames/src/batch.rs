@@ -1,6 +1,6 @@
 //! Many frames at once, and ranges.
 //!
-//! **Cost.** One locked operation allocates frames of half a row; two free neighbours in a row.
+//! **Cost.** One locked operation allocates frames of half a row, or frees two neighbours in a row.
 
 use crate::config::Request;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::word::Word;
 use crate::zone::Zone;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Allocates up to `frames.len()` single frames; returns how many. Ignores the request's order.
+    /// Returns how many. Ignores the request's order.
     pub fn get_batch(&self, frames: &mut [usize], request: Request) -> Result<usize, Error> {
         let request = Request { order: 0, ..request };
         let local = self.local(request.processor, request.kind)?;
@@ -33,7 +33,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(n)
     }
 
-    /// Takes up to `frames.len()` of the CPU's claimed frames by one change of its word.
+    /// By one change of the claim's word.
     fn take_claimed(&self, local: &Local, frames: &mut [usize]) -> usize {
         let Some(half) = (local.gets.read() as usize).checked_sub(1) else { return 0 };
         let slot = self.lower.slots.of(half);
@@ -46,7 +46,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if n > 0 && slot.exchange(claim, rest) { n } else { 0 }
     }
 
-    /// Frees single frames. Error: that of the first failure, and how many were freed before.
+    /// Error: of the first failure, and how many were freed before.
     pub fn put_batch(&self, frames: &[usize], request: Request) -> Result<(), (usize, Error)> {
         let request = Request { order: 0, ..request };
         self.local(request.processor, request.kind).map_err(|error| (0, error))?;
@@ -61,7 +61,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees the first few frames if they share a row and need no special care; returns how many.
+    /// The first few, if they share a row and need no special care; returns how many.
     fn put_run(&self, frames: &[usize]) -> usize {
         let first = frames[0];
         if first >= self.frames() || !self.lower.child(first / G::HUGE).is_plain() {
@@ -86,8 +86,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Allocates `frames` frames from `frame` on, of any alignment: for those in use before the
-    /// zone. [`Error::InUse`] names a part with allocated frames; then none changes.
+    /// Of any alignment, for frames in use before the zone. [`Error::InUse`] names a part with
+    /// allocated frames; then none changes.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         let mut at = frame;
@@ -102,7 +102,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees frames that [`Zone::reserve`] allocated, or others, from `frame` on.
+    /// Of [`Zone::reserve`], or others.
     pub fn unreserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         if let Some(free) = (frame..end).find(|frame| !self.lower.is_allocated(*frame)) {

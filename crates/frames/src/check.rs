@@ -6,17 +6,16 @@ use crate::media::Media;
 use crate::word::Word;
 use crate::zone::Zone;
 
-/// An invariant that does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Which, as in the theory of [`crate::Zone`]'s levels: F1 to F8.
+    /// F1 to F8.
     pub invariant: &'static str,
-    /// The huge frame, tree or frame at which it does not.
+    /// The huge frame, tree or frame.
     pub at: usize,
 }
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Looks whether all invariants hold. No request may be under way.
+    /// No request may be under way.
     pub fn check(&self) -> Result<(), Broken> {
         let fail = |invariant, at, broken: bool| if broken { Err(Broken { invariant, at }) } else { Ok(()) };
         for child in 0..self.lower.huge_frames() {

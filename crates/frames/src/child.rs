@@ -1,11 +1,11 @@
 //! The entry of a huge frame.
 //!
-//! **From.** LLFree §3.2.1: a free counter and the flag of an allocated huge frame. Here four flags
-//! stand for its quarters, all of them for the whole: one change of one word also allocates orders
-//! 7 and 8, and no crash halves them (the paper gives up there, §4.2.1).
-//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 = 15 of 16; the last marked
-//! claims in zones of earlier versions, and is ignored. Two entries are one
-//! atomic word of 32 bits: order 10 is one change, and no word is accessed by two sizes.
+//! **From.** LLFree §3.2.1: a free counter and the flag of an allocated huge frame. Here a flag for
+//! each quarter: one change of one word also allocates orders 7 and 8, and no crash halves them
+//! (the paper gives up there, §4.2.1).
+//! **State.** `free` 10 bits · `quarters` 4 · `pending` 1 = 15 of 16; the last marked claims in
+//! earlier versions, and is ignored. Two entries are one atomic word of 32 bits: order 10 is one
+//! change, and no word is accessed by two sizes.
 
 use crate::geometry::{Geometry, QUARTERS};
 
@@ -13,7 +13,6 @@ const FREE: u16 = 0x3ff;
 const QUARTERS_AT: u32 = 10;
 const IGNORED: u16 = 1 << 15;
 
-/// The state of a huge frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Child(pub(crate) u16);
 
@@ -22,20 +21,20 @@ impl Child {
         Self(free)
     }
 
-    /// All quarters allocated as wholes: order 9.
+    /// Order 9.
     pub(crate) const ALLOCATED: Self = Self(0xf << QUARTERS_AT);
 
-    /// A thread is turning rows into a quarter, or back.
+    /// A thread turns rows into a quarter, or back.
     pub(crate) const PENDING: u16 = 1 << 14;
-    /// A mark of earlier versions.
+    /// Of earlier versions.
     pub(crate) const MARK: u16 = IGNORED;
 
-    /// Free frames, never overstated.
+    /// Never overstated.
     pub(crate) const fn free(self) -> usize {
         (self.0 & FREE) as usize
     }
 
-    /// Quarters allocated as wholes; their rows are zero.
+    /// Allocated as wholes; their rows are zero.
     pub(crate) const fn quarters(self) -> u16 {
         self.0 >> QUARTERS_AT & 0xf
     }
@@ -44,12 +43,11 @@ impl Child {
         self.quarters() >> quarter & 1 == 1
     }
 
-    /// Whether a thread is turning rows into a quarter, or back.
     pub(crate) const fn is_pending(self) -> bool {
         self.0 & Self::PENDING != 0
     }
 
-    /// Whether a free needs only the bits: no quarter is allocated as a whole.
+    /// A free needs only the bits.
     pub(crate) const fn is_plain(self) -> bool {
         self.0 & !(FREE | IGNORED) == 0
     }
@@ -66,12 +64,12 @@ impl Child {
         Self(self.0 + frames as u16)
     }
 
-    /// Without the mark of earlier versions.
+    /// Without the ignored bit.
     pub(crate) const fn known(self) -> Self {
         Self(self.0 & !IGNORED)
     }
 
-    /// Acquires the right to turn rows into quarters or back, unless taken.
+    /// The right to turn rows into quarters or back, unless taken.
     pub(crate) const fn begin(self) -> Option<Self> {
         if self.is_pending() { None } else { Some(Self(self.0 | Self::PENDING)) }
     }
@@ -84,7 +82,7 @@ impl Child {
         Self(self.0 | quarters << QUARTERS_AT)
     }
 
-    /// All frames free but those of quarters allocated as wholes.
+    /// But those of quarters allocated as wholes.
     #[inline(always)]
     pub(crate) const fn whole_but<G: Geometry>(quarters: u16) -> Self {
         // How many of four bits are not set, a digit for each value.
@@ -92,7 +90,7 @@ impl Child {
         Self((free * (G::FULL_CHILD / QUARTERS as u16)) | (quarters << QUARTERS_AT))
     }
 
-    /// The first quarter that is not allocated as a whole, or half of the huge frame.
+    /// The first such quarter, or half.
     #[inline(always)]
     pub(crate) const fn free_quarters(quarters: u16, count: usize) -> Option<u16> {
         let free = !quarters & 0xf;
@@ -108,7 +106,7 @@ impl Child {
         }
     }
 
-    /// Without these quarters, if all were allocated.
+    /// If all were allocated.
     pub(crate) const fn without_quarters(self, quarters: u16) -> Option<Self> {
         if self.quarters() & quarters == quarters { Some(Self(self.0 & !(quarters << QUARTERS_AT))) } else { None }
     }

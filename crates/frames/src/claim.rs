@@ -1,21 +1,21 @@
 //! Frames of half a row that a CPU allocates at once, to hand them out one by one.
 //!
-//! **State.** A word: held 1 · the half's number plus 1 in 31 bits · a bit for each free frame, 32.
-//! Half 0 stands for no claim; the lower bits then count the claims before.
+//! **State.** held 1 · the half's number plus 1 in 31 bits · a bit for each free frame, 32. Half 0:
+//! no claim; the lower bits then count the claims before.
 
 use crate::field;
 use crate::geometry::Geometry;
 
 const HELD: u64 = 1 << 63;
-/// The bits of a claimed half in its row: of each aligned pair one, so that no block of several
-/// frames fits there and none is allocated there; in an order that requests hardly produce.
+/// A claimed half's bits in its row: one of each aligned pair, so that no block of several frames
+/// fits; in an order that requests hardly produce.
 const MARK: u32 = 0x9a66_5a96;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim(pub(crate) u64);
 
 impl Claim {
-    /// log2 of the most halves of a zone.
+    /// log2 of a zone's halves.
     pub(crate) const HALVES: u32 = 31;
 
     pub(crate) const fn new(half: usize, mask: u32) -> Self {
@@ -26,7 +26,7 @@ impl Claim {
         Self(ended as u32 as u64)
     }
 
-    /// The same, in its holder's hands.
+    /// In its holder's hands.
     pub(crate) const fn held(self) -> Self {
         Self(self.0 | HELD)
     }
@@ -39,12 +39,12 @@ impl Claim {
         self.0 >> 32 == 0
     }
 
-    /// Whether it is open, and has no frames.
+    /// Open, without frames.
     pub(crate) const fn is_empty(self) -> bool {
         !self.is_none() && !self.is_held() && self.mask() == 0
     }
 
-    /// The half, of a claim that is not none.
+    /// Of a claim that is not none.
     pub(crate) const fn half(self) -> usize {
         ((self.0 & !HELD) >> 32) as usize - 1
     }
@@ -53,18 +53,18 @@ impl Claim {
         self.0 as u32
     }
 
-    /// Free frames of it.
+    /// Free ones.
     pub(crate) const fn frames(self) -> usize {
         if self.is_none() { 0 } else { self.mask().count_ones() as usize }
     }
 
-    /// Whether it is an open claim of this half, also an empty one.
+    /// Open, also empty.
     #[inline(always)]
     pub(crate) const fn is_of(self, half: usize) -> bool {
         (self.0 >> 32) as usize == half + 1
     }
 
-    /// Whether it is an open or held claim of this half.
+    /// Open or held.
     pub(crate) const fn concerns(self, half: usize) -> bool {
         !self.is_none() && self.half() == half
     }
@@ -74,31 +74,29 @@ impl Claim {
         Self(self.0 | bit as u64)
     }
 
-    /// A frame's half and its bit there.
+    /// A frame's half, and its bit there.
     #[inline(always)]
     pub(crate) const fn of<G: Geometry>(frame: usize) -> (usize, u32) {
         (frame >> G::CLAIM_ORDER, 1 << (frame & ((1 << G::CLAIM_ORDER) - 1)))
     }
 
-    /// The bits of a row that a half covers.
     #[inline(always)]
     pub(crate) const fn bits_of<G: Geometry>(half: usize) -> u64 {
         field::mask(Self::at::<G>(half), G::CLAIM_ORDER)
     }
 
-    /// Where in its row a half begins.
     #[inline(always)]
     pub(crate) const fn at<G: Geometry>(half: usize) -> u32 {
         ((half << G::CLAIM_ORDER) & ((1 << G::ROW_ORDER) - 1)) as u32
     }
 
-    /// The bits that a row shows of a claimed half.
+    /// As a row shows it.
     #[inline(always)]
     pub(crate) const fn mark_of<G: Geometry>(half: usize) -> u64 {
         (MARK as u64) << Self::at::<G>(half) & Self::bits_of::<G>(half)
     }
 
-    /// Whether a row shows some half as claimed that has bits of `mask`.
+    /// Some claimed half has bits of `mask`.
     #[inline(always)]
     pub(crate) fn is_marked<G: Geometry>(bits: u64, mask: u64) -> bool {
         let unlike = bits ^ (Self::mark_of::<G>(0) | Self::mark_of::<G>(1));

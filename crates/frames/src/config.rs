@@ -2,37 +2,35 @@
 
 use crate::tree::{Kind, Thresholds};
 
-/// How a zone begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Init {
     Free,
     Allocated,
-    /// All huge frames are offline, a partial last one allocated: for a zone that grows by
-    /// [`crate::Zone::online`]. Rows of a volatile zone stay untouched until then.
+    /// A partial last huge frame is allocated: for growth by [`crate::Zone::online`]. A volatile
+    /// zone's rows stay untouched until then.
     Offline,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Processors that use it, at least 1.
+    /// At least 1.
     pub processors: usize,
     pub thresholds: Thresholds,
-    /// CPUs claim free frames of half a row at once. Without claims every order-0 request changes
-    /// the lower level, so that a crash loses only frames of requests under way.
+    /// CPUs claim free frames of half a row at once. Without claims a crash loses only frames of
+    /// requests under way.
     pub claims: bool,
 }
 
 impl Config {
-    /// The default for `processors` CPUs: with claims.
+    /// With claims.
     pub fn new(processors: usize) -> Self {
         Self { processors, thresholds: Thresholds::default(), claims: true }
     }
 }
 
-/// A request: how many frames, and what for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// log2 of the number of frames, up to [`crate::Geometry::MAX_ORDER`].
+    /// Up to [`crate::Geometry::MAX_ORDER`].
     pub order: u32,
     pub kind: Kind,
     /// The requesting CPU.

@@ -2,45 +2,45 @@
 
 use core::fmt;
 
-/// Why a request was refused. The state is as before.
+/// The state is as before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// No free frames of that order, in any tree.
+    /// Of that order, in any tree.
     NoMemory,
-    /// There is no such order.
+    /// Above the largest.
     Order { order: u32, most: u32 },
-    /// Some of the frames lie outside the zone.
+    /// Some frames lie outside the zone.
     OutOfRange { frame: usize, frames: usize },
-    /// The frame is no multiple of the order's frames.
+    /// No multiple of the order's frames.
     Misaligned { frame: usize, order: u32 },
-    /// Some of the frames are free: freed twice, of another order, or never allocated.
+    /// Some are free: freed twice, of another order, or never allocated.
     NotAllocated { frame: usize, order: u32 },
-    /// The frames at that place are not free.
+    /// At that place.
     InUse { frame: usize, order: u32 },
-    /// Some of the frames lie in a huge frame that is offline.
+    /// Some lie in an offline huge frame.
     Offline { frame: usize },
-    /// A huge frame is not offline.
+    /// It is online.
     NotOffline { frame: usize },
-    /// The thresholds of trees' classes are out of order, or more than all of a tree (in 512ths).
+    /// Out of order, or more than a tree (in 512ths).
     Thresholds { allocated: u16, free: u16 },
-    /// An array that persists does not begin with a cache line; `at` is modulo the line.
+    /// A persistent array must begin with a cache line; `at` is modulo the line.
     Unaligned { array: &'static str, at: usize },
-    /// There is no such CPU.
+    /// Above the zone's number.
     Processor { processor: usize, processors: usize },
-    /// A metadata array is shorter than its length in [`crate::Sizes`].
+    /// Shorter than in [`crate::Sizes`].
     TooSmall { array: &'static str, needed: usize, given: usize },
-    /// There is no zone: neither was one created there, nor was that ended. The word instead of it.
+    /// Never created, or ended. The word there.
     NotAZone { found: u64 },
-    /// A zone's persistent page contradicts itself.
+    /// A zone page contradicts itself.
     Damaged { what: &'static str, found: u64 },
-    /// A zone of another version of the layout.
+    /// Of the layout.
     Version { found: u64, known: u64 },
-    /// A zone of another [`crate::Geometry`]: log2 of a row's frames; huge frames in a tree << 32.
+    /// log2 of a row's frames; huge frames in a tree << 32.
     Geometry { found: u64, expected: u64 },
-    /// A zone of another size.
+    /// Another size.
     OtherFrames { found: usize, expected: usize },
-    /// A zone of no frames, or of more than can be named.
+    /// None, or more than can be named.
     Frames { frames: usize },
 }
 

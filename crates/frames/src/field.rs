@@ -1,6 +1,6 @@
 //! Bits of a row: 1 is an allocated frame.
 
-/// For each order, the places in a row where an aligned group may begin.
+/// By order: where in a row an aligned group may begin.
 const ALIGNED: [u64; 7] = [
     u64::MAX,
     0x5555_5555_5555_5555,
@@ -11,15 +11,15 @@ const ALIGNED: [u64; 7] = [
     1,
 ];
 
-/// The bits of 2^`order` frames from `at` on; `order` is at most 6.
+/// `order` ≤ 6.
 pub(crate) const fn mask(at: u32, order: u32) -> u64 {
     (u64::MAX >> (64 - (1u32 << order))) << at
 }
 
-/// The places in a row where 2^`order` aligned free frames begin.
+/// Where 2^`order` aligned free frames begin.
 #[inline(always)]
 pub(crate) const fn groups(free: u64, order: u32) -> u64 {
-    // Of large groups few are in a row.
+    // Few large groups are in a row.
     if order == 6 {
         return (free == u64::MAX) as u64;
     }
@@ -36,7 +36,6 @@ pub(crate) const fn groups(free: u64, order: u32) -> u64 {
     groups & ALIGNED[order as usize]
 }
 
-/// The first of them.
 pub(crate) const fn first_group(free: u64, order: u32) -> Option<u32> {
     let groups = groups(free, order);
     if groups == 0 { None } else { Some(groups.trailing_zeros()) }

@@ -1,21 +1,19 @@
 //! Sets of trees, which find the next one in a few steps at any zone size.
 //!
-//! **State.** A bit for each tree, and above that a bit for each word that is not zero. The words
-//! that all sets have for the same 64 trees lie together, on two cache lines: CPUs that work on
-//! trees far apart write to different lines.
-//! **Threads.** A set is a hint: users verify the tree. An upper bit may stay up for a zero word,
-//! until a search finds it so, but is never down for long over a nonzero one: its clearer reads
-//! the word again. So upper words rarely change, though trees come and go.
+//! **State.** A bit for each tree; above that a bit for each nonzero word. All sets' words for the
+//! same 64 trees share two cache lines: CPUs on trees far apart write to different lines.
+//! **Threads.** A set is a hint: users verify the tree. An upper bit may stay up for a zero word
+//! until a search finds it, but is never down for long over a nonzero one: its clearer reads the
+//! word again. So upper words rarely change.
 
 use crate::word::Word;
 use craton_base::atomic::AtomicU64;
 
-/// Words of 64 trees, a multiple of a cache line's.
+/// Words of 64 trees: a multiple of a line's.
 const GROUP: usize = 16;
-/// Words of a cache line.
 const LINE: usize = 8;
 
-/// Words of `sets` sets, whole cache lines.
+/// Whole cache lines.
 pub(crate) const fn words(trees: usize, sets: usize) -> usize {
     let groups = trees.div_ceil(64);
     groups * GROUP + (sets * groups.div_ceil(64)).next_multiple_of(LINE)
@@ -30,7 +28,7 @@ pub(crate) struct Set<'a> {
 }
 
 impl<'a> Set<'a> {
-    /// The set of a place below [`GROUP`].
+    /// Below [`GROUP`].
     pub(crate) fn new(words: &'a [AtomicU64], trees: usize, place: usize) -> Self {
         let groups = trees.div_ceil(64);
         let (lower, upper) = words.split_at(groups * GROUP);
@@ -43,7 +41,6 @@ impl<'a> Set<'a> {
         &self.lower[at * GROUP]
     }
 
-    /// Initialises words of the set in order from 0 on, before the set is shared.
     pub(crate) fn begin(&self, at: usize, trees: u64) {
         self.word(at).begin(trees);
         let (word, bit) = (&self.upper[at / 64], u64::from(trees != 0) << (at % 64));
@@ -68,7 +65,7 @@ impl<'a> Set<'a> {
         self.word(tree / 64).and(!(1 << (tree % 64)));
     }
 
-    /// Clears the upper bit of a word that is zero.
+    /// Of a zero word.
     #[cold]
     fn pass_over(&self, at: usize) {
         let (word, bit) = (&self.upper[at / 64], 1 << (at % 64));
@@ -86,7 +83,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// All trees, read word by word, so that none is missed that stays in the set.
+    /// Word by word: misses no tree that stays in the set.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + use<'a> {
         let set = *self;
         (0..set.groups).flat_map(move |at| {
@@ -99,7 +96,7 @@ impl<'a> Set<'a> {
         })
     }
 
-    /// The first tree from `from` on, wrapping around.
+    /// Wraps around.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         self.next_from(from).or_else(|| self.next_from(0).filter(|tree| *tree < from))
     }

@@ -1,19 +1,18 @@
 //! The words of one CPU.
 //!
-//! **From.** LLFree §3.2.2, CPU-local tree roots with a counter of the tree's free frames. Here a
-//! CPU claims the free frames of half a row at once, and the claim's bits are the counter:
-//! allocating one is one locked operation, and no tree counter is split.
-//! **State.** One cache line for each CPU and kind: the halves of two claims, plus 1, the first for
-//! gets, the second filled by puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1
-//! (the paper's t); the last found huge frame, plus 1; the last free: half of a row 40 ·
-//! consecutive frees to its tree 8. Behind these lines, one for each [`Slot`] of claims.
+//! **From.** LLFree §3.2.2: tree roots with a counter of free frames. Here the claim's bits are the
+//! counter: allocating is one locked operation, and no tree counter is split.
+//! **State.** A line for each CPU and kind: two claims' halves, plus 1, for gets and filled by
+//! puts; the root: tree 32 · huge frame in it 16 · present 1 · taking 1 (the paper's t); the last
+//! found huge frame, plus 1; the last free: half of a row 40 · consecutive frees to its tree 8.
+//! Then a line for each [`Slot`].
 //! **Threads.** CPU numbers may be stale or shared: every word changes by one locked operation.
 
 use crate::slot::Slot;
 use crate::word::Word;
 use craton_base::atomic::{AtomicU64, Ordering};
 
-/// A cache line: one CPU's words for frames of one kind, or a slot. All zeros at first.
+/// One CPU's words for one kind, or a slot. All zeros at first.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Local {
@@ -29,17 +28,17 @@ const HALF: u64 = (1 << 40) - 1;
 const PRESENT: u64 = 1 << 48;
 const TAKING: u64 = 1 << 49;
 
-/// Where a CPU's last free was, as seen from this one.
+/// Of a CPU, as seen from this free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Last {
-    /// In the same half of a row.
+    /// In the same half.
     Here,
     /// In the half before.
     Before,
     Elsewhere,
 }
 
-/// The CPU's preferred tree, and its last used huge frame there.
+/// Preferred tree, and its last used huge frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Root(u64);
 
@@ -52,7 +51,7 @@ impl Root {
         (self.0 & PRESENT != 0).then_some(self.0 as u32 as usize)
     }
 
-    /// The tree's last used huge frame; the number of huge frames in a tree for none.
+    /// The number of huge frames in a tree: none.
     pub(crate) fn child(self) -> usize {
         (self.0 >> 32) as u16 as usize
     }
@@ -72,7 +71,7 @@ impl Local {
         Root(self.root.read())
     }
 
-    /// Records the used huge frame of the tree, unless the root has changed or is about to.
+    /// Unless the root has changed or is about to.
     pub(crate) fn move_on(&self, before: Root, child: usize) {
         if before.child() != child && before.tree().is_some() && !before.is_taking() {
             let now = Root(before.0 & !(0xffff << 32) | (child as u64) << 32);
@@ -80,7 +79,7 @@ impl Local {
         }
     }
 
-    /// The huge frame that was found last; its tree is not reserved.
+    /// Found last; its tree is not reserved.
     #[inline(always)]
     pub(crate) fn huge(&self) -> Option<usize> {
         (self.huge.load(Ordering::Relaxed) as usize).checked_sub(1)
@@ -91,28 +90,27 @@ impl Local {
         self.huge.store(child as u64 + 1, Ordering::Relaxed);
     }
 
-    /// Begins a search for another tree, if none is under way; returns the old root.
+    /// If none is under way; returns the old root.
     pub(crate) fn begin_taking(&self) -> Option<Root> {
         let root = self.root();
         let taken = !root.is_taking() && self.root.exchange(root.0, root.0 | TAKING).is_ok();
         taken.then_some(root)
     }
 
-    /// Ends the search with a root, which may be the old one.
+    /// With a root, perhaps the old one.
     pub(crate) fn end_taking(&self, root: Root) {
         self.root.write(root.0);
     }
 
-    /// Removes the root, unless a search may change it.
+    /// Unless a search may change it.
     pub(crate) fn take_root(&self) -> Option<usize> {
         let root = self.begin_taking()?;
         self.end_taking(Root(0));
         root.tree()
     }
 
-    /// Where the last free was, as seen from one in a half of a row; the number of consecutive
-    /// frees to its tree of `halves_of_tree`, a power of two; and the record for
-    /// [`Local::set_last`].
+    /// Where the last free was; the consecutive frees to its tree of `halves_of_tree`, a power of
+    /// two; and the record for [`Local::set_last`].
     #[inline]
     pub(crate) fn follows(&self, half: usize, halves_of_tree: usize) -> (Last, u32, u64) {
         let last = self.last.load(Ordering::Relaxed);

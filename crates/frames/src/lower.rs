@@ -1,16 +1,15 @@
 //! The lower level: which frames are allocated (LLFree §3.2.1 and §4.2.1).
 //!
-//! **What.** Each huge frame has a bit field of eight rows, and an entry ([`Child`]). One atomic
-//! change of one word decides: a row's bits for orders within a row, an entry's
-//! [quarters](crate::child) for larger ones. Counters follow.
+//! **What.** One atomic change of one word decides: of a row's bits for orders within a row, of an
+//! entry's [quarters](crate::child) for larger ones. Counters follow.
 //! **Invariants.** *F1* An entry's count is at most the frames free in the rows of quarters not
 //! allocated as wholes, and equal when nothing is under way. *F2* The rows of a quarter allocated
 //! as a whole are zero, but for bits that their setter is about to clear. *F3* Bits of frames
 //! beyond the zone's end are set.
-//! **Threads.** An allocation decrements the entry's counter first, so that a free bit exists.
-//! Taking a quarter has three steps: set *pending*, see its rows zero, replace *pending* by the
-//! flag. After setting a bit, an allocation reads the entry again and clears its bit if either flag
-//! is up. Sequential consistency makes one of the two see the other.
+//! **Threads.** An allocation lowers the entry's counter first, so that a free bit exists. Taking a
+//! quarter: set *pending*, see its rows zero, replace *pending* by the flag. After setting a bit,
+//! an allocation reads the entry again and clears its bit if either flag is up. Sequential
+//! consistency makes one of the two see the other.
 //! **Cost.** Two cache lines and locked operations for frames within a row, one for a huge frame.
 
 mod claims;
@@ -31,15 +30,14 @@ use crate::word::Word;
 use core::marker::PhantomData;
 use craton_base::atomic::{self, AtomicU32, AtomicU64};
 
-/// An entry's count of free frames.
 const COUNTS: u32 = 0x3ff;
 const QUARTER_ROWS: usize = ROWS / QUARTERS;
-/// Huge frames whose frees are noted together, a power of two.
+/// Their frees are noted together; a power of two.
 const NEIGHBOURS: usize = 16;
 
 pub(crate) struct Lower<'a, G, M = Volatile> {
     pub(crate) rows: &'a [AtomicU64],
-    /// Two entries a word, the first in the lower half.
+    /// Two a word, the first in the lower half.
     pub(crate) children: &'a [AtomicU32],
     pub(crate) slots: Slots<'a>,
     pub(crate) proof: Proof,
@@ -48,16 +46,15 @@ pub(crate) struct Lower<'a, G, M = Volatile> {
     geometry: PhantomData<G>,
 }
 
-/// Why frames were not freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// Some of them are free.
+    /// Some are free.
     Free,
-    /// A claim in this half's slot is in the way.
+    /// By a claim in this half's slot.
     Blocked(usize),
-    /// They are not allocated as one whole.
+    /// Not allocated as one whole.
     Pieces,
-    /// Another thread has just split their quarter: again.
+    /// Another thread has just split their quarter.
     Again,
 }
 
@@ -72,7 +69,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Self { rows, children, slots, proof: Proof::default(), frames, media, geometry: PhantomData }
     }
 
-    /// Makes a word durable as it is now.
+    /// As it is now.
     #[inline(always)]
     fn persist<W>(&self, word: &W) {
         self.media.flush(word);
@@ -103,7 +100,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
             } else {
                 (G::FULL_ROW, Child::with_free(0))
             };
-            // Their contents do not matter until they come online.
+            // Untouched until they come online.
             let are_idle = init == Init::Offline && there == G::HUGE && !M::PERSISTS;
             for row in 0..if are_idle { 0 } else { ROWS } {
                 let at = child * ROWS + row;
@@ -118,7 +115,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Prepares the rows of a huge frame that comes online as allocated (F2).
+    /// As allocated, when it comes online (F2).
     pub(crate) fn begin_rows(&self, child: usize) {
         for row in &self.rows[child * ROWS..(child + 1) * ROWS] {
             if row.read() != 0 {
@@ -128,7 +125,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Sets an unshared entry.
+    /// Not shared yet.
     fn set_child(&self, child: usize, entry: Child) {
         let shift = 16 * (child & 1);
         let word = self.word(child);
@@ -142,8 +139,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Child((self.word(child).read() >> (16 * (child & 1))) as u16)
     }
 
-    /// The huge frame of a tree with the fewest free frames, at least `frames`, as count << 8 and
-    /// number; `u32::MAX` without any besides `other`.
+    /// The fewest free frames, at least `frames`, as count << 8 and number; `u32::MAX`: none
+    /// besides `other`.
     pub(crate) fn fullest(&self, tree: usize, other: usize, frames: usize) -> u32 {
         let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
         let (frames, other) = (frames as u32, other as u32);
@@ -151,7 +148,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         let (mut best, mut at) = (u32::MAX, 0);
         for word in words {
             let free = word.read() & (COUNTS << 16 | COUNTS);
-            // In most trees most pairs are full, or wholly free.
+            // Most pairs are full, or wholly free.
             if free != 0 && (free != whole || best == u32::MAX) {
                 for (free, child) in [(free & COUNTS, at), (free >> 16, at + 1)] {
                     let key = free << 8 | child;
@@ -163,7 +160,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         best
     }
 
-    /// Changes an entry; returns the old one, or, if `change` refuses, the current one.
+    /// Returns the old entry, or the current one if `change` refuses.
     #[inline]
     pub(crate) fn update(&self, child: usize, change: impl Fn(Child) -> Option<Child>) -> Result<Child, Child> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -182,7 +179,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Raises a count again that a failed allocation has lowered.
+    /// After a failed allocation.
     fn undo(&self, child: usize, frames: usize) {
         self.give(child, frames);
         self.proof.end();
@@ -200,7 +197,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         &self.rows[child * ROWS + row]
     }
 
-    /// Allocates frames of an order up to two huge frames in a child (the first of two).
+    /// Up to two huge frames in a child (the first of two).
     pub(crate) fn take(&self, child: usize, order: u32) -> Option<usize> {
         if order > G::HUGE_ORDER {
             self.take_two(child)
@@ -213,13 +210,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Allocates a huge frame, if all of it is free.
+    /// If all of it is free.
     #[inline(always)]
     pub(crate) fn take_huge(&self, child: usize) -> Option<usize> {
         self.turn(child, Child::with_free(G::FULL_CHILD), Child::ALLOCATED).map(|_| child * G::HUGE)
     }
 
-    /// Turns a huge frame's entry into another, if it is as it should be; returns the new pair.
+    /// If it is `from`; returns the new pair.
     #[inline(always)]
     fn turn(&self, child: usize, from: Child, to: Child) -> Option<u32> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -237,7 +234,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Allocates two huge frames, `child` and the one beside it, if all of both is free.
+    /// `child` and its pair, if all is free.
     #[inline(always)]
     pub(crate) fn take_two(&self, child: usize) -> Option<usize> {
         let (free, allocated) = (u32::from(G::FULL_CHILD), u32::from(Child::ALLOCATED.0));
@@ -257,13 +254,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.rows[frame >> G::ROW_ORDER].read() >> (frame & ((1 << G::ROW_ORDER) - 1)) & 1 == 1
     }
 
-    /// Whether a frame is allocated, by its bit or with its quarter. Claimed frames are.
+    /// By its bit or quarter. Claimed frames are.
     pub(crate) fn is_allocated(&self, frame: usize) -> bool {
         let quarter = frame % G::HUGE / (G::HUGE / QUARTERS);
         self.has_bit(frame) || self.is_claimed(frame) || self.child(frame / G::HUGE).has_quarter(quarter)
     }
 
-    /// Frees frames, also parts of a whole; returns the first child's old entry.
+    /// Also parts of a whole; returns the first child's old entry.
     pub(crate) fn put(&self, frame: usize, order: u32) -> Result<Child, Refused> {
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {
@@ -279,7 +276,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         }
     }
 
-    /// Frees quarters of a huge frame, if they are allocated as wholes; returns the former entry.
+    /// If allocated as wholes; returns the old entry.
     #[inline(always)]
     pub(crate) fn put_quarters(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, quarter) = (frame / G::HUGE, frame % G::HUGE / (G::HUGE / QUARTERS));
@@ -290,13 +287,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(freed)
     }
 
-    /// The bits of frames in their row.
+    /// In their row.
     #[inline(always)]
     pub(crate) fn bits(frame: usize, order: u32) -> u64 {
         field::mask((frame & ((1 << G::ROW_ORDER) - 1)) as u32, order)
     }
 
-    /// Frees a huge frame allocated as a whole; returns whether its pair is wholly free then.
+    /// Allocated as a whole; returns whether its pair is wholly free then.
     #[inline(always)]
     pub(crate) fn put_huge(&self, child: usize) -> Option<bool> {
         atomic::about_to_change(self.word(child));
@@ -304,7 +301,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(pair == Self::FULL_PAIR)
     }
 
-    /// Frees two huge frames allocated as wholes, `child` and the next; returns whether they were.
+    /// `child` and the next, allocated as wholes; returns whether they were.
     #[inline(always)]
     pub(crate) fn put_two(&self, child: usize) -> bool {
         let word = self.word(child);
@@ -317,8 +314,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         is_freed
     }
 
-    /// Whether a huge frame and its neighbours are wholly free, half a tree or the whole tree: then
-    /// the tree's class may have changed. The last free of a tree's frames always sees it.
+    /// Half a tree or the whole is wholly free: its class may have changed. The last free of a
+    /// tree's frames always sees it.
     #[inline]
     pub(crate) fn are_neighbours_empty(&self, child: usize) -> bool {
         let group = G::CHILDREN.min(NEIGHBOURS);
@@ -326,7 +323,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         words.iter().all(|pair| Self::is_empty_pair(pair.read()))
     }
 
-    /// A count has this bit only if full.
+    /// Set only in a full count.
     const FULL_PAIR: u32 = (G::FULL_CHILD as u32) << 16 | G::FULL_CHILD as u32;
 
     #[inline(always)]
@@ -334,8 +331,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         pair & (COUNTS << 16 | COUNTS) == Self::FULL_PAIR
     }
 
-    /// Whether an earlier pair of the same tree has a wholly free huge frame. Looks at three of
-    /// them: the one before, where frees in order were, and two far away.
+    /// Whether an earlier pair of the tree has a wholly free huge frame. Checks three: the one
+    /// before, where frees in order were, and two far away.
     #[inline(always)]
     pub(crate) fn is_one_free_before(&self, child: usize) -> bool {
         let pairs = G::CHILDREN / 2;
@@ -344,13 +341,13 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         (at > 0) & (any & Self::FULL_PAIR != 0)
     }
 
-    /// Whether all of a tree is free. The last free of its frames sees it.
+    /// The last free of its frames sees it.
     pub(crate) fn is_tree_empty(&self, tree: usize) -> bool {
         let words = &self.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2];
         words.iter().all(|pair| Self::is_empty_pair(pair.read()))
     }
 
-    /// Whether all frames of rows of a huge frame are allocated. Claimed frames are.
+    /// Claimed frames are.
     pub(crate) fn are_allocated(&self, child: usize, mut rows: core::ops::Range<usize>) -> bool {
         let entry = self.child(child);
         rows.all(|row| {
@@ -358,8 +355,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         })
     }
 
-    /// The bits of a frame's row, and whether they show its half as claimed. Most often they do
-    /// not, and the row is changed next.
+    /// And whether they show its half as claimed: rarely. The row changes next.
     #[inline(always)]
     pub(crate) fn row_of(&self, frame: usize) -> (u64, bool) {
         atomic::about_to_change(&self.rows[frame >> G::ROW_ORDER]);
@@ -367,7 +363,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         (bits, bits & Claim::bits_of::<G>(half) == Claim::mark_of::<G>(half))
     }
 
-    /// Frees a frame by its bit, if nothing stands in the way; returns the former entry.
+    /// If nothing stands in the way; returns the old entry.
     #[inline]
     pub(crate) fn put_bit(&self, frame: usize) -> Option<Child> {
         if !self.slots.is_on() {
@@ -377,7 +373,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         if is_marked { None } else { self.put_unmarked(frame, bits) }
     }
 
-    /// The same, if its row still has these bits, which do not show its half as claimed.
+    /// If its row still has these bits, which show no claim.
     #[inline(always)]
     pub(crate) fn put_unmarked(&self, frame: usize, bits: u64) -> Option<Child> {
         self.put_by(frame, |word, bit| bits & bit != 0 && word.exchange(bits, bits & !bit).is_ok())
@@ -398,8 +394,8 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(Child((before >> shift) as u16))
     }
 
-    /// Frees 2^`order` frames within a row, more than one, if all are allocated; returns the former
-    /// entry. A mark has only one bit of each pair, so bits that are all set are not a mark.
+    /// More than one frame within a row; returns the old entry. A mark has only one bit of each
+    /// pair, so bits all set are no mark.
     #[inline(always)]
     pub(crate) fn put_group_of_bits(&self, frame: usize, order: u32) -> Option<Child> {
         let (child, word) = (frame / G::HUGE, &self.rows[frame >> G::ROW_ORDER]);
@@ -416,14 +412,14 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         Some(self.give(child, 1 << order))
     }
 
-    /// Frees frames of a row by their bits; returns the old entry.
+    /// Returns the old entry.
     #[inline]
     pub(crate) fn put_bits(&self, row: usize, mask: u64) -> Result<Child, Refused> {
         self.clear_bits(row, mask)?;
         Ok(self.give(row / ROWS, mask.count_ones() as usize))
     }
 
-    /// Clears bits of a row, if all are set.
+    /// If all are set.
     #[inline]
     pub(super) fn clear_bits(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let word = &self.rows[row];
@@ -456,7 +452,7 @@ impl<'a, G: Geometry, M: Media> Lower<'a, G, M> {
         self.media.fence();
     }
 
-    /// Allocates the frames at a place, if all are free.
+    /// If all are free.
     pub(crate) fn take_at(&self, frame: usize, order: u32) -> Option<()> {
         let child = frame / G::HUGE;
         if order > G::HUGE_ORDER {

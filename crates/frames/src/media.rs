@@ -1,27 +1,23 @@
 //! How changes of memory survive a crash.
 //!
-//! **What.** The lower level names the words that must be durable, and before what. A [`Media`]
-//! does nothing for volatile memory or persistent caches; elsewhere it writes back and fences.
+//! **What.** The lower level names the words that must be durable, and before what.
 //! **From.** LLFree §3.2.3, which assumes persistent caches (eADR). A cache may evict a line at any
-//! time: a word is whole, durable at the latest by its flush and fence; words of several lines are
-//! ordered only by a fence.
+//! time: a word is whole, durable at the latest by its flush and fence; only a fence orders lines.
 //! **Cost.** [`Volatile`]: none. Otherwise one flush and fence a request, two for a split.
 
-/// Memory that outlasts a crash, or does not.
 pub trait Media {
-    /// Whether anything does.
     const PERSISTS: bool = true;
 
-    /// Called after a change of a word, for observers.
+    /// After a change, for observers.
     #[inline(always)]
     fn changed<W>(&self, word: &W) {
         let _ = word;
     }
 
-    /// Begins to make the cache line of a word durable, as it is now or becomes meanwhile.
+    /// Begins to make the word's line durable, as it is or becomes meanwhile.
     fn flush<W>(&self, word: &W);
 
-    /// Returns when what this thread has begun to flush is durable.
+    /// Waits for this thread's flushes.
     fn fence(&self);
 }
 
@@ -44,7 +40,7 @@ impl<M: Media> Media for &M {
     }
 }
 
-/// Memory that no crash leaves anything of.
+/// Lost in a crash.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Volatile;
 
@@ -58,7 +54,7 @@ impl Media for Volatile {
     fn fence(&self) {}
 }
 
-/// Memory durable once visible: persistent caches (eADR); or a file mapping, for process crashes.
+/// Persistent caches (eADR); or a file mapping, for process crashes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cached;
 

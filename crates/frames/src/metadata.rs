@@ -1,27 +1,24 @@
-//! The arrays of a zone, which are the caller's.
-
 use crate::geometry::{Geometry, ROWS};
 use crate::local::Local;
 use crate::offline::Offline;
 use crate::tree::{KINDS, Trees};
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
-/// Elements of the arrays that a zone's metadata are.
+/// Elements of each array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Bit fields: 8 words for each huge frame.
+    /// 8 words for each huge frame.
     pub rows: usize,
-    /// Entries of huge frames, two a word.
+    /// Two a word.
     pub children: usize,
     pub trees: usize,
-    /// Sets of trees, and of huge frames that are offline.
+    /// Sets of trees, and of offline huge frames.
     pub index: usize,
-    /// Cache lines: those of processors, and slots of claims.
+    /// Of processors, and slots of claims.
     pub locals: usize,
 }
 
 impl Sizes {
-    /// For a zone of `frames` frames that `processors` CPUs use.
     pub const fn of<G: Geometry>(frames: usize, processors: usize) -> Self {
         let trees = frames.div_ceil(G::TREE);
         Self {
@@ -43,12 +40,12 @@ impl Sizes {
     }
 }
 
-/// The arrays of a zone. They are the caller's; what they hold at first does not matter.
+/// The caller's; any contents.
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
-    /// See [`Sizes::rows`]; each 8 words should be one cache line.
+    /// Each 8 words should be one cache line.
     pub rows: &'a [AtomicU64],
-    /// See [`Sizes::children`]; those of a tree should be one cache line.
+    /// A tree's should be one cache line.
     pub children: &'a [AtomicU32],
     pub trees: &'a [AtomicU16],
     pub index: &'a [AtomicU64],

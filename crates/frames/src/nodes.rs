@@ -1,18 +1,17 @@
-//! Several zones behind one handle: memory nodes, each near to some CPUs.
+//! Zones behind one handle: memory nodes, each near to some CPUs.
 
 use crate::config::Request;
 use crate::error::Error;
 use crate::geometry::{Geometry, Standard};
 use crate::zone::Zone;
 
-/// A zone, and the number of its first frame among all nodes' frames.
 pub struct Node<'a, G = Standard> {
-    /// The zone's first frame: a multiple of the largest order's frames, which aligns all orders.
+    /// Among all nodes' frames: a multiple of the largest order's.
     pub first: usize,
     pub zone: Zone<'a, G>,
 }
 
-/// Zones, in the order of their frames, which do not overlap.
+/// In the order of their frames.
 pub struct Nodes<'a, 'n, G = Standard> {
     nodes: &'n [Node<'a, G>],
 }
@@ -30,7 +29,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         }
     }
 
-    /// Allocates from the first node in `distances` (near to far) with frames; skips unknown nodes.
+    /// The first in `distances` (near to far) with frames; skips unknown nodes.
     pub fn get(&self, distances: &[usize], request: Request) -> Result<usize, Error> {
         let mut error = Error::NoMemory;
         for node in distances.iter().filter_map(|node| self.nodes.get(*node)) {
@@ -47,7 +46,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         node.zone.put(frame - node.first, request)
     }
 
-    /// The node that a frame is of, with its number.
+    /// With its number.
     pub fn node_of(&self, frame: usize) -> Result<(usize, &'n Node<'a, G>), Error> {
         let at = self.nodes.partition_point(|node| node.first <= frame);
         let found = at.checked_sub(1).map(|at| (at, &self.nodes[at]));

@@ -1,10 +1,9 @@
 //! Offline huge frames: neither free nor allocated by a caller.
 //!
-//! **What.** A zone is made for all frames that it may ever have. Growth and memory hotplug bring
-//! frames online; a hypervisor or a page heap takes wholly free ones offline to return their
-//! memory.
+//! **What.** A zone is made for all frames that it may ever have. Growth and hotplug bring frames
+//! online; a hypervisor or page heap takes free ones offline.
 //! **State.** The lower level holds an offline huge frame as allocated; a bit here forbids its
-//! free. The first word counts them, so that a zone without any pays one load.
+//! free. The first word counts them: without any, one load.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
@@ -24,7 +23,7 @@ impl<'a> Offline<'a> {
         1 + huge_frames.div_ceil(64)
     }
 
-    /// An empty set in [`Offline::words`] words; `None` without words.
+    /// `None`: no words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
         words.iter().for_each(|word| word.begin(0));
         let (count, bits) = words.split_first()?;
@@ -41,7 +40,7 @@ impl<'a> Offline<'a> {
         self.has_any() && self.bits[child / 64].read() >> (child % 64) & 1 == 1
     }
 
-    /// Marks the first huge frames offline, before the zone is shared.
+    /// Before the zone is shared.
     pub(crate) fn begin_with(&self, huge_frames: usize) {
         self.count.begin(huge_frames as u64);
         for (at, word) in self.bits.iter().enumerate() {
@@ -78,7 +77,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// Takes huge frames offline, or none: [`Error::InUse`] names the first not wholly free.
+    /// All or none: [`Error::InUse`] names the first not wholly free.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -93,7 +92,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Brings offline huge frames back, free. [`Error::NotOffline`] names the first other one.
+    /// Free then. [`Error::NotOffline`] names the first other one.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {
@@ -109,8 +108,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Takes a wholly free huge frame offline, the first from the tree of `frame` on, and returns
-    /// its first frame. Claimed frames are not free: see [`Zone::drain`].
+    /// A wholly free huge frame, from the tree of `frame` on; returns its first frame. Claimed
+    /// frames are not free: see [`Zone::drain`].
     pub fn reclaim(&self, frame: usize) -> Option<usize> {
         let trees = self.trees.len();
         let mut at = (frame / G::TREE).min(trees - 1);

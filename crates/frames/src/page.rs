@@ -1,8 +1,8 @@
 //! The zone page, which identifies a persistent zone.
 //!
-//! **From.** LLFree §3.2.3: a magic number, the size, a clean-shutdown mark. Here also a version
-//! and the geometry, against other builds, and a checksum.
-//! **State.** The first six words of the page; the rest is not used.
+//! **From.** LLFree §3.2.3: magic number, size, clean-shutdown mark. Here also version, geometry
+//! and checksum.
+//! **State.** The page's first six words:
 //! ```text
 //! 0 magic      written last when the zone is created
 //! 1 version    of this layout and of the arrays
@@ -11,7 +11,7 @@
 //! 4 free       frames that were free when the zone was closed
 //! 5 seal       a checksum of 0 to 3, and of the mark *in use*, or of the mark *closed* and 4
 //! ```
-//! Mark and checksum are one word, so that one store changes both and none is torn.
+//! Mark and checksum are one word: one store changes both.
 //! **Invariants.** *F9* With the magic in place, all else that is durable is a zone. *F10* Sealed
 //! as closed, the children's entries are right and durable, and unchanged since. **Failure.**
 //! Errors name the bad field; nothing is written.
@@ -23,11 +23,11 @@ use crate::word::Word;
 use core::marker::PhantomData;
 use craton_base::atomic::AtomicU64;
 
-/// Words of a zone page: 4 KiB.
+/// 4 KiB.
 pub const PAGE_WORDS: usize = 512;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CrFrames");
-/// The version of the layouts of the page, of rows and of entries.
+/// Of page, rows and entries.
 const VERSION: u64 = 1;
 
 const MAGIC_AT: usize = 0;
@@ -42,9 +42,9 @@ const CLOSED: u64 = 2;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    /// Closed, with this number of free frames.
+    /// Free frames.
     Closed { free: u64 },
-    /// In use: a crash, or it still is.
+    /// A crash, or it still is.
     InUse,
 }
 
@@ -68,24 +68,23 @@ impl<'a, G: Geometry> Page<'a, G> {
         media.flush(&self.words[at]);
     }
 
-    /// The checksum of the constant words, the mark and the free count.
+    /// Of the constant words, the mark and the free count.
     fn seal(&self, mark: u64, free: u64) -> u64 {
         let fixed = [VERSION_AT, GEOMETRY_AT, FRAMES_AT].map(|at| self.words[at].read());
         let all = [MAGIC, fixed[0], fixed[1], fixed[2], mark, free];
-        // Each word passes a bijection of 64 bits, so that any change of one word shows.
+        // Each word passes a bijection: a change of one word shows.
         all.into_iter().fold(0, |sum: u64, word| {
             let mixed = (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed ^ mixed >> 29
         })
     }
 
-    /// Invalidates the zone.
     pub(crate) fn clear(&self, media: &impl Media) {
         self.set(MAGIC_AT, 0, media);
         media.fence();
     }
 
-    /// Commits a new zone, in use: its arrays must be durable, and the page cleared.
+    /// Commits: arrays are durable, the page cleared.
     pub(crate) fn create(&self, frames: usize, media: &impl Media) {
         self.set(VERSION_AT, VERSION, media);
         self.set(GEOMETRY_AT, Self::GEOMETRY, media);

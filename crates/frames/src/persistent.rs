@@ -1,17 +1,16 @@
 //! A zone that survives crashes (LLFree §3.2.3 and figure 4).
 //!
-//! **What.** The lower level and a [page](crate::page) of this [`Zone`] lie in persistent memory.
-//! [`create`] makes one, [`open`] finds it again, [`close`] makes the next `open` quick. Trees,
-//! sets and CPUs' words are volatile, and rebuilt. `lower/recover.rs` explains how a crash is
-//! repaired.
+//! **What.** A [`Zone`]'s lower level and a [page](crate::page) lie in persistent memory.
+//! [`create`] makes them, [`open`] finds them again, [`close`] makes the next `open` quick. Trees,
+//! sets and CPUs' words are volatile, and rebuilt. `lower/recover.rs` explains repairs.
 //! **Invariants.** F9, F10 of the page. *F11* After a crash, the frames of every returned request
 //! are as it left them; those of a request under way as before or after it, or in between if it
 //! frees several pieces. So at most one request's frames are lost for each CPU.
-//! **Threads.** `create`, `open` and `close` are exclusive; `close` consumes the zone. Opening one
-//! page on two CPUs at once is undefined.
+//! **Threads.** `create`, `open` and `close` are exclusive. Opening one page on two CPUs at once is
+//! undefined.
 //! **Failure.** No zone, or another one: an error, and nothing is written.
-//! **Cost.** For 128 GiB `open` reads 128 KiB of entries; after a crash 4 MiB of rows as well. CPUs
-//! do not claim frames here, whatever [`Config::claims`] says: a crash would lose them.
+//! **Cost.** For 128 GiB `open` reads 128 KiB of entries; after a crash 4 MiB of rows too. CPUs do
+//! not claim, whatever [`Config::claims`] says: a crash would lose claimed frames.
 //! **Not here.** [Offline](Zone::offline) marks are volatile: after `open` such huge frames are
 //! allocated, and their owner frees or keeps them.
 //!
@@ -31,23 +30,22 @@ use craton_base::atomic::AtomicU64;
 
 const LINE: usize = 64;
 
-/// A crash-consistent record of allocated frames. [`Zone`] has the other operations.
+/// [`Zone`] has the other operations.
 pub struct PersistentZone<'a, G = Standard, M = Cached> {
     zone: Zone<'a, G, M>,
     page: Page<'a, G>,
 }
 
-/// How a zone was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opened {
-    /// As it was closed.
+    /// As closed.
     Clean,
-    /// As a crash left it: frames of requests under way may be allocated without an owner.
-    /// `corrected` huge frames' entries were wrong, as counters are after most crashes.
+    /// After a crash: frames of requests under way may have no owner. `corrected` huge frames'
+    /// entries were wrong, as after most crashes.
     Recovered { corrected: usize },
 }
 
-/// An error if persistent arrays are not line-aligned: lines become durable as wholes.
+/// Lines become durable as wholes.
 fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error> {
     // Loom's words are longer.
     let check = |array, address: usize| match address % LINE {
@@ -61,8 +59,8 @@ fn check_lines(page: &[AtomicU64], metadata: &Metadata<'_>) -> Result<(), Error>
 }
 
 impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
-    /// Makes a new zone of `frames`, whatever was there. `rows`, `children` and `page`
-    /// ([`PAGE_WORDS`](crate::PAGE_WORDS) words) lie in persistent memory at multiples of 64 bytes.
+    /// Whatever was there. `rows`, `children` and `page` ([`PAGE_WORDS`](crate::PAGE_WORDS) words)
+    /// lie in persistent memory at multiples of 64 bytes.
     pub fn create(
         frames: usize,
         page: &'a [AtomicU64],
@@ -74,7 +72,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         check_lines(page, &metadata)?;
         let new = Self { page: Page::new(page)?, zone: Self::over(frames, metadata, config, media)? };
         let media = new.zone.lower.media();
-        // A crash in between must not find the old zone with the new one's rows.
+        // A crash must not find the old zone with the new one's rows.
         new.page.clear(media);
         new.zone.lower.begin(init);
         new.zone.begin_offline(init);
@@ -84,7 +82,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok(new)
     }
 
-    /// Opens the zone of a page, and reports how. Error: none, other frames, or another geometry.
+    /// Error: no zone, other frames, or another geometry.
     pub fn open(
         frames: usize,
         page: &'a [AtomicU64],
@@ -121,7 +119,7 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Page::<G>::new(page)?.read().map(|(frames, _)| frames)
     }
 
-    /// Closes the zone so that the next [`open`](Self::open) need not read the rows.
+    /// The next [`open`](Self::open) need not read the rows.
     pub fn close(self) {
         let lower = &self.zone.lower;
         lower.persist_children();

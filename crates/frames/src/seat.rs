@@ -1,5 +1,5 @@
-//! A zone as other layers use it: a [`Seat`] is a zone and a CPU, and a [`FrameSource`]. Frames of
-//! dense spans are [`Kind::Unmovable`], pinned by many small objects; others [`Kind::Movable`].
+//! A zone and a CPU as a [`FrameSource`]. Dense spans' frames are [`Kind::Unmovable`], pinned by
+//! many small objects; others [`Kind::Movable`].
 //!
 //! **Failure.** Frees that are no single block are validated frame by frame first: all or none.
 
@@ -11,14 +11,13 @@ use crate::tree::Kind;
 use crate::zone::Zone;
 use craton_base::{Density, FrameSource};
 
-/// A zone and the requesting CPU.
 pub struct Seat<'z, 'a, G = Standard, M = Volatile> {
     zone: &'z Zone<'a, G, M>,
     processor: usize,
 }
 
 impl<'z, 'a, G: Geometry, M: Media> Seat<'z, 'a, G, M> {
-    /// A CPU's seat. Fails if the zone was made for fewer CPUs.
+    /// Fails if the zone has fewer CPUs.
     pub fn new(zone: &'z Zone<'a, G, M>, processor: usize) -> Result<Self, Error> {
         zone.local(processor, Kind::Movable)?;
         Ok(Self { zone, processor })

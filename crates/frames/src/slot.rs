@@ -1,11 +1,11 @@
 //! The places of claims.
 //!
-//! **What.** A claim of half a row can only be in one [`Slot`], which the half's number names. So a
-//! free finds the half's claim by one read, and no half has two claims.
-//! **State.** A line for each slot: its claim, or without one the number of claims that have ended
-//! there, so that an empty slot's word never recurs.
-//! **Threads.** Any CPU changes an open claim by compare-and-swap. Only its holder changes a held
-//! one: it moves frames between the row and the claim, by a few writes.
+//! **What.** A half's number names the one [`Slot`] for its claim: a free finds the claim by one
+//! read, and no half has two.
+//! **State.** The claim, or the number of claims that ended there, so that an empty slot's word
+//! never recurs.
+//! **Threads.** Any CPU changes an open claim by compare-and-swap. Only the holder changes a held
+//! one: it moves frames between row and claim, by a few writes.
 
 use crate::claim::Claim;
 use crate::local::Local;
@@ -29,7 +29,7 @@ impl Slot {
         self.word.exchange(old.0, new.0).is_ok()
     }
 
-    /// Ends the holder's claim.
+    /// The holder's.
     #[inline]
     pub(crate) fn release(&self) {
         let ended = self.ended.load(Ordering::Relaxed).wrapping_add(1);
@@ -37,7 +37,7 @@ impl Slot {
         self.publish(Claim::none(ended));
     }
 
-    /// Ends the hold with a claim.
+    /// Ends the hold.
     #[inline]
     pub(crate) fn publish(&self, claim: Claim) {
         // ORDERING: pairs with `read`: who sees the hold's end sees what the holder changed.
@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// All slots of a zone, a power of two and at least two; none if the zone has no claims.
+/// A power of two, at least two; none without claims.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots<'a> {
     lines: &'a [Local],
@@ -67,8 +67,8 @@ impl<'a> Slots<'a> {
         !self.lines.is_empty()
     }
 
-    /// The slot of a half: one of eight for its tree, so that CPUs that work on different trees
-    /// rarely share slots. The halves of a row have two.
+    /// One of eight for its tree: CPUs on different trees rarely share slots. A row's halves have
+    /// two.
     #[inline(always)]
     pub(crate) fn of(&self, half: usize) -> &'a Slot {
         let at = (half >> self.tree) << 3 ^ (half & 7);

@@ -1,16 +1,16 @@
 //! The entries of trees, and the sets that find trees.
 //!
-//! **From.** LLFree §3.2.2: 16 bits with the free count and the reserved flag; classes *allocated*,
-//! *partial* and *free*. The paper searches the array of entries; here each class and kind has a
-//! [`Set`].
+//! **From.** LLFree §3.2.2: free count and reserved flag; classes *allocated*, *partial* and
+//! *free*. The paper searches the entries; here each class and kind has a [`Set`].
 //! **State.** `free` 10 bits, in 512ths of a tree, rounded up · `kind` 2 · `reserved` 1 = 13 of 16.
 //! **Invariants.** *F4* When nothing is under way, an unreserved tree is in exactly the set of its
 //! class and kind, a reserved one in none. *F5* It is in the set of huge frames if one of its huge
 //! frames is wholly free.
 //! **Threads.** The entry decides; sets follow. After changing an entry, a thread moves the tree
-//! between two sets and reads the entry again until it is unchanged: so the last set written
-//! matches it. Free counts are summed from the children's entries, one cache line, when the class
-//! may have changed. Frees of huge frames note only the first one of a tree; that all of a tree is
+//! between two sets and reads the entry again until it is unchanged: the last set written matches.
+//! Free counts are summed from children, one cache line, when the class may have changed. Frees of
+//! huge frames note only a tree's first; a search for single frames notes that all of a tree is
+//! free.
 //! free, a search for single frames notes.
 
 mod rebuild;
@@ -24,20 +24,20 @@ use crate::word::Word;
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 const FREE: u16 = 0x3ff;
-/// The count in a child's entry.
+/// In a child's entry.
 const COUNTS: u32 = 0x3ff;
 const KIND_AT: u32 = 10;
 const RESERVED: u16 = 1 << 12;
-/// `free` of an entirely free tree.
+/// Of a wholly free tree.
 pub(crate) const ALL: u16 = 512;
 
-/// The use of frames: kinds are kept on different trees as long as there is room (LLFree §7).
+/// Kinds are kept on different trees while there is room (LLFree §7).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// Frames that can be moved or reclaimed.
+    /// Can be moved or reclaimed.
     Movable = 0,
-    /// Frames that stay where they are: of the kernel, or pinned.
+    /// Of the kernel, or pinned.
     Unmovable = 1,
     Huge = 2,
 }
@@ -57,7 +57,7 @@ pub(crate) enum Class {
     Allocated,
     Partial,
     Free,
-    /// All frames are free: it is of no kind.
+    /// Wholly free: of no kind.
     Empty,
 }
 
@@ -73,7 +73,7 @@ impl Entry {
         self.0 & RESERVED != 0
     }
 
-    /// Whether the tree may have free frames: who holds it counts them when it lets go.
+    /// The holder of a reserved tree counts when it lets go.
     pub(crate) fn may_have_free(self) -> bool {
         self.is_reserved() || !self.is_full()
     }
@@ -82,7 +82,7 @@ impl Entry {
         self.0 & FREE == 0
     }
 
-    /// Whether the tree is known to be wholly free.
+    /// As far as known.
     pub(crate) fn is_empty(self) -> bool {
         self.0 & FREE == ALL
     }
@@ -96,24 +96,24 @@ impl Entry {
     }
 }
 
-/// Thresholds of the classes, in 512ths of a tree.
+/// In 512ths of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thresholds {
-    /// A tree with fewer free frames is *allocated*.
+    /// Fewer free frames: *allocated*.
     pub allocated: u16,
-    /// A tree with more free frames is *free*.
+    /// More: *free*.
     pub free: u16,
 }
 
 impl Default for Thresholds {
-    /// *Free* is above 87.5 % (LLFree §3.2.2). *Allocated* is below 1/64, in the paper 12.5 %: in a
-    /// zone nine tenths full that is every used tree, and free ones would serve first.
+    /// *Free* as LLFree §3.2.2. *Allocated* below 1/64, in the paper 12.5 %: in a zone nine tenths
+    /// full that is every used tree, and free ones would serve first.
     fn default() -> Self {
         Self { allocated: ALL / 64, free: ALL - ALL / 8 }
     }
 }
 
-/// Three classes of each kind, empty trees, and trees with free huge frames.
+/// Three classes of each kind, empty trees, trees with free huge frames.
 const SETS: usize = 3 * KINDS + 2;
 
 pub(crate) struct Trees<'a> {
@@ -128,7 +128,7 @@ impl<'a> Trees<'a> {
     }
 
     pub(crate) fn new(entries: &'a [AtomicU16], words: &'a [AtomicU64], thresholds: Thresholds) -> Self {
-        // Frees of huge frames, and searches for one, change the sets on the first of two lines.
+        // Huge frames change the sets on the first of two lines.
         let sets = core::array::from_fn(|i| Set::new(words, entries.len(), (i + SETS - KINDS) % SETS));
         Self { entries, sets, thresholds }
     }
@@ -158,13 +158,13 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Free frames by the children's entries, but for claimed ones.
+    /// Without claimed ones.
     pub(crate) fn frames<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> usize {
         let sums = Self::children(tree, lower).iter().map(|word| word.read() & (COUNTS << 16 | COUNTS)).sum::<u32>();
         ((sums & 0xffff) + (sums >> 16)) as usize
     }
 
-    /// The same in 512ths of a tree, rounded up. Frames whose taker may still give up count as one.
+    /// In 512ths of a tree, rounded up. Frames whose taker may give up count as one.
     pub(crate) fn count<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> u16 {
         let words = Self::children(tree, lower).iter().map(|word| word.read());
         let (sums, any) = words.fold((0, 0), |(sums, any), word| (sums + (word & (COUNTS << 16 | COUNTS)), any | word));
@@ -179,9 +179,9 @@ impl<'a> Trees<'a> {
         &lower.children[tree * G::CHILDREN / 2..][..G::CHILDREN / 2]
     }
 
-    /// Updates a tree's entry if its class has changed.
+    /// If its class has changed.
     pub(crate) fn note<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
-        // Frames may be freed while the entry is written.
+        // Frames may be freed meanwhile.
         loop {
             let entry = self.entry(tree);
             let new = entry.with(Self::count(tree, lower));
@@ -190,7 +190,7 @@ impl<'a> Trees<'a> {
             }
             if self.entries[tree].exchange(entry.0, new.0).is_ok() {
                 self.follow(tree, entry, new);
-                // Only a tree that was full has been passed over.
+                // Only a full tree has been passed over.
                 if !new.is_full() {
                     lower.proof.end();
                 }
@@ -198,7 +198,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// The same, where the count is likely to be `free`.
+    /// The count is likely `free`.
     pub(crate) fn note_as<G: Geometry, M: Media>(&self, tree: usize, free: u16, lower: &Lower<'_, G, M>) {
         let entry = self.entry(tree);
         let new = entry.with(free);
@@ -209,7 +209,6 @@ impl<'a> Trees<'a> {
         lower.proof.end();
     }
 
-    /// Updates whether a tree has a wholly free huge frame.
     pub(crate) fn note_huge<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         let set = self.huge();
         loop {
@@ -225,7 +224,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Whether some huge frame is wholly free, or may be soon. A count has this bit only if full.
+    /// Or may be soon. Only a full count has this bit.
     fn has_huge<G: Geometry, M: Media>(tree: usize, lower: &Lower<'_, G, M>) -> bool {
         let either = u32::from(G::FULL_CHILD | Child::PENDING);
         Self::children(tree, lower).iter().any(|word| word.read() & (either << 16 | either) != 0)
@@ -241,29 +240,29 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Whether free frames without a free huge frame can change a tree's class now. `None` if it is
-    /// reserved, since the unreserving CPU counts. Not if it is known to be partial: a CPU that
-    /// finds it full counts again. A rise to *free* waits for its next huge frame.
+    /// Whether free frames, without a free huge frame, can change a class now. `None`: reserved,
+    /// since the unreserving CPU counts. Not if known to be partial: a CPU that finds it full
+    /// counts again; a rise to *free* waits for its next huge frame.
     #[inline]
     pub(crate) fn can_matter(&self, tree: usize) -> Option<bool> {
         let entry = self.entry(tree);
         if entry.is_reserved() { None } else { Some(self.class(entry) != Class::Partial) }
     }
 
-    /// A tree's class as its entry has it; `None` if it is reserved.
+    /// By its entry; `None`: reserved.
     pub(crate) fn open_class(&self, tree: usize) -> Option<Class> {
         let entry = self.entry(tree);
         (!entry.is_reserved()).then(|| self.class(entry))
     }
 
-    /// Whether a tree is known to be nearly full, and unreserved.
+    /// And unreserved.
     pub(crate) fn is_nearly_full(&self, tree: usize) -> bool {
         let entry = self.entry(tree);
         !entry.is_reserved() && self.class(entry) == Class::Allocated
     }
 
-    /// Moves a tree from the set that its old entry names to that of the new one. Each thread that
-    /// changes the entry does, and undoes what it has inserted if the entry is another one then.
+    /// From the old entry's set to the new one's. Each thread that changes the entry does, and
+    /// undoes its insertion if the entry is another one then.
     fn follow(&self, tree: usize, old: Entry, mut entry: Entry) {
         let mut before = self.own(old);
         loop {
@@ -281,12 +280,11 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// The set that an entry names.
     fn own(&self, entry: Entry) -> Option<usize> {
         if entry.is_reserved() { None } else { Self::number(self.class(entry), entry.kind()) }
     }
 
-    /// Enters a tree into the set of those with a free huge frame, and updates its entry if full.
+    /// Has a free huge frame; updates its entry if full.
     pub(crate) fn reveal<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         if !self.huge().has(tree) {
             self.huge().insert(tree);
@@ -323,7 +321,7 @@ impl<'a> Trees<'a> {
     pub(crate) fn unreserve<G: Geometry, M: Media>(&self, tree: usize, lower: &Lower<'_, G, M>) {
         self.update(tree, |entry| Some(Entry(entry.0 & !RESERVED).with(Self::count(tree, lower))));
         self.note(tree, lower);
-        // A failed allocation may have returned its frames last, and the next free does not look.
+        // A failed allocation may have returned its frames last; the next free does not look.
         if !self.huge().has(tree) && Self::has_huge(tree, lower) {
             self.note_huge(tree, lower);
         }
@@ -337,7 +335,7 @@ impl<'a> Trees<'a> {
         let entry = self.entry(tree);
         let own = self.own(entry);
         let is_right = |(number, set): (usize, &Set<'_>)| set.has(tree) == (own == Some(number));
-        // Entries lag until enough has changed, but a tree with free frames never counts as full.
+        // Entries lag, but a tree with free frames never counts as full.
         let is_lost = !entry.is_reserved() && self.class(entry) == Class::Full && Self::count(tree, lower) > 0;
         if !self.sets[..SETS - 1].iter().enumerate().all(is_right) || is_lost {
             return Err("F4");

@@ -1,9 +1,9 @@
 //! A zone: the upper level over the lower one (LLFree §3.2.2 and the appendix).
 //!
-//! **What.** It chooses each CPU's tree and claims. Order 0 comes from claims, other orders from
-//! the tree.
+//! **What.** Chooses each CPU's tree and claims: order 0 comes from claims, other orders from the
+//! tree.
 //! **Failure.** [`Error::NoMemory`] only when no tree has aligned free frames of the order, also
-//! after every CPU has returned its claims, as far as no thread frees any meanwhile.
+//! after every CPU returned its claims, unless a thread frees some meanwhile.
 
 mod begin;
 mod claims;
@@ -27,10 +27,10 @@ pub(crate) const RESERVE_ON_FREE: u32 = 4;
 const TRIES: usize = 3;
 /// A tree's class is checked each time another 1/8 of a huge frame is free.
 const NOTES: usize = 8;
-/// In a tree of any geometry.
+/// Of any geometry.
 const MOST_CHILDREN: usize = 64;
 
-/// A record of allocated frames; `M` is the persistence of the lower level.
+/// `M`: the lower level's persistence.
 pub struct Zone<'a, G = Standard, M = Volatile> {
     pub(crate) lower: Lower<'a, G, M>,
     pub(crate) trees: Trees<'a>,
@@ -54,7 +54,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(&self.locals[processor * KINDS + kind as usize])
     }
 
-    /// Allocates 2^`order` frames, aligned to that; returns the first.
+    /// 2^`order` aligned frames; returns the first.
     #[inline]
     pub fn get(&self, request: Request) -> Result<usize, Error> {
         let local = self.local(request.processor, request.kind)?;
@@ -88,7 +88,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         found.ok_or(Error::NoMemory)
     }
 
-    /// Checks a tree's class after frames of a huge frame were freed, if it may have changed.
+    /// After a free, if the tree's class may have changed.
     #[inline(always)]
     pub(crate) fn note(&self, child: usize, before: Child, freed: usize) {
         if Self::is_of_note(before, freed) {
@@ -96,7 +96,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Of a reserved tree only a wholly free huge frame counts, of a partial one many of them.
+    /// Of a reserved tree only a wholly free huge frame counts, of a partial one many frames.
     #[inline]
     pub(crate) fn note_step(&self, child: usize, is_empty: bool) {
         let tree = child / G::CHILDREN;
@@ -124,26 +124,26 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Checks a tree without the huge frame that its set promised.
+    /// It lacks the huge frame that its set promised.
     pub(crate) fn look_again(&self, tree: usize) {
         self.trees.note_huge(tree, &self.lower);
         self.trees.note(tree, &self.lower);
     }
 
-    /// A tree's children: `from` first, if valid, then the fullest that have `frames` free.
+    /// `from`, if valid, then the fullest with `frames` free.
     fn children(&self, tree: usize, from: usize, frames: usize) -> impl Iterator<Item = usize> + '_ {
         let first = tree * G::CHILDREN;
         let free = move |child: usize| self.lower.child(first + child).free();
         let mut next = Some(from).filter(|from| *from < G::CHILDREN && free(*from) >= frames);
         let mut fullest = true;
-        // Read once: what is left to try, as count and number.
+        // Left to try, as count and number: read once.
         let mut left: Option<[u32; MOST_CHILDREN]> = None;
         let mut before = u32::MAX;
         core::iter::from_fn(move || {
             if let Some(child) = next.take() {
                 return Some(first + child);
             }
-            // Most often the first that is tried will do.
+            // Most often the first will do.
             if core::mem::take(&mut fullest) {
                 before = self.lower.fullest(tree, from, frames);
                 return (before != u32::MAX).then_some(first + (before & 0xff) as usize);
@@ -164,7 +164,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Takes frames from the last used huge frame, or huge frames beside the last ones.
+    /// From the last used huge frame, or huge frames beside the last.
     #[inline(never)]
     fn take_here(&self, local: &Local, order: u32) -> Option<usize> {
         if Self::IS_PAPER && order >= G::HUGE_ORDER {
@@ -190,8 +190,8 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
             .find_map(|child| Some((self.lower.take(child, order)?, child % G::CHILDREN)))
     }
 
-    /// Runs `take` on the CPU's tree, or on another, then reserved. `take` gets the tree and its
-    /// last used huge frame; it returns its result and the huge frame.
+    /// On the CPU's tree, or another, then reserved. `take` gets the tree and its last used huge
+    /// frame; returns its result and the huge frame.
     fn get_some<R>(
         &self,
         local: &Local,
@@ -206,7 +206,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         self.get_elsewhere(local, (kind, order), &take)
     }
 
-    /// Reserves another tree.
     #[inline(never)]
     fn get_elsewhere<R>(
         &self,
@@ -235,7 +234,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Allocates the frames at a place, if all of them are free.
+    /// If all are free.
     pub fn get_at(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
         let refused =
@@ -252,7 +251,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         })
     }
 
-    /// Returns what a CPU holds: its claims, and its reserved trees.
+    /// Claims and reserved trees.
     pub fn drain(&self, processor: usize) -> Result<(), Error> {
         for kind in Kind::Movable.and_others() {
             let local = self.local(processor, kind)?;
@@ -264,9 +263,9 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(())
     }
 
-    /// Free frames, claimed ones included. Exact when nothing is under way.
+    /// Claimed ones too. Exact when nothing is under way.
     pub fn free_frames(&self) -> usize {
-        // A tree without any free frame is known as such.
+        // Trees known to be full.
         let is_open = |tree: &usize| self.trees.entry(*tree).may_have_free();
         let free: usize = (0..self.trees.len()).filter(is_open).map(|tree| Trees::frames(tree, &self.lower)).sum();
         free + self.lower.slots.iter().map(|slot| slot.read().frames()).sum::<usize>()
@@ -276,7 +275,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         (0..self.lower.huge_frames()).filter(|child| self.lower.child(*child).is_empty::<G>()).count()
     }
 
-    /// Whether a frame is free; claimed frames are not.
+    /// Claimed frames are not.
     pub fn is_free(&self, frame: usize) -> Result<bool, Error> {
         self.check_place(frame, 0)?;
         Ok(!self.lower.is_allocated(frame))

@@ -1,5 +1,3 @@
-//! Batches, ranges, huge frames that come and go, nodes, and requests that are refused.
-
 use crate::common::Arrays;
 use craton_frames::{
     Config, Error, Geometry, Init, Kind, Metadata, Node, Nodes, Request, Sizes, Standard, Thresholds, Tiny, Zone,
@@ -121,7 +119,7 @@ fn a_zone_that_begins_offline_takes_rows_as_they_are() {
     taken.sort_unstable();
     assert!(taken.into_iter().eq(33 * HUGE..34 * HUGE));
     zone.online(0, 33).unwrap();
-    // The huge frame in which the zone ends can never come online.
+    // The zone ends in it: it can never come online.
     assert!(zone.online(2 * TREE + 3 * HUGE, 1).is_err());
     zone.online(34 * HUGE, 33).unwrap();
     assert_eq!((zone.offline_huge_frames(), zone.free_frames()), (0, frames - 100 - HUGE));
@@ -173,13 +171,13 @@ fn kinds_lie_on_different_trees_while_there_is_room() {
     });
 }
 
-/// Frees of huge frames do not note that: the search does.
+/// The search notes it.
 #[test]
 fn trees_that_became_wholly_free_serve_any_kind_and_after_others() {
     with_zone(40 * TREE, 1, |zone| {
         let huge = Request { order: 9, kind: Kind::Huge, processor: 0 };
         let all: Vec<usize> = std::iter::from_fn(|| zone.get(huge).ok()).collect();
-        // One tree of all keeps a huge frame.
+        // One tree keeps a huge frame.
         all.iter().filter(|frame| **frame != 30 * TREE).for_each(|frame| zone.put(*frame, huge).unwrap());
         let get = |kind| zone.get(Request { order: 0, kind, processor: 0 }).unwrap() / TREE;
         let (movable, unmovable) = (get(Kind::Movable), get(Kind::Unmovable));
@@ -317,7 +315,6 @@ fn the_last_frame_is_found_also_by_those_who_share_a_tree() {
     });
 }
 
-/// A processor's request for single frames.
 fn of(processor: usize) -> Request {
     Request { processor, ..request(0) }
 }

@@ -1,4 +1,4 @@
-//! Requests of several processors at once in every order of their steps, as one program.
+//! Requests at once in every order of their steps.
 #![cfg(loom)]
 
 #[allow(dead_code, reason = "the model's part is not used here")]

@@ -1,10 +1,10 @@
 //! Every pair of concurrent requests, at every order: no frame has two owners, none is lost, and
-//! the invariants hold at the end.
+//! the invariants hold.
 //!
-//! **What.** The tiny geometry has the parts of the standard one: orders 0 and 1 are within a row
-//! as 0 to 6, 2 and 3 are quarters and halves of a huge frame as 7 and 8, 4 is a huge frame as 9,
-//! and 5 two of them as 10. Each pair runs in an empty zone, where each processor has a tree; in a
-//! zone with only the frames of the larger request free; and in one with one free huge frame.
+//! **What.** The tiny geometry's orders 0 and 1 are within a row as 0 to 6, 2 and 3 quarters and
+//! halves of a huge frame as 7 and 8, 4 a huge frame as 9, 5 two as 10. Each pair runs in an empty
+//! zone, where each processor has a tree; with only the larger request's frames free; and with one
+//! free huge frame.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -12,14 +12,13 @@ use craton_base::loom::thread;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};
 use std::sync::Arc;
 
-/// Two trees of two huge frames of sixteen frames.
 const FRAMES: usize = 2 * Tiny::TREE;
 
 type World = Zone<'static, Tiny>;
-/// Frames that a hand holds, with their orders.
+/// With their orders.
 type Held = Vec<(usize, u32)>;
 
-/// The frames that are free at first.
+/// Free at first.
 #[derive(Clone, Copy, PartialEq)]
 enum Room {
     All,
@@ -27,27 +26,26 @@ enum Room {
     HugeFrame,
 }
 
-/// A hand's request.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Get(u32),
-    /// At a place that is free at first, as far as there is one.
+    /// Free at first, if possible.
     GetAt(u32),
     Put(u32),
-    /// Frees a part of what was allocated as a whole.
+    /// Of a whole.
     PutPart {
         of: u32,
         part: u32,
     },
-    /// Frees frames of one tree until that is the processor's.
+    /// Of one tree, until that is the processor's.
     PutFour,
-    /// Gives back what the other processor has claimed and reserved.
+    /// The other processor's claims and trees.
     Drain,
-    /// Takes a huge frame away and gives it back.
+    /// And brings it back online.
     Reclaim,
 }
 
-/// All of them; a single frame of the last two tells as much as the others.
+/// A single frame of the last two tells as much as the others.
 const OPS: [Op; 21] = [
     Op::Get(0),
     Op::Get(1),
@@ -87,7 +85,7 @@ fn get(zone: &World, processor: usize, order: u32) -> Held {
 }
 
 impl Op {
-    /// The frames of a hand before it begins.
+    /// Before the hand begins.
     fn prepare(self, zone: &World, processor: usize) -> Held {
         match self {
             Self::Put(order) | Self::PutPart { of: order, .. } => get(zone, processor, order),
@@ -98,7 +96,7 @@ impl Op {
         }
     }
 
-    /// The order of what it needs free frames for.
+    /// It needs free frames of this order.
     fn wants(self) -> Option<u32> {
         match self {
             Self::Get(order) | Self::GetAt(order) => Some(order),
@@ -107,7 +105,7 @@ impl Op {
         }
     }
 
-    /// Does it; returns what the hand then holds.
+    /// Returns what the hand then holds.
     fn act(self, zone: &World, processor: usize, mut held: Held) -> Held {
         match self {
             Self::Get(order) => held.extend(get(zone, processor, order)),
@@ -134,7 +132,7 @@ impl Op {
     }
 }
 
-/// Allocates all that is left but one block of an order, if that is to be.
+/// All but one block of an order.
 fn fill(zone: &World, but: Option<u32>) -> Held {
     let room = but.map(|order| zone.get(request(0, order)));
     let all = (0..=Tiny::MAX_ORDER).rev();
@@ -146,7 +144,7 @@ fn fill(zone: &World, but: Option<u32>) -> Held {
 }
 
 fn run(ops: [Op; 2], claims: bool, room: Room, second: usize) {
-    // Switches that are not forced: with three it takes a minute.
+    // With three unforced switches it takes a minute.
     let switches = if std::env::var_os("CRATON_FULL").is_some() { 3 } else { 2 };
     check(switches, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));
@@ -181,7 +179,7 @@ fn run(ops: [Op; 2], claims: bool, room: Room, second: usize) {
     });
 }
 
-/// The hands are two processors, or two threads that both take themselves for the first.
+/// Two processors, or two threads that both take themselves for the first.
 fn run_all(claims: bool, room: Room, second: usize) {
     for (n, one) in OPS.into_iter().enumerate() {
         OPS[n..].iter().for_each(|other| run([one, *other], claims, room, second));

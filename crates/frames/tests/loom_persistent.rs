@@ -1,5 +1,5 @@
-//! Concurrent requests of two processors in a persistent zone, where a split takes one step more:
-//! no frame has two owners, none is lost, and the invariants hold at the end.
+//! Two processors in a persistent zone, where a split takes one step more: no frame has two owners,
+//! none is lost, and the invariants hold.
 
 use crate::common::{Arrays, array};
 use craton_base::atomic::model::check;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 const FRAMES: usize = Tiny::TREE;
 
 type Zone = PersistentZone<'static, Tiny, Cached>;
-/// Takes or frees frames; returns what it has taken.
+/// Returns what it has taken.
 type Hand = fn(&Zone) -> Option<(usize, u32)>;
 
 fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// The first quarter is one allocation, of which each hand frees a part, or makes another request;
-/// `left` of it stay allocated.
+/// Each hand frees a part of the first quarter, one allocation, or makes another request; `left`
+/// stays allocated.
 fn run(left: &'static [usize], hands: [Hand; 2]) {
     check(2, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));

@@ -1,8 +1,7 @@
-//! Two frees of the same frames at once: exactly one succeeds, and the invariants hold at the end.
+//! Two frees of the same frames at once: exactly one succeeds, and the invariants hold.
 //!
-//! **What.** Every state of allocated frames: of an open claim, with frames left or without; of an
-//! unclaimed half; of a half with a free frame; of a whole; and while a third request claims,
-//! allocates or returns claims.
+//! **What.** Frames of an open claim, with frames left or without; of an unclaimed half; of a half
+//! with a free frame; of a whole; and while a third request claims, allocates or returns claims.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -10,27 +9,26 @@ use craton_base::loom::thread;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Tiny, Zone};
 use std::sync::Arc;
 
-/// One tree of two huge frames of sixteen frames.
 const FRAMES: usize = Tiny::TREE;
 
 type World = Zone<'static, Tiny>;
-/// A block: its first frame and its order.
+/// First frame and order.
 type Block = (usize, u32);
 
 fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// The blocks allocated when both begin, and those that both free, in this order.
+/// Allocated when both begin; freed by both, in order.
 type Before = fn(&World) -> (Vec<Block>, Vec<Block>);
-/// The first thread's request after its frees.
+/// By the first thread, after its frees.
 type Besides = fn(&World) -> Vec<Block>;
 
 fn get(zone: &World, processor: usize, order: u32) -> Block {
     (zone.get(request(processor, order)).unwrap(), order)
 }
 
-/// Frees the blocks, each by two threads as these processors.
+/// Each by two threads as these processors.
 fn run(claims: bool, before: Before, besides: Besides, processors: [usize; 2]) {
     check(2, move || {
         let arrays: &'static Arrays = Box::leak(Box::new(Arrays::new(Sizes::of::<Tiny>(FRAMES, 2))));
@@ -77,7 +75,7 @@ fn nothing(_: &World) -> Vec<Block> {
     Vec::new()
 }
 
-/// Both processors in turns, and the owner of the claims twice.
+/// Both processors in turns, and the claims' owner twice.
 fn run_all(before: Before, besides: Besides) {
     for processors in [[0, 1], [1, 0], [1, 1]] {
         run(true, before, besides, processors);

@@ -1,5 +1,4 @@
-//! Concurrent requests of two processors: no frame has two owners, none is lost, and the invariants
-//! hold at the end.
+//! Concurrent requests: no frame has two owners, none is lost, and the invariants hold.
 
 use crate::common::Arrays;
 use craton_base::atomic::model::check;
@@ -7,7 +6,6 @@ use craton_base::loom::thread;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Paper, Request, Sizes, Tiny, Zone};
 use std::sync::Arc;
 
-/// Two trees of two huge frames of sixteen frames.
 const FRAMES: usize = 2 * Tiny::TREE;
 
 struct World {
@@ -15,7 +13,6 @@ struct World {
     claims: bool,
 }
 
-/// Frames that a thread holds at its end.
 type Held = Vec<(usize, u32)>;
 
 fn request(processor: usize, order: u32) -> Request {
@@ -28,12 +25,11 @@ impl World {
     }
 }
 
-/// A thread's requests, with its initial frames.
+/// With its initial frames.
 type Hand<G = Tiny> = fn(&Zone<'_, G>, &[usize]) -> Held;
-/// Prepares a zone; returns the frames for the hands, and those to keep.
+/// Returns the hands' frames, and those to keep.
 type Before<G> = fn(&Zone<'_, G>) -> (Vec<usize>, Held);
 
-/// Runs two hands after `before`, which returns what it gives to each and what it keeps.
 fn run(claims: bool, before: Before<Tiny>, hands: [Hand; 2]) {
     run_in(claims, before, hands);
 }
@@ -88,7 +84,6 @@ fn nothing(_: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
     (Vec::new(), Held::new())
 }
 
-/// One frame for each hand.
 fn two_frames(zone: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
     ((0..2).map(|processor| zone.get(request(processor, 0)).unwrap()).collect(), Held::new())
 }
@@ -127,7 +122,7 @@ fn puts_of_neighbours() {
 fn a_part_of_a_huge_frame_and_a_single_frame() {
     for order in [2, 3] {
         let hand: Hand = if order == 2 { |z, _| get(z, 0, 2) } else { |z, _| get(z, 0, 3) };
-        // All else is allocated: both want the same huge frame.
+        // Both want the same huge frame.
         let before =
             |z: &Zone<'_, Tiny>| (vec![], vec![(z.get(request(1, 5)).unwrap(), 5), (z.get(request(1, 4)).unwrap(), 4)]);
         run(false, before, [hand, |z, _| get(z, 1, 0)]);
@@ -153,10 +148,10 @@ fn two_huge_frames_at_once_and_one() {
     run(false, nothing, [|z, _| get(z, 0, 5), |z, _| get(z, 1, 4)]);
 }
 
-/// A huge frame of which each hand frees a part.
+/// Each hand frees a part.
 fn one_huge(zone: &Zone<'_, Tiny>) -> (Vec<usize>, Held) {
     let frame = zone.get(request(0, 4)).unwrap();
-    // The rest of it stays allocated for the final check.
+    // The rest stays allocated for the final check.
     (vec![frame], (2..16).map(|at| (frame + at, 0)).collect())
 }
 
@@ -216,7 +211,7 @@ fn the_last_frames_are_found_in_claims_of_others() {
     );
 }
 
-/// Frames of a row that a processor frees one after the other, so that it keeps them.
+/// Of a row, one after the other, so that the processor keeps them.
 #[test]
 fn frames_that_are_freed_together_and_a_get() {
     let before = |z: &Zone<'_, Tiny>| ((0..6).map(|_| z.get(request(0, 0)).unwrap()).collect(), Held::new());
@@ -233,7 +228,7 @@ fn frames_that_are_freed_together_and_a_get() {
     );
 }
 
-/// Trees of two pairs of huge frames; the zone is one.
+/// One tree of two pairs of huge frames.
 #[derive(Clone, Copy)]
 struct TwoPairs;
 
@@ -243,12 +238,11 @@ impl Geometry for TwoPairs {
     const SLOTS: usize = 1;
 }
 
-/// All huge frames.
 fn all_huge(zone: &Zone<'_, TwoPairs>) -> Vec<usize> {
     (0..4).map(|_| zone.get(request(0, 4)).unwrap()).collect()
 }
 
-/// Whatever the pairs: the first free in a tree notes it.
+/// The first free in a tree notes it.
 #[test]
 fn huge_frames_of_a_full_tree_come_back_at_once() {
     let befores: [Before<TwoPairs>; 3] = [
@@ -273,7 +267,7 @@ fn a_huge_frame_comes_back_behind_one_that_is_taken() {
     run_in(false, before, [|z, given| put(z, 0, given[0], 4), |z, _| [get(z, 1, 4), get(z, 1, 4)].concat()]);
 }
 
-/// As in the paper: a processor steals the other's tree while that takes and frees there.
+/// As in the paper.
 #[test]
 fn a_tree_is_stolen_while_its_processor_uses_it() {
     let before: Before<Paper<Tiny>> = |z| {

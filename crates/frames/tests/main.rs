@@ -1,4 +1,4 @@
-//! The tests of the frames, as one program; those of orders of steps are in `loom.rs`.
+//! All tests but orders of steps (`loom.rs`).
 #![cfg(not(loom))]
 
 mod beyond;

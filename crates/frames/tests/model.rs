@@ -60,7 +60,7 @@ fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, c
     let zone: Zone<'_, G> = arrays.zone(frames, Init::Free, config).unwrap();
     let mut model = Model { zone, allocated: vec![false; frames], held: Vec::new() };
     model.check();
-    // Which orders there are changes, so that the zone fills up with each.
+    // The largest order varies, so that the zone fills up with each.
     let mut most = G::MAX_ORDER + 1;
     for step in 0..steps {
         let kind = KINDS[rng.below(3) as usize];
@@ -84,7 +84,7 @@ fn run<G: Geometry>(frames: usize, processors: usize, seed: u64, steps: usize, c
                 }
             }
             18 => {
-                // Whatever lies there, also frames that are free.
+                // Whatever lies there, also free frames.
                 let frame = rng.below(frames as u64) as usize >> request.order << request.order;
                 if frame + (1 << request.order) <= frames
                     && !model.allocated[frame..frame + (1 << request.order)].iter().all(|a| *a)

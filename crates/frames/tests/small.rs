@@ -1,21 +1,20 @@
-//! Every sequence of requests up to a length, in a zone of one tree with two huge frames of sixteen
-//! frames.
+//! Every sequence of requests up to a length, in one tree of two huge frames of sixteen.
 
 use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Paper, Request, Sizes, Tiny, Zone};
 
-/// Frames of the zone: not all of the last huge frame's are there.
+/// Part of the last huge frame is missing.
 const FRAMES: usize = Tiny::TREE - 3;
-/// Steps of the longest sequence; one more with `CRATON_FULL=1`.
+/// One more with `CRATON_FULL=1`.
 const LENGTH: usize = 6;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Get(u32),
-    /// Frees what was allocated first, or last.
+    /// Allocated first, or last.
     PutFirst,
     PutLast,
-    /// Frees the second half of what was allocated last, of which the first stays.
+    /// The second half of the last.
     PutPart,
     Drain,
 }
@@ -37,7 +36,7 @@ fn request(order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor: 0 }
 }
 
-/// The zone's state after a sequence.
+/// After a sequence.
 struct Walk<'a, G> {
     zone: Zone<'a, G>,
     allocated: [bool; FRAMES],
@@ -51,7 +50,7 @@ impl<G: Geometry> Walk<'_, G> {
         assert_eq!(self.zone.put(frame, request(order)), Err(Error::NotAllocated { frame, order }));
     }
 
-    /// Does a step; says whether there was anything to do.
+    /// Returns whether there was anything to do.
     fn step(&mut self, step: Step) -> bool {
         match step {
             Step::Get(order) => {
@@ -89,7 +88,7 @@ impl<G: Geometry> Walk<'_, G> {
 fn walk<G: Geometry>(arrays: &Arrays, init: Init, claims: bool, length: usize, sequence: &mut Vec<Step>) -> u64 {
     let zone: Zone<'_, G> = arrays.zone(FRAMES, init, Config { claims, ..Config::new(1) }).unwrap();
     let is_allocated = init == Init::Allocated;
-    // Of a zone that begins full the frames are held as the orders that they make up.
+    // A full zone's frames are held as the orders that they make up.
     let held = if is_allocated { vec![(0, 4), (16, 3), (24, 2), (28, 0)] } else { vec![] };
     let mut walk = Walk { zone, allocated: [is_allocated; FRAMES], held };
     // A step that did nothing was tried alone already.

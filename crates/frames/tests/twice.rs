@@ -1,5 +1,5 @@
-//! Two threads free the same frames at the same moment: of each frame one succeeds. Every order of
-//! the steps is in `loom_twice.rs`.
+//! Two threads free the same frames at once: of each one succeeds. `loom_twice.rs` has every order
+//! of steps.
 
 use crate::common::Arrays;
 use craton_frames::{Config, Error, Geometry, Init, Kind, Request, Sizes, Standard, Zone};
@@ -14,7 +14,7 @@ fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// Waits until both threads are at this step.
+/// Both threads are at this step.
 fn meet(arrived: &AtomicUsize, step: usize) {
     arrived.fetch_add(1, SeqCst);
     let mut spins = 0;
@@ -24,7 +24,7 @@ fn meet(arrived: &AtomicUsize, step: usize) {
     }
 }
 
-/// Frees as many blocks by two threads at once, batch after batch; allocates them anew in between.
+/// Batch after batch; allocates them anew in between.
 fn race(order: u32, claims: bool, processors: [usize; 2], rounds: usize) {
     let arrays = Arrays::new(Sizes::of::<Standard>(FRAMES, 2));
     let zone: Zone<'_> = arrays.zone(FRAMES, Init::Free, Config { claims, ..Config::new(2) }).unwrap();

@@ -30,7 +30,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         let cpu = self.system.cpu();
         let pages = self.with_guard(pages);
-        if let Some(range) = self.large.take_anywhere(cpu, pages, align) {
+        if let Some(range) = self.large.pop_anywhere(cpu, pages, align) {
             self.begin_large(range, cpu);
             return Ok(Span { range, zeroed: false });
         }
@@ -44,7 +44,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
         let cpu = self.system.cpu();
-        let range = self.large.take(cpu, self.with_guard(pages), align)?;
+        let range = self.large.pop(cpu, self.with_guard(pages), align)?;
         self.begin_large(range, cpu);
         Some(range)
     }

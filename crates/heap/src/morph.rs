@@ -225,7 +225,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return true;
         }
         let mut pages = self.lock_pages();
-        let taken = free().take_while(|range| pages.take_at(*range)).count();
+        let taken = free().take_while(|range| pages.alloc_at(*range)).count();
         drop(pages);
         let all = taken == free().count();
         if !all {

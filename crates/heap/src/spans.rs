@@ -61,8 +61,8 @@ impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
     /// A short span that slabs freed a moment ago; takes no lock.
     pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         let cpu = self.heap.system.cpu();
-        let range = self.heap.spans.take(cpu, pages, align, density).or_else(|| {
-            let kept = if density == Density::Sparse { self.heap.large.take_exactly(cpu, pages, align) } else { None };
+        let range = self.heap.spans.pop(cpu, pages, align, density).or_else(|| {
+            let kept = if density == Density::Sparse { self.heap.large.pop_exactly(cpu, pages, align) } else { None };
             kept.map(|span| self.heap.unguard(span))
         })?;
         self.adopt(range);
@@ -147,7 +147,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
     fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
         if density == Density::Sparse
-            && let Some(longer) = heap.large.take_longer(heap.system.cpu(), pages, align)
+            && let Some(longer) = heap.large.pop_longer(heap.system.cpu(), pages, align)
         {
             heap.unguard(longer);
             let shortened = heap.lock_pages().resize_free(longer, pages);
@@ -262,8 +262,8 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     }
 
     /// Takes free, backed pages between other spans.
-    pub(crate) fn take_at(&mut self, range: PageRange) -> bool {
-        let taken = self.pages.take_at(range);
+    pub(crate) fn alloc_at(&mut self, range: PageRange) -> bool {
+        let taken = self.pages.alloc_at(range);
         if taken {
             H::span(SpanEvent::Alloc { range, align: Pages(1), density: Density::Sparse });
         }
@@ -431,7 +431,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     fn touch_first(&self, first: PageId) {
         if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
         {
-            self.pages.lock().note_slow();
+            self.pages.lock().record_slow();
         }
     }
 

@@ -5,12 +5,10 @@
 //! cheaper than a later collapse ([`crate::collapse`]). A hugepage is assumed to come whole, and
 //! checked later, a few at a time: the system may have had none, or have split it, as after a fork.
 //! Broken hugepages are *guarded*: advised against hugepages, so that the system does not refill
-//! released pages.
+//! released pages (P9).
 //!
-//! **Invariants.** P9 the budget counts the guards.
-//!
-//! **Failure.** A system without hugepages shows in [`Floor::advise`]. It is asked again each
-//! minute, since its mode can change.
+//! **Failure.** [`Floor::advise`] shows a system without hugepages; asked again each minute, since
+//! its mode can change.
 
 use crate::huge_allocator::LONG;
 use crate::tracker::{Left, Place, Tracker, Trackers};
@@ -19,66 +17,62 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use craton_base::{Advice, Ask, Bytes, Floor, Geometry, HugePageId, HugePages, Pages};
 
-/// The hugepage of the region from which hugepages are requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HugeBacking {
-    /// That hugepage; `HugePageId(u32::MAX)` for never.
+    /// From here on hugepages are requested; `HugePageId(u32::MAX)`: never.
     pub from: HugePageId,
 }
 
 impl HugeBacking {
-    /// Small heaps stay on small pages: a partly used hugepage wastes at most 1/8 of 16 MiB.
+    /// A partly used hugepage wastes at most 1/8 of 16 MiB.
     pub const AUTO: Self = Self { from: HugePageId(8) };
-    /// From the first byte.
     pub const ALWAYS: Self = Self { from: HugePageId(0) };
-    /// Not at all.
     pub const NEVER: Self = Self { from: HugePageId(u32::MAX) };
 }
 
-/// Most guards. Each can split a kernel mapping in three, and a process may have 65,530.
+/// Each can split a kernel mapping in three; a process may have 65,530.
 const MOST_GUARDS: u32 = 2048;
-/// Most hugepages at the region's front that long spans avoid.
+/// At the region's front; long spans avoid them.
 const MOST_LEFT_OUT: u32 = 64;
-/// Neighbouring hugepages checked in a step of a tick: one or two system calls; and steps.
+/// Neighbours checked in a step (one or two system calls); steps of a tick.
 const LOOKED_UP: u32 = 32;
 const LOOK_UPS: u32 = 8;
-/// Ticks between two queries of a system that gave no hugepages.
+/// Ticks.
 const ASK_AGAIN: u32 = 64;
 
-/// Unused hugepages left on small pages with those before them.
+/// Left on small pages with those before them.
 const MOST_UNUSED: u32 = 7;
 
-/// Most ranges of hugepages left on small pages: each splits a kernel mapping.
+/// Each splits a kernel mapping.
 const MOST_SMALL_RANGES: u32 = 4096;
 
-/// The span for which hugepages were taken.
+/// The span for which hugepages are allocated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) pages: Pages,
-    /// Of a slab of many small objects, which fills up.
+    /// A slab of many small objects.
     pub(crate) fills_up: bool,
-    /// It begins on small pages, for a collapse later.
+    /// Begins on small pages, for a later collapse.
     pub(crate) later: bool,
 }
 
-/// The requests for hugepages, and their results.
 pub(crate) struct Backing<G> {
     wanted: HugeBacking,
     trust: Trust,
-    /// Hugepages left on small pages, and the ranges that they form.
+    /// Hugepages left on small pages, and their ranges.
     small: u32,
     small_ranges: u32,
-    /// Of these, hugepages found dense since the last round of collapses.
+    /// Of these, found dense since the last round of collapses.
     dense_small: u32,
     granted: u32,
-    /// The system ignores advice: its mode is `never`, or it has no hugepages.
+    /// The mode is `never`, or there are no hugepages.
     in_vain: bool,
     guards: u32,
     vain_ticks: u32,
     /// The system does not report residency.
     untold: bool,
     look_up: u32,
-    /// Steps of this tick.
+    /// Of this tick.
     look_ups: u32,
     geometry: PhantomData<G>,
 }
@@ -106,7 +100,6 @@ impl<G: Geometry> Backing<G> {
         self.wanted
     }
 
-    /// Whether spans of a length were seen to be sparse.
     pub(crate) fn is_sparse(&self, pages: Pages) -> bool {
         self.trust.is_sparse(pages)
     }
@@ -123,38 +116,36 @@ impl<G: Geometry> Backing<G> {
         HugePages(self.small)
     }
 
-    /// Hugepages left on small pages that the program has filled since the last round of collapses.
+    /// Left on small pages and filled since the last round of collapses.
     pub(crate) fn dense_small(&self) -> HugePages {
         HugePages(self.dense_small)
     }
 
-    /// A round of collapses begins.
     pub(crate) fn forget_dense_small(&mut self) {
         self.dense_small = 0;
     }
 
-    /// Hugepages at the region's front that long spans avoid, since those stay on small pages.
+    /// Long spans avoid these hugepages, which stay on small pages.
     pub(crate) fn front(&self) -> u32 {
         if self.wanted.from.0 <= MOST_LEFT_OUT { self.wanted.from.0 } else { 0 }
     }
 
-    /// Whether hugepages are requested: past the threshold, or by growth or a collapse; not if
-    /// guarded, or left on small pages.
+    /// Past the threshold, or by growth or a collapse; not if guarded or left on small pages.
     pub(crate) fn is_requested(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         t.collapsing || !t.guarded && if id >= self.wanted.from { !t.is_small() } else { t.asked }
     }
 
-    /// Whether an unbacked hugepage will become huge at its first touch.
+    /// At its first touch.
     pub(crate) fn will_be_huge(&self, id: HugePageId, t: &Tracker<G>) -> bool {
         !self.in_vain && self.is_requested(id, t)
     }
 
-    /// The advice for a hugepage without an owner's own.
+    /// Without an owner's advice.
     pub(crate) fn usual(&self, id: HugePageId, t: &Tracker<G>) -> Advice {
         if id >= self.wanted.from && !t.is_small() { Advice::Huge } else { Advice::Small }
     }
 
-    /// Sets the threshold, and advises granted memory anew.
+    /// And advises granted memory anew.
     pub(crate) fn set(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -168,7 +159,7 @@ impl<G: Geometry> Backing<G> {
         } else {
             self.advise(floor, backing.from, HugePageId(old.from.0.min(granted.0)), Advice::Huge);
         }
-        // That overwrote the advice of guards, and of hugepages requested for a collapse.
+        // Guards and collapses had their own advice.
         for id in (0..granted.0).map(HugePageId) {
             if trackers[id.0 as usize].is_small() {
                 self.record_left(trackers, id.0, Left::Not);
@@ -207,8 +198,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Records the backing that unbacked hugepages, just taken for a span, will get; `demand`
-    /// hugepages are in use with them.
+    /// Records the backing that unbacked hugepages of a new span will get; `demand` includes them.
     pub(crate) fn expect(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -226,12 +216,12 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Whether hugepages of such spans are expected to fill.
+    /// Whether their hugepages are expected to fill.
     pub(crate) fn trusts(&self, span: Use) -> bool {
         span.fills_up || self.trust.is_dense(span.pages)
     }
 
-    /// Asks for hugepages where a span begins to use memory, or leaves it on small pages.
+    /// Where a span begins to use memory: advises hugepages, or leaves it on small pages.
     pub(crate) fn advise_span(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -253,7 +243,7 @@ impl<G: Geometry> Backing<G> {
         };
         let left = match choice {
             Choice::Small => Left::Unsure,
-            // Of a longer one only a hugepage is left small.
+            // Of a longer span only one hugepage is left small.
             Choice::Probe if len.0 == 1 => Left::Unsure,
             _ if always || !span.later => Left::Not,
             _ => Left::Later,
@@ -269,7 +259,7 @@ impl<G: Geometry> Backing<G> {
         // In front all begin small.
         let mut at = if left == Left::Later { ids.start.max(self.wanted.from.0) } else { ids.start };
         while at < ids.end {
-            // One call for all that lie together. A collapse keeps its advice until its end.
+            // One call for each run. A collapse keeps its advice until its end.
             let is_free = |t: &Tracker<G>| t.backed_pages() == 0 && !t.collapsing;
             let run = (at..ids.end).take_while(|i| is_free(&trackers[*i as usize])).count() as u32;
             self.leave(trackers, floor, at..at + run, left, choice == Choice::Small);
@@ -278,8 +268,7 @@ impl<G: Geometry> Backing<G> {
         self.schedule_check(trackers, floor, (first, len), span.pages, choice);
     }
 
-    /// Schedules a check of a span's hugepages: one of a probe on small pages, and two of a span
-    /// left on small pages as a whole.
+    /// One hugepage of a probe; two of a span left on small pages as a whole.
     fn schedule_check(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -303,19 +292,19 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Looks at hugepages that spans of that length left on small pages.
+    /// Of hugepages that spans of that length left on small pages.
     pub(crate) fn review(&mut self, trackers: &Trackers<G>, floor: &impl Floor, pages: Pages) {
         self.dense_small += self.trust.review(pages, |id| see(floor, id, &trackers[id.0 as usize]));
     }
 
-    /// Leaves hugepages without memory on small pages, or no longer; with `more` a few behind too.
+    /// Without memory; `more`: a few behind too.
     fn leave(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, run: Range<u32>, left: Left, more: bool) {
         let is_full = left != Left::Not && self.small_ranges >= MOST_SMALL_RANGES;
         if is_full || run.clone().all(|i| trackers[i as usize].left == left) {
             return;
         }
         let run = if more { run.start..self.end_of_unused(trackers, run.end) } else { run };
-        // Those before the threshold are on small pages anyway.
+        // Earlier ones are on small pages anyway.
         let from = run.start.max(self.wanted.from.0);
         if from < run.end {
             let advice = if left == Left::Not { Advice::Huge } else { Advice::Small };
@@ -324,14 +313,14 @@ impl<G: Geometry> Backing<G> {
         run.for_each(|i| self.record_left(trackers, i, left));
     }
 
-    /// The end of the unused hugepages from `at`, a few at most: one call leaves them small too.
+    /// A few at most: one call leaves them small too.
     fn end_of_unused(&self, trackers: &Trackers<G>, at: u32) -> u32 {
         let is_unused = |t: &Tracker<G>| t.place == Place::Unbacked && !(t.is_small() || t.collapsing || t.guarded);
         let end = self.granted.min(at + MOST_UNUSED);
         (at..end).find(|i| !is_unused(&trackers[*i as usize])).unwrap_or(end.max(at))
     }
 
-    /// Sets a hugepage's mark, and counts the ranges of marked ones.
+    /// And counts the ranges of marked ones.
     fn record_left(&mut self, trackers: &mut Trackers<G>, i: u32, left: Left) {
         let was_small = trackers[i as usize].is_small();
         trackers[i as usize].left = left;
@@ -346,8 +335,8 @@ impl<G: Geometry> Backing<G> {
         self.small_ranges = if small { self.small_ranges + 1 - neighbours } else { self.small_ranges + neighbours - 1 };
     }
 
-    /// Requests a hugepage at the region's front if the heap is no longer small; reverts that for
-    /// later spans when the heap is small again.
+    /// A hugepage at the front, once the heap is no longer small; reverts that for later spans when
+    /// it is small again.
     fn advise_front(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -367,7 +356,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Guards a hugepage that is broken, or about to be.
+    /// Broken, or about to be.
     pub(crate) fn guard(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         if self.guards < MOST_GUARDS && self.will_be_huge(id, t) {
@@ -395,7 +384,7 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Requests a hugepage for a collapse: it stays backed until [`Self::end_collapse`].
+    /// It stays backed until [`Self::end_collapse`].
     pub(crate) fn begin_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         let t = &mut trackers[id.0 as usize];
         let guarded = core::mem::take(&mut t.guarded);
@@ -406,7 +395,7 @@ impl<G: Geometry> Backing<G> {
         t.collapsing = true;
     }
 
-    /// After any collapse: guards a broken hugepage; a small heap's next touch gets small pages.
+    /// Guards a broken hugepage; a small heap's next touch gets small pages.
     pub(crate) fn end_collapse(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, id: HugePageId) {
         if trackers[id.0 as usize].intact {
             self.record_left(trackers, id.0, Left::Not);
@@ -420,9 +409,9 @@ impl<G: Geometry> Backing<G> {
         }
     }
 
-    /// Checks some hugepages expected whole: `in_parts` gets the others with their resident bytes.
-    /// Now and then queries a system that gave none; `true` if it does now.
-    pub(crate) fn look_up(
+    /// Hugepages expected whole: `in_parts` gets the others with their resident bytes. Now and then
+    /// queries a system that gave none; `true` if it does now.
+    pub(crate) fn verify_some(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
@@ -457,7 +446,7 @@ impl<G: Geometry> Backing<G> {
                 continue;
             }
             let seen = floor.residency(G::range(id), Ask::Both);
-            // An untouched hugepage may still come whole.
+            // Untouched, it may still come whole.
             if seen.huge_bytes == Some(0) && seen.resident_bytes > 0 {
                 in_parts(trackers, id, Bytes(seen.resident_bytes));
             }
@@ -465,7 +454,7 @@ impl<G: Geometry> Backing<G> {
         false
     }
 
-    /// Whether [`Self::look_up`] has more to check in this tick, which ends with the region.
+    /// In this tick, which ends with the region.
     pub(crate) fn has_more(&mut self, granted: HugePages) -> bool {
         if self.in_vain || self.untold || self.look_up >= granted.0 {
             self.look_ups = 0;
@@ -473,7 +462,7 @@ impl<G: Geometry> Backing<G> {
         self.look_ups > 0
     }
 
-    /// Queries a system that gave no hugepages.
+    /// That gave no hugepages.
     fn query_again(&mut self, trackers: &Trackers<G>, floor: &mut impl Floor, granted: HugePages) -> bool {
         self.vain_ticks += 1;
         let last = HugePageId(granted.0 - 1);
@@ -489,7 +478,7 @@ impl<G: Geometry> Backing<G> {
     }
 }
 
-/// How densely a hugepage on small pages is touched, of what was handed out of it.
+/// On small pages, touched of what was handed out.
 fn see<G: Geometry>(floor: &impl Floor, id: HugePageId, t: &Tracker<G>) -> Seen {
     if t.intact || t.backed_pages() == 0 {
         return Seen::Gone;

@@ -1,62 +1,56 @@
 //! Which hugepages are collapsed in the background, and how fast.
 //!
-//! **What.** A densely used hugepage on small pages is collapsed: the first ones of a heap that
-//! grew, broken ones that filled again, those for which the system had no hugepage.
+//! **What.** Densely used hugepages on small pages: the first of a heap that grew, broken ones that
+//! filled again, those for which the system had no hugepage. The paper leaves that to khugepaged.
 //!
-//! **Cost.** Processor time of the thread that collapses: [`ROUND_NS`] a round of a second, or
-//! [`IDLE_NS`] while the processor is idle otherwise: the work takes at most twice as long by the
-//! clock, since a collapse also waits for the other processors. The next rounds pay an excess.
+//! **Cost.** Processor time: [`ROUND_NS`] a round of a second, [`IDLE_NS`] on an idle processor,
+//! where the work takes at most twice as long by the clock: a collapse also waits for other
+//! processors. The next rounds pay an excess.
 //!
-//! **From.** Work after TEMERAIRE; the paper leaves that to khugepaged.
-//!
-//! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames. A busy
-//! hugepage, such as one shared with a fork's child, is left for later: enough of them end the
+//! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames. Busy
+//! hugepages, as shared with a fork's child, are left for later; enough of them end the round. All
+//! ends where unsupported.
 //! round. All ends where the system does not support it.
 
 use crate::tracker::{Place, Trackers};
 use crate::trust::Seen;
 use craton_base::{Ask, CollapseError, Floor, Geometry, HugePageId, HugePages, Residency};
 
-/// Hugepages examined in a search.
+/// Of a search: hugepages examined.
 const ROUND_LOOKS: u32 = 512;
-/// Residency queries in a search.
+/// Of a search: residency queries.
 const ROUND_ASKS: u32 = 16;
-/// Processor time a round: 2 % of a processor, and 10 % of one that is idle otherwise.
+/// 2 % of a processor; 10 % of an idle one.
 const ROUND_NS: u64 = 20_000_000;
 const IDLE_NS: u64 = 100_000_000;
-/// Most rounds skipped between two.
+/// Between two.
 const MOST_REST: u32 = 32;
-/// Hugepages found busy that end a round.
+/// They end a round.
 const ENOUGH_BUSY: u32 = 8;
-/// Refusals as unsupported, without a success between them, that end all collapses.
+/// As unsupported, without a success between: they end all collapses.
 const ENOUGH_REFUSALS: u32 = 8;
 
-/// Collapse counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CollapseStats {
-    /// Hugepages collapsed.
     pub collapsed: u64,
-    /// Refused as [`CollapseError::NoMemory`]: no frames.
+    /// [`CollapseError::NoMemory`].
     pub no_memory: u64,
-    /// Refused as [`CollapseError::Busy`].
     pub busy: u64,
-    /// Refused as [`CollapseError::Again`].
     pub again: u64,
-    /// Refused as [`CollapseError::Unsupported`].
     pub unsupported: u64,
 }
 
-/// The time that a collapse took.
+/// By a collapse.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Took {
-    /// Of the calling thread, on a processor.
+    /// Of the calling thread.
     pub processor_ns: u64,
     /// By the clock.
     pub wall_ns: u64,
 }
 
 impl Took {
-    /// A time spent on a processor, without waiting.
+    /// Without waiting.
     pub const fn busy(ns: u64) -> Self {
         Self { processor_ns: ns, wall_ns: ns }
     }
@@ -65,26 +59,25 @@ impl Took {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Candidate {
     Dense(HugePageId),
-    /// The system has collapsed it; the search may go on.
+    /// The system collapsed it; the search may go on.
     Whole(HugePageId),
 }
 
 pub(crate) struct Collapse {
     cursor: u32,
-    /// Rounds still to skip, and rounds to skip after the next bad one.
+    /// Still to skip, and after the next bad one.
     rest: u32,
     rests: u32,
     refusals: u32,
-    /// Times of the last round.
     round: Took,
-    /// Processor time spent beyond past rounds' budgets.
+    /// Beyond past rounds' budgets.
     spent_ns: u64,
-    /// Busy hugepages of the round.
+    /// Of the round.
     busy: u32,
     stats: CollapseStats,
 }
 
-/// A search's remaining steps and queries.
+/// Left of a search.
 pub(crate) struct Search {
     looks: u32,
     asks: u32,
@@ -119,12 +112,12 @@ impl Collapse {
         self.refusals >= ENOUGH_REFUSALS
     }
 
-    /// Retries: the system's mode may have changed.
+    /// The system's mode may have changed.
     pub(crate) fn hope(&mut self) {
         self.refusals = 0;
     }
 
-    /// Whether this round may collapse; ask once a round.
+    /// Ask once a round.
     pub(crate) fn is_due(&mut self) -> bool {
         self.spent_ns = self.spent_ns.saturating_sub(self.budget_ns());
         let due = self.rest == 0 && self.spent_ns < self.budget_ns();
@@ -135,13 +128,13 @@ impl Collapse {
         due
     }
 
-    /// A round's budget, by whether the last collapses had to wait for a processor.
+    /// By whether the last collapses waited for a processor.
     fn budget_ns(&self) -> u64 {
         let Took { processor_ns, wall_ns } = self.round;
         if wall_ns <= 2 * processor_ns { IDLE_NS } else { ROUND_NS }
     }
 
-    /// The next densely used hugepage not known to be whole.
+    /// Densely used, not known to be whole.
     pub(crate) fn next<G: Geometry>(
         &mut self,
         search: &mut Search,
@@ -176,7 +169,7 @@ impl Collapse {
         None
     }
 
-    /// Counts a collapse and its time; whether the round may go on.
+    /// Whether the round may go on.
     pub(crate) fn record(&mut self, result: Result<(), CollapseError>, took: Took) -> bool {
         let count = match result {
             Ok(()) => &mut self.stats.collapsed,

@@ -1,28 +1,26 @@
 //! The memory that recent demand will want back.
 //!
-//! **From.** Adaptive hugepage subrelease (Maas et al., ISMM 2021): memory that recent peaks will
-//! want back is not worth breaking hugepages for. The paper adds a level of 5 minutes and a swing
-//! of one. There one second at a level costs 5 minutes of memory, which a process that falls idle
-//! never pays back. Wanted here: the highest demand of the last [`DEMAND_S`] seconds.
+//! **From.** Adaptive hugepage subrelease (Maas et al., ISMM 2021): memory that recent peaks want
+//! back is not worth breaking hugepages for. The paper adds a level of 5 minutes and a swing of
+//! one: there one second at a level costs 5 minutes of memory, which a process that falls idle
+//! never pays back. Here: the highest demand of the last [`DEMAND_S`] seconds.
 //!
-//! **State.** Each second's highest demand, in a ring indexed by time.
-//!
-//! **Cost.** A comparison a request; a walk over the ring for each query.
+//! **State.** Each second's highest demand, in a ring by time.
 
-/// Seconds for which demand is remembered. Swings shorter than that keep their memory.
+/// Seconds. Shorter swings keep their memory.
 pub const DEMAND_S: u64 = 5;
 const EPOCHS: usize = DEMAND_S as usize;
 const EPOCH_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy)]
 struct Epoch {
-    /// Number of the second plus 1; 0 if unused. Wraps after 136 years.
+    /// Of the second, plus 1; 0: unused. Wraps after 136 years.
     number: u32,
     high: u32,
 }
 
 pub(crate) struct Demand {
-    /// The highest since the last [`Demand::fold`].
+    /// Since the last [`Demand::fold`].
     high: u32,
     ring: [Epoch; EPOCHS],
 }
@@ -35,7 +33,7 @@ impl Demand {
         self.high = self.high.max(pages);
     }
 
-    /// Enters the highest demand into the ring: before each query, and every second.
+    /// Before each query, and every second.
     pub(crate) fn fold(&mut self, pages: u32, now_ns: u64) {
         let number = number_of(now_ns);
         let slot = &mut self.ring[number as usize % EPOCHS];
@@ -44,7 +42,7 @@ impl Demand {
         self.high = pages;
     }
 
-    /// Pages that will be wanted, by the last seconds.
+    /// In pages.
     pub(crate) fn wanted(&self, now_ns: u64) -> u32 {
         let now = number_of(now_ns);
         let recent = |e: &&Epoch| e.number > 0 && u64::from(now.wrapping_sub(e.number)) < DEMAND_S;

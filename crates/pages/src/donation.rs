@@ -1,7 +1,6 @@
 //! Large spans: whole hugepages, and a tail whose slack the filler gets.
 //!
-//! **From.** TEMERAIRE §4.1 and Figure 8. §4.5: a region pays once slack outweighs its possible
-//! spans.
+//! **From.** TEMERAIRE §4.1, Figure 8; §4.5: a region pays once slack outweighs its possible spans.
 
 use crate::region::Regions;
 use crate::tracker::{Place, Trackers};
@@ -12,7 +11,7 @@ use craton_base::{Geometry, HugePageId, HugePages, PageRange};
 pub(crate) struct Large {
     pub(crate) first: HugePageId,
     pub(crate) whole: HugePages,
-    /// Its pages on the hugepage behind them.
+    /// Pages behind the whole hugepages.
     pub(crate) tail: u32,
 }
 
@@ -22,7 +21,7 @@ impl Large {
         Self { first: G::hugepage(span.first), whole, tail }
     }
 
-    /// The hugepage behind the whole ones, with the tail if any.
+    /// With the tail, if any.
     pub(crate) fn last(self) -> HugePageId {
         HugePageId(self.first.0 + self.whole.0)
     }
@@ -32,7 +31,7 @@ impl Large {
     }
 }
 
-/// Marks hugepages wholly used by one span, begun there or before; whether they are zero.
+/// By one span, begun there or before; whether they are zero.
 pub(crate) fn occupy_whole<G: Geometry>(
     trackers: &mut Trackers<G>,
     first: HugePageId,
@@ -52,7 +51,7 @@ pub(crate) fn occupy_whole<G: Geometry>(
     zeroed
 }
 
-/// Marks a tail used on a donated hugepage, for the filler to adopt; whether it reads as zeros.
+/// On a donated hugepage, for the filler to adopt; whether it is zero.
 pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId, tail: u32, begins: bool) -> bool {
     let t = &mut trackers[id.0 as usize];
     t.reset();
@@ -60,9 +59,9 @@ pub(crate) fn leave_tail<G: Geometry>(trackers: &mut Trackers<G>, id: HugePageId
     if begins { t.occupy(0, tail) } else { t.carry(0, tail) }
 }
 
-/// Sums the spans that could fill donated slack.
+/// Sums spans that could fill donated slack.
 pub(crate) struct Donation<G> {
-    /// Pages in spans of up to half a hugepage, which always go to the filler.
+    /// In spans of up to half a hugepage, which always go to the filler.
     small: u32,
     geometry: PhantomData<G>,
 }
@@ -75,7 +74,7 @@ impl<G: Geometry> Donation<G> {
         self.small = self.small - small(old) + small(new);
     }
 
-    /// Whether `slack` exceeds what could fill it, and suffices for a region (§4.5).
+    /// By the spans that could fill it; and it suffices for a region (§4.5).
     pub(crate) fn is_outweighed(&self, slack: u32) -> bool {
         slack >= self.small && slack >= Regions::<G>::LEAST_SLACK
     }

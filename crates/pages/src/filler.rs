@@ -2,11 +2,8 @@
 //!
 //! **From.** TEMERAIRE §4.4; [`crate::fit`] selects within a family. Families separate spans of
 //! many small objects, the last of which lives long (dense), from others (sparse). Hugepages with
-//! donated tails come after these (§4.1), broken ones last (§4.6). When a program's objects change
-//! in kind, half-empty hugepages of the old kind are shared with the new.
-//!
-//! **Invariants.** P3: a filler's hugepage is on the list that its numbers name. P7: the sums of
-//! used and backed pages are right.
+//! donated tails come after (§4.1), broken ones last (§4.6). When objects change in kind,
+//! half-empty hugepages are shared. **Invariants.** P3; of P7 the sums of used and backed pages.
 
 use crate::backing::Backing;
 use crate::fit::{Fit, Found, dense};
@@ -28,13 +25,13 @@ pub(crate) enum Family {
 
 const FAMILIES: usize = 5;
 
-/// A kind has room for the other with more free pages than 1/8 of the used ones: mixed hugepages
-/// cost 4 % of the whole ones on fleet profiles. While it is small (256 MiB) any free page is room:
-/// another partly used hugepage weighs more, 6 % of some programs' memory.
+/// A kind has room for the other with more free pages than 1/8 of the used: mixed hugepages cost 4
+/// % of the whole ones on fleet profiles. While small (256 MiB) any free page is room: another
+/// partly used hugepage weighs more, 6 % of some programs' memory.
 const ROOM_PART: u32 = 8;
 const SMALL_FAMILY: u32 = 128;
 
-/// Hugepages of a family looked at for one that is mostly unbacked.
+/// Of a family, for one mostly unbacked.
 const MOST_LOOKS: usize = 64;
 
 impl Family {
@@ -70,7 +67,7 @@ impl Family {
     }
 }
 
-/// Hugepages of short spans, and of long spans' tails.
+/// Of short spans, and of long spans' tails.
 pub struct Filler<P, G> {
     families: [Lists; FAMILIES],
     policy: PhantomData<(P, G)>,
@@ -85,7 +82,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         sums
     }
 
-    /// Free pages behind large spans' tails, on unbroken hugepages.
+    /// Behind large spans' tails, on unbroken hugepages.
     pub(crate) fn slack(&self) -> u32 {
         let donated = self.lists(Family::Donated);
         donated.len() * G::PAGES - donated.sums.used
@@ -99,12 +96,11 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         &self.families[family as usize]
     }
 
-    /// The density by which a span is packed.
     pub(crate) fn packing(pages: u32, align: u32, density: Density) -> Density {
         if pages.max(align) > dense::MAX_PAGES { Density::Sparse } else { density }
     }
 
-    /// A place for `pages` at a multiple of `align`.
+    /// At a multiple of `align`.
     pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         Family::for_density(density).iter().find_map(|family| self.find_in(*family, trackers, pages, align))
     }
@@ -118,7 +114,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         }
     }
 
-    /// [`Filler::find`] on hugepages of the other kind, if that has room.
+    /// [`Filler::find`] among the other kind, if it has room.
     pub(crate) fn find_in_other(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let family = match density {
             Density::Sparse => Family::Dense,
@@ -130,7 +126,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         if free <= least { None } else { self.find_in(family, trackers, pages, align) }
     }
 
-    /// [`Filler::find`] without other memory: any room, of either kind, even by a full walk.
+    /// Without other memory: any room, of either kind, even by a full walk.
     #[cold]
     pub(crate) fn find_in_need(&self, trackers: &Trackers<G>, pages: u32, align: u32, density: Density) -> Found {
         let families = || Family::for_density(density).iter().chain(Family::in_need(density));
@@ -158,7 +154,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         self.delist(trackers, id, sums);
     }
 
-    /// Changes a hugepage, and moves it to its new list.
+    /// And moves it to its new list.
     #[inline]
     pub(crate) fn update<R>(
         &mut self,
@@ -179,9 +175,8 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         result
     }
 
-    /// Unbacks `want` free pages or a few more: of one hugepage all go. Returns how many.
-    ///
-    /// In [`release_order`]; within a list the emptiest hugepage first (§4.6).
+    /// Unbacks about `want` free pages, of one hugepage all, in [`release_order`]; within a list
+    /// the emptiest first (§4.6).
     pub(crate) fn release(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -191,7 +186,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     ) -> u64 {
         let mut done = 0;
         for (family, least) in release_order::<G>() {
-            // Lists are ordered by fullness: the last ones are the emptiest.
+            // Lists are ordered by fullness: the last are the emptiest.
             let mut to = LISTS;
             while done < want
                 && let Some(at) = self.lists(family).last_before(to)
@@ -201,7 +196,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
                 while let Some(id) = next
                     && done < want
                 {
-                    // The hugepage may move to another list.
+                    // It may move to another list.
                     let t = &trackers[id.0 as usize];
                     next = t.next.checked_sub(1).map(HugePageId);
                     if t.backed_pages() - t.used_pages() >= least {
@@ -213,7 +208,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         done
     }
 
-    /// A broken hugepage at least half of which has no memory.
+    /// Broken, at least half without memory.
     pub(crate) fn mostly_unbacked(&self, trackers: &Trackers<G>) -> Option<HugePageId> {
         let is_empty = |id: &HugePageId| {
             let t = &trackers[id.0 as usize];
@@ -282,7 +277,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         lists.push(trackers, rank.into(), id);
     }
 
-    /// Removes a hugepage from its list, where it counted for `sums`.
+    /// Where it counted for `sums`.
     #[inline]
     fn delist(&mut self, trackers: &mut Trackers<G>, id: HugePageId, sums: Sums) {
         let t = &mut trackers[id.0 as usize];
@@ -292,7 +287,7 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
         lists.remove(trackers, rank.into(), id);
     }
 
-    /// P3: whether a hugepage records its list.
+    /// P3.
     pub(crate) fn is_listed_right(t: &Tracker<G>) -> bool {
         Self::list_of(t) == (t.family, t.list.wrapping_sub(1))
     }
@@ -309,8 +304,8 @@ impl<P: Fit, G: Geometry> Filler<P, G> {
     }
 }
 
-/// Families in the order of breaking, with a hugepage's least free pages: broken ones, mostly free
-/// ones, then nearly full ones, where many used pages pay for few. Sparse before dense (§4.6).
+/// With a hugepage's least free pages: broken, mostly free, then nearly full ones, where many used
+/// pages pay for few. Sparse before dense (§4.6).
 fn release_order<G: Geometry>() -> impl Iterator<Item = (Family, u32)> {
     const WHOLE: [Family; 3] = [Family::Sparse, Family::Donated, Family::Dense];
     let broken = [(Family::SparseBroken, 1), (Family::DenseBroken, 1)].into_iter();

@@ -1,21 +1,20 @@
 //! The rank of hugepages, and the search by rank for a span.
 //!
-//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and the heap's; the two
-//! others of its Figure 11 are here to be measured.
+//! **From.** TEMERAIRE §4.4. [`LongestFreeFirst`] is the paper's policy and ours; its Figure 11's
+//! two others are here to be measured.
 
 use crate::lists::{LISTS, Lists};
 use crate::tracker::Trackers;
 use craton_base::{Geometry, HugePageId, PAGES_PER_HUGEPAGE};
 
-/// Chunks by number of spans, Cmax.
+/// By number of spans, Cmax.
 const CHUNKS: usize = 8;
-/// Hugepages tried for an aligned place before one with room to spare.
+/// For an aligned place, before one with room to spare.
 const LOOKS: usize = 4;
 
-/// A place: the hugepage, and the page in it.
 pub(crate) type Found = Option<(HugePageId, u32)>;
 
-/// How sparse hugepages are ranked and searched.
+/// Of sparse hugepages.
 pub trait Fit: sealed::Fit {}
 impl<T: sealed::Fit> Fit for T {}
 
@@ -23,20 +22,20 @@ pub(crate) mod sealed {
     use super::{Found, Geometry, Lists, Trackers};
 
     pub trait Fit {
-        /// The list of a hugepage with longest free range `longest` and `allocs` spans.
+        /// By longest free range and spans.
         fn rank(longest: u32, allocs: u32) -> usize;
-        /// A hugepage with room for `pages` at a multiple of `align`.
+        /// At a multiple of `align`.
         fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found;
     }
 }
 
-/// The chunk C: 0 with the most spans, expected to live longest.
+/// C: 0 has the most spans, expected to live longest.
 fn chunk(allocs: u32) -> usize {
     let log = (u32::BITS - allocs.leading_zeros()) as usize;
     CHUNKS - 1 - log.min(CHUNKS - 1)
 }
 
-/// A place in the first hugepage of a few lists from `from` on.
+/// In the first hugepage of a few lists.
 fn search<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: usize, pages: u32, align: u32) -> Found {
     let mut from = from;
     for _ in 0..LOOKS {
@@ -50,7 +49,7 @@ fn search<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, from: usize, to: u
     None
 }
 
-/// The smallest sufficient longest free range; among those the most spans.
+/// The smallest sufficient longest free range; then the most spans.
 #[derive(Clone, Copy, Debug)]
 pub struct LongestFreeFirst;
 
@@ -61,7 +60,7 @@ impl sealed::Fit for LongestFreeFirst {
 
     fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         search(lists, trackers, CHUNKS * pages as usize, LISTS, pages, align).or_else(|| {
-            // Any hugepage with this much room holds an aligned place.
+            // This much room always holds an aligned place.
             let sure = (pages + align - 1).min(G::PAGES);
             let at = lists.first_in(CHUNKS * sure as usize, LISTS)?;
             let id = lists.head(at)?;
@@ -70,7 +69,7 @@ impl sealed::Fit for LongestFreeFirst {
     }
 }
 
-/// Most spans first, the longest free range second.
+/// Then the longest free range.
 #[derive(Clone, Copy, Debug)]
 pub struct FullestFirst;
 
@@ -92,7 +91,7 @@ impl sealed::Fit for FullestFirst {
     }
 }
 
-/// The closest free range of all hugepages: a full search.
+/// A full search.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalBestFit;
 
@@ -122,12 +121,12 @@ impl sealed::Fit for GlobalBestFit {
     }
 }
 
-/// Dense hugepages, ranked by most spans alone, since all their spans are short. Lists are grouped
-/// by the largest free block, so that one with room is found at once.
+/// Ranked by most spans alone, since all their spans are short; lists are grouped by largest free
+/// block, so that room is found at once.
 pub(crate) mod dense {
     use super::{Found, Geometry, LENGTHS, Lists, Trackers};
 
-    /// Longest dense span in pages; longer ones are sparse.
+    /// Pages; longer spans are sparse.
     pub(crate) const MAX_PAGES: u32 = 8;
     const BLOCKS: usize = 5;
 
@@ -137,7 +136,7 @@ pub(crate) mod dense {
 
     pub(crate) fn find<G: Geometry>(lists: &Lists, trackers: &Trackers<G>, pages: u32, align: u32) -> Found {
         let level = pages.max(align).next_power_of_two().trailing_zeros();
-        // The fullest hugepage of each group of lists; of these the fullest.
+        // The fullest of the groups' fullest.
         let mut best: Option<(usize, usize)> = None;
         for blocks in level as usize + 1..BLOCKS {
             if let Some(at) = lists.first_in(LENGTHS * blocks, LENGTHS * (blocks + 1)) {

@@ -3,19 +3,16 @@
 //! **What.** A [`FrameSource`] places spans of up to half a hugepage. A hugepage that enters the
 //! filler comes online; one without used pages goes offline: free for long spans, cache and system.
 //!
-//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k. Its search prefers trees in use, and so
-//! frees hugepages by itself (§5.5). A span of another length goes into a gap of the lists, else to
-//! the front of a block, whose rest is freed at once.
+//! **From.** LLFree (USENIX ATC 2023) packs frames of 2^k; its search prefers trees in use, and so
+//! frees hugepages (§5.5). A span of another length goes into a gap of the lists, else to the front
+//! of a block, whose rest is freed.
 //!
-//! **Booked twice.** A used page is marked in its tracker and taken from the source. The source
-//! knows no starts of spans (checked by a free), no backed pages (for a release), and no order of
-//! fullness (for release and collapse). And the lock-free source cannot be asked for a hugepage's
-//! bits.
+//! **Booked twice.** In tracker and source: the source knows no starts of spans (checked by a
+//! free), no backed pages (for a release), no order of fullness (for release and collapse), and,
+//! lock-free, no bits of one hugepage.
 //!
-//! **Invariants.** P11: a filler's hugepage is online, with exactly the frames taken that its
-//! tracker marks used; all others are offline.
-//!
-//! **Failure.** A refusal that contradicts P11 is a defect; those frames stay taken.
+//! **Invariants.** P11. **Failure.** A refusal that contradicts P11 is a defect; those frames stay
+//! allocated.
 
 use crate::filler::Filler;
 use crate::fit::{Fit, Found};
@@ -23,27 +20,27 @@ use crate::placement::{Wanted, sealed::Placement};
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{FrameSource, Geometry, HugePageId, PAGES_PER_HUGEPAGE, PageBits, PageId};
 
-/// Longest span that frames place: half a hugepage.
+/// Half a hugepage.
 const MAX_PAGES: u32 = PAGES_PER_HUGEPAGE / 2;
 
-/// Frames that are pages of the machine's hugepages.
+/// Of the machine's hugepages.
 pub struct ByFrames<S> {
     source: S,
-    /// No run of free pages is longer: saves a source without a block a full search.
+    /// No run of free pages is longer: saves a full search without a block.
     longest: u32,
 }
 
 impl<S: FrameSource> ByFrames<S> {
     const ARE_PAGES: () = assert!(1 << S::HUGE_ORDER == PAGES_PER_HUGEPAGE, "a huge frame is a hugepage");
 
-    /// `source` has as many huge frames as the heap may have hugepages, all offline.
+    /// As many huge frames as the heap may have hugepages, all offline.
     pub fn new(source: S) -> Self {
         let () = Self::ARE_PAGES;
         Self { source, longest: 0 }
     }
 
-    /// Takes a span as the front of an aligned block.
-    fn take_block(&mut self, span: Wanted) -> Found {
+    /// The front of an aligned block.
+    fn alloc_block(&mut self, span: Wanted) -> Found {
         let block = span.pages.max(span.align).next_power_of_two();
         // No online huge frame is wholly free, except one being collapsed.
         if block > self.longest.min(MAX_PAGES) {
@@ -58,7 +55,7 @@ impl<S: FrameSource> ByFrames<S> {
         Some((page.hugepage(), page.in_hugepage()))
     }
 
-    fn take_at(&self, id: HugePageId, at: u32, pages: u32) {
+    fn alloc_at(&self, id: HugePageId, at: u32, pages: u32) {
         let taken = self.source.get_at(number(id, at), pages as usize);
         debug_assert!(taken.is_ok(), "{taken:?}");
     }
@@ -73,7 +70,7 @@ fn number(id: HugePageId, at: u32) -> usize {
     (id.first_page().0 + at) as usize
 }
 
-/// The lists place spans until there are frames.
+/// By lists until there are frames.
 impl<S: FrameSource> Placement for Option<ByFrames<S>> {
     const BY_LISTS: Self = None;
 
@@ -85,20 +82,20 @@ impl<S: FrameSource> Placement for Option<ByFrames<S>> {
         let gap = || filler.find(trackers, span.pages, span.align, span.density);
         let Some(frames) = self else { return gap() };
         let is_block = span.pages.is_power_of_two();
-        let block = if is_block { frames.take_block(span) } else { None };
+        let block = if is_block { frames.alloc_block(span) } else { None };
         block.or_else(|| match gap() {
             Some((id, at)) => {
-                frames.take_at(id, at, span.pages);
+                frames.alloc_at(id, at, span.pages);
                 Some((id, at))
             }
             None if is_block => None,
-            None => frames.take_block(span),
+            None => frames.alloc_block(span),
         })
     }
 
-    fn taken(&mut self, id: HugePageId, at: u32, pages: u32) {
+    fn placed(&mut self, id: HugePageId, at: u32, pages: u32) {
         if let Some(frames) = self {
-            frames.take_at(id, at, pages);
+            frames.alloc_at(id, at, pages);
         }
     }
 
@@ -125,7 +122,7 @@ impl<S: FrameSource> Placement for Option<ByFrames<S>> {
             frames.longest = frames.longest.max(t.longest_free());
         }
         for (at, pages) in t.used().minus(old).complement().clear_runs() {
-            frames.take_at(id, at, pages);
+            frames.alloc_at(id, at, pages);
         }
     }
 }

@@ -9,8 +9,8 @@
 //! whole hugepages           the cache; on a miss the allocator below it
 //! ```
 //!
-//! **State.** Each part has its own, and gets shared trackers, floor and time as arguments. Only
-//! [`Self::change`] changes a filler's hugepage: it keeps lists and placement in step.
+//! **State.** Each part's own; trackers, floor and time are arguments. Only [`Self::change`]
+//! changes a filler's hugepage: it keeps lists and placement in step.
 
 mod acts;
 mod background;
@@ -41,7 +41,7 @@ use craton_base::{
     PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// TEMERAIRE over a floor; `K` places short spans.
+/// `K` places short spans.
 pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
     floor: F,
     clock: C,
@@ -60,13 +60,13 @@ pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Longest span that always goes to the filler.
+    /// Pages that always go to the filler.
     const HALF: u32 = G::PAGES / 2;
-    /// From a region's size on, slack is negligible.
+    /// From here on slack is negligible.
     const HUGE_REQUEST: u32 = G::REGION * G::PAGES;
 
-    /// A heap over `floor`, which has granted nothing and will grant from its first page; at most
-    /// `capacity` hugepages, each with an entry in `trackers` that is zero when granted.
+    /// Nothing granted yet; at most `capacity` hugepages, each with a tracker that is zero when
+    /// granted.
     pub const fn new(floor: F, clock: C, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) -> Self {
         Self {
             floor,
@@ -86,12 +86,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A heap without memory; all zeros if `floor` and `clock` are, to take no room in the file.
+    /// All zeros if `floor` and `clock` are, to take no room in the file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
 
-    /// Makes an empty heap one of [`Self::new`], in place, since a heap is large.
+    /// In place, since a heap is large.
     pub fn install(&mut self, floor: F, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) {
         debug_assert_eq!(self.granted(), HugePages(0));
         (self.floor, self.trackers) = (floor, trackers);
@@ -99,7 +99,6 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing = Backing::new(backing);
     }
 
-    /// The floor below.
     pub fn floor(&self) -> &F {
         &self.floor
     }
@@ -109,7 +108,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.regions.set_allowed(allowed && self.placement.is_by_lists());
     }
 
-    /// A span of memory that the heap has.
+    /// Without new memory.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         if self.unfit(pages, align).is_some() {
             return None;
@@ -138,7 +137,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         HugePages(self.cache.out().0 - self.regions.held().idle)
     }
 
-    /// Allocates more than half a hugepage, or an alignment of whole ones.
+    /// More than half a hugepage, or an alignment of whole ones.
     fn alloc_long(&mut self, pages: u32, align: u32) -> Result<Span, SpanError> {
         let slack = pages.next_multiple_of(G::PAGES) - pages;
         let sparse = Wanted { pages, align, density: Density::Sparse };
@@ -170,7 +169,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             return Ok(self.place(found, pages));
         }
         let kind = Use { pages: Pages(pages), fills_up: span.density == Density::Dense, later: false };
-        match self.take(HugePages(1), HugePages(1), kind) {
+        match self.alloc_hugepages(HugePages(1), HugePages(1), kind) {
             Ok(id) => {
                 let t = &mut self.trackers[id.0 as usize];
                 t.reset();
@@ -183,7 +182,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// A place on hugepages of the other kind; frames have searched there already.
+    /// Frames have searched there already.
     fn find_in_other(&self, span: Wanted) -> Found {
         if !self.placement.is_by_lists() {
             return None;
@@ -191,7 +190,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.filler.find_in_other(&self.trackers, span.pages, span.align, span.density)
     }
 
-    /// Allocates wherever there is room, after a hugepage was refused.
+    /// Anywhere, after a hugepage was refused.
     #[cold]
     fn alloc_in_need(&mut self, span: Wanted) -> Option<Span> {
         let Wanted { pages, align, density } = span;
@@ -199,23 +198,23 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             && align < G::PAGES
             && let Some((id, at)) = self.filler.find_in_need(&self.trackers, pages, align, density)
         {
-            self.placement.taken(id, at, pages);
+            self.placement.placed(id, at, pages);
             return Some(self.place((id, at), pages));
         }
         self.alloc_in_region(pages, align, true)
     }
 
-    /// The span at a place that was taken for it.
+    /// Already chosen.
     fn place(&mut self, (id, at): (HugePageId, u32), pages: u32) -> Span {
         let zeroed = self.filler.update(&mut self.trackers, id, |t| t.occupy(at, pages));
         Span { range: G::part(id, at, pages), zeroed }
     }
 
-    /// Allocates whole hugepages; donates the slack of the last.
+    /// Whole hugepages; donates the last one's slack.
     fn alloc_large(&mut self, pages: u32, align: u32) -> Result<Span, NoMemory> {
         let len = G::hugepages_up(Pages(pages));
         let kind = Use { pages: Pages(pages), fills_up: false, later: false };
-        let first = self.take(len, HugePages(align.div_ceil(G::PAGES).max(1)), kind)?;
+        let first = self.alloc_hugepages(len, HugePages(align.div_ceil(G::PAGES).max(1)), kind)?;
         let range = PageRange::new(G::page(first, 0), Pages(pages));
         let large = Large::of::<G>(range);
         let mut zeroed = occupy_whole(&mut self.trackers, first, large.whole, true);
@@ -225,14 +224,14 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(Span { range, zeroed })
     }
 
-    /// Donates the slack behind a span's tail to the filler, which packs the tail as a span.
+    /// To the filler, which packs the tail as a span.
     fn donate(&mut self, span: Large, begins: bool) -> bool {
         let zeroed = leave_tail(&mut self.trackers, span.last(), span.tail, begins);
         self.adopt(span.last());
         zeroed
     }
 
-    /// Moves a hugepage with its first pages into the filler.
+    /// With its first pages, into the filler.
     fn adopt(&mut self, id: HugePageId) {
         self.placement.adopt(id, &self.trackers[id.0 as usize]);
         self.filler.adopt(&mut self.trackers, id);
@@ -254,11 +253,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         result
     }
 
-    /// Frees pages of a filler's hugepage, which leaves with its last span.
+    /// It leaves the filler with its last span.
     fn vacate(&mut self, id: HugePageId, at: u32, pages: u32) {
         self.change(id, |t| {
             t.vacate(at, pages);
-            // Without the tail that brought it here it is an ordinary hugepage.
+            // Without its tail it is an ordinary hugepage.
             t.donated &= at != 0;
             // Few pages left on a dense hugepage must not keep longer spans off it.
             t.dense &= t.used_pages() >= G::PAGES / 4;
@@ -267,8 +266,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         if t.used_pages() == 0 && !t.collapsing {
             self.retire(id);
         } else if t.broken {
-            // A broken hugepage loses nothing by it (TEMERAIRE §4.6, "freed to the system at
-            // once").
+            // A broken hugepage loses nothing (§4.6, "freed to the system at once").
             self.unback(id, at, pages);
         }
     }
@@ -293,11 +291,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    // Whole hugepages: the cache over the allocator, and their backing.
+    // The cache over the allocator, and backing.
 
-    fn take(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
+    fn alloc_hugepages(&mut self, len: HugePages, align: HugePages, span: Use) -> Result<HugePageId, NoMemory> {
         let granted = self.granted();
-        let taken = self.cache.take(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
+        let taken = self.cache.alloc(&mut self.trackers, &mut self.floor, len, align, self.backing.front())?;
         let kind = Use { later: self.begins_small(len, span), ..span };
         self.back_new(granted, (taken.first, len), kind);
         self.record_taken(taken.missing);
@@ -305,13 +303,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(taken.first)
     }
 
-    /// Unbacks as many hugepages as a request backed, of those that could not serve it, so that
-    /// they are not additional.
+    /// Unbacks as many hugepages as a request backed, of those that could not serve it.
     fn make_up_for(&mut self, backed: HugePages) {
         self.shrink(backed.min(self.free_backed_hugepages()));
     }
 
-    /// Whether hugepages without memory begin on small pages. Growth by several at once is fast.
+    /// Growth by several at once is fast.
     fn begins_small(&mut self, len: HugePages, span: Use) -> bool {
         if len.0 > 1 || !self.backing.trusts(span) {
             return self.growth.is_paused();
@@ -320,7 +317,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.growth.begins_small(demand, now)
     }
 
-    /// Advises hugepages taken for a span; `granted` was the grant before.
+    /// For a span; `granted`: before it.
     fn back_new(&mut self, granted: HugePages, taken: (HugePageId, HugePages), span: Use) {
         self.follow_grant(granted);
         let demand = self.in_demand();
@@ -334,8 +331,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Returns whole hugepages; unbacks those above the limit, and those whose next spans may not
-    /// touch what earlier ones have touched.
+    /// Unbacks those above the limit, and those whose next spans may not touch what earlier ones
+    /// touched.
     fn put(&mut self, first: HugePageId, len: HugePages) {
         let (mut at, end) = (first.0, first.0 + len.0);
         while at < end {
@@ -367,7 +364,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.record_taken(HugePages(0));
     }
 
-    /// Records them after a request that missed `missing` in the cache.
+    /// After a request that missed `missing` in the cache.
     fn record_taken(&mut self, missing: HugePages) {
         let (now, demand) = (self.clock.now_ns(), self.in_demand());
         if missing.0 > 0 {
@@ -376,16 +373,14 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.record(demand, now);
     }
 
-    // Regions.
-
-    /// Makes a region of unbacked hugepages; `false` if there are too few.
+    /// Of unbacked hugepages; `false`: too few.
     #[cold]
     fn start_region(&mut self) -> bool {
         let (granted, size) = (self.granted(), HugePages(G::REGION));
         if !self.regions.are_allowed() {
             return false;
         }
-        let taken = self.cache.take_unbacked(&mut self.trackers, &mut self.floor, size, size);
+        let taken = self.cache.alloc_unbacked(&mut self.trackers, &mut self.floor, size, size);
         self.follow_grant(granted);
         taken.is_ok_and(|head| {
             self.regions.begin(&mut self.trackers, head);
@@ -412,14 +407,14 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         occupied.zeroed
     }
 
-    /// Frees pages of a region, which ends with its last span.
+    /// The region ends with its last span.
     fn vacate_in_region(&mut self, range: PageRange, whole: bool) {
         let head = self.regions.vacate(&mut self.trackers, range, whole);
         let lost = self.regions.unback_unsure(&mut self.trackers, &mut self.floor, range);
         self.release.count(lost);
         if let Some(head) = head {
             self.regions.end(&mut self.trackers, head);
-            // One by one: the ranges join neighbours of the same kind.
+            // One by one: ranges join neighbours of the same kind.
             for id in (head.0..head.0 + G::REGION).map(HugePageId) {
                 if self.trackers[id.0 as usize].backed_pages() > 0 {
                     self.cache.put(&mut self.trackers, id, HugePages(1));
@@ -432,9 +427,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.shrink_to_limit();
     }
 
-    // Frees.
-
-    /// The error of freeing a span; `None` if it is in use with these bounds.
+    /// `None`: in use with these bounds.
     pub(crate) fn fault(&self, span: PageRange) -> Option<SpanError> {
         let (page, granted) = (span.first, self.granted());
         if page.0 >= G::pages(granted).0 || span.len.0 > G::pages(granted).0 - page.0 {
@@ -475,7 +468,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     fn free_span(&mut self, span: PageRange) {
         let id = G::hugepage(span.first);
         if self.trackers[id.0 as usize].is_small() {
-            // Its memory may be gone when the next one is taken.
+            // Its memory may be gone at the next alloc.
             self.backing.review(&self.trackers, &self.floor, span.len);
         }
         match self.trackers[id.0 as usize].place {
@@ -499,11 +492,11 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
-/// TEMERAIRE whose short spans page frames of `S` place, once it has them: the second page heap.
+/// Page frames of `S` place short spans, once set: the second page heap.
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
-    /// Makes page frames place short spans, before any grant. One offline huge frame a hugepage.
+    /// Before any grant. One offline huge frame a hugepage.
     pub fn set_frames(&mut self, source: S) {
         const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
         debug_assert_eq!(self.granted(), HugePages(0));

@@ -1,9 +1,7 @@
 //! The hugepage allocator: whole hugepages without memory, unused or unbacked.
 //!
-//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; this grows them.
-//!
-//! **State.** The floor grants address space in large steps from the region's front, as one kernel
-//! mapping.
+//! **From.** TEMERAIRE §4.2. [`crate::ranges`] keeps the free ranges; this grows them, in large
+//! steps from the region's front: one kernel mapping.
 //!
 //! **Failure.** A refused grant changes nothing.
 
@@ -12,13 +10,12 @@ use crate::tracker::{Place, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory};
 
-/// Least step of address space: 32 MiB; and the part of the whole that is the greatest step.
+/// Steps of address space: the least, 32 MiB; the greatest, as part of the whole.
 const GROW_MIN: HugePages = HugePages(16);
 const GROW_MAX_PART: u32 = 64;
 /// Spans from 8 MiB are huge in small heaps too: the last one's rest averages 1/8.
 pub(crate) const LONG: HugePages = HugePages(4);
 
-/// Free unbacked hugepages, and the grant.
 pub(crate) struct HugeAllocator<G> {
     free: Ranges<{ Place::Unbacked as u8 }>,
     granted: HugePages,
@@ -27,7 +24,7 @@ pub(crate) struct HugeAllocator<G> {
 }
 
 impl<G: Geometry> HugeAllocator<G> {
-    /// At most `capacity` hugepages, none granted yet.
+    /// None granted yet.
     pub(crate) const fn new(capacity: HugePages) -> Self {
         Self { free: Ranges::EMPTY, granted: HugePages(0), capacity, geometry: PhantomData }
     }
@@ -44,9 +41,9 @@ impl<G: Geometry> HugeAllocator<G> {
         &self.free
     }
 
-    /// Takes `len` hugepages at a multiple of `align`. The region's first `front` ones stay on
-    /// small pages: long spans avoid them, short ones use them first.
-    pub(crate) fn take(
+    /// At a multiple of `align`. The first `front` hugepages stay on small pages: long spans avoid
+    /// them, short ones use them first.
+    pub(crate) fn alloc(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
@@ -55,13 +52,13 @@ impl<G: Geometry> HugeAllocator<G> {
         front: u32,
     ) -> Result<HugePageId, NoMemory> {
         if len < LONG
-            && let Some(first) = self.free.take(trackers, len, align, 0..front)
+            && let Some(first) = self.free.alloc(trackers, len, align, 0..front)
         {
             return Ok(first);
         }
         let places: &[u32] = if len >= LONG && front > 0 { &[front, 0] } else { &[0] };
         for &least in places {
-            if let Some(first) = self.free.take(trackers, len, align, least..u32::MAX) {
+            if let Some(first) = self.free.alloc(trackers, len, align, least..u32::MAX) {
                 return Ok(first);
             }
             // The free hugepages at the region's end count.
@@ -69,26 +66,26 @@ impl<G: Geometry> HugeAllocator<G> {
             let start = (self.granted.0 - free.0).max(least).next_multiple_of(align.0);
             let Some(end) = start.checked_add(len.0) else { continue };
             if self.grow_to(trackers, floor, HugePages(end)).is_ok() {
-                return Ok(self.free.take(trackers, len, align, least..u32::MAX).expect("just granted"));
+                return Ok(self.free.alloc(trackers, len, align, least..u32::MAX).expect("just granted"));
             }
         }
         Err(NoMemory)
     }
 
-    pub(crate) fn take_at(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
-        self.free.take_at(trackers, first, len);
+    pub(crate) fn alloc_at(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
+        self.free.alloc_at(trackers, first, len);
     }
 
-    /// Takes the last `len` hugepages of the range that ends at `end`; constant time.
-    pub(crate) fn take_end(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
-        self.free.take_end(trackers, end, len);
+    /// Of the range that ends at `end`; constant time.
+    pub(crate) fn alloc_end(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
+        self.free.alloc_end(trackers, end, len);
     }
 
     pub(crate) fn put(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.free.insert(trackers, first, len);
     }
 
-    /// Makes at least `need` hugepages usable, more if granted: large steps are rare.
+    /// More if granted: large steps are rare.
     #[cold]
     pub(crate) fn grow_to(
         &mut self,

@@ -1,11 +1,9 @@
 //! The hugepage cache: whole free hugepages that stay backed, over those without memory.
 //!
 //! **From.** TEMERAIRE §4.3. [`CacheLimit`] bounds it. A long request may combine backed and
-//! unbacked neighbours, to save first touches.
+//! unbacked neighbours, to save first touches. **Invariants.** P4 for both kinds; P6.
 //!
-//! **Invariants.** P4 for both kinds; P6 hugepages of the allocator below have no memory.
-//!
-//! **Failure.** A refused request changes only the grant; memory that the floor keeps stays cached.
+//! **Failure.** A refusal changes only the grant; memory that the floor keeps stays cached.
 
 use crate::cache_limit::CacheLimit;
 use crate::huge_allocator::HugeAllocator;
@@ -13,13 +11,13 @@ use crate::ranges::Ranges;
 use crate::tracker::{Place, Tracker, Trackers};
 use craton_base::{Floor, Geometry, HugePageId, HugePages, NoMemory, Pages};
 
-/// Backed ranges tried for a window with unbacked neighbours.
+/// For a window with unbacked neighbours.
 const LOOKS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) first: HugePageId,
-    /// Those of them missing in the cache.
+    /// In the cache.
     pub(crate) missing: HugePages,
 }
 
@@ -56,7 +54,7 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.rebacked(old, Pages(t.backed_pages()));
     }
 
-    pub(crate) fn take(
+    pub(crate) fn alloc(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
@@ -64,27 +62,27 @@ impl<G: Geometry> HugeCache<G> {
         align: HugePages,
         front: u32,
     ) -> Result<Taken, NoMemory> {
-        if let Some(first) = self.cached.take(trackers, len, align, 0..u32::MAX) {
+        if let Some(first) = self.cached.alloc(trackers, len, align, 0..u32::MAX) {
             return Ok(Taken { first, missing: HugePages(0) });
         }
         if let Some(window) = self.find_beside(trackers, len, align) {
-            self.take_window(trackers, window.first, len);
+            self.alloc_window(trackers, window.first, len);
             return Ok(window);
         }
-        let taken = self.below.take(trackers, floor, len, align, front);
+        let taken = self.below.alloc(trackers, floor, len, align, front);
         self.follow_grant();
-        let first = taken.or_else(|refused| self.take_mixed(trackers, floor, len, align).ok_or(refused))?;
+        let first = taken.or_else(|refused| self.alloc_mixed(trackers, floor, len, align).ok_or(refused))?;
         Ok(Taken { first, missing: len })
     }
 
-    pub(crate) fn take_unbacked(
+    pub(crate) fn alloc_unbacked(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
         len: HugePages,
         align: HugePages,
     ) -> Result<HugePageId, NoMemory> {
-        let taken = self.below.take(trackers, floor, len, align, 0);
+        let taken = self.below.alloc(trackers, floor, len, align, 0);
         self.follow_grant();
         taken
     }
@@ -93,7 +91,7 @@ impl<G: Geometry> HugeCache<G> {
         self.cached.set_end(self.below.granted());
     }
 
-    /// The best of a few places where backed hugepages adjoin unbacked ones.
+    /// Of a few places where backed hugepages adjoin unbacked ones.
     fn find_beside(&self, trackers: &Trackers<G>, len: HugePages, align: HugePages) -> Option<Taken> {
         if align.0 > 1 || len.0 < 2 {
             return None;
@@ -113,27 +111,27 @@ impl<G: Geometry> HugeCache<G> {
         windows.min_by_key(|window| window.missing)
     }
 
-    fn take_window(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
+    fn alloc_window(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         let (mut at, end) = (first.0, first.0 + len.0);
         while at < end {
             let place = trackers[at as usize].place;
             let piece = (at..end).take_while(|i| trackers[*i as usize].place == place).count() as u32;
             let (id, part) = (HugePageId(at), HugePages(piece));
             if place == Place::Cached {
-                self.cached.take_at(trackers, id, part);
+                self.cached.alloc_at(trackers, id, part);
             } else if at + piece < end {
                 // Constant time, however long the range before.
-                self.below.take_end(trackers, HugePageId(at + piece), part);
+                self.below.alloc_end(trackers, HugePageId(at + piece), part);
             } else {
-                self.below.take_at(trackers, id, part);
+                self.below.alloc_at(trackers, id, part);
             }
             at += piece;
         }
     }
 
-    /// Takes adjacent free hugepages of any kind, or ungranted ones. Last resort: walks the region.
+    /// Adjacent, of any kind, or ungranted. Last resort: walks the region.
     #[cold]
-    fn take_mixed(
+    fn alloc_mixed(
         &mut self,
         trackers: &mut Trackers<G>,
         floor: &mut impl Floor,
@@ -143,7 +141,7 @@ impl<G: Geometry> HugeCache<G> {
         let mut start = 0u32;
         while start.checked_add(len.0)? <= self.below.capacity().0 {
             let end = (start + len.0).min(self.below.granted().0);
-            // The last obstacle; the next candidate begins after it.
+            // The next candidate begins after the last obstacle.
             let taken = (start..end).rev().find(|i| {
                 let place = trackers[*i as usize].place;
                 place != Place::Unbacked && place != Place::Cached
@@ -153,7 +151,7 @@ impl<G: Geometry> HugeCache<G> {
                 None => {
                     let first = HugePageId(start);
                     return self.is_free(trackers, floor, first, len).then(|| {
-                        self.take_at(trackers, first, len);
+                        self.alloc_at(trackers, first, len);
                         first
                     });
                 }
@@ -162,7 +160,7 @@ impl<G: Geometry> HugeCache<G> {
         None
     }
 
-    /// Whether the `len` hugepages from `at` are free; grows the region at its end.
+    /// Grows the region at its end.
     pub(crate) fn is_free(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -187,17 +185,17 @@ impl<G: Geometry> HugeCache<G> {
         grown
     }
 
-    /// Takes the free hugepages `at..at + len` of either kind.
-    pub(crate) fn take_at(&mut self, trackers: &mut Trackers<G>, at: HugePageId, len: HugePages) {
+    /// Of either kind.
+    pub(crate) fn alloc_at(&mut self, trackers: &mut Trackers<G>, at: HugePageId, len: HugePages) {
         let (mut at, end) = (at.0, at.0 + len.0);
         while at < end {
             let id = HugePageId(at);
             let cached = self.cached.run_from(trackers, id).0.min(end - at);
             let unbacked = self.below.free().run_from(trackers, id).0.min(end - at);
             if cached > 0 {
-                self.cached.take_at(trackers, id, HugePages(cached));
+                self.cached.alloc_at(trackers, id, HugePages(cached));
             } else {
-                self.below.take_at(trackers, id, HugePages(unbacked));
+                self.below.alloc_at(trackers, id, HugePages(unbacked));
             }
             at += cached + unbacked;
         }
@@ -211,7 +209,7 @@ impl<G: Geometry> HugeCache<G> {
         self.below.put(trackers, first, len);
     }
 
-    /// Unbacks up to `want` free hugepages; returns the pages.
+    /// Returns pages.
     pub(crate) fn release(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, want: HugePages) -> u64 {
         let (mut left, mut lost) = (want.0, 0);
         while left > 0 {
@@ -220,7 +218,7 @@ impl<G: Geometry> HugeCache<G> {
             if floor.unback(G::run(first, part)).is_err() {
                 break;
             }
-            self.cached.take_at(trackers, first, part);
+            self.cached.alloc_at(trackers, first, part);
             for i in first.0..first.0 + part.0 {
                 lost += u64::from(trackers[i as usize].unbacked());
             }

@@ -1,36 +1,34 @@
 //! The large cache: long free spans in front of the page heap, without a lock.
 //!
-//! **What.** A shard for each CPU holds freed spans of up to [`LargeCache::LONGEST`] pages for the
-//! next requests of about that length: one gets a span up to an eighth too long, since to cut it
-//! would take the lock. To the page heap they are in use. The heap's owner drains it
-//! ([`LargeCache::drain`]) before the heap grows, before a release and once a second.
+//! **What.** A shard for each CPU holds freed spans of up to [`LargeCache::LONGEST`] pages for
+//! requests of about that length: one gets up to an eighth too much, since to cut it would take the
+//! lock. To the page heap they are in use. The heap's owner drains it ([`LargeCache::drain`])
+//! before the heap grows, before a release and once a second.
 //!
-//! **State.** A shard has a set for each eighth of a power of two, a cache line of eight slots, and
-//! one for all lengths up to 8. A slot is 0, or a span's length with its first page plus 1 above
-//! it.
+//! **State.** A set for each eighth of a power of two, a cache line of eight slots; one for all
+//! lengths up to 8. A slot is 0, or a span's length with its first page plus 1 above it.
 //!
-//! **Invariants.** P10: a span is in at most one slot: slots change by exchange as a whole.
+//! **Invariants.** P10: slots change by exchange as a whole. **Threads.** Any may use any shard; a
+//! migrated one loses only locality.
 //!
-//! **Threads.** Any thread may use any shard; a migrated one loses only locality.
-//!
-//! **Cost.** 8 to 16 loads from one or two lines, and two atomic exchanges on lines of the CPU.
+//! **Cost.** 8 to 16 loads from one or two lines, two atomic exchanges on lines of the CPU.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use craton_base::{PageId, PageRange, Pages};
 
-/// Shards; further CPUs share them.
+/// Further CPUs share them.
 const SHARDS: usize = 64;
-/// A set for short spans; eight sets in each doubling up to [`LargeCache::LONGEST`].
+/// One for short spans; eight in each doubling up to [`LargeCache::LONGEST`].
 const SETS: usize = 2 + 8 * 5;
 const SLOTS: usize = 8;
-/// One object served, among a shard's counts.
+/// One object served, in `counts`.
 const SERVED: u64 = 1 << 32;
-/// Objects in a report; the first [`FIRST`] are reported singly, since a small program has no more.
+/// Objects in a report; the first [`FIRST`] singly: a small program has no more.
 const DOZEN: u32 = 12;
 const FIRST: u64 = 1024;
-/// Shards searched before the page heap.
+/// Before the page heap.
 const LOOKS: usize = 4;
-/// A span may be longer than the request by this part of it.
+/// A span may exceed the request by this part of it.
 const EXCESS_PART: u32 = 8;
 
 #[repr(align(64))]
@@ -38,21 +36,21 @@ struct Set([AtomicU64; SLOTS]);
 
 #[repr(align(64))]
 struct Shard {
-    /// Pages in its slots, counted before a span comes and after it left; above them, from
-    /// [`SERVED`] on, objects served that are still to be reported.
+    /// Pages in slots, counted before a span comes and after it left; from [`SERVED`] on, objects
+    /// served and not reported.
     counts: AtomicU64,
-    /// The set from which the next eviction starts.
+    /// Where the next eviction starts.
     hand: AtomicU32,
     sets: [Set; SETS],
 }
 
-/// All CPUs' long spans. All zeros: empty.
+/// All zeros: empty.
 pub struct LargeCache {
     shards: [Shard; SHARDS],
-    /// A bit for each shard that ever held a span, and their number.
+    /// Shards that ever held a span: bits, and their number.
     used: AtomicU64,
     shards_used: AtomicU32,
-    /// Whether more than [`FIRST`] objects were reported.
+    /// More than [`FIRST`] objects were reported.
     is_late: AtomicBool,
 }
 
@@ -65,7 +63,6 @@ fn unpack(slot: u64) -> Option<PageRange> {
     Some(PageRange::new(PageId(first as u32), Pages(slot as u32)))
 }
 
-/// The set of a length.
 #[inline]
 fn set_of(len: u32) -> usize {
     match len {
@@ -78,10 +75,9 @@ fn set_of(len: u32) -> usize {
 }
 
 impl Shard {
-    /// Removes the shortest span of at least `pages` and at most `most` at a multiple of `align`.
-    /// Counts `served`.
+    /// The shortest of `pages` to `most`, at a multiple of `align`.
     #[inline]
-    fn take(&self, (pages, most): (u32, u32), align: u32, served: u64) -> Option<PageRange> {
+    fn pop(&self, (pages, most): (u32, u32), align: u32, served: u64) -> Option<PageRange> {
         if most < pages {
             return None;
         }
@@ -95,8 +91,8 @@ impl Shard {
                     (least, best) = (excess, Some((slot, seen)));
                 }
             }
-            // ORDERING: Acquire pairs with the Release in `place`: the last user's writes to the
-            // span's pages and metadata precede the next one's.
+            // ORDERING: pairs with the Release in `place`: the last user's writes to the span's
+            // pages and metadata precede the next one's.
             if let Some((slot, seen)) = best
                 && slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
@@ -107,19 +103,19 @@ impl Shard {
         None
     }
 
-    /// Puts a span into an empty slot of its set, or in place of another one.
+    /// Into an empty slot of its set, or in place of another span.
     #[inline]
     fn place(&self, span: PageRange) -> Option<PageRange> {
         let slots = &self.sets[set_of(span.len.0)].0;
         for slot in slots {
-            // ORDERING: Release pairs with the Acquire in `take`, in `drain` and below.
+            // ORDERING: pairs with the Acquire in `pop`, in `drain` and below.
             if slot.load(Ordering::Relaxed) == 0
                 && slot.compare_exchange(0, pack(span), Ordering::Release, Ordering::Relaxed).is_ok()
             {
                 return None;
             }
         }
-        // ORDERING: Acquire and Release as above: the old span leaves, the new one comes.
+        // ORDERING: as above: the old span leaves, the new one comes.
         unpack(slots[span.first.0 as usize % SLOTS].swap(pack(span), Ordering::AcqRel))
     }
 
@@ -127,7 +123,7 @@ impl Shard {
         self.counts.load(Ordering::Relaxed) as u32
     }
 
-    /// Removes one span, from the sets in turn.
+    /// From the sets in turn.
     fn evict(&self) -> Option<PageRange> {
         let hand = self.hand.load(Ordering::Relaxed) as usize;
         for set in (hand..hand + SETS).map(|set| set % SETS) {
@@ -135,7 +131,7 @@ impl Shard {
                 if slot.load(Ordering::Relaxed) == 0 {
                     continue;
                 }
-                // ORDERING: Acquire pairs with the Release in `place`.
+                // ORDERING: pairs with the Release in `place`.
                 if let Some(span) = unpack(slot.swap(0, Ordering::Acquire)) {
                     self.counts.fetch_sub(span.len.0.into(), Ordering::Relaxed);
                     self.hand.store((set + 1) as u32 % SETS as u32, Ordering::Relaxed);
@@ -148,7 +144,6 @@ impl Shard {
 }
 
 impl LargeCache {
-    /// Without spans.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new cache.
     pub const EMPTY: Self = Self {
         shards: [const {
@@ -163,10 +158,10 @@ impl LargeCache {
         is_late: AtomicBool::new(false),
     };
 
-    /// Longest kept span, 2 MiB: a longer one is used so long that a lock does not matter.
+    /// 2 MiB: longer ones are used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
-    /// The longest span that serves an object of a number of pages, if a shorter one is not there.
+    /// The longest that serves an object, if no shorter one is there.
     pub fn most_for(pages: Pages) -> Pages {
         Pages((pages.0 + pages.0 / EXCESS_PART).min(Self::LONGEST.0))
     }
@@ -175,43 +170,41 @@ impl LargeCache {
         &self.shards[cpu % SHARDS]
     }
 
-    /// Serves an object from a span of `pages`, or a little more, at a multiple of `align`, with
-    /// its old contents.
+    /// At a multiple of `align`, with its old contents.
     #[inline]
-    pub fn take(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        self.shard(cpu).take((pages.0, Self::most_for(pages).0), align.0, SERVED)
+    pub fn pop(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+        self.shard(cpu).pop((pages.0, Self::most_for(pages).0), align.0, SERVED)
     }
 
-    /// [`LargeCache::take`] from any of a few shards, the CPU's own first: a thread may have moved,
-    /// and the page heap costs more than another CPU's lines.
-    pub fn take_anywhere(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+    /// From a few shards, the CPU's first: a thread may have moved, and the page heap costs more
+    /// than another CPU's lines.
+    pub fn pop_anywhere(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let mut used = self.used.load(Ordering::Relaxed).rotate_right((cpu % SHARDS) as u32);
         (0..LOOKS).find_map(|_| {
             let next = used.trailing_zeros() as usize;
             used &= used.wrapping_sub(1);
-            if next < SHARDS { self.take(cpu + next, pages, align) } else { None }
+            if next < SHARDS { self.pop(cpu + next, pages, align) } else { None }
         })
     }
 
-    /// Removes a span longer than `pages`, about the shortest.
-    pub fn take_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        self.shard(cpu).take((pages.0 + 1, Self::LONGEST.0), align.0, 0)
+    /// About the shortest that exceeds `pages`.
+    pub fn pop_longer(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+        self.shard(cpu).pop((pages.0 + 1, Self::LONGEST.0), align.0, 0)
     }
 
-    /// Removes a span of exactly `pages`.
-    pub fn take_exactly(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
-        self.shard(cpu).take((pages.0, pages.0), align.0, 0)
+    pub fn pop_exactly(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
+        self.shard(cpu).pop((pages.0, pages.0), align.0, 0)
     }
 
-    /// Keeps a freed span. The caller frees what [`LargeCache::evict`] then gives, and the span
-    /// that comes back, to the page heap.
+    /// The caller frees the span that comes back, and those that [`LargeCache::evict`] yields, to
+    /// the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange) -> Option<PageRange> {
         if span.len > Self::LONGEST {
             return Some(span);
         }
         let shard = self.shard(cpu);
-        // Count first: the slots never hold more than the count.
+        // Count first: slots never hold more than the count.
         shard.counts.fetch_add(span.len.0.into(), Ordering::Relaxed);
         let old = shard.place(span);
         if let Some(old) = old {
@@ -221,25 +214,24 @@ impl LargeCache {
         old
     }
 
-    /// Whether a CPU's shard holds more than its part of `most` pages.
+    /// Its part of `most`.
     #[inline]
     pub fn is_over(&self, cpu: usize, most: Pages) -> bool {
         let shards = self.shards_used.load(Ordering::Relaxed).max(1);
         self.shard(cpu).held() > most.0 / shards
     }
 
-    /// Removes a span from a CPU's shard.
     pub fn evict(&self, cpu: usize) -> Option<PageRange> {
         self.shard(cpu).evict()
     }
 
-    /// Counts an object that the page heap served.
+    /// Served by the page heap.
     pub fn count(&self, cpu: usize) {
         self.shard(cpu).counts.fetch_add(SERVED, Ordering::Relaxed);
         self.record_use(cpu);
     }
 
-    /// Reports the objects served on a CPU if there are enough: `report` returns all so far.
+    /// If there are enough: `report` returns all so far.
     #[inline]
     pub fn report(&self, cpu: usize, report: impl FnOnce(u32) -> u64) {
         let served = (self.shard(cpu).counts.load(Ordering::Relaxed) / SERVED) as u32;
@@ -248,7 +240,6 @@ impl LargeCache {
         }
     }
 
-    /// Reports all objects served.
     pub fn report_all(&self, mut report: impl FnMut(u32) -> u64) {
         self.used().for_each(|shard| self.report_of(shard, &mut report));
     }
@@ -260,7 +251,6 @@ impl LargeCache {
         }
     }
 
-    /// Removes a span from any shard.
     pub fn evict_any(&self) -> Option<PageRange> {
         self.used().filter(|shard| shard.held() > 0).find_map(Shard::evict)
     }
@@ -277,14 +267,13 @@ impl LargeCache {
         self.shards.iter().enumerate().filter(move |(i, _)| used >> i & 1 == 1).map(|(_, shard)| shard)
     }
 
-    /// Removes every span and calls `give` with it.
-    pub fn drain(&self, mut give: impl FnMut(PageRange)) {
+    pub fn drain(&self, mut free: impl FnMut(PageRange)) {
         while let Some(span) = self.evict_any() {
-            give(span);
+            free(span);
         }
     }
 
-    /// Pages held; approximate while threads use it.
+    /// Approximate while threads use it.
     pub fn pages(&self) -> Pages {
         Pages(self.used().map(Shard::held).sum())
     }

@@ -1,56 +1,43 @@
 //! The hugepage-aware page heap, after TEMERAIRE.
 //!
 //! **What.** Packs spans densely on few hugepages, so that whole hugepages come free and can go
-//! back to the system. It decides with numbers and never touches the memory it manages.
-//!
-//! **From.** TEMERAIRE §4. Each part has its own state and tests; [`heap`] composes them:
+//! back to the system. It decides with numbers and never touches the memory.
+//! **From.** TEMERAIRE §4; [`heap`] composes the parts:
 //! ```text
 //! §4.1  heap            routes requests            donation     tails of large spans
 //! §4.2  huge_allocator  hugepages without memory   ranges       free ranges of hugepages
 //! §4.3  huge_cache      those with memory          cache_limit  how many stay
 //! §4.4  filler          packs short spans          lists, fit   ranked lists, and the policy
-//! §4.5  region          spans across hugepages
+//! §4.5  region          spans across hugepages     tracker      the record of a hugepage
 //! §4.6  release         how much goes back, when   demand       how much may not
 //! later backing         hugepages of the machine   collapse     and those made afterwards
 //! later growth          those made ahead of need
-//! all   tracker         the record of a hugepage
 //! ```
 //! Differences: boundary tags and size bins instead of a treap, since the trackers exist anyway;
 //! the cache limit grows when released demand returns, so that a single drop goes back at once;
 //! dense and sparse spans lie apart; small heaps stay on small pages ([`HugeBacking`]).
-//!
-//! **Two heaps** behind one trait, [`PageHeap`], differ only in the [`placement`] of spans of up to
-//! half a hugepage: the filler's lists in [`Temeraire`], LLFree's page frames in [`FrameHeap`].
-//!
-//! **Units.** Pages of 8 KiB; hugepages of 256 pages unless the [`Geometry`](craton_base::Geometry)
+//! **Two heaps** behind [`PageHeap`] differ in the [`placement`] of spans of up to half a hugepage:
+//! the filler's lists in [`Temeraire`], LLFree's page frames in [`FrameHeap`].
+//! **Units.** Pages of 8 KiB; 256 of them a hugepage unless the [`Geometry`](craton_base::Geometry)
 //! differs; nanoseconds. Places count from the region's first page.
-//!
-//! **State.** A table of one [`tracker::Tracker`] a hugepage; each granted one is in one place:
-//! ```text
-//! Unbacked (free, no memory) · Cached (free, with memory) · Filler (some pages used)
-//! Large (all of one span) · Region
-//! ```
-//!
+//! **State.** A [`tracker::Tracker`] for each hugepage: Unbacked (free, no memory), Cached (free,
+//! with memory), Filler (some pages used), Large (all of one span) or Region.
 //! **Invariants** ([`Temeraire::check`] walks P1 to P9):
 //! - *P1* each granted hugepage is in exactly one place; counts of places and used pages add up;
 //! - *P2* a tracker's used pages, longest free range and number of spans agree with its bitmaps;
 //! - *P3* a tracker in the filler is on the list that its numbers name, and nowhere else;
 //! - *P4* free ranges are maximal: no two neighbours of the same kind;
-//! - *P5* a page outside `touched` was not handed out since it was last unbacked: it reads as zero;
+//! - *P5* a page outside `touched` was not handed out since it was last unbacked: it is zero;
 //! - *P6* an unbacked hugepage has no memory, as far as the heap knows;
 //! - *P7* the sums of used and backed pages of families, and of cached hugepages, are right;
 //! - *P8* a region is in the bin of its longest free range; the sums over regions are right;
 //! - *P9* the budget counts the guarded hugepages, all of them broken ones of the filler;
 //! - *P10* a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
-//! - *P11* a frame source has taken the pages of spans of a filler's hugepages, and all of others.
-//!
-//! **Threads.** None: the caller holds a lock. All threads may use the caches in front at once.
-//!
-//! **Failure.** The floor may refuse each call; the request then fails with the state as before. A
-//! span not in use, or with other bounds, is a [`craton_base::SpanError`], and changes nothing.
-//!
-//! **Cost.** A span below a hugepage: one bitmap search over the lists, one tracker (two cache
-//! lines), one best-fit walk over 32 bytes.
+//! - *P11* a filler's hugepage is online, exactly its used pages allocated; all others are offline.
+//! **Threads.** The caller's lock; the caches in front need none. **Failure.** The floor may refuse
+//! each call, a [`craton_base::SpanError`] names a wrong span; neither changes anything.
+//! **Cost.** A short span: one bitmap search, one tracker (two cache lines), one best fit over 32
+//! bytes.
 #![no_std]
 
 mod backing;

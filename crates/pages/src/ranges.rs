@@ -1,10 +1,9 @@
 //! Free ranges of hugepages of one kind, unbacked or cached.
 //!
 //! **From.** TEMERAIRE §4.2. Instead of the paper's treap a range has its length in the trackers at
-//! both ends (boundary tags) and hangs in a bin by its log2. Free, join and exact allocation take
-//! constant time; the fit is nearly best.
-//!
-//! **Invariants.** P4 ranges are maximal; P1 every hugepage of a range has the set's place.
+//! both ends (boundary tags) and is in a bin by its log2. Free, join and exact allocation take
+//! constant time; the fit is nearly best. **Invariants.** P4; P1: every hugepage of a range has the
+//! set's place.
 
 use crate::tracker::{Place, Trackers};
 use core::ops::Range;
@@ -13,12 +12,12 @@ use craton_base::{Geometry, HugePageId, HugePages, Pages};
 const BINS: usize = 25;
 const LOOKS: usize = 8;
 
-/// The free ranges in the place numbered `PLACE`. All zeros: empty.
+/// All zeros: empty.
 pub(crate) struct Ranges<const PLACE: u8> {
     bins: [u32; BINS],
     total: HugePages,
     backed: u32,
-    /// Granted hugepages: trackers from here on must not be read.
+    /// Granted hugepages: later trackers must not be read.
     end: u32,
 }
 
@@ -47,7 +46,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.end = granted.0;
     }
 
-    /// Adds a range, joining free neighbours. Resets the trackers.
+    /// Joins free neighbours. Resets the trackers.
     pub(crate) fn insert<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         self.total.0 += len.0;
         for i in first.0..first.0 + len.0 {
@@ -71,8 +70,8 @@ impl<const PLACE: u8> Ranges<PLACE> {
         self.link(trackers, first, len);
     }
 
-    /// Takes `len` hugepages inside `within` at a multiple of `align`, at the range's front.
-    pub(crate) fn take<G: Geometry>(
+    /// Inside `within`, at a multiple of `align`, at a range's front.
+    pub(crate) fn alloc<G: Geometry>(
         &mut self,
         trackers: &mut Trackers<G>,
         len: HugePages,
@@ -108,20 +107,20 @@ impl<const PLACE: u8> Ranges<PLACE> {
         HugePages(start + trackers[start as usize].run - at.0)
     }
 
-    /// As [`Self::run_from`] at the start of a range; constant time.
+    /// At the start of a range; constant time.
     pub(crate) fn run_at_start<G: Geometry>(&self, trackers: &Trackers<G>, at: HugePageId) -> HugePages {
         let here = at.0 < self.end && trackers[at.0 as usize].place == Self::PLACE;
         HugePages(if here { trackers[at.0 as usize].run } else { 0 })
     }
 
-    /// Free hugepages before `end`, where no free one follows; constant time.
+    /// No free hugepage follows; constant time.
     pub(crate) fn run_before<G: Geometry>(&self, trackers: &Trackers<G>, end: HugePageId) -> HugePages {
         let there = end.0 > 0 && trackers[end.0 as usize - 1].place == Self::PLACE;
         HugePages(if there { trackers[end.0 as usize - 1].run } else { 0 })
     }
 
-    /// Takes the last `len` hugepages of the range that ends at `end`.
-    pub(crate) fn take_end<G: Geometry>(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
+    /// Of the range that ends at `end`.
+    pub(crate) fn alloc_end<G: Geometry>(&mut self, trackers: &mut Trackers<G>, end: HugePageId, len: HugePages) {
         let start = end.0 - trackers[end.0 as usize - 1].run;
         self.split(trackers, start, HugePageId(end.0 - len.0), len);
     }
@@ -136,13 +135,13 @@ impl<const PLACE: u8> Ranges<PLACE> {
         })
     }
 
-    /// Start of the range around `at`, by a walk: needed for aligned places inside a range.
+    /// By a walk, for aligned places inside a range.
     fn start_of<G: Geometry>(trackers: &Trackers<G>, at: HugePageId) -> u32 {
         let before = (0..at.0).rev().take_while(|i| trackers[*i as usize].place == Self::PLACE).count();
         at.0 - before as u32
     }
 
-    /// Free hugepages of this kind at the region's end.
+    /// Of this kind.
     pub(crate) fn run_at_end<G: Geometry>(&self, trackers: &Trackers<G>) -> HugePages {
         match self.end.checked_sub(1) {
             Some(last) if trackers[last as usize].place == Self::PLACE => HugePages(trackers[last as usize].run),
@@ -150,12 +149,12 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    pub(crate) fn take_at<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
+    pub(crate) fn alloc_at<G: Geometry>(&mut self, trackers: &mut Trackers<G>, first: HugePageId, len: HugePages) {
         let start = Self::start_of(trackers, first);
         self.split(trackers, start, first, len);
     }
 
-    /// Removes `first..first + len` from the range that begins at `start`.
+    /// From the range that begins at `start`.
     fn split<G: Geometry>(&mut self, trackers: &mut Trackers<G>, start: u32, first: HugePageId, len: HugePages) {
         let run = trackers[start as usize].run;
         debug_assert!(start <= first.0 && start + run >= first.0 + len.0);
@@ -175,7 +174,7 @@ impl<const PLACE: u8> Ranges<PLACE> {
         }
     }
 
-    /// About the shortest range, for release: large requests want the long ones back.
+    /// About the shortest, for release: large requests want the long ones back.
     pub(crate) fn any<G: Geometry>(&self, trackers: &Trackers<G>) -> Option<(HugePageId, HugePages)> {
         let mut at = *self.bins.iter().find(|head| **head != 0)?;
         let mut shortest: Option<(u32, u32)> = None;

@@ -1,13 +1,10 @@
 //! Regions: pack spans across hugepages, for programs whose slack exceeds their small spans.
 //!
-//! **From.** TEMERAIRE §4.5. A region is 1 GiB, searched by best fit over all its pages. The
-//! bitmaps are its hugepages' trackers. A region ends with its last span.
+//! **From.** TEMERAIRE §4.5: 1 GiB, best fit over all its pages, in its hugepages' trackers; it
+//! ends with its last span.
 //!
-//! **State.** A region begins at a multiple of its size, so a page names its region. Its first
-//! tracker holds its longest free range, and links it into the bin of that range's logarithm.
-//!
-//! **Invariants.** P8: `held` sums up the regions' hugepages; a region's bin is its longest
-//! range's.
+//! **State.** It begins at a multiple of its size, so a page names it. Its first tracker holds its
+//! longest free range, and links it into the bin of that range's logarithm. **Invariants.** P8.
 //!
 //! **Cost.** A request walks one region's 512 trackers: little beside its first touches.
 
@@ -15,12 +12,12 @@ use crate::tracker::{Left, Place, Tracker, Trackers};
 use core::marker::PhantomData;
 use craton_base::{Floor, Geometry, HugePageId, HugePages, PageId, PageRange, Pages};
 
-/// Bins by log2 of a free range: 1 GiB is 2^17 pages.
+/// By log2 of a free range: 1 GiB is 2^17 pages.
 const BINS: usize = 18;
 const LOOKS: usize = 4;
 
 pub(crate) struct Regions<G> {
-    /// Heads of regions, plus 1, by log2 of the longest free range.
+    /// Heads, plus 1, by log2 of the longest free range.
     bins: [u32; BINS],
     held: Held,
     forbidden: bool,
@@ -30,17 +27,17 @@ pub(crate) struct Regions<G> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Occupied {
     pub(crate) zeroed: bool,
-    /// Hugepages of them without memory.
+    /// Hugepages without memory.
     pub(crate) missing: HugePages,
 }
 
-/// Sums over the hugepages of regions.
+/// Over regions' hugepages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Held {
     pub(crate) idle: u32,
     pub(crate) idle_backed: u32,
     pub(crate) idle_pages: u32,
-    /// Free backed pages between spans.
+    /// Free and backed.
     pub(crate) between: u32,
 }
 
@@ -72,12 +69,12 @@ fn bin(longest: u32) -> usize {
     (u32::BITS - longest.leading_zeros()).saturating_sub(1) as usize
 }
 
-/// The head of the region around a hugepage.
+/// Of the region around a hugepage.
 pub(crate) fn head_of<G: Geometry>(id: HugePageId) -> HugePageId {
     HugePageId(id.0 & !(G::REGION - 1))
 }
 
-/// Calls `each` with the free ranges of a region: first page in the region, and length.
+/// First page in the region, and length.
 fn free_ranges<G: Geometry>(trackers: &Trackers<G>, head: HugePageId, mut each: impl FnMut(u32, u32)) {
     let (mut start, mut len) = (0, 0);
     for i in 0..G::REGION {
@@ -120,7 +117,7 @@ pub(crate) fn longest<G: Geometry>(trackers: &Trackers<G>, head: HugePageId) -> 
     longest
 }
 
-/// Whether a page is on a hugepage in parts that keeps no free memory, and which no collapse needs.
+/// On a hugepage in parts that keeps no free memory; no collapse needs it.
 fn is_unsure<G: Geometry>(trackers: &Trackers<G>, page: PageId) -> bool {
     let t = &trackers[G::hugepage(page).0 as usize];
     t.left == Left::Unsure && !t.intact && !t.collapsing
@@ -134,7 +131,7 @@ impl<G: Geometry> Regions<G> {
         geometry: PhantomData,
     };
     const PAGES: u32 = G::REGION * G::PAGES;
-    /// Slack, in pages, below which a region does not pay: 1/64 of it, 16 MiB.
+    /// Pages below which a region does not pay: 1/64, 16 MiB.
     pub(crate) const LEAST_SLACK: u32 = G::REGION.div_ceil(64) * G::PAGES;
 
     pub(crate) fn set_allowed(&mut self, allowed: bool) {
@@ -167,7 +164,7 @@ impl<G: Geometry> Regions<G> {
         })
     }
 
-    /// P8: whether a region is in the bin of its longest free range.
+    /// P8: in the bin of its longest free range.
     pub(crate) fn is_listed(&self, trackers: &Trackers<G>, head: HugePageId) -> bool {
         let mut at = self.bins[bin(trackers[head.0 as usize].run)].checked_sub(1);
         while let Some(id) = at {
@@ -202,8 +199,8 @@ impl<G: Geometry> Regions<G> {
         }
     }
 
-    /// The best place: the smallest free range in a region of the smallest sufficient bin; tries
-    /// `looks` regions of a bin.
+    /// The smallest free range in a region of the smallest sufficient bin; `looks` regions of a
+    /// bin.
     fn find_in_some(&self, trackers: &Trackers<G>, pages: u32, align: u32, looks: usize) -> Option<PageId> {
         (bin(pages)..BINS).find_map(|b| {
             let mut at = self.bins[b].checked_sub(1);
@@ -234,7 +231,7 @@ impl<G: Geometry> Regions<G> {
         best.map(|(at, _)| PageId(at))
     }
 
-    /// The best place for a span; `in_need` tries all regions.
+    /// `in_need`: tries all regions.
     pub(crate) fn find(&self, trackers: &Trackers<G>, pages: u32, align: u32, in_need: bool) -> Option<PageRange> {
         if pages > Self::PAGES {
             return None;
@@ -243,7 +240,7 @@ impl<G: Geometry> Regions<G> {
         Some(PageRange::new(self.find_in_some(trackers, pages, align, looks)?, Pages(pages)))
     }
 
-    /// Makes a region of free hugepages taken from the allocator.
+    /// Of free hugepages taken from the allocator.
     pub(crate) fn begin(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         for i in head.0..head.0 + G::REGION {
             let t = &mut trackers[i as usize];
@@ -254,14 +251,13 @@ impl<G: Geometry> Regions<G> {
         self.link(trackers, head);
     }
 
-    /// Ends an empty region; its hugepages are the caller's again.
+    /// Its hugepages are the caller's again.
     pub(crate) fn end(&mut self, trackers: &mut Trackers<G>, head: HugePageId) {
         self.unlink(trackers, head);
         (head.0..head.0 + G::REGION).for_each(|i| self.held.sub(Held::of(&trackers[i as usize])));
     }
 
-    /// Marks pages used by a span that begins or goes on there. `huge` tells whether the system
-    /// will back an unbacked hugepage whole.
+    /// Of a span that begins or goes on there. `huge`: an unbacked hugepage will come whole.
     pub(crate) fn occupy(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -281,7 +277,7 @@ impl<G: Geometry> Regions<G> {
                 }
                 match (first, begins, at) {
                     (true, true, _) => t.occupy(at, len),
-                    // The rest of a hugepage that the span has already reached.
+                    // The rest of a hugepage that the span reached.
                     (true, false, 1..) => t.extend(at, len),
                     _ => t.carry(at, len),
                 }
@@ -291,7 +287,7 @@ impl<G: Geometry> Regions<G> {
         Occupied { zeroed, missing: HugePages(missing) }
     }
 
-    /// Frees pages: a `whole` span, or the end of one. Returns a region left without spans.
+    /// A `whole` span, or the end of one. Returns a region left without spans.
     pub(crate) fn vacate(&mut self, trackers: &mut Trackers<G>, range: PageRange, whole: bool) -> Option<HugePageId> {
         let head = head_of::<G>(G::hugepage(range.first));
         self.unlink(trackers, head);
@@ -306,7 +302,7 @@ impl<G: Geometry> Regions<G> {
         (trackers[head.0 as usize].run == Self::PAGES).then_some(head)
     }
 
-    /// Unbacks free pages that lie on hugepages of spans that may stay untouched; returns how many.
+    /// On hugepages of spans that may stay untouched; returns how many.
     pub(crate) fn unback_unsure(
         &mut self,
         trackers: &mut Trackers<G>,
@@ -330,14 +326,14 @@ impl<G: Geometry> Regions<G> {
         pages
     }
 
-    /// Whether the pages behind a region's span are free, so that it can grow.
+    /// Behind a region's span, for growth.
     pub(crate) fn is_free(&self, trackers: &Trackers<G>, range: PageRange) -> bool {
         let region = head_of::<G>(G::hugepage(PageId(range.first.0 - 1)));
         let room = G::page(region, Self::PAGES).0 - range.first.0;
         range.len.0 <= room && G::parts(range).all(|(id, at, len)| !trackers[id.0 as usize].used().any(at, len))
     }
 
-    /// Unbacks up to `want` idle hugepages; returns the hugepages and pages unbacked.
+    /// Returns hugepages and pages.
     pub(crate) fn shrink(&mut self, trackers: &mut Trackers<G>, floor: &mut impl Floor, want: u32) -> (u32, u64) {
         let (mut done, mut pages) = (0, 0);
         while done < want && self.held.idle_backed > 0 {
@@ -363,7 +359,7 @@ impl<G: Geometry> Regions<G> {
         (done, pages)
     }
 
-    /// Unbacks about `most` free pages between spans, walking below `granted`; returns how many.
+    /// About `most`, below `granted`; returns how many.
     pub(crate) fn break_up(
         &mut self,
         trackers: &mut Trackers<G>,

@@ -1,31 +1,29 @@
 //! How much memory goes back to the system, and when.
 //!
-//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking hugepages is the last resort,
-//! since it cannot be undone cheaply. Memory that recent demand wants back stays, unless all is
-//! requested ([`crate::demand`]). In the background memory goes back at a rate: a whole hugepage
-//! exceeds what is due, so the next ticks release less. [`AUTO_RATE`] follows the surplus: a
-//! quarter of its highest each second, so that all is gone 4 s after demand has forgotten it.
-//! [`crate::huge_cache`], [`crate::filler`] and [`crate::region`] choose the pages.
+//! **From.** TEMERAIRE §4.6: whole free hugepages first; breaking is the last resort, since it
+//! cannot be undone cheaply. Memory that recent demand wants stays, unless all is requested
+//! ([`crate::demand`]). In the background memory goes at a rate: a whole hugepage exceeds what is
+//! due, so the next ticks release less. [`AUTO_RATE`] is a quarter of the surplus's highest each
+//! second: all is gone 4 s after demand forgot it. [`crate::huge_cache`], [`crate::filler`] and
+//! [`crate::region`] choose the pages.
 
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
-/// How far a release may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Breaking {
-    /// Whole free hugepages only.
+    /// Whole free hugepages.
     Never,
-    /// Breaks hugepages for memory that recent demand does not want back, less 1/32.
+    /// Memory that recent demand does not want back, less 1/32.
     Surplus,
     /// All free pages.
     Always,
 }
 
-/// A release of more than is possible. Nothing has changed.
+/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooMuch {
-    /// Pages requested.
     pub asked: Pages,
-    /// Pages that can be released this way.
+    /// Can be released this way.
     pub there: Pages,
 }
 
@@ -35,28 +33,27 @@ impl core::fmt::Display for TooMuch {
     }
 }
 
-/// The result of a tick.
+/// Of a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tick {
-    /// Pages unbacked.
+    /// Pages.
     pub released: u64,
-    /// Hugepages collapsed.
+    /// Hugepages.
     pub collapsed: u32,
-    /// More is due; only the step's bound stopped it.
+    /// Only the step's bound stopped it.
     pub more: bool,
 }
 
-/// Pages of one step: at one system call each, 0.5 ms, while other threads wait.
+/// Of one step: at one system call each, 0.5 ms, while other threads wait.
 pub const STEP: Pages = Pages(512);
 
-/// Kept besides the wanted pages, 1/32: the last free pages cost many used ones their hugepage.
-/// On fleet profiles 1/16 holds up to 8.4 % beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the
-/// hugepages.
+/// Kept besides the wanted pages: the last free pages cost many used ones their hugepage. On fleet
+/// profiles 1/16 holds up to 8.4 % beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the hugepages.
 pub const MARGIN_PART: u32 = 32;
 
-/// The rate that follows the surplus.
+/// Follows the surplus.
 pub const AUTO_RATE: u64 = u64::MAX;
-/// Its least, in bytes a second, and its part of the highest surplus since there was none.
+/// Least bytes a second, and part of the highest surplus since there was none.
 const AUTO_LEAST: u64 = 64 << 20;
 const AUTO_PART: u64 = 4;
 
@@ -65,7 +62,7 @@ pub(crate) struct Release {
     set: u64,
     bytes_per_s: u64,
     last_ns: u64,
-    /// Bytes due; negative after releasing too much.
+    /// Negative after releasing too much.
     due: i64,
     total: u64,
 }
@@ -78,8 +75,7 @@ impl Release {
         *self = Self { set: bytes_per_s, bytes_per_s: first, last_ns: now_ns, due: 0, total: self.total };
     }
 
-    /// The pages due now, of `surplus`; an unreleasable debt lapses after a second, or the time of
-    /// a page.
+    /// An unreleasable debt lapses after a second, or a page's time.
     pub(crate) fn due(&mut self, now_ns: u64, surplus: Pages) -> Pages {
         if self.set == AUTO_RATE {
             let part = surplus.bytes().0 as u64 / AUTO_PART;
@@ -93,7 +89,7 @@ impl Release {
         Pages(u32::try_from((self.due >> PAGE_SHIFT).max(0)).unwrap_or(u32::MAX))
     }
 
-    /// Counts pages released by the rate; [`Self::count`] counts them too.
+    /// By the rate; [`Self::count`] counts them too.
     pub(crate) fn paced(&mut self, pages: u64) {
         self.due = self.due.saturating_sub_unsigned(pages << PAGE_SHIFT);
     }
@@ -107,7 +103,7 @@ impl Release {
         self.total
     }
 
-    /// Of `free` backed pages beside `in_use`, those that demand does not want back.
+    /// Free backed pages that demand does not want back.
     pub(crate) fn surplus(in_use: Pages, free: Pages, wanted: Pages) -> Pages {
         let kept = wanted.0.saturating_add(wanted.0 / MARGIN_PART);
         Pages((in_use.0 + free.0).saturating_sub(kept).min(free.0))

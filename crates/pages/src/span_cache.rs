@@ -4,22 +4,19 @@
 //! To the page heap they are in use. The heap's owner drains it ([`SpanCache::drain`]) before a
 //! release.
 //!
-//! **State.** A shard is one cache line of 16 slots: a span's first page plus 1, or 0.
+//! **State.** A shard is a cache line of 16 slots: a span's first page plus 1, or 0.
+//! **Invariants.** P10: an exchange empties a slot before it is filled. **Threads.** Any may use
+//! any shard; a migrated one loses only locality.
 //!
-//! **Invariants.** P10: a span is in at most one slot: an exchange empties it, and only then it is
-//! filled.
-//!
-//! **Threads.** Any thread may use any shard; a migrated one loses only locality.
-//!
-//! **Cost.** The CPU's number, at most four slots of one line, one exchange. Holds at most 320 KiB
-//! in a used shard.
+//! **Cost.** The CPU's number, at most four slots of one line, one exchange. At most 320 KiB in a
+//! used shard.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 use craton_base::{Density, PageId, PageRange, Pages};
 
-/// Shards; further CPUs share them.
+/// Further CPUs share them.
 const SHARDS: usize = if cfg!(loom) { 2 } else { 64 };
-/// Slots for spans of 1, 2, 4 and 8 pages.
+/// Of 1, 2, 4 and 8 pages.
 const DEPTHS: [usize; 4] = [4, 2, 1, 1];
 const STARTS: [usize; 4] = [0, 4, 6, 7];
 const SLOTS: usize = 8;
@@ -30,19 +27,17 @@ struct Shard {
     sparse: [AtomicU32; SLOTS],
 }
 
-/// All CPUs' short spans. All zeros: empty.
+/// All zeros: empty.
 pub struct SpanCache {
     shards: [Shard; SHARDS],
 }
 
-/// Log2 of a cached length.
 fn length(pages: Pages) -> Option<usize> {
     let log = pages.0.trailing_zeros() as usize;
     (pages.0.is_power_of_two() && log < DEPTHS.len()).then_some(log)
 }
 
 impl SpanCache {
-    /// Without spans.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new cache.
     pub const EMPTY: Self = Self {
         shards: [const {
@@ -59,34 +54,33 @@ impl SpanCache {
         &slots[STARTS[log]..STARTS[log] + DEPTHS[log]]
     }
 
-    /// Removes a span of `pages` at a multiple of `align`, with its old contents.
-    pub fn take(&self, cpu: usize, pages: Pages, align: Pages, density: Density) -> Option<PageRange> {
+    /// At a multiple of `align`, with its old contents.
+    pub fn pop(&self, cpu: usize, pages: Pages, align: Pages, density: Density) -> Option<PageRange> {
         let log = length(pages)?;
         self.slots(cpu, log, density).iter().find_map(|slot| {
             let seen = slot.load(Ordering::Relaxed);
             if seen == 0 || !(seen - 1).is_multiple_of(align.0) {
                 return None;
             }
-            // ORDERING: Acquire pairs with the Release in `put`: the last user's writes to the
-            // span's pages and metadata precede the next one's.
+            // ORDERING: pairs with the Release in `put`: the last user's writes to the span's pages
+            // and metadata precede the next one's.
             let taken = slot.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed);
             taken.is_ok().then(|| PageRange::new(PageId(seen - 1), pages))
         })
     }
 
-    /// Keeps a freed span; `false` if too long or without room: free it to the page heap.
+    /// `false`: too long or no room; free it to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, density: Density) -> bool {
         let Some(log) = length(span.len) else { return false };
         self.slots(cpu, log, density).iter().any(|slot| {
-            // ORDERING: Release pairs with the Acquire in `take` and in `drain`.
+            // ORDERING: pairs with the Acquire in `pop` and in `drain`.
             slot.load(Ordering::Relaxed) == 0
                 && slot.compare_exchange(0, span.first.0 + 1, Ordering::Release, Ordering::Relaxed).is_ok()
         })
     }
 
-    /// Removes every span and calls `give` with it.
-    pub fn drain(&self, mut give: impl FnMut(PageRange, Density)) {
+    pub fn drain(&self, mut free: impl FnMut(PageRange, Density)) {
         for shard in &self.shards {
             for (slots, density) in [(&shard.dense, Density::Dense), (&shard.sparse, Density::Sparse)] {
                 for (log, (start, depth)) in STARTS.into_iter().zip(DEPTHS).enumerate() {
@@ -94,10 +88,10 @@ impl SpanCache {
                         if slot.load(Ordering::Relaxed) == 0 {
                             continue;
                         }
-                        // ORDERING: Acquire pairs with the Release in `put`.
+                        // ORDERING: pairs with the Release in `put`.
                         let seen = slot.swap(0, Ordering::Acquire);
                         if seen != 0 {
-                            give(PageRange::new(PageId(seen - 1), Pages(1 << log)), density);
+                            free(PageRange::new(PageId(seen - 1), Pages(1 << log)), density);
                         }
                     }
                 }
@@ -105,7 +99,7 @@ impl SpanCache {
         }
     }
 
-    /// Pages held; approximate while threads use it.
+    /// Approximate while threads use it.
     pub fn pages(&self) -> Pages {
         let mut pages = 0;
         for shard in &self.shards {

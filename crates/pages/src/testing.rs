@@ -1,11 +1,9 @@
-//! A floor and trackers for the unit tests of the parts.
-
 extern crate std;
 use crate::tracker::{Tracker, Trackers};
 use craton_base::{Advice, Ask, CollapseError, Floor, Geometry, HugePages, NoMemory, PageRange, Residency};
 use std::vec::Vec;
 
-/// A floor that grants up to a limit and records its calls.
+/// Grants up to a limit and records calls.
 #[derive(Default)]
 pub(crate) struct Counting {
     pub(crate) limit: u32,

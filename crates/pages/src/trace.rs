@@ -1,24 +1,21 @@
 //! The trace of a page heap: its calls and their times, as bytes of a file.
 //!
-//! **What.** Encodes and decodes the file's parts: [`Header`], [`Event`], a block's [`Seal`].
-//! [`Trace`] reads a whole file; docs/trace.md has the full format.
-//!
-//! **From.** TEMERAIRE §6.2: a trace of the page heap's calls, replayed on other policies.
+//! **What.** The parts of a file: [`Header`], [`Event`], a block's [`Seal`]. [`Trace`] reads a
+//! whole file; docs/trace.md has the format. **From.** TEMERAIRE §6.2: replayed on other policies.
 //!
 //! **Units.** Pages of 8 KiB, microseconds since the recording began, blocks of 4 KiB,
 //! little-endian.
 //!
 //! **State.**
 //! ```text
-//! file:   header │ block 1 │ block 2 │ …                 block: 255 slots of events │ one slot for the seal
+//! file:   header │ block 1 │ block 2 │ …     block: 255 slots of events │ one slot for the seal
 //! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
-//! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
+//! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8  ║ checksum 64
 //! ```
 //! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, even
 //! after a kill.
 //!
-//! **Failure.** A file of another format or version, cut off or changed gives a [`TraceError`] with
-//! the place and what is expected there.
+//! **Failure.** Another format or version, cut off or changed: a [`TraceError`] with the place.
 
 mod read;
 
@@ -26,15 +23,12 @@ pub use read::{Trace, TraceError, Wrong};
 
 use craton_base::{Density, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pages};
 
-/// First bytes of a trace.
 pub const MAGIC: [u8; 8] = *b"craton\x1aT";
-/// Version of the format.
 pub const VERSION: u32 = 1;
-/// Bytes of the header, and of each block.
+/// Also of the header.
 pub const BLOCK_BYTES: usize = 4096;
-/// Bytes of a slot.
 pub const SLOT_BYTES: usize = 16;
-/// Events in a block; the slot after them holds the seal.
+/// The seal's slot follows.
 pub const BLOCK_EVENTS: usize = BLOCK_BYTES / SLOT_BYTES - 1;
 
 const TIME_BITS: u32 = 48;
@@ -45,41 +39,33 @@ const ALIGN_SHIFT: u32 = 53;
 const EVENT_USED: u32 = 58;
 const COUNT_SHIFT: u32 = 56;
 const SEAL_KIND: u64 = 15;
-/// The bits of a seal that are always zero.
+/// Of a seal.
 const SEAL_ZEROS: u64 = 0b111 << (FLAG_SHIFT + 1);
 
-/// A slot's two words.
 pub type Slot = [u64; 2];
 
-/// A successful call of the page heap.
+/// Successful.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// A span was allocated.
     Alloc = 1,
-    /// A span was freed.
     Free = 2,
-    /// A span was resized.
     Resize = 3,
 }
 
-/// An event of the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Microseconds since the recording began, in 48 bits (nine years).
+    /// 48 bits: nine years.
     pub time_us: u64,
-    /// The call.
     pub kind: Kind,
-    /// The span; of [`Kind::Resize`], with its new length.
+    /// Of [`Kind::Resize`] with its new length.
     pub span: PageRange,
-    /// Requested alignment, a power of two; 1 except for [`Kind::Alloc`].
+    /// A power of two; 1 except for [`Kind::Alloc`].
     pub align: Pages,
-    /// Objects of the span.
     pub density: Density,
 }
 
 impl Event {
-    /// The event as a slot.
     pub const fn encode(&self) -> Slot {
         let dense = matches!(self.density, Density::Dense) as u64;
         let time = if self.time_us > TIME_MASK { TIME_MASK } else { self.time_us };
@@ -90,7 +76,7 @@ impl Event {
         [head, self.span.first.0 as u64 | (self.span.len.0 as u64) << 32]
     }
 
-    /// The event in a slot, if any.
+    /// If any.
     #[inline]
     pub const fn decode(slot: Slot) -> Option<Self> {
         let [head, span] = slot;
@@ -110,14 +96,13 @@ impl Event {
     }
 }
 
-/// The seal of a full block, or of a completed recording's last one.
+/// Of a full block, or a completed recording's last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
-    /// Events in the block.
     pub events: u8,
-    /// The file ends with this block.
+    /// The file ends here.
     pub last: bool,
-    /// Events dropped at the bound or because the file could not grow; in the last block.
+    /// At the bound, or because the file could not grow; in the last block.
     pub dropped: u64,
 }
 
@@ -127,13 +112,13 @@ impl Seal {
         dropped | SEAL_KIND << KIND_SHIFT | (self.last as u64) << FLAG_SHIFT | (self.events as u64) << COUNT_SHIFT
     }
 
-    /// The seal as a slot, over the events that `sum` has seen.
+    /// Over the events that `sum` has seen.
     pub const fn encode(self, mut sum: Sum) -> Slot {
         sum.mix(self.head());
         [self.head(), sum.0]
     }
 
-    /// The seal in a slot, if any. Its checksum is the slot's second word.
+    /// If any. The slot's second word is its checksum.
     const fn decode(slot: Slot) -> Option<Self> {
         let head = slot[0];
         if head >> KIND_SHIFT & 15 != SEAL_KIND || head & SEAL_ZEROS != 0 {
@@ -144,19 +129,18 @@ impl Seal {
     }
 }
 
-/// A checksum over 64-bit words. Each step is invertible: a change of one word changes the result.
+/// Each step is invertible: a changed word changes the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// The checksum of a block before its first event; the header is block 0.
+    /// Before its first event; the header is block 0.
     pub const fn of_block(number: u64) -> Self {
         let mut sum = Self(0);
         sum.mix(number + 1);
         sum
     }
 
-    /// Adds an event's slot.
     #[inline]
     pub const fn add(&mut self, slot: Slot) {
         self.mix(slot[0]);
@@ -170,20 +154,19 @@ impl Sum {
     }
 }
 
-/// The header of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Most events in the file.
+    /// Events.
     pub bound: u64,
     /// Most pages of the recorded heap.
     pub region: Pages,
 }
 
-/// Words that the header's checksum covers; it is the next word.
+/// That the checksum, the next word, covers.
 const HEADER_WORDS: usize = 5;
 
 impl Header {
-    /// The first words of the header's block; the rest is zeros.
+    /// The rest of the block is zeros.
     pub const fn encode(&self) -> [u64; HEADER_WORDS + 1] {
         let mut words = [
             u64::from_le_bytes(MAGIC),

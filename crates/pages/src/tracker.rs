@@ -2,9 +2,8 @@
 //!
 //! **From.** TEMERAIRE §4.4: bitmap, longest free range L, allocations A, used pages U.
 //!
-//! **State.** 128 bytes, two cache lines; all zeros: a hugepage not yet granted. `L` is maintained:
-//! a free only lengthens the range around its pages, and an allocation shortens the longest range
-//! only if it came from it.
+//! **State.** Two cache lines; all zeros: not yet granted. `L` is maintained: a free only lengthens
+//! the range around its pages, an allocation shortens the longest range only if it came from it.
 //!
 //! **Unsafe.** Declares that zeros are a valid tracker.
 
@@ -13,26 +12,25 @@ use core::marker::PhantomData;
 use core::ops::ControlFlow;
 use craton_base::{Bytes, Geometry, Huge2M, PageBits, Pages, Table, Zeroed};
 
-/// Where a hugepage is (P1).
+/// P1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Place {
-    /// Beyond the grant.
+    /// The grant.
     #[default]
     Beyond = 0,
     /// Free, without memory.
     Unbacked,
     /// Free, with memory.
     Cached,
-    /// Packed with short spans.
+    /// With short spans.
     Filler,
-    /// Part of one span of several hugepages.
+    /// Part of a span of several hugepages.
     Large,
-    /// Part of a region.
     Region,
 }
 
-/// Whether a hugepage is left on small pages, where the system would give a whole one.
+/// On small pages, where the system would give a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub(crate) enum Left {
@@ -40,63 +38,63 @@ pub(crate) enum Left {
     Not = 0,
     /// For a collapse later: it fills up.
     Later,
-    /// Its spans may stay untouched: it keeps no free memory.
+    /// Spans may stay untouched: it keeps no free memory.
     Unsure,
 }
 
-/// The record of one hugepage. Tests distinguish states by its hash.
+/// Tests tell states by its hash.
 #[derive(Default, Hash, Debug)]
 #[repr(align(128))]
 pub struct Tracker<G = Huge2M> {
     used: PageBits<G>,
-    /// First pages of the spans that begin here.
+    /// Of spans.
     starts: PageBits<G>,
-    /// Pages handed out since they were last unbacked: they may have memory and be non-zero (P5).
+    /// Handed out since last unbacked: may have memory and be non-zero (P5).
     touched: PageBits<G>,
-    /// Next hugepage of the list or bin, plus 1; 0 for none.
+    /// Of the list or bin, plus 1; 0: none.
     pub(crate) next: u32,
-    /// Previous hugepage, plus 1; 0 for none.
+    /// Likewise.
     pub(crate) prev: u32,
     /// At both ends of a free range: its hugepages. At a region's head: its longest, in pages.
     pub(crate) run: u32,
     used_pages: u16,
     longest_free: u16,
     allocs: u16,
-    /// Pages in `touched`: counting bits is slow without the CPU's instruction.
+    /// Counting bits is slow without the CPU's instruction.
     touched_pages: u16,
-    /// Its list in the family, plus 1; 0 outside the filler.
+    /// In the family, plus 1; 0 outside the filler.
     pub(crate) list: u16,
     pub(crate) family: Family,
     pub(crate) place: Place,
-    /// Only for spans of many small objects.
+    /// Spans of many small objects.
     pub(crate) dense: bool,
-    /// A large span's tail brought it into the filler; such hugepages are used last (§4.1).
+    /// By a large span's tail; used last (§4.1).
     pub(crate) donated: bool,
-    /// Some of its free pages were released singly.
+    /// Free pages were released singly.
     pub(crate) broken: bool,
-    /// Backed as a whole by the machine, as far as known: untouched pages have memory too.
+    /// Backed whole, as far as known: untouched pages have memory too.
     pub(crate) intact: bool,
-    /// Advised against hugepages, so that the system does not refill released pages.
+    /// Advised against hugepages, so that released pages are not refilled.
     pub(crate) guarded: bool,
-    /// Hugepages are requested here although it precedes the threshold.
+    /// Requested although before the threshold.
     pub(crate) asked: bool,
-    /// Advised against hugepages until it is seen to be used densely.
+    /// Until seen to be used densely.
     pub(crate) left: Left,
-    /// Being collapsed: it must stay backed.
+    /// It must stay backed.
     pub(crate) collapsing: bool,
     geometry: PhantomData<G>,
 }
 
 pub(crate) type Trackers<G> = Table<Tracker<G>>;
 
-// SAFETY: zeros are empty bit sets, null links, counts of 0, `Place::Beyond`, `Left::Not`,
-// `Family::Sparse` and `false`s.
+// SAFETY: empty bit sets, null links, counts of 0, `Place::Beyond`, `Left::Not`, `Family::Sparse`
+// and `false`s.
 unsafe impl<G: Geometry> Zeroed for Tracker<G> {}
 
 const _: () = assert!(size_of::<Tracker>() == 128);
 
 impl<G: Geometry> Tracker<G> {
-    /// Empties the record, keeping what is known of its memory.
+    /// Keeps what is known of its memory.
     pub(crate) fn reset(&mut self) {
         self.used = PageBits::EMPTY;
         self.starts = PageBits::EMPTY;
@@ -108,7 +106,7 @@ impl<G: Geometry> Tracker<G> {
         self.broken = false;
     }
 
-    /// Records that the hugepage lost its memory; returns the pages that had some.
+    /// It lost its memory; returns the pages that had some.
     pub(crate) fn unbacked(&mut self) -> u32 {
         let lost = self.backed_pages();
         self.touched = PageBits::EMPTY;
@@ -134,7 +132,7 @@ impl<G: Geometry> Tracker<G> {
     pub(crate) fn longest_free(&self) -> u32 {
         self.longest_free.into()
     }
-    /// A: spans here, with one that began before.
+    /// A: with one that began before.
     pub(crate) fn allocs(&self) -> u32 {
         self.allocs.into()
     }
@@ -150,14 +148,13 @@ impl<G: Geometry> Tracker<G> {
         if self.intact { self.used.complement() } else { self.touched.minus(&self.used) }
     }
 
-    /// The largest free block ([`PageBits::largest_clear_block`]).
     #[inline]
     pub(crate) fn largest_block(&self) -> u32 {
         // Most hugepages of small objects are nearly full.
         if self.longest_free <= 1 { self.longest_free() } else { self.used.largest_clear_block() }
     }
 
-    /// The smallest free range that holds `pages` at a multiple of `align`.
+    /// The smallest free range for `pages` at a multiple of `align`.
     pub(crate) fn best_fit(&self, pages: u32, align: u32) -> Option<u32> {
         if pages > self.longest_free() {
             return None;
@@ -176,19 +173,19 @@ impl<G: Geometry> Tracker<G> {
         (shortest != u32::MAX).then_some(best)
     }
 
-    /// Marks a new span's pages used; whether they read as zeros.
+    /// Whether the pages read as zeros.
     pub(crate) fn occupy(&mut self, first: u32, pages: u32) -> bool {
         self.starts.insert(first, 1);
         self.carry(first, pages)
     }
 
-    /// [`Tracker::occupy`] for a span that began in an earlier hugepage.
+    /// Of a span that began in an earlier hugepage.
     pub(crate) fn carry(&mut self, first: u32, pages: u32) -> bool {
         self.allocs += 1;
         self.extend(first, pages)
     }
 
-    /// Marks pages used by a span of this hugepage that grew.
+    /// Of a span of this hugepage that grew.
     pub(crate) fn extend(&mut self, first: u32, pages: u32) -> bool {
         debug_assert_eq!(self.used.count(first, pages), 0);
         let (_, run) = self.used.clear_run_around(first);
@@ -200,7 +197,7 @@ impl<G: Geometry> Tracker<G> {
         self.touch(first, pages)
     }
 
-    /// Records that the hugepage is on small pages, with `resident` bytes backed.
+    /// On small pages, with `resident` bytes backed.
     pub(crate) fn came_in_parts(&mut self, resident: Bytes) {
         self.intact = false;
         if resident.0 > Pages(self.touched_pages.into()).bytes().0 {
@@ -209,7 +206,7 @@ impl<G: Geometry> Tracker<G> {
         }
     }
 
-    /// Marks pages touched; whether they read as zeros.
+    /// Whether they read as zeros.
     fn touch(&mut self, first: u32, pages: u32) -> bool {
         if self.touched.all(first, pages) {
             return false;
@@ -220,7 +217,7 @@ impl<G: Geometry> Tracker<G> {
         before == 0
     }
 
-    /// Records that pages lost their memory; returns how many had some.
+    /// Returns how many had memory.
     pub(crate) fn unback(&mut self, first: u32, pages: u32) -> u32 {
         if core::mem::take(&mut self.intact) {
             // Until now all of it was backed.
@@ -232,7 +229,7 @@ impl<G: Geometry> Tracker<G> {
         lost
     }
 
-    /// P5: `touched` agrees with its count and includes all used pages.
+    /// P5: agrees with its count, and includes all used pages.
     pub(crate) fn is_touched_right(&self) -> bool {
         self.touched.len() == self.touched_pages.into() && self.used.minus(&self.touched).is_empty()
     }
@@ -243,7 +240,7 @@ impl<G: Geometry> Tracker<G> {
         self.truncate(first, pages);
     }
 
-    /// Marks pages free of a span of this hugepage that shrank.
+    /// Of a span of this hugepage that shrank.
     pub(crate) fn truncate(&mut self, first: u32, pages: u32) {
         debug_assert_eq!(self.used.count(first, pages), pages);
         self.used.remove(first, pages);
@@ -252,7 +249,7 @@ impl<G: Geometry> Tracker<G> {
         self.longest_free = self.longest_free.max(run as u16);
     }
 
-    /// Makes spans of `each` pages of the spans in a range.
+    /// Of the spans in a range.
     pub(crate) fn recut(&mut self, first: u32, pages: u32, each: u32) {
         self.allocs -= self.starts.count(first, pages) as u16;
         self.starts.remove(first, pages);
@@ -262,12 +259,12 @@ impl<G: Geometry> Tracker<G> {
         }
     }
 
-    /// End, in this hugepage, of the span over page `at`: the next start, free page, or its end.
+    /// In this hugepage, of the span over page `at`.
     pub(crate) fn end_of_span(&self, at: u32) -> u32 {
         self.used.next_clear_or(&self.starts, at + 1)
     }
 
-    /// Whether a span of the hugepage before goes on here.
+    /// From the hugepage before.
     pub(crate) fn continues(&self) -> bool {
         self.used.contains(0) && !self.starts.contains(0)
     }

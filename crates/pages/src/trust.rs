@@ -1,74 +1,72 @@
 //! Which spans are worth a hugepage before their first touch.
 //!
-//! **What.** Memory that is handed out may never be touched: a buffer of 256 KiB of which one byte
-//! is written must not cost a hugepage. Spans of slabs fill up and always get hugepages. Of other
-//! spans, by length, the first ones stay on small pages. Those are looked at when later ones
-//! are taken, in places that change: if the program has touched them densely, later ones get
-//! hugepages in advance, ten times cheaper than a collapse. Some go on as *probes* on small pages,
-//! so that a change shows; until one is dense at most [`MOST_UNPROVEN`] hugepages are given.
+//! **What.** Memory that is handed out may never be touched: a buffer of 256 KiB with one byte
+//! written must not cost a hugepage. Slabs fill up and always get hugepages. Of other spans, by
+//! length, the first stay on small pages and are checked when later ones are allocated, in changing
+//! places: if densely touched, later ones get hugepages in advance, ten times cheaper than a
+//! collapse. Some go on as *probes* on small pages, so that a change shows; until one is dense at
+//! most [`MOST_UNPROVEN`] hugepages are given.
 //!
-//! **State.** For each power of two of pages a few hugepages that are still to be looked at.
+//! **State.** For each power of two of pages a few hugepages still to be checked.
 
 use craton_base::{HugePageId, HugePages, Pages};
 
-/// Lengths in powers of two of pages; longer ones count as the last.
+/// Powers of two of pages; longer ones count as the last.
 const LENGTHS: usize = 16;
-/// Hugepages of a length that are still to be looked at.
+/// Of a length, still to be checked.
 const PENDING: usize = 4;
 /// Dense hugepages in a row that earn trust: for spans on one, and for longer ones, which may be
 /// used in part. Doubles when a sparse one follows, up to [`MOST_NEEDED`].
 const NEEDED: u8 = 2;
 const NEEDED_LONG: u8 = 4;
 const MOST_NEEDED: u8 = 32;
-/// Hugepages seen sparse after which a length counts as sparse.
+/// Sparse hugepages that make a length sparse.
 const SPARSE: u8 = 3;
-/// Looks at a hugepage that is not touched yet.
+/// At a hugepage not touched yet.
 const MOST_LOOKS: u8 = 3;
-/// Most reviews skipped between two of a length that the program does not touch densely, and of one
-/// of which many hugepages were seen sparse.
+/// Reviews skipped between two of a length without dense hugepages, and of one with many sparse
+/// ones.
 const MOST_RESTS: u8 = 15;
 const MOST_RESTS_SPARSE: u8 = 63;
-/// One hugepage in 8 is a probe, and one in 16 once many probes were dense.
+/// One hugepage in 8; in 16 once many probes were dense.
 const PROBES: u8 = 8;
 const MOST_PROBES: u8 = 16;
-/// Hugepages between places looked at, one after the other.
+/// Between checked places.
 const STRIDE: u32 = 7;
-/// Most hugepages given since a probe was dense.
+/// Hugepages given since a probe was dense.
 const MOST_UNPROVEN: u32 = 32;
 
-/// The density of a hugepage on small pages.
+/// Of a hugepage on small pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Hardly touched, or too early to tell.
+    /// Hardly touched, or too early.
     Nothing,
-    /// Touched at most by an eighth.
+    /// At most an eighth.
     Sparse,
-    /// Touched at most by half: in longer memory the end of the used part, else few of several
-    /// spans.
+    /// At most half: in longer memory the end of the used part, else few of several spans.
     Part,
-    /// Touched nearly everywhere.
+    /// Nearly everywhere.
     Dense,
     /// It has another use by now.
     Gone,
 }
 
-/// The pages for new memory.
+/// For new memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// Small pages, since nothing dense was seen.
+    /// Nothing dense was seen.
     Small,
-    /// Small pages where it will be looked at: a hugepage of it, or all of a span on one.
+    /// To be checked: a hugepage of it, or all of a span on one.
     Probe,
-    /// Hugepages.
     Huge,
 }
 
 #[derive(Clone, Copy)]
 struct Pending {
-    /// Its number plus 1; 0 for none.
+    /// Plus 1; 0: none.
     id: u32,
     looks: u8,
-    /// Sparse at the look before.
+    /// At the check before.
     was_sparse: bool,
 }
 
@@ -79,9 +77,9 @@ impl Pending {
 #[derive(Clone, Copy)]
 struct Length {
     pending: [Pending; PENDING],
-    /// Dense ones seen, less those that stay untouched or are touched in part.
+    /// Dense ones, less those that stay untouched or are touched in part.
     dense: u8,
-    /// Sparse ones seen since.
+    /// Since then.
     sparse: u8,
     needed: u8,
     /// Hugepages until the next probe, and given since one was dense.
@@ -89,31 +87,31 @@ struct Length {
     unproven: u8,
     /// On more than one hugepage.
     is_long: bool,
-    /// Changes the places that are looked at.
+    /// Changes the checked places.
     turn: u8,
-    /// Reviews to skip, and to skip after the next one that finds nothing dense.
+    /// To skip, and after the next review that finds nothing dense.
     rest: u8,
     rests: u8,
 }
 
-/// The trust in each length.
+/// In each length.
 pub struct Trust {
     lengths: [Length; LENGTHS],
 }
 
 impl Trust {
-    /// None yet; all zeros.
+    /// All zeros.
     pub const NONE: Self = Self { lengths: [Length::NEW; LENGTHS] };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
         &mut self.lengths[place(pages)]
     }
 
-    /// Looks at the pending hugepages of a length; the number of dense ones.
+    /// Returns the number of dense ones.
     pub fn review(&mut self, pages: Pages, mut see: impl FnMut(HugePageId) -> Seen) -> u32 {
         let mut found = 0;
         let length = self.of(pages);
-        // Where hugepages are given each probe is looked at.
+        // Where hugepages are given each probe is checked.
         if length.rest > 0 && !length.is_trusted() {
             length.rest -= 1;
             return found;
@@ -126,7 +124,7 @@ impl Trust {
             };
             pending.looks += 1;
             looked = true;
-            // It may be filling up: a second look tells.
+            // It may be filling up: a second check tells.
             if seen == Seen::Sparse && !core::mem::replace(&mut pending.was_sparse, true) {
                 continue;
             }
@@ -159,17 +157,17 @@ impl Trust {
         found
     }
 
-    /// Whether memory of a length is expected to fill.
+    /// Expected to fill.
     pub fn is_dense(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].is_trusted()
     }
 
-    /// Whether spans of a length were seen to be sparse, and none dense since.
+    /// Seen to be sparse, and none dense since.
     pub fn is_sparse(&self, pages: Pages) -> bool {
         self.lengths[place(pages)].sparse >= SPARSE
     }
 
-    /// Chooses for the next memory of a length, on `on` hugepages; occasionally a probe.
+    /// On `on` hugepages; occasionally a probe.
     pub fn decide(&mut self, pages: Pages, on: HugePages) -> Choice {
         let length = self.of(pages);
         length.is_long = on.0 > 1;
@@ -189,7 +187,7 @@ impl Trust {
         Choice::Huge
     }
 
-    /// The places to look at of memory on `on` hugepages: others each time, the second half the
+    /// On `on` hugepages: others each time, the second half the length behind the first.
     /// length behind the first.
     pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
         let length = self.of(pages);
@@ -198,10 +196,10 @@ impl Trust {
         [first, (first + on.0 / 2) % on.0]
     }
 
-    /// Notes a hugepage that was left on small pages for a span of that length.
+    /// For a span of that length.
     pub fn left_small(&mut self, pages: Pages, id: HugePageId) {
         let length = self.of(pages);
-        // The oldest leaves, but none that waits for its second look.
+        // The oldest leaves, but none that waits for its second check.
         let Some(last) = length.pending.iter().rposition(|pending| !pending.was_sparse) else { return };
         if length.pending[last].looks > 0 {
             length.dense = length.dense.saturating_sub(1);
@@ -230,13 +228,12 @@ impl Length {
     }
 }
 
-/// A length's place in the table.
 fn place(pages: Pages) -> usize {
     (pages.0.max(1).ilog2() as usize).min(LENGTHS - 1)
 }
 
 impl Seen {
-    /// By the bytes that are resident of those handed out.
+    /// Of the bytes handed out.
     pub fn of(resident: usize, given: usize) -> Self {
         match resident {
             0 => Self::Nothing,

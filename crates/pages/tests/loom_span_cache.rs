@@ -14,7 +14,7 @@ use std::sync::Arc;
 const ONE: Pages = Pages(1);
 const SPANS: u32 = 3;
 
-/// The cache, and for each span how often it was written.
+/// For each span how often it was written.
 struct World {
     cache: SpanCache,
     pages: [UnsafeCell<u32>; SPANS as usize],
@@ -24,7 +24,7 @@ impl World {
     #[allow(clippy::arc_with_non_send_sync)] // loom's threads share what its cells look after.
     fn new() -> Arc<Self> {
         let world = Self { cache: SpanCache::EMPTY, pages: std::array::from_fn(|_| UnsafeCell::new(0)) };
-        // Looks at each slot, for the model's sake.
+        // Touches each slot, for the model.
         assert_eq!(world.cache.pages(), Pages(0));
         Arc::new(world)
     }
@@ -34,19 +34,18 @@ impl World {
         self.pages[span.first.0 as usize].with_mut(|n| unsafe { *n += 1 });
     }
 
-    /// Uses the span and gives it back, or to the page heap if there is no room.
+    /// Uses the span, then frees it, also to the page heap if there is no room.
     fn put(&self, span: PageRange) -> u32 {
         self.write(span);
         u32::from(!self.cache.put(0, span, Density::Dense))
     }
 
-    fn take(&self) -> Option<PageRange> {
-        let span = self.cache.take(0, ONE, ONE, Density::Dense)?;
+    fn pop(&self) -> Option<PageRange> {
+        let span = self.cache.pop(0, ONE, ONE, Density::Dense)?;
         self.write(span);
         Some(span)
     }
 
-    /// Spans in the cache.
     fn drain(&self) -> u32 {
         let mut n = 0;
         self.cache.drain(|span, _| {
@@ -61,19 +60,18 @@ fn span(n: u32) -> PageRange {
     PageRange::new(PageId(n), ONE)
 }
 
-/// Three threads put, take and drain.
 fn three_hands() {
     let world = World::new();
     let mut out = world.put(span(0));
     let putter = {
         let world = Arc::clone(&world);
-        thread::spawn(move || world.put(span(1)) + u32::from(world.take().is_some()))
+        thread::spawn(move || world.put(span(1)) + u32::from(world.pop().is_some()))
     };
     let drainer = {
         let world = Arc::clone(&world);
         thread::spawn(move || world.drain())
     };
-    out += u32::from(world.take().is_some());
+    out += u32::from(world.pop().is_some());
     out += world.put(span(2));
     out += putter.join().unwrap() + drainer.join().unwrap();
     assert_eq!(out + world.drain(), SPANS, "each span is out once");
@@ -92,9 +90,9 @@ fn two_takers_of_one_span_do_not_both_get_it() {
         assert_eq!(world.put(span(0)), 0);
         let other = {
             let world = Arc::clone(&world);
-            thread::spawn(move || world.take().map(|span| world.put(span)))
+            thread::spawn(move || world.pop().map(|span| world.put(span)))
         };
-        let mine = world.take().map(|span| world.put(span));
+        let mine = world.pop().map(|span| world.put(span));
         let theirs = other.join().unwrap();
         assert!(mine.is_some() || theirs.is_some());
         assert_eq!(world.drain(), 1);

@@ -2,14 +2,13 @@
 //!
 //! **What.** A claim takes all free frames of half a row, and its word hands them out.
 //! **Invariants.** *F6* While a claim is open, its half's bits in the row are a mark: by the word
-//! its frames are free, the half's others allocated. So a half with other bits has no open claim,
-//! and one change of its row decides. No block of several frames fits into the mark, and none is
-//! allocated in it: only requests for single frames, and frees that are refused, see marks.
+//! its frames are free, the half's others allocated. So one change of a row decides in a half with
+//! other bits. No block of several frames fits into the mark: only requests for single frames, and
+//! refused frees, see marks.
 //! **Threads.** Bits that happen to be the mark are a claim only if the half's slot names it. A
-//! free there holds the slot, from before it has read the bits: no claim opens until it has changed
-//! the row. Of two frees of a frame, both by the claim, both by the row, or one each way, the
-//! second sees the first. A free waits only while another CPU holds the same slot: for a few
-//! writes.
+//! free there holds the slot, from before it reads the bits: no claim opens until it has changed
+//! the row. Of two frees of a frame, by claim or row, the second sees the first. A free waits only
+//! while another CPU holds the slot: a few writes.
 
 use super::{Lower, Refused};
 use crate::child::Child;
@@ -26,7 +25,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         half >> (G::HUGE_ORDER - G::CLAIM_ORDER)
     }
 
-    /// Clears bits of halves of which a row shows some as claimed: the others decide by their bits.
+    /// In halves that a row shows as claimed; other halves decide by their bits.
     #[inline(never)]
     pub(super) fn clear_marked(&self, row: usize, mask: u64) -> Result<(), Refused> {
         let (word, first) = (&self.rows[row], row * Self::HALVES_OF_ROW);
@@ -54,7 +53,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         cleared
     }
 
-    /// Holds a half's slot without a claim, if bits of `mask` are in the half and it looks claimed.
+    /// Without a claim, if the half has bits of `mask` and looks claimed.
     fn hold_marked(&self, half: usize, mask: u64) -> Result<Option<&Slot>, Refused> {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
         if mask & of == 0 {
@@ -62,7 +61,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
         let part = ((mask & of) >> Claim::at::<G>(half)) as u32;
         let claim = slot.read();
-        // After the slot: a claim that came and went since would have changed the word.
+        // After the slot: a claim in between would have changed the word.
         let bits = self.rows[half / Self::HALVES_OF_ROW].read();
         if bits & of != Claim::mark_of::<G>(half) {
             return if bits & mask & of == mask & of { Ok(None) } else { Err(Refused::Free) };
@@ -74,7 +73,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         if is_held { Ok(Some(slot)) } else { Err(Refused::Blocked(half)) }
     }
 
-    /// Opens a claim with a freed frame of a full half without a claim; returns whether it has.
+    /// Of a full half without a claim; returns whether it has.
     pub(crate) fn open_with(&self, half: usize, bit: u32) -> bool {
         let (of, slot) = (Claim::bits_of::<G>(half), self.slots.of(half));
         let word = &self.rows[half / Self::HALVES_OF_ROW];
@@ -96,7 +95,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Whether a frame is of a claimed half, as far as its row shows: only of those a slot is read.
+    /// As its row shows; reads a slot only then.
     pub(super) fn is_claimed(&self, frame: usize) -> bool {
         let half = frame >> G::CLAIM_ORDER;
         let bits = self.rows[frame >> G::ROW_ORDER].read();
@@ -105,7 +104,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
             && self.slots.of(half).read().concerns(half)
     }
 
-    /// Allocates a frame at its place, while its half is not claimed.
+    /// While its half is not claimed.
     pub(super) fn take_bit(&self, frame: usize) -> Option<()> {
         let half = frame >> G::CLAIM_ORDER;
         let slot = self.slots.of(half);
@@ -118,8 +117,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         taken
     }
 
-    /// Claims half a row of a huge frame: the first with its quarter free, or else the freest.
-    /// Returns one frame, and the half.
+    /// The first half with its quarter free, or the freest. Returns one frame, and the half.
     pub(crate) fn claim(&self, child: usize) -> Option<(usize, usize)> {
         let size = 1u32 << G::CLAIM_ORDER;
         let entry = self.child(child);
@@ -153,8 +151,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         claim.is_none() || claim.is_empty() && !claim.is_of(half)
     }
 
-    /// Claims all free frames of a half, if its slot has no claim with frames; returns the first,
-    /// which it hands out or not.
+    /// If its slot has no claim with frames; returns the first, handed out or not.
     pub(crate) fn claim_half(&self, half: usize, hands_out: bool) -> Option<usize> {
         let slot = self.slots.of(half);
         let (old, new) = (slot.read(), Claim::new(half, 0).held());
@@ -177,7 +174,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         Some(frame)
     }
 
-    /// Allocates all free frames of a half, whose slot the caller holds.
+    /// The caller holds the slot.
     fn take_half(&self, half: usize) -> Option<u32> {
         let (child, row) = (Self::child_of(half), half / Self::HALVES_OF_ROW);
         let (of, word) = (Claim::bits_of::<G>(half), &self.rows[row]);
@@ -211,7 +208,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         (taken != 0).then_some((taken >> Claim::at::<G>(half)) as u32)
     }
 
-    /// Lets the row of a claim that the caller holds show its frames again.
+    /// The row of a held claim shows its frames again.
     pub(crate) fn unmark(&self, claim: Claim) {
         let (half, at) = (claim.half(), Claim::at::<G>(claim.half()));
         let word = &self.rows[half / Self::HALVES_OF_ROW];
@@ -221,7 +218,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.media.changed(word);
     }
 
-    /// Frees the frames of a claim that the caller holds; returns the former entry.
+    /// Of a held claim; returns the old entry.
     pub(crate) fn unclaim(&self, claim: Claim) -> Child {
         self.unmark(claim);
         self.give(Self::child_of(claim.half()), claim.frames())

@@ -1,8 +1,8 @@
 //! Quarters and halves of a huge frame, allocated as wholes (LLFree §4.2.1).
 //!
-//! **What.** The entry's flags decide. Where all frames but those of other wholes are free by the
-//! count, one change of the entry allocates: no bit is set, and a setter lowers the count first
-//! (F1). Elsewhere the rows decide between two changes, under *pending*.
+//! **What.** The entry's flags decide. Where all other frames are free by the count, one change of
+//! the entry allocates: a setter of bits lowers the count first (F1). Elsewhere the rows decide
+//! between two changes, under *pending*.
 
 use super::{Lower, QUARTER_ROWS};
 use crate::child::Child;
@@ -11,7 +11,6 @@ use crate::media::Media;
 use crate::word::Word;
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Allocates a quarter or a half of a huge frame.
     #[inline]
     pub(crate) fn take_quarters(&self, child: usize, order: u32) -> Option<usize> {
         let (word, shift) = (self.word(child), 16 * (child & 1));
@@ -33,7 +32,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// The same in a huge frame where single frames are allocated.
+    /// Where single frames are allocated.
     #[inline(never)]
     fn take_partly(&self, child: usize, count: usize) -> Option<usize> {
         let frames = count * G::HUGE / QUARTERS;
@@ -48,7 +47,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         })
     }
 
-    /// Allocates quarters as wholes. Tests their rows before the counter drops, lest others fail.
+    /// Tests rows before the counter drops, lest others fail.
     pub(super) fn take_rows(&self, child: usize, flags: u16, frames: usize) -> Option<usize> {
         let first = flags.trailing_zeros() as usize * QUARTER_ROWS;
         let rows = first..first + flags.count_ones() as usize * QUARTER_ROWS;
@@ -61,7 +60,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
         let begin = |entry: Child| (entry.quarters() & flags == 0).then_some(entry)?.begin()?.take(frames);
         self.update(child, begin).ok()?;
-        // From here on setters of bits see *pending*; bits set before are seen below.
+        // From here on setters of bits see *pending*; earlier bits are seen below.
         let is_free = are_free();
         let end =
             |entry: Child| Some(if is_free { entry.end().with_quarters(flags) } else { entry.end().give(frames) });

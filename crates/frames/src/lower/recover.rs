@@ -1,26 +1,21 @@
 //! Repair of the lower level after a crash (LLFree §3.2.3, which leaves orders 7 and 8 out).
 //!
-//! **What.** A quarter's flag decides, and without one the rows' bits:
-//! - the rows of a flagged quarter become zero;
-//! - counters are recounted from the rows of the other quarters;
-//! - *pending* and the claim mark go: no request is under way any more;
-//! - bits beyond the zone's end are set, and no quarter with frames there is a whole.
-//!
+//! **What.** A quarter's flag decides, else the rows' bits: rows of a flagged quarter become zero;
+//! counters are recounted from the other rows; *pending* and the claim mark go; bits beyond the
+//! zone's end are set, and no quarter there is a whole.
 //! **Why a crash may come at any store.** Each request has one committing store: of a row's bits,
-//! or of an entry's flags for quarters, huge frames (a word of 16 bits) and two huge frames (32).
-//! Other stores change only counters and *pending*, which do not count. So frames of a request
-//! under way are allocated all or none. Two requests have more such stores. A free of several
-//! pieces frees them one by one. A split writes a quarter's bits under its flag, makes them
-//! durable, and clears the flag: before that the whole quarter is allocated, after it all but the
-//! freed frames, by bits.
-//! **Between threads.** A visible store that is not durable yet is a danger if others build on it.
-//! Bits build on bits in the same word. A quarter taken over just cleared bits zeroes them anyway.
-//! Bits set in a just freed quarter lose only that free's frames: the quarter stays allocated. Bits
-//! cleared in a just split quarter would be lost: so *pending* stays up until the cleared flag is
-//! durable, and a free that sees it makes the entry durable itself.
+//! or of flags for quarters, huge frames (16 bits) and two huge frames (32). Other stores change
+//! counters and *pending*, which do not count. Two requests have more: a free of several pieces
+//! frees one by one; a split writes a quarter's bits under its flag, makes them durable, and clears
+//! the flag: before that the whole quarter is allocated, after it all but the freed frames.
+//! **Between threads.** A visible store that is not durable is a danger if others build on it. Bits
+//! build on bits in the same word. A quarter taken over just cleared bits zeroes them anyway. Bits
+//! set in a just freed quarter lose only that free's frames. Bits cleared in a just split quarter
+//! would be lost: so *pending* stays up until the cleared flag is durable, and a free that sees it
+//! makes the entry durable itself.
 //! **Recovery itself** keeps this at each store, so it may crash too. Its changes to rows are
-//! durable before the zone is used: else they could reappear when a flag falls. All entries are
-//! made durable too: a killed process may have left some in a cache only.
+//! durable before the zone is used: else they could reappear when a flag falls. All entries become
+//! durable: a killed process may have left some in a cache.
 //! **Cost.** One read of all rows, 64 bytes for each huge frame; writes only repairs.
 
 use super::{Lower, QUARTER_ROWS};
@@ -30,13 +25,13 @@ use crate::media::Media;
 use crate::word::Word;
 use craton_base::Ones;
 
-/// Bytes that a flush makes durable, at least.
+/// The least that a flush makes durable.
 const LINE: usize = 64;
-/// In a tree of any geometry.
+/// Of any geometry.
 const MOST_CHILDREN: usize = 64;
-/// A one in each lane of 16 bits.
+/// In each lane of 16 bits.
 const ONE_EACH: u64 = 0x0001_0001_0001_0001;
-/// Multiplier that spreads four bits into a lane each, among others.
+/// Spreads four bits into a lane each.
 const SPREAD: u64 = 1 | 1 << 15 | 1 << 30 | 1 << 45;
 const _: () = assert!(QUARTERS == 4);
 
@@ -46,7 +41,7 @@ fn sum(lanes: u64) -> u64 {
 }
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Repairs everything after a crash; returns the number of wrong huge frames.
+    /// Returns the number of wrong huge frames.
     pub(crate) fn recover(&self) -> usize {
         let ones = Ones::new();
         let mut wrong = 0;
@@ -71,17 +66,17 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         wrong
     }
 
-    /// The right entry of a child with these numbers of set bits in its quarters.
+    /// With these set bits in its quarters.
     #[inline(always)]
     fn right(&self, child: usize, entry: Child, set: &[u16; QUARTERS]) -> Child {
         let is_whole = (child + 1) * G::HUGE <= self.frames;
         let flags = entry.quarters();
-        // A 16-bit lane for each quarter: flags and set bits. Branch-free, since bits are random.
+        // A lane for each quarter. Branch-free: bits are random.
         let lanes = (u64::from(flags) * SPREAD) & ONE_EACH;
         let [a, b, c, d] = set.map(u64::from);
         let bits = a | b << 16 | c << 32 | d << 48;
         let used = sum(bits) + sum(lanes) * (G::HUGE / QUARTERS) as u64;
-        // Rows of a quarter with a flag are zero.
+        // A flagged quarter's rows are zero.
         let is_plain = (bits & (lanes * u64::from(u16::MAX)) == 0) & (used <= G::HUGE as u64);
         if is_whole & is_plain {
             return Child::with_free(G::FULL_CHILD - used as u16).with_quarters(flags);
@@ -89,7 +84,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.recover_rows(child, entry)
     }
 
-    /// The right entry; repairs the rows under a flag or beyond the zone's end.
+    /// Repairs rows under a flag or beyond the zone's end.
     #[inline(never)]
     fn recover_rows(&self, child: usize, entry: Child) -> Child {
         let there = self.frames.saturating_sub(child * G::HUGE).min(G::HUGE);
@@ -128,7 +123,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.persist_children();
     }
 
-    /// Makes all entries durable: in a zone in use only their flags are.
+    /// In a zone in use only their flags are.
     pub(crate) fn persist_children(&self) {
         self.flush_all(self.children);
         self.media.fence();

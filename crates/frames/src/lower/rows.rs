@@ -1,8 +1,8 @@
 //! Frames within a row (LLFree §3.2.1): the row's bits decide.
 //!
-//! **What.** An allocation chooses free bits, lowers the entry's count, and sets the bits. If
-//! another request changed the row in between, it chooses again. Then it reads the entry: a thread
-//! that takes the row's quarter as a whole has seen these bits, or raised a flag there before.
+//! **What.** An allocation chooses free bits, lowers the count, sets the bits, and chooses again if
+//! the row changed. Then it reads the entry: a thread that takes the quarter as a whole has seen
+//! these bits, or raised a flag before.
 
 use super::{Lower, QUARTER_ROWS, Refused};
 use crate::child::Child;
@@ -13,7 +13,6 @@ use crate::word::Word;
 use craton_base::atomic::{self, AtomicU64};
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Allocates frames within a row.
     #[inline]
     pub(crate) fn take_bits(&self, child: usize, order: u32) -> Option<usize> {
         match order {
@@ -61,7 +60,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         Some(child * G::HUGE + (row << G::ROW_ORDER) + at as usize)
     }
 
-    /// The same where quarters are allocated as wholes, or other requests change the entry.
+    /// Where quarters are wholes, or other requests change the entry.
     #[inline(never)]
     fn take_slowly(&self, child: usize, order: u32) -> Option<usize> {
         let entry = self.child(child);
@@ -74,7 +73,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.take_another(child, row, order)
     }
 
-    /// Takes a group of a row for which the count has been lowered, or of another row.
+    /// The count is lowered already.
     #[inline(never)]
     fn take_another(&self, child: usize, row: usize, order: u32) -> Option<usize> {
         let choose = |free| field::first_group(free, order).map(|at| field::mask(at, order));
@@ -84,16 +83,15 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Raises the lowered count, and tries again, unless a whole is being taken.
+    /// Raises the count; tries again unless a whole is being taken.
     #[inline(never)]
     fn take_again(&self, child: usize, order: u32) -> Option<usize> {
         self.undo(child, 1 << order);
         if self.child(child).is_pending() { None } else { self.take_slowly(child, order) }
     }
 
-    /// Whether bits just set in a row hold: not if the row's quarter is taken as a whole. With
-    /// claims, the half may be claimed with these bits meanwhile: so they are given up for a whole
-    /// only, not for an attempt.
+    /// Not if the row's quarter is taken as a whole. With claims, the half may be claimed with
+    /// these bits meanwhile: they yield to a whole, not to an attempt.
     pub(super) fn holds(&self, child: usize, row: usize) -> bool {
         loop {
             let entry = self.child(child);
@@ -105,8 +103,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Sets bits that `choose` picks of a row's free ones; `None` if none or the quarter is taken.
-    /// `is_alone`: no CPU can claim their halves meanwhile.
+    /// `None`: none free, or the quarter is taken. `is_alone`: no CPU can claim their halves.
     fn set_bits(&self, child: usize, row: usize, is_alone: bool, choose: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         let word = self.row(child, row);
         let mut bits = word.read();
@@ -122,13 +119,13 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         }
     }
 
-    /// Clears bits just set again, if they do not hold; returns whether they do.
+    /// Clears bits that do not hold; returns whether they do.
     fn keep_bits(&self, child: usize, row: usize, mask: u64, is_alone: bool) -> bool {
         let word = self.row(child, row);
         loop {
             let holds = self.holds(child, row);
             if !holds && !is_alone {
-                // A CPU may be about to claim the half, and gives up for the whole as well.
+                // A CPU about to claim the half gives up for the whole too.
                 if let Err(Refused::Blocked(_)) = self.clear_bits(child * ROWS + row, mask) {
                     atomic::spin();
                     continue;
@@ -137,7 +134,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
                 word.and(!mask);
                 self.media.changed(word);
             }
-            // Also bits that were cleared again: a cache may have made them durable.
+            // Also bits cleared again: a cache may have made them durable.
             self.persist(word);
             return holds;
         }
@@ -147,7 +144,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         (0..ROWS).filter(move |row| !entry.has_quarter(row / QUARTER_ROWS))
     }
 
-    /// Allocates the frames at a place within a row.
+    /// At a place within a row.
     pub(super) fn take_mask(&self, frame: usize, order: u32, is_alone: bool) -> Option<()> {
         let (child, row) = (frame / G::HUGE, (frame % G::HUGE) >> G::ROW_ORDER);
         let (mask, frames) = (Self::bits(frame, order), 1 << order);

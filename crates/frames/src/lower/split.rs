@@ -1,7 +1,6 @@
 //! Frees of parts of quarters allocated as wholes (LLFree §4.2.2; crashes:
-//! [`recover`](super::recover)).
-//!
-//! **Threads.** *Pending* elects one splitting thread; the others wait for its three writes.
+//! [`recover`](super::recover)). *Pending* elects one splitting thread; the others wait for its
+//! three writes.
 
 use super::{Lower, QUARTER_ROWS, Refused};
 use crate::child::Child;
@@ -11,13 +10,13 @@ use crate::word::Word;
 use craton_base::atomic;
 
 impl<G: Geometry, M: Media> Lower<'_, G, M> {
-    /// Frees frames of a quarter allocated as a whole: the rest stays allocated, by bits.
+    /// The rest stays allocated, by bits.
     #[cold]
     pub(super) fn split(&self, child: usize, quarter: usize, frame: usize, order: u32) -> Result<Child, Refused> {
         loop {
             match self.update(child, |entry| entry.without_quarters(1 << quarter).and(entry.begin())) {
                 Ok(_) => break,
-                // Another thread has split it: the frames have bits by now.
+                // Another thread split it: bits decide.
                 Err(entry) if !entry.has_quarter(quarter) => return Err(Refused::Again),
                 Err(_) => atomic::spin(),
             }
@@ -32,7 +31,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
             self.media.changed(self.row(child, row));
             self.media.flush(self.row(child, row));
         }
-        // Bits first, then the flag: a crash in between leaves the quarter as it was.
+        // Bits first: a crash in between leaves the quarter as it was.
         self.media.fence();
         if M::PERSISTS {
             return self.end_split(child, quarter, order);
@@ -41,7 +40,7 @@ impl<G: Geometry, M: Media> Lower<'_, G, M> {
         self.update(child, end).map_err(|_| Refused::Again)
     }
 
-    /// Makes durable that the quarter's bits decide, and only then ends *pending*.
+    /// Bits decide, durably; only then *pending* ends.
     fn end_split(&self, child: usize, quarter: usize, order: u32) -> Result<Child, Refused> {
         self.update(child, |entry| entry.without_quarters(1 << quarter)).map_err(|_| Refused::Again)?;
         self.persist(self.word(child));

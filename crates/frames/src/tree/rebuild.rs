@@ -1,6 +1,5 @@
-//! Rebuilds the volatile upper level, trees' entries and sets, from the lower (LLFree §3.2.3).
-//!
-//! **Cost.** One cache line for each tree; sets get plain stores of 64 trees, not shared yet.
+//! Rebuilds trees' entries and sets from the lower level (LLFree §3.2.3). **Cost.** One cache line
+//! for each tree; plain stores of 64 trees, not shared yet.
 
 use super::{ALL, Entry, FREE, SETS, Trees};
 use crate::geometry::Geometry;
@@ -8,11 +7,11 @@ use crate::lower::Lower;
 use crate::media::Media;
 use crate::word::Word;
 
-/// The counters of both entries in a word.
+/// Of both entries in a word.
 const COUNTERS: u32 = FREE as u32 | (FREE as u32) << 16;
 
 impl Trees<'_> {
-    /// Rebuilds entries and sets from the children's entries; returns the number of free frames.
+    /// Returns the free frames.
     pub(crate) fn begin<G: Geometry, M: Media>(&self, lower: &Lower<'_, G, M>) -> usize {
         let whole = u32::from(G::FULL_CHILD) << 16 | u32::from(G::FULL_CHILD);
         let mut all_free = 0;
@@ -20,7 +19,7 @@ impl Trees<'_> {
         for (group, (entries, children)) in trees.enumerate() {
             let mut sets = [0u64; SETS];
             for (at, (entry, children)) in entries.iter().zip(children.chunks_exact(G::CHILDREN / 2)).enumerate() {
-                // Both sums fit in 16 bits; a counter has the bit 2^k only if it is full.
+                // Both sums fit in 16 bits; only a full counter has the bit 2^k.
                 let (sums, any) = children
                     .iter()
                     .map(|word| word.read() & COUNTERS)

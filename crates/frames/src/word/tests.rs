@@ -14,17 +14,15 @@ std::thread_local! {
     static VISITS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts a tree that this thread looks at.
 pub(crate) fn visit() {
     VISITS.with(|visits| visits.set(visits.get() + 1));
 }
 
-/// Counts a locked operation of this thread.
 pub(crate) fn count() {
     COUNT.with(|count| count.set(count.get() + 1));
 }
 
-/// Locked operations for each of `requests` requests.
+/// For each of `requests` requests.
 fn counted<R>(requests: usize, f: impl FnOnce() -> R) -> (f64, R) {
     let before = COUNT.get();
     let result = f();
@@ -35,7 +33,7 @@ fn array<T: Default>(len: usize) -> Vec<T> {
     (0..len).map(|_| T::default()).collect()
 }
 
-/// Runs with a zone of 1 GiB.
+/// 1 GiB.
 fn with_zone(claims: bool, f: impl FnOnce(&Zone<'_>)) {
     let frames = 16 * Standard::TREE;
     let s = Sizes::of::<Standard>(frames, 1);
@@ -50,8 +48,7 @@ fn request(order: u32) -> Request {
     Request { order, kind: if order < 9 { Kind::Movable } else { Kind::Huge }, processor: 0 }
 }
 
-/// Operations for each get of many, for each put in the order of `order_of`, and for each get with
-/// its put.
+/// For each get, for each put in the order of `order_of`, for each get with its put.
 fn measure(claims: bool, order: u32, scramble: bool) -> (f64, f64, f64) {
     let mut all = (0.0, 0.0, 0.0);
     with_zone(claims, |zone| {
@@ -135,7 +132,7 @@ fn a_refusal_looks_at_few_trees() {
         assert_eq!(visits(9), 0);
         zone.drain(0).unwrap();
         visits(1);
-        // The sets' tries, and then each tree once.
+        // The sets' tries, then each tree once.
         assert!(visits(1) <= 16 + 12, "{} of 16 trees", visits(1));
     });
 }

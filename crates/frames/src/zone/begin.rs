@@ -1,5 +1,3 @@
-//! How a zone begins.
-
 use super::Zone;
 use crate::claim::Claim;
 use crate::config::{Config, Init};
@@ -14,7 +12,7 @@ use crate::slot::Slots;
 use crate::tree::{ALL, KINDS, Thresholds, Trees};
 
 impl<'a, G: Geometry> Zone<'a, G> {
-    /// A zone of `frames` frames, less than 2^36. Fails if an array is too short.
+    /// Less than 2^36 frames. Fails if an array is too short.
     pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
         let zone = Self::over(frames, metadata, config, Volatile)?;
         zone.lower.begin(init);
@@ -25,7 +23,7 @@ impl<'a, G: Geometry> Zone<'a, G> {
 }
 
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
-    /// A zone over an untouched lower level; [`Zone::begin`] makes the rest.
+    /// Over an untouched lower level; [`Zone::begin`] does the rest.
     pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
         if frames == 0 || frames >= 1 << (Claim::HALVES + G::CLAIM_ORDER) {
             return Err(Error::Frames { frames });
@@ -62,7 +60,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// Rebuilds the upper level from the lower one; returns the number of free frames.
+    /// From the lower level; returns the free frames.
     pub(crate) fn begin(&self) -> usize {
         self.trees.begin(&self.lower)
     }

@@ -1,7 +1,7 @@
 //! The CPUs' claims.
 //!
-//! **What.** A CPU names at most two claims, one that it allocates from and one that it frees into.
-//! A CPU without a tree claims in other CPUs' trees.
+//! **What.** A CPU names at most two claims, to allocate from and to free into. A CPU without a
+//! tree claims in other CPUs' trees.
 
 use super::Zone;
 use crate::geometry::Geometry;
@@ -14,7 +14,7 @@ use crate::word::{self, Word};
 use craton_base::atomic::{self, AtomicU64};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Takes a frame of the claim that a word names.
+    /// Of the claim that a word names.
     #[inline(always)]
     pub(super) fn pop(&self, word: &AtomicU64) -> Option<usize> {
         let half = (word.read() as usize).checked_sub(1)?;
@@ -47,7 +47,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Some(frame)
     }
 
-    /// Makes a word name a claim, and ends the one that it named.
+    /// Ends the claim that it named.
     pub(super) fn name(&self, word: &AtomicU64, half: usize) {
         let before = word.replace(half as u64 + 1) as usize;
         if before != 0 && before != half + 1 {
@@ -55,7 +55,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Ends the claim that a word names.
+    /// Ends the claim.
     pub(super) fn forget(&self, word: &AtomicU64) {
         if word.read() != 0
             && let Some(half) = (word.replace(0) as usize).checked_sub(1)
@@ -69,7 +69,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         while slot.read().is_of(half) && !self.end_claim(slot) {}
     }
 
-    /// Ends what is in a slot: frees its frames. Returns whether it was open, and has not changed.
+    /// Frees its frames. Returns whether it was open, and has not changed.
     pub(super) fn end_claim(&self, slot: &Slot) -> bool {
         let claim = slot.read();
         if claim.is_none() || claim.is_held() || !slot.exchange(claim, claim.held()) {
@@ -86,7 +86,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         true
     }
 
-    /// Makes way for a free: the claim in a half's slot ends.
+    /// For a free.
     pub(super) fn unblock(&self, half: usize) {
         let slot = self.lower.slots.of(half);
         if !self.end_claim(slot) && slot.read().is_held() {
@@ -94,19 +94,17 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Ends all claims.
     pub(crate) fn end_claims(&self) {
         self.lower.slots.iter().filter(|slot| !slot.read().is_none()).for_each(|slot| {
             self.end_claim(slot);
         });
     }
 
-    /// Whether some free frame may be claimed.
     pub(super) fn has_claimed(&self) -> bool {
         self.lower.slots.iter().map(Slot::read).any(|claim| claim.is_held() || claim.frames() > 0)
     }
 
-    /// Claims frames of a tree, in its last used huge frame if any.
+    /// In the last used huge frame if any.
     pub(super) fn claim_in(&self, tree: usize, last: Option<usize>) -> Option<((usize, usize), usize)> {
         word::visit();
         self.children(tree, last.unwrap_or(G::CHILDREN), 1).find_map(|child| {
@@ -115,7 +113,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         })
     }
 
-    /// Whether some of 2^`order` frames, more than a row, are claimed and free. Ends empty claims.
+    /// Of 2^`order` frames, more than a row. Ends empty claims.
     pub(super) fn are_claimed(&self, frame: usize, order: u32) -> bool {
         let halves = frame >> G::CLAIM_ORDER..(frame + (1 << order)) >> G::CLAIM_ORDER;
         self.lower.slots.iter().any(|slot| {

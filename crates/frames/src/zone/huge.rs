@@ -1,4 +1,4 @@
-//! Huge frames: one change of an entry, found through the set of trees that have free ones.
+//! Huge frames: one change of an entry, found through the set of trees with free ones.
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
@@ -7,7 +7,7 @@ use crate::media::Media;
 use crate::word;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Takes the huge frame found last, if free again, or the next in the tree.
+    /// Found last, if free again, or the tree's next.
     #[inline(never)]
     pub(super) fn take_huge_here(&self, local: &Local) -> Option<usize> {
         let last = local.huge()?;
@@ -20,7 +20,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Some(frame)
     }
 
-    /// Takes the two huge frames found last, if free again, or the next two.
+    /// Likewise.
     #[inline(always)]
     pub(super) fn take_two_here(&self, local: &Local) -> Option<usize> {
         let last = local.huge()? & !1;
@@ -33,9 +33,9 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Some(frame)
     }
 
-    /// Takes other huge frames of the last tree, or of the next that has free ones.
+    /// Of the last tree, or of the next with free ones.
     pub(super) fn get_huge(&self, local: &Local, order: u32, processor: usize) -> Option<usize> {
-        // CPUs begin far apart, so that their huge frames' entries share no line.
+        // CPUs begin far apart: their entries share no line.
         let begin = || self.trees.len() * processor / self.config.processors;
         let mut at = local.huge().map_or_else(begin, |child| child / G::CHILDREN);
         for _ in 0..TRIES {

@@ -1,7 +1,6 @@
-//! Frees of frames (LLFree §3.2.2, reserve-on-free; claims in place of counters are ours).
-//!
-//! A single frame joins the claim of its half of a row, or is freed alone. Frees of consecutive
-//! halves, or two in one half, begin a claim. All else goes to the lower level at once.
+//! Frees (LLFree §3.2.2, reserve-on-free; claims are ours). A single frame joins its half's claim,
+//! or is freed alone. Frees of consecutive halves, or two in one half, begin a claim. All else goes
+//! to the lower level.
 
 use super::{RESERVE_ON_FREE, Zone};
 use crate::child::Child;
@@ -15,11 +14,11 @@ use crate::media::Media;
 use crate::tree::{ALL, Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Frees 2^`order` frames, which may be a part of what was allocated at once, or several such.
+    /// Also a part of an allocation, or several.
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;
-        // Stores before a locked operation delay it: so no register is saved, and no error written.
+        // Stores before a locked operation delay it: save no register, write no error.
         let is_done = self.put_block(local, frame, request.order);
         let done = if is_done { Ok(()) } else { self.put_group(frame, request.order) };
         if Self::IS_PAPER && done.is_ok() && (request.order > 0 || !self.config.claims) {
@@ -28,7 +27,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         done
     }
 
-    /// Frees frames; returns false for `put_group` to do whatever is rare.
+    /// False: `put_group` does the rare cases.
     #[inline(always)]
     fn put_block(&self, local: &Local, frame: usize, order: u32) -> bool {
         if order > 0 {
@@ -53,7 +52,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if is_marked { self.put_claimed(frame) } else { self.put_alone(local, frame, bits) }
     }
 
-    /// Frees a frame into the claim of its half, unless that has just ended.
+    /// Unless the claim has just ended.
     #[inline(always)]
     fn put_claimed(&self, frame: usize) -> bool {
         let (half, bit) = Claim::of::<G>(frame);
@@ -69,7 +68,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// The end of each free.
+    /// Of each free.
     #[inline(always)]
     fn finish(&self) -> bool {
         if self.lower.proof.is_watched() { self.finish_watched() } else { true }
@@ -82,7 +81,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         true
     }
 
-    /// Frees a frame of a half without a claim.
+    /// Of a half without a claim.
     #[inline(never)]
     fn put_alone(&self, local: &Local, frame: usize, bits: u64) -> bool {
         let (last, run, now) = local.follows(frame >> G::CLAIM_ORDER, G::TREE >> G::CLAIM_ORDER);
@@ -98,11 +97,11 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Frees a frame after neighbours in its half or tree.
+    /// After neighbours in its half or tree.
     #[inline(never)]
     fn put_again(&self, local: &Local, frame: usize, last: Last) -> bool {
         let ((half, bit), tree) = (Claim::of::<G>(frame), frame / G::TREE);
-        // Another CPU's tree is left to that one's claims.
+        // Another CPU's tree is left to its claims.
         let is_ours = || local.root().tree() == Some(tree) || !self.trees.entry(tree).is_reserved();
         match last {
             Last::Before if is_ours() && self.lower.open_with(half, bit) => {
@@ -124,7 +123,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.put_plain(frame)
     }
 
-    /// Frees a frame by its bit.
+    /// By its bit.
     #[inline(never)]
     fn put_plain(&self, frame: usize) -> bool {
         let Some(before) = self.lower.put_bit(frame) else { return false };
@@ -138,7 +137,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.finish()
     }
 
-    /// Frees a huge frame.
     #[inline(never)]
     fn put_huge(&self, frame: usize) -> bool {
         if !self.is_place(frame, G::HUGE_ORDER) || self.offline.has_any() {
@@ -149,7 +147,6 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_huge(child, is_pair_empty)
     }
 
-    /// Frees two huge frames.
     #[inline(never)]
     fn put_two(&self, frame: usize) -> bool {
         if !self.is_place(frame, G::MAX_ORDER) || self.offline.has_any() || !self.lower.put_two(frame / G::HUGE) {
@@ -158,10 +155,10 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_huge(frame / G::HUGE, false)
     }
 
-    /// Notes a tree with its first wholly free huge frames. The free of another one has noted it if
-    /// that was before, in the same word, or is in an earlier word. (Of two words, two frees at
-    /// once may see each other.) So most frees only look at the line that they have changed, which
-    /// other CPUs' frees in this tree take away anyway. Searches find trees that are wholly free.
+    /// Notes a tree's first wholly free huge frames. The free of another one noted the tree if it
+    /// was before, in the same word or an earlier one. (Of two words, two frees at once may see
+    /// each other.) So most frees only read the line that they changed. Searches find wholly free
+    /// trees.
     #[inline(always)]
     fn note_huge(&self, child: usize, is_other_free: bool) -> bool {
         if is_other_free | self.lower.is_one_free_before(child) {
@@ -185,7 +182,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         if Self::IS_PAPER { self.note_last(child) } else { self.finish() }
     }
 
-    /// The paper searches entries, not the trees.
+    /// The paper searches entries, not trees.
     #[inline(never)]
     fn note_last(&self, child: usize) -> bool {
         let tree = child / G::CHILDREN;
@@ -201,7 +198,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame & last == 0 && frame | last < self.frames()
     }
 
-    /// Frees frames within a row by one change of the row.
+    /// By one change of the row.
     #[inline(never)]
     fn put_row(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) {
@@ -213,7 +210,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Frees a quarter or a half of a huge frame, if allocated as such.
+    /// If allocated as such.
     #[inline(never)]
     fn put_quarters(&self, frame: usize, order: u32) -> bool {
         if !self.is_place(frame, order) || self.offline.has_any() {
@@ -225,7 +222,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// The end of a free: a tail call, where there is anything to note.
+    /// A tail call, if there is anything to note.
     #[inline(always)]
     fn note_freed(&self, child: usize, before: Child, freed: usize) -> bool {
         if !Self::is_of_note(before, freed) {
@@ -234,7 +231,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         self.note_put(child, before.free() + freed)
     }
 
-    /// Frees frames of a huge frame with claims or quarters allocated as wholes, or of several.
+    /// In a huge frame with claims or whole quarters, or several.
     #[inline(never)]
     pub(crate) fn put_group(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
@@ -253,7 +250,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Frees frames that one change of a word frees.
+    /// By one change of a word.
     fn put_piece(&self, frame: usize, order: u32) -> Result<Child, Refused> {
         loop {
             match self.lower.put(frame, order) {
@@ -264,8 +261,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Frees more than a row, allocated as several blocks: quarter by quarter, and row by row.
-    /// Returns whether all were allocated. Of two such frees, one frees the first piece.
+    /// More than a row, allocated as several blocks: by quarters and rows. Returns whether all were
+    /// allocated. Of two such frees, one frees the first piece.
     fn put_pieces(&self, frame: usize, order: u32) -> bool {
         let rows_of = |child: usize| {
             let first = (frame.max(child * G::HUGE) % G::HUGE) >> G::ROW_ORDER;
@@ -312,8 +309,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         frame / G::HUGE..=(frame + (1 << order) - 1) / G::HUGE
     }
 
-    /// Makes the tree that the CPU frees into its own (LLFree §3.2.2, reserve-on-free), if that is
-    /// nearly full and the old one is used up. Else every tree freed into would stay partial.
+    /// The tree that the CPU frees into (LLFree §3.2.2, reserve-on-free), if nearly full and the
+    /// old one used up. Else every tree freed into would stay partial.
     #[inline(never)]
     fn prefer(&self, local: &Local, tree: usize) {
         let own = local.root().tree();
@@ -326,7 +323,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Reserves a tree in place of the CPU's, unless either is being reserved or searched.
+    /// Unless either is being reserved or searched.
     pub(crate) fn make_own(&self, local: &Local, tree: usize) {
         let Some(before) = local.begin_taking() else { return };
         let kind = self.trees.entry(tree).kind();

@@ -1,9 +1,8 @@
 //! How trees are found.
 //!
-//! **What.** The sets name the next tree that a CPU reserves. The last resort is a search of all
-//! trees, reserved or not: it reads trees' entries, and only those trees that may have free frames;
-//! then, if some are claimed, ends all claims and searches again. One pass without claims and
-//! without frees meanwhile proves a refusal ([`crate::proof`]), also for later requests.
+//! **What.** The sets name the next tree that a CPU reserves. The last resort searches all trees
+//! that may have free frames; then, if some are claimed, ends all claims and searches again. One
+//! pass without claims and frees meanwhile proves a refusal ([`crate::proof`]).
 
 use super::{TRIES, Zone};
 use crate::geometry::Geometry;
@@ -15,7 +14,7 @@ use craton_base::atomic;
 
 /// Full searches while other CPUs move claims.
 const PATIENCE: usize = if cfg!(loom) { 20 } else { 1000 };
-/// Wholly free trees that a search finds noted otherwise, and passes over.
+/// Wholly free trees, noted otherwise, that a search passes over.
 const LATE: usize = 16;
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
@@ -37,8 +36,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let (mut at, mut tries) = (from, TRIES);
             while tries > 0 {
                 let tree = set.next(at)?;
-                // Frees of huge frames leave that to searches. Empty trees' turn comes before
-                // others'.
+                // Frees of huge frames leave that to searches. Empty trees come before others.
                 if class != Class::Empty && self.note_empty(tree) && kind_of == kind && late < LATE {
                     (late, at) = (late + 1, tree + 1);
                     continue;
@@ -47,7 +45,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
                 if found.is_some() {
                     return found;
                 }
-                // A tree that has left the set costs no try.
+                // A tree that left the set costs no try.
                 tries -= usize::from(set.has(tree));
                 at = tree + 1;
             }
@@ -55,7 +53,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         })
     }
 
-    /// Notes a tree that is wholly free, unless that is known; returns whether it was not.
+    /// Returns whether that was not known.
     fn note_empty(&self, tree: usize) -> bool {
         let is_late =
             self.trees.open_class(tree).is_some_and(|class| class != Class::Empty) && self.lower.is_tree_empty(tree);
@@ -65,14 +63,14 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         is_late
     }
 
-    /// Reserves a tree and takes from it, or lets it go.
+    /// Lets it go if it fails.
     pub(crate) fn take_reserved<R>(
         &self,
         tree: usize,
         kind: Kind,
         take: &impl Fn(usize, Option<usize>) -> Option<(R, usize)>,
     ) -> Option<(R, Root)> {
-        // An entirely free tree takes the kind; others keep theirs.
+        // A wholly free tree takes the kind; others keep theirs.
         let is_empty = self.trees.open_class(tree) == Some(Class::Empty);
         let as_kind = if is_empty { kind } else { self.trees.entry(tree).kind() };
         if !self.trees.reserve(tree, as_kind) {
@@ -85,13 +83,13 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// Frames of any tree, when the CPU's own and the sets have none.
+    /// The CPU's tree and the sets have none.
     #[cold]
     pub(super) fn get_anywhere(&self, order: u32) -> Option<usize> {
         self.insist(|child| self.lower.take(child, order), order)
     }
 
-    /// A frame of any tree, and the half that was claimed for it.
+    /// And the half claimed for it.
     #[cold]
     pub(super) fn claim_anywhere(&self) -> Option<(usize, usize)> {
         self.insist(|child| self.lower.claim(child), 0)
@@ -104,7 +102,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             if let Some(found) = self.search(&take, order, &mut is_pending) {
                 return Some(found);
             }
-            // Claims last: frames that one had before went back meanwhile, which ends the watch.
+            // Claims last: frames that one had went back meanwhile, which ends the watch.
             if !is_pending && !self.has_claimed() && self.lower.proof.prove(watch, order) {
                 return None;
             }
@@ -114,7 +112,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         None
     }
 
-    /// Tries each child with enough free frames; records whether some child's count is changing.
+    /// Records whether some child's count is changing.
     fn search<R>(&self, take: &impl Fn(usize) -> Option<R>, order: u32, is_pending: &mut bool) -> Option<R> {
         let mut in_tree = |tree| self.try_tree(tree, take, order, is_pending);
         if order >= G::HUGE_ORDER {
@@ -139,12 +137,12 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
             let entry = self.lower.child(child);
             *is_pending |= entry.is_pending();
             let found = if entry.free() >= frames { take(child) } else { return None };
-            // It may have failed though there are frames: another request was in the way.
+            // Another request may have been in the way.
             let is_claim = order == 0 && self.config.claims;
             *is_pending |= found.is_none() && (is_claim || self.lower.child(child) != entry);
             found
         });
-        // A search that finds none passes the tree over next time.
+        // Else the next search passes the tree over.
         let is_in_vain = found.is_none() && (order == 0 || order >= G::HUGE_ORDER);
         if is_in_vain || !self.trees.entry(tree).may_have_free() {
             self.mend(tree);
@@ -152,7 +150,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         found
     }
 
-    /// Notes a tree that was known as full while an allocation that has failed had its frames.
+    /// Known as full while a failed allocation had its frames.
     pub(super) fn mend(&self, tree: usize) {
         self.trees.note(tree, &self.lower);
         self.trees.note_huge(tree, &self.lower);

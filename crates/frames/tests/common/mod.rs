@@ -1,10 +1,7 @@
-//! Zones with their metadata.
-
 use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use craton_frames::{Config, Error, Geometry, Init, Local, Metadata, Sizes, Zone};
 use std::ops::Deref;
 
-/// Arrays for a zone.
 pub struct Arrays {
     pub rows: Array<AtomicU64>,
     pub children: Array<AtomicU32>,
@@ -13,14 +10,14 @@ pub struct Arrays {
     locals: Array<Local>,
 }
 
-/// Elements that begin with a cache line, as far as their size allows.
+/// They begin with a cache line, as far as their size allows.
 pub struct Array<T> {
     all: Vec<T>,
     from: usize,
     len: usize,
 }
 
-/// Elements that are all zero.
+/// All zero.
 pub fn array<T: Default>(len: usize) -> Array<T> {
     let line = 64usize.div_ceil(size_of::<T>());
     let all: Vec<T> = (0..len + line).map(|_| T::default()).collect();

@@ -1,4 +1,4 @@
-//! A crash at every store, flush and fence of small random runs, also in the middle of a recovery.
+//! A crash at every store, flush and fence of small random runs, also in a recovery.
 
 use super::world::{Watch, World};
 use crate::common::Arrays;
@@ -6,23 +6,23 @@ use craton_frames::{Config, Error, Geometry, Init, Kind, Media, Opened, Persiste
 use craton_sim::{Line, Lines, Rng};
 use std::ops::Deref;
 
-/// Images of one moment.
+/// Of one moment.
 const IMAGES: usize = 10;
 const KINDS: [Kind; 3] = [Kind::Movable, Kind::Unmovable, Kind::Huge];
 
 type Persistent<'a> = PersistentZone<'a, Tiny, &'a Watch<'a>>;
 
-/// Which frames are allocated.
+/// Which are allocated.
 type Frames = Vec<bool>;
 
-/// A zone, and what its finished requests say.
+/// With the effect of finished requests.
 struct Life<'a, Z = Persistent<'a>> {
     watch: &'a Watch<'a>,
     zone: Z,
     allocated: Frames,
 }
 
-/// The effect of a request.
+/// By a request.
 struct Done {
     first: usize,
     count: usize,
@@ -38,7 +38,6 @@ impl<'a> Life<'a> {
         Self { watch, zone, allocated: vec![false; frames] }
     }
 
-    /// Opens what a crash left.
     fn open(world: &'a World, watch: &'a Watch<'a>, frames: usize) -> Self {
         let opened = PersistentZone::open(frames, &world.page, world.metadata(), Config::new(2), watch);
         let (zone, opened) = opened.unwrap();
@@ -51,7 +50,7 @@ impl<'a> Life<'a> {
 }
 
 impl<'a, M: Media + 'a, Z: Deref<Target = Zone<'a, Tiny, M>>> Life<'a, Z> {
-    /// A request of any order: for frames, for those at a place, or to free allocated frames.
+    /// Of any order: a get, a get at a place, or a free.
     fn step(&mut self, rng: &mut Rng) -> Option<Done> {
         let frames = self.allocated.len();
         let order = rng.below(u64::from(Tiny::MAX_ORDER) + 1) as u32;
@@ -90,7 +89,7 @@ impl<'a, M: Media + 'a, Z: Deref<Target = Zone<'a, Tiny, M>>> Life<'a, Z> {
     }
 }
 
-/// Looks whether the frames of a crashed zone are what a request under way may have made of them.
+/// A request under way may have made them so.
 fn check(found: &Frames, before: &Frames, after: &Frames, done: Option<&Done>) {
     for (frame, is_allocated) in found.iter().enumerate() {
         let may = [before[frame], after[frame]];
@@ -102,7 +101,7 @@ fn check(found: &Frames, before: &Frames, after: &Frames, done: Option<&Done>) {
     }
 }
 
-/// The frames of an image, which a second crash in its recovery does not change.
+/// A second crash in its recovery does not change them.
 fn recover(frames: usize, image: &[Line], rng: &mut Rng, is_thorough: bool) -> Frames {
     let world = World::of::<Tiny>(frames, 2, image);
     let watch = Watch::new(&world);
@@ -116,7 +115,7 @@ fn recover(frames: usize, image: &[Line], rng: &mut Rng, is_thorough: bool) -> F
                 assert_eq!(Life::open(&world, &watch, frames).allocated, found, "a crash in the recovery");
             }
         }
-        // All of it can be freed, one by one.
+        // All can be freed, one by one.
         for frame in (0..frames).filter(|frame| found[*frame]) {
             life.zone.put(frame, Request { order: 0, kind: Kind::Movable, processor: 0 }).unwrap();
         }
@@ -127,7 +126,7 @@ fn recover(frames: usize, image: &[Line], rng: &mut Rng, is_thorough: bool) -> F
     found
 }
 
-/// Crashes at every moment of the last request.
+/// Of the last request.
 fn crash_everywhere(moments: &[Lines], before: &Frames, after: &Frames, done: Option<&Done>, rng: &mut Rng) {
     for moment in moments {
         for image in moment.images(IMAGES, rng) {
@@ -207,8 +206,8 @@ fn what_persists_serves_the_same_frames_as_what_does_not() {
     }
 }
 
-/// Stores that the dead process had not made durable stay in caches. Another process recovers the
-/// zone and continues, and the power fails.
+/// Stores that the dead process had not made durable stay in caches. Another process recovers and
+/// continues, and the power fails.
 #[test]
 fn f11_a_process_dies_and_then_the_power_fails() {
     for seed in 0..60 {
@@ -227,7 +226,7 @@ fn f11_a_process_dies_and_then_the_power_fails() {
         let world = World::of::<Tiny>(frames, 2, &moment.seen());
         let watch = Watch::with(&world, moment);
         let mut life = Life::open(&world, &watch, frames);
-        // Frames of the request that died may still be either.
+        // The dead request's frames may be either.
         let mut loose = vec![false; frames];
         if let Some(Done { first, count, .. }) = done {
             loose[first..first + count].fill(true);

@@ -1,5 +1,4 @@
-//! One processor's request in the middle of another's, at each of its stores, flushes and fences;
-//! then a crash.
+//! One request within another's, at each of its stores, flushes and fences; then a crash.
 
 use super::world::{Watch, World};
 use craton_base::atomic::Ordering;
@@ -10,10 +9,10 @@ use std::cell::{Cell, RefCell};
 const FRAMES: usize = 2 * Tiny::TREE;
 const IMAGES: usize = 40;
 
-/// The request at a moment of an outer one.
+/// At a moment of an outer request.
 type Nested = Box<dyn FnOnce()>;
 
-/// Watches, and does something else in between.
+/// Watches, and runs another request in between.
 struct Meanwhile {
     watch: Watch<'static>,
     nested: RefCell<Option<(usize, Nested)>>,
@@ -56,17 +55,17 @@ fn request(processor: usize, order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor }
 }
 
-/// What one of two requests does: takes frames of an order, or frees them at a place.
+/// Of an order, or at a place.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Get(u32),
     Put(usize, u32),
-    /// Takes frames, and frees them again.
+    /// A get, then its free.
     Both(u32),
 }
 
-/// A world where the first huge frame's first quarter is one allocation, the second single frames,
-/// the third is free, and all of the second huge frame is allocated. The rest is free.
+/// The first huge frame: one quarter a single allocation, one single frames, the third free. The
+/// second is allocated, the rest free.
 fn begin() -> (&'static World, &'static Meanwhile, &'static Zone) {
     let world: &'static World = Box::leak(Box::new(World::new::<Tiny>(FRAMES, 2)));
     let meanwhile: &'static Meanwhile =
@@ -96,7 +95,7 @@ fn act(zone: &Zone, processor: usize, what: Act) -> Option<(usize, u32)> {
     }
 }
 
-/// Whether an act would wait for a split of a quarter in the first two huge frames.
+/// For a split of a quarter in the first two huge frames.
 fn would_wait(world: &World, what: Act) -> bool {
     let pair = world.arrays.children[0].load(Ordering::Relaxed);
     let has_pending = |child: usize| pair >> (16 * child + 14) & 1 == 1;
@@ -108,11 +107,11 @@ fn would_wait(world: &World, what: Act) -> bool {
     }
 }
 
-/// The durable lines, and the nested request's result, at its return.
+/// Durable lines and the nested request's result, at its return.
 type Returned = Cell<Option<(Lines, Option<(usize, u32)>)>>;
 
-/// Runs `inner` at a moment of `outer`, and fails if its effect may be lost. Returns whether there
-/// is such a moment.
+/// `inner` at a moment of `outer`; fails if its effect may be lost. Returns whether there is such a
+/// moment.
 fn run(outer: Act, inner: Act, moment: usize, rng: &mut Rng) -> bool {
     let (world, meanwhile, zone) = begin();
     let before = allocated(zone);
@@ -142,7 +141,7 @@ fn run(outer: Act, inner: Act, moment: usize, rng: &mut Rng) -> bool {
         zone.check().unwrap();
         let found = allocated(&zone);
         for frame in 0..FRAMES {
-            // Frames of a free under way that went to the other request are the other's.
+            // Frames freed and got by the other request are the other's.
             let is_got = matches!(inner, Act::Get(_)) && expected[frame];
             if !under_way.contains(&frame) || is_got && matches!(outer, Act::Put(..)) && was_got(done, frame) {
                 assert_eq!(found[frame], expected[frame], "frame {frame}: {inner:?} at {moment} of {outer:?}");
@@ -160,7 +159,7 @@ fn was_got(done: Option<(usize, u32)>, frame: usize) -> bool {
 fn f11_what_has_returned_holds_though_another_request_is_under_way() {
     let mut rng = Rng::new(9);
     let outer = [
-        // Splits; whole quarters; what was given away in pieces; and more than a huge frame.
+        // Splits; whole quarters; frees in pieces; more than a huge frame.
         Act::Put(0, 0),
         Act::Put(2, 1),
         Act::Put(0, 2),
@@ -189,7 +188,7 @@ fn f11_what_has_returned_holds_though_another_request_is_under_way() {
         for inner in inner {
             let overlap = matches!((outer, inner), (Act::Put(first, order), Act::Put(other, _))
                 if (first..first + (1 << order)).contains(&other));
-            // Twice the same frames would be an error of the caller's.
+            // Twice the same frames would be the caller's error.
             if !overlap {
                 assert!(
                     (0..200).find(|moment| !run(outer, inner, *moment, &mut rng)).is_some_and(|moments| moments > 2)

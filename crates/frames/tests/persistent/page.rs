@@ -1,4 +1,4 @@
-//! Zone pages: those of other zones, damaged ones, and those of zones that were never completed.
+//! Pages of other zones, damaged ones, and zones never completed.
 
 use super::world::{Watch, World};
 use crate::common::array;
@@ -24,7 +24,7 @@ fn request(order: u32) -> Request {
     Request { order, kind: Kind::Movable, processor: 0 }
 }
 
-/// What opening says, which must leave everything as it is.
+/// Opening leaves everything as it is.
 fn refusal<G: Geometry>(world: &World, frames: usize) -> Error {
     let before = world.lines();
     let error = open::<G>(world, frames).err().expect("it should be refused");
@@ -32,7 +32,7 @@ fn refusal<G: Geometry>(world: &World, frames: usize) -> Error {
     error
 }
 
-/// Free frames of what a crash left, and how it was opened.
+/// And how it was opened.
 fn free_in(image: &[Line]) -> (usize, Opened) {
     let world = World::of::<Tiny>(FRAMES, 2, image);
     let (zone, opened) = open::<Tiny>(&world, FRAMES).unwrap();
@@ -44,7 +44,7 @@ fn flip(word: &AtomicU64, bits: u64) {
     word.fetch_xor(bits, Ordering::Relaxed);
 }
 
-/// Words of the page that mean something.
+/// That mean something.
 const MAGIC: usize = 0;
 const FREE: usize = 4;
 const USED: usize = 6;
@@ -122,7 +122,7 @@ fn a_page_that_is_torn_at_any_word_is_refused() {
         for at in 0..USED {
             for bits in [1, 1 << 40, u64::MAX, 0xff00] {
                 flip(&world.page[at], bits);
-                // The count of free frames is not used before the zone is closed.
+                // The count of free frames is unused before the zone is closed.
                 if at != FREE || is_closed {
                     let error = refusal::<Tiny>(&world, FRAMES);
                     let is_named = match error {

@@ -1,18 +1,16 @@
-//! Persistent zones on simulated memory.
-
 use crate::common::{Array, Arrays, array};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use craton_frames::{Geometry, Media, Metadata, PAGE_WORDS, Sizes};
 use craton_sim::{LINE_WORDS, Line, Lines};
 use std::cell::RefCell;
 
-/// Arrays of a zone, and its page.
+/// With its page.
 pub struct World {
     pub page: Array<AtomicU64>,
     pub arrays: Arrays,
 }
 
-/// Watches what a zone does to its page, rows and children: the lines of these, in this order.
+/// Stores to page, rows and children: the lines of these, in order.
 pub struct Watch<'a> {
     world: &'a World,
     state: RefCell<State>,
@@ -20,7 +18,7 @@ pub struct Watch<'a> {
 
 struct State {
     lines: Lines,
-    /// The contents after each store, flush and fence.
+    /// After each store, flush and fence.
     moments: Vec<Lines>,
 }
 
@@ -29,7 +27,7 @@ impl World {
         Self { page: array(PAGE_WORDS), arrays: Arrays::new(Sizes::of::<G>(frames, processors)) }
     }
 
-    /// After a crash: what persists is as it was left, and the rest is anything.
+    /// After a crash: only what persists is as it was.
     pub fn of<G: Geometry>(frames: usize, processors: usize, image: &[Line]) -> Self {
         let world = Self::new::<G>(frames, processors);
         let mut words = image.iter().flatten().copied();
@@ -50,7 +48,6 @@ impl World {
         self.arrays.metadata()
     }
 
-    /// A line as it is now.
     fn line(&self, line: usize) -> Line {
         let Arrays { rows, children, .. } = &self.arrays;
         let row_lines = rows.len() / LINE_WORDS;
@@ -65,14 +62,12 @@ impl World {
         })
     }
 
-    /// All that persists.
     pub fn lines(&self) -> Vec<Line> {
         let Arrays { rows, children, .. } = &self.arrays;
         let count = 1 + rows.len() / LINE_WORDS + children.len().div_ceil(2 * LINE_WORDS);
         (0..count).map(|line| self.line(line)).collect()
     }
 
-    /// Which line a word is in.
     fn line_of<W>(&self, word: &W) -> usize {
         let address = std::ptr::from_ref(word).addr();
         let Arrays { rows, children, .. } = &self.arrays;
@@ -91,18 +86,18 @@ impl World {
 }
 
 impl<'a> Watch<'a> {
-    /// Watches memory all of which is durable.
+    /// All durable.
     pub fn new(world: &'a World) -> Self {
         Self::with(world, Lines::new(world.lines()))
     }
 
-    /// Watches memory that looks like `lines`, of which not all is durable.
+    /// Memory looks like `lines`, not all durable.
     pub fn with(world: &'a World, lines: Lines) -> Self {
         assert_eq!(lines.seen(), world.lines());
         Self { world, state: RefCell::new(State { lines, moments: Vec::new() }) }
     }
 
-    /// The moments since the last call, the present one at the end.
+    /// Since the last call, the present one last.
     pub fn moments(&self) -> Vec<Lines> {
         let mut state = self.state.borrow_mut();
         let mut moments = std::mem::take(&mut state.moments);

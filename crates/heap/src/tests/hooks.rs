@@ -76,7 +76,7 @@ fn spans_that_are_cut_anew_are_reported_as_freed_longer_shorter_and_new_ones() {
     assert_eq!(spans(), [SpanEvent::Resize { range: first }, new]);
     pages.free(second, Density::Dense).unwrap();
     spans();
-    assert!(pages.take_at(second) && !pages.take_at(second));
+    assert!(pages.alloc_at(second) && !pages.alloc_at(second));
     assert_eq!(spans(), [new], "only what was taken");
     both.into_iter().for_each(|range| pages.free(range, Density::Dense).unwrap());
 }

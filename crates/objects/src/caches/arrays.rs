@@ -127,7 +127,7 @@ impl<P: Process> Arrays<P> {
 
     /// Adds a free object to it; `false` when there is no room.
     #[inline(always)]
-    pub(super) fn push_counted(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
+    pub(super) fn push(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
         // SAFETY: as in `pop_many`.
         unsafe { rseq.push_counted(self.areas.load(Relaxed) + place(handle), object) }
     }

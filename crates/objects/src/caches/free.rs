@@ -53,14 +53,14 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         if !arrays.open(rseq, cache.id, handle, 2 * cache.rounds()) {
             return false;
         }
-        if arrays.put(rseq, handle, object) {
+        if arrays.push(rseq, handle, object) {
             return true;
         }
         let mut objects = [null_mut(); MOST_FILL];
         let n = arrays.pop_many(rseq, handle, &mut objects[..rounds]);
         cache.moved += n as u64;
         self.store(cache, &objects[..n]);
-        arrays.put(rseq, handle, object)
+        arrays.push(rseq, handle, object)
     }
 
     /// Puts free objects into the depot, or on their slabs without memory for magazines; returns

@@ -13,7 +13,7 @@ struct World {
 }
 
 impl World {
-    /// A heap of which 16 hugepages are granted and advised.
+    /// 16 hugepages granted and advised.
     fn new(from: u32) -> Self {
         let backing = Backing::new(HugeBacking { from: HugePageId(from) });
         let mut w = Self { backing, trackers: trackers(16), floor: Counting::new(16) };
@@ -22,23 +22,23 @@ impl World {
     }
 
     fn expect(&mut self, first: u32, len: u32, demand: u32) {
-        self.take(first, len, true, demand);
+        self.alloc(first, len, true, demand);
     }
 
-    fn take(&mut self, first: u32, len: u32, fills_up: bool, demand: u32) {
+    fn alloc(&mut self, first: u32, len: u32, fills_up: bool, demand: u32) {
         let taken = (HugePageId(first), HugePages(len));
         let span = Use { pages: Huge64K::pages(HugePages(len)), fills_up, later: false };
         self.backing.expect(&mut self.trackers, &mut self.floor, taken, span, HugePages(demand));
     }
 
-    /// Takes a hugepage for a span that may stay untouched, and hands it out.
-    fn take_unsure(&mut self, id: u32) {
-        self.take(id, 1, false, 1);
+    /// For a span that may stay untouched.
+    fn alloc_unsure(&mut self, id: u32) {
+        self.alloc(id, 1, false, 1);
         self.trackers[id as usize].occupy(0, 8);
     }
 
-    /// Takes a hugepage for slabs that begins on small pages.
-    fn take_later(&mut self, id: u32) {
+    /// For slabs, beginning on small pages.
+    fn alloc_later(&mut self, id: u32) {
         let slabs = Use { pages: Pages(1), fills_up: true, later: true };
         self.backing.expect(&mut self.trackers, &mut self.floor, (HugePageId(id), HugePages(1)), slabs, HugePages(1));
     }
@@ -47,9 +47,9 @@ impl World {
         (0..16).filter(|i| self.trackers[*i as usize].intact).collect()
     }
 
-    fn look_up(&mut self) -> (bool, Vec<u32>) {
+    fn verify_some(&mut self) -> (bool, Vec<u32>) {
         let mut seen = Vec::new();
-        let asked = self.backing.look_up(&mut self.trackers, &mut self.floor, HugePages(16), |t, id, resident| {
+        let asked = self.backing.verify_some(&mut self.trackers, &mut self.floor, HugePages(16), |t, id, resident| {
             t[id.0 as usize].came_in_parts(resident);
             seen.push(id.0);
         });
@@ -89,10 +89,10 @@ fn a_span_that_may_stay_untouched_gets_hugepages_when_earlier_ones_were_dense() 
     let mut w = World::new(0);
     w.backing.wanted.from = HugePageId(1);
     w.floor.residency = Residency { resident_bytes: BYTES / 8, huge_bytes: Some(0) };
-    (1..5).for_each(|id| w.take_unsure(id));
+    (1..5).for_each(|id| w.alloc_unsure(id));
     assert_eq!((w.intact(), w.backing.small_ranges), (Vec::new(), 1), "sparse");
     w.floor.residency.resident_bytes = BYTES;
-    (5..16).for_each(|id| w.take_unsure(id));
+    (5..16).for_each(|id| w.alloc_unsure(id));
     assert!(!w.trackers[5].intact && w.trackers[15].intact, "{:?}", w.intact());
     let small = |w: &World| (1..16).filter(|i| w.trackers[*i as usize].is_small()).collect::<Vec<u32>>();
     assert_eq!(small(&w).len() + w.intact().len(), 15);
@@ -103,18 +103,18 @@ fn a_span_that_may_stay_untouched_gets_hugepages_when_earlier_ones_were_dense() 
 fn hugepages_of_unsure_spans_are_known_in_front_and_where_the_system_gives_none() {
     let mut w = World::new(8);
     let kind = |w: &World, id: usize| w.trackers[id].left;
-    w.take_unsure(0);
+    w.alloc_unsure(0);
     w.expect(1, 1, 1);
-    w.take_later(2);
+    w.alloc_later(2);
     assert_eq!((kind(&w, 0), kind(&w, 1), kind(&w, 2)), (Left::Unsure, Left::Not, Left::Not));
-    w.take_later(8);
-    w.take_unsure(9);
+    w.alloc_later(8);
+    w.alloc_unsure(9);
     assert_eq!((kind(&w, 8), kind(&w, 9)), (Left::Later, Left::Unsure));
     w.backing.in_vain = true;
-    w.take_unsure(10);
+    w.alloc_unsure(10);
     let advised = w.floor.advised.len();
     w.backing.wanted = HugeBacking::NEVER;
-    w.take_unsure(11);
+    w.alloc_unsure(11);
     assert_eq!((kind(&w, 10), kind(&w, 11)), (Left::Unsure, Left::Unsure));
     assert_eq!(w.floor.advised.len(), advised);
 }
@@ -122,7 +122,7 @@ fn hugepages_of_unsure_spans_are_known_in_front_and_where_the_system_gives_none(
 #[test]
 fn the_users_wish_for_hugepages_goes_before_what_was_seen() {
     let mut w = World::new(0);
-    w.take_unsure(3);
+    w.alloc_unsure(3);
     assert_eq!((w.intact(), w.floor.advised.len()), (Vec::from([3]), 1));
 }
 
@@ -146,12 +146,12 @@ fn one_call_leaves_unused_hugepages_behind_small_too() {
     (0..16).for_each(|i| w.trackers[i].place = Place::Unbacked);
     w.trackers[14].guarded = true;
     let small = |w: &World| (0..16).filter(|i| w.trackers[*i].is_small()).collect::<Vec<_>>();
-    w.take_unsure(2);
+    w.alloc_unsure(2);
     assert_eq!(w.floor.advised.pop(), Some((Huge64K::run(HugePageId(2), HugePages(8)), Advice::Small)));
     let before = w.floor.advised.len();
-    (3..10).for_each(|id| w.take_unsure(id));
+    (3..10).for_each(|id| w.alloc_unsure(id));
     assert_eq!((w.floor.advised.len(), small(&w)), (before, (2..10).collect()), "no more calls");
-    w.take_unsure(10);
+    w.alloc_unsure(10);
     assert_eq!(w.floor.advised.pop(), Some((Huge64K::run(HugePageId(10), HugePages(4)), Advice::Small)));
     w.expect(12, 1, 1);
     assert_eq!(w.floor.advised.pop(), Some((Huge64K::range(HugePageId(12)), Advice::Huge)));
@@ -162,7 +162,7 @@ fn one_call_leaves_unused_hugepages_behind_small_too() {
 fn a_collapse_ends_the_stay_on_small_pages() {
     let mut w = World::new(0);
     w.backing.wanted.from = HugePageId(1);
-    w.take_unsure(3);
+    w.alloc_unsure(3);
     assert!(w.trackers[3].is_small());
     w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
     assert_eq!(w.floor.advised.last(), Some(&(Huge64K::range(HugePageId(3)), Advice::Huge)));
@@ -181,7 +181,7 @@ fn a_span_that_takes_a_hugepage_during_a_collapse_leaves_its_advice_alone() {
     w.backing.wanted.from = HugePageId(1);
     w.backing.begin_collapse(&mut w.trackers, &mut w.floor, HugePageId(3));
     let before = w.floor.advised.len();
-    w.take(2, 3, false, 1);
+    w.alloc(2, 3, false, 1);
     assert_eq!(w.floor.advised[before..], [2, 4].map(|id| (Huge64K::range(HugePageId(id)), Advice::Small)));
     assert!(!w.trackers[3].is_small() && w.backing.is_requested(HugePageId(3), &w.trackers[3]));
 }
@@ -228,14 +228,14 @@ fn hugepages_that_came_in_parts_are_found() {
     let mut w = World::new(0);
     w.expect(0, 3, 3);
     w.floor.residency = Residency { resident_bytes: 3 * BYTES, huge_bytes: Some(3 * BYTES) };
-    assert_eq!(w.look_up(), (false, Vec::new()), "one question tells that all are huge");
+    assert_eq!(w.verify_some(), (false, Vec::new()), "one question tells that all are huge");
     w.floor.residency = Residency { resident_bytes: 0, huge_bytes: Some(0) };
-    assert_eq!(w.look_up(), (false, Vec::new()), "untouched ones may still come as a whole");
+    assert_eq!(w.verify_some(), (false, Vec::new()), "untouched ones may still come as a whole");
     w.floor.residency = Residency { resident_bytes: 4096, huge_bytes: Some(0) };
     w.trackers[1].collapsing = true;
-    assert_eq!((w.look_up(), w.intact()), ((false, Vec::from([0, 2])), Vec::from([1])));
+    assert_eq!((w.verify_some(), w.intact()), ((false, Vec::from([0, 2])), Vec::from([1])));
     w.floor.residency = Residency { resident_bytes: 4096, huge_bytes: None };
-    assert_eq!((w.look_up().1, w.backing.untold), (Vec::new(), true));
+    assert_eq!((w.verify_some().1, w.backing.untold), (Vec::new(), true));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_system_that_gives_none_is_asked_again() {
     w.expect(0, 1, 1);
     assert!(w.intact().is_empty());
     w.floor.deaf = false;
-    let asked: Vec<bool> = (0..ASK_AGAIN).map(|_| w.look_up().0).collect();
+    let asked: Vec<bool> = (0..ASK_AGAIN).map(|_| w.verify_some().0).collect();
     assert!(asked.iter().rev().skip(1).all(|asked| !asked) && asked.ends_with(&[true]));
     assert!(!w.backing.is_in_vain());
 }

@@ -14,8 +14,7 @@ struct World {
 }
 
 impl World {
-    /// Hugepages of these kinds with this number of used pages at the front of each, all written
-    /// before.
+    /// With used pages at the front of each, all written before.
     fn new(hugepages: &[(Density, u32)]) -> Self {
         let mut w = Self {
             filler: Filler::EMPTY,

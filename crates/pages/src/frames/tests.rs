@@ -7,7 +7,7 @@ use core::cell::RefCell;
 use craton_base::{Density, Huge2M};
 use std::vec::Vec;
 
-/// Frames, each free or not; the first free block is found.
+/// Each free or not; first fit.
 struct Source(RefCell<Vec<bool>>);
 
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ struct World {
 }
 
 impl World {
-    /// Two hugepages, of which the first is in the filler with its first page used.
+    /// The first in the filler, with its first page used.
     fn new(frames: bool) -> Self {
         let source = Source(RefCell::new([false; 512].to_vec()));
         let mut w =

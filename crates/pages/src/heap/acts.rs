@@ -1,5 +1,3 @@
-//! TEMERAIRE as a page heap: one operation for each act.
-
 use super::Temeraire;
 use crate::fit::Fit;
 use crate::page_heap::{Act, Answer, Figures, PageHeap};
@@ -31,7 +29,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
         self.walk_spans(each);
     }
 
-    // The act is constant at each call, and the match folds.
+    // The act is constant at each call: the match folds.
     #[inline(always)]
     fn act(&mut self, act: Act) -> Answer {
         match act {
@@ -42,7 +40,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
                 Answer::of(self.backing.is_sparse(pages) && self.cache.total() < G::hugepages_up(pages))
             }
             Act::Recut(range, each) => self.recut(range, each).into(),
-            Act::TakeAt(range) => Answer::of(self.take_at(range)),
+            Act::AllocAt(range) => Answer::of(self.alloc_at(range)),
             Act::Movable(span) => Answer::HugePages(self.movable(span)),
             Act::FreeMoved(span) => self.free_moved(span).into(),
             Act::Advise(span, advice) => {
@@ -89,7 +87,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> PageHeap for Temerai
                 self.growth.set_helped(helped);
                 Answer::Nothing
             }
-            Act::NoteSlow => {
+            Act::RecordSlow => {
                 self.growth.pause(self.clock.now_ns());
                 Answer::Nothing
             }

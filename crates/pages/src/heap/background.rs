@@ -1,6 +1,5 @@
-//! Background work: release, backing, collapses ([`PageHeapExt`](crate::PageHeapExt)). A tick does
-//! all; a caller that releases the heap's lock in between calls the steps and the parts of a
-//! collapse.
+//! Background work: release, backing, collapses ([`PageHeapExt`](crate::PageHeapExt)). A caller
+//! that releases the heap's lock in between calls a tick's steps, and a collapse's parts.
 
 use super::Temeraire;
 use crate::backing::{HugeBacking, Use};
@@ -74,7 +73,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.release_some(there, breaking)
     }
 
-    /// Whole hugepages first, then the filler's in its order, then regions.
+    /// Whole hugepages, then the filler's, then regions.
     fn release_some(&mut self, pages: Pages, breaking: Breaking) -> u64 {
         let (want, mut done) = (u64::from(pages.0), 0);
         // A free hugepage may be partly backed.
@@ -100,13 +99,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         done
     }
 
-    /// Unbacks hugepages above the cache limit; returns the pages.
+    /// Returns pages.
     pub(super) fn shrink_to_limit(&mut self) -> u64 {
         let excess = self.free_backed_hugepages().0.saturating_sub(self.cache_limit().0);
         self.shrink(HugePages(excess))
     }
 
-    /// Unbacks up to `want` free hugepages, regions' first; returns the pages.
+    /// Regions' first; returns pages.
     pub(super) fn shrink(&mut self, want: HugePages) -> u64 {
         if want.0 == 0 {
             return 0;
@@ -117,15 +116,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.release.count(pages + lost)
     }
 
-    // Backing.
-
     pub(super) fn set_backing(&mut self, backing: HugeBacking) {
         let granted = self.granted();
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Whether hugepages are requested at a place: past the threshold, or where growth or a
-    /// collapse asks for one, except where broken.
+    /// Past the threshold, or for growth or a collapse, except where broken.
     pub fn is_requested(&self, id: HugePageId) -> bool {
         self.backing.is_requested(id, &self.trackers[id.0 as usize])
     }
@@ -150,15 +146,14 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Checks whether hugepages came whole, and whether the system's mode changed; whether the tick
-    /// has more to check.
+    /// Whether hugepages came whole and the mode changed; `true`: the tick has more to check.
     fn check_backing(&mut self) -> bool {
         let granted = self.granted();
         let (filler, regions, cache) = (&mut self.filler, &mut self.regions, &mut self.cache);
         let in_parts = |trackers: &mut Trackers<G>, id, resident| {
             reback(trackers, filler, regions, cache, id, |t| t.came_in_parts(resident));
         };
-        if self.backing.look_up(&mut self.trackers, &mut self.floor, granted, in_parts) {
+        if self.backing.verify_some(&mut self.trackers, &mut self.floor, granted, in_parts) {
             self.collapse.hope();
         }
         self.backing.has_more(granted)
@@ -168,9 +163,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         reback(&mut self.trackers, &mut self.filler, &mut self.regions, &mut self.cache, id, change);
     }
 
-    // Collapses.
-
-    /// One round of collapses; returns how many succeeded.
+    /// Returns how many succeeded.
     fn collapse_round(&mut self) -> u32 {
         if !self.collapse.is_due() {
             return 0;
@@ -214,13 +207,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Whether no hugepages are asked for since the system was slow to give some.
+    /// The system was slow: none are requested.
     pub fn is_paused(&self) -> bool {
         self.growth.is_paused()
     }
 
-    /// Broken hugepages that are at least half unbacked. In any order: the filler prefers refilled
-    /// ones.
+    /// At least half unbacked. In any order: the filler prefers refilled ones.
     pub(super) fn begin_refill(&mut self) -> Option<HugePageId> {
         let due = self.growth.refill_due(self.in_use);
         if due == Pages(0) {
@@ -238,7 +230,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Some(id)
     }
 
-    /// Puts a hugepage that is about to be cleared into the cache, unless one waits there.
+    /// Into the cache, to be cleared, unless one waits there.
     pub(super) fn begin_clear(&mut self) -> Option<HugePageId> {
         let due = self.growth.clears() && self.free_backed_hugepages() == HugePages(0);
         self.growth.end_clears();
@@ -246,7 +238,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             return None;
         }
         let (granted, one) = (self.granted(), HugePages(1));
-        let taken = self.cache.take_unbacked(&mut self.trackers, &mut self.floor, one, one);
+        let taken = self.cache.alloc_unbacked(&mut self.trackers, &mut self.floor, one, one);
         self.follow_grant(granted);
         let (id, demand) = (taken.ok()?, self.in_demand());
         let slabs = Use { pages: Pages(1), fills_up: true, later: false };
@@ -269,12 +261,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let one = HugePages(1);
         match self.trackers[id.0 as usize].place {
             Place::Cached if result.is_err() => {
-                self.cache.take_at(&mut self.trackers, id, one);
+                self.cache.alloc_at(&mut self.trackers, id, one);
                 let _ = self.floor.unback(G::range(id));
                 self.trackers[id.0 as usize].unbacked();
                 self.cache.put_unbacked(&mut self.trackers, id, one);
             }
-            // It was released meanwhile.
+            // Released meanwhile.
             Place::Unbacked => _ = self.floor.unback(G::range(id)),
             _ => {}
         }
@@ -297,7 +289,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         let lost_memory = t.place == Place::Unbacked;
         if lost_memory && done {
             // The collapse backed it again.
-            self.cache.take_at(&mut self.trackers, id, HugePages(1));
+            self.cache.alloc_at(&mut self.trackers, id, HugePages(1));
             self.trackers[id.0 as usize].intact = true;
             self.put(id, HugePages(1));
         } else if !lost_memory {
@@ -316,7 +308,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
     }
 }
 
-/// Changes what is known of a hugepage's memory, in whichever part it is.
+/// In whichever part it is.
 fn reback<P: Fit, G: Geometry>(
     trackers: &mut Trackers<G>,
     filler: &mut Filler<P, G>,

@@ -9,12 +9,11 @@ use crate::region::{self, Held};
 use crate::tracker::{Place, Tracker};
 use craton_base::{Clock, Floor, Geometry, HugePageId};
 
-/// A violated invariant.
+/// A violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Its id in the crate's head.
+    /// Its id.
     pub invariant: &'static str,
-    /// The hugepage at fault.
     pub at: HugePageId,
 }
 
@@ -28,7 +27,7 @@ struct Counts {
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Walks P1 to P9 and returns the first violation; linear in the granted hugepages.
+    /// P1 to P9; linear in the granted hugepages.
     pub fn check(&self) -> Result<(), Broken> {
         let mut counts = Counts::default();
         for i in 0..self.granted().0 {
@@ -49,7 +48,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.check_sums(&counts)
     }
 
-    /// Violations within a tracker: P2, P5, P6.
+    /// P2, P5, P6.
     fn tracker_fault(&self, at: HugePageId, t: &Tracker<G>) -> Option<&'static str> {
         let continues = u32::from(t.continues());
         let previous_reaches = at.0 > 0 && self.trackers[at.0 as usize - 1].used().contains(G::PAGES - 1);
@@ -66,7 +65,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Violations of a tracker's place: P1, P3, P4, P8.
+    /// P1, P3, P4, P8.
     fn place_fault(&self, at: HugePageId, t: &Tracker<G>) -> Option<&'static str> {
         let previous = at.0.checked_sub(1).map(|p| self.trackers[p as usize].place);
         let unlisted = t.list == 0 && !t.broken && !t.donated && !t.guarded;
@@ -97,7 +96,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         (!fits).then_some("P1")
     }
 
-    /// Whether a free range of `len` hugepages begins at `first`, tagged at both ends.
+    /// Tagged at both ends.
     fn is_range(&self, first: HugePageId, len: u32, place: Place) -> bool {
         let end = first.0 + len;
         len > 0
@@ -107,7 +106,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             && (end == self.granted().0 || self.trackers[end as usize].place != place)
     }
 
-    /// The sums: P1, P3, P7, P8, P9.
+    /// P1, P3, P7, P8, P9.
     fn check_sums(&self, counts: &Counts) -> Result<(), Broken> {
         let at = HugePageId(self.granted().0);
         let fail = |invariant| Err(Broken { invariant, at });

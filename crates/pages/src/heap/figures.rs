@@ -7,39 +7,36 @@ use crate::placement::Placement;
 use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, Pages};
 
-/// Counts of a page heap. Backed pages as far as known: those handed out since their last
-/// unbacking, and all of an intact hugepage.
+/// Backed pages as far as known: handed out since their last unbacking, and all of an intact
+/// hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageHeapStats {
-    /// Hugepages that the floor granted.
+    /// By the floor.
     pub granted: HugePages,
-    /// Pages in spans.
     pub in_use: Pages,
-    /// Of these, on dense hugepages.
+    /// In spans on dense hugepages.
     pub dense: Pages,
-    /// Backed pages, in spans or free.
+    /// In spans or free.
     pub backed: Pages,
-    /// Of these, on hugepages that the system backs whole.
+    /// On hugepages that the system backs whole.
     pub intact: Pages,
-    /// Free backed pages on whole free hugepages.
+    /// Free and backed, on whole free hugepages.
     pub cached: Pages,
-    /// Free backed pages between spans.
+    /// Between spans.
     pub free_backed: Pages,
-    /// Free pages behind large spans' tails.
+    /// Behind large spans' tails.
     pub slack: Pages,
-    /// Hugepages of the filler.
     pub filler: HugePages,
-    /// Hugepages of regions.
     pub region: HugePages,
-    /// Hugepages that are partly unbacked.
+    /// Partly unbacked.
     pub broken: HugePages,
-    /// Free hugepages that may stay backed now.
+    /// May stay backed now.
     pub cache_limit: HugePages,
-    /// Pages returned to the system since the start.
+    /// Pages, since the start.
     pub released_total: u64,
 }
 
-/// Pages of a component.
+/// In pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Component {
     /// In spans.
@@ -48,40 +45,38 @@ pub struct Component {
     pub free: Pages,
 }
 
-/// The components' contents (TEMERAIRE §4, Figure 7), from sums that they maintain. All free pages
-/// and the pages in spans are the backed ones.
+/// TEMERAIRE §4, Figure 7, from maintained sums. Free pages and spans are the backed ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Components {
-    /// The filler's hugepages for spans of many small objects.
+    /// The filler's, for spans of many small objects.
     pub dense: Component,
-    /// The filler's other hugepages.
+    /// The filler's others.
     pub sparse: Component,
-    /// Free pages behind large spans' tails; the backed ones are among the sparse free ones.
+    /// Behind large spans' tails; backed ones are among the sparse free ones.
     pub slack: Pages,
-    /// Backed pages of the hugepage cache.
+    /// Backed, in the cache.
     pub cached: Pages,
-    /// Free backed pages of regions.
+    /// Free and backed.
     pub region_free: Pages,
 }
 
-/// Counts of a walk over the hugepages. With the filler's, its used pages are those in spans.
+/// By a walk. With the filler's, its used pages are those in spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
-    /// Pages in spans in regions.
+    /// In spans.
     pub region_used: Pages,
-    /// Hugepages wholly used by large spans.
+    /// Wholly used by large spans.
     pub large: HugePages,
-    /// Hugepages that the system backs whole, as far as known.
+    /// As far as known.
     pub intact: HugePages,
-    /// Hugepages with spans that are partly unbacked.
+    /// With spans, partly unbacked.
     pub broken: HugePages,
-    /// Hugepages with spans that are left on small pages.
+    /// With spans, on small pages.
     pub left_small: HugePages,
     next: HugePageId,
 }
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Pages of each component.
     pub fn components(&self) -> Components {
         let (all, regions) = (self.filler.sums(), self.regions.held());
         let (mut used, mut backed) = (0, 0);
@@ -99,8 +94,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Adds the next `most` hugepages to a census; whether there are more. The caller may release
-    /// the heap's lock between two calls.
+    /// `true`: there are more. The caller may release the lock between calls.
     pub fn count_hugepages(&self, census: &mut Census, most: HugePages) -> bool {
         let end = census.next.0.saturating_add(most.0).min(self.granted().0);
         for i in census.next.0..end {
@@ -151,7 +145,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.limit()
     }
 
-    /// Counts by a walk over all granted hugepages.
+    /// By a walk.
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted(),

@@ -1,5 +1,5 @@
-//! Spans resized in place, which saves `realloc` a copy. A span inside a hugepage may grow to its
-//! end; one that begins a hugepage, over the free hugepages behind it.
+//! Spans resized in place, to save `realloc` a copy. A span inside a hugepage may grow to its end;
+//! one that begins a hugepage, over the free hugepages behind it.
 
 use super::Temeraire;
 use crate::backing::Use;
@@ -10,7 +10,7 @@ use crate::tracker::Place;
 use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, NoMemory, PageId, PageRange, Pages, SpanError};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Lengthens a span; whether the added pages read as zeros.
+    /// Whether the added pages read as zeros.
     pub(super) fn lengthen(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (span.len.0, pages.0);
         let (id, at) = (G::hugepage(span.first), G::in_hugepage(span.first));
@@ -42,13 +42,13 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(self.change(id, |t| t.extend(at, pages)))
     }
 
-    /// Lengthens a span that begins a hugepage over the free hugepages behind it.
+    /// Over the free hugepages behind; the span begins a hugepage.
     fn extend_across(&mut self, span: PageRange, pages: Pages) -> Result<bool, NoMemory> {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         let (end, granted) = (old.end(), self.granted());
         let more = HugePages(new.end().0 - end.0);
         if old.tail > 0 {
-            // The rest of the present tail's hugepage must be free.
+            // The rest of the tail's hugepage must be free.
             let t = &self.trackers[old.last().0 as usize];
             if t.place != Place::Filler || t.used_pages() != old.tail || t.collapsing {
                 return Err(NoMemory);
@@ -67,7 +67,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
             t.place = Place::Large;
             (t.donated, t.broken, t.dense) = (false, false, false);
         }
-        self.cache.take_at(&mut self.trackers, end, more);
+        self.cache.alloc_at(&mut self.trackers, end, more);
         self.back_new(granted, (end, more), Use { pages, fills_up: false, later: self.growth.is_paused() });
         self.record_demand();
         zeroed &= occupy_whole(&mut self.trackers, end, HugePages(new.last().0 - end.0), false);
@@ -89,7 +89,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Frees the end of a span on a filler's hugepage.
+    /// On a filler's hugepage.
     fn trim_span(&mut self, id: HugePageId, at: u32, pages: u32) {
         self.change(id, |t| t.truncate(at, pages));
         if self.trackers[id.0 as usize].broken {
@@ -97,7 +97,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Shortens a span of several hugepages: frees whole ones, donates the new last one's rest.
+    /// Frees whole hugepages, donates the new last one's rest.
     fn shorten_across(&mut self, span: PageRange, pages: Pages) {
         let (old, new) = (Large::of::<G>(span), Large::of::<G>(PageRange::new(span.first, pages)));
         if old.whole == new.whole && new.tail > 0 {
@@ -115,7 +115,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// Makes spans of `each` pages of the spans of a range in one hugepage.
+    /// Of the spans of a range in one hugepage.
     pub(super) fn recut(&mut self, range: PageRange, each: Pages) -> Result<(), SpanError> {
         let wrong = SpanError::WrongLength(range.first);
         let (id, at, len) = (G::hugepage(range.first), G::in_hugepage(range.first), range.len.0);
@@ -139,8 +139,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         Ok(())
     }
 
-    /// Takes a free range of a filler's hugepage as a span; whether it was free.
-    pub(super) fn take_at(&mut self, range: PageRange) -> bool {
+    /// Whether it was free.
+    pub(super) fn alloc_at(&mut self, range: PageRange) -> bool {
         let (id, at, len) = (G::hugepage(range.first), G::in_hugepage(range.first), range.len.0);
         if range.end().0 > G::pages(self.granted()).0 || at + len > G::PAGES {
             return false;

@@ -1,14 +1,12 @@
-//! Iterates over the spans in use.
-
 use super::Temeraire;
 use crate::fit::Fit;
 use crate::placement::Placement;
 use craton_base::{Clock, Density, Floor, Geometry, HugePageId, PageRange, Pages};
 
 impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K, G> {
-    /// Calls `each` with every span in use and its hugepage's density, in address order; linear.
+    /// With its hugepage's density, in address order; linear.
     pub(super) fn walk_spans(&self, mut each: impl FnMut(PageRange, Density)) {
-        // A span that may continue in the next hugepage.
+        // May continue in the next hugepage.
         let mut open: Option<(PageRange, Density)> = None;
         for i in 0..self.granted().0 {
             let t = &self.trackers[i as usize];

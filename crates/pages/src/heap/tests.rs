@@ -25,20 +25,20 @@ fn heap(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
     (Temeraire::new(floor, ticks, trackers(capacity), HugePages(capacity), HugeBacking::AUTO), now)
 }
 
-/// A heap whose spans are all expected to fill.
+/// All spans are expected to fill.
 fn sure(capacity: u32) -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = heap(capacity);
     heap.set_backing(HugeBacking::ALWAYS);
     (heap, now)
 }
 
-fn take(heap: &mut Heap, pages: u32) -> PageRange {
+fn alloc(heap: &mut Heap, pages: u32) -> PageRange {
     let span = heap.alloc(Pages(pages), Pages(1), Density::Sparse).expect("room");
     heap.check().unwrap();
     span.range
 }
 
-fn give(heap: &mut Heap, span: PageRange) {
+fn free(heap: &mut Heap, span: PageRange) {
     heap.free(span, Density::Sparse).expect("the span is out");
     heap.check().unwrap();
 }
@@ -46,32 +46,32 @@ fn give(heap: &mut Heap, span: PageRange) {
 #[test]
 fn a_full_hugepage_is_preferred_to_an_empty_one() {
     let (mut heap, _) = heap(64);
-    let a: Vec<_> = (0..4).map(|_| take(&mut heap, 64)).collect();
-    let b = take(&mut heap, 100);
+    let a: Vec<_> = (0..4).map(|_| alloc(&mut heap, 64)).collect();
+    let b = alloc(&mut heap, 100);
     assert_eq!((a[3].first.hugepage(), b.first.hugepage()), (HugePageId(0), HugePageId(1)));
-    give(&mut heap, a[1]);
-    // Both hugepages have room for 64; the fuller one's longest free range is smaller.
-    assert_eq!(take(&mut heap, 64), a[1]);
+    free(&mut heap, a[1]);
+    // Both have room for 64; the fuller one's longest free range is smaller.
+    assert_eq!(alloc(&mut heap, 64), a[1]);
 }
 
 #[test]
 fn slack_of_a_large_span_is_donated_and_comes_back_with_it() {
     let (mut heap, _) = heap(64);
-    let large = take(&mut heap, 2 * 256 + 64);
+    let large = alloc(&mut heap, 2 * 256 + 64);
     assert_eq!(heap.stats().in_use, Pages(2 * 256 + 64));
-    let small = take(&mut heap, 64);
+    let small = alloc(&mut heap, 64);
     assert_eq!(small.first.hugepage(), HugePageId(large.first.hugepage().0 + 2));
-    give(&mut heap, large);
+    free(&mut heap, large);
     assert_eq!(heap.stats().in_use, Pages(64));
-    give(&mut heap, small);
+    free(&mut heap, small);
     assert_eq!((heap.stats().in_use, heap.in_demand()), (Pages(0), HugePages(0)));
 }
 
 #[test]
 fn a_drop_goes_back_to_the_system_at_once_but_for_the_minimum() {
     let (mut heap, _) = sure(256);
-    let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
-    spans.into_iter().for_each(|s| give(&mut heap, s));
+    let spans: Vec<_> = (0..100).map(|_| alloc(&mut heap, 256)).collect();
+    spans.into_iter().for_each(|s| free(&mut heap, s));
     assert_eq!(heap.cache.total(), CACHE_MIN_HUGEPAGES);
     assert_eq!(heap.stats().released_total, u64::from(100 - CACHE_MIN_HUGEPAGES.0) * 256);
 }
@@ -81,19 +81,19 @@ fn memory_of_spans_that_may_stay_untouched_goes_back_with_the_last_span() {
     let (mut heap, _) = heap(2048);
     // In front and behind, short, whole, and over two hugepages.
     for pages in [40, 256, 600] {
-        let spans: Vec<_> = (0..20).map(|_| take(&mut heap, pages)).collect();
-        spans.into_iter().for_each(|s| give(&mut heap, s));
+        let spans: Vec<_> = (0..20).map(|_| alloc(&mut heap, pages)).collect();
+        spans.into_iter().for_each(|s| free(&mut heap, s));
         assert_eq!(heap.stats().backed, Pages(0), "spans of {pages} pages");
     }
-    // Between the spans of a region too.
-    let spans: Vec<_> = (0..40).map(|_| take(&mut heap, 150)).collect();
+    // Between a region's spans too.
+    let spans: Vec<_> = (0..40).map(|_| alloc(&mut heap, 150)).collect();
     let gone = spans.iter().find(|span| heap.trackers[span.first.hugepage().0 as usize].place == Place::Region);
     let (gone, unbacked) = (*gone.expect("a region"), heap.floor.unbacked.len());
-    give(&mut heap, gone);
+    free(&mut heap, gone);
     assert_eq!(heap.floor.unbacked[unbacked..], [gone]);
     // Memory that the system does not take back stays.
     heap.floor.keeps = true;
-    spans.into_iter().filter(|span| *span != gone).for_each(|s| give(&mut heap, s));
+    spans.into_iter().filter(|span| *span != gone).for_each(|s| free(&mut heap, s));
     assert!(heap.stats().backed > Pages(20 * 150));
 }
 
@@ -101,34 +101,34 @@ fn memory_of_spans_that_may_stay_untouched_goes_back_with_the_last_span() {
 fn demand_that_returns_is_kept_from_then_on() {
     let (mut heap, now) = sure(256);
     for round in 0..4 {
-        let spans: Vec<_> = (0..100).map(|_| take(&mut heap, 256)).collect();
-        spans.into_iter().for_each(|s| give(&mut heap, s));
+        let spans: Vec<_> = (0..100).map(|_| alloc(&mut heap, 256)).collect();
+        spans.into_iter().for_each(|s| free(&mut heap, s));
         now.set(now.get() + WINDOW_NS / 20);
         if round == 1 {
             heap.floor.unbacked.clear();
         }
     }
     assert!(heap.floor.unbacked.is_empty(), "an oscillation was released again");
-    // Two quiet windows later the limit has fallen, and the next free shows it.
+    // Two quiet windows later the limit has fallen.
     now.set(now.get() + 2 * WINDOW_NS);
-    let one = take(&mut heap, 1);
-    give(&mut heap, one);
+    let one = alloc(&mut heap, 1);
+    free(&mut heap, one);
     assert_eq!(heap.cache.total(), CACHE_MIN_HUGEPAGES);
 }
 
 #[test]
 fn hugepages_are_asked_for_from_the_threshold_on() {
     let (mut heap, _) = heap(256);
-    let first = take(&mut heap, 1);
+    let first = alloc(&mut heap, 1);
     let asked: Vec<_> = heap.floor.advised.iter().filter(|(_, advice)| *advice == Advice::Huge).collect();
     assert!(!asked.is_empty() && asked.iter().all(|(r, _)| r.first.hugepage() >= HugeBacking::AUTO.from));
-    give(&mut heap, first);
+    free(&mut heap, first);
 }
 
 #[test]
 fn a_span_grows_and_shrinks_where_it_stands() {
     let (mut heap, _) = heap(64);
-    let mut span = take(&mut heap, 10);
+    let mut span = alloc(&mut heap, 10);
     let mut grow = |heap: &mut Heap, pages: u32| {
         let zeroed = heap.resize(span, Pages(pages));
         heap.check().unwrap();
@@ -145,13 +145,13 @@ fn a_span_grows_and_shrinks_where_it_stands() {
     assert_eq!(grow(&mut heap, 601), Ok(false), "pages used before do not read as zeros");
     assert_eq!(grow(&mut heap, 64 * 256 + 1), Err(SpanError::TooLong(Pages(64 * 256 + 1))));
     assert_eq!(heap.stats().in_use, Pages(601));
-    let behind = take(&mut heap, 10);
+    let behind = alloc(&mut heap, 10);
     assert_eq!(behind.first, span.end(), "the donated slack serves others");
     assert_eq!(heap.resize(span, Pages(602)), Err(SpanError::NoMemory));
     assert_eq!(heap.resize(span, Pages(1)), Ok(true));
     heap.check().unwrap();
-    give(&mut heap, PageRange::new(span.first, Pages(1)));
-    give(&mut heap, behind);
+    free(&mut heap, PageRange::new(span.first, Pages(1)));
+    free(&mut heap, behind);
     assert_eq!(heap.stats().in_use, Pages(0));
 }
 
@@ -173,10 +173,10 @@ fn neighbours_become_one_span_and_one_becomes_several() {
     heap.check().unwrap();
     assert_eq!(heap.free(span(3, 1), Density::Dense), Err(SpanError::NeverGiven(PageId(3))));
     assert_eq!(heap.free(span(2, 1), Density::Dense), wrong(2));
-    // Free pages between spans are taken to become a part of one.
+    // Free pages between spans become part of one.
     assert_eq!(heap.free(span(5, 1), Density::Dense), Ok(()));
-    assert!(!heap.take_at(span(4, 2)) && !heap.take_at(span(300, 1)) && !heap.take_at(span(20, 1)));
-    assert!(heap.take_at(span(5, 1)) && !heap.take_at(span(5, 1)));
+    assert!(!heap.alloc_at(span(4, 2)) && !heap.alloc_at(span(300, 1)) && !heap.alloc_at(span(20, 1)));
+    assert!(heap.alloc_at(span(5, 1)) && !heap.alloc_at(span(5, 1)));
     assert_eq!(heap.recut(span(0, 8), Pages(8)), Ok(()));
     heap.check().unwrap();
     assert_eq!(heap.recut(span(0, 8), Pages(2)), Ok(()));
@@ -190,11 +190,11 @@ fn neighbours_become_one_span_and_one_becomes_several() {
 #[test]
 fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
     let (mut heap, _) = sure(64);
-    let spans: Vec<_> = (0..8).map(|_| take(&mut heap, 64)).collect();
+    let spans: Vec<_> = (0..8).map(|_| alloc(&mut heap, 64)).collect();
     let (keep, lose) = (spans[0], spans[1]);
-    give(&mut heap, lose);
-    let whole = take(&mut heap, 512);
-    give(&mut heap, whole);
+    free(&mut heap, lose);
+    let whole = alloc(&mut heap, 512);
+    free(&mut heap, whole);
     assert_eq!(heap.release(Pages(256), Breaking::Never), Ok(256));
     assert_eq!(heap.release_all(Breaking::Never), 256);
     assert_eq!(heap.release_all(Breaking::Always), 64);
@@ -202,7 +202,7 @@ fn release_takes_whole_hugepages_first_and_breaks_others_only_when_allowed() {
     assert_eq!(heap.release_all(Breaking::Always), 0);
     let again = heap.alloc(Pages(64), Pages(1), Density::Sparse).unwrap();
     assert!(again.zeroed && again.range == lose, "a broken hugepage is used when nothing else has room");
-    give(&mut heap, keep);
+    free(&mut heap, keep);
 }
 
 #[test]
@@ -226,9 +226,9 @@ fn bad_requests_are_refused_with_the_state_unchanged() {
 #[test]
 fn a_span_that_is_not_out_just_so_is_refused_with_its_fault() {
     let (mut heap, _) = heap(64);
-    let spans = [take(&mut heap, 10), take(&mut heap, 20), take(&mut heap, 300), take(&mut heap, 512)];
+    let spans = [alloc(&mut heap, 10), alloc(&mut heap, 20), alloc(&mut heap, 300), alloc(&mut heap, 512)];
     let [a, b, c, d] = spans;
-    give(&mut heap, b);
+    free(&mut heap, b);
     let before = heap.stats();
     let range = |first: PageId, len: u32| PageRange::new(first, Pages(len));
     let (inside, beyond) = (PageId(a.first.0 + 1), PageId(64 * 256));
@@ -251,23 +251,23 @@ fn a_span_that_is_not_out_just_so_is_refused_with_its_fault() {
         assert_eq!(heap.stats(), before);
         heap.check().unwrap();
     }
-    [a, c, d].into_iter().for_each(|span| give(&mut heap, span));
+    [a, c, d].into_iter().for_each(|span| free(&mut heap, span));
 }
 
 #[test]
 fn more_than_there_is_cannot_be_released() {
     let (mut heap, _) = heap(64);
-    let (keep, lose) = (take(&mut heap, 64), take(&mut heap, 64));
-    give(&mut heap, lose);
+    let (keep, lose) = (alloc(&mut heap, 64), alloc(&mut heap, 64));
+    free(&mut heap, lose);
     let before = heap.stats();
     let error = heap.release(Pages(65), Breaking::Always).unwrap_err();
     assert_eq!((error.asked, error.there), (Pages(65), Pages(64)));
     assert_eq!(heap.stats(), before);
     assert_eq!(heap.release(Pages(64), Breaking::Always), Ok(64));
-    give(&mut heap, keep);
+    free(&mut heap, keep);
 }
 
-/// Allocates dense spans of one page until they fill `hugepages`.
+/// Of one page, until they fill `hugepages`.
 fn dense(heap: &mut Heap, hugepages: u32) -> Vec<PageRange> {
     let spans = (0..hugepages * 256).map(|_| heap.alloc(Pages(1), Pages(1), Density::Dense).expect("room").range);
     let spans = spans.collect();
@@ -279,16 +279,16 @@ fn dense(heap: &mut Heap, hugepages: u32) -> Vec<PageRange> {
 fn a_kind_goes_to_hugepages_of_the_other_only_where_its_own_have_no_room() {
     let (mut heap, _) = heap(64);
     let small = dense(&mut heap, 8);
-    let sparse = take(&mut heap, 8);
+    let sparse = alloc(&mut heap, 8);
     assert_eq!(sparse.first.hugepage(), HugePageId(8), "the dense hugepages are full");
     // Its own hugepage serves first.
-    small[..16].iter().for_each(|s| give(&mut heap, *s));
-    assert_eq!(take(&mut heap, 8).first.hugepage(), HugePageId(8));
-    let last = take(&mut heap, 240);
+    small[..16].iter().for_each(|s| free(&mut heap, *s));
+    assert_eq!(alloc(&mut heap, 8).first.hugepage(), HugePageId(8));
+    let last = alloc(&mut heap, 240);
     assert_eq!(last.first.hugepage(), HugePageId(8));
-    small[16..1024].iter().for_each(|s| give(&mut heap, *s));
-    assert!(take(&mut heap, 8).first.hugepage() < HugePageId(8));
-    assert_eq!(take(&mut heap, 100).first.hugepage(), HugePageId(0), "which came wholly free");
+    small[16..1024].iter().for_each(|s| free(&mut heap, *s));
+    assert!(alloc(&mut heap, 8).first.hugepage() < HugePageId(8));
+    assert_eq!(alloc(&mut heap, 100).first.hugepage(), HugePageId(0), "which came wholly free");
 }
 
 #[test]
@@ -296,8 +296,8 @@ fn a_small_heap_takes_no_hugepage_for_one_kind_while_the_other_has_room() {
     for (hugepages, shared) in [(8, true), (128, true), (129, false)] {
         let (mut heap, _) = heap(256);
         let small = dense(&mut heap, hugepages);
-        small[..16].iter().for_each(|s| give(&mut heap, *s));
-        let first = take(&mut heap, 8).first.hugepage();
+        small[..16].iter().for_each(|s| free(&mut heap, *s));
+        let first = alloc(&mut heap, 8).first.hugepage();
         assert_eq!(first, HugePageId(if shared { 0 } else { hugepages }), "with {hugepages} dense hugepages");
     }
 }
@@ -305,30 +305,30 @@ fn a_small_heap_takes_no_hugepage_for_one_kind_while_the_other_has_room() {
 #[test]
 fn what_the_cache_cannot_serve_does_not_come_on_top_of_it() {
     let (mut heap, now) = sure(64);
-    let spans: Vec<_> = (0..8).map(|_| take(&mut heap, 256)).collect();
+    let spans: Vec<_> = (0..8).map(|_| alloc(&mut heap, 256)).collect();
     for _ in 0..2 {
         // Demand has come back: the cache keeps it.
-        let more: Vec<_> = (0..12).map(|_| take(&mut heap, 256)).collect();
-        more.into_iter().for_each(|s| give(&mut heap, s));
+        let more: Vec<_> = (0..12).map(|_| alloc(&mut heap, 256)).collect();
+        more.into_iter().for_each(|s| free(&mut heap, s));
         now.set(now.get() + WINDOW_NS / 20);
     }
-    spans.iter().step_by(2).for_each(|s| give(&mut heap, *s));
+    spans.iter().step_by(2).for_each(|s| free(&mut heap, *s));
     let backed = heap.stats().backed;
-    let longer = take(&mut heap, 20 * 256);
+    let longer = alloc(&mut heap, 20 * 256);
     assert_eq!(heap.stats().backed.0, backed.0.max(24 * 256), "of {backed:?}");
-    give(&mut heap, longer);
+    free(&mut heap, longer);
 }
 
 #[test]
 fn what_a_region_takes_does_not_come_on_top_of_the_cache() {
     let (mut heap, now) = sure(2048);
     for _ in 0..3 {
-        let spans: Vec<_> = (0..60).map(|_| take(&mut heap, 256)).collect();
-        spans.into_iter().for_each(|s| give(&mut heap, s));
+        let spans: Vec<_> = (0..60).map(|_| alloc(&mut heap, 256)).collect();
+        spans.into_iter().for_each(|s| free(&mut heap, s));
         now.set(now.get() + WINDOW_NS / 20);
     }
     assert_eq!(heap.cache.total(), HugePages(60), "it will be wanted again");
-    let odd: Vec<_> = (0..60).map(|_| take(&mut heap, 150)).collect();
+    let odd: Vec<_> = (0..60).map(|_| alloc(&mut heap, 150)).collect();
     assert!(odd.iter().any(|span| heap.trackers[span.first.hugepage().0 as usize].place == Place::Region));
     assert!(heap.stats().backed <= Pages(62 * 256), "{:?}", heap.stats());
 }
@@ -337,21 +337,21 @@ fn what_a_region_takes_does_not_come_on_top_of_the_cache() {
 fn a_dense_hugepage_of_which_little_is_left_takes_long_spans() {
     let (mut heap, _) = heap(64);
     let small = dense(&mut heap, 1);
-    small[..192].iter().for_each(|s| give(&mut heap, *s));
-    assert_eq!(take(&mut heap, 100).first.hugepage(), HugePageId(1), "a quarter is left");
-    give(&mut heap, small[192]);
-    assert_eq!(take(&mut heap, 190).first.hugepage(), HugePageId(0));
+    small[..192].iter().for_each(|s| free(&mut heap, *s));
+    assert_eq!(alloc(&mut heap, 100).first.hugepage(), HugePageId(1), "a quarter is left");
+    free(&mut heap, small[192]);
+    assert_eq!(alloc(&mut heap, 190).first.hugepage(), HugePageId(0));
 }
 
-/// A heap past its small front, whose thread collapses hugepages.
+/// Past its small front; a thread collapses hugepages.
 fn helped() -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = heap(512);
     heap.set_helped(true);
-    (0..HugeBacking::AUTO.from.0).for_each(|_| _ = take(&mut heap, 256));
+    (0..HugeBacking::AUTO.from.0).for_each(|_| _ = alloc(&mut heap, 256));
     (heap, now)
 }
 
-/// Takes a hugepage of slabs; whether it is backed whole.
+/// A hugepage of slabs; whether backed whole.
 fn grow(heap: &mut Heap) -> bool {
     let first = dense(heap, 1)[0];
     heap.trackers[first.first.hugepage().0 as usize].intact
@@ -387,7 +387,7 @@ fn after_a_slow_fault_or_collapse_no_hugepage_is_asked_for_until_the_pause_ends(
         now.set(now.get() + 1_000_000_000);
         assert!(!grow(&mut heap) && grow(&mut heap));
         match slow {
-            0 => heap.note_slow(),
+            0 => heap.record_slow(),
             1 => {
                 let id = heap.begin_collapse().expect("the first");
                 heap.end_collapse(id, Ok(()), Took::busy(SLOW_NS));
@@ -398,7 +398,7 @@ fn after_a_slow_fault_or_collapse_no_hugepage_is_asked_for_until_the_pause_ends(
             }
         }
         assert!((0..20).all(|_| !grow(&mut heap)), "{slow}");
-        let long = take(&mut heap, 1024);
+        let long = alloc(&mut heap, 1024);
         assert!(!heap.trackers[long.first.hugepage().0 as usize].intact);
         now.set(now.get() + 1_000_000_000);
         heap.tick_step();
@@ -414,9 +414,9 @@ fn broken(heap: &Heap) -> usize {
 #[test]
 fn a_rise_after_a_release_refills_broken_hugepages_no_faster_than_it_grows() {
     let (mut heap, now) = helped();
-    let spans: Vec<_> = (0..64 * 8).map(|_| take(&mut heap, 32)).collect();
+    let spans: Vec<_> = (0..64 * 8).map(|_| alloc(&mut heap, 32)).collect();
     let (kept, gone): (Vec<_>, Vec<_>) = spans.into_iter().enumerate().partition(|(i, _)| i % 8 == 0);
-    gone.into_iter().for_each(|(_, span)| give(&mut heap, span));
+    gone.into_iter().for_each(|(_, span)| free(&mut heap, span));
     heap.release_all(Breaking::Always);
     now.set(now.get() + 1_000_000_000);
     heap.tick_step();
@@ -424,7 +424,7 @@ fn a_rise_after_a_release_refills_broken_hugepages_no_faster_than_it_grows() {
     let mut refilled = 0;
     let mut risen = Vec::new();
     while risen.len() < 64 * 7 {
-        risen.extend((0..16).map(|_| take(&mut heap, 32)));
+        risen.extend((0..16).map(|_| alloc(&mut heap, 32)));
         while let Some(id) = heap.begin_refill() {
             heap.end_collapse(id, Ok(()), Took::busy(200_000));
             heap.check().unwrap();
@@ -441,22 +441,22 @@ fn a_rise_after_a_release_refills_broken_hugepages_no_faster_than_it_grows() {
 #[test]
 fn a_failed_refill_ends_those_of_the_tick() {
     let (mut heap, now) = helped();
-    let spans: Vec<_> = (0..64 * 8).map(|_| take(&mut heap, 32)).collect();
-    spans.into_iter().enumerate().filter(|(i, _)| i % 8 > 0).for_each(|(_, span)| give(&mut heap, span));
+    let spans: Vec<_> = (0..64 * 8).map(|_| alloc(&mut heap, 32)).collect();
+    spans.into_iter().enumerate().filter(|(i, _)| i % 8 > 0).for_each(|(_, span)| free(&mut heap, span));
     heap.release_all(Breaking::Always);
     now.set(now.get() + 1_000_000_000);
     heap.tick_step();
-    (0..64).for_each(|_| _ = take(&mut heap, 32));
+    (0..64).for_each(|_| _ = alloc(&mut heap, 32));
     let id = heap.begin_refill().expect("2,048 pages more than at the tick");
     heap.end_collapse(id, Err(CollapseError::Busy), Took::busy(0));
     heap.check().unwrap();
     assert_eq!((heap.refill_due(), heap.begin_refill()), (Pages(0), None));
     heap.tick_step();
-    (0..64).for_each(|_| _ = take(&mut heap, 32));
+    (0..64).for_each(|_| _ = alloc(&mut heap, 32));
     assert!(heap.begin_refill().is_some());
 }
 
-/// A large heap that grows by a hugepage of slabs each 50 ms.
+/// By a hugepage of slabs each 50 ms.
 fn growing() -> (Heap, Rc<Cell<u64>>) {
     let (mut heap, now) = helped();
     for _ in 0..32 {

@@ -15,11 +15,11 @@ fn a_span_comes_back_to_a_request_of_its_length() {
         assert_eq!(cache.put(1, s), None);
     }
     assert_eq!(cache.pages(), Pages(138));
-    assert_eq!(cache.take(2, Pages(64), ONE), None, "another processor's");
-    assert_eq!(cache.take(1, Pages(64), ONE), Some(span(200, 64)));
-    assert_eq!(cache.take(1, Pages(64), ONE), None, "once");
-    assert_eq!(cache.take_exactly(1, Pages(73), ONE), None, "exactly");
-    assert_eq!(cache.take_exactly(65, Pages(74), ONE), Some(span(0, 74)), "processors share shards");
+    assert_eq!(cache.pop(2, Pages(64), ONE), None, "another processor's");
+    assert_eq!(cache.pop(1, Pages(64), ONE), Some(span(200, 64)));
+    assert_eq!(cache.pop(1, Pages(64), ONE), None, "once");
+    assert_eq!(cache.pop_exactly(1, Pages(73), ONE), None, "exactly");
+    assert_eq!(cache.pop_exactly(65, Pages(74), ONE), Some(span(0, 74)), "processors share shards");
     assert_eq!(cache.pages(), Pages(0));
 }
 
@@ -27,8 +27,8 @@ fn a_span_comes_back_to_a_request_of_its_length() {
 fn an_aligned_request_gets_what_is_aligned() {
     let cache = LargeCache::EMPTY;
     assert_eq!(cache.put(0, span(40, 40)), None);
-    assert_eq!(cache.take(0, Pages(40), Pages(16)), None);
-    assert_eq!(cache.take(0, Pages(40), Pages(8)), Some(span(40, 40)));
+    assert_eq!(cache.pop(0, Pages(40), Pages(16)), None);
+    assert_eq!(cache.pop(0, Pages(40), Pages(8)), Some(span(40, 40)));
 }
 
 #[test]
@@ -37,29 +37,29 @@ fn a_span_up_to_an_eighth_too_long_serves_and_the_shortest_first() {
         let (most, cache) = ((pages + pages / 8).min(256), LargeCache::EMPTY);
         if most < 256 {
             assert_eq!(cache.put(1, span(0, most + 1)), None);
-            assert_eq!(cache.take(1, Pages(pages), ONE), None, "{pages}");
+            assert_eq!(cache.pop(1, Pages(pages), ONE), None, "{pages}");
             cache.drain(|s| assert_eq!(s, span(0, most + 1)));
         }
         let mut lengths = std::vec![pages, pages + (most - pages) / 2, most];
         lengths.iter().rev().for_each(|len| assert_eq!(cache.put(1, span(len * 300, *len)), None, "{len}"));
         lengths.sort_unstable();
         for len in lengths {
-            assert_eq!(cache.take(1, Pages(pages), ONE), Some(span(len * 300, len)));
+            assert_eq!(cache.pop(1, Pages(pages), ONE), Some(span(len * 300, len)));
         }
-        assert_eq!((cache.take(1, Pages(pages), ONE), cache.pages()), (None, Pages(0)));
+        assert_eq!((cache.pop(1, Pages(pages), ONE), cache.pages()), (None, Pages(0)));
     }
     let cache = LargeCache::EMPTY;
-    assert_eq!(cache.take(0, Pages(257), ONE), None);
+    assert_eq!(cache.pop(0, Pages(257), ONE), None);
 }
 
 #[test]
 fn a_few_other_processors_spans_serve_before_the_page_heap() {
     let cache = LargeCache::EMPTY;
-    assert_eq!(cache.take_anywhere(3, Pages(20), ONE), None);
+    assert_eq!(cache.pop_anywhere(3, Pages(20), ONE), None);
     for cpu in [1, 2, 3, 5, 63] {
         assert_eq!(cache.put(cpu, span(cpu as u32 * 100, 20)), None);
     }
-    let from: Vec<_> = (0..5).map(|_| cache.take_anywhere(67, Pages(19), ONE).map(|s| s.first.0 / 100)).collect();
+    let from: Vec<_> = (0..5).map(|_| cache.pop_anywhere(67, Pages(19), ONE).map(|s| s.first.0 / 100)).collect();
     assert_eq!(from, [Some(3), Some(5), Some(63), Some(1), None], "its own first, then the next ones");
     assert_eq!(cache.pages(), Pages(20));
 }
@@ -101,7 +101,7 @@ fn no_span_is_ever_in_two_hands() {
                 own.iter().for_each(claim);
                 for i in 0..50_000usize {
                     if i % 3 == 0
-                        && let Some(s) = cache.take(i % 2, Pages(40), ONE)
+                        && let Some(s) = cache.pop(i % 2, Pages(40), ONE)
                     {
                         claim(&s);
                         own.push(s);
@@ -142,9 +142,9 @@ fn each_object_served_is_reported_once_singly_at_first_and_by_the_dozen_later() 
     }
     for i in 0..30 {
         assert_eq!(cache.put(0, span(i, 20)), None);
-        assert_eq!(cache.take(0, Pages(20), ONE), Some(span(i, 20)));
+        assert_eq!(cache.pop(0, Pages(20), ONE), Some(span(i, 20)));
         assert_eq!(cache.put(0, span(i, 20)), None);
-        assert_eq!(cache.take_exactly(0, Pages(20), ONE), Some(span(i, 20)), "not for an object");
+        assert_eq!(cache.pop_exactly(0, Pages(20), ONE), Some(span(i, 20)), "not for an object");
         cache.report(0, report);
     }
     cache.count(1);

@@ -13,11 +13,11 @@ fn span(first: u32, len: u32) -> PageRange {
 fn a_span_comes_back_to_the_same_processor_density_and_length_only() {
     let cache = SpanCache::EMPTY;
     assert!(cache.put(3, span(0, 2), Density::Dense));
-    assert_eq!(cache.take(2, Pages(2), ONE, Density::Dense), None);
-    assert_eq!(cache.take(3, Pages(2), ONE, Density::Sparse), None);
-    assert_eq!(cache.take(3, Pages(1), ONE, Density::Dense), None);
-    assert_eq!(cache.take(3 + 64, Pages(2), Pages(2), Density::Dense), Some(span(0, 2)));
-    assert_eq!(cache.take(3, Pages(2), ONE, Density::Dense), None, "it was taken once");
+    assert_eq!(cache.pop(2, Pages(2), ONE, Density::Dense), None);
+    assert_eq!(cache.pop(3, Pages(2), ONE, Density::Sparse), None);
+    assert_eq!(cache.pop(3, Pages(1), ONE, Density::Dense), None);
+    assert_eq!(cache.pop(3 + 64, Pages(2), Pages(2), Density::Dense), Some(span(0, 2)));
+    assert_eq!(cache.pop(3, Pages(2), ONE, Density::Dense), None, "it was taken once");
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn what_is_too_long_misaligned_or_too_much_goes_elsewhere() {
     let cache = SpanCache::EMPTY;
     assert!(!cache.put(0, span(0, 3), Density::Sparse) && !cache.put(0, span(0, 16), Density::Sparse));
     assert!(cache.put(0, span(5, 4), Density::Sparse));
-    assert_eq!(cache.take(0, Pages(4), Pages(4), Density::Sparse), None);
+    assert_eq!(cache.pop(0, Pages(4), Pages(4), Density::Sparse), None);
     assert!(!cache.put(0, span(8, 4), Density::Sparse));
     assert_eq!((0..9).filter(|i| cache.put(0, span(*i, 1), Density::Sparse)).count(), 4);
     assert_eq!(cache.pages(), Pages(8));
@@ -49,7 +49,7 @@ fn no_span_is_ever_in_two_hands() {
                 }
                 for i in 0..50_000usize {
                     if i % 3 == 0
-                        && let Some(s) = cache.take(i % 2, ONE, ONE, Density::Dense)
+                        && let Some(s) = cache.pop(i % 2, ONE, ONE, Density::Dense)
                     {
                         assert_eq!(held[s.first.0 as usize].fetch_add(1, Ordering::Relaxed), 0);
                         own.push(s);

@@ -1,10 +1,9 @@
-//! Reads a trace: checks it completely, then iterates without checks.
+//! Reads a trace: checks it, then iterates without checks.
 
 use super::{BLOCK_BYTES, BLOCK_EVENTS, Event, HEADER_WORDS, Header, MAGIC, SLOT_BYTES, Seal, Slot, Sum, VERSION};
 use core::fmt::{Display, Formatter, Result as FmtResult};
 use craton_base::{PAGE_SIZE, PAGES_PER_HUGEPAGE, Pages};
 
-/// A checked trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<'a> {
     blocks: &'a [[u8; BLOCK_BYTES]],
@@ -17,42 +16,31 @@ pub struct Trace<'a> {
     pages: Pages,
 }
 
-/// Why a file is no valid trace, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceError {
-    /// Offset in the file, in bytes.
+    /// In bytes.
     pub at: u64,
-    /// The error there.
     pub wrong: Wrong,
 }
 
-/// An error of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// It has no trace's first bytes.
+    /// No trace's first bytes.
     NoTrace,
-    /// Another version of the format.
     Version(u32),
-    /// Another size of slots.
     SlotBytes(u32),
-    /// Other bytes of a page, and pages of a hugepage.
+    /// Bytes of a page, pages of a hugepage.
     PageSize(u32, u32),
-    /// The header was changed.
     HeaderChecksum,
-    /// The file ends inside the header or a block.
+    /// Inside the header or a block.
     CutInside,
-    /// The file ends after a block that is not the last.
+    /// After a block that is not the last.
     CutBehind,
-    /// The block was changed.
     Checksum,
-    /// The slot holds no valid event.
     NoEvent,
-    /// The event precedes the one before.
     BackInTime,
-    /// The event lies beyond the recorded heap.
     BeyondRegion(Pages),
-    /// Bytes follow the end of the trace.
     BehindTheEnd,
 }
 
@@ -98,7 +86,7 @@ fn slot(block: &[u8; BLOCK_BYTES], i: usize) -> Slot {
 }
 
 impl Header {
-    /// Decodes the header at the start of a file.
+    /// Of a file's start.
     ///
     /// # Errors
     /// No trace, another version or page size, changed, or cut off.
@@ -136,10 +124,8 @@ impl Header {
 }
 
 impl<'a> Trace<'a> {
-    /// Checks a whole file.
-    ///
     /// # Errors
-    /// The first error in the file.
+    /// The first in the file.
     pub fn read(file: &'a [u8]) -> Result<Self, TraceError> {
         let header = Header::decode(file)?;
         let (all, rest) = file[BLOCK_BYTES..].as_chunks::<BLOCK_BYTES>();
@@ -165,7 +151,7 @@ impl<'a> Trace<'a> {
             trace.complete = seal.is_some_and(|seal| seal.last);
             trace.dropped = seal.map_or(0, |seal| seal.dropped);
             if trace.complete || seal.is_none() {
-                // Space prepared for more events, and not cut off.
+                // Space for more events, not cut off.
                 let behind = (i + 2) * BLOCK_BYTES;
                 return match (file[behind..].iter().position(|byte| *byte != 0), rest.is_empty()) {
                     (Some(at), _) => Err(TraceError { at: (behind + at) as u64, wrong: Wrong::BehindTheEnd }),
@@ -195,7 +181,7 @@ impl<'a> Trace<'a> {
         (0..events).try_for_each(|at| self.check_event(i, at, slot(block, at)))
     }
 
-    /// Checks an unsealed block; returns its events.
+    /// Returns its events.
     fn check_unsealed(&mut self, i: usize, block: &[u8; BLOCK_BYTES]) -> Result<u64, TraceError> {
         // The second word after the last event may have been written.
         let events = (0..BLOCK_EVENTS).find(|at| slot(block, *at)[0] == 0).unwrap_or(BLOCK_EVENTS);
@@ -227,47 +213,43 @@ impl<'a> Trace<'a> {
         Ok(())
     }
 
-    /// The file's header.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// Number of events.
     pub fn len(&self) -> u64 {
         self.events
     }
 
-    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }
 
-    /// Trailing events without a checksum: the recording program was killed, or still runs.
+    /// Without a checksum: the recorder was killed, or still runs.
     pub fn unchecked(&self) -> u64 {
         self.unchecked
     }
 
-    /// Whether the recording was completed.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Dropped events; `None` if the recording reached its bound and was killed.
+    /// `None`: the recording reached its bound and was killed.
     pub fn dropped(&self) -> Option<u64> {
         (self.complete || self.events < self.header.bound).then_some(self.dropped)
     }
 
-    /// Time of the last event, in microseconds.
+    /// Of the last event.
     pub fn duration_us(&self) -> u64 {
         self.duration_us
     }
 
-    /// Pages up to the highest in an event.
+    /// Up to the highest in an event.
     pub fn pages(&self) -> Pages {
         self.pages
     }
 
-    /// The events in order.
+    /// In order.
     pub fn events(&self) -> impl Iterator<Item = Event> + use<'a> {
         let blocks = self.blocks;
         blocks.iter().flat_map(|block| (0..BLOCK_EVENTS).map_while(|i| Event::decode(slot(block, i))))

@@ -26,11 +26,10 @@ fn put(file: &mut [u8], at: usize, words: &[u64]) {
     }
 }
 
-/// A file as a recorder leaves it, ended or not, with `spare` empty blocks behind what is not
-/// ended.
+/// As a recorder leaves it; `spare` empty blocks behind one not ended.
 fn file(events: &[Event], ended: Option<u64>, spare: usize) -> Vec<u8> {
     let full = events.len() / BLOCK_EVENTS;
-    // A block is sealed when the next event comes.
+    // The next event seals a block.
     let blocks = events.len().div_ceil(BLOCK_EVENTS).max(1);
     let mut file = std::vec![0; BLOCK_BYTES * (1 + blocks + spare)];
     put(&mut file, 0, &HEADER.encode());

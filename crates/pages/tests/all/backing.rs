@@ -1,5 +1,3 @@
-//! Hugepages that are lost, and how they come back.
-
 use super::World;
 use crate::common::Op;
 use craton_base::{CollapseError, Density, Floor, HugePageId, HugePages, PageRange, Pages, SpanSource};
@@ -8,7 +6,7 @@ use craton_sim::{Call, FaultRule, ThpMode};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Fills `hugepages` with dense spans of one page.
+/// With dense spans of one page.
 fn fill(world: &mut World, hugepages: u32) {
     for _ in 0..hugepages * 256 {
         world.step(Op::Alloc { pages: 1, align: 1, dense: true }).unwrap();
@@ -151,8 +149,7 @@ fn what_found_no_hugepage_frames_is_collapsed_when_there_are_some() {
     world.drain();
 }
 
-/// Lengths, in hugepages, of spans that fill the region's front, where hugepages are not asked for:
-/// longer ones would leave it out.
+/// Hugepages of spans that fill the region's front: longer ones would leave it out.
 const IN_FRONT: [u32; 3] = [3, 3, 2];
 
 #[test]
@@ -237,11 +234,11 @@ fn a_large_span_that_is_freed_during_a_collapse_leaves_nothing_behind() {
     world.step(Op::Free { nth: 0 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
     world.check();
-    // The collapse gives memory to what was just taken away.
+    // The collapse backs what was just unbacked.
     world.sim.clone().back(HugePageId(0).range()).expect("nothing refuses");
     world.step(Op::EndCollapse { error: None, took_ns: 0 }).unwrap();
     world.check();
-    // Spans of that length may stay untouched: nothing is kept.
+    // Such spans may stay untouched: nothing is kept.
     assert_eq!(world.heap.inner().stats().cached, Pages(0));
     world.step(Op::alloc(3 * 256, 1)).unwrap();
     world.check();
@@ -282,7 +279,7 @@ fn hugepages_that_are_not_wanted_any_more_during_a_collapse_are_asked_for_until_
     world.step(Op::Back(HugeBacking::NEVER)).unwrap();
     world.step(Op::Free { nth: 0 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
-    // The hugepages are used again before the collapse is over.
+    // Used again before the collapse is over.
     world.step(Op::alloc(8 * 256 - 3, 1)).unwrap();
     world.check();
     assert_eq!((world.sim.is_huge(HugePageId(0)), world.sim.is_huge(HugePageId(1))), (true, false));
@@ -329,7 +326,7 @@ fn hugepages_with_memory_serve_beside_ones_without() {
     world.step(Op::alloc(9 * 256, 1)).unwrap();
     world.check();
     assert_eq!(world.sim.backed_bytes().0 - before.0, HugePages(3).bytes().0);
-    // And in front of it, when the one before has lost its memory.
+    // And in front, when the one before has lost its memory.
     world.step(Op::Free { nth: 1 }).unwrap();
     world.step(Op::ReleaseAll(Breaking::Never)).unwrap();
     world.step(Op::Free { nth: 1 }).unwrap();

@@ -1,12 +1,11 @@
-//! Programs made of pseudo-random bytes: what the fuzz target does, in a form that is the same
-//! every time.
+//! As the fuzz target, the same every time.
 
 use crate::common::full;
 use crate::common::program::Program;
 use arbitrary::{Arbitrary, Unstructured};
 use craton_sim::Rng;
 
-/// Shows the program when the heap panics.
+/// When the heap panics.
 struct Shown<'a>(u64, &'a Program);
 
 impl Drop for Shown<'_> {

@@ -1,4 +1,4 @@
-//! Sequences made to break an invariant, each where two mechanisms meet.
+//! Where two mechanisms meet.
 
 use super::{P, REGION, World};
 use crate::common::Op;
@@ -17,13 +17,13 @@ fn dense(pages: u32) -> Op {
     Op::Alloc { pages, align: 1, dense: true }
 }
 
-/// Takes a step, which must be granted, and checks.
+/// Granted.
 fn ok(world: &mut World, op: Op) {
     world.step(op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
     world.check();
 }
 
-/// Takes a step, which must be refused without a trace.
+/// Refused without a trace.
 fn refused(world: &mut World, op: Op) {
     let before = world.snapshot();
     assert_eq!(world.step(op), Err(SpanError::NoMemory), "{op:?}");
@@ -35,7 +35,7 @@ fn backed(world: &World) -> u32 {
     (world.sim.backed_bytes().0 / PAGE_SIZE) as u32
 }
 
-// In need: hugepages of the other kind, and places that the lists do not show.
+// Hugepages of the other kind, and places that the lists do not show.
 
 #[test]
 fn when_no_hugepage_is_left_a_long_span_goes_to_a_dense_one() {
@@ -65,7 +65,7 @@ fn when_no_hugepage_is_left_a_dense_span_goes_to_a_gap_that_is_no_block() {
 #[test]
 fn when_no_hugepage_is_left_every_hugepage_of_a_list_is_tried() {
     let mut world = world(2);
-    // Two dense hugepages with a span each: the one on top of the list has it in the middle.
+    // Two dense hugepages with a span each: the first of the list has it in the middle.
     (0..2 * P).for_each(|_| ok(&mut world, dense(1)));
     let keep = [0, P + P / 2];
     for page in (0..2 * P).rev().filter(|page| !keep.contains(page)) {
@@ -93,8 +93,6 @@ fn a_sparse_span_on_a_dense_hugepage_takes_all_of_it_when_it_grows() {
     world.drain();
 }
 
-// Donated tails, whole and broken.
-
 #[test]
 fn a_broken_tail_is_resized_in_every_direction() {
     let mut world = world(4);
@@ -112,7 +110,7 @@ fn a_broken_tail_is_resized_in_every_direction() {
     ok(&mut world, Op::Free { nth: 1 });
     ok(&mut world, Op::Resize { nth: 0, pages: 3 * P + 1 });
     assert_eq!(world.heap.inner().figures().guarded, HugePages(0));
-    // And back into it: its rest is donated anew.
+    // And back: its rest is donated anew.
     ok(&mut world, Op::Resize { nth: 0, pages: P + 1 });
     ok(&mut world, Op::alloc(P - 1, 1));
     ok(&mut world, Op::Resize { nth: 0, pages: P });
@@ -132,9 +130,7 @@ fn a_tail_outlived_by_its_guests_is_no_longer_donated() {
     world.drain();
 }
 
-// Collapses, with everything else in between.
-
-/// A hugepage with all but one page used, on small pages, and its collapse begun.
+/// All but one page used, on small pages, its collapse begun.
 fn collapsing(capacity: u32) -> World {
     let mut world = world(capacity);
     ok(&mut world, Op::alloc(P / 2, 1));
@@ -233,8 +229,6 @@ fn what_a_small_heap_had_collapsed_is_on_small_pages_when_it_is_used_anew() {
     world.drain();
 }
 
-// Guards and the backing that is wanted.
-
 #[test]
 fn a_change_of_backing_goes_over_guards_and_collapses() {
     for (first, second) in [
@@ -267,12 +261,10 @@ fn a_hugepage_of_which_nothing_could_be_released_is_not_guarded() {
     world.drain();
 }
 
-// Release.
-
 #[test]
 fn no_hugepage_is_broken_while_a_free_one_has_memory() {
     let mut world = World::new(8, ThpMode::Never, HugeBacking::ALWAYS);
-    // Free hugepages of which few pages have memory, and one that is half used.
+    // Free hugepages with few backed pages, and one half used.
     let sizes = [P / 2, P / 2, P / 2 + 1, P / 2 + 1, P / 2 + 1];
     sizes.iter().for_each(|pages| ok(&mut world, Op::alloc(*pages, 1)));
     (0..4).for_each(|_| ok(&mut world, Op::Free { nth: 1 }));
@@ -283,9 +275,7 @@ fn no_hugepage_is_broken_while_a_free_one_has_memory() {
     world.drain();
 }
 
-// Regions at the borders of the heap.
-
-/// Spans that leave enough slack to start a region.
+/// Enough to start a region.
 fn slack(world: &mut World, spans: u32) {
     (0..spans).for_each(|_| ok(world, Op::alloc(P / 2 + 1, 1)));
 }

@@ -1,4 +1,4 @@
-//! The heap whose short spans page frames place, against the same model (P11 too).
+//! By page frames, against the same model (P11 too).
 
 use super::World;
 use super::model::{CAPACITY, MODES, config, op, replay};

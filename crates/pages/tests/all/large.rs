@@ -1,5 +1,4 @@
-//! Heaps as large as they get: 64 GiB of spans of all sizes, and numbers at the limit of 32 bits.
-//! Nothing is touched.
+//! 64 GiB of spans of all sizes, and numbers at the limit of 32 bits. Nothing is touched.
 
 use craton_base::{
     Advice, Ask, CollapseError, Density, Floor, HugePages, NoMemory, PageRange, Pages, Residency, SpanError,
@@ -10,7 +9,6 @@ use craton_sim::{Rng, VirtualClock};
 
 const GIB: u32 = 1 << 17;
 
-/// A floor that is nothing but a limit.
 struct Limit(HugePages);
 
 impl Floor for Limit {
@@ -36,14 +34,14 @@ impl Floor for Limit {
 
 type Heap = Temeraire<Limit, VirtualClock>;
 
-/// A heap of `capacity` hugepages with trackers for `limit`, which the floor grants at most.
+/// The floor grants at most `limit`.
 fn heap(capacity: HugePages, limit: HugePages) -> (Heap, VirtualClock) {
     let clock = VirtualClock::new(1 << 40);
     let trackers = Table::from_slice((0..limit.0).map(|_| Tracker::default()).collect::<Vec<_>>().leak());
     (Heap::new(Limit(limit), clock.clone(), trackers, capacity, HugeBacking::AUTO), clock)
 }
 
-/// A length of every order of magnitude: most spans are small, most pages are in large ones.
+/// Of every magnitude: most spans are small, most pages are in large ones.
 fn length(rng: &mut Rng) -> u32 {
     match rng.below(1000) {
         0..700 => rng.size(16) as u32,
@@ -53,7 +51,6 @@ fn length(rng: &mut Rng) -> u32 {
     }
 }
 
-/// No two spans share a page.
 fn assert_apart(spans: &[(PageRange, Density)]) {
     let mut sorted: Vec<PageRange> = spans.iter().map(|(span, _)| *span).collect();
     sorted.sort_by_key(|span| span.first);
@@ -97,7 +94,7 @@ fn spans_of_all_sizes_fill_64_gib_and_come_back() {
     assert_eq!((heap.check(), heap.stats().backed, heap.backed()), (Ok(()), Pages(0), HugePages(0)));
 }
 
-/// The largest heap whose pages have 32-bit numbers.
+/// Pages have 32-bit numbers.
 const LARGEST: HugePages = HugePages((1 << 24) - 1);
 
 #[test]

@@ -4,7 +4,6 @@ use craton_base::{Geometry, Huge2M};
 
 pub type World = crate::common::World<Huge2M>;
 pub const P: u32 = Huge2M::PAGES;
-/// Hugepages in a region.
 pub const REGION: u32 = Huge2M::REGION;
 
 #[path = "advice.rs"]

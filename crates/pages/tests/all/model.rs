@@ -32,7 +32,7 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         5 => (prop_oneof![6 => (0..4u32).prop_map(|log| 1 << log), 1 => pages()], 0..4u32)
             .prop_map(|(pages, log)| Op::Alloc { pages, align: 1 << log, dense: true }),
         8 => any::<usize>().prop_map(|nth| Op::Free { nth }),
-        // A span of no pages is not a span: the seam asks for at least one.
+        // The seam asks for at least one page.
         6 => (any::<usize>(), pages()).prop_map(|(nth, pages)| Op::Resize { nth, pages: pages.max(1) }),
         1 => (0..8 * P, breaking()).prop_map(|(pages, breaking)| Op::Release { pages, breaking }),
         1 => breaking().prop_map(Op::ReleaseAll),

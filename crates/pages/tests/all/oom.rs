@@ -1,5 +1,5 @@
-//! The n-th call to the floor is refused, for every n: the heap's state is as before, and it serves
-//! again later.
+//! The n-th call to the floor is refused, for every n: state as before, and the heap serves again
+//! later.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -7,16 +7,15 @@ use craton_base::CollapseError;
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{Call, FaultRule, Rng, ThpMode};
 
-/// Every call that the heap makes and a floor may refuse.
+/// That a floor may refuse.
 const KINDS: [Call; 3] = [Call::Reserve, Call::Unback, Call::Collapse];
 
-/// A script and the heap that it runs on.
 struct Script {
     capacity: u32,
     ops: Vec<Op>,
 }
 
-/// Background work, with requests in between.
+/// With requests in between.
 const BACKGROUND: [Op; 15] = [
     Op::Helped(true),
     Op::Wait { ns: 1 << 31 },
@@ -35,8 +34,8 @@ const BACKGROUND: [Op; 15] = [
     Op::Tick,
 ];
 
-/// A walk that makes the heap grow, empty its cache, break hugepages, collapse them, and stretch
-/// spans over its end.
+/// The heap grows, empties its cache, breaks hugepages, collapses them, and stretches spans over
+/// its end.
 fn script(seed: u64) -> Script {
     let mut rng = Rng::new(seed);
     let mut ops = vec![Op::Rate { bytes_per_s: 1 << 22 }];
@@ -61,7 +60,7 @@ fn script(seed: u64) -> Script {
     Script { capacity: 200, ops }
 }
 
-/// A walk over spans that leave much slack, so that there are regions.
+/// With much slack, so that there are regions.
 fn script_with_regions(seed: u64) -> Script {
     let mut rng = Rng::new(seed);
     let mut ops = Vec::new();
@@ -83,9 +82,8 @@ fn scripts() -> Vec<Script> {
     seeds.clone().map(script).chain(seeds.map(script_with_regions)).collect()
 }
 
-/// Runs the script under a rule that refuses nothing before step `from`; whatever a step is
-/// refused, it is refused without a trace, and is granted when asked again with the fault gone,
-/// unless it is refused without a fault too. Returns how many steps were refused for the fault.
+/// Refuses nothing before step `from`; a refused step leaves no trace, and is granted with the
+/// fault gone unless it is refused without a fault too. Returns the steps refused for the fault.
 fn run(script: &Script, only: Option<Call>, rule: FaultRule, from: usize) -> u32 {
     let mut world = World::new(script.capacity, ThpMode::Madvise, HugeBacking::AUTO);
     let (mut failed, mut refused) = (0, 0);
@@ -120,7 +118,7 @@ fn run(script: &Script, only: Option<Call>, rule: FaultRule, from: usize) -> u32
     failed
 }
 
-/// The step in which each call of a kind is made, of a floor that refuses none.
+/// Each call's step, when none is refused.
 fn floor_calls(script: &Script, only: Option<Call>) -> Vec<usize> {
     let mut world = World::new(script.capacity, ThpMode::Madvise, HugeBacking::AUTO);
     if let Some(call) = only {
@@ -178,8 +176,7 @@ fn a_floor_that_refuses_every_second_call_is_survived() {
     }
 }
 
-/// Neither requests nor the background leave a trace when the floor does nothing for them, wherever
-/// that begins.
+/// Nor requests.
 #[test]
 fn with_every_floor_call_refused_the_background_changes_nothing() {
     for script in scripts() {

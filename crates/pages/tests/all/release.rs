@@ -1,6 +1,3 @@
-//! Memory that goes back by itself: how much, how fast, and what is kept for demand that comes
-//! again.
-
 use super::World;
 use crate::common::Op;
 use craton_base::{HugePages, Pages};
@@ -14,13 +11,13 @@ fn world() -> World {
     World::new(2048, ThpMode::Madvise, HugeBacking::ALWAYS)
 }
 
-/// One second passes; returns the bytes that went back in it.
+/// Returns bytes released.
 fn second(world: &mut World) -> u64 {
     world.clock.advance(SECOND);
     world.heap.inner_mut().tick().released << craton_base::PAGE_SHIFT
 }
 
-/// Spans of half a hugepage, every second one freed again: hugepages that are half empty.
+/// Half-empty hugepages.
 fn half_empty(world: &mut World, hugepages: u32) {
     (0..2 * hugepages).for_each(|_| world.step(Op::alloc(128, 1)).unwrap());
     (0..hugepages as usize).for_each(|nth| world.step(Op::Free { nth }).unwrap());
@@ -38,7 +35,7 @@ fn an_idle_process_gives_back_at_its_rate_and_no_faster() {
     let mut released = 0;
     for seconds in 1..=20u64 {
         released += second(&mut world);
-        // A hugepage's free half goes as a whole, and what was too much is made up for.
+        // A hugepage's free half goes whole; the excess is made up for.
         assert!(released.abs_diff(10 * MIB * seconds) <= 11 * MIB, "{released} in {seconds} s");
     }
     (0..30).for_each(|_| assert!(second(&mut world) <= 11 * MIB));
@@ -53,8 +50,7 @@ fn a_rate_of_less_than_a_page_a_second_is_held_too() {
     half_empty(&mut world, 4);
     world.heap.inner_mut().set_release_rate(1024);
     let released: u64 = (0..DEMAND_S + 1600).map(|_| second(&mut world)).sum();
-    // Half of a hugepage goes when its first page is due, and the next when the first is made up
-    // for.
+    // Half a hugepage goes when its first page is due, the next when that is made up for.
     assert_eq!(released, 2 * MIB);
     world.check();
     world.drain();
@@ -177,8 +173,7 @@ fn broken_hugepages_go_first_and_dense_ones_last() {
     assert_eq!(heap.release(Pages(1), Breaking::Always), Ok(128));
     assert_eq!((heap.stats().broken, heap.stats().dense), (HugePages(1), Pages(512 - 128)));
     world.step(Op::alloc(128, 1)).unwrap();
-    // The intact sparse hugepage was filled first; of the broken and the dense one, the broken
-    // one's pages go.
+    // The intact sparse hugepage was filled first; then the broken one's pages go.
     world.check();
     let heap = world.heap.inner_mut();
     assert_eq!(heap.stats().free_backed, Pages(128));

@@ -1,13 +1,13 @@
-//! Every sequence of up to three or four operations, six in the full form, on a heap of three
-//! hugepages, in small and in huge memory.
+//! Every sequence of up to three or four operations, six in the full form, on three hugepages, in
+//! small and huge memory.
 
 use super::{P, World};
 use crate::common::{Op, full};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::ThpMode;
 
-/// Sizes on both sides of each border: one page, half a hugepage, a whole one, slack donated, more
-/// than one.
+/// On both sides of each border: one page, half a hugepage, a whole one, slack donated, more than
+/// one.
 const OPS: [Op; 15] = [
     Op::alloc(1, 1),
     Op::Alloc { pages: 2, align: 2, dense: true },
@@ -26,8 +26,7 @@ const OPS: [Op; 15] = [
     Op::ReleaseAll(Breaking::Always),
 ];
 
-/// Runs the sequence that the digits of `code` name and checks after its last step: its beginnings
-/// are sequences too.
+/// Checks after the last step of the sequence of `code`'s digits: its beginnings are sequences too.
 fn run(mut code: u32, len: u32, thp: ThpMode) {
     let mut world = World::new(3, thp, HugeBacking::ALWAYS);
     let mut done = [None; 8];
@@ -51,14 +50,14 @@ fn run(mut code: u32, len: u32, thp: ThpMode) {
 fn every_sequence(longest: u32, thp: ThpMode) {
     for len in 1..=longest {
         (0..(OPS.len() as u32).pow(len)).for_each(|code| {
-            // A panic of the heap does not know the sequence that led to it.
+            // A panic of the heap does not know its sequence.
             let result = std::panic::catch_unwind(|| run(code, len, thp));
             assert!(result.is_ok(), "sequence {code} of {len} operations, {thp:?}");
         });
     }
 }
 
-/// The longest sequence; with hugepages of 8 pages one operation reaches more.
+/// With hugepages of 8 pages one operation reaches more.
 fn longest() -> u32 {
     match full() {
         true => 6,

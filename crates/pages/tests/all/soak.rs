@@ -1,4 +1,4 @@
-//! A long deterministic walk: 10^6 operations in each geometry, 10^8 with `CRATON_FULL=1`.
+//! 10^6 operations in each geometry, 10^8 with `CRATON_FULL=1`.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -6,7 +6,7 @@ use craton_base::{CollapseError, HugePageId};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{FaultRule, Rng, ThpMode};
 
-/// Demand moves between these many pages, so that the heap is filled, thinned out and filled again.
+/// Demand moves between these: fills, thins out, fills again.
 const TIDES: [u32; 5] = [80 * P, 8 * P, 160 * P, 2 * P, 120 * P];
 const ERRORS: [Option<CollapseError>; 6] = [
     None,
@@ -14,11 +14,10 @@ const ERRORS: [Option<CollapseError>; 6] = [
     Some(CollapseError::NoMemory),
     Some(CollapseError::Busy),
     Some(CollapseError::Again),
-    // Eight of them in a row would be the end of collapses.
+    // Eight in a row would end collapses.
     Some(CollapseError::Unsupported),
 ];
 
-/// The parameters of a walk.
 #[derive(Clone, Copy)]
 struct Course {
     capacity: u32,
@@ -29,7 +28,7 @@ struct Course {
     of_all: u64,
 }
 
-/// A step that is not a request for a span; `None` for most.
+/// `None` for most.
 fn background(rng: &mut Rng, world: &World) -> Option<Op> {
     Some(match rng.below(1000) {
         0 => {
@@ -55,13 +54,13 @@ fn background(rng: &mut Rng, world: &World) -> Option<Op> {
         30..34 => Op::BeginRefill,
         34 => Op::Clear { fails: rng.one_in(8) },
         35 => Op::Helped(!rng.one_in(4)),
-        36 if rng.one_in(8) => Op::NoteSlow,
+        36 if rng.one_in(8) => Op::RecordSlow,
         36..100 => Op::Wait { ns: rng.below(20_000_000) },
         _ => return None,
     })
 }
 
-/// Returns how often the heap was seen to have regions.
+/// Returns how often there were regions.
 fn soak(seed: u64, course: Course) -> u32 {
     let ops = course.of_all * if full() { 1_000_000 } else { 10_000 };
     let mut rng = Rng::new(seed);

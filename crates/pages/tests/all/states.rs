@@ -1,10 +1,6 @@
-//! Every state that a few operations reach on a heap of a few hugepages, each visited once, the
-//! nearest first.
-//!
-//! **What.** A breadth-first walk: a state is a sequence of operations that leads to it, told apart
-//! by [`World::fingerprint`]. From each state every operation is taken; each new state is checked
-//! and then emptied. Spans are named in order of address, so that states which differ in nothing
-//! but the order of requests are one.
+//! Every state that a few operations reach on a few hugepages, visited once, the nearest first:
+//! from each, every operation is tried, checked and emptied. [`World::fingerprint`] tells states
+//! apart; spans are named by address, so that the order of requests alone makes no state.
 
 use super::{P, World};
 use crate::common::{Op, full};
@@ -15,8 +11,8 @@ use std::collections::HashSet;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Sizes on both sides of each border: one page, half a hugepage, all but one page of it, a whole
-/// one, slack donated, two.
+/// On both sides of each border: one page, half a hugepage, all but one page of it, a whole one,
+/// slack donated, two.
 const OPS: [Op; 38] = [
     Op::alloc(1, 1),
     Op::alloc(2, 2),
@@ -58,17 +54,15 @@ const OPS: [Op; 38] = [
     Op::Refuse(FaultRule::Every(2)),
 ];
 
-/// Where a walk begins.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     capacity: u32,
     thp: ThpMode,
     backing: HugeBacking,
-    /// Taken first.
     first: &'static [Op],
 }
 
-/// A path of operations, shown when the heap panics on it.
+/// Shown when the heap panics.
 struct Path<'a>(Start, &'a [u8]);
 
 impl Drop for Path<'_> {
@@ -100,8 +94,7 @@ fn replay(start: Start, path: &[u8]) -> World {
     world
 }
 
-/// Visits states until there are no more, or `most` have been gone on from; returns how many were
-/// seen and how far they are.
+/// Until there are no more, or `most` were extended; returns how many, and how far.
 fn walk(start: Start, most: usize) -> (usize, usize) {
     let mut seen = HashSet::from([replay(start, &[]).fingerprint()]);
     let mut frontier: Vec<Vec<u8>> = vec![Vec::new()];
@@ -140,13 +133,12 @@ fn walk(start: Start, most: usize) -> (usize, usize) {
     (seen.len(), depth)
 }
 
-/// States to go on from in each walk: two hundred times as many in the full form.
+/// Two hundred times as many in the full form.
 fn most() -> usize {
     let most = if P < 256 { 250 } else { 25 };
     if full() { 200 * most } else { most }
 }
 
-/// Walks from the empty heap, and says what was seen.
 fn walk_all(capacity: u32, first: &'static [Op]) {
     for thp in [ThpMode::Never, ThpMode::Madvise, ThpMode::Always] {
         for backing in [HugeBacking::ALWAYS, HugeBacking { from: HugePageId(2) }] {
@@ -168,7 +160,7 @@ fn every_near_state_of_three_hugepages_is_sound() {
     walk_all(3, &[]);
 }
 
-/// A broken hugepage, which is guarded where hugepages are asked for, and one with a donated tail.
+/// Broken (guarded where hugepages are requested), and one with a donated tail.
 const BROKEN: [Op; 5] = [
     Op::alloc(P / 2, 1),
     Op::alloc(P / 2, 1),

@@ -1,4 +1,4 @@
-//! A third page heap in one file, and what every page heap must do.
+//! A third page heap, and what every one must do.
 
 use crate::common::frames;
 use craton_base::{
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 const CAPACITY: HugePages = HugePages(40);
 
-/// The first gap that is long enough; nothing goes back to the system but when asked.
+/// Memory goes back on request alone.
 struct FirstFit<F> {
     floor: F,
     granted: HugePages,
-    /// Spans that are out: their lengths and densities by their first pages.
+    /// By first page: length and density.
     spans: BTreeMap<u32, (u32, Density)>,
-    /// Pages with memory.
+    /// With memory.
     touched: Vec<bool>,
 }
 
@@ -27,7 +27,7 @@ impl<F: Floor> FirstFit<F> {
         Self { floor, granted: HugePages(0), spans: BTreeMap::new(), touched: vec![false; CAPACITY.pages().0 as usize] }
     }
 
-    /// Free ranges below the capacity.
+    /// Below the capacity.
     fn gaps(&self) -> Vec<PageRange> {
         let (mut at, mut gaps) = (0, Vec::new());
         for (first, len) in self.spans.iter().map(|(f, (l, _))| (*f, *l)).chain([(CAPACITY.pages().0, 0)]) {
@@ -132,8 +132,7 @@ impl<F: Floor> PageHeap for FirstFit<F> {
     }
 }
 
-/// The trait's promises, on a heap over `sim`: spans disjoint and aligned, contents kept, faults
-/// named, figures right.
+/// Spans disjoint and aligned, contents kept, faults named, figures right.
 fn keeps_its_promises(mut heap: impl PageHeap, sim: &SimFloor) {
     let (mut rng, mut out): (_, Vec<(PageRange, Density)>) = (Rng::new(7), Vec::new());
     for step in 0..4000 {

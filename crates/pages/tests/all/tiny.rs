@@ -4,7 +4,6 @@ use craton_base::{Geometry, Huge64K};
 
 pub type World = crate::common::World<Huge64K>;
 pub const P: u32 = Huge64K::PAGES;
-/// Hugepages in a region.
 pub const REGION: u32 = Huge64K::REGION;
 
 #[path = "edges.rs"]

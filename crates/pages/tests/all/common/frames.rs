@@ -1,4 +1,4 @@
-//! Page frames for a heap, and what they say of its spans (P11).
+//! Page frames for a heap (P11).
 
 use craton_base::{HugePageId, HugePages, PAGES_PER_HUGEPAGE, PageRange};
 use craton_frames::{Config, Init, Metadata, Pages, Seat, Sizes};
@@ -6,12 +6,12 @@ use craton_frames::{Config, Init, Metadata, Pages, Seat, Sizes};
 pub type Zone = craton_frames::Zone<'static, Pages>;
 pub type Frames = Seat<'static, 'static, Pages>;
 
-/// Elements that live as long as the test.
+/// As long as the test.
 fn array<T: Default>(len: usize) -> &'static [T] {
     Vec::leak((0..len).map(|_| T::default()).collect())
 }
 
-/// A zone for `capacity` hugepages, all offline.
+/// All offline.
 pub fn zone(capacity: HugePages) -> &'static Zone {
     let frames = capacity.pages().0 as usize;
     let sizes = Sizes::of::<Pages>(frames, 1);
@@ -30,8 +30,7 @@ pub fn seat(zone: &'static Zone) -> Frames {
     Seat::new(zone, 0).expect("the zone is for one processor")
 }
 
-/// Looks whether the zone holds, and whether free frames are those between spans on hugepages that
-/// are in use in part.
+/// The zone holds; free frames are those between spans on partly used hugepages.
 pub fn check(zone: &Zone, out: &[PageRange], collapsing: &[HugePageId]) {
     zone.check().unwrap_or_else(|broken| panic!("{broken:?}"));
     let mut used = vec![false; zone.frames()];

@@ -1,11 +1,11 @@
 //! A page heap over simulated memory, beside a naive model.
 //!
-//! **What.** A [`World`] drives the heap through [`Checked`] (spans never overlap, are aligned, are
-//! freed whole), writes to every page it gets, and after each step compares the heap with the live
-//! spans and the simulated memory, which knows the written and the lost pages.
+//! **What.** A [`World`] drives the heap through [`Checked`], writes to every page it gets, and
+//! after each step compares the heap with the live spans and the simulated memory, which knows
+//! written and lost pages.
 //!
 //! **Unsafe.** Lends the heap its trackers and frees them with the world: exhaustive tests make too
-//! many to leak them.
+//! many to leak.
 #![allow(dead_code)] // The fuzz target uses a part.
 
 pub mod frames;
@@ -22,8 +22,7 @@ use craton_pages::{
 use craton_sim::{Checked, FaultPlan, FaultRule, SimFloor, ThpMode, VirtualClock};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// One step of a test. Spans that are out are named by their number in order of age, modulo how
-/// many there are.
+/// Live spans are named by age, modulo their number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Op {
     Alloc {
@@ -52,64 +51,62 @@ pub enum Op {
         bytes_per_s: u64,
     },
     Regions(bool),
-    /// The background begins to collapse a hugepage; other steps come before it ends.
+    /// Other steps come before it ends.
     BeginCollapse,
-    /// It has tried, and this long: the floor's answer, or this error instead.
+    /// The floor's answer, or this error; and the time.
     EndCollapse {
         error: Option<CollapseError>,
         took_ns: u64,
     },
-    /// The background begins to refill a broken hugepage, which ends like a collapse.
+    /// A broken hugepage; ends like a collapse.
     BeginRefill,
-    /// The background clears a hugepage ahead of growth, or fails.
+    /// Ahead of growth; or fails.
     Clear {
         fails: bool,
     },
-    /// A thread collapses hugepages from now on, or none does.
+    /// Whether a thread collapses hugepages.
     Helped(bool),
     /// The first touch of a hugepage took long.
-    NoteSlow,
-    /// A range that need not be a span is given back and resized: refused for the right reason.
+    RecordSlow,
+    /// Frees and resizes a range that need not be a span: refused for the right reason.
     Misuse {
         page: u32,
         len: u32,
     },
-    /// Which calls the floor refuses from now on.
+    /// From now on.
     Refuse(FaultRule),
 }
 
 impl Op {
-    /// A sparse span.
+    /// Sparse.
     pub const fn alloc(pages: u32, align: u32) -> Self {
         Self::Alloc { pages, align, dense: false }
     }
 }
 
-/// A heap whose lists place short spans until it is given frames.
+/// By lists, until it has frames.
 pub type Heap<G> = FrameHeap<SimFloor<G>, VirtualClock, frames::Frames, LongestFreeFirst, G>;
 
-/// The heap and everything around it.
 pub struct World<G: Geometry> {
     pub heap: Checked<Heap<G>>,
     pub sim: SimFloor<G>,
     pub clock: VirtualClock,
     pub faults: FaultPlan,
     rule: FaultRule,
-    /// The spans that are out, the oldest first.
+    /// Live, the oldest first.
     pub out: Vec<PageRange>,
-    /// Which of them are dense.
     pub dense: std::collections::BTreeSet<u32>,
-    /// Hugepages that are being collapsed, the oldest first.
+    /// The oldest first.
     pub collapsing: Vec<HugePageId>,
-    /// Nothing was refused so far but what the heap refuses by itself.
+    /// Nothing was refused but what the heap itself refuses.
     pub faultless: bool,
     pub capacity: HugePages,
     trackers: *mut [Tracker<G>],
-    /// The frames that say where spans go, if any do.
+    /// Frames that place spans, if any.
     zone: Option<&'static frames::Zone>,
 }
 
-/// All that may not change when a request is refused.
+/// Unchanged by a refusal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
     stats: PageHeapStats,
@@ -128,8 +125,7 @@ impl<G: Geometry> World<G> {
         let sim = SimFloor::with_faults(capacity, thp, faults.clone());
         let boxed: Box<[Tracker<G>]> = (0..capacity.0).map(|_| Tracker::default()).collect();
         let trackers = Box::into_raw(boxed);
-        // SAFETY: the slice is valid, all zeros, and used by this table alone until the world is
-        // dropped.
+        // SAFETY: a valid slice of zeros, this table's until the world is dropped.
         let table = unsafe { Table::new(trackers.cast::<Tracker<G>>(), capacity.0 as usize) };
         let heap = Heap::new(sim.clone(), clock.clone(), table, capacity, backing);
         Self {
@@ -155,8 +151,7 @@ impl<G: Geometry> World<G> {
     pub fn snapshot(&self) -> Snapshot {
         let heap = self.heap.inner();
         Snapshot {
-            // A larger grant is no change that anyone can see: it has no memory, and later requests
-            // find it. The cache's limit follows demand, whatever comes of requests.
+            // A larger grant changes nothing: it has no memory. The cache's limit follows demand.
             stats: PageHeapStats {
                 granted: HugePages(0),
                 region: HugePages(0),
@@ -177,7 +172,7 @@ impl<G: Geometry> World<G> {
         if self.dense.contains(&span.first.0) { Density::Dense } else { Density::Sparse }
     }
 
-    /// Takes one step; refusal of an alloc or resize is an answer.
+    /// Refusal of an alloc or resize is an answer.
     pub fn step(&mut self, op: Op) -> Result<(), SpanError> {
         let refused = self.faults.refused();
         let result = self.try_step(op);
@@ -225,8 +220,7 @@ impl<G: Geometry> World<G> {
                 match self.heap.inner_mut().release(Pages(pages), breaking) {
                     Ok(done) => {
                         assert!(pages <= there.0 && done < u64::from(pages) + u64::from(G::PAGES));
-                        // Only the floor, and a collapse that is not over, may keep what was
-                        // promised.
+                        // Only the floor, and a collapse under way, may keep pages.
                         if self.sim.calls().refused == refused && self.collapsing.is_empty() {
                             assert!(done >= u64::from(pages), "{done} pages of {pages} were released");
                         }
@@ -269,7 +263,7 @@ impl<G: Geometry> World<G> {
                 }
             }
             Op::Helped(helped) => self.heap.inner_mut().set_helped(helped),
-            Op::NoteSlow => self.heap.inner_mut().note_slow(),
+            Op::RecordSlow => self.heap.inner_mut().record_slow(),
             Op::EndCollapse { error, took_ns } if !self.collapsing.is_empty() => {
                 let id = self.collapsing.remove(0);
                 let result = error.map_or_else(|| self.sim.collapse(G::range(id)), Err);
@@ -285,7 +279,7 @@ impl<G: Geometry> World<G> {
         Ok(())
     }
 
-    /// Gives back and resizes what is not a span, past the checks in between.
+    /// Past the checks in between.
     fn misuse(&mut self, range: PageRange) {
         let (page, granted) = (range.first, G::pages(self.sim.granted()).0);
         let around = self.out.iter().find(|span| span.contains(page));
@@ -303,15 +297,13 @@ impl<G: Geometry> World<G> {
         assert_eq!(self.snapshot(), before);
     }
 
-    /// A number for all that decides what the heap and the memory will do, but for the time and
-    /// what it has seen of demand.
+    /// All that decides what heap and memory will do, but time and past demand.
     pub fn fingerprint(&self) -> u64 {
         let (heap, mut hash) = (self.heap.inner(), DefaultHasher::new());
         let granted = self.sim.granted();
         granted.0.hash(&mut hash);
         for id in (0..granted.0).map(HugePageId) {
-            // SAFETY: below the capacity, and no call writes to the trackers while the heap is
-            // borrowed.
+            // SAFETY: below the capacity; no call writes trackers while the heap is borrowed.
             unsafe { &*self.trackers.cast::<Tracker<G>>().add(id.0 as usize) }.hash(&mut hash);
             (self.sim.is_huge(id), self.sim.advice(id) == Some(Advice::Huge)).hash(&mut hash);
             (G::page(id, 0).0..G::page(id, G::PAGES).0)
@@ -338,8 +330,8 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes().0 <= before.resident_bytes);
     }
 
-    /// Memory that the heap calls zero must be, and if no request was refused the converse holds;
-    /// then writes to every page of it.
+    /// Memory that the heap calls zero must be; the converse if nothing was refused; then writes
+    /// every page.
     fn use_new(&self, range: PageRange, zeroed: bool) {
         let zero = self.sim.written(range) == Pages(0);
         assert!(zero || !zeroed, "{range:?} does not read as zeros");
@@ -349,12 +341,12 @@ impl<G: Geometry> World<G> {
         self.sim.touch(range);
     }
 
-    /// Asserts that no page below a live span lost its memory.
+    /// No page below a live span lost its memory.
     fn assert_kept(&self, span: PageRange) {
         assert_eq!(self.sim.written(span), span.len, "{span:?} lost contents");
     }
 
-    /// Walks the invariants of the heap and of the floor, and compares both with the model.
+    /// Invariants of heap and floor; compares both with the model.
     pub fn check(&self) {
         let heap = self.heap.inner();
         heap.check().unwrap_or_else(|broken| panic!("{broken:?}"));
@@ -381,7 +373,7 @@ impl<G: Geometry> World<G> {
         }
         let (guarded, left) = (heap.figures().guarded.0, heap.figures().left_small.0);
         assert!(small <= guarded + left, "from {from:?} on all but {guarded} guarded and {left} others are asked for");
-        // Every page that was handed out was written to, so the heap's counts are exact.
+        // Every page was written to, so the heap's counts are exact.
         assert_eq!(self.sim.backed_bytes(), stats.backed.bytes(), "pages with memory");
         assert_eq!(heap.backed_pages(), stats.backed);
         let (parts, mut census) = (heap.components(), Census::default());
@@ -396,7 +388,7 @@ impl<G: Geometry> World<G> {
         assert!(self.sim.backed_bytes() <= G::pages(heap.backed()).bytes(), "unbacked hugepages have no memory");
     }
 
-    /// Free runs of pages up to the capacity, as the spans that are out leave them.
+    /// Up to the capacity.
     fn free_runs(&self) -> Vec<PageRange> {
         let mut runs = Vec::new();
         let mut at = 0;
@@ -408,10 +400,10 @@ impl<G: Geometry> World<G> {
         runs
     }
 
-    /// Whether a naive allocator would have to refuse too: a span below a hugepage only when no
-    /// hugepage has a free run that holds it wherever the run begins; longer ones when no run of
-    /// free hugepages, granted or not, holds it. Where there are regions, a run is not expected to
-    /// go on over their borders, and a hugepage that is being collapsed is not free.
+    /// Whether a naive allocator must refuse too: short spans only when no hugepage has a free run
+    /// that holds it wherever the run begins; longer ones when no run of free hugepages, granted or
+    /// not, holds it. With regions, runs end at their borders; a hugepage being collapsed is not
+    /// free.
     pub fn refusal_is_right(&self, pages: u32, align: u32) -> bool {
         if pages == 0 || pages.max(align) > G::pages(self.capacity).0 {
             return true;
@@ -439,7 +431,7 @@ impl<G: Geometry> World<G> {
         !self.free_runs().iter().any(fits)
     }
 
-    /// Frees and releases everything: no page may be left with memory.
+    /// No page may be left with memory.
     pub fn drain(&mut self) {
         while !self.collapsing.is_empty() {
             self.step(Op::EndCollapse { error: None, took_ns: 0 }).expect("the end of a collapse is not refused");
@@ -456,7 +448,7 @@ impl<G: Geometry> World<G> {
 }
 
 impl World<Huge2M> {
-    /// A world in which page frames say where short spans go.
+    /// Page frames place short spans.
     pub fn with_frames(capacity: u32, thp: ThpMode, backing: HugeBacking) -> Self {
         let mut world = Self::new(capacity, thp, backing);
         let zone = frames::zone(world.capacity);
@@ -468,13 +460,13 @@ impl World<Huge2M> {
 
 impl<G: Geometry> Drop for World<G> {
     fn drop(&mut self) {
-        // SAFETY: the box that `new` took apart. The heap, the only other user, is dropped without
-        // touching its table.
+        // SAFETY: `new`'s box. The heap, the only other user, is dropped without touching its
+        // table.
         drop(unsafe { Box::from_raw(self.trackers) });
     }
 }
 
-/// Whether the long forms of the tests were asked for.
+/// The long tests.
 pub fn full() -> bool {
     std::env::var_os("CRATON_FULL").is_some_and(|v| v == "1")
 }

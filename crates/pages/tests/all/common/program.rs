@@ -1,5 +1,4 @@
-//! Typed instructions out of arbitrary bytes, and their interpreter: for fuzzing, and for tests fed
-//! with chance.
+//! Instructions out of arbitrary bytes, and their interpreter: for fuzzing and random tests.
 
 use super::{Op, World};
 use arbitrary::{Arbitrary, Unstructured};
@@ -7,22 +6,22 @@ use craton_base::{CollapseError, Geometry, Huge2M, Huge64K, HugePageId};
 use craton_pages::{Breaking, HugeBacking};
 use craton_sim::{Call, FaultRule, ThpMode};
 
-/// The most instructions of a program: a longer one finds nothing that a shorter one would not.
+/// A longer program finds nothing more.
 const LONGEST: usize = 400;
-/// Hugepages of the heap: one that is soon full; one that can have regions.
+/// Soon full; with regions.
 const CAPACITIES: [u32; 3] = [5, 40, 640];
 
-/// A length in pages.
+/// In pages.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Size {
     Few(u8),
-    /// This number of sixteenths of a hugepage, and some pages.
+    /// Sixteenths of a hugepage, and some pages.
     Parts(u8, i8),
     Hugepages(u8, i8),
     Any(u32),
 }
 
-/// An order that memory goes back in.
+/// Of release.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Way {
     Never,
@@ -46,7 +45,6 @@ pub enum Rule {
     From(u8),
 }
 
-/// One instruction.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Instruction {
     Alloc { size: Size, align_log: u8, dense: bool },
@@ -66,13 +64,12 @@ pub enum Instruction {
     BeginRefill,
     Clear { fails: bool },
     Helped(bool),
-    NoteSlow,
+    RecordSlow,
     Misuse { page: u32, len: u16 },
     MisuseOf { nth: u16, first: i8, len: i8 },
     Refuse { which: Which, rule: Rule },
 }
 
-/// A heap and what is done with it.
 #[derive(Debug)]
 pub struct Program {
     capacity: u32,
@@ -119,7 +116,7 @@ impl<'a> Arbitrary<'a> for Program {
 }
 
 impl Program {
-    /// Runs it, every invariant walked after each instruction; panics at the first that fails.
+    /// Walks every invariant after each instruction.
     pub fn run(&self) {
         if self.tiny { self.run_on::<Huge64K>() } else { self.run_on::<Huge2M>() }
     }
@@ -138,8 +135,7 @@ impl Program {
 impl<G: Geometry> World<G> {
     fn execute(&mut self, instruction: Instruction) {
         let op = match instruction {
-            // The checks in between allow neither a span of no pages nor an alignment that is not a
-            // power of two.
+            // The checks in between allow no empty span, nor an alignment that is no power of two.
             Instruction::Alloc { size, align_log, dense } => {
                 Op::Alloc { pages: size.pages::<G>().max(1), align: 1 << (align_log % 14), dense }
             }
@@ -171,7 +167,7 @@ impl<G: Geometry> World<G> {
             Instruction::BeginRefill => Op::BeginRefill,
             Instruction::Clear { fails } => Op::Clear { fails },
             Instruction::Helped(helped) => Op::Helped(helped),
-            Instruction::NoteSlow => Op::NoteSlow,
+            Instruction::RecordSlow => Op::RecordSlow,
             Instruction::Misuse { page, len } => Op::Misuse { page, len: len.into() },
             Instruction::MisuseOf { nth, first, len } => {
                 let Some(span) = self.out.get(usize::from(nth) % self.out.len().max(1)) else { return };
