@@ -1,7 +1,7 @@
 //! The paper's search for trees, to be measured beside ours (LLFree §3.2.2).
 //!
-//! **What.** A zone of the geometry [`Paper`] reserves trees as the paper writes: 1. of the 32
-//! entries on the cache line of the CPU's tree, a *partial* or *free* one;
+//! **What.** A zone of the geometry [`Paper`] reserves trees as the paper writes:
+//! 1. of the 32 entries on the cache line of the CPU's tree, a *partial* or *free* one;
 //! 2. the first *partial* one of all, for orders above 0 after the first *free* one (§4.2.1);
 //! 3. the first *free* one, then the first *allocated* one with as many free frames;
 //! 4. another CPU's tree.

@@ -4,7 +4,7 @@
 //! front in large steps. The metadata arrays ("parts") grow with the heap.
 //! ```text
 //! | part 0 ... | part 1 ... | ... | (up to 2 MiB) | heap: hugepage 0 | 1 | ... | capacity - 1 |
-//!   usable: granted × part size                      usable: granted hugepages, the rest PROT_NONE
+//!   usable: granted × part size                     usable: granted hugepages, the rest PROT_NONE
 //! ```
 //! Where a limit on address space counts reservations, the region lies where the system puts no
 //! mappings by itself, and is mapped as it becomes usable.

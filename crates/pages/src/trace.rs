@@ -8,9 +8,9 @@
 //!
 //! **State.**
 //! ```text
-//! file:   header │ block 1 │ block 2 │ …     block: 255 slots of events │ one slot for the seal
+//! file:   header │ block 1 │ block 2 │ …                 block: 255 slots of events │ one slot for the seal
 //! event:  time_us 48 bits │ kind 4 │ dense 1 │ log2 of alignment 5 │ zeros 6 ║ first page 32 │ pages 32
-//! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8  ║ checksum 64
+//! seal:   dropped 48 bits │ kind 4 = 15 │ last 1 │ zeros 3 │ events 8        ║ checksum 64
 //! ```
 //! A slot of zeros is empty. Its first word is written last: a non-empty slot is complete, even
 //! after a kill.

@@ -11,25 +11,23 @@ use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
-/// The result of freeing the first objects of a list.
 #[derive(Debug)]
 pub struct Freed {
-    /// The list behind them.
+    /// Behind the freed objects.
     pub rest: *mut u8,
-    /// Objects not freed: their slabs have another owner.
+    /// Their slabs have another owner.
     pub strays: Chain,
-    /// Objects not freed because their slabs hold or held two sizes: for [`SlabCache::free_mixed`].
+    /// Their slabs hold or held two sizes: for [`SlabCache::free_mixed`].
     pub moved: Chain,
 }
 
-/// Objects of one size.
 pub struct SlabCache {
     pub(crate) geometry: Geometry,
     pub(crate) slabs: Slabs<SlabId>,
 }
 
 impl SlabCache {
-    /// Byte offsets of the counts, for readers of another process.
+    /// Byte offsets, for readers of another process.
     pub const SHAPE: [(&'static str, usize); 3] = [
         ("cache.slabs", Self::STATS + offset_of!(SlabStats, slabs)),
         ("cache.objects_out", Self::STATS + offset_of!(SlabStats, objects_out)),
@@ -37,7 +35,7 @@ impl SlabCache {
     ];
     const STATS: usize = offset_of!(Self, slabs) + offset_of!(Slabs<SlabId>, stats);
 
-    /// A cache that is still to be made by [`SlabCache::new`]; all zeros.
+    /// To be made by [`SlabCache::new`]; all zeros.
     pub const UNSET: Self = Self::new(Geometry { object: 0, pages: Pages(0), capacity: 0 });
 
     pub fn is_unset(&self) -> bool {
@@ -48,7 +46,7 @@ impl SlabCache {
         Self::keeping(geometry, 0)
     }
 
-    /// A cache without slabs that may keep up to `most` complete ones: see [`SlabCache::complete`].
+    /// Keeps up to `most` complete slabs: see [`SlabCache::complete`].
     pub const fn keeping(geometry: Geometry, most: u16) -> Self {
         Self { geometry, slabs: Slabs::new(geometry.capacity, most) }
     }
@@ -61,25 +59,26 @@ impl SlabCache {
         self.slabs.stats
     }
 
-    /// Complete slabs kept; [`SlabCache::free_complete`] and [`SlabCache::free_idle`] free them.
+    /// Kept; [`SlabCache::free_complete`] and [`SlabCache::free_idle`] free them.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
 
-    /// Slabs with room of which some object is in use; a step for each.
+    /// With room, some object in use; a step for each.
     pub fn partial(&self, records: &impl Records) -> u32 {
         self.slabs.partial(records)
     }
 
-    /// Lets complete slabs be kept from now on, or not.
+    /// Complete slabs, from now on.
     pub fn let_keep(&mut self, more: bool) {
         self.slabs.kept.set_closed(!more);
     }
 
-    /// Allocates up to `want` objects; fewer when `source` refuses a slab. Each object that was
-    /// never out is marked as free. Error: an object whose link was overwritten.
+    /// Up to `want`; fewer when `source` refuses a slab. Marks objects that were never out as free.
+    /// Error: an object whose link was overwritten.
     /// # Safety
-    /// `base` is the address of page 0 of `source`'s region; the pages of `source` are readable and
+    /// `base` is the address of page 0 of `source`'s region; its pages are readable and writable;
+    /// `records` has an entry for each, used by this cache alone while it holds the span.
     /// writable; `records` has an entry for each, used by this cache alone while it holds the span.
     pub unsafe fn alloc(
         &mut self,
@@ -100,7 +99,7 @@ impl SlabCache {
                     self.begin_slab(span.range.first, records)
                 }
             };
-            // SAFETY: the slab is this cache's, by the lists.
+            // SAFETY: this cache's slab, by the lists.
             unsafe { self.take_from(slab, want, base, records, &mut out, &marks) }?;
         }
         let stats = &mut self.slabs.stats;
@@ -110,7 +109,7 @@ impl SlabCache {
         Ok(out)
     }
 
-    /// Allocates from one slab, free objects before new cuts, until `want` objects or a full slab.
+    /// Free objects before new cuts, until `want` objects or a full slab.
     /// # Safety
     /// As [`SlabCache::alloc`]; `slab` is a partial slab of this cache.
     unsafe fn take_from(
@@ -127,13 +126,13 @@ impl SlabCache {
         let start = base.wrapping_add(slab.offset().0);
         let (object, carved) = (self.geometry.object as usize, record.carved());
         let cut = if record.morph_entry() == 0 { usize::from(carved) * object } else { self.geometry.pages.bytes().0 };
-        // SAFETY: the record lists free objects of this slab; the chain takes what leaves it.
+        // SAFETY: the record lists free objects of this slab.
         let mut used = record.used() + unsafe { record.pop_free_run(start, cut, want - out.len(), out, marks) }?;
         // In a slab of two sizes all usable places are cut.
         let uncut = if record.morph_entry() == 0 { self.geometry.capacity - carved } else { 0 };
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
-            // SAFETY: these places of the slab lie behind all that were cut, and were never out.
+            // SAFETY: places behind all that were cut, never out.
             unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, marks) };
             record.set_carved(carved + fresh);
             used += fresh;
@@ -143,8 +142,8 @@ impl SlabCache {
         Ok(())
     }
 
-    /// Frees marked objects; complete slabs return to `source`. Stops with an error at a place that
-    /// was never an object, or bears no mark; the objects before it are freed.
+    /// Complete slabs return to `source`. Stops with an error at a place that was never an object,
+    /// or bears no mark; earlier objects are freed.
     /// # Safety
     /// As [`SlabCache::alloc`]; each object of `chain` came from this cache and is freed once.
     pub unsafe fn free(
@@ -166,8 +165,8 @@ impl SlabCache {
         Ok(())
     }
 
-    /// As [`SlabCache::free`], for the first `n` objects of a list. Strays are objects whose slabs
-    /// `is_ours` rejects, for their cache; `moved` those on slabs of other sizes.
+    /// The first `n` objects of a list. Strays are objects whose slabs `is_ours` rejects; `moved`
+    /// those on slabs of other sizes.
     /// # Safety
     /// As [`SlabCache::free`], except for strays; `first` begins a list, of which the caller gives
     /// up the first `n` objects. A link to [`crate::end`] may end it earlier.
@@ -186,7 +185,7 @@ impl SlabCache {
         let slab_bytes = self.geometry.pages.bytes().0;
         let mut left = n;
         while left > 0 && first != chain::end() {
-            // A program may have overwritten the links.
+            // A program may have overwritten links.
             if !marks.is_here(first) {
                 return Err(first);
             }
@@ -195,22 +194,21 @@ impl SlabCache {
             let (record, start) = (records.of(slab), base.wrapping_add(slab.offset().0));
             // Tested first: a slab that is seen to have left is seen below as one of two sizes.
             let owned = is_ours(slab);
-            // By the object's page: in a slab that was split, the first page may be ordinary by
-            // now.
+            // By the object's page: a split slab's first page may be ordinary by now.
             let page = PageId((offset >> PAGE_SHIFT) as u32);
             let (morphed, moved) = records.of(page).sizes(self.geometry.object);
-            // A slab without old objects is freed place by place: see `free_mixed`.
+            // Without old objects it is freed place by place: see `free_mixed`.
             let alone = morphed && owned && !moved && record.is_alone();
             let is_on_grid = || ((first as usize - start as usize) as u32).is_multiple_of(self.geometry.object);
             let apart = moved || alone && !is_on_grid();
             let ours = owned && !apart;
             let used = record.used();
-            // In a slab of two sizes the front end has validated each place.
+            // The front end validated each place of two sizes.
             let all_cut = morphed || !ours;
             let bytes = if all_cut { slab_bytes } else { usize::from(record.carved()) * self.geometry.object as usize };
             let (mut at, mut last, mut run) = (first, first, 0);
             let most = if alone { 1 } else { left };
-            // Objects of one slab stay linked. One test detects the run's end and places never cut.
+            // One slab's objects stay linked. One test detects the run's end and places never cut.
             while run < most && (at as usize).wrapping_sub(start as usize) < bytes {
                 if !(if ours { marks.put(at) } else { marks.is_set(at) }) {
                     return Err(at);
@@ -232,11 +230,11 @@ impl SlabCache {
                 (first, left) = (at, left - run);
                 continue;
             }
-            // No run: the first place was never cut. Too long a run: one object appears twice.
+            // No run: the first place was never cut. Too long: one object appears twice.
             if run == 0 || run > u32::from(used) {
                 return Err(first);
             }
-            // SAFETY: the caller freed the run, and it lies on the slab.
+            // SAFETY: the caller freed the run, which lies on the slab.
             unsafe { record.put_free(start, first, last) };
             self.slabs.stats.objects_out -= u64::from(run);
             left -= run;
@@ -249,7 +247,7 @@ impl SlabCache {
                     self.retire(slab, used, records, source);
                     continue;
                 }
-                // Cut anew, its objects come in order, without links to follow.
+                // Cut anew, objects come in order, without links to follow.
                 record.begin();
             }
             if !morphed {
@@ -262,16 +260,16 @@ impl SlabCache {
         Ok(Freed { rest: first, strays, moved: gone })
     }
 
-    /// Checks that all objects of a slab that counts as complete are free there. A double free of
-    /// an object with an overwritten mark counts for a live one: the error. Wipes marks, so that
-    /// they cannot be read in memory that serves something else.
+    /// All objects of a complete slab must be free there: a double free of an object with an
+    /// overwritten mark counts for a live one, the error. Wipes marks, unreadable in later uses of
+    /// the memory.
     #[inline(never)]
     fn all_home(&self, record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> Result<(), *mut u8> {
         let places = (0..usize::from(record.carved())).map(|i| start.wrapping_add(i * self.geometry.object as usize));
         { places }.find(|place| !marks.leave(*place)).map_or(Ok(()), Err)
     }
 
-    /// Returns up to `most` complete slabs to `source`.
+    /// To `source`.
     pub fn free_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };
@@ -279,7 +277,7 @@ impl SlabCache {
         }
     }
 
-    /// Returns the complete slabs unused since the last call to `source`.
+    /// Unused since the last call.
     pub fn free_idle(&mut self, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.kept.turn();
         self.free_complete(self.slabs.kept.idle(), records, source);
@@ -290,13 +288,13 @@ impl SlabCache {
         if record.morph_entry() == 0 { record.used() } else { self.mixed(record.used(), record) }
     }
 
-    /// The level of a slab of two sizes, never complete: used objects and blocked places.
+    /// Of a slab of two sizes, never complete: used objects and blocked places.
     #[inline]
     fn mixed(&self, used: u16, record: &SlabRecord) -> u16 {
         (used + self.geometry.capacity - record.carved()).max(1)
     }
 
-    /// The slab of the object at byte `offset` of the region.
+    /// Of the object at byte `offset` of the region.
     #[inline]
     pub(crate) fn slab_of(&self, offset: usize) -> PageId {
         self.geometry.slab_of(PageId((offset >> PAGE_SHIFT) as u32))
@@ -306,7 +304,7 @@ impl SlabCache {
     pub(crate) fn begin_slab(&mut self, first: PageId, records: &impl Records) -> PageId {
         let record = records.of(first);
         if record.is_morph_to(self.geometry.object) {
-            // Another cache has donated the slab; see `donate`.
+            // Another cache donated the slab; see `donate`.
             self.slabs.stats.morphed += 1;
         } else {
             record.begin();
@@ -315,7 +313,7 @@ impl SlabCache {
         first
     }
 
-    /// Returns a slab on the list of `level` to the source.
+    /// From the list of `level`.
     pub(crate) fn retire(&mut self, slab: PageId, level: u16, records: &impl Records, source: &mut impl SpanSource) {
         self.slabs.end(SlabId::of(slab), level, records);
         let freed = source.free(PageRange::new(slab, self.geometry.pages), self.geometry.density());

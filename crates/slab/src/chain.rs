@@ -1,11 +1,11 @@
 //! A list of free objects, linked through their first words.
 //!
-//! **State.** The last link leads to [`end`], which is no object: its second word is no mark. So a
-//! cache that checks the mark of each object that goes out need not test for an empty list.
+//! **State.** The last link leads to [`end`], whose second word is no mark: a cache that checks
+//! each object's mark need not test for an empty list.
 //!
 //! **Unsafe.** Reads and writes the first word of free objects.
 
-/// Not a mark: marks are odd, or 0 without a key.
+/// Marks are odd, or 0 without a key.
 const NO_MARK: usize = 2;
 
 #[repr(C, align(16))]
@@ -13,36 +13,35 @@ struct End([usize; 2]);
 
 static END: End = End([0, NO_MARK]);
 
-/// Where the last link of every list leads; never written.
+/// Of every list; never written.
 #[inline(always)]
 pub const fn end() -> *mut u8 {
     (&raw const END).cast_mut().cast()
 }
 
-/// The marks of free objects, the front end's: one of objects on their slab, another of objects on
-/// their way to a caller.
+/// The front end's marks of free objects: on their slab, or on their way to a caller.
 pub trait Marks {
-    /// Marks an object as free and on its way.
+    /// Free, on its way.
     fn set(&self, object: *mut u8);
-    /// Marks an object as free on its slab.
+    /// Free, on its slab.
     fn set_on_slab(&self, object: *mut u8);
-    /// Whether an object is free and on its way.
+    /// Free, on its way.
     fn is_set(&self, object: *mut u8) -> bool;
-    /// Marks an object that comes to its slab; `false` if it was not on its way.
+    /// Comes to its slab; `false`: it was not on its way.
     fn put(&self, object: *mut u8) -> bool;
-    /// Marks an object that leaves its slab; `false` if it was not there.
+    /// Leaves its slab; `false`: it was not there.
     fn take(&self, object: *mut u8) -> bool;
-    /// Wipes the mark of an object whose slab is complete; `false` if it was not there.
+    /// Wipes the mark, in a complete slab; `false`: it was not there.
     fn leave(&self, object: *mut u8) -> bool;
-    /// Wipes the mark of an object whose place is gone.
+    /// Its place is gone.
     fn wipe(&self, _object: *mut u8) {}
-    /// Whether an address lies in pages of slabs, so that what is there can be read.
+    /// In pages of slabs, so that it can be read.
     fn is_here(&self, _at: *mut u8) -> bool {
         true
     }
 }
 
-/// For callers without marks: called with each object that is cut.
+/// Without marks: called for each object that is cut.
 impl<F: Fn(*mut u8)> Marks for F {
     #[inline(always)]
     fn set(&self, object: *mut u8) {
@@ -75,18 +74,18 @@ impl<F: Fn(*mut u8)> Marks for F {
     }
 }
 
-/// Free objects on their way between a slab and a cache. It owns them; dropped, it leaks them.
+/// Between a slab and a cache. Owns its objects; dropped, leaks them.
 #[derive(Debug)]
 #[must_use]
 pub struct Chain {
     head: *mut u8,
     tail: *mut u8,
     len: u32,
-    /// Whether objects lie in it in the order of their addresses, just cut.
+    /// Objects lie in the order of addresses, just cut.
     has_row: bool,
 }
 
-// SAFETY: a chain owns its objects, as a box does.
+// SAFETY: owns its objects, as a box does.
 unsafe impl Send for Chain {}
 
 impl Default for Chain {
@@ -98,37 +97,36 @@ impl Default for Chain {
 impl Chain {
     pub const EMPTY: Self = Self { head: end(), tail: core::ptr::null_mut(), len: 0, has_row: false };
 
-    /// Takes over `len` objects linked from `head` to `tail`.
     /// # Safety
     /// `head` begins a list of exactly `len` ≥ 1 objects whose last, `tail`, leads to [`end`]. The
-    /// caller gives all of them up.
+    /// caller gives all up.
     pub unsafe fn from_raw(head: *mut u8, tail: *mut u8, len: u32) -> Self {
         Self { head, tail, len, has_row: false }
     }
 
-    /// Takes over `len` ≥ 1 objects linked from `head` to [`end`].
+    /// `len` ≥ 1 objects.
     /// # Safety
-    /// As [`Chain::from_raw`]. The chain does not know its last object: append nothing to it.
+    /// As [`Chain::from_raw`]. The chain does not know its last object: append nothing.
     pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
         Self { head, tail: core::ptr::null_mut(), len, has_row: false }
     }
 
-    /// The first object; [`end`] of an empty chain.
+    /// [`end`] of an empty chain.
     pub fn head(&self) -> *mut u8 {
         self.head
     }
 
-    /// Releases the list: its first object ([`end`] when empty) and its length.
+    /// First object ([`end`] when empty) and length.
     pub fn into_raw(self) -> (*mut u8, u32) {
         (self.head, self.len)
     }
 
-    /// Whether objects lie in it in the order of their addresses, just cut.
+    /// In the order of addresses, just cut.
     pub fn has_row(&self) -> bool {
         self.has_row
     }
 
-    /// The last object; null if unknown.
+    /// Null if unknown.
     pub fn last(&self) -> *mut u8 {
         self.tail
     }
@@ -141,13 +139,13 @@ impl Chain {
         self.len == 0
     }
 
-    /// Appends a free object: objects leave in the order of arrival.
+    /// Objects leave in the order of arrival.
     /// # Safety
-    /// `object` is aligned to 16, at least 16 bytes long, free, and given up by the caller.
+    /// `object` is aligned to 16, at least 16 bytes long, free, and given up.
     #[inline]
     pub unsafe fn push(&mut self, object: *mut u8) {
         debug_assert_eq!(self.tail.is_null(), self.len == 0, "the end of a chain from its head is not known");
-        // SAFETY: the caller gives the object to the chain, which owns its last one.
+        // SAFETY: the caller gives the object; the chain owns its last one.
         unsafe {
             link(object, end());
             if self.tail.is_null() {
@@ -160,9 +158,9 @@ impl Chain {
         self.len += 1;
     }
 
-    /// Appends `n` ≥ 1 objects, `bytes` apart, and marks each.
+    /// `n` ≥ 1 objects, `bytes` apart; marks each.
     /// # Safety
-    /// As [`Chain::push`], for each of them.
+    /// As [`Chain::push`], for each.
     #[inline]
     pub(crate) unsafe fn push_row(&mut self, first: *mut u8, bytes: usize, n: u16, marks: &impl Marks) {
         // SAFETY: `n` objects lie in the row.
@@ -178,7 +176,7 @@ impl Chain {
             }
         }
         marks.set(at);
-        // SAFETY: the row is linked from `first` to `at`, and the caller gives it to the chain.
+        // SAFETY: the row is linked, and given to the chain.
         unsafe {
             link(at, end());
             self.append(first, at, n.into());
@@ -186,7 +184,7 @@ impl Chain {
         self.has_row = true;
     }
 
-    /// Appends `n` ≥ 1 free objects, linked from `first` to `last`.
+    /// `n` ≥ 1 free objects, linked from `first` to `last`.
     /// # Safety
     /// As [`Chain::from_raw`].
     #[inline]
@@ -195,7 +193,7 @@ impl Chain {
         if self.tail.is_null() {
             self.head = first;
         } else {
-            // SAFETY: the last object is the chain's.
+            // SAFETY: the chain's last object.
             unsafe { link(self.tail, first) };
         }
         self.tail = last;
@@ -208,7 +206,7 @@ impl Chain {
             return None;
         }
         let object = self.head;
-        // SAFETY: the chain owns `len` > 0 linked objects, of which this is the first.
+        // SAFETY: the chain owns `len` > 0 linked objects; this is the first.
         self.head = unsafe { next(object) };
         if self.head == end() {
             self.tail = core::ptr::null_mut();
@@ -218,18 +216,16 @@ impl Chain {
     }
 }
 
-/// Writes the link of a free object.
 /// # Safety
-/// `object` is a free object's first byte, aligned to 8, and the caller owns it.
+/// `object` is a free object's first byte, aligned to 8, the caller's.
 #[inline]
 pub(crate) unsafe fn link(object: *mut u8, to: *mut u8) {
     // SAFETY: by the contract; a free object's first word is ours.
     unsafe { object.cast::<*mut u8>().write(to) }
 }
 
-/// Reads the link of a free object.
 /// # Safety
-/// As [`link`], and the link has been written.
+/// As [`link`]; the link has been written.
 #[inline]
 pub(crate) unsafe fn next(object: *mut u8) -> *mut u8 {
     // SAFETY: by the contract.

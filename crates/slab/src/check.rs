@@ -10,12 +10,11 @@ use crate::record::{Records, SlabId, SlabRecord};
 use crate::slab::Slabs;
 use craton_base::PageId;
 
-/// An invariant that does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Its id, as the crate's theory names it.
+    /// Its id.
     pub invariant: &'static str,
-    /// Where the slab begins (of a class, from the region's start); 0 for what is of no one slab.
+    /// The slab's start (of a class, from the region's); 0: no one slab.
     pub slab: usize,
 }
 
@@ -26,8 +25,8 @@ impl Broken {
 }
 
 impl<S: Copy + PartialEq> Slabs<S> {
-    /// Checks S2 to S4 over the lists and `full`, the unlisted slabs. `look` checks a slab and
-    /// returns its level and objects in use; `at` its start.
+    /// S2 to S4; `full` are the unlisted slabs. `look` returns a slab's level and objects in use;
+    /// `at` its start.
     pub(crate) fn check(
         &self,
         links: &impl Links<Slab = S>,
@@ -67,21 +66,21 @@ impl<S: Copy + PartialEq> Slabs<S> {
 }
 
 impl SlabCache {
-    /// Checks S1 to S5 over the lists and `full`, the unlisted slabs. Page 0 is at `base`.
+    /// S1 to S5; `full` are the unlisted slabs. Page 0 is at `base`.
     /// # Safety
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &impl Records, full: &[PageId]) -> Result<(), Broken> {
         let full = full.iter().map(|page| SlabId::of(*page));
         let look = |slab: SlabId| {
             let record = records.of(slab.page());
-            // SAFETY: by the contract; the slab is on this cache's lists.
+            // SAFETY: by the contract; on this cache's lists.
             unsafe { self.check_slab(slab.page(), base, record) }?;
             Ok((self.level(record), record.used()))
         };
         self.slabs.check(records, full, look, |slab| slab.page().offset().0)
     }
 
-    /// S1 and S5 of one slab.
+    /// S1 and S5.
     /// # Safety
     /// As [`SlabCache::check`].
     unsafe fn check_slab(&self, slab: PageId, base: *mut u8, record: &SlabRecord) -> Result<(), &'static str> {
@@ -90,7 +89,7 @@ impl SlabCache {
         let mut object = record.free() as *mut u8;
         while !object.is_null() && object != chain::end() && free <= capacity {
             (free, last) = (free + 1, object);
-            // SAFETY: objects on a slab's free list are the cache's own, and linked.
+            // SAFETY: a slab's free objects are the cache's, and linked.
             object = unsafe { chain::next(object) };
         }
         if record.used() + free != record.carved() || record.carved() > capacity {
@@ -102,7 +101,7 @@ impl SlabCache {
 }
 
 impl Morphs {
-    /// Checks S6 over all slabs of two sizes. `base` is the address of page 0.
+    /// S6. Page 0 is at `base`.
     /// # Safety
     /// As [`SlabCache::alloc`].
     pub unsafe fn check(&self, base: *mut u8, records: &impl Records) -> Result<(), Broken> {
@@ -125,7 +124,7 @@ impl Morphs {
             for _ in 0..record.free_objects() {
                 let bytes = (object as usize).wrapping_sub(start as usize);
                 fail(u32::try_from(bytes).is_ok_and(|bytes| !slab.starts_at(bytes)))?;
-                // SAFETY: objects on a slab's free list are linked.
+                // SAFETY: a slab's free objects are linked.
                 object = unsafe { chain::next(object) };
             }
             (slabs, old_bytes) = (slabs + 1, old_bytes + bytes);

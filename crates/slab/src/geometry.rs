@@ -1,27 +1,25 @@
-//! How objects of a size are laid out on a slab.
-
 use craton_base::{Density, PAGE_SIZE, PageId, Pages};
 
-/// Largest slab that [`Geometry::of`] makes for several objects, in pages: 256 KiB.
+/// For several objects: 256 KiB.
 const MAX_PAGES: u32 = 32;
-/// Least objects of a slab. Each used class has a partial slab: more would cost small programs.
+/// Each used class has a partial slab: more would cost small programs.
 const LEAST: usize = 2;
-/// A slab's tail may waste one part in this many.
+/// Of a slab.
 const WASTE_PART: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
-    /// Bytes in an object; a multiple of 16.
+    /// A multiple of 16.
     pub object: u32,
-    /// Pages in a slab. Slabs of several objects are aligned to the next power of two.
+    /// Slabs of several objects are aligned to the next power of two.
     pub pages: Pages,
-    /// Objects in a slab, at least 1.
+    /// At least 1.
     pub capacity: u16,
 }
 
 impl Geometry {
-    /// The layout for `object` bytes, a multiple of 16 from 16 to 32 KiB: the smallest power of two
-    /// of pages (at most 32) that wastes at most 1/32 and holds 2 objects.
+    /// `object`: a multiple of 16 up to 32 KiB. The smallest power of two of pages (at most 32)
+    /// that wastes at most 1/32 and holds 2 objects.
     pub const fn of(object: usize) -> Self {
         assert!(object > 0 && object <= MAX_PAGES as usize * PAGE_SIZE / 8 && object.is_multiple_of(16));
         let mut pages = 1;
@@ -36,34 +34,34 @@ impl Geometry {
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// A span of `pages`, cut into `capacity` objects of the largest size that fits.
+    /// `capacity` objects of the largest size that fits.
     pub const fn parts(pages: u32, capacity: u16) -> Self {
         let object = pages as usize * PAGE_SIZE / capacity as usize / 16 * 16;
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// Alignment of a slab's first page. A single object begins its slab.
+    /// Of a slab's first page. A single object begins its slab.
     pub const fn align(&self) -> Pages {
         if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }
 
-    /// Whether a slab holds one object only, of whole pages.
+    /// One object, of whole pages.
     pub const fn is_single(&self) -> bool {
         self.capacity == 1
     }
 
-    /// First page of an object's slab: several objects align it to its size; one begins it.
+    /// First page: several objects align it to its size; one begins it.
     #[inline]
     pub const fn slab_of(&self, page: PageId) -> PageId {
         PageId(page.0 & !(self.align().0 - 1))
     }
 
-    /// How many objects share a span: more than 16 make it dense (DESIGN of the page heap).
+    /// More than 16 objects make a span dense.
     pub const fn density(&self) -> Density {
         if self.capacity > 16 { Density::Dense } else { Density::Sparse }
     }
 
-    /// Bytes at a slab's end that no object covers.
+    /// At a slab's end.
     pub const fn tail_waste(&self) -> usize {
         self.pages.bytes().0 - self.capacity as usize * self.object as usize
     }

@@ -1,17 +1,15 @@
 //! Caches of equal objects on slabs.
 //!
-//! **What.** A cache cuts spans of pages into equal objects. A [`SlabCache`] is a size class of
-//! malloc, whose objects move in chains; [`size_class`] lists the classes. An
-//! [`object::ObjectSlabs`] has objects that programs describe and that stay constructed.
-//!
-//! **From.** Bonwick94. Slabs of every cache live one life (`slab`): on lists by fullness
-//! (`lists`), complete ones kept by the working set (`working_set`), checked by one walker
-//! (`check`). A class's slab has a record by page (`record`) and links through its free objects
-//! (`chain`). Where we differ: the fullest partial slabs serve first (TEMERAIRE §3); records lie
-//! apart, so that power-of-two objects waste no slab for them and stray writes miss them; objects
-//! are cut on first use, so that memory stays untouched until then. A slab may change its class
-//! while objects live on it (`morph`, NVAlloc §5.2).
-//!
+//! **What.** A [`SlabCache`] is a size class of malloc, whose objects move in chains;
+//! [`size_class`] lists the classes. An [`object::ObjectSlabs`] has objects that programs describe
+//! and that stay constructed.
+//! **From.** Bonwick94. Every cache's slabs live one life (`slab`): on lists by fullness (`lists`),
+//! complete ones kept by the working set (`working_set`), checked by one walker (`check`). A
+//! class's slab has a record by page (`record`) and links through its free objects (`chain`). Where
+//! we differ: the fullest partial slabs serve first (TEMERAIRE §3); records lie apart, so that
+//! power-of-two objects waste no slab for them and stray writes miss them; objects are cut on first
+//! use, so that memory stays untouched. A slab may change its class while objects live on it
+//! (`morph`, NVAlloc §5.2).
 //! **Units.** Objects; pages of 8 KiB; a class's slab is named by its first page.
 //!
 //! **Invariants** (walked by `check`; O1 to O5 of [`object`]):
@@ -29,9 +27,8 @@
 //!
 //! **Threads.** Under the cache's lock. Records are relaxed atomics because caches share a table.
 //! **Failure.** When the source refuses: a shorter or empty chain, or no object. **Not here.**
-//! Pointer validation for classes: the front end's.
-//!
-//! **Unsafe.** Uses links inside free objects, whose memory belongs to the cache.
+//! Pointer validation for classes.
+//! **Unsafe.** Uses links inside free objects.
 #![no_std]
 
 mod cache;

@@ -1,12 +1,12 @@
-//! Lists of a cache's slabs with room: one of complete slabs, one for each eighth of fullness.
+//! Lists of a cache's slabs with room: complete ones, and one for each eighth of fullness.
 //!
-//! **From.** Bonwick94 §3.2 has one list, with complete slabs at its end. Ours go by fullness
-//! (TEMERAIRE §3), the fullest first, so that nearly empty slabs drain. Eighths of the capacity,
-//! since the count's bit width does not separate nearly full slabs.
-//! **State.** Doubly linked through the records, the first to the last; a bit for each list that is
-//! not empty. **Cost.** O(1), at most three records.
+//! **From.** Bonwick94 §3.2 has one list. Ours go by fullness (TEMERAIRE §3), the fullest first, so
+//! that nearly empty slabs drain; by eighths, since the count's bit width does not separate nearly
+//! full slabs.
+//! **State.** Doubly linked through the records; a bit for each list that is not empty. **Cost.**
+//! O(1), at most three records.
 
-/// How the slabs of one kind are linked: where their neighbours in a list are noted.
+/// Where slabs note their neighbours in a list.
 pub(crate) trait Links {
     type Slab: Copy;
     fn next(&self, slab: Self::Slab) -> Option<Self::Slab>;
@@ -15,7 +15,7 @@ pub(crate) trait Links {
     fn set_prev(&self, slab: Self::Slab, to: Option<Self::Slab>);
 }
 
-/// A list; the first slab's previous one is the last.
+/// The first slab's previous is the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List<S>(Option<S>);
 
@@ -46,7 +46,7 @@ impl<S: Copy + PartialEq> List<S> {
         self.0 = Some(slab);
     }
 
-    /// Unlinks a slab; returns whether the list is empty then.
+    /// Returns whether the list is empty then.
     #[inline]
     pub(crate) fn unlink(&mut self, slab: S, links: &impl Links<Slab = S>) -> bool {
         let (next, prev) = (links.next(slab), links.prev(slab));
@@ -54,14 +54,14 @@ impl<S: Copy + PartialEq> List<S> {
             Some(prev) if self.0 != Some(slab) => links.set_next(prev, next),
             _ => self.0 = next,
         }
-        // Behind the last one follows the first.
+        // Behind the last follows the first.
         if let Some(behind) = next.or(self.0) {
             links.set_prev(behind, prev);
         }
         self.0.is_none()
     }
 
-    /// Makes the first slab the last.
+    /// To the end.
     fn rotate(&mut self, links: &impl Links<Slab = S>) {
         if let Some(first) = self.0
             && let (Some(next), Some(last)) = (links.next(first), links.prev(first))
@@ -79,35 +79,35 @@ impl<S: Copy + PartialEq> List<S> {
 
 pub(crate) const LISTS: usize = EIGHTHS + 1;
 pub(crate) const COMPLETE: usize = 0;
-/// The pseudo-list of full slabs.
+/// A pseudo-list.
 pub(crate) const FULL: usize = LISTS;
 const EIGHTHS: usize = 8;
-/// Fraction bits of [`Lists::scale`]: enough for `u16`s up to [`MOST`] objects.
+/// Of [`Lists::scale`]: enough for `u16`s up to [`MOST`] objects.
 const POINT: u32 = 20;
-/// Most objects of a slab: its square is not above `EIGHTHS << POINT`.
+/// Of a slab: its square is at most `EIGHTHS << POINT`.
 const MOST: u16 = 2896;
 
 #[derive(Debug)]
 pub(crate) struct Lists<S> {
     lists: [List<S>; LISTS],
-    /// A bit for each list that is not empty.
+    /// A bit for each.
     filled: u32,
     /// Lists for each object in use, rounded up, in fixed point.
     scale: u32,
 }
 
 impl<S: Copy + PartialEq> Lists<S> {
-    /// For slabs of `capacity` objects; zeros when that is 0.
+    /// Zeros for capacity 0.
     pub(crate) const fn new(capacity: u16) -> Self {
         assert!(capacity <= MOST);
         let scale = if capacity == 0 { 0 } else { ((EIGHTHS as u32) << POINT) / capacity as u32 + 1 };
         Self { lists: [List::EMPTY; LISTS], filled: 0, scale }
     }
 
-    /// The list of a level up to the capacity: higher numbers are fuller.
+    /// Of a level up to the capacity: higher is fuller.
     #[inline]
     pub(crate) fn list_of(&self, level: u16) -> usize {
-        // From 1 on the whole part is one more; the rounding makes it two more at the capacity.
+        // From 1 on the whole part is one more; rounding makes it two more at the capacity.
         ((u32::from(level) * self.scale + (1 << POINT) - 1) >> POINT) as usize
     }
 
@@ -140,7 +140,7 @@ impl<S: Copy + PartialEq> Lists<S> {
         }
     }
 
-    /// Moves the first slab of the fullest list, now fuller, to another list or none.
+    /// The fullest list's first, now fuller, to another list or none.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, from: usize, to: usize, links: &impl Links<Slab = S>) {
         let next = links.next(slab);
@@ -158,7 +158,7 @@ impl<S: Copy + PartialEq> Lists<S> {
         }
     }
 
-    /// The first slab of a list, which becomes its last.
+    /// It becomes the last.
     pub(crate) fn pass(&mut self, list: usize, links: &impl Links<Slab = S>) -> Option<S> {
         let first = self.lists[list].first();
         self.lists[list].rotate(links);

@@ -1,65 +1,59 @@
 //! Entries of slabs that hold objects of two sizes.
 //!
-//! **What.** Slabs with few live objects may become slabs of any other size: several neighbours
-//! one, or one several. New places fill the gaps between live old objects. Until the last old
-//! object is freed, a [`Morph`] for each page lists the live old objects and the new places.
+//! **What.** Slabs with few live objects may become slabs of another size: several neighbours one,
+//! or one several. New places fill the gaps between live old objects. Until the last old object is
+//! freed, a [`Morph`] for each page lists both.
 //! **From.** NVAlloc §5.2 keeps new places on the new size's grid. Ours begin anywhere in a gap:
 //! twice the room where half of the old objects live. In return the slab must *settle* after the
-//! last old object: a freed place off the grid is closed, places on the grid open instead, and the
-//! last one makes the slab ordinary.
-//! **Units.** Bytes from the slab's start. In a page's entry a bit stands for 16 bytes.
-//! ```text
-//! old objects |  a  |     |     |  b  |     |     |     |     |     a and b live
-//! new places        |       |         |       |       |       |     fill each gap
-//! ```
-//! An old object may lie across the border of two new slabs: each counts it as live, the second as
-//! its *head*.
+//! last old object: freed places off the grid close, places on the grid open, and the last makes
+//! the slab ordinary.
+//! **Units.** Bytes from the slab's start. In a page's entry a bit stands for 16 bytes. An old
+//! object across the border of two new slabs counts in each, in the second as its *head*.
 //! **Threads.** Written under its lock, taken after the slab's cache lock. Where new places begin
 //! may be read without a lock: for a live object of either size the answer stays.
 //! **Cost.** 160 bytes for each page. To know a new object takes a load and a shift.
 //! **Unsafe.** Declares that zeros are a valid entry.
 
 use crate::record::{Records, SlabRecord};
-// Not the models' kind: the lock orders all but the starts of live objects, which stay.
+// Not the models' kind: the lock orders all but live objects' starts, which stay.
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Table, Zeroed};
 
-/// Bytes for which a bit stands.
+/// Bytes of a bit.
 const UNIT: u32 = 16;
-/// Bits for a page.
+/// Of a page.
 const UNITS: u32 = PAGE_SIZE as u32 / UNIT;
 const WORDS: usize = UNITS as usize / 64;
 
 type Bits = [AtomicU64; WORDS];
 
-/// A page of a slab of two sizes.
+/// Of a slab of two sizes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Morph {
-    /// New places that begin here.
+    /// Of new places.
     starts: Bits,
-    /// Old objects that begin here and are out.
+    /// Starts of old objects that are out.
     live: Bits,
-    /// First page of the slab; of a free entry, the next free one.
+    /// First page; in a free entry, the next free one.
     slab: AtomicU32,
-    /// Size of new objects; 0 in a free entry.
+    /// New size; 0 in a free entry.
     new: AtomicU32,
-    /// Size of old objects; 0 if the page was free.
+    /// Old size; 0 if the page was free.
     old: AtomicU32,
     /// First page of the old slab.
     origin: AtomicU32,
-    /// Of a slab's first page: bytes at its start that belong to an object of the slab before.
+    /// In a slab's first page: bytes that belong to an object of the slab before.
     head: AtomicU32,
-    /// Places of the old slab.
+    /// Of the old slab.
     places: AtomicU16,
-    /// Of a slab's first page: its old objects that are out, with the head.
+    /// In a slab's first page: old objects out, with the head.
     count: AtomicU16,
-    /// Of a slab's first page: places off the grid.
+    /// In a slab's first page: places.
     off_grid: AtomicU16,
-    /// The front end's names of the old and the new size.
+    /// The front end's names of both sizes.
     from: AtomicU8,
     to: AtomicU8,
-    /// The slab's pages.
     pages: AtomicU8,
 }
 
@@ -68,7 +62,7 @@ unsafe impl Zeroed for Morph {}
 
 const _: () = assert!(size_of::<Morph>() == 160);
 
-/// The earlier contents of a page.
+/// Of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Old {
     pub(crate) object: u32,
@@ -99,7 +93,7 @@ impl Morph {
         self.new.store(new, Relaxed);
     }
 
-    /// Whether a new place begins at a byte of the region, on this page.
+    /// At a byte of the region, on this page.
     #[inline(always)]
     fn starts_at(&self, offset: usize) -> bool {
         let unit = offset % PAGE_SIZE / UNIT as usize;
@@ -107,19 +101,18 @@ impl Morph {
     }
 }
 
-/// Changes a number by a signed difference.
+/// Signed.
 fn change(number: &AtomicU16, by: i16) {
     number.store(number.load(Relaxed).wrapping_add_signed(by), Relaxed);
 }
 
-/// Which bits of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Starts,
     Live,
 }
 
-/// A slab of two sizes, by the entries of its pages.
+/// By its pages' entries.
 pub(crate) struct Mixed<'a, R> {
     entries: &'a Table<Morph>,
     records: &'a R,
@@ -153,7 +146,7 @@ impl<R: Records> Mixed<'_, R> {
         word.store(word.load(Relaxed) ^ 1 << (unit % 64), Relaxed);
     }
 
-    /// The first of them that begins at or behind a multiple of a unit.
+    /// Of `of`, at or behind a multiple of a unit.
     fn next(&self, of: Of, bytes: u32) -> Option<u32> {
         let mut unit = bytes / UNIT;
         while unit < self.bytes / UNIT {
@@ -166,7 +159,7 @@ impl<R: Records> Mixed<'_, R> {
         None
     }
 
-    /// The last of them that begins before a byte.
+    /// Of `of`, before a byte.
     fn last_before(&self, of: Of, bytes: u32) -> Option<u32> {
         let mut end = bytes.div_ceil(UNIT);
         while end > 0 {
@@ -184,7 +177,7 @@ impl<R: Records> Mixed<'_, R> {
         core::iter::successors(self.next(of, 0), move |at| self.next(of, at + UNIT))
     }
 
-    /// Where the old object that begins at a byte ends, even behind the slab.
+    /// Of the old object at a byte, even behind the slab.
     pub(crate) fn old_end(&self, bytes: u32) -> u32 {
         bytes + self.page(bytes >> PAGE_SHIFT).old.load(Relaxed)
     }
@@ -193,34 +186,34 @@ impl<R: Records> Mixed<'_, R> {
         PageRange::new(self.first, Pages(self.bytes >> PAGE_SHIFT))
     }
 
-    /// Old objects that are out, with the head.
+    /// Old objects out, with the head.
     pub(crate) fn count(&self) -> u16 {
         self.head.count.load(Relaxed)
     }
 
-    /// Bytes at the start that belong to an object of the slab before.
+    /// Bytes of an object of the slab before.
     pub(crate) fn head(&self) -> u32 {
         self.head.head.load(Relaxed)
     }
 
-    /// Records, or with 0 removes, what an object of the slab before covers.
+    /// 0 removes it.
     pub(crate) fn set_head(&self, bytes: u32) {
         self.head.head.store(bytes, Relaxed);
         change(&self.head.count, if bytes > 0 { 1 } else { -1 });
     }
 
-    /// Marks the old object that begins at a byte live, or not any more.
+    /// The old object at a byte, now live or not.
     pub(crate) fn flip_live(&self, bytes: u32, by: i16) {
         self.flip(Of::Live, bytes / UNIT);
         change(&self.head.count, by);
     }
 
-    /// Whether a live old object begins at a byte of the slab.
+    /// An old object begins at the byte.
     pub(crate) fn is_live(&self, bytes: u32) -> bool {
         bytes < self.bytes && bytes.is_multiple_of(UNIT) && self.has(Of::Live, bytes / UNIT)
     }
 
-    /// Marks the old object that begins at a byte free; returns where it ends if it was live.
+    /// The old object at a byte; returns its end if it was live.
     pub(crate) fn clear(&self, bytes: u32) -> Option<u32> {
         self.is_live(bytes).then(|| {
             self.flip_live(bytes, -1);
@@ -228,7 +221,7 @@ impl<R: Records> Mixed<'_, R> {
         })
     }
 
-    /// Live old objects that begin here, counted anew, and their bytes.
+    /// Counted anew, and their bytes.
     pub(crate) fn count_live(&self) -> (usize, u64) {
         self.iter(Of::Live).fold((0, 0), |(n, sum), at| (n + 1, sum + u64::from(self.old_end(at) - at)))
     }
@@ -241,7 +234,7 @@ impl<R: Records> Mixed<'_, R> {
         self.iter(Of::Starts)
     }
 
-    /// Whether a new place overlaps another, a live old object, or the slab's end.
+    /// Of new places, live old objects, and the slab's end.
     pub(crate) fn has_overlap(&self) -> bool {
         let mut end = self.head();
         let news = self.starts().any(|start| {
@@ -265,12 +258,12 @@ impl<R: Records> Mixed<'_, R> {
         (self.count(), self.head.off_grid.load(Relaxed)) == (0, 0)
     }
 
-    /// The start of the new place around a byte.
+    /// Its start.
     fn new_around(&self, bytes: u32) -> Option<u32> {
         self.last_before(Of::Starts, bytes + 1).filter(|start| bytes - start < self.new)
     }
 
-    /// The free bytes around the empty `from..to`.
+    /// Around the empty `from..to`.
     fn gap(&self, from: u32, to: u32) -> (u32, u32) {
         let before = self.last_before(Of::Starts, from).map_or(0, |start| start + self.new);
         let old_before = self.last_before(Of::Live, from).map_or(0, |start| self.old_end(start));
@@ -279,7 +272,7 @@ impl<R: Records> Mixed<'_, R> {
         (before.max(old_before).max(self.head()), behind.min(old_behind))
     }
 
-    /// Cuts new places from a gap, on the grid if as many fit; `each` gets them.
+    /// On the grid if as many fit; `each` gets places.
     fn fill(&self, (from, to): (u32, u32), mut each: impl FnMut(u32)) {
         let fit = |at: u32| to.saturating_sub(at) / self.new;
         let (grid, packed) = (from.next_multiple_of(self.new), from.next_multiple_of(1 << self.new.trailing_zeros()));
@@ -292,7 +285,7 @@ impl<R: Records> Mixed<'_, R> {
         }
     }
 
-    /// Cuts new places wherever no old object lives; returns how many.
+    /// Wherever no old object lives; returns how many.
     pub(crate) fn cut_gaps(&self) -> usize {
         let (mut from, mut cut) = (self.head().min(self.bytes), 0);
         loop {
@@ -303,7 +296,7 @@ impl<R: Records> Mixed<'_, R> {
         }
     }
 
-    /// Cuts new places around the bytes of a freed old object; `each` gets them.
+    /// Around a freed old object; `each` gets places.
     pub(crate) fn cut_around(&self, from: u32, to: u32, each: impl FnMut(u32)) {
         self.fill(self.gap(from, to.min(self.bytes)), each);
     }
@@ -313,13 +306,13 @@ impl<R: Records> Mixed<'_, R> {
         change(&self.head.off_grid, i16::from(!self.is_on_grid(bytes)));
     }
 
-    /// Removes a free place.
+    /// A free place.
     pub(crate) fn close(&self, bytes: u32) {
         self.flip(Of::Starts, bytes / UNIT);
         change(&self.head.off_grid, -i16::from(!self.is_on_grid(bytes)));
     }
 
-    /// Cuts the grid places in `from..to` that overlap no other place; no old object lives.
+    /// Grid places that overlap no other; no old object lives.
     pub(crate) fn cut_grid(&self, from: u32, to: u32, mut each: impl FnMut(u32)) {
         let grid = from / self.new * self.new;
         let mut end = self.last_before(Of::Starts, grid).map_or(0, |start| start + self.new);
@@ -328,7 +321,7 @@ impl<R: Records> Mixed<'_, R> {
             while let Some(start) = next.filter(|start| *start < at + self.new) {
                 (end, next) = (start + self.new, self.next(Of::Starts, start + UNIT));
             }
-            // Places do not overlap: only the last one that begins before its end may overlap it.
+            // Only the last place that begins before its end may overlap it.
             if end <= at {
                 self.open(at);
                 each(at);
@@ -340,7 +333,7 @@ impl<R: Records> Mixed<'_, R> {
         self.bytes / self.new * self.new
     }
 
-    /// The old object across the slab's start: its name, its size, and its bytes before the slab.
+    /// The old object across the slab's start: name, size, and bytes before the slab.
     pub(crate) fn across(&self) -> Option<(u8, u32, u32)> {
         let mut before = 0;
         for page in (0..self.first.0).rev() {
@@ -360,7 +353,6 @@ impl<R: Records> Mixed<'_, R> {
         None
     }
 
-    /// The object at a byte of the slab.
     fn look(&self, bytes: u32) -> Place {
         let offset = |start: u32| (bytes - start) as usize;
         if bytes < self.head()
@@ -390,80 +382,75 @@ impl<R: Records> Mixed<'_, R> {
     }
 }
 
-/// The contents of a place on a slab of two sizes.
+/// On a slab of two sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// An object of the old size that is out.
+    /// Out.
     Old {
-        /// The front end's name for the old size.
+        /// The front end's name.
         class: u8,
-        /// Bytes behind the object's start.
+        /// Behind its start.
         offset: usize,
     },
-    /// A place of the new size: an object that is out, or a free one.
+    /// Out, or free.
     New {
-        /// The front end's name for the new size.
+        /// The front end's name.
         class: u8,
-        /// Bytes behind the place's start.
+        /// Behind its start.
         offset: usize,
-        /// The name of the old size, if this is no start but an object of it began here, now back.
+        /// No start, but an old object began here, now back: its size's name.
         was_old: Option<u8>,
     },
-    /// Neither.
     Nothing {
-        /// The name of the old size, if an object of it began here, which is back.
+        /// An old object began here, now back: its size's name.
         was_old: Option<u8>,
     },
 }
 
-/// All slabs of two sizes.
 pub struct Morphs {
     entries: Table<Morph>,
-    /// Entries that have ever been used; the first one never is.
+    /// Ever used; the first never is.
     begun: u32,
-    /// First free entry that was used before, or 0.
+    /// That was used before, or 0.
     free: u32,
-    /// Entries in use.
     used: u32,
-    /// Slabs of two sizes, now.
+    /// Of two sizes, now.
     slabs: u32,
-    /// Bytes of old objects that are out.
+    /// Of old objects out.
     pub(crate) old_bytes: u64,
 }
 
 impl Morphs {
-    /// Most entries.
     pub const MOST: usize = SlabRecord::MORPHS;
 
-    /// Without room for any; all zeros.
+    /// No table; all zeros.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, begun: 0, free: 0, used: 0, slabs: 0, old_bytes: 0 };
 
-    /// With a table of entries, of which one stays empty.
+    /// One entry stays empty.
     pub fn new(entries: Table<Morph>) -> Self {
         Self { entries, begun: 1, free: 0, used: 0, slabs: 0, old_bytes: 0 }
     }
 
-    /// Whether there is no table yet.
     pub fn is_unset(&self) -> bool {
         self.begun == 0
     }
 
-    /// Slabs of two sizes, now.
+    /// Of two sizes, now.
     pub fn slabs(&self) -> u32 {
         self.slabs
     }
 
-    /// Bytes of objects of old sizes that are out.
+    /// Of old objects out.
     pub fn old_bytes(&self) -> u64 {
         self.old_bytes
     }
 
-    /// Whether slabs of a number of pages may become ones of two sizes.
+    /// For slabs of this length.
     pub(crate) fn has_room(&self, pages: Pages) -> bool {
         ((self.used + pages.0) as usize) < self.entries.len().min(SlabRecord::MORPHS)
     }
 
-    /// Each slab's first page.
+    /// First pages.
     pub(crate) fn firsts(&self, records: &impl Records) -> impl Iterator<Item = PageId> {
         let all = (1..self.begun).map(|at| (at, &self.entries[at as usize]));
         let used = all.filter(|(_, entry)| entry.new.load(Relaxed) != 0);
@@ -471,7 +458,7 @@ impl Morphs {
         firsts.filter(|(at, first)| records.of(*first).morph_entry() == *at).map(|(_, first)| first)
     }
 
-    /// Gives a page of a new slab an entry; there is room.
+    /// There is room.
     pub(crate) fn add_page(
         &mut self,
         page: PageId,
@@ -493,7 +480,7 @@ impl Morphs {
         records.of(page).set_morph(at, new);
     }
 
-    /// Removes the entries of a slab without live old objects: its records become ordinary.
+    /// Without live old objects: its records become ordinary.
     pub(crate) fn remove(&mut self, range: PageRange, records: &impl Records) {
         for page in range.first.0..range.first.0 + range.len.0 {
             let record = records.of(PageId(page));
@@ -514,50 +501,50 @@ impl Morphs {
         (at != 0 && at < self.begun).then(|| &self.entries[at as usize])
     }
 
-    /// The slab of two sizes that begins at a page.
+    /// That begins at a page.
     pub(crate) fn slab<'a, R: Records>(&'a self, first: PageId, records: &'a R) -> Mixed<'a, R> {
         let head = &self.entries[records.of(first).morph_entry() as usize];
         let (new, bytes) = (head.new.load(Relaxed), u32::from(head.pages.load(Relaxed)) << PAGE_SHIFT);
         Mixed { entries: &self.entries, records, head, first, new, bytes }
     }
 
-    /// The name of the size that a slab's new objects have; `None` if it is no slab of two sizes.
+    /// Of new objects; `None`: no slab of two sizes.
     pub fn class_of(&self, record: &SlabRecord) -> Option<u8> {
         self.entry(record).map(|entry| entry.to.load(Relaxed))
     }
 
-    /// The slab of two sizes around the page of a record, if any.
+    /// Around the page of a record.
     pub fn range_of(&self, record: &SlabRecord) -> Option<PageRange> {
         let range = |entry: &Morph| (PageId(entry.slab.load(Relaxed)), Pages(entry.pages.load(Relaxed).into()));
         self.entry(record).map(range).map(|(first, pages)| PageRange::new(first, pages))
     }
 
-    /// The object at a byte of the region; `None` if on no slab of two sizes.
+    /// At a byte of the region; `None`: no slab of two sizes.
     pub fn look(&self, offset: usize, records: &impl Records) -> Option<Place> {
         let first = self.range_of(records.of(PageId((offset >> PAGE_SHIFT) as u32)))?.first;
         Some(self.slab(first, records).look((offset - first.offset().0) as u32))
     }
 
-    /// The entries, for [`Starts`].
+    /// For [`Starts`].
     pub fn starts(&self) -> Starts {
         Starts(&raw const self.entries[0])
     }
 }
 
-/// Where new places begin, for readers without the lock.
+/// Read without the lock.
 #[derive(Clone, Copy)]
 pub struct Starts(pub *const Morph);
 
 impl Starts {
-    /// The size, in units of 16 bytes, of the new place that begins at a byte of the region, by its
-    /// page's record. Right for live objects; others may get either answer.
+    /// The size, in units of 16 bytes, of the new place at a byte of the region, by its page's
+    /// record. Right for live objects.
     /// # Safety
-    /// These are [`Morphs::MOST`] entries, or all that the region's records ever name.
+    /// [`Morphs::MOST`] entries, or all that records name.
     #[inline(always)]
     pub unsafe fn new_at(self, record: &SlabRecord, offset: usize) -> Option<usize> {
         let (at, units) = record.entry_and_units();
-        // SAFETY: by the contract the entry exists, and all its fields are atomic. The first entry,
-        // which other slabs name, has no bit set.
+        // SAFETY: by the contract the entry exists, and is atomic. The first entry, which other
+        // slabs name, has no bit set.
         unsafe { &*self.0.add(at) }.starts_at(offset).then_some(units)
     }
 }

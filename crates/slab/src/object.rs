@@ -1,13 +1,12 @@
 //! Caches of equal objects that programs describe.
 //!
-//! **What.** An [`ObjectSlabs`] is the back end of one cache: it cuts pages of a [`PageSupplier`]
-//! into objects of an [`ObjectLayout`], which stay constructed while free. A [`Depot`] of magazines
-//! lies between it and the CPUs. The front end constructs, destroys, locks, and keeps names and
-//! limits.
+//! **What.** An [`ObjectSlabs`] cuts a [`PageSupplier`]'s pages into an [`ObjectLayout`]'s objects,
+//! which stay constructed while free. A [`Depot`] of magazines lies between it and the CPUs. The
+//! front end constructs, destroys, locks, and keeps names and limits.
 //! **From.** Bonwick94 (§ numbers are its) and Bonwick & Adams, "Magazines and Vmem", USENIX ATC
-//! 2001. Where we differ: each free is validated (§6.2: large objects only, or when debugging);
-//! objects are constructed on first use, not with their slab; complete slabs are freed by the
-//! least number of an interval, as magazines are, not after 15 s each (§3.4).
+//! 2001. Differences: each free is validated (§6.2: large objects only, or when debugging); objects
+//! are constructed on first use; complete slabs are freed by an interval's least number, as
+//! magazines are, not after 15 s each (§3.4).
 //! ```
 //! use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, Taken};
 //!
@@ -18,13 +17,17 @@
 //! let mut slabs = ObjectSlabs::new(ObjectLayout::of(200, 8, true)?);
 //! // SAFETY: the supplier is always the same.
 //! unsafe {
-//! let Some(Taken::Raw(object)) = slabs.alloc(&mut pages) else { panic!("nothing was constructed
-//! yet") }; object.write(42); assert_eq!(slabs.free(object.add(8), true), Err(BadObject::Inside {
-//! start: object, offset: 8 })); assert_eq!(slabs.free(object, true), Ok(()));
-//! assert_eq!(slabs.free(object, true), Err(BadObject::Free)); assert_eq!(slabs.alloc(&mut pages),
-//! Some(Taken::Constructed(object))); assert_eq!(object.read(), 42); slabs.free(object, true)?;
-//! slabs.destroy(&mut pages, |object| object.write(0)).expect("nothing is out"); } # Ok::<(),
-//! Box<dyn std::error::Error>>(())
+//!     let Some(Taken::Raw(object)) = slabs.alloc(&mut pages) else { panic!("nothing was constructed yet") };
+//!     object.write(42);
+//!     assert_eq!(slabs.free(object.add(8), true), Err(BadObject::Inside { start: object, offset: 8 }));
+//!     assert_eq!(slabs.free(object, true), Ok(()));
+//!     assert_eq!(slabs.free(object, true), Err(BadObject::Free));
+//!     assert_eq!(slabs.alloc(&mut pages), Some(Taken::Constructed(object)));
+//!     assert_eq!(object.read(), 42);
+//!     slabs.free(object, true)?;
+//!     slabs.destroy(&mut pages, |object| object.write(0)).expect("nothing is out");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //! ```text
 //! slab:   | colour | object | object | … | tail, with the record and its bits if they fit |
@@ -40,8 +43,7 @@
 //! - *O5* full magazines in the depot have rounds, empty ones none; its counts are their sums.
 //!
 //! **Threads.** Under the caller's lock. **Failure.** `alloc` returns `None` when the supplier
-//! refuses, `free` a [`BadObject`]; neither changes anything. **Not here.** Constructors, names,
-//! limits, waiting; objects in CPUs' magazines count as out.
+//! refuses, `free` a [`BadObject`]; neither changes anything. Objects in magazines count as out.
 
 mod cache;
 mod check;

@@ -1,15 +1,15 @@
 //! The record of one slab of a size class.
 //!
-//! **State.** 32 bytes in a table indexed by the slab's first page; zeros: no slab begins here.
+//! **State.** 32 bytes by the slab's first page; zeros: no slab begins here.
 //! ```text
 //! first free (8) · next (4) · prev (4) · front end's word (4) · morph (4) · used (2) · carved (2)
 //! · last free (2) · front end's byte (1) · alone (1)
 //! ```
-//! `morph` is 0, or, for a slab of two sizes, the index of its [`Morphs`](crate::Morphs) entry (18
-//! bits) and the new size / 16 (13 bits); with the highest bit set, a tag of the front end.
-//! `alone`: no old object of a slab of two sizes is out any more; of an ordinary slab, the smallest
-//! size, by its name, that found no room on it since an object was freed, or 0. `last free` is its
-//! distance from the slab's start / 16, without meaning when the list is empty.
+//! `morph`: 0, or, for a slab of two sizes, its [`Morphs`](crate::Morphs) entry (18 bits) and the
+//! new size / 16 (13 bits); with the highest bit set, a tag of the front end. `alone`: no old
+//! object of a slab of two sizes is out; of an ordinary slab, the smallest size, by name, that
+//! found no room since an object was freed, or 0. `last free`: distance from the slab's start / 16,
+//! without meaning when the list is empty.
 //! **Unsafe.** Declares that zeros are a valid record; follows and writes free objects' links.
 
 use crate::chain::{self, Chain, Marks};
@@ -19,14 +19,14 @@ use core::num::NonZeroU32;
 use craton_base::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use craton_base::{PageId, Table, Zeroed};
 
-/// A slab of a size class: its first page plus 1.
+/// Its first page plus 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SlabId(NonZeroU32);
 
 impl SlabId {
     #[inline]
     pub(crate) fn of(first: PageId) -> Self {
-        // SAFETY: a region has fewer than 2^32 - 1 pages, so that the sum is not 0.
+        // SAFETY: a region has fewer than 2^32 - 1 pages: the sum is not 0.
         Self(unsafe { NonZeroU32::new_unchecked(first.0.wrapping_add(1)) })
     }
 
@@ -44,9 +44,9 @@ impl SlabId {
     }
 }
 
-/// Where the records of all slabs are, by first page.
+/// Of all slabs.
 pub trait Records {
-    /// The record of the slab that begins at a page.
+    /// Of the slab that begins at a page.
     fn of(&self, first: PageId) -> &SlabRecord;
 }
 
@@ -81,7 +81,7 @@ impl<R: Records> Links for R {
     }
 }
 
-/// One slab's record; atomic: caches share it. The cache's lock orders all but the front end.
+/// Atomic: caches share it. The cache's lock orders all but the front end's.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct SlabRecord {
@@ -92,21 +92,21 @@ pub struct SlabRecord {
     used: AtomicU16,
     carved: AtomicU16,
     last: AtomicU16,
-    /// The front end's own, at which the slab layer never looks.
+    /// The front end's.
     pub front_byte: AtomicU8,
     alone: AtomicU8,
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
 
-/// The unit of sizes and distances.
+/// Of sizes and distances.
 const UNIT: usize = 16;
 const ENTRY_BITS: u32 = 18;
 const SIZE_BITS: u32 = 13;
-/// Marks a `morph` as the front end's tag.
+/// The front end's tag.
 const TAG: u32 = 1 << 31;
 
-/// The entry of a slab of two sizes; 0 for others.
+/// 0: an ordinary slab.
 #[inline]
 fn entry_of(morph: u32) -> u32 {
     if morph & TAG == 0 { morph & ((1 << ENTRY_BITS) - 1) } else { 0 }
@@ -134,7 +134,7 @@ macro_rules! field {
 }
 
 impl SlabRecord {
-    /// Where what lies, and how words are divided, for who reads another process.
+    /// For readers of another process.
     pub const SHAPE: [(&'static str, usize); 11] = [
         ("record.bytes", size_of::<Self>()),
         ("record.free", offset_of!(Self, free)),
@@ -156,13 +156,13 @@ impl SlabRecord {
     field!(carved, set_carved, carved, u16);
     field!(last, set_last, last, u16);
 
-    /// Looks at each field, as a model does before its threads begin.
+    /// Touches each field, before a model's threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         let _ = (self.free(), self.next(), self.prev(), self.used(), self.carved(), self.last(), self.morph_entry());
     }
 
-    /// The number of the slab's objects ever carved: its first places.
+    /// Ever carved: the slab's first places.
     pub fn cut_objects(&self) -> u16 {
         self.carved()
     }
@@ -174,15 +174,15 @@ impl SlabRecord {
         self.set_carved(0);
     }
 
-    /// Most pages of slabs of two sizes.
+    /// Pages of slabs of two sizes.
     pub(crate) const MORPHS: usize = 1 << ENTRY_BITS;
 
     pub(crate) const fn can_morph_to(object: u32) -> bool {
         object < (UNIT as u32) << SIZE_BITS
     }
 
-    /// Whether the slab holds two sizes, and whether the new size differs from `object`. One load,
-    /// so that a reader without the owner's lock is right while the slab settles.
+    /// Two sizes; and the new one differs from `object`. One load: right without the owner's lock
+    /// while the slab settles.
     #[inline]
     pub(crate) fn sizes(&self, object: u32) -> (bool, bool) {
         let morph = self.morph.load(Ordering::Relaxed);
@@ -190,33 +190,33 @@ impl SlabRecord {
         (is_morphed, is_morphed && morph >> ENTRY_BITS != object / UNIT as u32)
     }
 
-    /// The entry of a slab of two sizes; 0 for ordinary slabs.
+    /// 0: an ordinary slab.
     #[inline]
     pub(crate) fn morph_entry(&self) -> u32 {
         entry_of(self.morph.load(Ordering::Relaxed))
     }
 
-    /// The entry of a page of a slab of two sizes, below [`Self::MORPHS`], and the new size in
-    /// units of 16 bytes. The entry is 0 for other slabs; for a tagged page, anything.
+    /// Below [`Self::MORPHS`], and the new size in units of 16 bytes. 0: other slabs; of a tagged
+    /// page, anything.
     #[inline(always)]
     pub(crate) fn entry_and_units(&self) -> (usize, usize) {
         let morph = self.morph.load(Ordering::Relaxed);
         ((morph & (Self::MORPHS as u32 - 1)) as usize, (morph >> ENTRY_BITS) as usize)
     }
 
-    /// Whether the slab holds two sizes, the new one `object`.
+    /// Two sizes, the new one `object`.
     pub(crate) fn is_morph_to(&self, object: u32) -> bool {
         let morph = self.morph.load(Ordering::Relaxed);
-        // A named heap's page may leave a value here that looks like a size.
+        // A named heap's page may leave a value that looks like a size.
         entry_of(morph) != 0 && morph >> ENTRY_BITS == object / UNIT as u32
     }
 
-    /// Marks the slab, or a part, as one of two sizes, with its entry and its new size.
+    /// The slab, or a part of it.
     pub(crate) fn set_morph(&self, entry: u32, object: u32) {
         self.morph.store(entry | (object / UNIT as u32) << ENTRY_BITS, Ordering::Relaxed);
     }
 
-    /// Begins a slab of two sizes without new objects, with the free `places`.
+    /// Without new objects, with the free `places`.
     pub(crate) fn begin_morph(&self, start: *mut u8, places: Chain) {
         self.set_used(0);
         self.set_alone(false);
@@ -230,13 +230,13 @@ impl SlabRecord {
         self.set_alone(false);
     }
 
-    /// Whether a slab of two sizes has no live old object.
+    /// Two sizes, no live old object.
     #[inline]
     pub(crate) fn is_alone(&self) -> bool {
         self.alone.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a size, or a smaller one, found no room on an ordinary slab.
+    /// The size, or a smaller one, found no room on an ordinary slab.
     pub(crate) fn refuses(&self, name: u8) -> bool {
         (1..=name).contains(&self.alone.load(Ordering::Relaxed))
     }
@@ -249,7 +249,7 @@ impl SlabRecord {
         self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
-    /// The first object of the slab's list, or null.
+    /// Or null.
     pub fn first_free(&self) -> *mut u8 {
         self.free() as *mut u8
     }
@@ -258,17 +258,16 @@ impl SlabRecord {
         self.carved() - self.used()
     }
 
-    /// The last free object, if any, of the slab at `start`.
+    /// If any, of the slab at `start`.
     pub(crate) fn last_free(&self, start: *mut u8) -> *mut u8 {
         start.wrapping_add(usize::from(self.last()) * UNIT)
     }
 
-    /// Moves up to `want` free objects to a chain; returns how many. The caller updates `used`.
-    /// Error: an object that is not free on the slab, or leads to none; those before it are marked
-    /// as on their way.
+    /// Up to `want`; returns how many. The caller updates `used`. Error: an object not free on the
+    /// slab, or that leads to none; those before are marked as on their way.
     /// # Safety
-    /// The slab begins at `start`, where all its free objects lie in `bytes`; its record and its
-    /// free objects are the caller's.
+    /// The slab begins at `start`, with all its free objects in `bytes`; record and free objects
+    /// are the caller's.
     #[inline]
     pub(crate) unsafe fn pop_free_run(
         &self,
@@ -282,7 +281,7 @@ impl SlabRecord {
         if n == 0 {
             return Ok(0);
         }
-        // A program may have overwritten links: follows only free objects of the slab, each once.
+        // Links may be overwritten: follows only free objects of the slab, each once.
         let is_here = |at: *mut u8| (at as usize).wrapping_sub(start as usize) < bytes;
         let (mut last, mut at) = (first, first);
         for _ in 0..n {
@@ -290,7 +289,7 @@ impl SlabRecord {
                 return Err(at);
             }
             last = at;
-            // SAFETY: it was a free object of the slab.
+            // SAFETY: a free object of the slab.
             at = unsafe { chain::next(at) };
         }
         // The next call begins with the object to which the last one leads.
@@ -298,7 +297,7 @@ impl SlabRecord {
         if !(if is_last { at == chain::end() } else { is_here(at) }) {
             return Err(last);
         }
-        // SAFETY: as above; the part that goes out is cut off behind `last`.
+        // SAFETY: as above; cuts off behind `last`.
         unsafe {
             self.set_free(if is_last { 0 } else { at as usize });
             chain::link(last, chain::end());
@@ -307,21 +306,21 @@ impl SlabRecord {
         Ok(n as u16)
     }
 
-    /// Prepends objects linked from `first` to `last`. The caller updates `used`.
+    /// Linked from `first` to `last`. The caller updates `used`.
     /// # Safety
-    /// As [`SlabRecord::pop_free_run`]; the objects lie on the slab, and the caller gives them up.
+    /// As [`SlabRecord::pop_free_run`]; the objects lie on the slab, and are given up.
     #[inline]
     pub(crate) unsafe fn put_free(&self, start: *mut u8, first: *mut u8, last: *mut u8) {
         let others = self.free() as *mut u8;
         if others.is_null() {
             self.set_last(((last as usize - start as usize) / UNIT) as u16);
         }
-        // SAFETY: the object is the caller's.
+        // SAFETY: the caller's object.
         unsafe { chain::link(last, if others.is_null() { chain::end() } else { others }) };
         self.set_free(first as usize);
     }
 
-    /// Tags a page whose slabs never morph with up to 31 bits of the front end's.
+    /// Up to 31 bits of the front end's, for a page whose slabs never morph.
     pub fn set_tag(&self, tag: u32) {
         self.morph.store(TAG | tag, Ordering::Relaxed);
     }
@@ -331,7 +330,7 @@ impl SlabRecord {
         self.morph.load(Ordering::Relaxed) & !TAG
     }
 
-    /// Next and previous of a span that is no slab, in a front end's list, as pages plus 1, or 0.
+    /// In a front end's list of spans, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         (self.next(), self.prev())
     }

@@ -1,8 +1,8 @@
 //! The life of a cache's slabs: from a source, cut, partial, full, complete, kept or freed.
 //!
 //! **What.** Size classes ([`SlabCache`](crate::SlabCache)) and constructed objects
-//! ([`ObjectSlabs`](crate::object::ObjectSlabs)) share it (Bonwick94 §3.2 to §3.4; invariants S2 to
-//! S4) and differ in:
+//! ([`ObjectSlabs`](crate::object::ObjectSlabs)) share it (Bonwick94 §3.2 to §3.4; S2 to S4) and
+//! differ in:
 //!
 //! | | classes | constructed objects |
 //! |---|---|---|
@@ -16,22 +16,22 @@
 use crate::lists::{COMPLETE, FULL, LISTS, Links, Lists};
 use crate::working_set::WorkingSet;
 
-/// Counts of one cache (Bonwick94 §3.1).
+/// Bonwick94 §3.1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SlabStats {
-    /// Slabs, of whatever fullness.
+    /// Of any fullness.
     pub slabs: u32,
-    /// Slabs taken from the source since the start.
+    /// From the source, since the start.
     pub slabs_made: u32,
-    /// Objects that are out: with the program or in the caches in front.
+    /// With the program or in the caches in front.
     pub objects_out: u64,
-    /// Chains handed out since the start; of classes.
+    /// Chains, since the start; of classes.
     pub refills: u64,
-    /// Objects handed out since the start.
+    /// Since the start.
     pub objects_refilled: u64,
-    /// Slabs taken over from caches of other sizes since the start, with objects that live on them.
+    /// From caches of other sizes, with live objects, since the start.
     pub morphed: u32,
-    /// Those of them that became ordinary slabs of this size.
+    /// Of these, became ordinary slabs of this size.
     pub settled: u32,
 }
 
@@ -52,7 +52,7 @@ impl SlabStats {
     }
 }
 
-/// The slabs of one cache. A slab's *level*: its objects in use and its unusable places.
+/// A slab's *level*: objects in use and unusable places.
 #[derive(Debug)]
 pub(crate) struct Slabs<S> {
     pub(crate) lists: Lists<S>,
@@ -61,7 +61,7 @@ pub(crate) struct Slabs<S> {
 }
 
 impl<S: Copy + PartialEq> Slabs<S> {
-    /// No slabs, of `capacity` objects; up to `most` complete ones are kept. Zeros for two zeros.
+    /// Keeps up to `most` complete ones. Zeros for two zeros.
     pub(crate) const fn new(capacity: u16, most: u16) -> Self {
         Self { lists: Lists::new(capacity), kept: WorkingSet::up_to(most), stats: SlabStats::NONE }
     }
@@ -86,7 +86,7 @@ impl<S: Copy + PartialEq> Slabs<S> {
         self.stats.slabs -= 1;
     }
 
-    /// Moves a slab to its list, if any, after a change of level.
+    /// If any, after a change of level.
     #[inline]
     pub(crate) fn relist(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
@@ -95,7 +95,7 @@ impl<S: Copy + PartialEq> Slabs<S> {
         }
     }
 
-    /// As [`Slabs::relist`], for the serving slab, the first of the fullest.
+    /// The serving slab, the first of the fullest.
     #[inline]
     pub(crate) fn rise(&mut self, slab: S, before: u16, now: u16, links: &impl Links<Slab = S>) {
         let (from, to) = (self.lists.list_of(before), self.lists.list_of(now));
@@ -132,7 +132,7 @@ impl<S: Copy + PartialEq> Slabs<S> {
         self.lists.list(COMPLETE).first()
     }
 
-    /// Counts the partial slabs; a step for each.
+    /// A step for each.
     pub(crate) fn partial(&self, links: &impl Links<Slab = S>) -> u32 {
         (COMPLETE + 1..LISTS).map(|list| self.lists.list(list).iter(links).count() as u32).sum()
     }

@@ -16,7 +16,6 @@ fn each_eighth_has_its_list_and_complete_and_full_slabs_are_told_apart() {
     }
 }
 
-/// Next and previous of slabs that are numbers.
 struct Numbers([Cell<(Option<u8>, Option<u8>)>; 8]);
 
 impl Links for Numbers {

@@ -1,10 +1,10 @@
 //! Moves slabs from caches to another one while objects live on them (NVAlloc §5.2).
 //!
-//! [`donate`] divides a range of slabs with few live objects, and of free pages, anew: into slabs
-//! of another size, which the span source passes to the cache of that size.
-//! [`SlabCache::free_mixed`] then frees old objects one by one, behind all thread caches, and new
-//! ones, until the slab is ordinary. **Invariants.** S6 in `lib.rs`.
-//! **Unsafe.** Turns places on a slab into objects, and follows the links of free ones.
+//! [`donate`] divides slabs with few live objects, and free pages, into slabs of another size,
+//! which the span source passes to that size's cache. [`SlabCache::free_mixed`] then frees old
+//! objects one by one, behind all thread caches, and new ones, until the slab is ordinary.
+//! **Invariants.** S6.
+//! **Unsafe.** Turns places on a slab into objects, and follows links of free ones.
 
 use crate::cache::SlabCache;
 use crate::chain::{self, Chain, Marks};
@@ -14,53 +14,49 @@ use crate::morph::{Mixed, Morphs, Old};
 use crate::record::{Records, SlabId, SlabRecord};
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
-/// A slab morphs when less than 90 % of its objects live.
+/// Percent: a slab with fewer live objects morphs.
 const MOST_LIVE: u32 = 90;
-/// Cap on the number of adjacent objects that must be free together.
+/// Adjacent objects that must be free together, at most.
 const PROMISED: u32 = 12;
 const POINT: u32 = 16;
-/// The new size must get 1/40 of its places at once.
+/// The new size must get this part of its places at once.
 const LEAST_SHARE: usize = 40;
 
-/// The slabs that a range is to become.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
-    /// The layout of the new size.
     pub geometry: Geometry,
-    /// The front end's name for the new size.
+    /// The front end's name.
     pub to: u8,
 }
 
-/// A part of a range: a slab that its cache would give up, or free pages.
+/// A slab that its cache would give up, or free pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub range: PageRange,
-    /// The slab's cache, as [`Donors`] knows it; none of free pages.
+    /// As [`Donors`] knows it; `None`: free pages.
     pub donor: Option<u8>,
-    /// The front end's name for its size.
+    /// The front end's name.
     pub from: u8,
 }
 
-/// The locked caches of a range's slabs.
+/// Locked, of a range's slabs.
 pub trait Donors {
-    /// The cache of a number.
     fn cache(&mut self, donor: u8) -> &mut SlabCache;
 }
 
-/// What became of a slab when an object came back.
+/// Of a slab, when an object came back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
-    /// It still is no ordinary slab.
     Morphed,
-    /// It is a slab of its new size alone.
+    /// Of its new size alone.
     Ordinary(PageRange),
-    /// It was the last object of any size: the span went back.
+    /// The last object: the span went back.
     Gone,
 }
 
 impl SlabCache {
-    /// A slab that was in full use once and has few live objects now, one of the emptiest. Each
-    /// call names the next; `None` at the end, or when `looks` are spent.
+    /// In full use once, few live objects now, one of the emptiest. Each call names the next;
+    /// `None` at the end, or when `looks` are spent.
     pub fn candidate(&mut self, wish: Wish, looks: &mut usize, records: &impl Records) -> Option<PageId> {
         // Complete slabs, the first list, only help others.
         let fullest = self.slabs.lists.list_of(self.most_live().min(self.geometry.capacity - 1)).min(LISTS - 1);
@@ -82,18 +78,18 @@ impl SlabCache {
         None
     }
 
-    /// Notes that a slab has no room for a size.
+    /// It has no room for the size.
     pub fn refuse(&self, slab: PageId, wish: Wish, records: &impl Records) {
         records.of(slab).refuse(wish.to);
     }
 
-    /// Fewer objects than this live on a slab that may morph.
+    /// Fewer objects live on a slab that may morph.
     fn most_live(&self) -> u16 {
         (u32::from(self.geometry.capacity) * MOST_LIVE).div_ceil(100) as u16
     }
 
-    /// Whether the slab probably has a gap for the new size, by its number of live objects. Of an
-    /// object that is longer than the slab, its neighbours decide.
+    /// A gap for the new size, by the number of live objects. For an object longer than the slab
+    /// its neighbours decide.
     fn promises(&self, record: &SlabRecord, Wish { geometry: new, .. }: Wish) -> bool {
         if new.object as usize > self.geometry.pages.bytes().0 {
             return true;
@@ -104,16 +100,15 @@ impl SlabCache {
         gaps >> (POINT - 1) > 0
     }
 
-    /// Whether a slab of this cache may morph: complete, or in full use once and not nearly so now.
+    /// Complete, or in full use once and not nearly so now.
     pub fn is_candidate(&self, record: &SlabRecord) -> bool {
         // A slab still being cut serves next.
         let is_cut = record.carved() == self.geometry.capacity && record.used() < self.most_live();
         record.morph_entry() == 0 && (is_cut || record.used() == 0)
     }
 
-    /// Frees an object of a slab of two sizes: an old one, or, once none lives, a new one. Marks
-    /// the places that open up; calls `each` with the result for each slab below the object. Error:
-    /// no such live object, or a free object's link was overwritten.
+    /// An old object, or, once none lives, a new one. Marks the places that open; `each` gets the
+    /// result for each slab below the object. Error: no such live object, or an overwritten link.
     /// # Safety
     /// As [`SlabCache::alloc`]; `morphs` serve all caches, and `object` lies in the region.
     #[allow(clippy::too_many_arguments)] // The arguments of all calls of a cache, and the table.
@@ -157,22 +152,21 @@ impl SlabCache {
             let (start, before) = (base.wrapping_add(first.offset().0), self.level(record));
             slab.cut_around(from, to, opener(record, start, &marks));
             if slab.count() == 0 {
-                // SAFETY: the slab has no live old object, so its cache owns its free objects.
+                // SAFETY: no live old object: its cache owns its free objects.
                 unsafe { regrid(&slab, record, start, &marks) }?;
             }
             each(self.leave(first, before, base, morphs, records, source, &marks)?);
             if to <= length {
                 return Ok(());
             }
-            // It crossed the border. The next slab has counted it, and so is still one of two
-            // sizes.
+            // It crossed the border. The next slab counted it, so is still one of two sizes.
             (first, from, to) = (PageId(first.0 + pages.0), 0, to - length);
             morphs.slab(first, records).set_head(0);
         }
     }
 
-    /// Relists a slab of two sizes, or turns it into an ordinary one. Error: it counts as complete,
-    /// but has a live object; see [`SlabCache::all_home`].
+    /// Relists it, or makes it ordinary. Error: counts as complete, with a live object; see
+    /// [`SlabCache::all_home`].
     #[allow(clippy::too_many_arguments)] // The arguments of all calls of a cache, and the table.
     fn leave(
         &mut self,
@@ -209,25 +203,24 @@ impl SlabCache {
         Ok(Left::Ordinary(range))
     }
 
-    /// Drops a slab that moves to another cache.
+    /// It moves to another cache.
     fn drop_slab(&mut self, slab: PageId, records: &impl Records) {
         let record = records.of(slab);
         self.slabs.end(SlabId::of(slab), record.used(), records);
         self.slabs.stats.objects_out -= u64::from(record.used());
     }
 
-    /// Adopts a slab that [`donate`] made for this cache, besides the one that its source returned.
+    /// Made by [`donate`], besides the one that the source returned.
     pub fn adopt(&mut self, first: PageId, records: &impl Records) {
         self.begin_slab(first, records);
     }
 }
 
-/// Divides a range into slabs of the wanted size. All places that fit between live objects are
-/// free and marked. The source then passes the slabs to a cache of the new size. Whether
-/// it did: otherwise nothing has changed.
+/// Places that fit between live objects are free and marked. The source then passes the slabs to a
+/// cache of the new size. `false`: nothing has changed.
 /// # Safety
 /// As [`SlabCache::alloc`], for all caches. `parts` are the range, in order; free pages are the
-/// caller's, and `morphs` are those of all caches of the region.
+/// caller's; `morphs` are those of all caches of the region.
 pub unsafe fn donate(
     wish: Wish,
     parts: &[Part],
@@ -258,7 +251,7 @@ pub unsafe fn donate(
         }
     }
     let mut places = 0;
-    // SAFETY: the slabs are the caches'.
+    // SAFETY: the caches' slabs.
     let is_noted = parts
         .iter()
         .filter(|part| part.donor.is_some())
@@ -289,7 +282,7 @@ pub unsafe fn donate(
         let mut places = Chain::EMPTY;
         for place in slab.starts() {
             let object = start.wrapping_add(place as usize);
-            // SAFETY: no live object is there, and the cache owns the slab.
+            // SAFETY: no live object is there; the cache owns the slab.
             unsafe { places.push(object) };
             marks.set_on_slab(object);
         }
@@ -298,21 +291,20 @@ pub unsafe fn donate(
     true
 }
 
-/// Adds free places to a slab's free objects.
+/// Adds free places.
 fn opener(record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> impl FnMut(u32) {
     move |bytes| {
         let fresh = start.wrapping_add(bytes as usize);
-        // SAFETY: nothing alive lies there: the caller gives up the last object that did.
+        // SAFETY: the last live object there is given up.
         unsafe { record.put_free(start, fresh, fresh) };
         marks.set_on_slab(fresh);
         record.set_carved(record.carved() + 1);
     }
 }
 
-/// Keeps only the free places on the grid, once no old object lives.
-/// Error: a link that leads to no free place.
+/// Keeps the free places on the grid, once no old object lives. Error: a link to no free place.
 /// # Safety
-/// The slab that begins at `start` and its free objects are the caller's.
+/// The slab at `start` and its free objects are the caller's.
 unsafe fn regrid(
     slab: &Mixed<'_, impl Records>,
     record: &SlabRecord,
@@ -327,7 +319,7 @@ unsafe fn regrid(
         }
         slab.close(bytes as u32);
         marks.wipe(at);
-        // SAFETY: free objects of the slab are linked.
+        // SAFETY: a slab's free objects are linked.
         at = unsafe { chain::next(at) };
     }
     record.set_free(0);
@@ -336,8 +328,8 @@ unsafe fn regrid(
     Ok(())
 }
 
-/// Records an ordinary slab's live objects, cut and not free, in the entries of the slabs that
-/// begin every `step` pages from `first` on. `false` if its free list is damaged.
+/// An ordinary slab's live objects, cut and not free, in entries of the slabs every `step` pages
+/// from `first`. `false`: damaged free list.
 /// # Safety
 /// The slab and its free objects are the caller's.
 unsafe fn record_live(
@@ -374,10 +366,10 @@ unsafe fn record_live(
             return false;
         }
         free += 1;
-        // SAFETY: free objects of the slab are linked.
+        // SAFETY: a slab's free objects are linked.
         at = unsafe { chain::next(at) };
     }
-    // The remaining objects may lie across a border.
+    // The rest may lie across a border.
     for page in (1..old.len.0).filter(|page| (old.first.0 + page - first.0).is_multiple_of(step.0)) {
         let border = page << PAGE_SHIFT;
         let last = (border - 1) / size * size;

@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 const FIRST: PageId = PageId(64);
 
-/// Entries and records, with a range that was slabs of some sizes and is slabs of another one.
+/// Slabs of some sizes become slabs of another.
 struct World {
     morphs: Morphs,
     records: Table<SlabRecord>,
@@ -36,8 +36,7 @@ impl World {
         self.morphs.slab(FIRST, &self.records)
     }
 
-    /// What new places there must be: none over another or a live object, and none missing where
-    /// one would fit.
+    /// No place over another or a live object, and none missing.
     fn check(&self, live: &[(u32, u32)]) {
         let (slab, size) = (self.slab(), self.new.object);
         let mut taken: Vec<(u32, u32)> = live.to_vec();
@@ -142,7 +141,7 @@ fn a_slab_settles_when_all_places_off_the_grid_are_back() {
 
 #[test]
 fn an_object_across_a_border_is_the_head_of_the_next_slab() {
-    // The third object of 6544 bytes begins at 13088 and ends at 19632, on the third page.
+    // The third object of 6544 bytes lies from 13088 to 19632, on the third page.
     let w = world(&of(&[6544]), Geometry::of(144));
     let slabs: Vec<_> = (0..4).map(|page| w.morphs.slab(PageId(FIRST.0 + page), &w.records)).collect();
     slabs[1].flip_live(13088 - 8192, 1);

@@ -1,7 +1,7 @@
 //! A cache of constructed objects (Bonwick94 §3.2, §3.3).
 //!
-//! **Cost.** See the slab layer. `give` validates the object from lines of the cache, the record
-//! and the table; it touches no line of the object.
+//! **Cost.** `free` validates the object from lines of cache, record and table, and touches no line
+//! of the object.
 //! **Unsafe.** Hands out raw memory.
 
 use super::colour::Colours;
@@ -15,10 +15,9 @@ use core::ptr::NonNull;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// It is in its constructed state, as it was given back.
+    /// As it was freed.
     Constructed(*mut u8),
-    /// Not constructed: the caller constructs it, if the cache has a constructor. Arbitrary
-    /// contents.
+    /// Arbitrary contents: the caller constructs it.
     Raw(*mut u8),
 }
 
@@ -30,16 +29,16 @@ impl Taken {
     }
 }
 
-/// An error in a free of an object. Nothing has changed.
+/// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadObject {
-    /// It lies on no slab of this cache.
+    /// On no slab of this cache.
     Foreign,
-    /// It lies on a slab of this cache, but in none of its objects.
+    /// On a slab, but in no object.
     Between,
-    /// It lies `offset` bytes behind the start of an object.
+    /// `offset` bytes behind an object's start.
     Inside { start: *mut u8, offset: usize },
-    /// The object there is free.
+    /// The object is free.
     Free,
 }
 
@@ -58,19 +57,18 @@ impl core::fmt::Display for BadObject {
 
 impl core::error::Error for BadObject {}
 
-/// Where a pointer lies: see [`ObjectSlabs::place_of`].
+/// See [`ObjectSlabs::place_of`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectPlace {
-    /// Where the object begins.
+    /// The object's.
     pub start: *mut u8,
-    /// How far behind that the pointer is, in bytes.
+    /// The pointer's, behind `start`.
     pub offset: usize,
     pub out: bool,
-    /// Where the first object of its slab begins.
+    /// The slab's first object.
     pub first: *mut u8,
 }
 
-/// The slabs of a cache of equal objects.
 #[derive(Debug)]
 pub struct ObjectSlabs {
     pub(super) layout: ObjectLayout,
@@ -81,11 +79,11 @@ pub struct ObjectSlabs {
     pub(super) detached: u32,
 }
 
-// SAFETY: the cache owns its slabs, as a vector its elements.
+// SAFETY: owns its slabs, as a vector its elements.
 unsafe impl Send for ObjectSlabs {}
 
 impl ObjectSlabs {
-    /// Slabs that [`ObjectSlabs::new`] has yet to make; zeros, so that statics lie in `.bss`.
+    /// To be made by [`ObjectSlabs::new`]; zeros, so that statics lie in `.bss`.
     pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
 
     pub const fn new(layout: ObjectLayout) -> Self {
@@ -107,14 +105,14 @@ impl ObjectSlabs {
         &self.layout
     }
 
-    /// Slabs from now on begin their objects at different offsets (§4.3), or all at the same.
+    /// Whether later slabs begin their objects at different offsets (§4.3).
     pub fn set_colouring(&mut self, on: bool) {
         self.colours.set(on);
     }
 
-    /// Allocates an object. `None`: a slab was needed, and the supplier refused.
+    /// `None`: a slab was needed, and the supplier refused.
     /// # Safety
-    /// `supplier` is the same in each call, or one that manages the same pages.
+    /// `supplier` is always the same, or manages the same pages.
     #[inline(always)]
     pub unsafe fn alloc(&mut self, supplier: &mut impl PageSupplier) -> Option<Taken> {
         let slab = match self.slabs.lists.fullest() {
@@ -122,7 +120,7 @@ impl ObjectSlabs {
             None => self.add_slab(supplier)?,
         };
         let before = slab.used();
-        // SAFETY: the lists have only slabs of this cache, here one with room.
+        // SAFETY: listed slabs are this cache's; this one has room.
         let (object, constructed) = unsafe { slab.alloc(&self.layout) };
         if self.slabs.lists.is_last_of_list(before, 1) {
             self.slabs.rise(slab, before, before + 1, &InRecords);
@@ -133,7 +131,6 @@ impl ObjectSlabs {
         Some(if constructed { Taken::Constructed(object) } else { Taken::Raw(object) })
     }
 
-    /// Frees an object, `constructed` or not.
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; the caller gives the object up, constructed if so marked.
     #[inline]
@@ -144,7 +141,7 @@ impl ObjectSlabs {
             Err(wrong) => return Err(self.bad(slab, wrong, object)),
         };
         let before = slab.used();
-        // SAFETY: the table has only slabs of this cache; `i` is one of its places.
+        // SAFETY: the table has only this cache's slabs; `i` is one of its places.
         if !unsafe { slab.free(&self.layout, i, constructed) } {
             return Err(BadObject::Free);
         }
@@ -175,7 +172,7 @@ impl ObjectSlabs {
         let pages = supplier.get(layout.bytes(), layout.slab_align())?;
         let record = match record_inside(&layout, pages) {
             Some(record) => record,
-            // SAFETY: all records are of one layout.
+            // SAFETY: all records have one layout.
             None => match unsafe { self.records.alloc(records_of(&layout), supplier) }.and_then(NonNull::new) {
                 Some(record) => record.cast::<Record>(),
                 None => {
@@ -185,14 +182,14 @@ impl ObjectSlabs {
                 }
             },
         };
-        // SAFETY: the supplier and the records just allocated pages and record for this slab.
+        // SAFETY: pages and record were just allocated for this slab.
         let slab = unsafe { Slab::begin(&layout, pages, record, self.colours.next(&layout)) };
         self.table.insert(&layout, slab);
         self.slabs.begin(slab, 0, &InRecords);
         Some(slab)
     }
 
-    /// Which object a pointer lies in; `None` where it lies in none of this cache's.
+    /// `None`: in no object of this cache.
     pub fn place_of(&self, at: *const u8) -> Option<ObjectPlace> {
         let slab = self.table.find(&self.layout, at as usize)?;
         let i = match slab.place_of(&self.layout, at as usize) {
@@ -205,11 +202,10 @@ impl ObjectSlabs {
         Some(ObjectPlace { start, offset: at as usize - start as usize, out, first: slab.object(&self.layout, 0) })
     }
 
-    /// Calls `f` with each object that is out, slab by slab.
+    /// Slab by slab.
     pub fn for_each_out(&self, mut f: impl FnMut(*mut u8)) {
         for slab in self.table.iter() {
-            // SAFETY: the table has only slabs of this cache, and the borrow keeps `f` from
-            // changing it.
+            // SAFETY: the table has only this cache's slabs; the borrow keeps `f` from changing it.
             unsafe { slab.for_each(&self.layout, true, &mut f) };
         }
     }
@@ -218,34 +214,33 @@ impl ObjectSlabs {
         self.slabs.stats
     }
 
-    /// Objects that are out.
     pub fn in_use(&self) -> u64 {
         self.slabs.stats.objects_out
     }
 
-    /// Objects that the slabs have room for.
+    /// Room for objects.
     pub fn total(&self) -> u64 {
         u64::from(self.slabs.stats.slabs) * u64::from(self.layout.capacity)
     }
 
-    /// Slabs without an object out.
+    /// No object out.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
 
-    /// Slabs of which some objects are out, but not all; a step for each.
+    /// Some objects out, not all; a step for each.
     pub fn partial(&self) -> u32 {
         self.slabs.partial(&InRecords)
     }
 
-    /// Bytes that the supplier has given: slabs, records that lie apart, the table.
+    /// From the supplier: slabs, separate records, the table.
     pub fn bytes(&self) -> usize {
         let slabs = self.slabs.stats.slabs + self.detached;
         slabs as usize * self.layout.bytes() + self.records.bytes() + self.table.bytes()
     }
 }
 
-/// The layouts of separate records, of one or two words of bits, on pages of 1, 2, 4 and 8 KiB.
+/// Of separate records, with one or two words of bits, on pages of 1, 2, 4 and 8 KiB.
 static RECORDS: [ObjectLayout; PAGE_SIZES] = {
     let mut layouts = [ObjectLayout::UNSET; PAGE_SIZES];
     let mut size = 0;

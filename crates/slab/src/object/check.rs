@@ -1,6 +1,4 @@
-//! Walks what holds for slabs of constructed objects besides what holds for all slabs.
-//!
-//! **Unsafe.** Looks at records.
+//! **Unsafe.** Reads records.
 
 use super::cache::ObjectSlabs;
 use super::record::{InRecords, Slab};
@@ -8,7 +6,7 @@ use super::table::SlabTable;
 use crate::check::Broken;
 
 impl ObjectSlabs {
-    /// Walks S2 to S4, and O1 to O4.
+    /// S2 to S4, O1 to O4.
     pub fn check(&self) -> Result<(), Broken> {
         let full = self.table.iter().filter(|slab| u32::from(slab.used()) == self.layout.capacity);
         let checked = |slab| self.check_slab(slab).map(|()| (slab.used(), slab.used()));
@@ -24,7 +22,7 @@ impl ObjectSlabs {
 
     fn check_slab(&self, slab: Slab) -> Result<(), &'static str> {
         let (layout, first) = (&self.layout, slab.address() as usize);
-        // SAFETY: the lists have only slabs of this cache.
+        // SAFETY: listed slabs are this cache's.
         if !unsafe { slab.is_sound(layout) } {
             return Err("O1");
         }

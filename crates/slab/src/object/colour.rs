@@ -1,27 +1,27 @@
 //! Colours (Bonwick94 §4.3): the offset, in bytes, of a slab's first object.
 //!
-//! Each slab uses its tail to begin a step further than the one before, so that equal members of
-//! objects fall into different cache lines. A step is the alignment, where that makes no object lie
-//! across one line more than without colours: objects of whole lines step by lines, others by the
-//! largest power of two that their distances have in common.
+//! Each slab begins a step further into its tail, so that equal members of objects fall into
+//! different cache lines. A step is the alignment where no object then lies across one line more:
+//! objects of whole lines step by lines, others by the largest power of two common to their
+//! distances.
 
 use super::layout::ObjectLayout;
 
 const LINE: usize = 64;
 
-/// The step of objects a `stride`, a multiple of `align`, apart.
+/// `stride`: a multiple of `align`.
 pub(super) const fn step(align: usize, stride: usize) -> usize {
     let common = 1 << stride.trailing_zeros();
     let most = if common < LINE { common } else { LINE };
     if align < most { most } else { align }
 }
 
-/// Colours that fit into `slack` bytes.
+/// That fit.
 pub(super) const fn count(slack: usize, step: usize) -> u32 {
     (slack / step) as u32 + 1
 }
 
-/// The next colour. Zeros: the first one.
+/// Zeros: the first.
 #[derive(Debug)]
 pub(super) struct Colours {
     next: u32,
@@ -31,12 +31,12 @@ pub(super) struct Colours {
 impl Colours {
     pub(super) const FIRST: Self = Self { next: 0, is_off: false };
 
-    /// Without colours, all further slabs have the first one.
+    /// Off: all further slabs have the first.
     pub(super) fn set(&mut self, on: bool) {
         self.is_off = !on;
     }
 
-    /// The offset in bytes of the next slab's first object.
+    /// Bytes, of the next slab's first object.
     pub(super) fn next(&mut self, layout: &ObjectLayout) -> usize {
         if self.is_off {
             return 0;

@@ -1,12 +1,11 @@
 //! The depot of a cache's magazines: full and empty ones, exchanged by the per-CPU layer.
 //!
-//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended, so that
-//! exchanges get rarer. Reclaim frees the least number of full and of empty magazines of the last
-//! interval. Where we differ: a CPU may hold a row instead of a magazine and moves rounds by
-//! [`Depot::store`] and [`Depot::fetch`]. Magazines of several sizes coexist; old sizes are freed
-//! as they become empty.
+//! **From.** Bonwick & Adams 2001 §3. Magazines grow while the depot's lock is contended. Reclaim
+//! frees the last interval's least number of full and of empty magazines. Where we differ: a CPU
+//! may hold a row instead, and moves rounds by [`Depot::store`] and [`Depot::fetch`]. Magazines of
+//! several sizes coexist; old sizes are freed as they become empty.
 //! **Threads.** Under the caller's lock; the caller reports contention. **Failure.** Without memory
-//! for a magazine nothing is stored, and the rounds go to the slabs.
+//! for a magazine rounds go to the slabs.
 //! **Unsafe.** Builds magazines in the supplier's memory.
 
 use super::magazine::{LAYOUTS, Magazine, SIZES, Stack, rounds_of};
@@ -14,20 +13,20 @@ use super::supply::PageSupplier;
 use super::trusted::Trusted;
 use crate::check::Broken;
 
-/// Contended exchanges in an interval that make magazines grow (Bonwick & Adams: 3).
+/// In an interval; then magazines grow (Bonwick & Adams: 3).
 const CONTENDED: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DepotStats {
-    /// Rounds of a magazine.
+    /// Of a magazine.
     pub rounds: usize,
     pub full: u32,
     pub empty: u32,
-    /// Objects in the full ones.
+    /// In full magazines.
     pub objects: u64,
-    /// Times that the lock was contended.
+    /// Waits for the lock.
     pub contended: u64,
-    /// Bytes of the magazines' pages.
+    /// Of the magazines' pages.
     pub bytes: usize,
 }
 
@@ -42,19 +41,19 @@ pub struct Depot {
     pub(super) objects: u64,
     store: [Trusted; SIZES],
     interval_ns: u64,
-    /// The interval's start, plus 1; 0: none yet.
+    /// Plus 1; 0: none yet.
     began_ns: u64,
 }
 
-// SAFETY: the depot owns its magazines.
+// SAFETY: owns its magazines.
 unsafe impl Send for Depot {}
 
 impl Depot {
-    /// The default interval of the working set: 15 s.
+    /// Of the working set: 15 s.
     pub const INTERVAL_NS: u64 = 15_000_000_000;
-    /// Rounds of the largest magazine.
+    /// Of the largest magazine.
     pub const MOST_ROUNDS: usize = rounds_of(SIZES - 1);
-    /// A depot before [`Depot::new`]; all zeros.
+    /// All zeros.
     pub const UNSET: Self = Self {
         full: Stack::EMPTY,
         empty: Stack::EMPTY,
@@ -68,7 +67,7 @@ impl Depot {
         began_ns: 0,
     };
 
-    /// A depot for objects of `object_bytes`: the larger they are, the smaller are the magazines.
+    /// The larger objects are, the smaller magazines.
     pub const fn new(object_bytes: usize) -> Self {
         let (size, most) = match object_bytes {
             0..=256 => (1, 4),
@@ -80,50 +79,49 @@ impl Depot {
         Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
     }
 
-    /// Sets the interval. 0: all here is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
+    /// 0: all is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
     pub fn set_interval_ns(&mut self, ns: u64) {
         self.interval_ns = ns;
     }
 
-    /// Rounds of the magazines that are handed out now.
+    /// Of magazines handed out now.
     pub fn rounds(&self) -> usize {
         rounds_of(self.size.into())
     }
 
-    /// Objects in the full magazines here.
+    /// In full magazines.
     pub fn objects(&self) -> u64 {
         self.objects
     }
 
-    /// A magazine with rounds, for an empty one, which comes by [`Depot::put_empty`].
+    /// For an empty one, which comes by [`Depot::put_empty`].
     pub fn get_full(&mut self) -> Option<Magazine> {
         let magazine = self.full.pop()?;
         self.objects -= magazine.len() as u64;
         Some(magazine)
     }
 
-    /// Takes a magazine that has rounds.
+    /// It has rounds.
     pub fn put_full(&mut self, magazine: Magazine) {
         debug_assert!(!magazine.is_empty());
         self.objects += magazine.len() as u64;
         self.full.push(magazine);
     }
 
-    /// An empty magazine of the present size. `None`: the supplier refused.
+    /// Of the present size. `None`: the supplier refused.
     /// # Safety
-    /// `supplier` is the same in each call, or one that manages the same pages.
+    /// `supplier` is always the same, or manages the same pages.
     pub unsafe fn get_empty(&mut self, supplier: &mut impl PageSupplier) -> Option<Magazine> {
         if let Some(magazine) = self.empty.pop() {
             return Some(magazine);
         }
         let size = usize::from(self.size);
-        // SAFETY: magazines of one size are of one layout.
+        // SAFETY: magazines of one size have one layout.
         let at = unsafe { self.store[size].alloc(&LAYOUTS[size], supplier) }?;
-        // SAFETY: the store just allocated the memory, with a magazine's layout.
+        // SAFETY: just allocated, with a magazine's layout.
         unsafe { Magazine::begin(at, self.size) }
     }
 
-    /// Stores an empty magazine.
     /// # Safety
     /// As [`Depot::get_empty`]; the magazine came from this depot.
     pub unsafe fn put_empty(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
@@ -131,7 +129,7 @@ impl Depot {
         if magazine.capacity() == self.rounds() {
             self.empty.push(magazine);
         } else {
-            // SAFETY: as the caller says.
+            // SAFETY: by the contract.
             unsafe { self.discard(magazine, supplier) };
         }
     }
@@ -139,20 +137,20 @@ impl Depot {
     /// # Safety
     /// As [`Depot::put_empty`].
     unsafe fn discard(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
-        // SAFETY: the caller passes ownership; the layout is that of the magazine's size.
+        // SAFETY: the caller passes ownership; the layout is the size's.
         unsafe {
             let size = magazine.size();
             self.store[size].free(&LAYOUTS[size], magazine.address(), supplier);
         }
     }
 
-    /// Stores rounds and returns how many, from the first on: not all if the supplier refused.
+    /// Returns how many, from the first on: not all if the supplier refused.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn store(&mut self, rounds: &[*mut u8], supplier: &mut impl PageSupplier) -> usize {
         let mut stored = 0;
         while stored < rounds.len() {
-            // SAFETY: as the caller says.
+            // SAFETY: by the contract.
             let Some(mut magazine) = (unsafe { self.get_empty(supplier) }) else { break };
             let n = (rounds.len() - stored).min(magazine.capacity());
             magazine.fill(&rounds[stored..stored + n]);
@@ -162,7 +160,7 @@ impl Depot {
         stored
     }
 
-    /// Fills `into` with the rounds stored last, in their order; returns how many.
+    /// The rounds stored last, in their order; returns how many.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn fetch(&mut self, into: &mut [*mut u8], supplier: &mut impl PageSupplier) -> usize {
@@ -174,7 +172,7 @@ impl Depot {
             at -= n;
             magazine.drop_last(n);
             if magazine.is_empty() {
-                // SAFETY: it is of this depot.
+                // SAFETY: this depot's.
                 unsafe { self.put_empty(magazine, supplier) };
             } else {
                 self.put_full(magazine);
@@ -184,13 +182,13 @@ impl Depot {
         into.len() - at
     }
 
-    /// Records a wait for the depot's lock.
+    /// A wait for the depot's lock.
     pub fn count_contended(&mut self) {
         self.pressure += 1;
         self.contended += 1;
     }
 
-    /// Advances the time; true at an interval's end, when magazines grow if the lock was contended.
+    /// True at an interval's end, when magazines grow if the lock was contended.
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let began = match self.began_ns {
             0 => {
@@ -216,41 +214,40 @@ impl Depot {
         true
     }
 
-    /// An idle full magazine to drain into the slabs; return it by [`Depot::drop_empty`].
+    /// To drain into the slabs; then [`Depot::drop_empty`].
     pub fn get_idle(&mut self) -> Option<Magazine> {
         if self.full.set.idle() == 0 { None } else { self.get_any() }
     }
 
-    /// A full magazine, to be emptied for good: when the cache is destroyed, or memory is short.
+    /// To be emptied for good.
     pub fn get_any(&mut self) -> Option<Magazine> {
         let magazine = self.full.pop_idle()?;
         self.objects -= magazine.len() as u64;
         Some(magazine)
     }
 
-    /// Frees the memory of an empty magazine.
     /// # Safety
     /// As [`Depot::put_empty`].
     pub unsafe fn drop_empty(&mut self, magazine: Magazine, supplier: &mut impl PageSupplier) {
         debug_assert!(magazine.is_empty());
-        // SAFETY: as the caller says.
+        // SAFETY: by the contract.
         unsafe { self.discard(magazine, supplier) };
     }
 
-    /// Frees idle empty magazines, or `all`; returns the bytes freed.
+    /// Idle ones, or `all`; returns bytes.
     /// # Safety
     /// As [`Depot::get_empty`].
     pub unsafe fn reap_empty(&mut self, all: bool, supplier: &mut impl PageSupplier) -> usize {
         let before = self.bytes();
         while all || self.empty.set.idle() > 0 {
             let Some(magazine) = self.empty.pop_idle() else { break };
-            // SAFETY: it is of this depot.
+            // SAFETY: this depot's.
             unsafe { self.discard(magazine, supplier) };
         }
         before - self.bytes()
     }
 
-    /// Walks O5.
+    /// O5.
     pub fn check(&self) -> Result<(), Broken> {
         let stacks = self.full.check(true).zip(self.empty.check(false));
         let live: u32 = self.store.iter().map(Trusted::live).sum();

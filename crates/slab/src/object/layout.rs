@@ -1,35 +1,33 @@
 //! The layout of a slab of constructed objects, in bytes (Bonwick94 §3.2.2).
 //!
-//! Slabs of small objects are one page with the record at the end. Slabs of large objects have as
+//! Slabs of small objects are one page with the record at the end. Those of large objects have as
 //! many pages as keep the waste low; their record lies apart unless the tail holds it at no
-//! object's cost. A table finds the record. Pages are the supplier's: shorter slabs leave less
-//! unused, since a small cache has one unfinished slab.
+//! object's cost. Shorter pages leave less unused: a small cache has one unfinished slab.
 
 use super::colour;
 use craton_base::PAGE_SIZE;
 
-/// Bytes of a record without its bits.
+/// Without its bits.
 pub(super) const RECORD_BYTES: usize = 40;
 const WORD: usize = 8;
-/// Objects up to 1/16 of a page are small: their slab is one page.
+/// Of a page: up to here objects are small, their slab one page.
 const SMALL_PART: usize = 16;
-/// A slab should waste at most 1/16.
+/// Waste of a slab.
 const GOOD_PART: usize = 16;
 /// Objects at which slabs stop growing: they waste less than 1/8.
 const ENOUGH: usize = 16;
-/// Fraction bits of 1 / stride: an offset (below 2^22) times a stride (to 2^20) is below.
+/// Of 1 / stride: an offset (below 2^22) times a stride (to 2^20) is below.
 const POINT: u32 = 43;
 
-/// Why there is no layout for such objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadLayout {
-    /// Objects of no bytes.
+    /// Objects of 0 bytes.
     Zero,
-    /// More bytes than [`ObjectLayout::MAX_OBJECT`].
+    /// More than [`ObjectLayout::MAX_OBJECT`].
     TooLarge { size: usize },
-    /// Not a power of two, or more than [`ObjectLayout::MAX_ALIGN`].
+    /// No power of two, or above [`ObjectLayout::MAX_ALIGN`].
     Alignment { align: usize },
-    /// Not a power of two from [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`].
+    /// No power of two from [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`].
     Page { bytes: usize },
 }
 
@@ -57,27 +55,26 @@ impl core::fmt::Display for BadLayout {
 
 impl core::error::Error for BadLayout {}
 
-/// Sizes of a slab of objects, and what lies where in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectLayout {
-    /// Bytes of an object, as asked for.
+    /// As requested.
     pub(super) size: u32,
     pub(super) stride: u32,
     pub(super) capacity: u32,
-    /// Words of bits in the record for each object's state.
+    /// Of bits in the record, for each state.
     pub(super) words: u32,
-    /// Where a slab's record begins, in bytes from the slab's start; 0: it lies apart.
+    /// Bytes from the slab's start; 0: it lies apart.
     pub(super) record_at: u32,
     pub(super) colour_step: u32,
     pub(super) colours: u32,
     pub(super) align: u32,
-    /// Objects keep their state while they are free.
+    /// Free objects keep their state.
     pub(super) constructed: bool,
-    /// log2 of the slab's size rounded up to a power of two.
+    /// log2 of the slab's size, rounded up.
     pub(super) grain_shift: u32,
     pub(super) page_bytes: u32,
     pub(super) slab_bytes: usize,
-    /// Bytes from the first object's start to the last one's end.
+    /// From the first object's start to the last one's end.
     pub(super) extent: usize,
     /// 1 / stride.
     reciprocal: u64,
@@ -88,16 +85,16 @@ const fn align_up(n: usize, align: usize) -> usize {
 }
 
 impl ObjectLayout {
-    /// The largest object of a cache: 1 MiB.
+    /// 1 MiB.
     pub const MAX_OBJECT: usize = 1 << 20;
-    /// The largest alignment: 1 MiB.
+    /// 1 MiB.
     pub const MAX_ALIGN: usize = 1 << 20;
-    /// The shortest pages: 1 KiB.
+    /// 1 KiB.
     pub const MIN_PAGE: usize = 1 << 10;
-    /// The longest, and what is usual: 8 KiB.
+    /// Also the usual: 8 KiB.
     pub const MAX_PAGE: usize = PAGE_SIZE;
 
-    /// Of no cache; all zeros.
+    /// All zeros.
     pub const UNSET: Self = Self {
         size: 0,
         stride: 0,
@@ -115,13 +112,13 @@ impl ObjectLayout {
         reciprocal: 0,
     };
 
-    /// Objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]), aligned to `align` (0: 8, or
-    /// 2^k to [`ObjectLayout::MAX_ALIGN`]), on pages of 8 KiB; if `constructed`, also while free.
+    /// `size`: 1 to [`ObjectLayout::MAX_OBJECT`] bytes; `align`: 0 (8), or 2^k to
+    /// [`ObjectLayout::MAX_ALIGN`]; pages of 8 KiB; `constructed` also while free.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }
 
-    /// As [`ObjectLayout::of`], on pages of `page` bytes: the supplier's, or a multiple of them.
+    /// On pages of `page` bytes: the supplier's, or a multiple.
     pub const fn of_pages(size: usize, align: usize, constructed: bool, page: usize) -> Result<Self, BadLayout> {
         if size == 0 {
             return Err(BadLayout::Zero);
@@ -147,7 +144,7 @@ impl ObjectLayout {
         loop {
             let (inside, apart) = (of.in_slab(pages, page), of.apart(pages, page));
             let here = if inside.capacity == apart.capacity { inside } else { apart };
-            // Compares the wasted shares by cross-multiplication.
+            // Compares wasted shares by cross-multiplication.
             if here.waste() * best.bytes() < best.waste() * here.bytes() || pages == first {
                 best = here;
             }
@@ -158,7 +155,6 @@ impl ObjectLayout {
         }
     }
 
-    /// With the record at the slab's end.
     const fn in_slab(self, pages: usize, page: usize) -> Self {
         let bytes = pages * page;
         let mut capacity = (bytes - RECORD_BYTES) / self.stride();
@@ -168,7 +164,6 @@ impl ObjectLayout {
         self.with(bytes, page, capacity, bytes - record_bytes(capacity, self.constructed))
     }
 
-    /// With the record apart.
     const fn apart(self, pages: usize, page: usize) -> Self {
         self.with(pages * page, page, pages * page / self.stride(), 0)
     }
@@ -191,17 +186,16 @@ impl ObjectLayout {
         }
     }
 
-    /// Bytes of an object, as asked for.
+    /// As requested.
     pub const fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// Bytes from one object to the next.
+    /// From one object to the next.
     pub const fn stride(&self) -> usize {
         self.stride as usize
     }
 
-    /// The alignment of the objects.
     pub const fn align(&self) -> usize {
         self.align as usize
     }
@@ -214,22 +208,22 @@ impl ObjectLayout {
         self.page_bytes as usize
     }
 
-    /// Whether a free object's contents are kept.
+    /// A free object's contents are kept.
     pub const fn is_constructed(&self) -> bool {
         self.constructed
     }
 
-    /// Whether a slab's record lies apart from it.
+    /// From its slab.
     pub const fn is_apart(&self) -> bool {
         self.record_at == 0
     }
 
-    /// Places at which a slab's first object can lie.
+    /// Places of a slab's first object.
     pub const fn colours(&self) -> u32 {
         self.colours
     }
 
-    /// Bytes that one colour differs from the next.
+    /// In bytes.
     pub const fn colour_step(&self) -> u32 {
         self.colour_step
     }
@@ -238,7 +232,7 @@ impl ObjectLayout {
         self.slab_bytes
     }
 
-    /// Bytes of a slab that lie in no object: its tail, and the record, if that lies there.
+    /// In no object: the tail, and a record there.
     pub const fn waste(&self) -> usize {
         self.slab_bytes - self.extent
     }
@@ -247,7 +241,7 @@ impl ObjectLayout {
         if self.align > self.page_bytes { self.align as usize } else { self.page_bytes as usize }
     }
 
-    /// The object that holds the byte at `offset`, below the extent, from the first one's start.
+    /// That holds the byte at `offset`, below the extent, from the first object's start.
     #[inline]
     pub(super) const fn index_of(&self, offset: usize) -> usize {
         ((offset as u64 * self.reciprocal) >> POINT) as usize

@@ -1,15 +1,15 @@
 //! Magazines: rows of objects that a CPU uses without a lock (Bonwick & Adams 2001 §3).
 //!
-//! **Unsafe.** Magazines are raw memory of the supplier's.
+//! **Unsafe.** Raw memory of the supplier's.
 
 use super::layout::ObjectLayout;
 use crate::working_set::WorkingSet;
 use core::ptr::NonNull;
 
 const HEAD: usize = 16;
-/// log2 of the bytes of the smallest magazine, of 6 rounds.
+/// log2 of the smallest's bytes, 6 rounds.
 const FIRST_SHIFT: usize = 6;
-/// Sizes of magazines: 6, 14, 30, 62 and 126 rounds, with the head powers of two of bytes.
+/// 6, 14, 30, 62 and 126 rounds: with the head powers of two of bytes.
 pub(super) const SIZES: usize = 5;
 
 pub(super) const fn rounds_of(size: usize) -> usize {
@@ -38,17 +38,17 @@ struct Head {
 
 const _: () = assert!(size_of::<Head>() == HEAD);
 
-/// A magazine; its owner owns its rounds.
+/// Owns its rounds.
 #[derive(Debug)]
 #[must_use = "its memory is lost unless it goes back to the depot"]
 #[repr(transparent)]
 pub struct Magazine(NonNull<Head>);
 
-// SAFETY: a magazine is owned as a box is.
+// SAFETY: owned as a box is.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
-    /// An empty magazine of `size` rounds.
+    /// Empty.
     /// # Safety
     /// The memory is the caller's and large enough.
     pub(super) unsafe fn begin(at: *mut u8, size: u16) -> Option<Self> {
@@ -61,7 +61,7 @@ impl Magazine {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "a magazine stands for its head; references do not outlive an expression")]
     fn head(&self) -> &mut Head {
-        // SAFETY: `self` owns the magazine's memory.
+        // SAFETY: `self` owns the memory.
         unsafe { &mut *self.0.as_ptr() }
     }
 
@@ -89,26 +89,26 @@ impl Magazine {
         rounds_of(self.size())
     }
 
-    /// Its rounds, the next one last.
+    /// The next one last.
     pub fn as_slice(&self) -> &[*mut u8] {
         // SAFETY: the first `len` rounds were written.
         unsafe { core::slice::from_raw_parts(self.rounds(), self.len()) }
     }
 
-    /// Adds a round; returns whether there was room.
+    /// `false`: no room.
     #[inline]
     pub fn push(&mut self, object: *mut u8) -> bool {
         let len = self.len();
         if len == self.capacity() {
             return false;
         }
-        // SAFETY: there is room for it.
+        // SAFETY: there is room.
         unsafe { *self.rounds().add(len) = object };
         self.head().len += 1;
         true
     }
 
-    /// Takes the round that was added last.
+    /// The round added last.
     #[inline]
     pub fn pop(&mut self) -> Option<*mut u8> {
         let object = *self.as_slice().last()?;
@@ -116,21 +116,21 @@ impl Magazine {
         Some(object)
     }
 
-    /// Fills an empty magazine; the rounds fit.
+    /// An empty magazine; the rounds fit.
     pub(super) fn fill(&mut self, rounds: &[*mut u8]) {
         debug_assert!(self.is_empty() && rounds.len() <= self.capacity());
-        // SAFETY: there is room for them.
+        // SAFETY: there is room.
         unsafe { self.rounds().copy_from_nonoverlapping(rounds.as_ptr(), rounds.len()) };
         self.head().len = rounds.len() as u16;
     }
 
-    /// Drops the last `n` rounds, which exist.
+    /// They exist.
     pub(super) fn drop_last(&mut self, n: usize) {
         self.head().len -= n as u16;
     }
 }
 
-/// Magazines of one kind: full ones, or empty ones.
+/// All full, or all empty.
 #[derive(Debug)]
 pub(super) struct Stack {
     first: Option<NonNull<Head>>,
@@ -160,11 +160,11 @@ impl Stack {
         self.unlink().inspect(|_| self.set.drop_idle())
     }
 
-    /// The number of magazines and of rounds, if they match the counts and all are full or empty.
+    /// Magazines and rounds, if they match the counts and all are full or empty.
     pub(super) fn check(&self, is_full: bool) -> Option<(u32, u64)> {
         let (mut at, mut count, mut objects) = (self.first, 0, 0);
         while let Some(head) = at {
-            // SAFETY: it is on our list.
+            // SAFETY: on our list.
             let Head { next, len, .. } = unsafe { head.read() };
             if (len > 0) != is_full || count == self.set.count() {
                 return None;

@@ -1,4 +1,4 @@
-//! Frees memory on request only, complete slabs beyond the working set (Bonwick94 §3.4).
+//! Frees memory on request only (Bonwick94 §3.4).
 //!
 //! **Unsafe.** Returns pages to the supplier.
 
@@ -7,30 +7,29 @@ use super::layout::ObjectLayout;
 use super::record::{InRecords, Slab};
 use super::supply::PageSupplier;
 
-/// The number of live objects that prevent a cache's destruction.
+/// Live objects, which prevent a cache's destruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StillOut(pub u64);
 
-/// A complete slab on its way back to the supplier: see [`ObjectSlabs::detach`].
+/// Complete, on its way back: see [`ObjectSlabs::detach`].
 #[derive(Debug)]
 #[must_use = "its memory is lost unless it is given to `ObjectSlabs::release`"]
 pub struct Detached(Slab, ObjectLayout);
 
-// SAFETY: a detached slab is owned as a box is.
+// SAFETY: owned as a box is.
 unsafe impl Send for Detached {}
 
 impl Detached {
-    /// Calls `destroy` with each constructed object of the slab.
     /// # Safety
-    /// Called once, so that no object is destroyed twice.
+    /// Once, so that no object is destroyed twice.
     pub unsafe fn for_each_constructed(&self, destroy: impl FnMut(*mut u8)) {
-        // SAFETY: `detach` took the slab off the cache, so only `self` refers to it.
+        // SAFETY: `detach` left only `self` to refer to it.
         unsafe { self.0.for_each(&self.1, false, destroy) }
     }
 }
 
 impl ObjectSlabs {
-    /// Ends an interval of the working set: complete slabs unused throughout become idle.
+    /// Complete slabs unused throughout become idle.
     pub fn turn(&mut self) {
         self.slabs.kept.turn();
     }
@@ -40,7 +39,7 @@ impl ObjectSlabs {
         self.slabs.kept.idle()
     }
 
-    /// Detaches a complete slab for destruction without the lock; then [`ObjectSlabs::release`] it.
+    /// A complete slab, to be destroyed without the lock; then [`ObjectSlabs::release`] it.
     pub fn detach(&mut self) -> Option<Detached> {
         let slab = self.slabs.complete()?;
         self.slabs.end(slab, 0, &InRecords);
@@ -49,14 +48,13 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Frees a detached slab's pages, and other unneeded memory; returns the bytes freed.
+    /// Also other unneeded memory; returns bytes.
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {
         let (slab, layout) = (slab.0, self.layout);
         let (before, first) = (self.bytes(), slab.address());
-        // SAFETY: `detach` took the slab off the cache: no object or list refers to its pages and
-        // record.
+        // SAFETY: detached: no object or list refers to its pages and record.
         unsafe {
             if layout.is_apart() {
                 self.records.free(records_of(&layout), slab.0.as_ptr().cast(), supplier);
@@ -68,7 +66,7 @@ impl ObjectSlabs {
         before - self.bytes()
     }
 
-    /// Frees complete slabs beyond `keep`; `destroy` gets their constructed objects. Returns bytes.
+    /// Complete slabs beyond `keep`; `destroy` gets constructed objects. Returns bytes.
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; `destroy` does not use the cache.
     pub unsafe fn reap(
@@ -80,7 +78,7 @@ impl ObjectSlabs {
         let mut went = 0;
         while self.complete() > keep {
             let Some(slab) = self.detach() else { break };
-            // SAFETY: it was detached just now, by this cache.
+            // SAFETY: detached just now.
             went += unsafe {
                 slab.for_each_constructed(&mut destroy);
                 self.release(slab, supplier)
@@ -89,8 +87,8 @@ impl ObjectSlabs {
         went
     }
 
-    /// Resets the cache except for detached slabs; `destroy` gets each constructed object. Refuses,
-    /// unchanged, while objects are out: [`ObjectSlabs::for_each_out`] lists them.
+    /// Resets all but detached slabs; `destroy` gets constructed objects. Refuses, unchanged, while
+    /// objects are out ([`ObjectSlabs::for_each_out`]).
     /// # Safety
     /// As [`ObjectSlabs::reap`].
     pub unsafe fn destroy(
@@ -101,7 +99,7 @@ impl ObjectSlabs {
         if self.in_use() > 0 {
             return Err(StillOut(self.in_use()));
         }
-        // SAFETY: as the caller says.
+        // SAFETY: by the contract.
         let went = unsafe { self.reap(0, supplier, destroy) };
         debug_assert!(self.detached > 0 || self.bytes() == 0);
         Ok(went)

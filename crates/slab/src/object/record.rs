@@ -1,8 +1,8 @@
 //! One slab of constructed objects: its record, and a bit for each object.
 //!
-//! **From.** Bonwick94 §3.2.1, with bits beside the objects instead of links. So a free object
-//! keeps its whole state, a double free is detected, live objects can be listed, and a write after
-//! free damages no metadata. With a constructor, a second bit records the constructed state.
+//! **From.** Bonwick94 §3.2.1, with bits beside the objects instead of links: a free object keeps
+//! its whole state, a double free is detected, live objects can be listed, and a write after free
+//! damages no metadata. A second bit records the constructed state.
 //! ```text
 //! record: slab (8) · first object (8) · next (8) · previous (8) · in use (4) · hint (4)
 //!         bits: out (8 for each 64 objects) · constructed (as many)
@@ -14,7 +14,7 @@ use super::layout::{ObjectLayout, RECORD_BYTES};
 use crate::lists::Links;
 use core::ptr::NonNull;
 
-/// The head of a record. Its bits follow it.
+/// Bits follow it.
 #[repr(C)]
 pub(super) struct Record {
     pub(super) slab: *mut u8,
@@ -28,7 +28,7 @@ pub(super) struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// A slab, by its record; its owner, a locked cache, may use the record and free objects.
+/// By its record; the owner, a locked cache, may use record and free objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(super) struct Slab(pub(super) NonNull<Record>);
@@ -66,17 +66,17 @@ pub(super) enum Wrong {
 }
 
 impl Slab {
-    /// Begins a slab at `slab`, whose objects begin `colour` bytes later.
+    /// Objects begin `colour` bytes behind `slab`.
     /// # Safety
-    /// The bytes of the slab and of the record are the caller's while the slab is used.
+    /// The bytes of slab and record are the caller's while it is used.
     pub(super) unsafe fn begin(layout: &ObjectLayout, slab: *mut u8, record: NonNull<Record>, colour: usize) -> Self {
-        // SAFETY: the record and its bits are the caller's.
+        // SAFETY: record and bits are the caller's.
         unsafe {
             record.write(Record { slab, start: slab.wrapping_add(colour), next: None, prev: None, used: 0, hint: 0 });
             let this = Self(record);
             let (words, all) = (layout.words as usize, layout.capacity as usize);
             for word in 0..words {
-                // Bits past the last object count as out, so that no search finds them.
+                // Bits past the last object count as out: no search finds them.
                 let here = (all - word * 64).min(64);
                 this.out(word).write(if here == 64 { 0 } else { !0 << here });
                 if layout.constructed {
@@ -90,7 +90,7 @@ impl Slab {
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "a slab stands for its record; references do not outlive an expression")]
     fn record(&self) -> &mut Record {
-        // SAFETY: the slab's owner has its record, and one thread at a time owns it.
+        // SAFETY: one thread at a time owns the slab, and its record.
         unsafe { &mut *self.0.as_ptr() }
     }
 
@@ -123,16 +123,15 @@ impl Slab {
         self.out(layout.words as usize + word)
     }
 
-    /// Whether object `i` is out.
     /// # Safety
-    /// `i` is below the layout's capacity.
+    /// `i` is below the capacity.
     #[inline]
     pub(super) unsafe fn is_out(self, i: usize) -> bool {
-        // SAFETY: the record has a bit for each object.
+        // SAFETY: a bit for each object.
         unsafe { (*self.out(i / 64) >> (i % 64)) & 1 == 1 }
     }
 
-    /// Whether the free object `i` is constructed.
+    /// The free object `i` is constructed.
     /// # Safety
     /// As [`Slab::is_out`].
     #[inline]
@@ -146,7 +145,7 @@ impl Slab {
         self.record().start.wrapping_add(i * layout.stride as usize)
     }
 
-    /// The object that begins at this address of the slab.
+    /// That begins at this address of the slab.
     #[inline]
     pub(super) fn place_of(self, layout: &ObjectLayout, address: usize) -> Result<usize, Wrong> {
         let offset = address.wrapping_sub(self.record().start as usize);
@@ -157,13 +156,13 @@ impl Slab {
         if i * layout.stride as usize == offset { Ok(i) } else { Err(Wrong::Inside(i)) }
     }
 
-    /// Allocates the first free object, which exists; returns whether it is constructed.
+    /// The first free object, which exists; whether it is constructed.
     /// # Safety
-    /// The slab and its record are the caller's, and of this layout.
+    /// The slab and its record are the caller's, of this layout.
     #[inline(always)]
     pub(super) unsafe fn alloc(self, layout: &ObjectLayout) -> (*mut u8, bool) {
         let mut at = self.record().hint as usize;
-        // SAFETY: one of the words has a clear bit, since an object is free; none before the hint.
+        // SAFETY: an object is free: a word has a clear bit, none before the hint.
         unsafe {
             while *self.out(at) == !0 {
                 at += 1;
@@ -178,13 +177,13 @@ impl Slab {
         }
     }
 
-    /// Frees object `i`, constructed or not; false, and no change, if it was not out.
+    /// `false`, no change: not out.
     /// # Safety
-    /// As [`Slab::alloc`]; `i` is below the capacity, and the object, if it is out, is given up.
+    /// As [`Slab::alloc`]; `i` is below the capacity, and the object, if out, is given up.
     #[inline(always)]
     pub(super) unsafe fn free(self, layout: &ObjectLayout, i: usize, constructed: bool) -> bool {
         let (word, bit) = (self.out(i / 64), 1 << (i % 64));
-        // SAFETY: the record has a bit for each object.
+        // SAFETY: a bit for each object.
         unsafe {
             if *word & bit == 0 {
                 return false;
@@ -201,7 +200,7 @@ impl Slab {
         true
     }
 
-    /// Calls `f` with each object that is out, or with each that is free and constructed.
+    /// That is out, or that is free and constructed.
     /// # Safety
     /// As [`Slab::alloc`]; `f` does not change the slab.
     pub(super) unsafe fn for_each(self, layout: &ObjectLayout, out: bool, mut f: impl FnMut(*mut u8)) {
@@ -217,13 +216,13 @@ impl Slab {
         }
     }
 
-    /// Checks O1.
+    /// O1.
     /// # Safety
     /// As [`Slab::alloc`].
     pub(super) unsafe fn is_sound(self, layout: &ObjectLayout) -> bool {
         let (all, mut out) = (layout.capacity as usize, 0);
         for i in 0..layout.words as usize * 64 {
-            // SAFETY: there is a bit for each.
+            // SAFETY: a bit for each.
             let is_out = unsafe { self.is_out(i) };
             if !is_out && (i >= all || i / 64 < self.record().hint as usize) {
                 return false;
@@ -234,7 +233,7 @@ impl Slab {
     }
 }
 
-/// The record's place at the end of a slab of this layout; `None` if it lies apart.
+/// At a slab's end; `None`: it lies apart.
 pub(super) fn record_inside(layout: &ObjectLayout, slab: *mut u8) -> Option<NonNull<Record>> {
     match layout.record_at {
         0 => None,

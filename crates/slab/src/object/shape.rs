@@ -8,7 +8,7 @@ use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
 
 impl ObjectSlabs {
-    /// Offsets and sizes in bytes. The table has the addresses of records, but for the lowest bit.
+    /// In bytes. The table has records' addresses, but for the lowest bit.
     pub const SHAPE: [(&'static str, usize); 15] = [
         ("objects.size", offset_of!(Self, layout.size)),
         ("objects.stride", offset_of!(Self, layout.stride)),
@@ -24,12 +24,12 @@ impl ObjectSlabs {
         ("object.record.slab", offset_of!(Record, slab)),
         ("object.record.start", offset_of!(Record, start)),
         ("object.record.used", offset_of!(Record, used)),
-        // The bits "out" follow the record, then the bits "constructed".
+        // Bits "out" follow, then bits "constructed".
         ("object.record.bytes", size_of::<Record>()),
     ];
 }
 
 impl Depot {
-    /// Where it counts the free objects that it has, in bytes.
+    /// Of the count of its free objects, in bytes.
     pub const OBJECTS: usize = offset_of!(Self, objects);
 }

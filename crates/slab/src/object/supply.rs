@@ -1,26 +1,24 @@
 //! Page suppliers of a cache's slabs; one allocator manages several kinds (Bonwick94 §7.1).
 //!
-//! **Unsafe.** Suppliers promise memory; the adapters turn places in a range into addresses.
+//! **Unsafe.** Suppliers promise memory; adapters turn places into addresses.
 
 use craton_base::{Density, FrameSource, PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, SpanSource};
 
-/// A source of pages.
 /// # Safety
 /// [`PageSupplier::get`] returns readable, writable memory at a multiple of `align`, exclusive
 /// until [`PageSupplier::put`].
 pub unsafe trait PageSupplier {
-    /// `bytes` of contiguous pages with any contents: a multiple of the layout's page (8 KiB for
-    /// magazines), at a multiple of `align`, a power of two of such pages. `None`: refused, also if
-    /// the supplier's pages are longer, and unchanged.
+    /// Contiguous pages with any contents: a multiple of the layout's page (8 KiB for magazines),
+    /// at a multiple of `align`, a power of two of such pages. `None`: refused, unchanged, also if
+    /// the supplier's pages are longer.
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8>;
 
-    /// Frees pages.
     /// # Safety
-    /// [`PageSupplier::get`] returned `first` for `bytes`, and they are no longer used.
+    /// [`PageSupplier::get`] returned `first` for `bytes`, which are no longer used.
     unsafe fn put(&mut self, first: *mut u8, bytes: usize);
 }
 
-/// Pages of 8 KiB of a page heap.
+/// Of 8 KiB, of a page heap.
 #[derive(Debug)]
 pub struct SpanPages<'a, S> {
     source: &'a mut S,
@@ -29,16 +27,15 @@ pub struct SpanPages<'a, S> {
 }
 
 impl<'a, S: SpanSource> SpanPages<'a, S> {
-    /// Pages of `source`, which `density` informs of many or few objects per span.
     /// # Safety
-    /// `base` is the address of the source's page 0, and a multiple of the largest `align`
-    /// requested; spans of the source are readable and writable there.
+    /// `base` is the address of the source's page 0, a multiple of the largest `align` requested;
+    /// its spans are readable and writable there.
     pub unsafe fn new(source: &'a mut S, base: *mut u8, density: Density) -> Self {
         Self { source, base, density }
     }
 }
 
-// SAFETY: by the contract of `new`, spans are memory, aligned as their numbers are.
+// SAFETY: by `new`'s contract, spans are memory, aligned as their numbers.
 unsafe impl<S: SpanSource> PageSupplier for SpanPages<'_, S> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (whole(bytes)?, whole(align)?);
@@ -57,7 +54,7 @@ fn whole(bytes: usize) -> Option<Pages> {
     if bytes.is_multiple_of(PAGE_SIZE) { u32::try_from(bytes >> PAGE_SHIFT).ok().map(Pages) } else { None }
 }
 
-/// Frames of 4 KiB of a source of frames.
+/// Of 4 KiB.
 #[derive(Debug)]
 pub struct FramePages<'a, F> {
     source: &'a F,
@@ -67,16 +64,15 @@ pub struct FramePages<'a, F> {
 const FRAME_SHIFT: u32 = 12;
 
 impl<'a, F: FrameSource> FramePages<'a, F> {
-    /// Frames of `source`.
     /// # Safety
-    /// `base` is the address of the source's frame 0, and a multiple of the largest `align`
-    /// requested; its frames, of 4 KiB each, are readable and writable there.
+    /// `base` is the address of the source's frame 0, a multiple of the largest `align` requested;
+    /// its frames, of 4 KiB, are readable and writable there.
     pub unsafe fn new(source: &'a F, base: *mut u8) -> Self {
         Self { source, base }
     }
 }
 
-// SAFETY: by the contract of `new`, frames are memory; blocks of 2^k are aligned to their size.
+// SAFETY: by `new`'s contract, frames are memory; blocks of 2^k are aligned to their size.
 unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         if !bytes.is_multiple_of(1 << FRAME_SHIFT) {
@@ -102,33 +98,33 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     }
 }
 
-/// Pages of a fixed buffer; bits of the caller's tell which are in use, so that none is touched.
+/// Of a fixed buffer; the caller's bits tell which are used, so that none is touched.
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
     shift: u32,
     pages: usize,
-    /// A bit for each page that is out.
+    /// That are out.
     map: &'a mut [u64],
     used: usize,
     least: usize,
 }
 
-// SAFETY: only its owner uses the buffer, by the contract of `new`.
+// SAFETY: by `new`'s contract only its owner uses the buffer.
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {
-    /// The whole pages in `bytes` from `buffer` on, as far as `map`, which is cleared, has bits.
+    /// Whole pages, as far as `map`, which is cleared, has bits.
     /// # Safety
-    /// The buffer is readable, writable and the supplier's alone while it or a page of it lives.
+    /// The buffer is readable, writable and the supplier's while it or a page of it lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {
         // SAFETY: by the contract.
         unsafe { Self::with_pages(buffer, bytes, PAGE_SIZE, map) }
     }
 
-    /// As [`BufferPages::new`], with pages of `page` bytes.
+    /// Pages of `page` bytes.
     /// # Panics
-    /// If `page` is not a power of two.
+    /// If `page` is no power of two.
     /// # Safety
     /// As [`BufferPages::new`].
     pub unsafe fn with_pages(buffer: *mut u8, bytes: usize, page: usize, map: &'a mut [u64]) -> Self {
@@ -160,7 +156,7 @@ impl<'a> BufferPages<'a> {
     }
 }
 
-// SAFETY: pages whose bits are clear are free, and lie in the buffer.
+// SAFETY: pages with clear bits are free, and in the buffer.
 unsafe impl PageSupplier for BufferPages<'_> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (want, align) = (bytes >> self.shift, (align >> self.shift).max(1));
@@ -170,7 +166,7 @@ unsafe impl PageSupplier for BufferPages<'_> {
         let before = (self.first as usize) >> self.shift;
         let mut at = self.least;
         loop {
-            // The next aligned address, not buffer offset.
+            // The next aligned address, not offset.
             at += (before + at).wrapping_neg() % align;
             if at + want > self.pages {
                 return None;

@@ -1,31 +1,31 @@
 //! Finds the slab of an address.
 //!
 //! **From.** Bonwick94 §3.2.3: "a self-scaling hash table" from buffers. Ours is from slabs, for
-//! all caches, and rejects a foreign pointer for sure without reading what it points to.
-//! **State.** Addresses are divided into grains of 2^k bytes, at least a slab each, so a slab lies
-//! on one or two. An entry is the record's address; the lowest bit marks the slab's second grain.
-//! Linear probing; removal closes the gap, without tombstones. The first 32 places are inline.
-//! **Unsafe.** Follows the entries to the records, and stores entries in pages of the supplier.
+//! all caches, and rejects a foreign pointer for sure without reading there.
+//! **State.** Grains of 2^k bytes, at least a slab each, so a slab lies on one or two. An entry is
+//! the record's address; the lowest bit marks the second grain. Linear probing; removal closes the
+//! gap. The first 32 places are inline.
+//! **Unsafe.** Follows entries to records; stores entries in pages of the supplier.
 
 use super::layout::ObjectLayout;
 use super::record::{Record, Slab};
 use super::supply::PageSupplier;
 use core::ptr::{self, NonNull};
 
-/// log2 of the inline places.
+/// Inline.
 const OWN_BITS: u32 = 5;
 pub(super) const OWN: usize = 1 << OWN_BITS;
-/// 2^64 divided by the golden ratio.
+/// 2^64 / the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// The mark of an entry for the second grain.
+/// Marks an entry of the second grain.
 const SECOND: usize = 1;
 
 #[derive(Debug)]
 pub(super) struct SlabTable {
     pub(super) own: [usize; OWN],
-    /// The places, if not inline.
+    /// If not inline.
     pub(super) far: *mut usize,
-    /// log2 of the places divided by the inline ones.
+    /// log2 of places / inline ones.
     pub(super) more_bits: u32,
     count: u32,
 }
@@ -46,7 +46,7 @@ impl SlabTable {
         if self.far.is_null() {
             return self.own[place % OWN];
         }
-        // SAFETY: the pages hold this number of places.
+        // SAFETY: the pages hold all places.
         unsafe { *self.far.add(place) }
     }
 
@@ -55,7 +55,7 @@ impl SlabTable {
             self.own[place % OWN] = entry;
             return;
         }
-        // SAFETY: the pages hold this number of places.
+        // SAFETY: the pages hold all places.
         unsafe { *self.far.add(place) = entry }
     }
 
@@ -76,7 +76,7 @@ impl SlabTable {
         if slab.covers(layout, address) { Some(slab) } else { self.find_behind(layout, address, place) }
     }
 
-    /// Probes on behind a place with another slab.
+    /// Behind a place with another slab.
     #[cold]
     fn find_behind(&self, layout: &ObjectLayout, address: usize, mut place: usize) -> Option<Slab> {
         loop {
@@ -88,14 +88,14 @@ impl SlabTable {
         }
     }
 
-    /// A slab's first grain and, if it is another, its last.
+    /// First and, if another, last.
     fn grains(layout: &ObjectLayout, slab: Slab) -> (usize, Option<usize>) {
         let (first, shift) = (slab.address() as usize, layout.grain_shift);
         let (a, b) = (first >> shift, (first + layout.bytes() - 1) >> shift);
         (a, (a != b).then_some(b))
     }
 
-    /// Makes room for a slab. `false`: refused, unchanged.
+    /// For a slab. `false`: refused, unchanged.
     pub(super) fn reserve(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> bool {
         let (places, count) = (1 << self.bits(), self.count as usize + 2);
         let more = if self.far.is_null() { first_more(layout) } else { self.more_bits + 1 };
@@ -103,7 +103,7 @@ impl SlabTable {
         count * 4 <= places * 3 || self.resize(layout, more, supplier) || count * 8 <= places * 7
     }
 
-    /// Shrinks a mostly empty table; frees all pages of an empty one.
+    /// If mostly empty; frees all pages of an empty one.
     pub(super) fn shrink(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) {
         if self.far.is_null() || self.count as usize * 8 > 1 << self.bits() {
             return;
@@ -116,13 +116,13 @@ impl SlabTable {
         }
     }
 
-    /// Moves all entries to a table of another size; `more_bits` 0 is the inline one.
+    /// `more_bits` 0: inline.
     fn resize(&mut self, layout: &ObjectLayout, more_bits: u32, supplier: &mut impl PageSupplier) -> bool {
         let mut new = Self { more_bits, ..Self::EMPTY };
         if more_bits > 0 {
             let Some(far) = supplier.get(bytes_of(more_bits), layout.page_bytes()) else { return false };
             new.far = far.cast();
-            // SAFETY: the pages are the table's now, and hold this number of places.
+            // SAFETY: the table's pages hold all places.
             unsafe { new.far.write_bytes(0, OWN << more_bits) };
         }
         let old = core::mem::replace(self, new);
@@ -132,7 +132,7 @@ impl SlabTable {
             }
         }
         if !old.far.is_null() {
-            // SAFETY: they came from the supplier, and all that was in them has moved.
+            // SAFETY: the supplier's, and all has moved.
             unsafe { supplier.put(old.far.cast(), old.bytes()) };
         }
         true
@@ -157,7 +157,7 @@ impl SlabTable {
         [(first, entry)].into_iter().chain(last.map(|last| (last, entry | SECOND)))
     }
 
-    /// Adds a slab, after [`SlabTable::reserve`].
+    /// After [`SlabTable::reserve`].
     pub(super) fn insert(&mut self, layout: &ObjectLayout, slab: Slab) {
         Self::entries_of(layout, slab).for_each(|(grain, entry)| self.put(grain, entry));
     }
@@ -208,7 +208,7 @@ fn bytes_of(more_bits: u32) -> usize {
     (OWN << more_bits) * size_of::<usize>()
 }
 
-/// `more_bits` of the first table in pages, of one page.
+/// Of the first table in pages, of one page.
 fn first_more(layout: &ObjectLayout) -> u32 {
     (layout.page_bytes() / size_of::<usize>()).ilog2() - OWN_BITS
 }

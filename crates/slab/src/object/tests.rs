@@ -47,7 +47,7 @@ fn what_comes_back_constructed_is_handed_out_constructed() {
 
 #[test]
 fn what_is_unset_is_all_zeros_and_refuses() {
-    // SAFETY: both are made of integers, pointers and options of pointers.
+    // SAFETY: integers, pointers and options of pointers.
     let (slabs, depot): (ObjectSlabs, Depot) = unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
     assert_eq!(std::format!("{slabs:?}{depot:?}"), std::format!("{:?}{:?}", ObjectSlabs::UNSET, Depot::UNSET));
     with_pages(4, |pages| {

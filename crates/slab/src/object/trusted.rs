@@ -1,5 +1,5 @@
-//! Slabs of one page for a cache's records and magazines: only the cache frees such objects, so no
-//! table is needed. A complete slab is freed at once.
+//! Slabs of one page for a cache's records and magazines: only the cache frees them, so no table is
+//! needed. A complete slab is freed at once.
 //!
 //! **Unsafe.** Hands out raw memory.
 
@@ -8,7 +8,7 @@ use super::record::{InRecords, Slab, record_inside};
 use super::supply::PageSupplier;
 use crate::lists::List;
 
-/// Slabs of one small layout, which the caller passes each time.
+/// Of one small layout, an argument each time.
 #[derive(Debug)]
 pub(super) struct Trusted {
     partial: List<Slab>,
@@ -27,22 +27,22 @@ impl Trusted {
         self.live
     }
 
-    /// Allocates an object. `None`: the supplier refused.
+    /// `None`: the supplier refused.
     /// # Safety
-    /// `layout` is the same each time, small and without a constructor.
+    /// `layout` is always the same, small and without a constructor.
     pub(super) unsafe fn alloc(&mut self, layout: &ObjectLayout, supplier: &mut impl PageSupplier) -> Option<*mut u8> {
         let slab = match self.partial.first() {
             Some(slab) => slab,
             None => {
                 let page = supplier.get(layout.bytes(), layout.slab_align())?;
-                // SAFETY: the supplier just allocated the page, with room for the record.
+                // SAFETY: the page was just allocated, with room for the record.
                 let slab = unsafe { Slab::begin(layout, page, record_inside(layout, page)?, 0) };
                 self.partial.push(slab, &InRecords);
                 self.bytes += layout.bytes();
                 slab
             }
         };
-        // SAFETY: only slabs of this store with room are on the list.
+        // SAFETY: listed slabs are this store's, with room.
         let (object, _) = unsafe { slab.alloc(layout) };
         if u32::from(slab.used()) == layout.capacity {
             self.partial.unlink(slab, &InRecords);
@@ -51,7 +51,6 @@ impl Trusted {
         Some(object)
     }
 
-    /// Frees an object.
     /// # Safety
     /// As [`Trusted::alloc`], which returned this object; it is given up.
     pub(super) unsafe fn free(&mut self, layout: &ObjectLayout, object: *mut u8, supplier: &mut impl PageSupplier) {
@@ -59,7 +58,7 @@ impl Trusted {
         let Some(slab) = record_inside(layout, page).map(Slab) else { return };
         let was_full = u32::from(slab.used()) == layout.capacity;
         let place = slab.place_of(layout, object as usize);
-        // SAFETY: the caller frees a live object of this store, so the slab is the store's.
+        // SAFETY: a live object of this store, so the slab is the store's.
         let given = place.is_ok_and(|i| unsafe { slab.free(layout, i, false) });
         debug_assert!(given, "{object:?} is not out");
         self.live -= 1;
@@ -69,7 +68,7 @@ impl Trusted {
         if slab.used() == 0 {
             self.partial.unlink(slab, &InRecords);
             self.bytes -= layout.bytes();
-            // SAFETY: the page came from the supplier, and nothing on it is used.
+            // SAFETY: the supplier's page; nothing on it is used.
             unsafe { supplier.put(page, layout.bytes()) };
         }
     }

@@ -17,7 +17,7 @@ fn no_size_above_128_bytes_wastes_more_than_an_eighth_tails_and_whole_pages_coun
         let (taken, used) = (g.pages.bytes().0, g.capacity as usize * size);
         assert!((taken - used) * 8 <= taken, "{size} bytes in {g:?}");
     }
-    // Below, the alignment of 16 that the C ABI asks for is the limit.
+    // Below, the C ABI's alignment of 16 is the limit.
     assert!((1..=256).all(|size| size_of_class(class_of(size)) - size < 16));
 }
 

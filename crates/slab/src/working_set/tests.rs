@@ -43,7 +43,7 @@ fn idle_ones_that_go_leave_the_needed_ones_alone() {
     assert_eq!((set.idle(), set.count()), (0, 3));
 }
 
-/// One more is there: whether it is kept.
+/// Whether it is kept.
 fn keep(set: &mut WorkingSet) -> bool {
     let wants = set.wants();
     if wants {
@@ -52,7 +52,7 @@ fn keep(set: &mut WorkingSet) -> bool {
     wants
 }
 
-/// `n` come, and are asked for again; returns how many of them had to come from elsewhere.
+/// `n` come, and are requested again; returns how many had to come from elsewhere.
 fn swing(set: &mut WorkingSet, n: usize) -> usize {
     let kept = (0..n).filter(|_| keep(set)).count();
     (0..kept).for_each(|_| set.remove());

@@ -1,4 +1,4 @@
-//! Size classes: a slab cache over real bytes, held against a list of what is out.
+//! A slab cache over real bytes, against a list of live objects.
 
 mod model;
 mod morph;
@@ -10,7 +10,7 @@ use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
 use craton_slab::{Chain, Geometry, SlabCache, SlabRecord};
 use std::collections::BTreeSet;
 
-/// A cache, its memory, and the addresses of the objects that are out.
+/// With its memory, and the addresses of live objects.
 pub struct World {
     pub cache: SlabCache,
     memory: RealMemory,
@@ -24,7 +24,6 @@ impl World {
         Self::keeping(geometry, 0, faults)
     }
 
-    /// Whose cache may keep up to `most` complete slabs.
     pub fn keeping(geometry: Geometry, most: u16, faults: FaultPlan) -> Self {
         let hugepages = HugePages(4);
         let records: Vec<SlabRecord> = (0..hugepages.pages().0).map(|_| SlabRecord::default()).collect();
@@ -37,17 +36,15 @@ impl World {
         }
     }
 
-    /// Takes up to `want` objects; each must be new, aligned, and inside the region. Says how many
-    /// there were.
+    /// Up to `want`; each must be new, aligned, and in the region. Returns how many.
     pub fn take(&mut self, want: u32) -> usize {
-        // SAFETY: base, records and source belong together, and to this cache alone.
+        // SAFETY: base, records and source are this cache's.
         let mut chain =
             unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
         let mut got = 0;
         while let Some(object) = chain.pop() {
             assert_eq!(object as usize % 16, 0);
-            // Writes every byte: a cache that kept anything inside a live object would break.
-            // SAFETY: the object is live and has this size.
+            // SAFETY: live, of this size; a cache that kept anything inside would break.
             unsafe { object.write_bytes(0xa5, self.cache.geometry().object as usize) };
             self.out.push(object as usize);
             got += 1;
@@ -57,35 +54,35 @@ impl World {
         got
     }
 
-    /// Gives the objects at these places of the list of what is out back, in one chain.
+    /// In one chain.
     pub fn give(&mut self, places: impl Iterator<Item = usize>) {
         let places: BTreeSet<usize> = places.filter(|i| *i < self.out.len()).collect();
         let mut chain = Chain::EMPTY;
         for i in places.into_iter().rev() {
-            // SAFETY: the object is out, and given back once.
+            // SAFETY: out, and given back once.
             unsafe { chain.push(self.out.remove(i) as *mut u8) };
         }
-        // SAFETY: as in `take`; the objects came from this cache.
+        // SAFETY: as in `take`; this cache's objects.
         unsafe { self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
         self.check();
     }
 
-    /// Frees the place `objects` behind the last live one; returns whether that was refused.
+    /// `objects` behind the last live one; whether that was refused.
     pub fn give_place_behind(&mut self, objects: usize) -> bool {
         let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
         let mut chain = Chain::EMPTY;
-        // SAFETY: the place is on the slab, and not an object.
+        // SAFETY: on the slab, and no object.
         unsafe {
             chain.push(place as *mut u8);
             self.cache.free(chain, self.memory.base(), &self.records, &mut self.source, |_| ()) == Err(place as *mut u8)
         }
     }
 
-    /// Gives the first object back with itself behind it; says whether that was refused.
+    /// Itself behind it; whether that was refused.
     pub fn give_first_twice(&mut self) -> bool {
         let object = self.out[0] as *mut u8;
         let mut chain = Chain::EMPTY;
-        // SAFETY: the object is out; the chain ends after two, wherever its links lead.
+        // SAFETY: out; the chain ends after two, wherever links lead.
         unsafe {
             chain.push(object);
             chain.push(object);
@@ -93,7 +90,7 @@ impl World {
         }
     }
 
-    /// S1 to S5, and that no two objects overlap.
+    /// S1 to S5; no two objects overlap.
     pub fn check(&self) {
         let g = self.cache.geometry();
         let mut sorted = self.out.clone();
@@ -113,7 +110,6 @@ impl World {
         self.out.iter().filter(|o| (start..end).contains(*o)).count() == g.capacity as usize
     }
 
-    /// Gives everything back: all slabs go.
     pub fn drain(&mut self) {
         self.give(0..self.out.len());
         self.free_complete(u32::MAX);
@@ -121,7 +117,7 @@ impl World {
         self.check();
     }
 
-    /// Gives up to `most` complete slabs back; says how many went.
+    /// Returns how many.
     pub fn free_complete(&mut self, most: u32) -> u32 {
         let before = (self.cache.complete(), self.cache.stats().slabs);
         self.cache.free_complete(most, &self.records, &mut self.source);
@@ -131,13 +127,13 @@ impl World {
         went
     }
 
-    /// Frees the complete slabs unused since the last call.
+    /// Unused since the last call.
     pub fn free_idle(&mut self) {
         self.cache.free_idle(&self.records, &mut self.source);
         self.check();
     }
 
-    /// Checks that a source which refuses is asked, and nothing else happens.
+    /// It is asked, and nothing else happens.
     pub fn refuse(&mut self, want: u32) -> usize {
         let before = (self.source.live(), self.cache.stats().slabs);
         let got = self.take(want);

@@ -1,5 +1,5 @@
-//! Caches of both kinds against naive models: random, refused by their source at every request, and
-//! every short sequence.
+//! Both kinds of caches against naive models: random, refused at every request, and every short
+//! sequence.
 
 mod classes;
 mod objects;

@@ -1,5 +1,3 @@
-//! Constructed objects.
-
 mod model;
 mod refused;
 mod small;

@@ -3,7 +3,7 @@ extern crate std;
 use core::cell::RefCell;
 use std::vec::Vec;
 
-/// Pages of a buffer of the usual length.
+/// Of the usual length.
 fn buffer(pages: usize, skew: usize, test: impl FnOnce(&mut BufferPages, usize)) {
     let mut memory = std::vec![0u8; (pages + 1) * PAGE_SIZE];
     let start = memory.as_mut_ptr();
@@ -38,7 +38,7 @@ fn a_buffer_that_begins_or_ends_within_a_page_has_the_whole_ones() {
         assert_eq!(supplier.pages(), 3);
         assert_eq!(supplier.get(3 * PAGE_SIZE, PAGE_SIZE).map(|p| p as usize), Some(first + PAGE_SIZE));
     });
-    // SAFETY: the supplier of no page gives none.
+    // SAFETY: no page, so none is given.
     let mut none = unsafe { BufferPages::new(core::ptr::null_mut(), 100, &mut []) };
     assert_eq!((none.pages(), none.get(PAGE_SIZE, PAGE_SIZE)), (0, None));
 }
@@ -54,7 +54,7 @@ fn aligned_pages_of_a_buffer_are_aligned_as_addresses() {
     });
 }
 
-/// Frames as bits; what it is asked is as a zone would be.
+/// As bits; behaves as a zone.
 struct Frames(RefCell<Vec<bool>>);
 
 #[derive(Clone, Copy, Debug, PartialEq)]

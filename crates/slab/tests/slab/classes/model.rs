@@ -1,4 +1,4 @@
-//! Random sequences against a list of what is out, for several geometries.
+//! Random sequences, for several geometries.
 
 use super::World;
 use craton_sim::{FaultPlan, FaultRule};

@@ -1,5 +1,3 @@
-//! Slabs that hold objects of two sizes.
-
 use super::pair::Caches;
 use craton_sim::FaultRule;
 use craton_slab::{Left, Place};
@@ -8,7 +6,7 @@ use proptest::prelude::*;
 const SMALL: usize = 0;
 const LARGE: usize = 1;
 
-/// Two caches, and a slab of the first on which only the objects at these places live.
+/// Of the first slab only these objects live.
 fn with_live(sizes: &[usize], live: &[usize]) -> Caches {
     let mut world = Caches::new(sizes, 64);
     let capacity = world.caches[SMALL].borrow().geometry().capacity.into();
@@ -53,8 +51,7 @@ proptest! {
 #[test]
 fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     // 73 places of 112 bytes; 56 of 144. The old objects 9 and 20 are at 1008..1120 and 2240..2352.
-    // In front of them and between them seven new objects fit, as on the grid; behind them 40, one
-    // more than there.
+    // In front and between seven new objects fit, as on the grid; behind 40, one more.
     let mut world = with_live(&[112, 144], &[9, 20]);
     let slab = world.out.iter().map(|o| o.at).min().unwrap() - 1008;
     assert_eq!(world.take(LARGE, 100), 100);
@@ -79,7 +76,7 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     assert_eq!(world.look(slab + 1120), Some(Place::Nothing { was_old: Some(0) }));
     assert_eq!(world.look(slab + 8176), Some(Place::Nothing { was_old: None }), "the tail");
 
-    // The first one comes back as from the program, the last one out of a cache in front.
+    // The first comes from the program, the last out of a cache in front.
     let at = |world: &Caches, bytes| world.out.iter().position(|o| o.at == slab + bytes).unwrap();
     assert_eq!(world.give(at(&world, 1008), false), Some(Left::Morphed));
     assert!(world.give_mixed(slab + 1008).is_err(), "a second time");
@@ -89,8 +86,7 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     assert_eq!((world.take(LARGE, 12), world.pages().0), (12, 2));
     assert!(news(&world).contains(&1008) && news(&world).contains(&2160));
 
-    // One on the grid is free as on any slab; those off the grid are no places any more once they
-    // are back.
+    // One on the grid is free as on any slab; those off it are no places once back.
     assert_eq!(world.give(at(&world, 144), false), None);
     for i in 0..39 {
         assert_eq!(world.give(at(&world, 2352 + i * 144), false), Some(Left::Morphed), "{i}");
@@ -105,8 +101,8 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
 
 #[test]
 fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
-    // A page of 73 objects of 112 bytes and one of 56 of 144, on each of which two live; 11 of 1488
-    // bytes fill two pages.
+    // A page of 73 objects of 112 bytes, one of 56 of 144, two live on each; 11 of 1488 fill two
+    // pages.
     let mut world = Caches::new(&[112, 144, 1488], 64);
     assert_eq!((world.take(0, 73), world.take(1, 56), world.pages().0), (73, 56, 2));
     let slab = world.out.iter().map(|o| o.at).min().unwrap();
@@ -114,7 +110,7 @@ fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
     while let Some(i) = world.out.iter().position(|o| !kept.contains(&o.at)) {
         world.give(i, false);
     }
-    // Two fit between the first and the second, five between this and the third, one behind that.
+    // Two fit between the first and the second, five before the third, one behind.
     let taken = world.take(2, 8);
     assert_eq!((taken, world.pages().0, world.morphed(2)), (8, 2, (1, 0)));
     let across = world.out.iter().find(|o| o.at < slab + 8192 && o.at + 1488 > slab + 8192);
@@ -134,10 +130,10 @@ fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
 
 #[test]
 fn s6_a_long_slab_becomes_several_and_an_object_across_a_border_opens_both_sides() {
-    // Five objects of 6544 bytes on four pages, of which the third lies from 13088 to 19632.
+    // Five objects of 6544 bytes on four pages; the third lies from 13088 to 19632.
     let mut world = with_live(&[6544, 144], &[2]);
     let slab = world.out[0].at - 13088;
-    // On a page without it 56 fit; in front of it on its own page 34, behind it on the next one 34.
+    // On a page without it 56 fit; in front of it 34, behind it on the next page 34.
     assert_eq!(world.take(LARGE, 200), 200);
     assert_eq!((world.pages().0, world.morphed(LARGE)), (5, (2, 0)));
     let on = |world: &Caches, page: usize| {
@@ -204,14 +200,14 @@ fn only_slabs_with_gaps_for_the_new_size_morph() {
     let most: Vec<usize> = (0..66).collect();
     for (sizes, live, morphs) in [
         ([112, 144], &every_third[..], 1),
-        // Seven of 73 are free, side by side, but that is too few to look.
+        // Seven of 73 are free, side by side: too few.
         ([112, 144], &most[..], 0),
         ([112, 144], &most[..65], 1),
-        // Nearly all of its places are free, but the slabs of the other size are twice as long.
+        // Nearly all places are free, but the other size's slabs are twice as long.
         ([112, 1488], &[0], 0),
         // Few large objects among many small ones.
         ([112, 1024], &[0], 1),
-        // Under a third of the objects, but never five free ones side by side.
+        // Under a third, but never five free ones side by side.
         ([112, 480], &every_third[..], 0),
         ([16, 144], &[0], 1),
         // Slabs four times as long, each of which becomes four.

@@ -1,5 +1,4 @@
-//! Several caches whose slabs may morph into each other's, over real bytes, held against a list of
-//! what is out.
+//! Several caches whose slabs may morph into each other's, against a list of live objects.
 
 use craton_base::{Density, HugePages, PageId, PageRange, Pages, Span, SpanError, SpanSource, Table};
 use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
@@ -7,7 +6,7 @@ use craton_slab::{Chain, Donors, Geometry, Left, Morph, Morphs, Part, Place, Sla
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::BTreeMap;
 
-/// An object that is out: where it is, of which cache, and what all its bytes hold.
+/// Where, of which cache, and its bytes' value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Object {
     pub at: usize,
@@ -15,7 +14,6 @@ pub struct Object {
     pub stamp: u8,
 }
 
-/// The caches, their memory, and what is out.
 pub struct Caches {
     pub caches: Vec<RefCell<SlabCache>>,
     pub morphs: RefCell<Morphs>,
@@ -23,19 +21,18 @@ pub struct Caches {
     memory: RealMemory,
     records: Table<SlabRecord>,
     source: RefCell<Checked<Faulty<BumpSpans>>>,
-    /// The slabs and whose they are.
+    /// And whose they are.
     slabs: RefCell<BTreeMap<PageId, usize>>,
-    /// By first page, what the source gave: how, and the pages of it that are in use.
+    /// By first page: as the source gave it, and its pages in use.
     spans: RefCell<BTreeMap<PageId, (PageRange, Density, u32)>>,
     pub out: Vec<Object>,
     stamp: Cell<u8>,
 }
 
-/// The source of one cache: slabs of the others, then new spans. With slabs that are made and not
-/// yet taken.
+/// Slabs of the others, then new spans. With slabs made and not yet taken.
 struct Source<'a>(&'a Caches, usize, Vec<PageId>);
 
-/// The caches of slabs that become others, by number.
+/// By number.
 struct Asked<'a>(BTreeMap<u8, RefMut<'a, SlabCache>>);
 
 impl Donors for Asked<'_> {
@@ -61,7 +58,7 @@ impl SpanSource for Source<'_> {
 
     fn free(&mut self, span: PageRange, _: Density) -> Result<(), SpanError> {
         assert_eq!(self.0.slabs.borrow_mut().remove(&span.first), Some(self.1));
-        // The source wants its spans back as it gave them, whatever has become of them.
+        // The source wants spans back as it gave them.
         for page in span.first.0..span.end().0 {
             let mut spans = self.0.spans.borrow_mut();
             let (first, of) = spans.range_mut(..=PageId(page)).next_back().expect("the source gave it");
@@ -81,7 +78,7 @@ impl SpanSource for Source<'_> {
 }
 
 impl Caches {
-    /// Slabs for a cache, made of others', whose caches must not be at work.
+    /// Of others, whose caches must not be at work.
     fn recut(&self, to: usize) -> Vec<PageId> {
         let wish = Wish { geometry: Geometry::of(self.sizes()[to]), to: to as u8 };
         for from in (0..self.caches.len()).filter(|from| *from != to) {
@@ -100,7 +97,7 @@ impl Caches {
         Vec::new()
     }
 
-    /// A slab, or the slabs around it, that would become some of the wanted layout.
+    /// A slab, or the slabs around it, for some of the wanted layout.
     fn parts(&self, slab: PageId, from: usize, new: Geometry) -> Option<(Vec<Part>, Asked<'_>)> {
         let old = Geometry::of(self.sizes()[from]);
         let (mut parts, mut asked) = (Vec::new(), BTreeMap::new());
@@ -138,7 +135,7 @@ impl Caches {
 }
 
 impl Caches {
-    /// Caches of these sizes, with room for `entries` slabs of two sizes, less one.
+    /// Room for `entries` slabs of two sizes, less one.
     pub fn new(sizes: &[usize], entries: usize) -> Self {
         let hugepages = HugePages(2);
         let pages = hugepages.pages();
@@ -161,12 +158,12 @@ impl Caches {
     }
 
     fn sizes(&self) -> Vec<usize> {
-        // A cache at work cannot be borrowed; all have their sizes from `Geometry::of`.
-        // SAFETY: no other code uses the caches while one is at work, and sizes never change.
+        // SAFETY: a cache at work cannot be borrowed; no other code uses them then, and sizes never
+        // change.
         self.caches.iter().map(|c| unsafe { (*c.as_ptr()).geometry().object as usize }).collect()
     }
 
-    /// Takes up to `want` objects and fills them. Says how many there were.
+    /// And fills them. Returns how many.
     pub fn take(&mut self, class: usize, want: u32) -> usize {
         let mut source = Source(self, class, Vec::new());
         let mut cache = self.caches[class].borrow_mut();
@@ -179,7 +176,7 @@ impl Caches {
         while let Some(object) = chain.pop() {
             let stamp = self.stamp.get().wrapping_add(1);
             self.stamp.set(stamp);
-            // SAFETY: the object is live and has this size.
+            // SAFETY: live, of this size.
             unsafe { object.write_bytes(stamp, size) };
             self.out.push(Object { at: object as usize, class, stamp });
             got += 1;
@@ -188,7 +185,7 @@ impl Caches {
         got
     }
 
-    /// The contents at an address of a slab of two sizes.
+    /// On a slab of two sizes.
     pub fn look(&self, at: usize) -> Option<Place> {
         let (slab, _) = self.slab_around(at);
         let offset = at - self.memory.base() as usize;
@@ -204,12 +201,11 @@ impl Caches {
         (*slab, *owner)
     }
 
-    /// Gives the object at this place of the list of what is out back: like one that comes from the
-    /// program, or, if `late`, like one that was in a cache in front when its slab morphed.
+    /// As from the program, or, if `late`, from a cache in front when its slab morphed.
     pub fn give(&mut self, i: usize, late: bool) -> Option<Left> {
         let object = self.out.swap_remove(i);
         let size = self.sizes()[object.class];
-        // SAFETY: the object was out until now.
+        // SAFETY: out until now.
         let bytes = unsafe { std::slice::from_raw_parts(object.at as *const u8, size) };
         assert!(bytes.iter().all(|b| *b == object.stamp), "{object:?} was written to");
         let place = self.look(object.at);
@@ -225,7 +221,7 @@ impl Caches {
         let mut chain = Chain::EMPTY;
         let mut freed = {
             let mut cache = self.caches[object.class].borrow_mut();
-            // SAFETY: the object was out and is given up; base, records and source belong together.
+            // SAFETY: given up; base, records and source belong together.
             unsafe {
                 chain.push(object.at as *mut u8);
                 let ((first, n), mut source) = (chain.into_raw(), Source(self, object.class, Vec::new()));
@@ -236,7 +232,7 @@ impl Caches {
         freed.moved.pop().map(|moved| self.give_mixed(moved as usize).unwrap())
     }
 
-    /// Gives back an object of a slab of two sizes.
+    /// Of a slab of two sizes.
     pub fn give_mixed(&self, at: usize) -> Result<Left, *mut u8> {
         let (slab, owner) = self.slab_around(at);
         assert!(self.morphs.borrow().class_of(&self.records[slab.0 as usize]).is_none_or(|c| usize::from(c) == owner));
@@ -251,7 +247,7 @@ impl Caches {
         Ok(left[0])
     }
 
-    /// S1 to S6, and that the caches know what is out.
+    /// S1 to S6.
     pub fn check(&self) {
         let (base, sizes) = (self.memory.base(), self.sizes());
         let mut sorted = self.out.clone();
@@ -279,8 +275,7 @@ impl Caches {
         assert_eq!(self.morphs.borrow().old_bytes(), old_bytes as u64);
     }
 
-    /// Of a slab of cache `class`: how many of its objects are out, how many bytes of others, and
-    /// how many places it has.
+    /// Of cache `class`: live objects, others' bytes, and places.
     fn on_slab(&self, slab: PageId, class: usize, sorted: &[Object]) -> (usize, usize, usize) {
         let (sizes, g) = (self.sizes(), Geometry::of(self.sizes()[class]));
         let start = self.memory.base() as usize + slab.offset().0;
@@ -293,19 +288,16 @@ impl Caches {
         (here.count() - olds.len(), olds.iter().map(|o| sizes[o.class]).sum(), places.into())
     }
 
-    /// Slabs of a cache that were others' once, and those of them that are its own alone by now,
-    /// since the start.
+    /// That were others' once, and those now its alone, since the start.
     pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.caches[class].borrow().stats();
         (stats.morphed, stats.settled)
     }
 
-    /// Pages that the source has out.
     pub fn pages(&self) -> Pages {
         self.source.borrow().live()
     }
 
-    /// Gives everything back: all slabs go.
     pub fn drain(&mut self) {
         while !self.out.is_empty() {
             self.give(self.out.len() - 1, false);

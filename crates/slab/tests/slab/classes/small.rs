@@ -1,4 +1,4 @@
-//! Every short sequence of operations on slabs with few objects, without randomness.
+//! Every short sequence of operations on slabs with few objects.
 
 use super::World;
 use craton_sim::FaultPlan;
@@ -36,7 +36,7 @@ fn apply(world: &mut World, step: Step) {
 
 fn every_sequence(geometry: Geometry, length: u32) {
     for code in 0..STEPS.len().pow(length) {
-        // Caches that keep complete slabs, and such that do not.
+        // Caches that keep complete slabs, and others.
         let mut world = World::keeping(geometry, (code % 3) as u16, FaultPlan::default());
         let mut rest = code;
         for _ in 0..length {
@@ -94,7 +94,7 @@ fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
     assert!(world.out.windows(2).all(|w| w[1] == w[0] + 64));
 }
 
-/// How many of the objects that are out lie on the slab that begins at each of these addresses.
+/// Live objects on the slabs at these addresses.
 fn used(world: &World, slabs: &[usize]) -> Vec<usize> {
     let bytes = world.cache.geometry().pages.bytes().0;
     slabs.iter().map(|s| world.out.iter().filter(|o| (*s..*s + bytes).contains(o)).count()).collect()
@@ -105,7 +105,7 @@ fn new_objects_come_from_the_fullest_slabs_and_the_emptiest_one_drains() {
     let mut world = World::new(Geometry::parts(8, 4), FaultPlan::default());
     world.take(12);
     let slabs: Vec<usize> = world.out.iter().copied().step_by(4).collect();
-    // One object stays on the first slab, three on the second, two on the third.
+    // One stays on the first slab, three on the second, two on the third.
     world.give([0, 1, 2, 4, 8, 9].into_iter());
     assert_eq!(used(&world, &slabs), [1, 3, 2]);
     world.take(1);

@@ -8,12 +8,11 @@ use proptest::prelude::*;
 enum Step {
     Take(usize),
     TakeMany(usize),
-    /// Every so manieth object comes back.
+    /// Every n-th object comes back.
     Give {
         each: usize,
         constructed: bool,
     },
-    /// One object comes back.
     GiveOne(prop::sample::Index, bool),
     Reap(u32),
     Turn,
@@ -48,7 +47,7 @@ proptest! {
         let layout = ObjectLayout::of_pages(size, align, constructed, page).unwrap();
         with_world(layout, (8 << 20) / page, |world| {
             for step in steps {
-                // Large objects are tried with fewer.
+                // Fewer of large objects.
                 let few = |n: usize| n.min(1 + 100_000 / layout.stride());
                 match step {
                     Step::Take(n) => (0..few(n)).for_each(|_| {

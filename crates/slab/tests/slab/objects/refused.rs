@@ -3,8 +3,7 @@
 use super::world::with_world;
 use craton_slab::object::ObjectLayout;
 
-/// Takes objects with the `n`th request refused, and, if `from_then_on`, all after it; says whether
-/// it came to that.
+/// Refuses the `n`th request, and all after it if `from_then_on`; returns whether it came to that.
 fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool) -> bool {
     let mut refused = false;
     with_world(layout, 700, |world| {
@@ -19,7 +18,7 @@ fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool
         }
         refused = world.supplier.requests > n;
         assert_eq!(world.out.len() == objects, !(refused && from_then_on && failures > 0));
-        // Shrinking the table may be refused, too.
+        // Shrinking the table may be refused too.
         while let Some(i) = world.out.len().checked_sub(1) {
             world.give(i, true);
         }
@@ -33,7 +32,7 @@ fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool
 
 #[test]
 fn a_refused_request_changes_nothing_and_the_next_one_serves() {
-    // Records in the slab; records apart; slabs that lie on two grains of the table, which grows.
+    // Records in the slab; apart; slabs on two grains of the table, which grows.
     for (size, objects) in [(1000, 40), (4096, 130), (9000, 60)] {
         let layout = ObjectLayout::of(size, 0, true).unwrap();
         for from_then_on in [false, true] {
@@ -45,7 +44,7 @@ fn a_refused_request_changes_nothing_and_the_next_one_serves() {
 
 #[test]
 fn a_slab_of_which_the_record_or_the_table_is_refused_goes_back() {
-    // Of objects with records apart the first slab takes two requests.
+    // With records apart the first slab takes two requests.
     let layout = ObjectLayout::of(4096, 0, false).unwrap();
     assert!(layout.is_apart());
     with_world(layout, 10, |world| {

@@ -1,4 +1,4 @@
-//! Every short sequence of operations on slabs with few objects, without randomness.
+//! Every short sequence of operations on slabs with few objects.
 
 use super::world::{World, with_world};
 use craton_slab::object::{ObjectLayout, Taken};
@@ -65,7 +65,7 @@ fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
 
 #[test]
 fn pages_are_not_touched_before_their_objects_are_taken() {
-    // Small slabs touch their record's lines; those with records apart nothing.
+    // Small slabs touch their record's lines, others nothing.
     let layout = ObjectLayout::of(2048, 0, true).unwrap();
     with_world(layout, 20, |world| {
         world.take();
@@ -134,7 +134,7 @@ fn a_write_to_a_free_object_breaks_no_slab() {
             };
             assert_eq!(free.len(), 8);
             for at in &free[2..5] {
-                // SAFETY: the memory exists, though a program may not write to it.
+                // SAFETY: the memory exists, though a program may not write there.
                 (0..layout.stride() / 8).for_each(|word| unsafe { at.cast::<u64>().add(word).write(garbage) });
             }
             let mut got: Vec<*mut u8> = (0..8)

@@ -5,7 +5,7 @@ use craton_frames::{Config, Init, Metadata, Seat, Sizes, Standard, Zone};
 use craton_sim::{BumpSpans, Checked, RealMemory};
 use craton_slab::object::{FramePages, ObjectLayout, ObjectSlabs, PageSupplier, SpanPages};
 
-/// Fills slabs of several layouts, looks that nothing overlaps, and gives all back.
+/// Slabs of several layouts; nothing overlaps.
 fn exercise(supplier: &mut impl PageSupplier, page: usize) {
     for (size, align, constructed) in
         [(40, 0, true), (1024, 0, true), (3000, 64, false), (9000, 0, true), (16384, 16384, false)]
@@ -32,7 +32,7 @@ fn a_page_heap_supplies_slabs() {
     let hugepages = HugePages(8);
     let memory = RealMemory::new(hugepages);
     let mut spans = Checked::new(BumpSpans::new(hugepages.pages()));
-    // SAFETY: the spans' pages are the memory's.
+    // SAFETY: the memory's pages.
     exercise(&mut unsafe { SpanPages::new(&mut spans, memory.base(), Density::Dense) }, 8 << 10);
     assert_eq!(spans.live(), Pages(0));
 }
@@ -52,7 +52,7 @@ fn a_zone_of_frames_supplies_slabs() {
     let metadata = Metadata { rows: &rows, children: &children, trees: &trees, index: &index, locals: &locals };
     let zone: Zone = Zone::new(frames, metadata, Init::Free, Config::new(1)).unwrap();
     let seat = Seat::new(&zone, 0).unwrap();
-    // SAFETY: the frames are the memory's.
+    // SAFETY: the memory's frames.
     let mut supplier = unsafe { FramePages::new(&seat, memory.base()) };
     exercise(&mut supplier, 8 << 10);
     exercise(&mut supplier, 4 << 10);

@@ -1,22 +1,18 @@
-//! A cache's slabs, its supplier, and what the model knows of its objects.
-
 use craton_slab::object::{BadObject, BufferPages, ObjectLayout, ObjectSlabs, PageSupplier, Taken};
 use std::collections::{BTreeMap, HashMap};
 
-/// Pages of a buffer that are filled with rubbish when they are given, come back as they were
-/// given, and can be refused.
+/// Filled with rubbish when given, come back as given, and can be refused.
 pub struct Supplier<'a> {
     pages: BufferPages<'a>,
     out: BTreeMap<usize, usize>,
-    /// Requests so far.
     pub requests: u32,
-    /// The request of this number, counted from 0, is refused.
+    /// Counted from 0.
     pub refuse: Option<u32>,
-    /// All further ones are as well.
+    /// And all further ones.
     pub from_then_on: bool,
 }
 
-// SAFETY: what it gives is the buffer's.
+// SAFETY: the buffer's pages.
 unsafe impl PageSupplier for Supplier<'_> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         self.requests += 1;
@@ -41,7 +37,6 @@ unsafe impl PageSupplier for Supplier<'_> {
     }
 }
 
-/// An object as the model sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
     pub at: *mut u8,
@@ -52,13 +47,12 @@ pub struct World<'a> {
     pub slabs: ObjectSlabs,
     pub supplier: Supplier<'a>,
     pub out: Vec<Object>,
-    /// Free objects that are constructed, and what is in them.
+    /// And their contents.
     built: HashMap<usize, u8>,
     stamp: u8,
 }
 
-/// Runs a test on a world with `pages` pages of the layout's length; checks that all are free at
-/// its end.
+/// `pages` of the layout's length; all must be free at the end.
 pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut World)) {
     let page = layout.page_bytes();
     let mut memory = vec![0u8; (pages + 1) * page];
@@ -73,7 +67,7 @@ pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut Wor
 }
 
 impl World<'_> {
-    /// Takes an object and fills it; says whether there was one.
+    /// And fills it; whether there was one.
     pub fn take(&mut self) -> bool {
         // SAFETY: the supplier is the same each time.
         let taken = unsafe { self.slabs.alloc(&mut self.supplier) };
@@ -85,7 +79,7 @@ impl World<'_> {
         took
     }
 
-    /// Takes up to `n` objects; says how many there were.
+    /// Returns how many.
     pub fn take_many(&mut self, n: usize) -> usize {
         (0..n).take_while(|_| self.take()).count()
     }
@@ -99,18 +93,18 @@ impl World<'_> {
             (taken, built) => panic!("{taken:?}, and the model says {built:?}"),
         }
         self.stamp = self.stamp.wrapping_add(1);
-        // SAFETY: the object is ours.
+        // SAFETY: ours.
         unsafe { at.write_bytes(self.stamp, size) };
         self.out.push(Object { at, stamp: self.stamp });
     }
 
     fn assert_is(&self, object: Object) {
-        // SAFETY: the object is ours, or is kept as it was.
+        // SAFETY: ours, or kept as it was.
         let bytes = unsafe { std::slice::from_raw_parts(object.at, self.slabs.layout().size()) };
         assert!(bytes.iter().all(|b| *b == object.stamp), "{object:?} was written to");
     }
 
-    /// Frees the object at this place of the list, after attempts with bad pointers.
+    /// After attempts with bad pointers.
     pub fn give(&mut self, i: usize, constructed: bool) {
         let (layout, object) = (*self.slabs.layout(), self.out.swap_remove(i));
         self.assert_is(object);
@@ -131,7 +125,7 @@ impl World<'_> {
         self.check();
     }
 
-    /// Frees complete slabs beyond `keep`.
+    /// Beyond `keep`.
     pub fn reap(&mut self, keep: u32) {
         let (before, mut destroyed) = (self.slabs.bytes(), Vec::new());
         // SAFETY: the supplier is the same each time.
@@ -144,7 +138,7 @@ impl World<'_> {
         self.check();
     }
 
-    /// O1 to O5, and that the cache and its supplier know what is out.
+    /// O1 to O5; cache and supplier know what is out.
     pub fn check(&self) {
         self.slabs.check().unwrap();
         assert_eq!(self.slabs.in_use(), self.out.len() as u64);
