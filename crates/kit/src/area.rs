@@ -5,7 +5,7 @@
 //! object of the heap: | redzone: 16 bytes or the alignment | buffer | redzone: 16 to 64 bytes |
 //! pages:              closed page | redzone | buffer | redzone up to the alignment | closed page
 //! ```
-//! On pages a buffer ends as close to the closed page as its alignment allows, to fault at once.
+//! On pages a buffer ends as close to the closed page as its alignment allows.
 //!
 //! **Unsafe.** Writes to memory that is handed out.
 
@@ -15,11 +15,10 @@ use crate::setting::{REDZONE, SAMPLED};
 use crate::table::{Buffer, Kind};
 use craton_heap::size_class::{self, MAX_CLASSED};
 
-/// Bytes before a buffer, at least, and its least alignment.
+/// Bytes before a buffer, and its alignment, at least.
 pub(crate) const UNIT: usize = 16;
-/// Bytes of the redzone behind a buffer, at most.
+/// Redzone behind a buffer, at most.
 const TAIL: usize = 64;
-/// And at least.
 const LEAST_TAIL: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +28,7 @@ pub(crate) struct Area {
     pub(crate) kind: Kind,
 }
 
-/// Bytes before and behind a buffer in its heap object; `None` where no object is large enough.
+/// Bytes before and behind; `None`: no object is large enough.
 pub(crate) fn around(size: usize, align: usize) -> Option<(usize, usize)> {
     let front = align.max(UNIT);
     let total = front.checked_add(size)?.checked_add(LEAST_TAIL).filter(|total| *total <= isize::MAX as usize)?;
@@ -40,7 +39,7 @@ pub(crate) fn around(size: usize, align: usize) -> Option<(usize, usize)> {
     Some((front, tail))
 }
 
-/// The class of an object for all three parts; `None` for a large one.
+/// For all three parts; `None`: a large object.
 pub(crate) fn class_for(total: usize, align: usize) -> Option<usize> {
     if align <= UNIT {
         return (total <= MAX_CLASSED).then(|| size_class::class_of(total));
@@ -60,8 +59,6 @@ pub(crate) fn redzones(buffer: &Buffer) -> [(usize, usize); 2] {
     [(buffer.address - front, front), (buffer.address + buffer.size, tail)]
 }
 
-/// Writes a buffer's redzones.
-///
 /// # Safety
 /// The buffer's memory is the caller's.
 pub(crate) unsafe fn write_redzones(buffer: &Buffer, secret: u64) {
@@ -73,7 +70,7 @@ pub(crate) unsafe fn write_redzones(buffer: &Buffer, secret: u64) {
     }
 }
 
-/// The first byte of a redzone that was written, as an offset from the buffer's start.
+/// Offset from the buffer's start.
 ///
 /// # Safety
 /// The buffer's memory can be read.
@@ -90,7 +87,7 @@ pub(crate) unsafe fn check_redzones(buffer: &Buffer, secret: u64) -> Option<(isi
     })
 }
 
-/// Class of the heap object under a buffer with `front` and `tail`, or `None` and its size.
+/// The object's class, or `None` and its size.
 pub(crate) fn object_for(size: usize, align: usize, (front, tail): (usize, usize)) -> (Option<usize>, usize) {
     (class_for(front + size + LEAST_TAIL, align), front + size + tail)
 }

@@ -5,9 +5,7 @@
 //! | time (8) | address (8) | size (8) | stack (4) | thread and action (4) |
 //! ```
 //! **Threads.** A writer takes a number and writes that entry, time last and 0 meanwhile: readers
-//! skip unfinished entries.
-//!
-//! **Failure.** The count of all transactions shows how many were overwritten.
+//! skip unfinished entries. **Failure.** The count shows how many were overwritten.
 //!
 //! **Unsafe.** Declares that zeros are a valid entry.
 
@@ -26,15 +24,15 @@ pub enum Action {
 pub struct Transaction {
     pub time_ns: u64,
     pub address: usize,
-    /// Bytes asked for.
+    /// As requested.
     pub size: usize,
-    /// Number of the stack; 0 for none.
+    /// Number; 0: none.
     pub stack: u32,
     pub thread: u32,
     pub action: Action,
 }
 
-/// A transaction's place; zeros if empty.
+/// Zeros: empty.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct Entry {
@@ -48,7 +46,7 @@ pub struct Entry {
 // SAFETY: atomics of zero are valid.
 unsafe impl Zeroed for Entry {}
 
-/// The action's place in `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
+/// In `who`: thread numbers have at most 30 bits (the kernel's limit is 2²²).
 const ACTION_SHIFT: u32 = 30;
 
 pub struct Log {
@@ -58,7 +56,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Offsets and sizes in bytes, for those who read the memory of another process.
+    /// In bytes, for readers of another process.
     pub const SHAPE: [(&'static str, usize); 10] = [
         ("log.entries", offset_of!(Self, entries) + Table::<Entry>::SHAPE[0]),
         ("log.len", offset_of!(Self, len)),
@@ -75,12 +73,12 @@ impl Log {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
 
-    /// A log over `len` (≥ 1) entries of zeros.
+    /// `len` ≥ 1 entries of zeros.
     pub const fn new(entries: Table<Entry>, len: usize) -> Self {
         Self { entries, len, next: AtomicU64::new(0) }
     }
 
-    /// Adds a transaction, in the place of the oldest one where there is no other.
+    /// Replaces the oldest if need be.
     pub fn add(&self, what: Transaction) {
         if self.len == 0 {
             return;
@@ -88,7 +86,7 @@ impl Log {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let entry = &self.entries[(number % self.len as u64) as usize];
         entry.time.store(0, Ordering::Relaxed);
-        // ORDERING: Release pairs with the Acquire of `time` in `each`: a new word implies no time.
+        // ORDERING: pairs with the Acquire of `time` in `each`: a new word implies no time.
         entry.address.store(what.address as u64, Ordering::Release);
         // ORDERING: as above.
         entry.size.store(what.size as u64, Ordering::Release);
@@ -96,16 +94,16 @@ impl Log {
         entry.stack.store(what.stack, Ordering::Release);
         // ORDERING: as above.
         entry.who.store(what.thread | (what.action as u32) << ACTION_SHIFT, Ordering::Release);
-        // ORDERING: Release pairs with the Acquire in `each`: who sees the time sees the rest.
+        // ORDERING: pairs with the Acquire in `each`: who sees the time sees the rest.
         entry.time.store(what.time_ns.max(1), Ordering::Release);
     }
 
-    /// Where the entries lie.
+    /// Of the entries.
     pub fn address(&self) -> usize {
         if self.len == 0 { 0 } else { &raw const self.entries[0] as usize }
     }
 
-    /// How many transactions there have been.
+    /// So far.
     pub fn count(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
@@ -114,14 +112,14 @@ impl Log {
         self.count().min(self.len as u64)
     }
 
-    /// Visits each kept transaction, newest first, until `tell` returns `false`.
+    /// Newest first, until `tell` returns `false`.
     pub fn each(&self, mut tell: impl FnMut(Transaction) -> bool) {
         let end = self.count();
         for number in (end - self.kept()..end).rev() {
             let entry = &self.entries[(number % self.len as u64) as usize];
-            // ORDERING: Acquire pairs with the Release in `add`.
+            // ORDERING: pairs with the Release in `add`.
             let time_ns = entry.time.load(Ordering::Acquire);
-            // ORDERING: Acquire pairs with `add`'s Releases: the second `time` detects newer words.
+            // ORDERING: pairs with `add`'s Releases: the second `time` detects newer words.
             let (address, size) = (entry.address.load(Ordering::Acquire), entry.size.load(Ordering::Acquire));
             // ORDERING: as above.
             let (stack, who) = (entry.stack.load(Ordering::Acquire), entry.who.load(Ordering::Acquire));

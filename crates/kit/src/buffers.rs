@@ -20,15 +20,14 @@ use craton_heap::hooks::Hooks;
 use craton_heap::{Heap, Misuse};
 use craton_os::{precise_ns, processor_ns};
 
-/// The owner of a buffer: malloc, or an object cache.
+/// A buffer's owner: malloc, or an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target(pub(crate) u16);
 
 impl Target {
-    /// Buffers that malloc handed out.
     pub const MALLOC: Self = Self(0);
 
-    /// Those of an object cache, of which there are fewer than 2¹⁶ − 1.
+    /// Caches' numbers are below 2¹⁶ − 1.
     pub fn cache(id: u16) -> Self {
         Self(id + 1)
     }
@@ -39,8 +38,7 @@ impl Target {
 }
 
 impl<P: Process> Kit<P> {
-    /// The calling thread's action, as far as the checks ask for it. `place`: where a sample keeps
-    /// the stack.
+    /// If the checks need it. `place`: where a sample keeps the stack.
     fn event(&self, checks: u16, place: Option<usize>) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
             return Event::default();
@@ -62,13 +60,13 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// The checks of an object of `size` bytes; 0 for none.
+    /// 0: none.
     #[inline]
     pub fn checks_of(&self, size: usize) -> u16 {
         if self.in_use() { self.setting.checks_of_size(size) } else { 0 }
     }
 
-    /// A buffer with `checks`; null without memory.
+    /// Null: no memory.
     pub fn alloc<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -80,7 +78,7 @@ impl<P: Process> Kit<P> {
         self.alloc_by(heap, size, align, target, checks, family::ANY)
     }
 
-    /// As [`Kit::alloc`], for a function of a [`family`].
+    /// By a function of a [`family`].
     pub fn alloc_by<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -106,7 +104,7 @@ impl<P: Process> Kit<P> {
             taken,
             given: Event::default(),
         };
-        // SAFETY: the buffer's memory is unused until this function returns it.
+        // SAFETY: unused until returned.
         unsafe {
             area::write_redzones(&buffer, self.secret());
             if checks & POISON != 0 {
@@ -120,13 +118,13 @@ impl<P: Process> Kit<P> {
         self.watch(&buffer);
         self.log(&buffer, taken, Action::Alloc);
         if buffer.kind != Kind::Heap {
-            // The heap counts only its own objects.
+            // The heap counts its own objects.
             P::count_served();
         }
         Ok(area.address as *mut u8)
     }
 
-    /// A sample of a class that is due, if there are pages for it; null if not.
+    /// Null: no pages.
     pub fn alloc_sample<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -145,24 +143,23 @@ impl<P: Process> Kit<P> {
         Ok(sample)
     }
 
-    /// Counts allocations of a class that a cache served without the slabs; returns whether the
-    /// next one becomes a sample.
+    /// Allocations that a cache served without slabs; whether the next becomes a sample.
     pub fn count_reuse(&self, class: usize, allocations: u32) -> bool {
         self.sample.reused(class, allocations)
     }
 
-    /// Leaves a due sample of a class out.
+    /// Of a class that is due.
     pub fn skip_sample(&self, class: usize) {
         self.sample.begin(class);
     }
 
-    /// Whether the next object of a class is to be a sample; 0 is the class of large objects.
+    /// For the next object; 0: large objects.
     #[inline]
     pub fn is_sample_due(&self, class: usize) -> bool {
         self.sample.is_due(class)
     }
 
-    /// Counts objects of a class about to leave the slabs; returns how many of `want` may at once.
+    /// Counts objects about to leave the slabs; returns how many of `want` may at once.
     #[inline]
     pub fn bound(&self, class: usize, want: u32) -> u32 {
         self.sample.bound(class, want)
@@ -206,10 +203,10 @@ impl<P: Process> Kit<P> {
         Ok((under != 0).then_some(Area { under, address: under + front, kind: Kind::Heap }))
     }
 
-    /// Frees a buffer; `false` if the pointer is not one.
+    /// `false`: no buffer.
     ///
     /// # Safety
-    /// The caller no longer uses the memory, if it is a buffer.
+    /// The caller no longer uses the memory, if a buffer.
     pub unsafe fn free<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -218,11 +215,11 @@ impl<P: Process> Kit<P> {
     ) -> Result<bool, Finding> {
         let address = pointer as usize;
         self.table.prefetch(address);
-        // Where all buffers are audited, the stack is captured while the record comes.
+        // Where all buffers are audited, captures the stack while the record comes.
         let (checks, place) = match self.setting.checks_of_class(0) {
             checks if checks & AUDIT != 0 => (checks, None),
             _ => match self.table.get(address) {
-                // The stack of the free that came first is the one to keep.
+                // Keeps the first free's stack.
                 Some(buffer) if buffer.state != State::Live => (0, None),
                 Some(buffer) => {
                     (buffer.checks, self.guards.place_of(buffer.under, buffer.kind).map(|place| 2 * place + 1))
@@ -246,7 +243,7 @@ impl<P: Process> Kit<P> {
         self.log(&buffer, given, Action::Free);
         let closed = buffer.checks & (UNMAP | SAMPLED) != 0 && buffer.kind != Kind::Heap && self.guards.close(&buffer);
         if !closed && buffer.checks & POISON != 0 {
-            // SAFETY: the program has given the buffer up.
+            // SAFETY: the program gave the buffer up.
             unsafe { pattern::fill(pointer, buffer.size, pattern::FREED) };
         }
         self.table.with(address, |b| {
@@ -257,7 +254,7 @@ impl<P: Process> Kit<P> {
             self.guards.free_slot(&buffer, !closed);
             return Ok(true);
         }
-        // Closed pages may well be out of memory; their address space waits.
+        // Closed pages may be out of memory; their address space waits.
         let soon = |address| self.table.prefetch(address);
         self.quarantine.wait(address, self.weight(&buffer), soon, |address| {
             if let Some(buffer) = self.forget(address)? {
@@ -268,15 +265,15 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// Bytes that a freed buffer counts for in the quarantine.
+    /// In the quarantine.
     fn weight(&self, buffer: &Buffer) -> usize {
-        // So that at most half of the mapped samples wait.
+        // At most half of the mapped samples wait.
         let is_paced = buffer.checks & SAMPLED != 0 && self.whose() == Whose::Paced;
         let least = if is_paced { self.quarantine.limit() / (PACED_MAPPED / 2) } else { 0 };
         least.max(buffer.size + 128)
     }
 
-    /// Removes a buffer's record after its wait; a finding if it was written meanwhile.
+    /// After its wait; a finding if it was written meanwhile.
     fn forget(&self, address: usize) -> Result<Option<Buffer>, Finding> {
         let Some(buffer) = self.table.with(address, |b| (*b, Then::Remove)) else { return Ok(None) };
         self.check_freed(&buffer, "alloc")?;
@@ -286,7 +283,7 @@ impl<P: Process> Kit<P> {
     fn free_area<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, buffer: &Buffer) {
         match buffer.kind {
             Kind::Heap => {
-                // SAFETY: the object is the kit's, and the buffer on it is gone.
+                // SAFETY: the kit's object; its buffer is gone.
                 let freed = unsafe { heap.take_back(None, buffer.under as *mut u8) };
                 debug_assert_eq!(freed, Ok(None));
             }
@@ -295,12 +292,12 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Checks every buffer; the first finding, or how many there were.
+    /// The first finding, or how many there were.
     pub fn check_all(&self, found_by: &'static str) -> Result<usize, Finding> {
         self.check_where(found_by, |_| true, |_| {})
     }
 
-    /// [`Kit::check_all`] when a forked process ends: its parent checks what waited at the fork.
+    /// When a forked process ends: its parent checks what waited at the fork.
     pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
         let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
         self.check_where(
@@ -314,7 +311,7 @@ impl<P: Process> Kit<P> {
         )
     }
 
-    /// Checks the buffers of the table that are wanted, and those that `others` visits.
+    /// Of the table, if wanted, and those that `others` visits.
     fn check_where(
         &self,
         found_by: &'static str,
@@ -342,7 +339,7 @@ impl<P: Process> Kit<P> {
         Ok(buffers)
     }
 
-    /// Bytes of malloc's live buffer for a call; `None` if the pointer is no buffer.
+    /// Of malloc's live buffer; `None`: no buffer.
     pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
         if buffer.state != State::Live {
@@ -355,7 +352,7 @@ impl<P: Process> Kit<P> {
         Ok(Some(buffer.size))
     }
 
-    /// Whether a pointer is the target's live buffer. A finding if free, another's, or overwritten.
+    /// Live. A finding if free, another's, or overwritten.
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),
@@ -363,7 +360,7 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Whether a pointer is a buffer; a finding if the program claims a wrong size or alignment.
+    /// A finding if the program claims a wrong size or alignment.
     pub fn check_claim(&self, pointer: *mut u8, size: Option<usize>, align: usize) -> Result<bool, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(false) };
         if buffer.state != State::Live {
@@ -376,9 +373,9 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// Prints a target's live buffers, and who has them.
+    /// And who has them.
     pub fn report_live(&self, target: Target, call: &'static str) {
-        /// Buffers that are printed one by one.
+        /// Printed one by one.
         const MOST: usize = 20;
         let (mut count, mut some) = (0, [Buffer::default(); MOST]);
         self.table.each(|buffer| {
@@ -392,8 +389,8 @@ impl<P: Process> Kit<P> {
         self.report_out(call, target, count, &some[..count.min(MOST)]);
     }
 
-    /// Ends the process with a report on a pointer that the heap refuses, by its buffer or the log.
-    /// Returns if the handle of a heap or cache, unknown to the kit, is at fault.
+    /// A pointer that the heap refuses, by its buffer or the log; ends the process. Returns if a
+    /// handle, unknown to the kit, is at fault.
     pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
         use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {
@@ -430,7 +427,7 @@ impl<P: Process> Kit<P> {
     }
 
     fn check_around(&self, buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
-        // SAFETY: a live buffer can be read, and so can its redzones.
+        // SAFETY: a live buffer and its redzones can be read.
         match unsafe { area::check_redzones(buffer, self.secret()) } {
             None => Ok(()),
             Some((offset, wrong)) => {
@@ -441,7 +438,7 @@ impl<P: Process> Kit<P> {
 
     fn check_freed(&self, buffer: &Buffer, found_by: &'static str) -> Result<(), Finding> {
         if buffer.state == State::Freed && buffer.checks & POISON != 0 {
-            // SAFETY: a buffer that waits can be read unless it is closed.
+            // SAFETY: a waiting buffer can be read unless closed.
             let wrong = unsafe { pattern::check(buffer.address as *const u8, buffer.size, pattern::FREED) };
             if let Some(wrong) = wrong {
                 return Err(Finding { mistake: Mistake::WrittenFree { wrong, found_by }, buffer: *buffer });
@@ -451,7 +448,7 @@ impl<P: Process> Kit<P> {
         Ok(())
     }
 
-    /// Whether a forbidden byte was written. The record's lock is held: the buffer stays.
+    /// The record's lock is held: the buffer stays.
     fn is_written(&self, buffer: &Buffer) -> bool {
         // SAFETY: buffers that are not closed can be read.
         unsafe {

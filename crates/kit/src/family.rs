@@ -1,29 +1,25 @@
 //! The functions that allocate and free: which of them form pairs.
 //!
-//! **What.** A buffer under the check `mismatch` keeps the family of the function that allocated
-//! it; a free by another family is a [`Mistake::Mismatch`].
-//!
-//! **From.** C++17 \[new.delete\]: memory goes back by the form that matches, with the alignment
-//! that it was asked for.
-//!
-//! **State.** A number, so that it can be a constant argument of the functions that allocate.
+//! **What.** Under `mismatch` a buffer keeps the family of the function that allocated it, a
+//! number, so that it can be a constant argument; a free by another family is a
+//! [`Mistake::Mismatch`]. **From.** C++17 \[new.delete\].
 
 use crate::report::{Finding, Mistake};
 use crate::table::{Buffer, State};
 use crate::{Kit, Process};
 
-/// Not known, or not checked.
+/// Or not checked.
 pub const ANY: u8 = 0;
-/// `malloc` and its kin.
+/// And its kin.
 pub const C: u8 = 1;
 pub const NEW: u8 = 2;
 pub const NEW_ARRAY: u8 = 3;
 pub const NEW_ALIGNED: u8 = 4;
 pub const NEW_ARRAY_ALIGNED: u8 = 5;
-/// Rust's global allocator, which frees small objects by their sizes alone.
+/// Rust's, which frees small objects by size alone.
 pub const TRUSTED: u8 = 6;
 
-/// The family with an alignment.
+/// With an alignment.
 pub const fn aligned(family: u8) -> u8 {
     match family {
         NEW => NEW_ALIGNED,
@@ -32,7 +28,7 @@ pub const fn aligned(family: u8) -> u8 {
     }
 }
 
-/// What allocates, and what frees: for reports.
+/// Allocator and deallocator, for reports.
 pub(crate) fn names(family: u8) -> (&'static str, &'static str) {
     match family {
         NEW => ("operator new", "operator delete"),
@@ -43,7 +39,7 @@ pub(crate) fn names(family: u8) -> (&'static str, &'static str) {
     }
 }
 
-/// The family of a function that frees, by the name in reports.
+/// Of a function that frees.
 fn of_call(call: &str, with_align: bool) -> u8 {
     let plain = match call {
         "operator delete" => NEW,
@@ -55,7 +51,7 @@ fn of_call(call: &str, with_align: bool) -> u8 {
 }
 
 impl<P: Process> Kit<P> {
-    /// A finding if a call is not of the family that allocated a live buffer.
+    /// A finding if another family allocated the live buffer.
     pub fn check_pair(&self, pointer: *mut u8, call: &'static str, with_align: bool) -> Result<(), Finding> {
         self.table.get(pointer as usize).map_or(Ok(()), |buffer| check(&buffer, call, with_align))
     }

@@ -1,8 +1,8 @@
 //! Accesses to memory that the program may not touch.
 //!
-//! **What.** Closed pages beside and under buffers fault. The handler reports what was done to
+//! **What.** Closed pages beside and under buffers fault: the handler reports what was done to
 //! which buffer, then passes the signal on. An address made of a pattern was read from freed or
-//! unwritten memory: the registers may show from which buffer.
+//! unwritten memory: registers may show from which buffer.
 //!
 //! **Unsafe.** Reads buffers.
 
@@ -17,28 +17,27 @@ use craton_heap::hooks::Hooks;
 use craton_os::fault::Fault;
 use craton_os::{precise_ns, process, unwind, watch};
 
-/// A finding, or a pattern without a buffer: the address, and whether it is that of freed memory.
+/// Or a pattern without a buffer: the address, and whether of freed memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {
     Buffer(Finding),
     Pattern(usize, bool),
 }
 
-/// The farthest access from a buffer with pages that is attributed to it; unbounded in the arena,
-/// which holds nothing else.
+/// From a buffer with pages, at most; unbounded in the arena, which holds nothing else.
 const FAR: usize = 1 << 20;
-/// A fault so near to the stack pointer is the stack's end.
+/// From the stack pointer: a stack's end.
 const NEAR_STACK: usize = 64 << 10;
 
-/// Bytes between an address and a buffer.
+/// Bytes.
 fn gap(buffer: &Buffer, address: usize) -> usize {
     let end = buffer.address + buffer.size;
     if address < buffer.address { buffer.address - address } else { address.saturating_sub(end) }
 }
 
 impl<P: Process> Kit<P> {
-    /// Reports a fault that a buffer explains. For the handler that [`Kit::set_option`] installs,
-    /// unless the thread is in the kit, whose locks it then holds.
+    /// If a buffer explains it. For the handler that [`Kit::set_option`] installs, unless the
+    /// thread is in the kit, whose locks it holds.
     pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
         if fault.is_watch {
             return self.on_watch(fault);
@@ -53,7 +52,7 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Watches what is beside a buffer that goes out.
+    /// Beside a buffer that goes out.
     pub(crate) fn watch(&self, buffer: &Buffer) {
         if buffer.checks & GUARD != 0 && buffer.kind != Kind::Heap {
             let now_ns = if buffer.taken.time_ns > 0 { buffer.taken.time_ns } else { precise_ns() };
@@ -61,7 +60,7 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Reports an access to bytes that are watched, and ends the process.
+    /// Ends the process.
     fn on_watch(&self, fault: &Fault) {
         let Some(buffer) = self.watches.buffer_of(fault.address).and_then(|address| self.table.get(address)) else {
             return;
@@ -69,13 +68,13 @@ impl<P: Process> Kit<P> {
         if buffer.state != State::Live || self.watches.is_quiet(fault.at) || !process::can_read(fault.at - 12) {
             return;
         }
-        // SAFETY: code that has just run, and the page before it, which can be read.
+        // SAFETY: code that has just run; the page before it can be read.
         if unsafe { watch::follows_vectors(fault.at) } {
             return;
         }
-        // Which byte was read the processor does not say: the nearest. A write is seen.
+        // The processor does not say which byte was read: the nearest. A write is seen.
         let offset = if fault.address < buffer.address { -1 } else { buffer.size as isize };
-        // SAFETY: a live buffer can be read, and so can its redzones.
+        // SAFETY: a live buffer and its redzones can be read.
         let mistake = match unsafe { area::check_redzones(&buffer, self.secret()) } {
             Some((offset, wrong)) => Mistake::Written { offset, wrong, found_by: "a watchpoint" },
             None => {
@@ -88,7 +87,7 @@ impl<P: Process> Kit<P> {
         self.end_at(&Finding { mistake, buffer }, &frames[..n]);
     }
 
-    /// What explains a fault. `in_heap` says whether an address lies in the heap.
+    /// `in_heap`: the address lies in the heap.
     pub(crate) fn cause_of(&self, fault: &Fault, in_heap: impl Fn(usize) -> bool) -> Option<Cause> {
         let near = || {
             let buffer = self.buffer_near(fault.address, in_heap(fault.address));
@@ -104,7 +103,7 @@ impl<P: Process> Kit<P> {
         let patterns = [(pattern::FREED, true), (pattern::FRESH, false)];
         let made_of = |value| patterns.into_iter().find(|(word, _)| pattern::is_made_of(value, *word));
         if let Some((at, buffer)) = fault.target_at.and_then(|at| Some((at, self.buffer_around(at)?))) {
-            // SAFETY: a word of an open buffer, or on its last page: the instruction has read it.
+            // SAFETY: a word of an open buffer, or on its last page: the instruction read it.
             let value = unsafe { (at as *const usize).read_unaligned() };
             if let Some((_, freed)) = made_of(value) {
                 let mistake = Mistake::Pattern { value, freed, buffers: 1 };
@@ -121,8 +120,8 @@ impl<P: Process> Kit<P> {
         })
     }
 
-    /// The nearest buffer on or beside whose pages an address lies. For buffers on the heap only a
-    /// page before the first one or behind the last, where no object is.
+    /// On or beside its pages. For buffers on the heap only a page before the first or behind the
+    /// last, where no object is.
     fn buffer_near(&self, address: usize, in_heap: bool) -> Option<Buffer> {
         let page = process::page_size();
         let mut best: Option<(usize, Buffer)> = None;
@@ -142,7 +141,7 @@ impl<P: Process> Kit<P> {
         best.map(|(_, buffer)| buffer)
     }
 
-    /// The nearest buffer on pages, where an access went past the closed ones beside it.
+    /// With pages, past the closed ones beside them.
     fn buffer_far(&self, address: usize, stack: usize) -> Option<Buffer> {
         if address.abs_diff(stack) < NEAR_STACK {
             return None;
@@ -162,7 +161,7 @@ impl<P: Process> Kit<P> {
         self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
     }
 
-    /// A buffer in a register, full of the pattern, that may have given the address; their count.
+    /// In a register, full of the pattern; and their count.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {

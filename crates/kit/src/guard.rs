@@ -1,22 +1,20 @@
 //! Pages for single buffers.
 //!
-//! **What.** A small buffer gets a page of the arena, in which three of four pages stay closed. A
-//! larger one gets a mapping with a closed page at each end. Freed pages are reused in FIFO order.
+//! **What.** A small buffer gets a page of the arena; a larger one a mapping with a closed page at
+//! each end. Freed pages are reused in FIFO order.
 //!
-//! **State.** The arena: `| closed × 3 | slot 0 | closed × 3 | slot 1 | … | closed × 3 |`, pages of
-//! the machine. An access that goes past a buffer by up to three pages meets no other one. Freed
-//! slots form a ring, each with the buffer that it had.
+//! **State.** `| closed × 3 | slot 0 | closed × 3 | slot 1 | … | closed × 3 |`, machine pages: an
+//! access up to three pages past a buffer meets no other. Freed slots form a ring, each with its
+//! buffer.
 //!
-//! An advice makes each slot one mapping (VMA), distinct from its closed neighbours: opening or
-//! closing changes it without a split and a merge (3.6 µs a pair against 7.9).
+//! An advice makes each slot one mapping (VMA), distinct from closed neighbours: opening or closing
+//! needs no split and merge (3.6 µs a pair against 7.9). A fork copies all these, tens of
+//! milliseconds: from a process's first fork on, marks in the page table close pages
+//! ([`guarded::shut`], Linux 6.13), and the VMAs merge, except slots that were open (each has its
+//! `anon_vma`). A mark costs 8 µs a pair against 4.4, since closed pages lose their memory.
 //!
-//! A fork copies all these mappings, tens of milliseconds. So from a process's first fork on, marks
-//! in the page table close pages ([`guarded::shut`], Linux 6.13 on). The VMAs then merge, except
-//! slots that were open (each has its `anon_vma`). A mark costs more at each free and allocation, 8
-//! µs a pair against 4.4, since closed pages lose their memory.
-//!
-//! **Failure.** Near the process's limit of mappings, and for alignments above a page, there is no
-//! area: the buffer lies on the heap.
+//! **Failure.** Near the limit of mappings, and for alignments above a page, there is no area: the
+//! buffer lies on the heap.
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
@@ -28,13 +26,12 @@ use core::mem::offset_of;
 use craton_os::{Line, Mutex, Rank, guarded, mapping, process};
 
 const SLOTS: usize = 1 << 15;
-/// Pages from one slot to the next: all but one are closed.
+/// From one slot to the next: all but one are closed.
 const STRIDE: usize = 4;
-/// Pages of the arena.
 const ARENA: usize = STRIDE * (SLOTS + 1) - 1;
-/// Slots that become part of the arena's one mapping at a time.
+/// That join the arena's one mapping at a time.
 const STEP: usize = 512;
-/// Mappings that the program and the rest of the library may have beside the open pages.
+/// Of the program and the rest of the library.
 const OTHERS: usize = 16 << 10;
 
 #[derive(Clone, Copy)]
@@ -47,37 +44,37 @@ struct Waiting {
 struct Pages {
     arena: usize,
     page: usize,
-    /// Slots that have ever been used.
+    /// Ever used.
     fresh: usize,
-    /// Freed slots: from `first`, `waiting` of them.
+    /// Freed: from `first`, `waiting` of them.
     ring: *mut Waiting,
     first: usize,
     waiting: usize,
-    /// Places of the ring in use, for as many slots as have ever been used: a power of two.
+    /// For all slots ever used: a power of two.
     places: usize,
-    /// Slots that there may be.
+    /// Limit.
     most_slots: usize,
-    /// Buffers with mappings, and how many there may be.
+    /// With mappings; and their limit.
     mapped: usize,
     most_mapped: usize,
-    /// The pages of mapped samples by default; 0 in a free place.
+    /// By default; 0: free place.
     mapped_samples: [usize; PACED_MAPPED],
-    /// Slots that are, or were, one mapping each.
+    /// That are, or were, one mapping each.
     unmarked: usize,
-    /// Slots that are part of the arena's one mapping.
+    /// In the arena's one mapping.
     ready: usize,
-    /// Whether the arena is one mapping, and pages are closed by marks.
+    /// The arena is one mapping; marks close pages.
     marked: bool,
     reported: bool,
 }
 
-// SAFETY: the ring is this state's own.
+// SAFETY: owns the ring.
 unsafe impl Send for Pages {}
 
 pub(crate) struct Guards(Mutex<Pages>);
 
 const STATE: usize = Mutex::<Pages>::SHAPE[1];
-/// Offsets, and sizes of the ring, exported to `craton core`.
+/// For `craton core`.
 pub(crate) const SHAPE: [(&str, usize); 5] = [
     ("kit.guard.arena", STATE + offset_of!(Pages, arena)),
     ("kit.guard.page", STATE + offset_of!(Pages, page)),
@@ -90,7 +87,7 @@ impl Pages {
     fn set_up(&mut self) -> bool {
         if self.arena == 0 {
             self.page = process::page_size();
-            // A slot is two mappings with the closed page behind it, a mapped buffer up to three.
+            // A slot is two mappings with its closed page, a mapped buffer up to three.
             let mappings = guarded::most_mappings().saturating_sub(OTHERS);
             (self.unmarked, self.places) = (SLOTS, PACED_OUT);
             (self.most_slots, self.most_mapped) = ((mappings * 3 / 8).min(SLOTS), mappings / 12);
@@ -110,13 +107,13 @@ impl Pages {
 
     fn open(&self, slot: u32) -> bool {
         let at = self.slot_at(slot);
-        // A slot that was entering the ring when guard marks became available is still closed by a
+        // A slot that entered the ring as guard marks became available is still closed by a
         // mapping.
         let has_mapping = (slot as usize) < self.unmarked;
         (!self.marked || guarded::unshut(at, self.page)) && (!has_mapping || guarded::open(at, self.page))
     }
 
-    /// Replaces mappings by marks, except for open slots; without marks nothing changes.
+    /// Instead of mappings, except for open slots; without marks nothing changes.
     fn mark(&mut self) {
         if self.marked || self.fresh == 0 || !guarded::shut(self.arena, self.page) {
             return;
@@ -131,7 +128,7 @@ impl Pages {
         }
     }
 
-    /// Visits runs of closed pages between open slots below the first unused one, until `false`.
+    /// Between open slots, below the first unused, until `false`.
     fn closed_runs(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
         let mut closed = [0u64; SLOTS / 64];
         for i in 0..self.waiting {
@@ -150,7 +147,7 @@ impl Pages {
         each(from, self.slot_at(self.fresh as u32) - from)
     }
 
-    /// Makes more slots part of the arena's one mapping, all closed.
+    /// In the arena's one mapping, closed.
     fn make_ready(&mut self) -> bool {
         if self.fresh < self.ready {
             return true;
@@ -165,7 +162,7 @@ impl Pages {
         true
     }
 
-    /// A slot, opened, and the buffer that it had.
+    /// Opened; and the buffer that it had.
     fn alloc_slot(&mut self, slots: usize) -> Option<(u32, Option<usize>)> {
         let most = slots.min(self.most_slots);
         if self.fresh < most {
@@ -186,7 +183,7 @@ impl Pages {
         if self.waiting == 0 {
             return None;
         }
-        // SAFETY: entries `first` and on, modulo the ring's length, hold those that wait.
+        // SAFETY: entries from `first` on, modulo the ring's length, wait.
         let Waiting { slot, is_open, buffer } = unsafe { self.ring.add(self.first).read() };
         if !is_open && !self.open(slot) {
             return None;
@@ -195,7 +192,7 @@ impl Pages {
         Some((slot, Some(buffer)))
     }
 
-    /// Makes room in the ring for all slots that have ever been used.
+    /// For all slots ever used.
     fn grow_ring(&mut self) {
         if self.fresh <= self.places {
             return;
@@ -222,23 +219,23 @@ impl Pages {
     }
 }
 
-/// The asker for pages, by the slots that there may then be.
+/// The asker for pages; the number: slots that there may then be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub(crate) enum Whose {
-    /// The option `debug`.
+    /// `debug`.
     Option = SLOTS,
-    /// Samples at a rate that was asked for.
+    /// At a requested rate.
     Sample = MOST_OUT,
-    /// Samples by default.
+    /// By default.
     Paced = PACED_OUT,
 }
 
 pub(crate) struct Taken {
     pub(crate) area: Area,
-    /// The buffer that the pages had before.
+    /// On these pages.
     pub(crate) before: Option<usize>,
-    /// The buffer that the next pages had: worth a prefetch.
+    /// On the next pages: worth a prefetch.
     pub(crate) soon: Option<usize>,
 }
 
@@ -266,7 +263,6 @@ impl Guards {
         ))
     }
 
-    /// Allocates pages for a buffer.
     pub(crate) fn alloc(&self, size: usize, align: usize, whose: Whose) -> Option<Taken> {
         let mut pages = self.0.lock();
         if !pages.set_up() || align > pages.page {
@@ -290,7 +286,7 @@ impl Guards {
         }
         let at = guarded::reserve(inner + 2 * pages.page)?;
         let under = at + pages.page;
-        // The system joins mappings that are open as a whole with those beside them.
+        // The system joins wholly open mappings with those beside them.
         let opened = if pages.marked {
             guarded::open(at, inner + 2 * pages.page)
                 && guarded::shut(at, pages.page)
@@ -312,23 +308,23 @@ impl Guards {
 
     pub(crate) fn close(&self, buffer: &Buffer) -> bool {
         let (at, bytes) = (buffer.under, end_of(buffer) - buffer.under);
-        // Under the lock: pages that become marked meanwhile must not be closed otherwise.
+        // Under the lock: pages marked meanwhile must not be closed otherwise.
         let pages = self.0.lock();
         let closed = if pages.marked { guarded::shut(at, bytes) } else { guarded::close(at, bytes) };
-        // Samples come seldom, and the pages of those that wait are all that a small program has of
-        // them. With `debug=unmap` the call would cost each free.
+        // Samples are rare, and waiting ones are all that a small program has of them. With
+        // `debug=unmap` each free would pay.
         if closed && !pages.marked && buffer.checks & SAMPLED != 0 {
             guarded::discard(at, bytes);
         }
         closed
     }
 
-    /// Puts the slot of a freed buffer, open or closed, behind all others.
+    /// Behind all others, open or closed.
     pub(crate) fn free_slot(&self, buffer: &Buffer, is_open: bool) {
         let mut pages = self.0.lock();
         let slot = ((buffer.under - pages.arena) / pages.page / STRIDE) as u32;
         let end = (pages.first + pages.waiting) % pages.places;
-        // SAFETY: there are no more slots than the ring has places.
+        // SAFETY: there are no more slots than places.
         unsafe { pages.ring.add(end).write(Waiting { slot, is_open, buffer: buffer.address }) };
         pages.waiting += 1;
     }
@@ -345,8 +341,8 @@ impl Guards {
         mapping::unmap(buffer.under - page, end_of(buffer) - buffer.under + 2 * page);
     }
 
-    /// The place of a sample by its first page, below [`crate::sample::PLACES`]; `None` for other
-    /// buffers, and for mapped samples at a requested rate.
+    /// By its first page, below [`crate::sample::PLACES`]; `None`: other buffers, and mapped
+    /// samples at a requested rate.
     pub(crate) fn place_of(&self, under: usize, kind: Kind) -> Option<usize> {
         let pages = self.0.lock();
         match kind {
@@ -356,24 +352,24 @@ impl Guards {
         }
     }
 
-    /// Whether an address lies in the arena.
+    /// In the arena.
     pub(crate) fn has(&self, address: usize) -> bool {
         let pages = self.0.lock();
         pages.page > 0 && address.wrapping_sub(pages.arena) < ARENA * pages.page
     }
 
-    /// Where the ring lies: address and bytes; for the copy of a process.
+    /// Of the ring: address and bytes; for the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
-        // SAFETY: the copy has one thread, which holds the lock through no guard.
+        // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.0.held_for_fork() }.ring as usize, SLOTS * size_of::<Waiting>())
     }
 
     pub(crate) fn lock_for_fork(&self, nested: bool) {
         self.0.lock_for_fork(nested);
-        // A call that was interrupted may be in the middle of a change.
+        // An interrupted call may be in the middle of a change.
         if !nested {
             let saved = process::errno();
-            // SAFETY: this thread has just taken the lock.
+            // SAFETY: taken just now.
             unsafe { self.0.held_for_fork() }.mark();
             process::set_errno(saved);
         }

@@ -1,53 +1,51 @@
 //! The search for leaks: which buffers are unreachable.
 //!
-//! **What.** A conservative mark: each aligned word of the roots or a marked buffer that points at
-//! or into a buffer, or at its end, marks it. Of the unreachable rest, the buffers that no other
-//! one leads to are leaks, with the buffers below them; of a cycle, its first buffer.
+//! **What.** A conservative mark: each aligned word of a root or marked buffer that points at or
+//! into a buffer, or at its end, marks it. Of the rest, buffers that no other leads to are leaks,
+//! with those below; of a cycle, its first.
 //!
-//! **From.** Boehm and Weiser 1988, as Solaris's `::findleaks` has it.
+//! **From.** Boehm and Weiser 1988, as Solaris's `::findleaks`.
 //!
-//! **State.** The caller's memory: buffers by address with a mark each; a stack of unread buffers.
-//!
-//! **Cost.** A binary search for each word that lies between the first and the last buffer.
+//! **Cost.** A binary search for each word between the first and the last buffer.
 
-/// A live buffer.
+/// Live.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Suspect {
     pub address: usize,
-    /// Bytes; one of none is pointed at by its address alone.
+    /// 0: only its address points at it.
     pub size: usize,
     pub state: State,
-    /// Where the caller finds it.
+    /// For the caller.
     pub index: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u32)]
 pub enum State {
-    /// Nothing leads to it, as far as known.
+    /// As far as known.
     #[default]
     Lost,
-    /// A root leads to it, perhaps through others.
+    /// From a root, perhaps through others.
     Reached,
-    /// It is lost, and hangs on another one that is.
+    /// Lost, on another lost one.
     Hangs,
-    /// It is lost, and reported.
+    /// Lost, and reported.
     Told,
 }
 
-/// The suspects, by address, none overlapping another, and room for as many numbers.
+/// By address, without overlap; and room for as many numbers.
 pub struct Search<'a> {
     suspects: &'a mut [Suspect],
     stack: &'a mut [u32],
     depth: usize,
-    /// The first and the last address that a suspect has.
+    /// Of suspects.
     first: usize,
     last: usize,
 }
 
 impl<'a> Search<'a> {
-    /// Begins a search. `suspects` need not be sorted; `stack` is as long.
+    /// `suspects` need not be sorted; `stack` is as long.
     pub fn new(suspects: &'a mut [Suspect], stack: &'a mut [u32]) -> Self {
         assert!(stack.len() >= suspects.len(), "each suspect is on the stack at most once");
         suspects.sort_unstable_by_key(|s| s.address);
@@ -65,8 +63,8 @@ impl<'a> Search<'a> {
         (word - s.address < s.size.max(1)).then_some(i)
     }
 
-    /// The suspect that a word points at, into, or at the end of, as a pointer behind the last
-    /// element does. Redzones are between buffers, so no other one begins there.
+    /// At, into, or at the end of, as a pointer behind the last element is. Redzones lie between
+    /// buffers: no other begins there.
     fn find_by_pointer(&self, word: usize) -> Option<usize> {
         self.find(word).or_else(|| {
             let i = self.find(word.checked_sub(1)?)?;
@@ -74,13 +72,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Where the suspect ends that an address lies in, if it lies in one.
+    /// Around an address.
     pub fn end_of_suspect_at(&self, address: usize) -> Option<usize> {
         let i = self.find(address).filter(|i| self.suspects[*i].size > 0)?;
         Some(self.suspects[i].address + self.suspects[i].size)
     }
 
-    /// Where the first suspect of some bytes begins behind an address.
+    /// Of some bytes.
     pub fn next_suspect_after(&self, address: usize) -> Option<usize> {
         let i = self.suspects.partition_point(|s| s.address <= address);
         self.suspects[i..].iter().find(|s| s.size > 0).map(|s| s.address)
@@ -94,7 +92,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Marks what a root's word reaches; `words` reads a buffer's words, by address and size.
+    /// Marks all it reaches; `words` reads a buffer's words, by address and size.
     pub fn root(&mut self, word: usize, words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize))) {
         self.see(word, State::Lost, State::Reached);
         self.follow(State::Lost, State::Reached, words, &mut |_| {});
@@ -115,13 +113,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// After all roots: reports each leak, with the other buffers and bytes that hang on it.
+    /// After all roots: each leak, with the buffers and bytes on it.
     pub fn finish(
         &mut self,
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
         mut leak: impl FnMut(&Suspect, usize, usize),
     ) {
-        // First those that another one leads to, then cycles: a buffer on no other's way, the rest.
+        // First those that lead to others, then cycles.
         for i in 0..self.suspects.len() {
             let s = self.suspects[i];
             if s.state == State::Lost || s.state == State::Hangs {

@@ -1,13 +1,11 @@
 //! The search for leaks at the exit.
 //!
 //! **What.** A copy of the process reads its memory. Roots: every writable word outside of buffers,
-//! live or freed, the exiting thread's registers and the used part of its stack, all of other
-//! threads' stacks unless they have ended. Leaks from the same place are reported once.
+//! live or freed, the exiting thread's registers and used stack, all of other threads' stacks
+//! unless they ended. Leaks from one place are reported once; only buffers with the check `leak`.
 //!
-//! **Units.** Buffers that were made with the check `leak`.
-//!
-//! **Failure.** Without a copy or memory, one line reports it. Other threads' registers are not
-//! read: a buffer that only they reach is reported.
+//! **Failure.** Without a copy or memory, one line. Other threads' registers are not read: a buffer
+//! that only they reach is reported.
 //!
 //! **Unsafe.** Reads all memory of the process.
 
@@ -20,14 +18,13 @@ use core::mem::size_of;
 use craton_os::thread::block::Blocks;
 use craton_os::{Line, copy, mapping, maps, unwind};
 
-/// Leaks that are reported one by one.
+/// One by one.
 const MOST_TOLD: usize = 50;
-/// Mappings that can be searched, at most.
 const MOST_RANGES: usize = 1 << 16;
 
 fn table_of<T>(len: usize) -> Option<&'static mut [T]> {
     let at = mapping::map((len.max(1) * size_of::<T>()).next_multiple_of(4096), 1)? as *mut T;
-    // SAFETY: fresh memory of zeros, which are valid for what is kept here.
+    // SAFETY: fresh zeros, valid for these types.
     Some(unsafe { core::slice::from_raw_parts_mut(at, len) })
 }
 
@@ -37,8 +34,8 @@ impl<P: Process> Kit<P> {
             return;
         }
         let mut place = 0usize;
-        // From here on the stack has what registers held. After `main` nothing of it is the
-        // program's: the frames of the exit overwrite those that `main` has left.
+        // From here on the stack has the registers. After `main` nothing of it is the program's:
+        // the exit's frames overwrite `main`'s.
         let here = core::hint::black_box(&raw mut place) as usize;
         let stack_from = unwind::after_main().unwrap_or(here);
         let blocks = Blocks::find();
@@ -61,7 +58,7 @@ impl<P: Process> Kit<P> {
         let mut n = 0;
         self.table.each_in_copy(|b| {
             if is_suspect(b) && n < count {
-                // The content of a freed one is no root.
+                // A freed one's content is no root.
                 let state = if b.state == State::Live { leak::State::Lost } else { leak::State::Told };
                 suspects[n] = Suspect { address: b.address, size: b.size, state, index: n as u32 };
                 buffers[n] = *b;
@@ -88,7 +85,7 @@ impl<P: Process> Kit<P> {
         let mut words = |at: usize, bytes: usize, see: &mut dyn FnMut(usize)| read(at, at + bytes, see);
         let touched = maps::Touched::open();
         for (start, end) in &ranges[..known] {
-            // The unused part of this thread's stack has old values, as an ended thread's stack.
+            // The unused part has old values, as an ended thread's stack.
             let from = if (*start..*end).contains(&stack_from) {
                 stack_from
             } else {
@@ -110,7 +107,7 @@ impl<P: Process> Kit<P> {
         (buffers, live): (&[Buffer], usize),
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),
     ) {
-        // By place: the stack's number; the first buffer of each stands for the others.
+        // By the stack's number; the first buffer stands for the others.
         let Some(places) = table_of::<(u32, u32, usize, usize, usize)>(MOST_TOLD) else { return };
         let (mut count, mut bytes, mut used) = (0, 0, 0);
         search.finish(words, |s, hanging, hanging_bytes| {
@@ -135,12 +132,12 @@ impl<P: Process> Kit<P> {
     }
 }
 
-/// Where the stack of an ended thread in a mapping ends: behind it lies the thread's block, with
-/// pointers of the C library. The mapping's start if it holds none.
+/// Behind an ended thread's stack lies its block, with pointers of the C library. The mapping's
+/// start: no such stack.
 fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) -> usize {
     let mut found = start;
     touched.each(start, end, |first, last| {
-        // SAFETY: the range is readable in this copy of the process.
+        // SAFETY: readable in this copy of the process.
         if let Some(at) = unsafe { blocks.ended_in(first, last) } {
             found = at;
         }
@@ -148,7 +145,7 @@ fn stack_end(blocks: Blocks, touched: &maps::Touched, start: usize, end: usize) 
     found
 }
 
-/// Ranges that are no roots: the library's records of buffers.
+/// No roots: the library's records of buffers.
 struct Skips {
     ranges: [(usize, usize); Skips::MOST],
     len: usize,
@@ -180,13 +177,13 @@ fn is_device(name: &[u8]) -> bool {
 fn read(from: usize, to: usize, see: &mut dyn FnMut(usize)) {
     let mut at = from.next_multiple_of(size_of::<usize>());
     while at + size_of::<usize>() <= to {
-        // SAFETY: the range is readable in this copy of the process, in which nothing changes.
+        // SAFETY: readable in this copy, in which nothing changes.
         see(unsafe { (at as *const usize).read_volatile() });
         at += size_of::<usize>();
     }
 }
 
-/// Marks from all words of a range outside of suspects and skipped ranges.
+/// Outside of suspects and skipped ranges.
 fn roots(
     search: &mut Search<'_>,
     from: usize,

@@ -1,7 +1,7 @@
 //! The debugging kit: checks of what an unmodified program does with its objects.
 //!
-//! **What.** Under `debug=CHECKS[:TARGETS]` objects of those classes and caches become *buffers* of
-//! the kit, each with a record. Under `guard_sample=N` one object in N is one on separate pages.
+//! **What.** Under `debug=CHECKS[:TARGETS]` objects of those classes and caches become *buffers*
+//! with a record. Under `guard_sample=N` one object in N is one on separate pages.
 //!
 //! | check | what it does |
 //! |---|---|
@@ -14,29 +14,29 @@
 //! | `leak` | at the exit, searches for unreachable buffers |
 //! | `mismatch` | compares the function that frees with the one that allocated |
 //!
-//! **From.** Bonwick94 §6. We differ: it can be turned on in a running program, for one class if
-//! need be; redzones stand at both ends of exactly the requested size; a record keeps a buffer's
-//! last two owners; leaks are found by reachability. Sampling as in GWP-ASan (arXiv 2311.09394).
+//! **From.** Bonwick94 §6. We differ: it can be turned on in a running program, for one class too;
+//! redzones stand at both ends of the requested size; a record keeps the last two owners; leaks are
+//! found by reachability. Sampling as in GWP-ASan (arXiv 2311.09394).
 //!
-//! **State.** No statics: one [`Kit`], all zeros at first, over the heap that is handed in:
+//! **State.** One [`Kit`], all zeros at first:
 //! ```text
 //!  pointer ─► table (record) ─► area: object of the heap, slot of the arena, or mapping (guard)
-//!               │    └─► stacks (who, from where) ─► log (setting)
-//!               └─ freed ─► quarantine, or the arena's ring ─► memory serves again
+//!              │    └─► stacks (who, from where) ─► log (setting)
+//!              └─ freed ─► quarantine, or the arena's ring ─► memory serves again
 //! ```
-//!
 //! **Invariants.** *D1* a buffer's pointer is never the start of an object of the heap, so that no
 //! fast path takes it; *D2* a record is `Live` from before the pointer goes out until it is freed;
 //! *D3* lists of a checked class are empty and have no room, so that its requests come here.
 //!
-//! **Threads.** Record parts have locks; of two threads that free one buffer, the second finds it
-//! free. Order: quarantine, pages, records; under a records' lock none is taken.
+//! **Threads.** Of two threads that free one buffer, the second finds it free. Locks: quarantine,
+//! pages, records; under a records' lock none is taken.
 //!
 //! **Failure.** Without memory for a record or pages a buffer has fewer checks, or the request is
-//! refused. A mistake is a [`Finding`]: [`Kit::end`] prints a report on standard error and aborts.
+//! refused. A mistake is a [`Finding`]: [`Kit::end`] reports it and aborts.
 //!
 //! **Cost.** Off: none on the fast paths. All on: two system calls and stacks an object.
 //!
+//! **Unsafe.** Releases locks that a fork took.
 //! **Unsafe.** Releases locks that a fork took.
 #![no_std]
 
@@ -86,32 +86,31 @@ use stacks::Stacks;
 use table::{State, Table};
 use watch::Watches;
 
-/// The kit's requests to its process, resolved at compile time.
 pub trait Process: 'static {
     fn thread_id() -> u32 {
         craton_os::process::thread_id()
     }
 
-    /// Whether stacks can be walked: the C library has loaded what they need.
+    /// The C library has loaded what stacks need.
     fn may_unwind() -> bool {
         true
     }
 
-    /// A buffer went out that the heap has not counted.
+    /// A buffer that the heap has not counted.
     fn count_served() {}
 
-    /// The name of an object cache, for reports.
+    /// For reports.
     fn cache_name(id: u16) -> Option<[u8; NAME_MAX + 1]> {
         let _ = id;
         None
     }
 }
 
-/// The debugging kit of one process. All zeros at first: a static one takes no room in the file.
+/// All zeros at first: a static takes no room in the file.
 pub struct Kit<P: Process> {
-    /// Whether there are, or may be, buffers: from when the kit was first turned on.
+    /// There may be buffers: since the kit was first on.
     in_use: AtomicBool,
-    /// Whether the process is a copy of another that had buffers.
+    /// A forked copy of a process that had buffers.
     is_copy: AtomicBool,
     setting: Setting,
     sample: Sample,
@@ -121,7 +120,7 @@ pub struct Kit<P: Process> {
     guards: Guards,
     watches: Watches,
     reports: Reports,
-    /// What redzones are filled by; 0 until the kit is first turned on.
+    /// For redzones; 0 until first on.
     secret: AtomicU64,
     process: PhantomData<fn() -> P>,
 }
@@ -132,7 +131,7 @@ craton_tables::count_struct! { kit,
 }
 
 impl<P: Process> Kit<P> {
-    /// A kit that is off.
+    /// Off.
     pub const fn new() -> Self {
         Self {
             in_use: AtomicBool::new(false),
@@ -150,7 +149,7 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Whether pointers may be buffers of the kit.
+    /// Pointers may be buffers.
     #[inline(always)]
     pub fn in_use(&self) -> bool {
         self.in_use.load(Relaxed)
@@ -161,19 +160,19 @@ impl<P: Process> Kit<P> {
         self.secret.load(Relaxed)
     }
 
-    /// Whether a slow request may become a buffer.
+    /// A slow request may become a buffer.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.setting.ever_checks() || self.sample.is_busy()
     }
 
-    /// Whether large objects may become buffers.
+    /// Large objects may become buffers.
     #[inline]
     pub fn sees_large(&self) -> bool {
         self.setting.ever_checks() || self.sample.is_asked()
     }
 
-    /// What there is under the kit. `counts_buffers` walks all records, under their locks.
+    /// `counts_buffers` walks all records, under their locks.
     pub fn counts(&self, counts_buffers: bool) -> Counts {
         let mut counts =
             Counts { samples: self.sample.taken(), targets_unmet: self.setting.unmet(), ..Default::default() };
@@ -191,7 +190,7 @@ impl<P: Process> Kit<P> {
         counts
     }
 
-    /// At the exit: checks all buffers, and searches for leaks. `made_caches`: there were caches.
+    /// Checks all buffers, searches for leaks. `made_caches`: there were caches.
     pub fn at_exit(&self, made_caches: bool) -> Result<(), Finding> {
         if self.is_copy.load(Relaxed) {
             self.check_own("exit")?;
@@ -205,7 +204,7 @@ impl<P: Process> Kit<P> {
         Ok(())
     }
 
-    /// Calls `each` with address and length of the kit's mappings, which are no roots; in the copy.
+    /// Address and length of the kit's mappings, which are no roots; in the copy.
     fn own_ranges(&self, each: &mut impl FnMut(usize, usize)) {
         self.table.ranges(each);
         for (at, bytes) in [self.quarantine.range(), self.guards.range(), self.stacks.range(), self.setting.log_range()]
@@ -214,7 +213,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Takes every lock, for a fork.
     pub fn lock_for_fork(&self, nested: bool) {
         self.quarantine.lock_for_fork(nested);
         self.guards.lock_for_fork(nested);
@@ -222,7 +220,7 @@ impl<P: Process> Kit<P> {
         self.setting.lock_for_fork(nested);
     }
 
-    /// In the child of a fork, before the locks are given up.
+    /// In a forked child.
     ///
     /// # Safety
     /// All locks are held for a fork.
@@ -235,8 +233,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Releases all locks after a fork.
-    ///
     /// # Safety
     /// As [`craton_os::Mutex::release_after_fork`].
     pub unsafe fn release_after_fork(&self) {

@@ -4,21 +4,21 @@
 //!
 //! **Unsafe.** Fills and reads memory that the caller names.
 
-/// The words of a freed buffer.
+/// Words of a freed buffer.
 pub const FREED: u32 = 0xdead_beef;
-/// The words of an unwritten buffer.
+/// Words of an unwritten buffer.
 pub const FRESH: u32 = 0xbadd_cafe;
 
-/// A byte that is not what it should be.
+/// A byte that differs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong {
-    /// From where the looking began.
+    /// From where the check began.
     pub offset: usize,
     pub found: u8,
     pub expected: u8,
 }
 
-/// Fills `bytes` bytes with a word, the lowest byte of which comes first.
+/// The word's lowest byte first.
 ///
 /// # Safety
 /// The bytes are the caller's.
@@ -43,7 +43,7 @@ pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     let twice = u64::from(word) << 32 | u64::from(word);
     // SAFETY: by the contract.
     let differs = |i: usize| unsafe { at.add(8 * i).cast::<u64>().read_unaligned() } ^ twice;
-    // Eight words at a time without a branch, which the processor does side by side.
+    // Eight words at a time without a branch, side by side.
     let lines = (0..bytes / 64).take_while(|line| (0..8).fold(0, |all, i| all | differs(8 * line + i)) == 0).count();
     let first = (8 * lines..bytes / 8).find(|i| differs(*i) != 0).map_or(bytes / 8 * 8, |i| 8 * i);
     (first..bytes).find_map(|i| {
@@ -53,8 +53,8 @@ pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     })
 }
 
-/// The byte of a redzone at an address: from 0x80 to 0xfe, neither text, zero nor all ones. It
-/// depends on the place and on a secret, so that no constant matches it everywhere.
+/// From 0x80 to 0xfe: neither text, zero nor all ones; by place and secret, so that no constant
+/// matches everywhere.
 fn redzone(address: usize, secret: u64) -> u8 {
     0x80 + ((address as u64 ^ secret).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 % 127
 }
@@ -71,8 +71,6 @@ pub unsafe fn check_redzone(at: *const u8, bytes: usize, secret: u64) -> Option<
     })
 }
 
-/// Fills a redzone.
-///
 /// # Safety
 /// The bytes are the caller's.
 pub unsafe fn fill_redzone(at: *mut u8, bytes: usize, secret: u64) {
@@ -86,11 +84,11 @@ fn byte(word: u32, i: usize) -> u8 {
     word.to_ne_bytes()[i % 4]
 }
 
-/// Whether a number may be read from memory filled with a word: the pattern, or an address near it.
+/// The pattern, or an address near it: perhaps read from memory filled with `word`.
 pub fn is_made_of(value: usize, word: u32) -> bool {
     const NEAR: usize = 1 << 16;
     let twice = (word as usize) << 32 | word as usize;
-    // A pattern that begins in the middle of the word, too.
+    // Also from the middle of the word.
     (0..4).any(|n| value.wrapping_sub(twice.rotate_left(8 * n)).wrapping_add(NEAR) < 2 * NEAR) || value == word as usize
 }
 

@@ -1,6 +1,7 @@
-//! Freed buffers that wait before reuse: a ring of addresses, oldest first, and their bytes.
+//! Freed buffers that wait before reuse: a ring of addresses, oldest first.
 //!
-//! **Failure.** Without the mapping nothing waits.
+//! **Failure.** Without the mapping nothing waits. **Cost.** Freed buffers are prefetched before
+//! they leave.
 //!
 //! **Unsafe.** Keeps the ring in a mapping.
 
@@ -9,10 +10,10 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use craton_os::{Mutex, Rank, mapping};
 
-/// How many buffers ahead of the one that leaves are prefetched: as long as memory takes.
+/// Buffers prefetched ahead of the one that leaves: as long as memory takes.
 const AHEAD: usize = 2;
 const MOST: usize = 1 << 18;
-/// Bytes of memory that wait unless the option `quarantine` says otherwise.
+/// By default (`quarantine`).
 const BYTES: usize = 16 << 20;
 
 struct Ring {
@@ -20,28 +21,28 @@ struct Ring {
     first: usize,
     len: usize,
     bytes: usize,
-    /// How many of the first were there when the process was made as a copy of another.
+    /// Of the first, there when the process was forked.
     inherited: usize,
 }
 
-// SAFETY: the ring's memory is its own.
+// SAFETY: owns the ring.
 unsafe impl Send for Ring {}
 
 impl Ring {
     fn get(&self, i: usize) -> (usize, usize) {
         debug_assert!(i < self.len);
-        // SAFETY: places from `first` on, `len` of them modulo the ring's length, are written.
+        // SAFETY: `len` places from `first` on, modulo the ring's length, are written.
         unsafe { self.at.add((self.first + i) % MOST).read() }
     }
 }
 
 pub(crate) struct Quarantine {
     ring: Mutex<Ring>,
-    /// The option, exclusive-or its default: zeros are the default.
+    /// Exclusive-or the default: zeros are the default.
     bytes: AtomicUsize,
 }
 
-/// Offsets in a quarantine, and bytes of the ring, exported to `craton core`.
+/// For `craton core`.
 pub(crate) const SHAPE: [(&str, usize); 2] = [
     ("kit.ring.at", Mutex::<Ring>::SHAPE[1] + offset_of!(Ring, at)),
     ("kit.ring.bytes", MOST * size_of::<(usize, usize)>()),
@@ -59,7 +60,7 @@ impl Quarantine {
         }
     }
 
-    /// Bytes of memory that wait at most: the option `quarantine`.
+    /// The option `quarantine`.
     pub(crate) fn limit(&self) -> usize {
         self.bytes.load(Relaxed) ^ BYTES
     }
@@ -68,8 +69,8 @@ impl Quarantine {
         self.bytes.store(bytes ^ BYTES, Relaxed);
     }
 
-    /// Queues a buffer of `bytes`. Calls `leave` with each that has waited enough, `soon` with one
-    /// that will leave soon, both outside the lock. Ends at the first finding of `leave`.
+    /// `leave` gets each that has waited enough, `soon` one that will leave soon, both outside the
+    /// lock. Ends at `leave`'s first finding.
     pub(crate) fn wait(
         &self,
         address: usize,
@@ -78,7 +79,7 @@ impl Quarantine {
         mut leave: impl FnMut(usize) -> Result<(), Finding>,
     ) -> Result<(), Finding> {
         let limit = self.limit();
-        // A buffer too large for the quarantine must not push out all others.
+        // One too large must not push out all others.
         if bytes > limit {
             return leave(address);
         }
@@ -91,7 +92,7 @@ impl Quarantine {
             ring.at = at as *mut _;
         }
         let end = (ring.first + ring.len) % MOST;
-        // SAFETY: below the ring's length, and free: the ring is never full here.
+        // SAFETY: a free place: the ring is never full here.
         unsafe { ring.at.add(end).write((address, bytes)) };
         (ring.len, ring.bytes) = (ring.len + 1, ring.bytes + bytes);
         while ring.len == MOST || ring.len > 0 && ring.bytes > limit {
@@ -109,13 +110,13 @@ impl Quarantine {
         Ok(())
     }
 
-    /// Visits each waiting buffer that this process freed. `visit` takes no locks but records'.
+    /// That this process freed. `visit` takes no locks but records'.
     pub(crate) fn each_own(&self, mut visit: impl FnMut(usize)) {
         let ring = self.ring.lock();
         (ring.inherited..ring.len).for_each(|i| visit(ring.get(i).0));
     }
 
-    /// In the child of a fork, before the lock is given up: the buffers that wait are its parent's.
+    /// In a forked child: waiting buffers are its parent's.
     ///
     /// # Safety
     /// The lock is held for a fork.
@@ -125,9 +126,9 @@ impl Quarantine {
         ring.inherited = ring.len;
     }
 
-    /// Where the ring lies: address and bytes; for the copy of a process.
+    /// Of the ring: address and bytes; for the copy of a process.
     pub(crate) fn range(&self) -> (usize, usize) {
-        // SAFETY: the copy has one thread, which holds the lock through no guard.
+        // SAFETY: the copy's one thread holds the lock through no guard.
         (unsafe { self.ring.held_for_fork() }.at as usize, MOST * size_of::<(usize, usize)>())
     }
 

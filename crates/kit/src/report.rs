@@ -1,7 +1,4 @@
-//! The report of a failed check: which buffer, where in it, who had it.
-//!
-//! **From.** Bonwick94 §6.8.
-//!
+//! The report of a failed check: which buffer, where in it, who had it (Bonwick94 §6.8).
 //! **Failure.** Ends the process by `SIGABRT`, except for leaks.
 
 use crate::audit::Action;
@@ -16,42 +13,42 @@ use craton_heap::Misuse;
 use craton_objects::caches::name_of;
 use craton_os::{Line, names, precise_ns, process, unwind};
 
-/// A mistake, and the buffer that it was made with.
+/// And its buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Finding {
     pub mistake: Mistake,
     pub buffer: Buffer,
 }
 
-/// A program's action on a buffer.
+/// By the program, on a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
-    /// Wrote into a redzone, `offset` bytes from the buffer's start.
+    /// Into a redzone, `offset` from the buffer's start.
     Written { offset: isize, wrong: Wrong, found_by: &'static str },
-    /// Wrote into the buffer after it had freed it.
+    /// After its free.
     WrittenFree { wrong: Wrong, found_by: &'static str },
-    /// Freed it twice.
+    /// Twice.
     DoubleFree,
-    /// Named it in a call after it had freed it.
+    /// In a call, after its free.
     UsedFree { call: &'static str },
-    /// Freed it to another owner than its own.
+    /// To another owner.
     WrongCache { given: Target },
-    /// Freed it by a function of another family than the one that allocated it.
+    /// By another family's function.
     Mismatch { call: &'static str },
-    /// Freed it with a size or an alignment that it does not have.
+    /// With a wrong size or alignment.
     Claimed { size: usize, align: usize },
-    /// Named it in a call that is not for it.
+    /// In a call that is not for it.
     Elsewhere { call: &'static str },
-    /// Named an address inside of it.
+    /// An address inside.
     Inside { call: &'static str, offset: isize },
-    /// Touched closed pages; `write` is `None` where the processor does not say.
+    /// Closed pages; `write` is `None` where the processor does not say.
     Touched { address: usize, write: Option<bool>, offset: isize },
-    /// Used as an address what it read from the buffer (or one of `buffers`) and had not written.
+    /// Used as an address: read from the buffer (or one of `buffers`), unwritten.
     Pattern { value: usize, freed: bool, buffers: usize },
 }
 
 pub(crate) struct Reports {
-    /// The report's start: times are relative to it, however long the report takes.
+    /// Times are relative to it.
     began_ns: AtomicU64,
     /// A report that ends the process is being printed.
     speaks: AtomicBool,
@@ -66,7 +63,7 @@ impl Reports {
         self.began_ns.store(precise_ns(), Relaxed);
     }
 
-    /// One report at a time: threads with another one wait for the end of the process.
+    /// Threads with another report wait for the end of the process.
     fn only_one(&self) {
         if self.speaks.swap(true, Relaxed) {
             loop {
@@ -76,7 +73,7 @@ impl Reports {
     }
 }
 
-/// Lines go where the program's own messages go.
+/// Where the program's messages go.
 const TO: i32 = 2;
 
 fn headline(kind: &str, text: &str) -> Line {
@@ -96,7 +93,7 @@ fn byte(line: Line, value: u8) -> Line {
     line.text("0x").bytes(&[DIGITS[usize::from(value >> 4)], DIGITS[usize::from(value & 15)]])
 }
 
-/// Where an offset lies in or beside a buffer of `size` bytes.
+/// In or beside a buffer of `size` bytes.
 fn place(line: Line, offset: isize, size: usize) -> Line {
     let line = signed(line.text("at offset "), offset);
     match usize::try_from(offset) {
@@ -106,7 +103,7 @@ fn place(line: Line, offset: isize, size: usize) -> Line {
     }
 }
 
-/// The first line of a report. `owner` writes the name of another owner into a line.
+/// `owner` adds another owner's name.
 fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Target) -> Line) -> Line {
     match mistake {
         Mistake::Written { offset, found_by, .. } => {
@@ -166,7 +163,7 @@ fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Targe
     }
 }
 
-/// The line of a report about the place of the mistake; `None` if the headline says all.
+/// `None`: the headline says all.
 fn place_of(mistake: Mistake, buffer: &Buffer) -> Option<Line> {
     Some(match mistake {
         Mistake::Written { offset, wrong, .. } => expected(place(detail(), offset, buffer.size), wrong),
@@ -261,20 +258,20 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// Reports a mistake that was found elsewhere than here, and ends the process.
+    /// A mistake found elsewhere; ends the process.
     pub(crate) fn end_at(&self, finding: &Finding, frames: &[usize]) -> ! {
         self.reports.only_one();
         self.print(finding);
         last_line_at(frames)
     }
 
-    /// Reports a mistake that a fault showed; the process then ends by its signal.
+    /// The process then ends by the fault's signal.
     pub(crate) fn print_fault(&self, finding: &Finding, frames: &[usize]) {
         self.print(finding);
         print_here(frames);
     }
 
-    /// Reports that a pattern was used as an address, without a buffer that it may have come from.
+    /// Used as an address; without a buffer.
     pub(crate) fn print_pattern(&self, value: usize, freed: bool, frames: &[usize]) {
         self.reports.begin();
         if freed {
@@ -286,12 +283,12 @@ impl<P: Process> Kit<P> {
         print_here(frames);
     }
 
-    /// The last buffer at a freed address, from the log alone: its memory was freed.
+    /// The last buffer at a freed address, whose memory was freed.
     pub(crate) fn logged(&self, address: usize) -> Option<Buffer> {
         self.logged_at(address, false)
     }
 
-    /// `only_start`: of buffers that began at the address, whatever else has had its place since.
+    /// `only_start`: of buffers that began at the address, whatever came since.
     fn logged_at(&self, address: usize, only_start: bool) -> Option<Buffer> {
         let (mut given, mut found) = (None, None);
         self.setting.log()?.each(|t| {
@@ -300,7 +297,7 @@ impl<P: Process> Kit<P> {
             let holds = (t.address..=last).contains(&address);
             match (t.action, given) {
                 (Action::Free, None) if holds => given = Some((t.address, event)),
-                // The newest counts: it is live, or another buffer has its place.
+                // The newest counts: live, or another buffer has its place.
                 (Action::Alloc, None) if holds => return false,
                 (Action::Alloc, Some((start, given))) if t.address == start => {
                     found = Some(Buffer {
@@ -325,7 +322,7 @@ impl<P: Process> Kit<P> {
         found
     }
 
-    /// A second free of a buffer whose record is gone, or whose memory another one has, by the log.
+    /// Of a buffer whose record is gone, or whose memory another has, by the log.
     pub(crate) fn freed_earlier(&self, address: usize) -> Option<Finding> {
         let mut is_freed = false;
         self.setting.log()?.each(|t| {
@@ -336,7 +333,7 @@ impl<P: Process> Kit<P> {
         buffer.map(|buffer| Finding { mistake: Mistake::DoubleFree, buffer })
     }
 
-    /// Reports a pointer that the heap refuses and that is in no buffer; ends the process.
+    /// The heap refuses it, and it is in no buffer; ends the process.
     pub(crate) fn end_bad_pointer(&self, call: &'static str, address: usize, misuse: Misuse) -> ! {
         if let Some(buffer) = self.logged(address) {
             let offset = address as isize - buffer.address as isize;
@@ -367,7 +364,7 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// Reports a leak: `held` bytes in `buffers` more hang on it, `same` leaked from its place.
+    /// `held` bytes in `buffers` more hang on it, `same` leaked from its place.
     pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
         self.reports.begin();
         let line = headline("leak", "nothing leads to a buffer");
@@ -386,7 +383,7 @@ impl<P: Process> Kit<P> {
         self.print_event("allocated", buffer.taken);
     }
 
-    /// Reports live objects that keep a cache from being destroyed: `count`, `some` one by one.
+    /// Live objects keep a cache from being destroyed: `count`, `some` one by one.
     pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
         self.reports.begin();
         let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
@@ -420,7 +417,7 @@ fn last_line_at(frames: &[usize]) -> ! {
     Line::new().text("craton: the process ends here, since what it does from now on cannot be trusted").abort()
 }
 
-/// A moment in seconds with six digits, and how long before `began_ns` it was.
+/// In seconds with six digits, and how long before `began_ns`.
 fn at(line: Line, time_ns: u64, began_ns: u64) -> Line {
     let seconds = |line: Line, ns: u64| {
         let mut digits = [b'0'; 6];

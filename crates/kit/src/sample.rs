@@ -3,13 +3,11 @@
 //!
 //! **What.** A random count of allocations passes between two samples, as if a coin were thrown for
 //! each. By default, [`AUTO`], a sample comes when the process has used 700 times the processor
-//! time of the one before: samples cost a bounded part of it, however much a program allocates and
-//! however deep its stacks are. Then only objects of up to [`PACED_BYTES`] become samples.
+//! time of the one before: a bounded part, however deep stacks are. Then only objects of up to
+//! [`PACED_BYTES`] become samples.
 //!
-//! **Units.** Objects handed to caches or past them; reuse within a thread cache as the cache
-//! tells.
-//!
-//! **Threads.** Counts are statistical: of two refills at once one may go uncounted.
+//! **Units.** Objects handed to caches or past them; reuse as thread caches report it. **Threads.**
+//! Counts are statistical.
 //!
 //! **Cost.** A load and a store of one line in each refill; a load in each slow request; a system
 //! call for each `AUTO` allocations, at most one in 3 ms or until the processor time has passed.
@@ -18,43 +16,41 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use craton_heap::size_class::{CLASSES, size_of_class};
 use craton_os::{precise_ns, process, process_cpu_ns, processor_ns, thp};
 
-/// `N` for `guard_sample=auto`, and by default.
+/// For `guard_sample=auto`, the default.
 pub const AUTO: u64 = 20_000;
 const MOST: u64 = 1 << 40;
-/// Least time between two samples by default, and before the first, also of the processor; and how
-/// often the processor time of the last one's allocation must pass before the next. A free takes as
-/// long again.
+/// By default: least time between two samples, and before the first, also of the processor; and how
+/// often the last sample's processor time must pass. A free takes as long again.
 const PACE_NS: u64 = 3_000_000;
 const PACE_PARTS: u64 = 700;
-/// The most that an allocation counts for.
+/// Of an allocation.
 const LONGEST_NS: u64 = 1_000_000;
-/// Largest object that becomes a sample by default.
+/// By default.
 const PACED_BYTES: usize = 32 << 10;
-/// The cost of a page's first touch, of which a sample of several pages has more than other
-/// objects.
+/// Of a page's first touch: a sample of several pages has more.
 const TOUCH_NS: u64 = 500;
 
-/// Samples that may be out or waiting: at a rate that was asked for, and by default; and by default
-/// those of more than a page, of which at most half wait.
+/// Samples out or waiting: at a requested rate; by default; and by default of more than a page, of
+/// which at most half wait.
 pub(crate) const MOST_OUT: usize = 2048;
 pub(crate) const PACED_OUT: usize = 32;
 pub(crate) const PACED_MAPPED: usize = 16;
-/// Places of samples: those of slots, and then of mapped samples by default.
+/// Of slots, then of mapped samples by default.
 pub(crate) const PLACES: usize = MOST_OUT + PACED_MAPPED;
 
 pub(crate) struct Sample {
-    /// One allocation in this number, exclusive-or the default; 0 for none.
+    /// Exclusive-or the default; 0: none.
     every: AtomicU64,
-    /// Allocations before the next sample, less [`AUTO`]: the first count is a constant, so that a
-    /// small program touches none of the code for samples.
+    /// Before the next sample, less [`AUTO`]: the first count is a constant, so that small programs
+    /// touch no code for samples.
     left: AtomicI64,
-    /// The classes of which the next object is the sample, and whether there is one.
+    /// Classes whose next object is the sample; whether there is one.
     due: [AtomicBool; CLASSES + 1],
     any_due: AtomicBool,
-    /// When the last sample was due by default: processor time of the process, and the time.
+    /// Of the last default sample: processor time of the process, and time.
     last_ns: AtomicU64,
     last_at_ns: AtomicU64,
-    /// What its allocation took.
+    /// Of its allocation.
     cost_ns: AtomicU64,
     seed: AtomicU64,
     taken: AtomicU64,
@@ -80,7 +76,7 @@ impl Sample {
     }
 
     pub(crate) fn set(&self, every: u64) {
-        // The count before the rate, so that no request meets the rate with an old count.
+        // Before the rate: no request meets the rate with an old count.
         if every > 0 {
             self.set_left(self.draw(every));
         }
@@ -102,13 +98,13 @@ impl Sample {
         self.left.store(left - AUTO as i64, Relaxed);
     }
 
-    /// Whether the rate is one that was asked for, at which every kind of object is sampled.
+    /// At which every kind of object is sampled.
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         !matches!(self.every(), 0 | AUTO)
     }
 
-    /// Whether a slow request must ask whether it is a sample.
+    /// For a slow request.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         self.any_due.load(Relaxed) || self.is_asked()
@@ -118,9 +114,9 @@ impl Sample {
         self.taken.load(Relaxed)
     }
 
-    /// Allocations before the next sample, where each is one with the chance 1 / `every`.
+    /// Before the next sample, each with the chance 1 / `every`.
     fn draw(&self, every: u64) -> i64 {
-        // A generator of Marsaglia's kind; two threads that draw at once may draw the same.
+        // A generator of Marsaglia's; two threads at once may draw the same.
         let mut x = self.seed.load(Relaxed);
         if x == 0 {
             x = process::random_seed() | 1;
@@ -132,7 +128,7 @@ impl Sample {
         geometric(x, every) - 1
     }
 
-    /// Whether the next object of a class is to be a sample. Counts large objects, class 0.
+    /// Counts large objects, class 0.
     pub(crate) fn is_due(&self, class: usize) -> bool {
         match self.every() {
             0 => false,
@@ -142,8 +138,8 @@ impl Sample {
         }
     }
 
-    /// Counts objects of a class about to leave the slabs; returns how many of `want` may at once.
-    /// A sample that falls between them is the class's next object.
+    /// Objects about to leave the slabs; returns how many of `want` may at once. A sample between
+    /// them is the class's next object.
     #[inline]
     pub(crate) fn bound(&self, class: usize, want: u32) -> u32 {
         let every = self.every();
@@ -158,7 +154,7 @@ impl Sample {
         left.max(1) as u32
     }
 
-    /// Counts allocations of a class that a thread cache served; whether the next is a sample.
+    /// Allocations that a thread cache served; whether the next is a sample.
     #[cold]
     pub(crate) fn reused(&self, class: usize, allocations: u32) -> bool {
         let every = self.every();
@@ -170,10 +166,10 @@ impl Sample {
         left <= 0 && self.falls_on(class, every)
     }
 
-    /// The count has run out: whether the next object of a class is the sample.
+    /// The count has run out.
     #[cold]
     fn falls_on(&self, class: usize, every: u64) -> bool {
-        // The sample is the next object that can be one.
+        // The next object that can be one.
         if every == AUTO && size_of_class(class) > PACED_BYTES {
             return false;
         }
@@ -186,9 +182,9 @@ impl Sample {
         true
     }
 
-    /// Whether a sample by default may come now.
+    /// By default.
     fn comes_now(&self, now_ns: u64) -> bool {
-        // The system call only after a while. A program that filters its calls may forbid it.
+        // The system call only after a while. A program's filter may forbid it.
         let is_due = now_ns.wrapping_sub(self.last_at_ns.load(Relaxed)) >= PACE_NS
             && thp::may_query()
             && self.is_time(process_cpu_ns());
@@ -198,7 +194,7 @@ impl Sample {
         is_due
     }
 
-    /// Whether the process has used enough time since the last sample by default.
+    /// Since the last default sample.
     fn is_time(&self, now_ns: u64) -> bool {
         let last = self.last_ns.load(Relaxed);
         let pace = (PACE_PARTS * self.cost_ns.load(Relaxed)).max(PACE_NS);
@@ -209,7 +205,7 @@ impl Sample {
         is_time
     }
 
-    /// Claims the due sample of a class; `false` if samples are off meanwhile.
+    /// `false`: samples are off meanwhile.
     pub(crate) fn begin(&self, class: usize) -> bool {
         let every = self.every();
         let was_due = self.due[class].swap(false, Relaxed);
@@ -222,7 +218,7 @@ impl Sample {
         if every == AUTO { was_due } else { every > 0 }
     }
 
-    /// Counts a sample of some size, whose allocation began at some time.
+    /// Its allocation began at `began_ns`.
     pub(crate) fn count(&self, size: usize, began_ns: u64) {
         self.taken.fetch_add(1, Relaxed);
         let touches = (size / process::page_size()) as u64 * TOUCH_NS;
@@ -247,7 +243,7 @@ fn geometric(uniform: u64, every: u64) -> i64 {
     ((ln_u / ln_miss) as i64 + 1).max(1)
 }
 
-/// ln x for x in [1, 2].
+/// For x in [1, 2].
 fn ln_near_one(x: f64) -> f64 {
     2.0 * artanh((x - 1.0) / (x + 1.0))
 }

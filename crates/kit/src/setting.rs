@@ -1,12 +1,12 @@
 //! The option `debug`: which checks for which objects.
 //!
 //! **What.** `debug=CHECKS[:TARGETS]`: check names with commas; targets with `+`: sizes in bytes
-//! (the class that serves them), `large` (above all classes), `malloc` (all of these), names of
-//! caches. Without targets all of malloc and all caches.
+//! (their class), `large` (above all classes), `malloc` (all of these), caches' names. Without
+//! targets all.
 //!
-//! **Threads.** Slow paths read the checks of classes without a lock. Cache names are under one.
+//! **Threads.** Slow paths read classes' checks without a lock. Cache names are under one.
 //!
-//! **Unsafe.** Keeps the log, which is made once, for all to read.
+//! **Unsafe.** Keeps the log, made once, for all to read.
 
 use crate::audit::{Entry, Log};
 use crate::sample::Sample;
@@ -21,7 +21,6 @@ use craton_os::fault::{self, Fault};
 use craton_os::{Line, Mutex, Rank, mapping, process};
 use craton_tables::amount::decimal;
 
-/// The checks, as bits.
 pub(crate) const AUDIT: u16 = 1;
 pub(crate) const REDZONE: u16 = 2;
 pub(crate) const POISON: u16 = 4;
@@ -29,7 +28,7 @@ pub(crate) const VERIFY: u16 = 8;
 pub(crate) const GUARD: u16 = 16;
 pub(crate) const UNMAP: u16 = 32;
 pub(crate) const LEAK: u16 = 64;
-/// A buffer of the sampled form: on separate pages, with redzones and stacks.
+/// On separate pages, with redzones and stacks.
 pub(crate) const SAMPLED: u16 = 128;
 pub(crate) const MISMATCH: u16 = 256;
 
@@ -39,7 +38,7 @@ const NAMES: [(&[u8], u16); 9] = [
     (b"poison", POISON),
     (b"verify", VERIFY),
     (b"guard", GUARD),
-    // Only separate pages can be closed under a buffer.
+    // Only separate pages can be closed.
     (b"unmap", UNMAP | GUARD),
     (b"leak", LEAK),
     (b"mismatch", MISMATCH),
@@ -47,13 +46,13 @@ const NAMES: [(&[u8], u16); 9] = [
 ];
 
 const TEXT_MAX: usize = 256;
-/// Entries of the log unless the option `audit_log` says otherwise.
+/// By default (`audit_log`).
 const LOG_ENTRIES: u32 = 1 << 16;
 
-/// Which part of a value is wrong, and why.
+/// In a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong<'a> {
-    /// The part; empty if it is the whole.
+    /// Empty: the whole.
     pub part: &'a [u8],
     pub why: &'static str,
 }
@@ -65,18 +64,18 @@ impl From<&'static str> for Wrong<'_> {
 }
 
 pub(crate) struct Setting {
-    /// By class, `0` for objects above all of them.
+    /// `0`: objects above all classes.
     checks: [AtomicU16; CLASSES + 1],
-    /// All checks of any class or cache that are or were on.
+    /// Of all classes or caches, now or before.
     ever: AtomicU16,
     caches: AtomicU16,
-    /// Objects were freed by size alone, so that objects in thread caches cannot be checked.
+    /// Objects were freed by size alone: those in thread caches cannot be checked.
     trusts: AtomicBool,
     log_made: AtomicBool,
-    /// The option `audit_log`, exclusive-or its default: zeros are the default.
+    /// Exclusive-or the default: zeros are the default.
     log_entries: AtomicU32,
     text: Mutex<([u8; TEXT_MAX], usize)>,
-    /// A bit for each target for which a cache was made; changed under the lock of the text.
+    /// Targets for which a cache was made; under the text's lock.
     met: AtomicU64,
     log: UnsafeCell<MaybeUninit<Log>>,
 }
@@ -85,7 +84,7 @@ pub(crate) struct Setting {
 unsafe impl Sync for Setting {}
 
 impl Setting {
-    /// Where the log lies, and the byte that says whether there is one.
+    /// Of the log, and of the byte: there is one.
     pub(crate) const LOG: [usize; 2] = [offset_of!(Self, log), offset_of!(Self, log_made)];
 
     pub(crate) const fn new() -> Self {
@@ -112,7 +111,7 @@ impl Setting {
         self.checks_of_class(if size <= MAX_CLASSED { class_of(size) } else { 0 })
     }
 
-    /// The checks of a cache of this name, which is made now.
+    /// Of a cache made now.
     pub(crate) fn checks_of_cache(&self, name: &[u8]) -> u16 {
         let all = self.caches.load(Relaxed);
         if all == 0 {
@@ -129,7 +128,7 @@ impl Setting {
         }
     }
 
-    /// Calls `each` with the first 64 targets' caches that were not made since the option was set.
+    /// Of the first 64 targets, caches not made since the option was set.
     fn each_unmet(&self, mut each: impl FnMut(&[u8])) {
         if self.caches.load(Relaxed) == 0 {
             return;
@@ -157,17 +156,17 @@ impl Setting {
         count
     }
 
-    /// Whether any class or cache is or was checked, so that there may be buffers on the heap.
+    /// Now or before: there may be buffers on the heap.
     pub(crate) fn ever_checks(&self) -> bool {
         self.ever.load(Relaxed) != 0
     }
 
-    /// Whether the option may have put any buffer on separate pages.
+    /// Any buffer may be on separate pages.
     pub(crate) fn guards(&self) -> bool {
         self.ever.load(Relaxed) & GUARD != 0
     }
 
-    /// Whether addresses that are freed are checked.
+    /// Of freed addresses.
     pub(crate) fn verifies(&self) -> bool {
         self.ever.load(Relaxed) & (VERIFY | AUDIT) != 0
     }
@@ -177,7 +176,7 @@ impl Setting {
     }
 
     pub(crate) fn log(&self) -> Option<&Log> {
-        // ORDERING: Acquire pairs with the Release in `make_log`. SAFETY: initialized for good.
+        // ORDERING: pairs with the Release in `make_log`. SAFETY: initialized for good.
         if self.log_made.load(Ordering::Acquire) { Some(unsafe { (*self.log.get()).assume_init_ref() }) } else { None }
     }
 
@@ -185,14 +184,14 @@ impl Setting {
         self.log().map_or((0, 0), |log| (log.address(), self.log_entries() as usize * size_of::<Entry>()))
     }
 
-    /// The program frees objects past the checks of their pointers.
+    /// The program frees objects without checks of pointers.
     pub(crate) fn trust(&self) {
         if !self.trusts.load(Relaxed) {
             self.trusts.store(true, Relaxed);
         }
     }
 
-    /// The checks that a value asks for, if this program can have them.
+    /// If this program can have them.
     fn wanted<'a>(&self, value: &'a [u8]) -> Result<Wanted, Wrong<'a>> {
         let wanted = Wanted::of(value)?;
         if self.trusts.load(Relaxed) && wanted.checks != 0 {
@@ -203,12 +202,12 @@ impl Setting {
         Ok(wanted)
     }
 
-    /// Whether a value can be set, and if so, whether it turns any check on.
+    /// Whether it turns any check on.
     pub(crate) fn check<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.wanted(value).map(|wanted| wanted.checks != 0)
     }
 
-    /// Sets the option to a value; `None` if it is wrong, else whether that has changed anything.
+    /// `None`: wrong; else whether anything changed.
     pub(crate) fn set(&self, value: &[u8]) -> Option<bool> {
         let Wanted { checks, classes, caches } = self.wanted(value).ok()?;
         let mut text = self.text.lock();
@@ -234,7 +233,7 @@ impl Setting {
         show(if text.1 == 0 { b"none" } else { &text.0[..text.1] });
     }
 
-    /// Sets the option `audit_log`: entries of the log, before it is made.
+    /// `audit_log`, before the log is made.
     pub(crate) fn set_log_entries(&self, value: &[u8]) -> bool {
         let entries = decimal(value).filter(|n| (1..=1 << 28).contains(n));
         match entries {
@@ -249,16 +248,16 @@ impl Setting {
         (self.log_entries.load(Relaxed) ^ LOG_ENTRIES).into()
     }
 
-    /// Makes the log, once; under the lock of the text.
+    /// Once; under the text's lock.
     fn make_log(&self) {
         if self.log_made.load(Relaxed) {
             return;
         }
         let entries = self.log_entries() as usize;
         if let Some(at) = mapping::map(entries * size_of::<Entry>(), align_of::<Entry>()) {
-            // SAFETY: the mapping is the log's for ever, zeros are valid; no reader yet.
+            // SAFETY: the log's mapping for ever; zeros are valid; no reader yet.
             unsafe { (*self.log.get()).write(Log::new(Table::new(at as *mut Entry, entries), entries)) };
-            // ORDERING: Release pairs with the Acquire in `log`.
+            // ORDERING: pairs with the Acquire in `log`.
             self.log_made.store(true, Ordering::Release);
         }
     }
@@ -276,35 +275,35 @@ impl Setting {
 }
 
 impl<P: Process> Kit<P> {
-    /// The checks of a cache of this name, which is made now.
+    /// Of a cache made now.
     pub fn checks_of_cache(&self, name: &[u8]) -> u16 {
         self.setting.checks_of_cache(name)
     }
 
-    /// The checks of a class; 0 is that of large objects.
+    /// 0: large objects.
     #[inline]
     pub fn checks_of_class(&self, class: usize) -> u16 {
         self.setting.checks_of_class(class)
     }
 
-    /// Whether there may be buffers on the heap; samples lie elsewhere.
+    /// Samples lie elsewhere.
     #[inline]
     pub fn may_be_on_heap(&self) -> bool {
         self.setting.ever_checks()
     }
 
-    /// The program frees objects by size alone: `debug` can then be set at the start only.
+    /// The program frees by size alone: `debug` can then be set at the start only.
     pub fn trust(&self) {
         self.setting.trust();
     }
 
-    /// Whether the option `debug` can be set to a value, and if so, whether that turns a check on.
+    /// Of `debug`; whether it turns a check on.
     pub fn check_option<'a>(&self, value: &'a [u8]) -> Result<bool, Wrong<'a>> {
         self.setting.check(value)
     }
 
-    /// Sets the option `debug`; `None` if the value is wrong, else whether anything has changed.
-    /// `on_hugepages`: hugepages may be asked for. `on_fault` is called at each fault from now on.
+    /// `debug`; `None`: wrong, else whether anything changed. `on_hugepages`: hugepages may be
+    /// requested. `on_fault` gets each later fault.
     pub fn set_option(&self, value: &[u8], on_hugepages: bool, on_fault: fn(&Fault)) -> Option<bool> {
         let checks = self.setting.check(value).ok()?;
         self.table.set_huge(on_hugepages);
@@ -315,17 +314,16 @@ impl<P: Process> Kit<P> {
         Some(changed)
     }
 
-    /// Calls `show` with the value of the option `debug`.
+    /// `debug`.
     pub fn show_option(&self, show: impl FnOnce(&[u8])) {
         self.setting.show(show);
     }
 
-    /// Whether the option `guard_sample` can have a value.
+    /// Of `guard_sample`.
     pub fn allows_sample(&self, every: u64) -> bool {
         Sample::allows(every)
     }
 
-    /// Sets the option `guard_sample`.
     pub fn set_sample(&self, every: u64) {
         self.sample.set(every);
     }
@@ -334,7 +332,7 @@ impl<P: Process> Kit<P> {
         self.sample.every()
     }
 
-    /// Sets the option `audit_log`; `false` if the value is wrong, or the log is made already.
+    /// `false`: wrong, or the log is made already.
     pub fn set_log_entries(&self, value: &[u8]) -> bool {
         self.setting.set_log_entries(value)
     }
@@ -351,9 +349,9 @@ impl<P: Process> Kit<P> {
         self.quarantine.limit()
     }
 
-    /// There may be buffers from now on. `on_fault` is called at each fault.
+    /// Buffers may come. `on_fault` gets each fault.
     pub fn turn_on(&self, on_fault: fn(&Fault)) {
-        // Once: redzones that are there keep their bytes.
+        // Once: redzones keep their bytes.
         let _ = self.secret.compare_exchange(0, process::random_seed() | 1, Relaxed, Relaxed);
         self.in_use.store(true, Relaxed);
         fault::install(on_fault);
@@ -378,7 +376,7 @@ fn checks_in(value: &[u8]) -> Result<u16, Wrong<'_>> {
     })
 }
 
-/// Whether a word is one of a list of checks, as it stands behind a comma.
+/// As it stands behind a comma.
 pub fn is_check(word: &[u8]) -> bool {
     let word = word.split(|b| *b == b':').next().unwrap_or_default();
     NAMES.iter().any(|(name, _)| *name == word)
@@ -434,7 +432,7 @@ fn before_targets(value: &[u8]) -> &[u8] {
     value.split(|b| *b == b':').next().unwrap_or_default()
 }
 
-/// Bytes of the class for a size; `None` for a large object.
+/// `None`: a large object.
 pub(crate) fn class_bytes(size: usize) -> Option<usize> {
     (size <= MAX_CLASSED).then(|| size_of_class(class_of(size)))
 }

@@ -7,19 +7,19 @@ use crate::{Kit, Process, guard, quarantine, stacks, table};
 use core::mem::offset_of;
 
 impl<P: Process> Kit<P> {
-    /// Parts whose addresses are exported: by these distances from the kit's.
+    /// Exported, by distance from the kit's address.
     pub const PARTS: [(&'static str, usize); 6] = [
         ("kit.table", offset_of!(Self, table) + table::PARTS_AT),
         ("kit.stacks", offset_of!(Self, stacks) + Stacks::AT),
         ("kit.quarantine", offset_of!(Self, quarantine) + quarantine::RING_AT),
         ("kit.guard", offset_of!(Self, guards)),
         ("kit.log", offset_of!(Self, setting) + Setting::LOG[0]),
-        // A byte: whether there is a log.
+        // A byte: there is a log.
         ("kit.log.made", offset_of!(Self, setting) + Setting::LOG[1]),
     ];
 }
 
-/// Offsets and sizes in bytes, and what some bytes mean.
+/// Bytes, and what some bytes mean.
 pub const SHAPE: [(&str, usize); 30] = [
     table::SHAPE[0],
     table::SHAPE[1],
@@ -33,7 +33,7 @@ pub const SHAPE: [(&str, usize); 30] = [
     ("kit.buffer.checks", offset_of!(Buffer, checks)),
     ("kit.buffer.state", offset_of!(Buffer, state)),
     ("kit.buffer.kind", offset_of!(Buffer, kind)),
-    // 0 for malloc, else a cache's number plus 1.
+    // 0: malloc; else a cache's number plus 1.
     ("kit.buffer.target", offset_of!(Buffer, target)),
     ("kit.buffer.taken", offset_of!(Buffer, taken)),
     ("kit.buffer.given", offset_of!(Buffer, given)),

@@ -1,16 +1,12 @@
-//! Stacks of calls, each kept once and named by a number.
+//! Stacks of calls, each kept once, by number.
 //!
-//! **State.** One reservation, opened in parts as it fills, to stay out of core files. Entries are
-//! chained by hash:
+//! **State.** One reservation, opened in parts, to stay out of core files. Entries are chained by
+//! hash; a number is an offset in units of 8 bytes, 0 no stack:
 //! ```text
 //! | next of the chain (4) · frames (4) | return addresses, innermost first (8 each) |
 //! ```
-//! A stack's number is its entry's offset in units of 8 bytes; 0 stands for no stack.
-//!
-//! **Threads.** One exchange makes a written entry the first of its chain. Two threads that write
-//! the same stack at a time leave it there twice.
-//!
-//! **Failure.** Without room a new stack gets the number 0 and is counted.
+//! **Threads.** One exchange makes a written entry its chain's first. Two threads at once may leave
+//! a stack twice. **Failure.** Without room a new stack gets 0 and is counted.
 //!
 //! **Unsafe.** Reads and writes entries in the reservation.
 
@@ -20,21 +16,21 @@ use craton_os::guarded::{self, Opened};
 use craton_os::{mapping, unwind};
 
 pub(crate) const DEPTH: usize = 16;
-/// Bytes for all stacks: some hundred thousand.
+/// Some hundred thousand stacks.
 pub(crate) const BYTES: usize = 64 << 20;
-/// Bytes that can be written together.
+/// Bytes that open together.
 const PART: usize = BYTES / 64;
 const CHAINS: usize = 1 << 16;
-/// Units of a sample's stack, which has a fixed place, and the number of these places.
+/// A sample's stack has a fixed place: its units, and the number of places.
 const PLACE: usize = 1 + DEPTH;
 const PLACES: usize = 2 * sample::PLACES;
 
 pub(crate) struct Stacks {
     at: AtomicUsize,
     open: Opened<1>,
-    /// Units in use besides the first, which stands for no stack.
+    /// Besides the first, which is no stack.
     used: AtomicU32,
-    /// The number of the first sample's place; 0 before the first sample.
+    /// Of the first sample's place; 0 before.
     places: AtomicU32,
     not_kept: AtomicU64,
     heads: [AtomicU32; CHAINS],
@@ -55,11 +51,11 @@ impl Stacks {
     }
 
     fn base(&self) -> Option<usize> {
-        // ORDERING: Acquire pairs with the exchange below.
+        // ORDERING: pairs with the exchange below.
         match self.at.load(Ordering::Acquire) {
             0 => {
                 let at = guarded::reserve_zeros(BYTES)?;
-                // ORDERING: Release pairs with the Acquire above and with a loser's Acquire here.
+                // ORDERING: pairs with the Acquire above and with a loser's Acquire here.
                 match self.at.compare_exchange(0, at, Ordering::Release, Ordering::Acquire) {
                     Ok(_) => Some(at),
                     Err(other) => {
@@ -72,7 +68,7 @@ impl Stacks {
         }
     }
 
-    /// The number of the calling thread's stack, without the library's frames.
+    /// Of the calling thread, without the library's frames.
     #[inline(never)]
     pub(crate) fn capture(&self) -> u32 {
         let mut frames = [0; DEPTH];
@@ -80,8 +76,7 @@ impl Stacks {
         self.keep(&frames[..n])
     }
 
-    /// As [`Stacks::capture`], in a sample's place, where the next stack replaces it: in a long run
-    /// programs have stacks without end.
+    /// In a sample's place, where the next stack replaces it: a long run has stacks without end.
     #[inline(never)]
     pub(crate) fn capture_at(&self, place: usize) -> u32 {
         let mut frames = [0; DEPTH];
@@ -95,7 +90,7 @@ impl Stacks {
         if self.write(base, number, &frames[..n]) { number } else { 0 }
     }
 
-    /// The first place's number, once there are places; 0 without room.
+    /// Of the first; 0: no room.
     fn make_places(&self) -> u32 {
         let first = 1 + self.used.fetch_add((PLACES * PLACE) as u32, Relaxed);
         match self.places.compare_exchange(0, first, Relaxed, Relaxed) {
@@ -104,7 +99,7 @@ impl Stacks {
         }
     }
 
-    /// Writes an entry's frames; `false` without room.
+    /// `false`: no room.
     fn write(&self, base: usize, number: u32, frames: &[usize]) -> bool {
         let (from, to) = (number as usize * 8, (number as usize + PLACE) * 8);
         if to > BYTES || !(from / PART..=(to - 1) / PART).all(|part| self.open.open(part, base + part * PART, PART)) {
@@ -112,7 +107,7 @@ impl Stacks {
             return false;
         }
         let entry = base + from;
-        // SAFETY: these units are the caller's.
+        // SAFETY: the caller's units.
         unsafe {
             for (i, pc) in frames.iter().enumerate() {
                 ((entry + 8 + 8 * i) as *mut usize).write(*pc);
@@ -128,14 +123,14 @@ impl Stacks {
             .iter()
             .fold(frames.len() as u64, |h, pc| (h ^ *pc as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29));
         let head = &self.heads[(hash >> 40) as usize % CHAINS];
-        // ORDERING: Acquire pairs with the exchange below: the number's reader sees the entry.
+        // ORDERING: pairs with the exchange below: the number's reader sees the entry.
         let first = head.load(Ordering::Acquire);
         let mut at = first;
         while at != 0 {
             if read(base, at) == frames {
                 return at;
             }
-            // SAFETY: numbers in chains are those of entries.
+            // SAFETY: chains hold entries' numbers.
             at = unsafe { next(base, at).read() };
         }
         let units = 1 + frames.len() as u32;
@@ -149,7 +144,7 @@ impl Stacks {
             return 0;
         }
         let entry = base + number as usize * 8;
-        // SAFETY: `fetch_add` reserved these units for this thread.
+        // SAFETY: `fetch_add` reserved these units.
         unsafe {
             ((entry + 4) as *mut u32).write(frames.len() as u32);
             for (i, pc) in frames.iter().enumerate() {
@@ -160,7 +155,7 @@ impl Stacks {
         loop {
             // SAFETY: no other thread knows the entry before the exchange.
             unsafe { next(base, number).write(first) };
-            // ORDERING: Release pairs with the Acquire above.
+            // ORDERING: pairs with the Acquire above.
             match head.compare_exchange(first, number, Ordering::Release, Relaxed) {
                 Ok(_) => return number,
                 Err(other) => first = other,
@@ -191,7 +186,7 @@ fn next(base: usize, number: u32) -> *mut u32 {
 
 fn read(base: usize, number: u32) -> &'static [usize] {
     let entry = base + number as usize * 8;
-    // SAFETY: the number is that of an entry, which stays as it is.
+    // SAFETY: an entry's number; entries stay.
     unsafe { core::slice::from_raw_parts((entry + 8) as *const usize, ((entry + 4) as *const u32).read() as usize) }
 }
 

@@ -1,38 +1,37 @@
 //! The records of buffers, by address.
 //!
-//! **State.** Sixteen parts, each an open-addressing table in a mapping that doubles when two
-//! thirds full. A removal moves later entries up, so that there are no tombstones.
+//! **State.** Sixteen parts, each an open-addressing table that doubles when two thirds full. A
+//! removal moves later entries up: no tombstones.
 //!
-//! **Cost.** A lookup misses the cache and mostly the TLB: a quarter of a microsecond. So parts lie
-//! on hugepages from 2 MiB on, and callers prefetch entries ([`Table::prefetch`]).
+//! **Cost.** A lookup misses cache and TLB: a quarter of a microsecond. So parts lie on hugepages
+//! from 2 MiB on, and callers prefetch ([`Table::prefetch`]). **Failure.** Without memory for a
+//! larger table a record is refused.
 //!
-//! **Failure.** Without memory for a larger table a record is refused.
-//!
-//! **Unsafe.** Keeps the entries in mappings, in which zeros are free places.
+//! **Unsafe.** Keeps entries in mappings; zeros are free places.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use craton_base::HUGEPAGE_SIZE;
 use craton_os::{Mutex, Rank, mapping};
 
-/// The record of one buffer. All zeros are a free place.
+/// All zeros: a free place.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Buffer {
-    /// The program's pointer.
+    /// The program's.
     pub address: usize,
-    /// Bytes asked for.
+    /// As requested.
     pub size: usize,
-    /// Start of what lies under it: an object of the heap, or pages.
+    /// The heap's object, or pages.
     pub(crate) under: usize,
     pub(crate) checks: u16,
     pub(crate) state: State,
     pub(crate) kind: Kind,
-    /// log2 of its alignment.
+    /// log2.
     pub(crate) align: u8,
-    /// The functions that allocated it: a [`crate::family`], 0 if they are not checked.
+    /// [`crate::family`]; 0: not checked.
     pub(crate) family: u8,
-    /// Its owner: a [`super::Target`].
+    /// [`super::Target`].
     pub(crate) target: u16,
     pub(crate) taken: Event,
     pub(crate) given: Event,
@@ -44,9 +43,9 @@ const _: () = assert!(size_of::<Buffer>() == 64);
 #[repr(C)]
 pub(crate) struct Event {
     pub(crate) time_ns: u64,
-    /// Number of the stack; 0 for none.
+    /// Number; 0: none.
     pub(crate) stack: u32,
-    /// The thread's number; 0 if it was not noted.
+    /// Number; 0: not recorded.
     pub(crate) thread: u32,
 }
 
@@ -75,29 +74,29 @@ pub(crate) enum Then {
 }
 
 const PARTS: usize = 16;
-/// Places of a part at first: a page.
+/// Of a part: a page.
 const FIRST: usize = 64;
 
 struct Part {
     at: *mut Buffer,
-    /// Entries that there are places for; a power of two, or 0.
+    /// A power of two, or 0.
     places: usize,
     used: usize,
 }
 
-// SAFETY: the entries are the part's own.
+// SAFETY: owns its entries.
 unsafe impl Send for Part {}
 
 pub(crate) struct Table {
     parts: [Mutex<Part>; PARTS],
-    /// Where each part's entries lie, and the last one's number: for [`Table::prefetch`].
+    /// Of each part: entries, and the last one's number; for [`Table::prefetch`].
     hints: [[AtomicUsize; 2]; PARTS],
-    /// Whether large parts lie on hugepages.
+    /// For large parts.
     huge: AtomicBool,
 }
 
 pub(crate) const PARTS_AT: usize = offset_of!(Table, parts);
-/// Offsets and sizes of parts, exported to `craton core`.
+/// For `craton core`.
 pub(crate) const SHAPE: [(&str, usize); 5] = [
     ("kit.table.parts", PARTS),
     ("kit.part.bytes", size_of::<Mutex<Part>>()),
@@ -138,11 +137,11 @@ impl Part {
         self.at.wrapping_add(i)
     }
 
-    /// Where an address is, or the empty place where it belongs.
+    /// Or the empty place where the address belongs.
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
-            // SAFETY: `i` is below `places`; at most two thirds are used, so that the loop ends.
+            // SAFETY: `i` is below `places`; at most two thirds are used, so the loop ends.
             let there = unsafe { (*self.entry(i)).address };
             if there == address || there == 0 {
                 return i;
@@ -164,7 +163,7 @@ impl Part {
         }
         let old = core::mem::replace(self, Part { at: at as *mut Buffer, places, used: self.used });
         for i in 0..old.places {
-            // SAFETY: `i` is below the old table's length, and `find` gives a place of the new one.
+            // SAFETY: `i` is below the old length; `find` gives a place of the new table.
             unsafe {
                 let buffer = old.entry(i).read();
                 if buffer.address != 0 {
@@ -183,12 +182,12 @@ impl Part {
         let mut i = hole;
         loop {
             i = (i + 1) & mask;
-            // SAFETY: places below `places`.
+            // SAFETY: below `places`.
             let buffer = unsafe { self.entry(i).read() };
             if buffer.address == 0 {
                 break;
             }
-            // It may move up to the hole unless that is before its home.
+            // It may move to the hole unless that is before its home.
             if (i.wrapping_sub(self.home(buffer.address)) & mask) >= (i.wrapping_sub(hole) & mask) {
                 // SAFETY: as above.
                 unsafe { self.entry(hole).write(buffer) };
@@ -211,7 +210,7 @@ impl Table {
         }
     }
 
-    /// Sets whether large parts lie on hugepages, from their next growth on.
+    /// From large parts' next growth on.
     pub(crate) fn set_huge(&self, ask: bool) {
         self.huge.store(ask, Relaxed);
     }
@@ -220,7 +219,7 @@ impl Table {
         &self.parts[part_of(address)]
     }
 
-    /// Adds a record; `false` without memory, or if there is one of this address.
+    /// `false`: no memory, or the address has one.
     pub(crate) fn insert(&self, buffer: Buffer) -> bool {
         let mut part = self.part(buffer.address).lock();
         let places = part.places;
@@ -233,7 +232,7 @@ impl Table {
             hint[1].store(part.places - 1, Relaxed);
         }
         let i = part.find(buffer.address);
-        // SAFETY: `find` returns a place of the table.
+        // SAFETY: `find` returns a place.
         unsafe {
             if (*part.entry(i)).address != 0 {
                 return false;
@@ -244,15 +243,15 @@ impl Table {
         true
     }
 
-    /// Visits an address's record under its lock; `visit` may change or remove it, but takes no
-    /// memory and no other lock. `None` if there is no record.
+    /// Under its lock; `visit` may change or remove the record, but takes no memory and no other
+    /// lock. `None`: no record.
     pub(crate) fn with<R>(&self, address: usize, visit: impl FnOnce(&mut Buffer) -> (R, Then)) -> Option<R> {
         let mut part = self.part(address).lock();
         if part.places == 0 {
             return None;
         }
         let i = part.find(address);
-        // SAFETY: `find` returns a place of the table.
+        // SAFETY: `find` returns a place.
         let buffer = unsafe { &mut *part.entry(i) };
         if buffer.address == 0 {
             return None;
@@ -264,9 +263,9 @@ impl Table {
         Some(result)
     }
 
-    /// Prefetches what will be read soon: an address's record, and the memory there.
+    /// An address's record, and the memory there.
     pub(crate) fn prefetch(&self, address: usize) {
-        // Without the lock: a hint only, and an address of the old table does no harm.
+        // Without the lock: a hint, and an address of the old table does no harm.
         let hint = &self.hints[part_of(address)];
         fetch(hint[0].load(Relaxed) + home(address, hint[1].load(Relaxed)) * size_of::<Buffer>());
         // The redzone before it, and its beginning.
@@ -278,7 +277,7 @@ impl Table {
         self.with(address, |buffer| (*buffer, Then::Keep))
     }
 
-    /// Visits each record, part by part, each under its lock.
+    /// Part by part, each under its lock.
     pub(crate) fn each(&self, mut visit: impl FnMut(&Buffer)) {
         self.parts.iter().for_each(|part| part.lock().each(&mut visit));
     }
@@ -293,15 +292,15 @@ impl Table {
         found
     }
 
-    /// As [`Table::each`], without locks: for a forked copy, in which no other thread runs.
+    /// Without locks: for a forked copy.
     pub(crate) fn each_in_copy(&self, mut visit: impl FnMut(&Buffer)) {
         for part in &self.parts {
-            // SAFETY: the copy has one thread, which holds none of the locks through a guard.
+            // SAFETY: the copy's one thread holds none of the locks through a guard.
             unsafe { part.held_for_fork() }.each(&mut visit);
         }
     }
 
-    /// Calls `each` with address and length of each part's entries; for the copy of a process.
+    /// Address and length of each part's entries; for a forked copy.
     pub(crate) fn ranges(&self, each: &mut impl FnMut(usize, usize)) {
         for part in &self.parts {
             // SAFETY: as in `each_in_copy`.
@@ -322,7 +321,7 @@ impl Table {
     }
 }
 
-/// Has the processor fetch a cache line; an address of nothing does no harm.
+/// Any address will do.
 #[inline(always)]
 fn fetch(address: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,4 @@
-//! The kit over a simulated floor: buffers with each check, mistakes that are found, requests that
-//! are refused.
+//! The kit over a simulated floor.
 
 use crate::ground::{Ground, ground};
 use crate::pattern;
@@ -81,7 +80,7 @@ fn d1_buffers_have_exactly_their_sizes_at_their_alignments_and_go_back_whole() {
                 }
                 assert!(buffer.addr().is_multiple_of(align.max(16)), "{size} at {align}");
                 assert_eq!(w.kit.size_for("test", buffer).ok(), Some(Some(size)));
-                // SAFETY: the buffer is ours, and has `size` bytes.
+                // SAFETY: ours, of `size` bytes.
                 unsafe {
                     if checks & POISON != 0 {
                         assert!(pattern::check(buffer, size, pattern::FRESH).is_none());
@@ -93,7 +92,7 @@ fn d1_buffers_have_exactly_their_sizes_at_their_alignments_and_go_back_whole() {
         }
         assert_eq!(w.free(16 as *mut u8, Target::MALLOC), Ok(false), "no buffer");
         let counts = w.kit.counts(true);
-        // Slots of the arena wait behind all others.
+        // Slots wait behind all others.
         assert_eq!(counts.buffers, 0);
         assert_eq!(w.pages_in_use(), Pages(0));
     }
@@ -106,7 +105,7 @@ fn a_byte_past_either_end_is_found_by_free_and_by_a_check_of_all() {
             let w = world(8);
             let buffer = w.alloc(size, align, REDZONE);
             assert_eq!(w.kit.check_all("test").ok(), Some(1));
-            // SAFETY: the redzone is at least 16 bytes at each end.
+            // SAFETY: redzones have at least 16 bytes.
             let was = unsafe { buffer.offset(offset).replace(0x55) };
             for found in [mistake(w.kit.check_all("test")), w.free(buffer, Target::MALLOC).err()] {
                 assert!(matches!(found, Some(Mistake::Written { offset: o, .. }) if o == offset), "{found:?}");
@@ -123,7 +122,7 @@ fn a_write_into_a_free_buffer_is_found_when_its_memory_is_to_serve_again() {
     let w = world(8);
     let buffer = w.alloc(100, 1, POISON | REDZONE);
     assert_eq!(w.free(buffer, Target::MALLOC), Ok(true));
-    // SAFETY: the memory waits, and is written on purpose.
+    // SAFETY: waits, and is written on purpose.
     unsafe { buffer.add(40).write(1) };
     let found = mistake(w.kit.check_all("test"));
     assert!(matches!(found, Some(Mistake::WrittenFree { wrong, found_by: "test" }) if wrong.offset == 40));
@@ -300,13 +299,13 @@ fn buffers_never_overlap_whatever_their_checks() {
             let before = live.range(..=at).next_back();
             assert!(before.is_none_or(|(start, (bytes, _))| start + bytes <= at), "overlaps the one before it");
             assert!(live.range(at..).next().is_none_or(|(start, _)| at + size <= *start), "overlaps the one behind it");
-            // SAFETY: the buffer is ours.
+            // SAFETY: ours.
             unsafe { (at as *mut u8).write_bytes(turn as u8, size) };
             live.insert(at, (size, turn as u8));
         } else {
             let at = *live.keys().nth(rng.below(live.len() as u64) as usize).unwrap();
             let (size, byte) = live.remove(&at).unwrap();
-            // SAFETY: the buffer is ours until it is freed.
+            // SAFETY: ours until freed.
             unsafe { assert!((0..size).all(|i| *(at as *const u8).add(i) == byte), "written by another") };
             assert_eq!(w.free(at as *mut u8, Target::MALLOC), Ok(true));
         }
@@ -338,7 +337,7 @@ fn the_copy_of_a_process_checks_what_it_has_freed_itself() {
     let [theirs, ours] = core::array::from_fn(|_| w.alloc(100, 16, POISON));
     assert_eq!(w.free(theirs, Target::MALLOC), Ok(true));
     w.kit.lock_for_fork(false);
-    // SAFETY: the locks were taken just now.
+    // SAFETY: taken just now.
     unsafe {
         w.kit.forked();
         w.kit.release_after_fork();
@@ -379,9 +378,9 @@ fn a_kit_that_was_never_used_is_all_zeros() {
     // A static, whose padding the compiler clears too.
     static UNUSED: Kit<Alone> = Kit::new();
     let bytes = (&raw const UNUSED).cast::<u8>();
-    // SAFETY: the bytes of a static.
+    // SAFETY: bytes of a static.
     let some = (0..size_of::<Kit<Alone>>()).filter(|i| unsafe { bytes.add(*i).read_volatile() } != 0).count();
-    // Debug builds keep the ranks of the kit's locks.
+    // Debug builds keep the locks' ranks.
     let ranks = if cfg!(debug_assertions) { 19 } else { 0 };
     assert_eq!(some, ranks, "a static kit takes no room in the file");
 }

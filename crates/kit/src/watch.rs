@@ -2,30 +2,26 @@
 //!
 //! **What.** A buffer ends at the guard page only down to its alignment, and begins in an open
 //! page: reads of less than 16 bytes past its end, and before its start, meet no guard page. So the
-//! processor watches the bytes directly behind it and the 8 bytes before it, while it is one of the
-//! newest: there are four watchpoints.
+//! processor's four watchpoints watch the bytes directly behind and the 8 bytes before the newest
+//! buffers.
 //!
-//! **State.** `| … 8 bytes watched | buffer | 1 to 8 watched | up to 15 in all | closed page |`
+//! **Not reported.** Accesses by the C library, the system, and vector instructions, which correct
+//! programs use past a text's end.
 //!
-//! **Not reported.** Accesses by the C library, by vector instructions, which correct programs use
-//! past the end of a text, and by the system.
+//! **Threads.** One at a time moves watchpoints; another then leaves its buffer out. **Failure.**
+//! Without watchpoints nothing is watched.
 //!
-//! **Threads.** One at a time moves watchpoints; another one then leaves its buffer out.
-//!
-//! **Cost.** Two system calls an allocation, 5 µs, of which one a [`PACE_NS`] and [`BURST`] at
-//! once.
-//!
-//! **Failure.** Without watchpoints nothing is watched.
+//! **Cost.** Two system calls an allocation, 5 µs, one each [`PACE_NS`] and [`BURST`] at once.
 
 use crate::table::Buffer;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_os::watch::{self, MOST, Watch};
 use craton_os::{maps, process};
 
-/// Time for each buffer that is watched, when [`BURST`] of them came at once.
+/// For each watched buffer, when [`BURST`] came at once.
 const PACE_NS: u64 = 200_000;
 const BURST: u64 = 256;
-/// Bytes of a watchpoint, at most.
+/// Of a watchpoint.
 const WIDEST: usize = 8;
 
 const UNTRIED: u8 = 0;
@@ -36,21 +32,21 @@ pub(crate) struct Watches {
     state: AtomicU8,
     /// A thread moves watchpoints.
     busy: AtomicBool,
-    /// The watchpoint that is moved next.
+    /// Moved next.
     turn: AtomicUsize,
-    /// When all of [`BURST`] can be watched at once again.
+    /// When all of [`BURST`] can be watched again.
     full_at_ns: AtomicU64,
     points: [Watch; MOST],
-    /// The buffer of each watchpoint, or 0, and its first watched byte; inverted, since a search
-    /// for leaks would take them for pointers.
+    /// Of each watchpoint, or 0, and its first watched byte; inverted, since a search for leaks
+    /// would take them for pointers.
     buffers: [AtomicUsize; MOST],
     watched: [AtomicUsize; MOST],
-    /// Code of the C library and of this one.
+    /// Of the C library and this one.
     quiet: [[AtomicUsize; 2]; 2],
 }
 
-/// The bytes beside a buffer that no closed page covers: before and behind it, with lengths that a
-/// watchpoint can have. Its open page ends at `open_to`.
+/// That no closed page covers: before and behind, with lengths of watchpoints. The open page ends
+/// at `open_to`.
 fn beside(buffer: &Buffer, open_to: usize) -> [Option<(usize, usize)>; 2] {
     let end = buffer.address + buffer.size;
     let slack = open_to.saturating_sub(end);
@@ -88,7 +84,7 @@ impl Watches {
         watch::install()
     }
 
-    /// Whether one more buffer may be watched now.
+    /// For one more buffer.
     fn may_move(&self, now_ns: u64) -> bool {
         let full_at = self.full_at_ns.load(Relaxed).max(now_ns);
         let may = full_at - now_ns <= (BURST - 1) * PACE_NS;
@@ -98,10 +94,9 @@ impl Watches {
         may
     }
 
-    /// Watches what is beside a buffer that goes out.
+    /// Beside a buffer that goes out.
     pub(crate) fn follow(&self, buffer: &Buffer, open_to: usize, now_ns: u64) {
-        // ORDERING: Acquire pairs with the Release below: one thread at a time reads and changes
-        // the rest.
+        // ORDERING: pairs with the Release below: one thread at a time reads and changes the rest.
         if self.state.load(Relaxed) == OFF || self.busy.swap(true, Ordering::Acquire) {
             return;
         }
@@ -121,7 +116,7 @@ impl Watches {
             self.points.iter().for_each(Watch::stop);
         }
         process::set_errno(saved);
-        // ORDERING: Release pairs with the Acquire above.
+        // ORDERING: pairs with the Acquire above.
         self.busy.store(false, Ordering::Release);
     }
 
@@ -133,7 +128,7 @@ impl Watches {
         self.points[i].set(at, len)
     }
 
-    /// A buffer is freed.
+    /// The buffer is freed.
     pub(crate) fn leave(&self, buffer: usize) {
         for (i, of) in self.buffers.iter().enumerate().filter(|(_, of)| of.load(Relaxed) == !buffer) {
             let saved = process::errno();
@@ -143,18 +138,18 @@ impl Watches {
         }
     }
 
-    /// The buffer beside which an address is watched.
+    /// Beside which an address is watched.
     pub(crate) fn buffer_of(&self, address: usize) -> Option<usize> {
         let i = self.watched.iter().position(|at| at.load(Relaxed) == !address)?;
         Some(self.buffers[i].load(Relaxed)).filter(|buffer| *buffer != 0).map(|buffer| !buffer)
     }
 
     pub(crate) fn is_quiet(&self, code: usize) -> bool {
-        // The instruction before it is the one.
+        // The instruction before it.
         self.quiet.iter().any(|[from, to]| (from.load(Relaxed) + 1..=to.load(Relaxed)).contains(&code))
     }
 
-    /// In the child of a fork: the watchpoints are its parent's.
+    /// In a forked child: watchpoints are its parent's.
     pub(crate) fn forget(&self) {
         self.points.iter().for_each(Watch::forget);
         self.buffers.iter().for_each(|buffer| buffer.store(0, Relaxed));

@@ -1,14 +1,13 @@
 //! Object caches: free objects stay constructed.
 //!
 //! **What.** A cache allocates objects of one size. A freed object goes, still constructed, into
-//! this processor's array, from which the next request takes it without a lock. Surplus moves to
-//! the cache's depot. What leaves the working set is destroyed and goes to the slabs; complete
-//! slabs go to the page heap.
+//! this processor's array; the next request pops it without a lock. Surplus moves to the depot;
+//! what leaves the working set is destroyed.
 //!
-//! **From.** Bonwick94 §2.3 (interface), §3.4 (working sets); Bonwick & Adams 2001 §3 (per-CPU
-//! layer, depot, arrays that grow with contention). We differ: one array per processor instead of
-//! two magazines, restartable sequences instead of a lock. Slabs keep objects constructed, too, so
-//! that a free needs no memory for a magazine. Constructors and destructors run without a lock.
+//! **From.** Bonwick94 §2.3, §3.4; Bonwick & Adams 2001 §3. We differ: one array per processor
+//! instead of two magazines, restartable sequences instead of a lock. Slabs keep objects
+//! constructed too, so that a free needs no memory for a magazine. Constructors and destructors run
+//! without a lock.
 //!
 //! **State.** A slot for each cache ([`crate::slots`]). Where an object can be:
 //! ```text
@@ -16,17 +15,16 @@
 //!                           ▲             │       │        │
 //!                           └─────────────┴───────┴────────┘
 //! ```
-//!
 //! **Invariants.** *K1* a free object bears the mark, a live one does not; *K2* a page's entry
 //! ([`pages`]) names the cache exactly while the cache has the page and has handed out an object on
 //! it; *K3* objects out of slabs = live + arrays + depot (+ objects under construction); *K4* while
 //! a thread waits for an object, arrays are empty and have no room.
 //!
-//! **Threads.** A cache's lock covers each step of the slow path, never a call of the program's
-//! functions. Order: table → cache → arrays → page heap. A fork takes them all.
+//! **Threads.** A cache's lock covers each step of the slow path, never the program's functions.
+//! Order: table → cache → arrays → page heap. A fork takes them all.
 //!
-//! **Failure.** No memory, a limit, and a failed constructor (the object is raw again) are errors.
-//! A bad handle or pointer is a [`Misuse`]; nothing has changed.
+//! **Failure.** No memory, a limit, a failed constructor (the object is raw again), a bad handle or
+//! pointer ([`Misuse`]): nothing has changed.
 //!
 //! **Unsafe.** Releases locks that a fork took.
 
@@ -63,55 +61,52 @@ use pages::Entries;
 
 pub use stats::{CacheStats, name_of};
 
-/// Bytes of a cache's name, at most.
+/// Bytes.
 pub const NAME_MAX: usize = 31;
 const MOST: usize = 4096;
-/// Milliseconds for which what is not needed stays, unless a cache says otherwise (Bonwick94 §3.4).
+/// By default, for what is not needed (Bonwick94 §3.4).
 pub const WORKING_SET_MS: u32 = 15_000;
-/// As an interval: nothing is freed by itself.
+/// Nothing is freed by itself.
 pub const NEVER: u32 = u32::MAX;
 
-/// Makes an object; anything but 0 is a failure that left nothing behind. An unwind is a failure.
+/// 0: done; else, or by unwinding, a failure that left nothing behind.
 pub type Constructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
-/// Ends what the constructor made.
 pub type Destructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void);
-/// Asks the program to free objects of the cache, because memory is short.
+/// Memory is short: free objects of the cache.
 pub type Reclaim = unsafe extern "C-unwind" fn(argument: *mut c_void);
 
-/// The flag that keeps a cache from having arrays: each request takes its lock.
+/// No arrays: each request takes the lock.
 pub const NO_ARRAYS: u32 = 1;
-/// The flag that puts the objects of all slabs at the same place, as without colours.
+/// All slabs begin objects at the same place.
 pub const NO_COLOURS: u32 = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// At most [`NAME_MAX`] bytes of printable UTF-8 that `debug` can have as a target ([`name`]):
-    /// without `"`, `\`, `:`, `+`, `,`, `=`; no number, `large` or `malloc`.
+    /// At most [`NAME_MAX`] bytes of printable UTF-8 that `debug` can target ([`name`]): without
+    /// `"`, `\`, `:`, `+`, `,`, `=`; no number, `large` or `malloc`.
     pub name: &'a [u8],
-    /// Bytes of an object, 1 to 1 MiB.
+    /// 1 to 1 MiB.
     pub size: usize,
-    /// What its address is a multiple of: a power of two up to 1 MiB; 0 for 8.
+    /// A power of two up to 1 MiB; 0: 8.
     pub align: usize,
-    /// Makes an object; `None`: objects are raw memory.
+    /// `None`: objects are raw memory.
     pub constructor: Option<Constructor>,
-    /// Ends one.
     pub destructor: Option<Destructor>,
-    /// Called when memory is short.
     pub reclaim: Option<Reclaim>,
-    /// The argument of all three.
+    /// Of all three functions.
     pub argument: *mut c_void,
-    /// Objects that there may be at a time, free ones included; 0 for no limit.
+    /// At a time, free ones included; 0: no limit.
     pub limit_objects: usize,
-    /// Bytes that its slabs may take; 0 for no limit.
+    /// Of slabs; 0: no limit.
     pub limit_bytes: usize,
-    /// Milliseconds after which what was not needed is freed; 0 for [`WORKING_SET_MS`], [`NEVER`].
+    /// 0: [`WORKING_SET_MS`]; or [`NEVER`].
     pub working_set_ms: u32,
-    /// [`NO_ARRAYS`], [`NO_COLOURS`], or both.
+    /// [`NO_ARRAYS`], [`NO_COLOURS`].
     pub flags: u32,
 }
 
 impl Options<'_> {
-    /// Raw objects of `size` bytes in a cache without a name, with the usual settings.
+    /// No name, usual settings.
     pub const fn raw(size: usize) -> Options<'static> {
         Options {
             name: b"",
@@ -131,26 +126,25 @@ impl Options<'_> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// No memory, or too many caches.
+    /// Or too many caches.
     NoMemory,
-    /// The name is too long, not UTF-8, or has characters that are not allowed.
+    /// Too long, not UTF-8, or characters that are not allowed.
     Name,
-    /// There can be no objects of such a size or alignment.
+    /// Size or alignment.
     Layout(BadLayout),
     Flags,
-    /// A destructor without a constructor: nothing would be there for it to end.
+    /// A destructor without a constructor.
     Functions,
 }
 
-/// Why there is no object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     Misuse(Misuse),
-    /// No memory, or a limit is reached.
+    /// Or a limit.
     NoMemory,
-    /// And no object came free in time.
+    /// No object came free in time.
     TimedOut,
-    /// The calling thread is in a constructor or destructor of this cache.
+    /// The thread is in a constructor or destructor of this cache.
     Recursive,
     Constructor,
 }
@@ -161,7 +155,7 @@ impl From<Misuse> for Fault {
     }
 }
 
-/// All caches over one heap, by a clock, in a process. All zeros at first.
+/// All zeros at first.
 pub struct Caches<C: Clock, P: Process + Watch> {
     slots: Slots<CacheSlots>,
     entries: Entries,
@@ -170,7 +164,6 @@ pub struct Caches<C: Clock, P: Process + Watch> {
     process: PhantomData<fn() -> P>,
 }
 
-/// The caches, and the heap that they have their pages from.
 pub struct Over<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
     caches: &'a Caches<C, P>,
     heap: &'a Heap<F, C, H>,
@@ -181,18 +174,18 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         Self { slots: Slots::new(), entries: Entries::new(), arrays: Arrays::new(), clock, process: PhantomData }
     }
 
-    /// These caches over `heap`, which is the same in every call.
+    /// `heap` is always the same.
     #[inline(always)]
     pub fn over<'a, F: Platform, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H, P> {
         Over { caches: self, heap }
     }
 
-    /// Whether a handle is that of a living cache.
+    /// Of a living cache.
     pub fn check(&self, handle: usize) -> Result<(), Misuse> {
         self.slots.find(handle).map(|_| ())
     }
 
-    /// The name of cache `id`, for reports.
+    /// For reports.
     pub fn name(&self, id: u16) -> [u8; NAME_MAX + 1] {
         if usize::from(id) < self.slots.used() { self.slots.get(id).shared.name() } else { [0; NAME_MAX + 1] }
     }
@@ -201,14 +194,11 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         self.slots.used() > 0
     }
 
-    /// Takes every lock, for a fork.
     pub fn lock_for_fork(&self, nested: bool) {
         self.slots.lock_for_fork(nested);
         self.arrays.lock_for_fork(nested);
     }
 
-    /// Releases all locks after a fork.
-    ///
     /// # Safety
     /// As [`craton_os::Mutex::release_after_fork`].
     pub unsafe fn release_after_fork(&self) {
@@ -221,7 +211,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Makes a cache; returns its handle.
+    /// Returns the handle.
     pub fn create(&self, options: &Options<'_>) -> Result<usize, Refused> {
         if !name::is_name(options.name) {
             return Err(Refused::Name);

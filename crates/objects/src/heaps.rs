@@ -1,10 +1,8 @@
 //! Heaps with names, each destroyed whole.
 //!
 //! **What.** A heap has slabs and spans that no other heap uses, over one page heap. The program
-//! frees objects one by one, also by plain `free`, or all at once with the heap. Objects with a
-//! hint lie in heaps of the library ([`crate::hints`]).
-//!
-//! **State.** A slot for each heap ([`crate::slots`]); chunks for slabs, spans for large objects.
+//! frees objects one by one, also by plain `free`, or all at once. Objects with a hint lie in heaps
+//! of the library ([`crate::hints`]).
 //!
 //! **Invariants.** *H4* a page's mark is `OWNED` exactly while a heap's slab or large object has
 //! it; its record names heap and class. *H5* `spare` counts pages that heaps hold and do not use.
@@ -12,10 +10,10 @@
 //! **Threads.** Each call holds the heap's lock; any thread may use any heap and free any object.
 //! Order: table → heap → page heap. A fork takes them all.
 //!
-//! **Failure.** No memory and a reached limit are null. A bad handle, or another heap's object, is
-//! a [`Misuse`]; nothing has changed.
+//! **Failure.** No memory, or a limit: null. A bad handle, or another heap's object: a [`Misuse`].
+//! Nothing has changed.
 //!
-//! **Unsafe.** Takes objects back, and releases locks that a fork took.
+//! **Unsafe.** Frees objects, and releases locks that a fork took.
 
 mod chunks;
 mod own;
@@ -37,41 +35,41 @@ use craton_slab::SlabStats;
 use own::OwnHeap;
 pub use pages::Place;
 
-/// Bytes of a heap's name, at most.
+/// Bytes.
 pub const NAME_MAX: usize = 31;
-/// Heaps of the library.
+/// Of the library.
 pub const BUILT_IN: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] printable ASCII bytes without `"` and `\`.
     pub name: &'a [u8],
-    /// Bytes for slabs and large objects, rounded up to pages of 8 KiB; 0 for no limit.
+    /// Bytes for slabs and large objects, rounded up to pages of 8 KiB; 0: no limit.
     pub limit: usize,
     pub place: Place,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// No memory, or too many heaps.
+    /// Or too many heaps.
     NoMemory,
-    /// The name is too long, or has other bytes than allowed.
+    /// Too long, or bytes that are not allowed.
     Name,
 }
 
 craton_tables::count_struct! { heap,
-    /// Counts of one heap. The layout is that of `struct craton_heap_stats` behind its first field.
+    /// The layout of `struct craton_heap_stats` behind its first field.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     #[repr(C)]
     pub struct OwnStats {
-        /// Its name, ended by a 0.
+        /// Ended by a 0.
         pub name: [u8; NAME_MAX + 1],
     }
 }
 
 struct OwnSlots;
 
-// SAFETY: zeros are an `OwnHeap` that was never used: null pointers, no pages, unset slab caches.
+// SAFETY: zeros are an unused `OwnHeap`: null pointers, no pages, unset slab caches.
 unsafe impl Kind for OwnSlots {
     type Locked = OwnHeap;
     type Shared = ();
@@ -82,21 +80,20 @@ unsafe impl Kind for OwnSlots {
     const GONE: Misuse = Misuse::HeapDestroyed;
 }
 
-/// All heaps with names over one page heap. All zeros at first.
+/// All zeros at first.
 pub struct Heaps {
     slots: Slots<OwnSlots>,
     spare: AtomicUsize,
     built_in: [AtomicU32; BUILT_IN],
 }
 
-/// The heaps with names, and the heap that they have their pages from.
 pub struct Over<'a, F: Platform, C: Clock, H: Hooks> {
     heaps: &'a Heaps,
     heap: &'a Heap<F, C, H>,
 }
 
 impl Heaps {
-    /// Offsets and sizes in bytes, exported to `craton core`.
+    /// In bytes, for `craton core`.
     pub const SHAPE: [(&'static str, usize); 6] = [
         ("own.slots", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[0]),
         ("own.used", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[1]),
@@ -110,12 +107,12 @@ impl Heaps {
         Self { slots: Slots::new(), spare: AtomicUsize::new(0), built_in: [const { AtomicU32::new(0) }; BUILT_IN] }
     }
 
-    /// These heaps over `heap`, which is the same in every call.
+    /// `heap` is always the same.
     pub fn over<'a, F: Platform, C: Clock, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H> {
         Over { heaps: self, heap }
     }
 
-    /// Pages that heaps hold and do not use.
+    /// Held and not used.
     pub fn spare(&self) -> Pages {
         Pages(self.spare.load(Relaxed) as u32)
     }
@@ -124,7 +121,7 @@ impl Heaps {
         self.spare.fetch_add((more.0 as usize).wrapping_sub(less.0 as usize), Relaxed);
     }
 
-    /// Makes a heap; returns its handle.
+    /// Returns the handle.
     pub fn create(&self, options: Options<'_>) -> Result<usize, Refused> {
         let allowed = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
         if options.name.len() > NAME_MAX || !options.name.iter().all(allowed) {
@@ -137,12 +134,11 @@ impl Heaps {
         Ok(self.slots.publish(id, 0))
     }
 
-    /// Whether a handle is that of a living heap.
     pub fn check(&self, handle: usize) -> Result<(), Misuse> {
         self.slots.find(handle).map(|_| ())
     }
 
-    /// The library's heap number `which`, made at its first use; `None` without memory.
+    /// Made at its first use; `None`: no memory.
     pub fn built_in(&self, which: usize, name: &[u8], place: Place) -> Option<usize> {
         let id = match self.built_in[which].load(Relaxed) {
             0 => {
@@ -151,7 +147,7 @@ impl Heaps {
                 match self.built_in[which].compare_exchange(0, u32::from(id) + 1, Relaxed, Relaxed) {
                     Ok(_) => id,
                     Err(other) => {
-                        // Another thread was faster; this heap is still empty.
+                        // Another thread was faster; this heap is empty.
                         let mut free = self.slots.lock_free();
                         self.slots.retire(id);
                         self.slots.free(&mut free, id);
@@ -169,7 +165,7 @@ impl Heaps {
         Ok(self.slots.lock(handle)?.2.stats())
     }
 
-    /// Counts of each living heap, by number.
+    /// Living heaps, by number.
     pub fn each(&self, mut each: impl FnMut(OwnStats)) {
         for (id, _) in self.slots.living() {
             if let Some(stats) = self.slots.lock_id(id).map(|h| h.stats()) {
@@ -178,19 +174,16 @@ impl Heaps {
         }
     }
 
-    /// Counts of one class of heap `id`, if it lives.
+    /// If heap `id` lives.
     pub fn class_stats(&self, id: u16, class: usize) -> Option<SlabStats> {
         let is_used = usize::from(id) < self.slots.used();
         if is_used { self.slots.lock_id(id).map(|h| h.class_stats(class)) } else { None }
     }
 
-    /// Takes every lock, for a fork.
     pub fn lock_for_fork(&self, nested: bool) {
         self.slots.lock_for_fork(nested);
     }
 
-    /// Releases all locks after a fork.
-    ///
     /// # Safety
     /// As [`craton_os::Mutex::release_after_fork`].
     pub unsafe fn release_after_fork(&self) {
@@ -200,14 +193,14 @@ impl Heaps {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
-    /// Destroys a heap, with all its objects.
+    /// With all its objects.
     pub fn destroy(&self, handle: usize) -> Result<(), Misuse> {
         let slots = &self.heaps.slots;
         let (id, _) = slots.find(handle)?;
         if self.heaps.built_in.iter().any(|b| b.load(Relaxed) == u32::from(id) + 1) {
             return Err(Misuse::HeapStays);
         }
-        // The free list first, which orders two threads that destroy one heap.
+        // The free list first: orders two threads that destroy one heap.
         let mut free = slots.lock_free();
         let (_, _, mut own) = slots.lock(handle)?;
         self.destroy_own(&mut own);
@@ -216,17 +209,17 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(())
     }
 
-    /// An object; null without memory, at the limit, or for an alignment above 2 MiB.
+    /// Null: no memory, the limit, or an alignment above 2 MiB.
     pub fn alloc(&self, handle: usize, size: usize, align: usize, zero: bool) -> Result<*mut u8, Misuse> {
         Ok(self.alloc_in(&mut self.heaps.slots.lock(handle)?.2, size, align, zero))
     }
 
-    /// An object in the heap of another object; null when there is no memory.
+    /// In the other object's heap; null without memory.
     pub fn alloc_beside(&self, object: Owned, size: usize) -> *mut u8 {
         self.heaps.slots.lock_id(object.heap).map_or(null_mut(), |mut own| self.alloc_in(&mut own, size, 1, false))
     }
 
-    /// Frees an object. [`Misuse::Unallocated`] if it never was one, or another thread freed it.
+    /// [`Misuse::Unallocated`]: never an object, or another thread freed it.
     ///
     /// # Safety
     /// `object` is what the heap found at `pointer`; the caller gives it up.
@@ -236,12 +229,12 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         unsafe { self.free_in(&mut own, object, pointer) }
     }
 
-    /// Changes an object's size where it stands; `false` when it must be copied.
+    /// In place; `false`: it must be copied.
     pub fn resize(&self, object: Owned, size: usize) -> bool {
         self.heaps.slots.lock_id(object.heap).is_some_and(|mut own| self.resize_in(&mut own, object, size))
     }
 
-    /// The object at a pointer, which must be one of the heap.
+    /// It must be one of the heap.
     pub fn find_in(&self, handle: usize, pointer: *mut u8) -> Result<Owned, Misuse> {
         let (id, _) = self.heaps.slots.find(handle)?;
         match self.heap.find(pointer) {
@@ -251,7 +244,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
     }
 
-    /// Frees what heaps without objects hold.
+    /// Of heaps without objects.
     pub fn trim(&self) {
         for (id, _) in self.heaps.slots.living() {
             if let Some(mut own) = self.heaps.slots.lock_id(id) {

@@ -1,23 +1,17 @@
 //! Hints: how the program will use an object.
 //!
-//! **What.** Each hint is a heap of the library ([`crate::heaps`]): objects of one kind share
-//! lines, pages and hugepages only with their like.
-//! - [`COLD`]: hardly used. On small pages, which the system can reclaim one by one.
-//! - [`HOT`]: in constant use. On hugepages even in a small heap, for few TLB entries.
-//! - [`DENSE`]: many that stay. They do not keep others' hugepages alive.
-//! - [`SHORT_LIVED`]: freed soon, together. Their hugepages come free whole.
-//!
-//! **Cost.** A lock for each object; plain requests go through a cache without one.
+//! **What.** Each hint is a heap of the library ([`crate::heaps`]): objects share lines, pages and
+//! hugepages only with their like. **Cost.** A lock for each object.
 
 use crate::heaps::{BUILT_IN, Heaps, Place};
 
-/// Hardly ever used.
+/// Hardly used: on small pages, which the system can reclaim one by one.
 pub const COLD: u32 = 1;
-/// In constant use.
+/// In constant use: on hugepages even in a small heap, for few TLB entries.
 pub const HOT: u32 = 2;
-/// One of many that stay.
+/// Many that stay: they do not keep others' hugepages alive.
 pub const DENSE: u32 = 4;
-/// Freed soon.
+/// Freed soon, together: their hugepages come free whole.
 pub const SHORT_LIVED: u32 = 8;
 
 const KINDS: [(u32, &[u8], Place); BUILT_IN] = [
@@ -27,13 +21,13 @@ const KINDS: [(u32, &[u8], Place); BUILT_IN] = [
     (SHORT_LIVED, b"short-lived", Place::Apart),
 ];
 
-/// Whether `hints` is 0 or one hint.
+/// 0 or one hint.
 pub fn are_valid(hints: u32) -> bool {
     hints == 0 || KINDS.iter().any(|k| k.0 == hints)
 }
 
 impl Heaps {
-    /// The handle of a hint's heap; `None` without memory.
+    /// `None`: no memory.
     pub fn of_hint(&self, hint: u32) -> Option<usize> {
         let which = KINDS.iter().position(|k| k.0 == hint)?;
         let (_, name, place) = KINDS[which];

@@ -1,29 +1,20 @@
-//! Object caches, heaps with names, and hints: what a program makes for objects of its choice.
-//!
-//! **What.** Three things over one heap ([`craton_heap`]), which knows none of them:
-//! - [`caches`]: objects of one size, kept constructed while they are free;
+//! Homes for objects that a program chooses, over one heap ([`craton_heap`]) that knows none:
+//! - [`caches`]: objects of one size, kept constructed while free (Bonwick94; Bonwick & Adams
+//!   2001);
 //! - [`heaps`]: objects of all sizes, destroyed together;
 //! - [`hints`]: heaps of the library, one for each kind of use.
 //!
 //! The page map and a page's record name its owner: the heap returns such an object to its caller
 //! ([`craton_heap::owned`]), which brings it here.
 //!
-//! **From.** Bonwick94 and Bonwick & Adams 2001 for caches; the rest is ours.
-//!
 //! **State.** No statics: [`caches::Caches`] and [`heaps::Heaps`] are values, all zeros at first;
 //! `over(&heap)` joins one with its heap for a call. Handles come from one kind of table (`slots`).
-//! ```text
-//! hints ─► heaps ─► slots ◄─ caches ─► process (two traits)
-//!             └────────► craton-heap ◄────┘
-//! ```
 //!
 //! **Threads.** Any thread may call anything. Order of locks: table → heap or cache → arrays → the
 //! heap's. A fork takes them all.
 //!
 //! **Failure.** Null or an error, everything as before; a bad handle or pointer is a
 //! [`craton_heap::Misuse`].
-//!
-//! **Not here.** `errno`, background work and who frees what first: `craton-malloc`.
 #![no_std]
 
 pub mod caches;

@@ -1,19 +1,15 @@
 //! A table of slots for what the program names by handle.
 //!
-//! **What.** One reservation with a slot for each cache or heap. A handle is a slot's address and a
-//! generation: the table checks it before it reads anything behind it. Slots are reused.
-//!
-//! **State.**
+//! **What.** One reservation with a slot for each cache or heap. The table checks a handle before
+//! it reads anything behind it. Slots are reused.
 //! ```text
 //! handle: | slot's address, a multiple of 4096 | generation / 2, cut | kind's bits, below STEP |
 //! slot:   | handle, 0 while free | generation, odd in use | next free | shared | lock, its data |
 //! ```
-//!
 //! **Invariants.** *K5* a handle is found exactly from `publish` to `retire`; *K6* two tenants of
 //! one slot have different handles (until the generation wraps after 4096 / STEP tenants).
 //!
-//! **Threads.** The free list has a lock; each slot has its own. Order: free list → slot.
-//!
+//! **Threads.** Locks: free list → slot.
 //! **Unsafe.** Reads slots of the mapping by number.
 
 use core::marker::PhantomData;
@@ -22,29 +18,27 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 use craton_heap::Misuse;
 use craton_os::{Guard, Mutex, Rank, mapping};
 
-/// Slots lie at multiples of this; a handle's lower bits are a generation.
+/// Slots are multiples of this; a handle's lower bits are a generation.
 pub(crate) const SLOT_ALIGN: usize = 4096;
 
-/// The contents of a table's slots.
-///
 /// # Safety
-/// All zero bytes are a valid value of both types.
+/// Zeros are a valid value of both types.
 pub(crate) unsafe trait Kind {
-    /// The part of a slot under its lock.
+    /// Under the slot's lock.
     type Locked: Send;
-    /// What any thread reads without it.
+    /// Read without it.
     type Shared: Sync;
-    /// Slots at most; where address space is short a sixteenth of it, and so on down to `LEAST`.
+    /// Where address space is short a sixteenth, and so on down to `LEAST`.
     const MOST: usize;
     const LEAST: usize = Self::MOST;
     const ALIGN: usize = SLOT_ALIGN;
-    /// Distance of two generations in a handle; the bits below are the kind's.
+    /// Of two generations in a handle; lower bits are the kind's.
     const STEP: usize = 1;
-    /// The rank of the lock of the free list. Those of slots begin as zeros, without a rank.
+    /// Of the free list's lock. Slots' locks have none.
     const RANK: Rank = Rank::None;
-    /// The error for what never was a handle.
+    /// Never a handle.
     const UNKNOWN: Misuse;
-    /// The error for the handle of a tenant that has gone.
+    /// Its tenant has gone.
     const GONE: Misuse;
 }
 
@@ -52,7 +46,7 @@ pub(crate) unsafe trait Kind {
 pub(crate) struct Slot<K: Kind> {
     handle: AtomicUsize,
     generation: AtomicU32,
-    /// The next free slot, plus 1; under the lock of the free list.
+    /// Plus 1; under the free list's lock.
     next_free: AtomicU32,
     pub(crate) shared: K::Shared,
     pub(crate) locked: Mutex<K::Locked>,
@@ -67,14 +61,14 @@ impl<K: Kind> Slot<K> {
         offset_of!(Self, locked) + Mutex::<K::Locked>::SHAPE[1],
     ];
 
-    /// The tenant's handle; 0 without one.
+    /// 0 without a tenant.
     #[inline(always)]
     pub(crate) fn handle(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `Slots::publish`: the tenant is set up.
+        // ORDERING: pairs with the Release in `Slots::publish`: the tenant is set up.
         self.handle.load(Ordering::Acquire)
     }
 
-    /// Locks the tenant that was found by a handle, in the caller's way to lock.
+    /// Found by a handle; `lock` is the caller's way to lock.
     #[inline]
     pub(crate) fn lock<'a>(
         &'a self,
@@ -82,21 +76,21 @@ impl<K: Kind> Slot<K> {
         lock: impl FnOnce(&'a Mutex<K::Locked>) -> Guard<'a, K::Locked>,
     ) -> Result<Guard<'a, K::Locked>, Misuse> {
         let locked = lock(&self.locked);
-        // Until we had the lock, another thread could destroy the tenant and reuse the slot.
+        // Before we had the lock, another thread could destroy the tenant and reuse the slot.
         if self.handle() == handle { Ok(locked) } else { Err(K::GONE) }
     }
 }
 
 pub(crate) struct FreeList(u32);
 
-/// A tenant, locked: its number, its slot, and what the lock protects.
+/// Locked: number, slot, and data.
 pub(crate) type Tenant<'a, K> = (u16, &'a Slot<K>, Guard<'a, <K as Kind>::Locked>);
 
 pub(crate) struct Slots<K: Kind> {
-    /// Address of slot 0; 0 before the first use.
+    /// 0 before the first use.
     base: AtomicUsize,
     capacity: AtomicUsize,
-    /// Slots that were ever used: the first ones.
+    /// Ever used: the first ones.
     used: AtomicUsize,
     free: Mutex<FreeList>,
     kind: PhantomData<fn() -> K>,
@@ -116,7 +110,7 @@ impl<K: Kind> Slots<K> {
     }
 
     pub(crate) fn used(&self) -> usize {
-        // ORDERING: Acquire pairs with the Release in `alloc`: who counts a slot sees the mapping.
+        // ORDERING: pairs with the Release in `alloc`: who counts a slot sees the mapping.
         self.used.load(Ordering::Acquire)
     }
 
@@ -131,7 +125,7 @@ impl<K: Kind> Slots<K> {
         self.free.lock()
     }
 
-    /// A free slot; `None` without memory, or when all are used.
+    /// `None`: no memory, or all are used.
     pub(crate) fn alloc(&self, free: &mut FreeList) -> Option<u16> {
         if let Some(id) = free.0.checked_sub(1) {
             free.0 = self.get(id as u16).next_free.load(Relaxed);
@@ -144,7 +138,7 @@ impl<K: Kind> Slots<K> {
         if id == self.capacity.load(Relaxed) {
             return None;
         }
-        // ORDERING: Release pairs with the Acquire in `used`.
+        // ORDERING: pairs with the Acquire in `used`.
         self.used.store(id + 1, Ordering::Release);
         Some(id as u16)
     }
@@ -164,13 +158,13 @@ impl<K: Kind> Slots<K> {
         None
     }
 
-    /// Makes a slot's new tenant visible; returns its handle with the kind's `bits` (below `STEP`).
+    /// Returns its handle with the kind's `bits` (below `STEP`).
     pub(crate) fn publish(&self, id: u16, bits: usize) -> usize {
         let slot = self.get(id);
         let generation = slot.generation.load(Relaxed).wrapping_add(1);
         slot.generation.store(generation, Relaxed);
         let handle = core::ptr::from_ref(slot) as usize + (generation as usize >> 1) * K::STEP % SLOT_ALIGN + bits;
-        // ORDERING: Release pairs with the Acquire in `Slot::handle`.
+        // ORDERING: pairs with the Acquire in `Slot::handle`.
         slot.handle.store(handle, Ordering::Release);
         handle
     }
@@ -182,7 +176,7 @@ impl<K: Kind> Slots<K> {
         slot.generation.fetch_add(1, Relaxed);
     }
 
-    /// Lets a retired slot serve again.
+    /// A retired slot.
     pub(crate) fn free(&self, free: &mut FreeList, id: u16) {
         self.get(id).next_free.store(free.0, Relaxed);
         free.0 = u32::from(id) + 1;
@@ -218,12 +212,10 @@ impl<K: Kind> Slots<K> {
         (0..self.used()).for_each(|id| self.get(id as u16).locked.lock_for_fork(nested));
     }
 
-    /// Releases all locks after a fork.
-    ///
     /// # Safety
     /// As [`Mutex::release_after_fork`].
     pub(crate) unsafe fn release_after_fork(&self) {
-        // SAFETY: by the contract; no slot was added while the lock of the free list was held.
+        // SAFETY: by the contract; no slot was added while the free list was locked.
         unsafe {
             (0..self.used()).for_each(|id| self.get(id as u16).locked.release_after_fork());
             self.free.release_after_fork();

@@ -1,5 +1,3 @@
-//! Redzones lie close to both ends of a buffer, and within its memory.
-
 use super::*;
 use crate::pattern;
 use std::vec;
@@ -30,7 +28,6 @@ fn sizes_that_no_object_can_have_are_refused() {
     assert_eq!(around(1, 1 << 63), None);
 }
 
-/// A buffer in memory of the test.
 fn buffer_in(memory: &mut [u128], size: usize, checks: u16) -> Buffer {
     let under = memory.as_mut_ptr() as usize;
     Buffer { address: under + UNIT, size, under, checks, ..Default::default() }
@@ -52,7 +49,7 @@ fn every_byte_of_a_redzone_is_checked_and_no_byte_of_the_buffer() {
         let mut memory = vec![0u128; (size + UNIT + TAIL) / 16 + 1];
         let buffer = buffer_in(&mut memory, size, REDZONE);
         let [(front, before), (tail, behind)] = redzones(&buffer);
-        // SAFETY: the memory has the buffer and both redzones.
+        // SAFETY: memory of buffer and redzones.
         unsafe {
             write_redzones(&buffer, 3);
             assert!(check_redzones(&buffer, 3).is_none());
@@ -73,7 +70,7 @@ fn every_byte_of_a_redzone_is_checked_and_no_byte_of_the_buffer() {
 fn without_the_check_there_are_no_redzones() {
     let mut memory = vec![0u128; 16];
     let buffer = buffer_in(&mut memory, 100, 0);
-    // SAFETY: the memory has the buffer and both redzones.
+    // SAFETY: memory of buffer and redzones.
     unsafe {
         write_redzones(&buffer, 3);
         assert!(check_redzones(&buffer, 3).is_none());

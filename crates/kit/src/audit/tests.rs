@@ -10,7 +10,7 @@ fn transaction(n: u64) -> Transaction {
 #[test]
 fn the_newest_are_kept_and_all_are_counted() {
     let entries: Vec<Entry> = (0..5).map(|_| Entry::default()).collect();
-    // SAFETY: the entries live as long as the log, and nothing else uses them.
+    // SAFETY: the entries outlive the log, which alone uses them.
     let log = Log::new(unsafe { Table::new(entries.as_ptr().cast_mut(), 5) }, 5);
     for n in 0..12 {
         log.add(transaction(n));

@@ -1,5 +1,3 @@
-//! Which functions form pairs.
-
 use super::*;
 
 fn buffer(family: u8) -> Buffer {

@@ -1,5 +1,3 @@
-//! Pages are apart, closed beside their buffer, and serve again last of all.
-
 use super::*;
 use std::collections::HashSet;
 use std::vec::Vec;
@@ -18,7 +16,7 @@ fn a_buffer_ends_at_its_pages_end_as_far_as_its_alignment_lets_it() {
         let behind = end_of(&b) - (area.address + size);
         assert!(behind < align.max(2), "{behind} bytes behind {size} at {align}");
         assert_eq!(matches!(area.kind, Kind::Slot), size <= page);
-        // SAFETY: the pages are ours, and open.
+        // SAFETY: ours, and open.
         unsafe { (area.address as *mut u8).write_bytes(1, size) };
         match area.kind {
             Kind::Slot => guards.free_slot(&b, true),
@@ -44,7 +42,7 @@ fn slots_serve_again_in_the_order_in_which_they_were_freed() {
         let taken = guards.alloc(16, 16, Whose::Sample).unwrap();
         assert_eq!((taken.area.under, taken.before), (area.under, Some(area.address)));
         assert_eq!(taken.soon, areas.get(i + 1).map(|a| a.address));
-        // SAFETY: the slot is ours, and was opened again.
+        // SAFETY: ours, opened again.
         unsafe { (taken.area.address as *mut u8).write_bytes(1, 16) };
     }
     let taken = guards.alloc(16, 16, Whose::Option).unwrap();
@@ -58,7 +56,7 @@ fn the_ring_grows_with_the_slots_while_some_wait_across_its_end() {
     let areas: Vec<_> = (0..PACED_OUT).map(|_| alloc(Whose::Paced).area).collect();
     assert!(guards.alloc(16, 16, Whose::Paced).is_none(), "samples by default have the fewest");
     areas.iter().for_each(|area| guards.free_slot(&buffer(*area, 16), true));
-    // Two thirds of them go round once.
+    // Two thirds go round once.
     for area in &areas[..PACED_OUT * 2 / 3] {
         assert_eq!(alloc(Whose::Paced).before, Some(area.address));
         guards.free_slot(&buffer(*area, 16), true);
@@ -79,7 +77,7 @@ fn pages_that_are_closed_by_marks_open_again() {
     let [kept, freed, late] = core::array::from_fn(|_| guards.alloc(100, 16, Whose::Option).unwrap().area);
     guards.free_slot(&buffer(freed, 100), !guards.close(&buffer(freed, 100)));
     guards.lock_for_fork(false);
-    // SAFETY: the lock was taken just now.
+    // SAFETY: taken just now.
     unsafe { guards.release_after_fork() };
     guards.free_slot(&buffer(late, 100), !guards.close(&buffer(late, 100)));
     for _ in 0..100 {

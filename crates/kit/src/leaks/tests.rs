@@ -1,10 +1,8 @@
-//! Roots are the words outside of buffers and of the library's records.
-
 use super::*;
 use std::vec;
 use std::vec::Vec;
 
-/// Memory with pointers: what a root leads to is found.
+/// With pointers.
 struct Memory(Vec<usize>);
 
 impl Memory {
@@ -12,7 +10,7 @@ impl Memory {
         &raw const self.0[word] as usize
     }
 
-    /// The sizes of suspects that a search from words `from..to` does not reach.
+    /// Of suspects that words `from..to` do not reach.
     fn lost(&self, suspects: &[(usize, usize)], skips: &Skips, from: usize, to: usize) -> Vec<usize> {
         let mut all: Vec<_> = suspects
             .iter()
@@ -46,7 +44,7 @@ fn none() -> Skips {
 fn a_buffer_to_which_a_word_leads_is_no_leak() {
     let mut memory = Memory(vec![0; 100]);
     memory.0[3] = memory.at(10);
-    // To the inside of the second, from the first.
+    // To the second's inside, from the first.
     memory.0[11] = memory.at(21);
     let suspects = [(10, 16), (20, 24), (30, 32)];
     assert_eq!(memory.lost(&suspects, &none(), 0, 100), [32]);
@@ -57,7 +55,7 @@ fn a_buffer_to_which_a_word_leads_is_no_leak() {
 #[test]
 fn words_of_buffers_are_no_roots() {
     let mut memory = Memory(vec![0; 100]);
-    // Two that lead to each other, and one that leads to itself.
+    // Two that lead to each other, one to itself.
     memory.0[10] = memory.at(20);
     memory.0[20] = memory.at(10);
     memory.0[30] = memory.at(30);

@@ -7,7 +7,7 @@ fn the_first_byte_that_differs_is_named() {
         for start in [0, 1] {
             let n = bytes.saturating_sub(start);
             let at = memory[start..].as_mut_ptr();
-            // SAFETY: `n` bytes from there on are the array's.
+            // SAFETY: `n` bytes of the array.
             unsafe {
                 fill(at, n, FREED);
                 assert_eq!(check(at, n, FREED), None);
@@ -25,7 +25,7 @@ fn the_first_byte_that_differs_is_named() {
 #[test]
 fn redzones_have_bytes_that_differ_and_are_no_text() {
     let mut memory = [0u8; 20];
-    // SAFETY: the array's own bytes.
+    // SAFETY: the array's bytes.
     unsafe {
         fill_redzone(memory.as_mut_ptr(), 19, 7);
         assert_eq!(check_redzone(memory.as_ptr(), 19, 7), None);
@@ -44,7 +44,7 @@ fn a_byte_that_matches_under_one_secret_does_not_under_most_others() {
     let mut memory = [0u8; 1];
     let matches = |memory: &mut [u8; 1], secret: u64| {
         memory[0] = 0xfd;
-        // SAFETY: the array's own byte.
+        // SAFETY: the array's byte.
         unsafe { check_redzone(memory.as_ptr(), 1, secret.wrapping_mul(0x2545_f491_4f6c_dd1d)).is_none() }
     };
     let count = (1..=12_700).filter(|secret| matches(&mut memory, *secret)).count();

@@ -1,5 +1,3 @@
-//! What waits leaves in order, once.
-
 use super::*;
 use crate::{Buffer, Mistake};
 use std::vec::Vec;
@@ -72,7 +70,7 @@ fn a_child_owns_only_what_it_has_freed_itself() {
     quarantine.set_limit(500);
     (1..=3).for_each(|address| assert_eq!(wait(&quarantine, address, 100), []));
     quarantine.lock_for_fork(false);
-    // SAFETY: the lock was taken just now.
+    // SAFETY: taken just now.
     unsafe {
         quarantine.forked();
         quarantine.release_after_fork();

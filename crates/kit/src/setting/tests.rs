@@ -1,5 +1,3 @@
-//! Values of the option `debug`, and their targets.
-
 use super::*;
 
 #[test]

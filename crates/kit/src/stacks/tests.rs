@@ -1,5 +1,3 @@
-//! Stacks are kept once.
-
 use super::*;
 
 #[test]

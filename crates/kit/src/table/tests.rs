@@ -1,5 +1,3 @@
-//! Records by address.
-
 use super::*;
 
 #[test]
@@ -50,7 +48,7 @@ fn the_locks_held_for_a_fork_come_free_again() {
     let table = Table::new();
     table.lock_for_fork(false);
     assert!(table.parts.iter().all(|part| part.try_lock().is_none()));
-    // SAFETY: this thread has just taken them.
+    // SAFETY: taken just now.
     unsafe { table.release_after_fork() };
     assert!(table.insert(Buffer { address: 16, ..Default::default() }));
 }

@@ -1,5 +1,3 @@
-//! Findings from faults.
-
 use super::*;
 use crate::fault::Cause;
 use craton_os::process;
@@ -27,7 +25,6 @@ impl World {
     }
 }
 
-/// A word of a pattern.
 fn word_of(pattern: u32) -> usize {
     pattern as usize | (pattern as usize) << 32
 }
@@ -62,7 +59,7 @@ fn an_access_past_the_closed_pages_names_the_nearest_buffer() {
     far(small + 1000 * page, small);
     far(large + 100_000 + 10 * page, large);
     far(large - 10 * page, large);
-    // Nothing is known of what lies farther away, nor where a stack has its end.
+    // Nothing is known of what lies farther away, or at a stack's end.
     assert!(w.cause(&fault(large + (64 << 20))).is_none());
     assert!(w.cause(&Fault { stack: large + 150_000, ..fault(large + 150_000) }).is_none());
 }
@@ -76,7 +73,7 @@ fn an_access_to_a_closed_buffer_names_it_also_by_the_log() {
     assert_eq!(w.kit.table.get(buffer as usize).map(|b| b.state), Some(State::Closed));
     let cause = w.cause(&fault(buffer as usize + 50_000));
     assert!(matches!(cause, Some(Mistake::Touched { offset: 50_000, .. })));
-    // Its pages are gone, and the record with them.
+    // Its pages are gone, and its record.
     w.kit.set_quarantine(0);
     let next = w.alloc(100_000, 16, GUARD);
     w.free(next, Target::MALLOC).unwrap();
@@ -113,7 +110,7 @@ fn a_call_through_a_pattern_names_the_buffer_that_it_read() {
     let mut fault = fault(0);
     fault.target_at = Some(buffer + 16);
     assert!(matches!(w.cause(&fault), Some(Mistake::Pattern { freed: false, buffers: 1, .. })));
-    // SAFETY: the buffer is ours.
+    // SAFETY: ours.
     unsafe { ((buffer + 16) as *mut usize).write(0x1234) };
     assert!(w.cause(&fault).is_none(), "an address of the program's making");
 }

@@ -5,7 +5,7 @@
 //! **Failure.** An object whose constructor fails or unwinds is raw again. A refused request is
 //! retried once, after the program freed objects, arrays were emptied and other parts freed memory.
 //!
-//! **Unsafe.** Calls the program's constructor and reclaim functions, and marks objects.
+//! **Unsafe.** Calls the program's functions, and marks objects.
 
 use super::arrays::{MOST_FILL, Which};
 use super::building::Building;
@@ -23,17 +23,17 @@ use craton_os::process;
 use craton_os::rseq::Rseq;
 use craton_slab::object::Taken;
 
-/// A waiting thread retries at least this often: no event announces memory freed elsewhere.
+/// Of a waiter, at least: nothing announces memory freed elsewhere.
 const RETRY_NS: u64 = 10_000_000;
-/// The same, where only a free of this cache can help, which is announced.
+/// Where only a free of this cache can help, which is announced.
 const SLEEP_NS: u64 = 1_000_000_000;
 
-/// Frees an object whose construction failed or unwound.
+/// Construction failed or unwound.
 struct Unbuilt<'a, 'o, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
     over: &'a Over<'o, F, C, H, P>,
     slot: &'a Slot<CacheSlots>,
     object: *mut u8,
-    /// A caller asked for it and gets nothing: it was counted as handed out.
+    /// Counted as handed out, and not.
     asked: bool,
 }
 
@@ -58,7 +58,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Unbuilt<'_, '
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// An object of a cache, past the array; waits for one for `wait_ns` nanoseconds.
+    /// Past the array; waits `wait_ns`.
     pub fn alloc(&self, handle: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {
@@ -80,14 +80,14 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 return self.hand_out(slot, handle, taken);
             }
             if !core::mem::replace(&mut retried, true) {
-                // Once: the program may have objects to free, and caches of threads memory.
+                // Once: the program may have objects to free, threads' caches memory.
                 self.reclaim(slot, handle);
                 P::within(P::make_room);
                 continue;
             }
             let left = until.map_or(0, |until| until.saturating_sub(clock.now_ns()));
             if left > 0 {
-                // A free since `times` was read has seen the waiter, and ends the wait at once.
+                // A free since `times` was read saw the waiter: the wait ends at once.
                 slot.shared.freed.wait(times, left.min(sleep_ns));
             }
             let mut cache = slot.locked.lock();
@@ -99,8 +99,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// An object from depot, slabs, or other arrays. Without one, and if the caller `waits`,
-    /// counts it as a waiter; arrays stay closed (K4). Also returns for how long it may sleep.
+    /// From depot, slabs, or other arrays. Without one, and if the caller `waits`, counts a waiter;
+    /// arrays stay closed (K4). Also returns how long it may sleep.
     fn alloc_or_flush(
         &self,
         slot: &Slot<CacheSlots>,
@@ -120,7 +120,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         (taken, if is_closed && is_full { SLEEP_NS } else { RETRY_NS })
     }
 
-    /// An object from the depot or the slabs; fills this processor's array on the way.
+    /// From depot or slabs; fills this processor's array too.
     fn alloc_locked(&self, slot: &Slot<CacheSlots>, cache: &mut Cache, rseq: Option<&Rseq>) -> Option<Taken> {
         if cache.is_watched() {
             let buffer = cache.alloc_buffer::<P>();
@@ -136,7 +136,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         let rseq = rseq.filter(|rseq| self.caches.arrays.open(rseq, id, handle, 2 * cache.rounds()));
         let (depot, slabs, mut supply) = self.parts(cache);
         if rseq.is_some() {
-            // SAFETY: `parts` always returns the same supply for a cache.
+            // SAFETY: `parts` always returns the cache's one supply.
             let n = unsafe { depot.fetch(&mut objects[..rounds], &mut supply) };
             if n > 0 {
                 self.fill_array(cache, handle, rseq, &objects[..n - 1]);
@@ -157,7 +157,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                         self.enter_page(slot, cache, object);
                         return Some(Taken::Raw(object));
                     }
-                    // Construct an object only when a caller needs it. SAFETY: it came just now.
+                    // SAFETY: it came just now. Constructs only for a caller.
                     let freed = unsafe { cache.slabs.free(object, false) };
                     debug_assert_eq!(freed, Ok(()), "the object came from there");
                     break;
@@ -178,7 +178,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Some(Taken::Constructed(*last))
     }
 
-    /// Puts free objects into this processor's array, the rest back on their slabs.
+    /// The rest goes back to the slabs.
     #[inline]
     fn fill_array(&self, cache: &mut Cache, handle: usize, rseq: Option<&Rseq>, objects: &[*mut u8]) {
         let put = rseq.map_or(0, |rseq| self.caches.arrays.push_many(rseq, handle, objects));
@@ -187,7 +187,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Enters an object's page for its cache, when the first object on it goes out (K2).
+    /// When the first object on it goes out (K2).
     pub(super) fn enter_page(&self, slot: &Slot<CacheSlots>, cache: &Cache, object: *mut u8) {
         let Some(entry) = self.caches.entries.of(object as usize) else { return };
         if entry.cache.load(Relaxed) != slot.handle() {
@@ -196,7 +196,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Makes an object that was taken a live one.
     fn hand_out(&self, slot: &Slot<CacheSlots>, handle: usize, taken: Taken) -> Result<*mut u8, Fault> {
         let object = match taken {
             Taken::Constructed(object) => object,
@@ -208,7 +207,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Ok(object)
     }
 
-    /// Runs the constructor on a raw object, for a caller that has `asked` or for prefill.
+    /// For a caller that has `asked`, or for prefill.
     pub(super) fn construct(
         &self,
         slot: &Slot<CacheSlots>,
@@ -222,7 +221,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         };
         let Some(constructor) = constructor else { return Ok(object) };
         let unbuilt = Unbuilt { over: self, slot, object, asked };
-        // SAFETY: the object is as large and aligned as the program said, and only ours.
+        // SAFETY: as large and aligned as the program said, and only ours.
         if Building::<P>::run(handle, || unsafe { constructor(object.cast(), argument) }) != 0 {
             return Err(Fault::Constructor);
         }
@@ -238,18 +237,18 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             (cache.reclaim, cache.argument)
         };
         if let Some(reclaim) = reclaim {
-            // SAFETY: the program's function, which by its promise any thread may call.
+            // SAFETY: any thread may call the program's function, by its promise.
             Building::<P>::run(handle, || unsafe { reclaim(argument) });
         }
     }
 
-    /// Moves all objects of arrays and depot to the slabs; arrays have no room until reopened.
-    /// `false` if sequences cannot be interrupted; with `alone` no sequence runs.
+    /// All of arrays and depot to the slabs; arrays have no room until reopened. `false`: sequences
+    /// cannot be interrupted; with `alone` none runs.
     pub(super) fn flush(&self, cache: &mut Cache, alone: bool) -> bool {
         let (id, constructed) = (cache.id, cache.constructor.is_some());
         let (depot, slabs, mut supply) = self.parts(cache);
         let mut free = |object: *mut u8| {
-            // SAFETY: free objects are the cache's, and ours now.
+            // SAFETY: the cache's free objects, ours now.
             if unsafe { slabs.free(object, constructed) }.is_err() {
                 P::corrupt(object, Misuse::Unallocated);
             }
@@ -259,7 +258,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             while let Some(object) = magazine.pop() {
                 free(object);
             }
-            // SAFETY: it is of this depot.
+            // SAFETY: this depot's.
             unsafe { depot.drop_empty(magazine, &mut supply) };
         }
         is_closed

@@ -1,25 +1,24 @@
 //! Processors' arrays of free objects, for all caches.
 //!
-//! **What.** Each processor has an area with an array for each cache, which restartable sequences
-//! fill and empty. An array has no object and no room until the slow path opens it.
+//! **What.** Each processor's area has an array for each cache, for restartable sequences. An array
+//! has no object and no room until the slow path opens it.
 //!
-//! **State.** One reservation with an area for each possible processor number, so that a sequence
-//! computes its array's address. An open array has its cache's handle as owner, and a capacity; a
-//! sequence compares the owner, its whole check of a handle. Arrays are closed, serving no request,
-//! before they are emptied.
+//! **State.** One reservation with an area for each possible processor number: a sequence computes
+//! its array's address. An open array has its cache's handle as owner, which is a sequence's whole
+//! check of a handle, and a capacity. Arrays are closed before they are emptied.
 //!
 //! **Threads.** Sequences change open arrays; the thread that closed an array and interrupted all
 //! sequences changes closed ones. Opening, closing and emptying hold the cache's lock. Another
-//! process may clear an owner (`craton set`): the next request's slow path opens the array again. A
-//! thread finds the areas by [`Words::arrays`], set once the kernel restarts its sequences.
+//! process may clear an owner (`craton set`): the next slow path opens the array again. A thread
+//! finds the areas by [`Words::arrays`], set once the kernel restarts its sequences.
 //!
-//! **Failure.** Without restartable sequences or room for the areas each request takes its cache's
-//! lock. Where sequences cannot be interrupted, arrays keep their objects until reopened.
+//! **Failure.** Without restartable sequences or room each request takes its cache's lock. Where
+//! sequences cannot be interrupted, arrays keep their objects until reopened.
 //!
-//! **Not here.** The per-CPU cache of size classes, `craton_heap::cpu_cache`: its areas are mapped
-//! at first use and found through a table, since every program has size classes and few have 64 GiB
-//! of address space to spare. Sequences take 18 instructions to pop and 19 to push there, 14 and 12
-//! here, where the processor's number gives the address, and one store takes, counts and checks.
+//! **Not here.** `craton_heap::cpu_cache`: its areas are mapped at first use and found by a table,
+//! since every program has size classes and few have 64 GiB of address space to spare. Sequences
+//! take 18 instructions to pop and 19 to push there, 14 and 12 here, where the processor's number
+//! gives the address.
 //!
 //! **Unsafe.** Reads areas by address.
 
@@ -32,36 +31,36 @@ use craton_os::guarded::{self, Opened};
 use craton_os::rseq::{AREA, AREAS, COUNTING, Counting, Rseq};
 use craton_os::{Mutex, Rank};
 
-/// Bytes of one array. A cache's number times this is its place in an area.
+/// Bytes; times a cache's number: its place in an area.
 pub(super) const ARRAY: usize = 2048;
 const _: () = assert!(MOST * ARRAY == AREA);
-/// The bits of a counting word that hold the number of objects.
+/// Objects, in a counting word.
 pub(super) const COUNT_BITS: u64 = 255;
-/// Objects that fill an array at once, at most.
+/// Objects that fill an array at once.
 pub(super) const MOST_FILL: usize = COUNTING / 2;
 
-/// Where the array of a handle's cache lies in an area. Of any other word, some array.
+/// Of a handle's cache in an area. Of any other word, some array.
 #[inline(always)]
 pub(super) fn place(handle: usize) -> usize {
-    // The table of slots lies at a multiple of its size, so that these bits are the number.
+    // Slots lie at multiples of the table's size: these bits are the number.
     (handle / (SLOT_ALIGN / ARRAY)) & ((MOST - 1) * ARRAY)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// All arrays of the cache, which get no room until they are opened again.
+    /// They get no room until opened again.
     All,
-    /// Those unchanged since the last call with this.
+    /// Unchanged since the last such call.
     Idle,
 }
 
 pub(super) struct Arrays<P: Process> {
-    /// Where area 0 lies; 0 before the first use, [`Words::NONE`] if there is no room for areas.
+    /// Area 0; 0 before the first use, [`Words::NONE`]: no room.
     pub(super) areas: AtomicUsize,
-    /// Areas that were ever used lie below this number.
+    /// Areas ever used lie below.
     pub(super) end: AtomicUsize,
     making: Mutex<()>,
-    /// A bit for each area that may be written. The others read as zeros: no objects, no room.
+    /// Areas that may be written. Others read as zeros: no objects, no room.
     open: Opened<{ AREAS / 64 }>,
     process: PhantomData<fn() -> P>,
 }
@@ -77,7 +76,7 @@ impl<P: Process> Arrays<P> {
         }
     }
 
-    /// The sequences, if this thread may use arrays. Asks the kernel once.
+    /// If this thread may use arrays. Asks the kernel once.
     pub(super) fn sequences(&self) -> Option<&'static Rseq> {
         let words = P::words();
         match words.arrays {
@@ -106,7 +105,7 @@ impl<P: Process> Arrays<P> {
         self.areas.load(Relaxed)
     }
 
-    /// Opens this processor's array for `rounds` objects, if any. Under the cache's lock.
+    /// This processor's, for `rounds` objects, if any. Under the cache's lock.
     pub(super) fn open(&self, rseq: &Rseq, cache: u16, handle: usize, rounds: usize) -> bool {
         let Some(processor) = rseq.processor() else { return false };
         if !self.open.open(processor, self.areas.load(Relaxed) + processor * AREA, AREA) {
@@ -119,20 +118,20 @@ impl<P: Process> Arrays<P> {
         true
     }
 
-    /// Takes objects from this processor's array, up to the length of `into`; returns how many.
+    /// Returns how many.
     pub(super) fn pop_many(&self, rseq: &Rseq, handle: usize, into: &mut [*mut u8]) -> usize {
-        // SAFETY: areas have an array for each cache, and the caller's thread is registered.
+        // SAFETY: areas have an array for each cache; the thread is registered.
         unsafe { rseq.pop_many(self.areas.load(Relaxed) + place(handle), handle, into) }
     }
 
-    /// Adds a free object to it; `false` when there is no room.
+    /// `false`: no room.
     #[inline(always)]
     pub(super) fn push(&self, rseq: &Rseq, handle: usize, object: *mut u8) -> bool {
         // SAFETY: as in `pop_many`.
         unsafe { rseq.push_counted(self.areas.load(Relaxed) + place(handle), object) }
     }
 
-    /// Adds free objects to it, in order, as far as there is room; returns how many.
+    /// In order, as far as there is room; returns how many.
     pub(super) fn push_many(&self, rseq: &Rseq, handle: usize, objects: &[*mut u8]) -> usize {
         // SAFETY: as in `pop_many`.
         unsafe { rseq.push_many(self.areas.load(Relaxed) + place(handle), objects) }
@@ -148,22 +147,22 @@ impl<P: Process> Arrays<P> {
         const { assert!(cfg!(loom) || size_of::<Counting>() == ARRAY) };
         debug_assert!(processor < AREAS, "of a processor that can be");
         let at = self.areas.load(Relaxed) + processor * AREA + usize::from(cache) * ARRAY;
-        // SAFETY: areas have an array for each cache, zeros at first, and stay for ever.
+        // SAFETY: areas have an array for each cache, zeros at first, and stay.
         unsafe { &*(at as *const Counting) }
     }
 
-    /// Objects in a cache's arrays; while other threads use them, about as many.
+    /// Approximate while threads use them.
     pub(super) fn count(&self, cache: u16) -> usize {
         self.each(cache).map(|a| (a.word.load(Relaxed) & COUNT_BITS) as usize).sum()
     }
 
-    /// How many objects were ever taken from them.
+    /// Since the start.
     pub(super) fn taken(&self, cache: u16) -> u64 {
         self.each(cache).map(|a| a.word.load(Relaxed) / (COUNT_BITS + 1)).fold(0, u64::wrapping_add)
     }
 
-    /// Empties arrays of a cache into `each`, under its lock; `false` when sequences cannot be
-    /// interrupted. `alone`: no other thread uses the cache, so no sequence runs.
+    /// Into `each`, under the cache's lock; `false`: sequences cannot be interrupted. `alone`: no
+    /// sequence runs.
     pub(super) fn empty(&self, cache: u16, which: Which, alone: bool, mut each: impl FnMut(*mut u8)) -> bool {
         let is_wanted = |array: &Counting| match which {
             Which::All => array.word.load(Relaxed) & COUNT_BITS != 0 || array.capacity.load(Relaxed) != 0,
@@ -180,7 +179,7 @@ impl<P: Process> Arrays<P> {
             return true;
         }
         let Some(rseq) = P::sequences(false) else { return true };
-        // Sequences may go on meanwhile: a closed array stays closed until it is opened again.
+        // Sequences may go on: a closed array stays closed until opened.
         let is_chosen = |array: &&Counting| {
             let word = array.word.load(Relaxed);
             which == Which::All || (word & COUNT_BITS != 0 && word as u32 == array.note.load(Relaxed))

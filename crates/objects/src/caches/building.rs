@@ -1,21 +1,19 @@
 //! Which constructors and destructors the calling thread runs.
 //!
-//! **What.** A constructor that allocated from its own cache would recurse without end. While a
-//! thread runs one, its requests take the slow path, which searches this list.
-//!
-//! **State.** A list through the stack, from the innermost call outwards.
+//! **What.** A constructor that allocated from its own cache would recurse without end: while a
+//! thread runs one, its requests take the slow path, which searches this list on the stack.
 //!
 //! **Unsafe.** Follows the list, whose entries live as long as their calls.
 
 use crate::process::{Process, Words};
 use core::marker::PhantomData;
 
-/// One running call. Taken off the list when it is dropped, also by an unwinding.
+/// Leaves the list when dropped, also by an unwinding.
 pub(super) struct Building<P: Process> {
     cache: usize,
-    /// The thread's words before the call; the list goes on there.
+    /// Before the call; the list goes on there.
     outer: Words,
-    /// The list is one thread's.
+    /// One thread's.
     _stays: PhantomData<*mut P>,
 }
 
@@ -35,7 +33,7 @@ impl<P: Process> Building<P> {
     pub(super) fn is_for(cache: usize) -> bool {
         let mut at = P::words().building as *const Self;
         while !at.is_null() {
-            // SAFETY: entries stay until their calls have returned, and are this thread's.
+            // SAFETY: this thread's, and their calls have not returned.
             let building = unsafe { &*at };
             if building.cache == cache {
                 return true;

@@ -2,7 +2,7 @@
 //!
 //! **State.** A page for each cache. Fast paths read its first line; creation and end write it.
 //!
-//! **Unsafe.** Declares that a cache may go from one thread to another, with the program's pointer.
+//! **Unsafe.** A cache may change threads, with the program's pointer.
 
 use super::arrays::MOST_FILL;
 use super::{Constructor, Destructor, MOST, NAME_MAX, NEVER, NO_ARRAYS, NO_COLOURS, Options, Reclaim, WORKING_SET_MS};
@@ -16,36 +16,35 @@ use craton_heap::Misuse;
 use craton_os::{Event, Guard, Rank};
 use craton_slab::object::{BadLayout, Depot, ObjectLayout, ObjectSlabs};
 
-/// In the place of the distance of an object's mark: it lies in the entry of its page.
+/// Instead of a mark's distance: the mark is in its page's entry.
 pub(super) const IN_ENTRY: usize = usize::MAX;
-/// After this many calls that arrays have not served, they hold more.
+/// Array misses, after which arrays hold more.
 const MANY_MISSES: u16 = 16;
-/// Bytes of objects that an array and the depot exchange at a time, at most, for this alone.
+/// That an array and the depot exchange at a time.
 const MOST_BYTES: usize = 64 << 10;
-/// Objects from this stride on have their marks in their pages' entries.
+/// Strides from here on: marks lie in pages' entries.
 const LEAST_IN_ENTRY: usize = 64;
 
-/// Whether a handle's cache has its objects' marks elsewhere than in their first words.
+/// Not in objects' first words.
 #[inline(always)]
 pub(super) fn marks_elsewhere(handle: usize) -> bool {
     handle & 1 != 0
 }
 
-/// Whether it has them in their pages' entries.
 #[inline(always)]
 pub(super) fn marks_in_entries(handle: usize) -> bool {
     handle & 2 != 0
 }
 
-/// Slots of caches. Bits of a handle below `STEP`: [`marks_elsewhere`], [`marks_in_entries`].
+/// Bits of a handle below `STEP`: [`marks_elsewhere`], [`marks_in_entries`].
 pub(super) struct CacheSlots;
 
-// SAFETY: zeros are a cache that never was: null pointers, empty slabs and depot, atomics of 0.
+// SAFETY: zeros are a cache that never was: null pointers, empty slabs and depot.
 unsafe impl Kind for CacheSlots {
     type Locked = Cache;
     type Shared = Shared;
     const MOST: usize = MOST;
-    /// The bits of an address below this hold the slot's number; in a handle, the cache's.
+    /// An address's bits below hold the slot's number; a handle's, the cache's.
     const ALIGN: usize = (MOST * SLOT_ALIGN).next_power_of_two();
     const STEP: usize = 4;
     const RANK: Rank = Rank::CacheTable;
@@ -55,13 +54,13 @@ unsafe impl Kind for CacheSlots {
 
 const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN);
 
-/// The part of a cache that is read without its lock.
+/// Read without the lock.
 #[repr(C)]
 pub(super) struct Shared {
     pub(super) mark_at: AtomicUsize,
-    /// Objects were freed for which threads wait.
+    /// For waiting threads.
     pub(super) freed: Event,
-    /// Deferred work ([`super::trim`]) for the next slow call, which may run program functions.
+    /// Work ([`super::trim`]) for the next slow call, which may run program functions.
     pub(super) deferred: AtomicU32,
     pub(super) watched: AtomicBool,
     pub(super) name: UnsafeCell<[u8; NAME_MAX + 1]>,
@@ -72,20 +71,20 @@ unsafe impl Sync for Shared {}
 
 impl Shared {
     pub(super) fn name(&self) -> [u8; NAME_MAX + 1] {
-        // SAFETY: written before a cache of the slot lives; a report that races prints either name.
+        // SAFETY: written before a cache lives; a racing report prints either name.
         unsafe { *self.name.get() }
     }
 }
 
 impl Slot<CacheSlots> {
-    /// Puts a cache into the slot, under the table's lock; returns the kind's bits of its handle.
-    /// `taken` is its arrays' previous count.
+    /// Under the table's lock; returns the kind's bits of the handle. `taken`: its arrays' previous
+    /// count.
     pub(super) fn begin(&self, id: u16, mut cache: Cache, taken: u64) -> usize {
         let mark_at = cache.mark_at;
         self.shared.mark_at.store(mark_at, Relaxed);
         self.shared.deferred.store(0, Relaxed);
         self.shared.watched.store(cache.is_watched(), Relaxed);
-        // SAFETY: no cache lives in the slot, and the table's lock is held.
+        // SAFETY: no cache lives in the slot; the table's lock is held.
         unsafe { *self.shared.name.get() = cache.name };
         (cache.id, cache.taken_before) = (id, taken);
         *self.locked.lock() = cache;
@@ -96,7 +95,7 @@ impl Slot<CacheSlots> {
         }
     }
 
-    /// Locks the cache of a handle; counts contention, which means that arrays are too small.
+    /// Counts contention: arrays are too small.
     #[inline]
     pub(super) fn lock_counted(&self, handle: usize) -> Result<Guard<'_, Cache>, Misuse> {
         self.lock(handle, |lock| match lock.try_lock() {
@@ -116,18 +115,18 @@ impl Slot<CacheSlots> {
     }
 }
 
-/// The part of a cache under its lock. Zeros are a cache that never was.
+/// Under its lock. Zeros: never was.
 pub(super) struct Cache {
     pub(super) id: u16,
     pub(super) name: [u8; NAME_MAX + 1],
     pub(super) layout: ObjectLayout,
     pub(super) slabs: ObjectSlabs,
     pub(super) depot: Depot,
-    /// Half of what an array holds, if that is more than a magazine has.
+    /// Half an array's capacity, if more than a magazine's.
     fill: u16,
-    /// Calls that arrays have not served since `fill` last changed.
+    /// Since `fill` last changed.
     misses: u16,
-    /// Objects that the last such call exchanged, and whether it took one.
+    /// By the last miss, and whether it was an allocation.
     exchanged: u16,
     took: bool,
     pub(super) size: usize,
@@ -140,34 +139,34 @@ pub(super) struct Cache {
     pub(super) limit_objects: usize,
     pub(super) limit_pages: Pages,
     pub(super) held: Pages,
-    /// Each request takes the slow path: by the flag, or since the objects are watched.
+    /// Every request is slow: by the flag, or objects are watched.
     pub(super) closed: bool,
-    /// The watcher's checks of the objects, which are then its buffers; 0 if they are not.
+    /// Objects are then the watcher's buffers; 0: not watched.
     pub(super) checks: u16,
     pub(super) buffers: u64,
-    /// Objects that may be live at a time without failure: the promise of `prefill`.
+    /// By `prefill`, live objects without failure.
     pub(super) reserved: usize,
-    /// Threads that sleep until an object comes free.
+    /// Sleeping threads.
     pub(super) waiters: u32,
-    /// Objects taken out of the slot's arrays before the cache was made.
+    /// Out of the slot's arrays, before this cache.
     pub(super) taken_before: u64,
     pub(super) slow_allocs: u64,
-    /// Objects that the slow path took out of arrays.
+    /// Out of arrays, by the slow path.
     pub(super) moved: u64,
     pub(super) refused: u64,
-    /// Objects constructed and destroyed since the start, and constructors that failed.
+    /// Since the start; and failed constructors.
     pub(super) built: u64,
     pub(super) destroyed: u64,
     pub(super) failed: u64,
-    /// Objects whose constructor runs.
+    /// Constructors are running.
     pub(super) building: u32,
 }
 
-// SAFETY: functions and argument are the program's, which promises that any thread may use them.
+// SAFETY: any thread may use the program's functions and argument, by its promise.
 unsafe impl Send for Cache {}
 
 impl Cache {
-    /// A cache by options whose name and flags are right, watched by `checks`.
+    /// Name and flags are right; watched by `checks`.
     pub(super) fn new(options: &Options<'_>, checks: u16) -> Result<Self, BadLayout> {
         let (layout, mark_at) = layout(options.size, options.align, options.constructor.is_some())?;
         let mut name = [0; NAME_MAX + 1];
@@ -215,7 +214,7 @@ impl Cache {
         })
     }
 
-    /// Counts an array miss; returns how many objects the array and the depot shall exchange.
+    /// An array miss; returns how many objects array and depot exchange.
     ///
     /// [`MANY_MISSES`] misses double an array's capacity, up to its size and [`MOST_BYTES`]. The
     /// first alloc after a free (or reverse) exchanges a magazine, each further one twice as many,
@@ -233,12 +232,12 @@ impl Cache {
         self.exchanged.into()
     }
 
-    /// The most objects that array and depot exchange at a time: half of the array's capacity.
+    /// Half of the array's capacity.
     pub(super) fn rounds(&self) -> usize {
         self.depot.rounds().max(self.fill.into()).min(MOST_FILL)
     }
 
-    /// Halves what arrays hold beyond a magazine.
+    /// Beyond a magazine.
     pub(super) fn shrink_arrays(&mut self) {
         (self.fill, self.misses) = (self.fill / 2, 0);
     }
@@ -248,15 +247,15 @@ impl Cache {
     }
 }
 
-/// The slabs' layout, and where marks lie. A free object with a constructor stays untouched: a
-/// small one gets a word behind it for the mark.
+/// A free object with a constructor stays untouched: a small one gets a word behind it for the
+/// mark.
 fn layout(size: usize, align: usize, constructed: bool) -> Result<(ObjectLayout, usize), BadLayout> {
     const WORD: usize = 8;
-    // An error names size and alignment as they were given.
+    // Errors name size and alignment as given.
     let plain = ObjectLayout::of(size, align, constructed)?;
     if !constructed {
         let layout = ObjectLayout::of(size.max(2 * WORD), align, false)?;
-        // The first word of a free object is its mark.
+        // The first word is the mark.
         return Ok((layout, 0));
     }
     if plain.stride() >= LEAST_IN_ENTRY {

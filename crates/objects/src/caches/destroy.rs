@@ -9,7 +9,7 @@ use craton_base::{Clock, Platform};
 use craton_heap::hooks::Hooks;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Destroys a cache. With live objects nothing happens; the inner error is their number.
+    /// With live objects nothing happens; the inner error is their number.
     pub fn destroy(&self, handle: usize) -> Result<Result<(), u64>, Fault> {
         let slots = &self.caches.slots;
         let (id, slot) = slots.find(handle)?;
@@ -26,15 +26,15 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 return Ok(Err(live));
             }
             cache.reserved = 0;
-            // Still under the cache's lock: from here on no call finds it.
+            // Under the cache's lock: from here on no call finds it.
             slots.retire(id);
         }
         self.free_slabs(slot, handle, |_| true);
         let mut free = slots.lock_free();
         let mut cache = slot.locked.lock();
         let (depot, slabs, mut supply) = self.parts(&mut cache);
-        // SAFETY: `parts` always returns the same supply for a cache; no object is live, and all
-        // slabs are gone.
+        // SAFETY: `parts` always returns the cache's one supply; no object is live, all slabs are
+        // gone.
         unsafe {
             depot.reap_empty(true, &mut supply);
             let gone = slabs.destroy(&mut supply, |_| ());

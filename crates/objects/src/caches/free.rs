@@ -1,6 +1,6 @@
-//! The slow path of a free: no array has room, or the pointer is not an object of the cache.
+//! The slow path of a free: no array has room, or a bad pointer.
 //!
-//! **Unsafe.** Takes objects back, and marks them.
+//! **Unsafe.** Frees and marks objects.
 
 use super::Over;
 use super::arrays::MOST_FILL;
@@ -14,14 +14,14 @@ use craton_heap::size_class::OWNED;
 use craton_heap::{Found, Misuse};
 use craton_os::rseq::Rseq;
 
-/// Free memory of a cache, in bytes, that should not stay with a program that sleeps.
+/// Free bytes that should not stay with a program that sleeps.
 const MUCH: usize = 16 << 20;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees an object, past the array.
+    /// Past the array.
     ///
     /// # Safety
-    /// Any pointer may be given; if it is a live object of the cache, the caller gives it up.
+    /// Any pointer; if a live object of the cache, the caller gives it up.
     pub unsafe fn free(&self, handle: usize, object: *mut u8) -> Result<(), Misuse> {
         let (id, slot) = self.caches.slots.find(handle)?;
         if P::is_buffer(id, object) {
@@ -47,7 +47,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         })
     }
 
-    /// Adds a free object to this processor's array; a full one moves up to half to the depot.
+    /// A full array moves up to half to the depot.
     fn free_to_array(&self, cache: &mut Cache, handle: usize, rseq: &Rseq, object: *mut u8) -> bool {
         let (arrays, rounds) = (&self.caches.arrays, cache.pace(false));
         if !arrays.open(rseq, cache.id, handle, 2 * cache.rounds()) {
@@ -63,11 +63,10 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         arrays.push(rseq, handle, object)
     }
 
-    /// Puts free objects into the depot, or on their slabs without memory for magazines; returns
-    /// whether all are in the depot.
+    /// On their slabs without memory for magazines; returns whether all are in the depot.
     pub(super) fn store(&self, cache: &mut Cache, objects: &[*mut u8]) -> bool {
         let (depot, _, mut supply) = self.parts(cache);
-        // SAFETY: `parts` always returns the same supply for a cache.
+        // SAFETY: `parts` always returns the cache's one supply.
         let stored = unsafe { depot.store(objects, &mut supply) };
         for object in &objects[stored..] {
             self.free_locked(cache, *object, cache.constructor.is_some());
@@ -82,7 +81,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         if cache.is_watched() {
             return cache.free_buffer::<P>(object);
         }
-        // SAFETY: an object of this cache's arrays or of the caller, who gives it up.
+        // SAFETY: of this cache's arrays, or given up by the caller.
         if unsafe { cache.slabs.free(object, constructed) }.is_err() {
             P::corrupt(object, Misuse::Unallocated);
         }

@@ -1,8 +1,7 @@
-//! The limit on a cache's objects: constructed ones count, live or free.
+//! The limit on a cache's constructed objects, live or free. At the limit a request gets a
+//! constructed object or none: a raw one would be one more.
 //!
-//! **What.** At the limit a request gets a constructed object or none: a raw one would be one more.
-//!
-//! **Unsafe.** Allocates objects from slabs, and links raw ones through their memory.
+//! **Unsafe.** Allocates from slabs; links raw objects through their memory.
 
 use super::Over;
 use super::cache::Cache;
@@ -13,25 +12,24 @@ use craton_heap::hooks::Hooks;
 use craton_slab::object::Taken;
 
 impl Cache {
-    /// Whether no further object may be constructed.
     fn is_at_limit(&self) -> bool {
         let there = self.built - self.destroyed + u64::from(self.building);
         self.limit_objects > 0 && self.constructor.is_some() && there >= self.limit_objects as u64
     }
 
-    /// Counts an object that is about to be constructed, if the cache has a constructor.
+    /// If the cache has a constructor.
     pub(super) fn begin_building(&mut self) {
         self.building += u32::from(self.constructor.is_some());
     }
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// An object from the slabs; at the limit a constructed one. `None` without memory or such one.
+    /// At the limit a constructed one, or `None`.
     pub(super) fn alloc_from_slabs(&self, cache: &mut Cache) -> Option<Taken> {
         let is_at_limit = cache.is_at_limit();
         let (_, slabs, mut supply) = self.parts(cache);
         if !is_at_limit {
-            // SAFETY: `parts` always returns the same supply for a cache.
+            // SAFETY: `parts` always returns the cache's one supply.
             return unsafe { slabs.alloc(&mut supply) };
         }
         let (mut found, mut raws) = (None, null_mut::<u8>());
@@ -39,7 +37,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         while found.is_none() && slabs.in_use() < slabs.total() {
             // SAFETY: as above.
             match unsafe { slabs.alloc(&mut supply) } {
-                // SAFETY: the raw object was just allocated here, and has at least a word.
+                // SAFETY: just allocated, with at least a word.
                 Some(Taken::Raw(object)) => unsafe {
                     object.cast::<*mut u8>().write(raws);
                     raws = object;
@@ -48,7 +46,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             }
         }
         while !raws.is_null() {
-            // SAFETY: linked above; the object came just now, and goes back raw.
+            // SAFETY: linked above; it goes back raw.
             let freed = unsafe {
                 let object = raws;
                 raws = object.cast::<*mut u8>().read();

@@ -1,9 +1,9 @@
-//! The names that a cache may have: safe in reports, statistics and `debug=` targets. No characters
-//! with a meaning there, none that change how a line is shown, and nothing that looks like a size.
+//! Names of caches: safe in reports, statistics and `debug=` targets: no characters with a meaning
+//! there, none that change how a line is shown, nothing like a size.
 
 use super::NAME_MAX;
 
-/// Whether a cache may be called so; it may have no name.
+/// The empty name too.
 pub fn is_name(name: &[u8]) -> bool {
     name.len() <= NAME_MAX
         && core::str::from_utf8(name).is_ok_and(|n| !n.chars().any(is_refused))
@@ -19,7 +19,7 @@ fn is_refused(c: char) -> bool {
     c.is_control() || shows_otherwise || matches!(c, '"' | '\\' | ':' | '+' | ',' | '=')
 }
 
-/// Whether a text looks like a number of bytes, understood or not: `64`, `-1`, `64K`, `0x40`.
+/// Valid or not: `64`, `-1`, `64K`, `0x40`.
 pub fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();

@@ -1,14 +1,13 @@
 //! Which cache has each page; the source of slabs' pages.
 //!
-//! **State.** One reservation with an entry of 256 bytes for each page of the region, zeros at
-//! first. A part opens for writing when a cache first gets a page in it; the rest, gigabytes, stays
-//! out of core files:
+//! **State.** An entry of 256 bytes for each page of the region, zeros at first. Parts open for
+//! writing when a cache gets a page there; the rest, gigabytes, stays out of core files:
 //! ```text
 //! | cache's handle, once an object on the page went out | slab's first object, layout | 128 marks |
 //! ```
 //! An object without room for its mark has it in its page's entry: one for each 64 bytes.
 //!
-//! **Unsafe.** Indexes the entries by page, and supplies slabs with spans.
+//! **Unsafe.** Indexes entries by page, and supplies slabs with spans.
 
 use super::Over;
 use super::arrays;
@@ -25,25 +24,25 @@ use craton_heap::owned::CACHE_CLASS;
 use craton_os::guarded::{self, Opened};
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
-/// Bytes that one mark stands for.
+/// Bytes of a mark.
 pub(super) const GRANULE: usize = 64;
 const MARKS: usize = PAGE_SIZE / GRANULE;
-/// Bytes of entries that can be written together: those of 256 MiB of the region.
+/// Bytes of entries that open together: of 256 MiB of the region.
 const PART: usize = 8 << 20;
-/// Parts that there may be: a region has 16 TiB at the most.
+/// A region has at most 16 TiB.
 const PARTS: usize = (16 << 40) / PAGE_SIZE * size_of::<Entry>() / PART;
 
 #[repr(C, align(256))]
 pub(super) struct Entry {
-    /// The cache's handle; 0 until an object that begins on the page was handed out.
+    /// 0 until an object that begins on the page was handed out.
     pub(super) cache: AtomicUsize,
     pub(super) first: AtomicUsize,
     /// The least number above 2⁶⁴ / stride: `k * stride * magic` is little more than 0 modulo 2⁶⁴.
     pub(super) magic: AtomicU64,
-    /// offset × magic is below this exactly where an object begins; 0 while none does.
+    /// offset × magic is below this exactly where an object begins; 0: none does.
     pub(super) bound: AtomicU64,
     pub(super) mark_at: AtomicUsize,
-    /// Where the cache's array lies in a processor's area.
+    /// In a processor's area.
     pub(super) array_at: AtomicUsize,
     pub(super) marks: [AtomicU8; MARKS],
 }
@@ -53,7 +52,7 @@ fn magic(stride: usize) -> u64 {
 }
 
 impl Entry {
-    /// Enters a page for its cache, when the first object on it goes out.
+    /// When the first object on the page goes out.
     pub(super) fn begin(&self, slot: &Slot<CacheSlots>, cache: &Cache, first: *mut u8) {
         let stride = cache.layout.stride();
         self.first.store(first as usize, Relaxed);
@@ -66,12 +65,12 @@ impl Entry {
         self.cache.store(slot.handle(), Relaxed);
     }
 
-    /// Whether the page is entered for a cache, and an object could begin at an address on it.
+    /// And the page is entered for the cache.
     #[cfg(all(target_arch = "x86_64", not(feature = "portable"), not(loom)))]
     #[inline(always)]
     pub(super) fn is_start_of(&self, cache: usize, address: usize) -> bool {
-        // Each load is an operand of its user; Rust would compile atomic loads to instructions.
-        // SAFETY: reads the entry's words, each at once.
+        // SAFETY: reads the entry's words, each at once. As operands; Rust would compile atomic
+        // loads to instructions.
         unsafe {
             core::arch::asm!(
                 "cmp qword ptr [{entry} + {its}], {cache}",
@@ -99,17 +98,17 @@ impl Entry {
             && (offset as u64).wrapping_mul(self.magic.load(Relaxed)) < self.bound.load(Relaxed)
     }
 
-    /// Whether the object that begins at a pointer on this page was freed, by its mark.
+    /// By the mark of the object that begins there.
     #[inline(always)]
     pub(super) fn is_marked(&self, seal: Seal, object: *mut u8) -> bool {
         match self.mark_at.load(Relaxed) {
             IN_ENTRY => self.mark(object).load(Relaxed) != 0,
-            // SAFETY: the object has its mark there, and lies on a slab of the cache.
+            // SAFETY: the mark's place, on a slab of the cache.
             at => unsafe { object.add(at).cast::<usize>().read() == seal.of(object) },
         }
     }
 
-    /// Marks it as free; `false` if it was so already.
+    /// `false`: it was.
     #[inline(always)]
     pub(super) fn mark_free(&self, seal: Seal, object: *mut u8) -> bool {
         match self.mark_at.load(Relaxed) {
@@ -120,7 +119,7 @@ impl Entry {
                 was_out
             }
             at => {
-                // SAFETY: as in `is_marked`; the caller has the object.
+                // SAFETY: as in `is_marked`; the caller's object.
                 unsafe {
                     let (place, mark) = (object.add(at).cast::<usize>(), seal.of(object));
                     let was_out = place.read() != mark;
@@ -135,7 +134,7 @@ impl Entry {
     pub(super) fn set_mark(&self, seal: Seal, object: *mut u8, free: bool) {
         match self.mark_at.load(Relaxed) {
             IN_ENTRY => self.mark(object).store(free.into(), Relaxed),
-            // SAFETY: as in `is_marked`; the caller has the object.
+            // SAFETY: as in `is_marked`; the caller's object.
             at => unsafe { object.add(at).cast::<usize>().write(if free { seal.of(object) } else { 0 }) },
         }
     }
@@ -163,7 +162,7 @@ impl Entries {
         Self { first: AtomicUsize::new(0), base: AtomicUsize::new(0), pages: AtomicUsize::new(0), open: Opened::new() }
     }
 
-    /// Reserves the entries, once; under the table's lock.
+    /// Once; under the table's lock.
     pub(super) fn reserve<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> Option<()> {
         if self.first.load(Relaxed) == 0 {
             let pages = heap.layout().records.len();
@@ -177,7 +176,7 @@ impl Entries {
         Some(())
     }
 
-    /// Opens the entries of pages for writing; `false` if the system refuses.
+    /// `false`: refused.
     fn open(&self, first: *mut u8, pages: Pages) -> bool {
         let page = (first as usize - self.base.load(Relaxed)) >> PAGE_SHIFT;
         let parts = page * size_of::<Entry>() / PART..=(page + pages.0 as usize - 1) * size_of::<Entry>() / PART;
@@ -187,7 +186,7 @@ impl Entries {
         })
     }
 
-    /// The entry of the page that holds an address; `None` outside of the region.
+    /// `None`: outside of the region.
     #[inline(always)]
     pub(super) fn of(&self, address: usize) -> Option<&Entry> {
         let page = address.wrapping_sub(self.base.load(Relaxed)) >> PAGE_SHIFT;
@@ -195,30 +194,26 @@ impl Entries {
             return None;
         }
         let first = self.first.load(Relaxed) as *const Entry;
-        // SAFETY: where there are pages there is an entry for each of them, zeros at first.
+        // SAFETY: each page of the region has an entry, zeros at first.
         Some(unsafe {
             core::hint::assert_unchecked(!first.is_null());
             &*first.add(page)
         })
     }
 
-    /// As [`Entries::of`], for a thread that has used a cache.
-    ///
     /// # Safety
-    /// It has: what is read here was written before.
+    /// The thread has used a cache: what is read here was written before.
     #[inline(always)]
     pub(super) unsafe fn known(&self, address: usize) -> Option<&Entry> {
-        // SAFETY: by the contract these words are constant. Plain loads become operands.
+        // SAFETY: by the contract constant. Plain loads become operands.
         unsafe {
             let page = address.wrapping_sub(self.base.as_ptr().read()) >> PAGE_SHIFT;
             if page < self.pages.as_ptr().read() { Some(self.at(page)) } else { None }
         }
     }
 
-    /// The entry of an object's page.
-    ///
     /// # Safety
-    /// As [`Entries::known`], and the address is that of an object of a cache.
+    /// As [`Entries::known`]; an object of a cache.
     #[inline(always)]
     pub(super) unsafe fn of_object(&self, object: *mut u8) -> &Entry {
         // SAFETY: as in `known`.
@@ -251,7 +246,7 @@ fn pages_of(bytes: usize) -> Pages {
     Pages((bytes >> PAGE_SHIFT) as u32)
 }
 
-/// The page heap as one cache's slabs see it.
+/// For one cache's slabs.
 pub(super) struct Supply<'a, F: Platform, C: Clock, H: Hooks> {
     heap: &'a Heap<F, C, H>,
     entries: &'a Entries,
@@ -261,7 +256,7 @@ pub(super) struct Supply<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, P> {
-    /// A cache's depot, its slabs, and the source of pages for both.
+    /// And the source of pages for both.
     pub(super) fn parts<'c>(&self, cache: &'c mut Cache) -> (&'c mut Depot, &'c mut ObjectSlabs, Supply<'c, F, C, H>)
     where
         'a: 'c,
@@ -272,8 +267,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'a, F, C, H, 
     }
 }
 
-// SAFETY: spans have no other owner until freed; the region is aligned for whatever slabs ask for,
-// so that a span aligned within it is aligned.
+// SAFETY: spans have no other owner; the region is aligned for any slab, so spans are.
 unsafe impl<F: Platform, C: Clock, H: Hooks> PageSupplier for Supply<'_, F, C, H> {
     fn get(&mut self, bytes: usize, align: usize) -> Option<*mut u8> {
         let (pages, align) = (pages_of(bytes), pages_of(align));

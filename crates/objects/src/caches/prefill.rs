@@ -12,11 +12,11 @@ use craton_heap::hooks::Hooks;
 use craton_os::process;
 use craton_slab::object::Taken;
 
-/// Objects that are made between two visits to the depot.
+/// Between two visits to the depot.
 const AT_ONCE: usize = 30;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Makes objects until `objects` may be live without a request for memory; 0 ends the promise.
+    /// Until `objects` may be live without a request for memory; 0 ends the promise.
     pub fn prefill(&self, handle: usize, objects: usize) -> Result<(), Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {
@@ -25,25 +25,25 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         {
             let cache = self.caches.slots.lock(handle)?.2;
             let (most, memory) = (cache.limit_objects, process::physical_memory());
-            // More than the machine has would first take all of it.
+            // More than the machine has would first use all of it.
             let is_beyond = memory > 0 && objects.saturating_mul(cache.layout.stride()) > memory;
             if is_beyond || most > 0 && objects > most {
                 return Err(Fault::NoMemory);
             }
         }
         if slot.shared.watched.load(Relaxed) {
-            // Each buffer is made when it is asked for.
+            // Buffers are made on request.
             return Ok(());
         }
         loop {
             let (mut made, mut n) = ([null_mut(); AT_ONCE], 0);
             let failed = self.make_some(slot, handle, objects, &mut made, &mut n);
-            // Objects that were made are kept in any case.
+            // Made objects are kept in any case.
             let is_done = n < AT_ONCE;
             let is_kept = P::within(|| self.store(&mut slot.locked.lock(), &made[..n]));
             match failed {
                 Some(fault) => return Err(fault),
-                // Objects on slabs, for want of a magazine, would be taken and freed without end.
+                // Objects on slabs, for want of a magazine, would go round without end.
                 None if !is_kept => return Err(Fault::NoMemory),
                 None if is_done => return Ok(()),
                 None => {}
@@ -51,7 +51,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Makes objects until `objects` are out of slabs, or `made` is full; counts them in `n`.
+    /// Until `objects` are out of slabs, or `made` is full; counts them in `n`.
     fn make_some(
         &self,
         slot: &Slot<CacheSlots>,

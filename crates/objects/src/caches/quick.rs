@@ -2,7 +2,7 @@
 //!
 //! **Cost.** 30 instructions to allocate, 43 to free; 40 and 46 with marks in pages' entries.
 //!
-//! **Unsafe.** Marks objects, and reads arrays and entries by address.
+//! **Unsafe.** Marks objects, reads arrays and entries by address.
 
 use super::cache::{CacheSlots, marks_elsewhere, marks_in_entries};
 use super::pages::Entry;
@@ -16,20 +16,19 @@ use craton_heap::size_class::OWNED;
 use craton_os::rseq::Rseq;
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
-    /// An object from this processor's array; null if it has none, or the handle is bad.
+    /// Null: this processor's array is empty, or the handle is bad.
     ///
     /// # Safety
     /// `areas` is this thread's [`crate::process::Words::arrays`], above `NONE`, of these caches.
     #[inline(always)]
     pub unsafe fn pop(&self, rseq: &Rseq, areas: usize, handle: usize) -> *mut u8 {
-        // SAFETY: by the contract the thread may use the areas, which have an array for every word.
+        // SAFETY: the thread may use the areas, by the contract; they have an array for every word.
         let object = unsafe { rseq.pop_counted(areas + arrays::place(handle), handle) };
         if !object.is_null() {
             if marks_elsewhere(handle) {
                 self.clear_mark_elsewhere(handle, object);
             } else {
-                // SAFETY: the array owned the object, which is now this thread's; its mark is its
-                // first word.
+                // SAFETY: the array's object is now this thread's; its mark is its first word.
                 unsafe { object.cast::<usize>().write(0) };
             }
         }
@@ -39,10 +38,10 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
     #[inline(always)]
     fn clear_mark_elsewhere(&self, handle: usize, object: *mut u8) {
         if marks_in_entries(handle) {
-            // SAFETY: the thread has used a cache, and the object lies on a page of one.
+            // SAFETY: the thread has used a cache; the object is on a cache's page.
             return unsafe { self.entries.of_object(object) }.clear_mark(object);
         }
-        // SAFETY: an array's owner is a living cache with a live object; the slot places its mark.
+        // SAFETY: an array's owner is a living cache; the slot places its mark.
         unsafe {
             let slot = &*((handle & !(SLOT_ALIGN - 1)) as *const Slot<CacheSlots>);
             object.add(slot.shared.mark_at.load(Relaxed)).cast::<usize>().write(0);
@@ -51,7 +50,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees a live object of the cache to this processor's array, if there is room.
+    /// `false`: no room, or no live object of the cache.
     ///
     /// # Safety
     /// As [`Over::free`], unless the answer is `false`; and as [`Caches::pop`].

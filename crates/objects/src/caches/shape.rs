@@ -16,9 +16,9 @@ const SLOT: [usize; 5] = Slot::<CacheSlots>::SHAPE;
 const CACHE: usize = SLOT[4];
 
 impl<C: Clock, P: Process + Watch> Caches<C, P> {
-    /// Offsets and sizes in bytes, and what some words mean.
+    /// Bytes, and what some words mean.
     pub const SHAPE: [(&'static str, usize); 33] = [
-        // Class that the records of caches' pages name.
+        // In the records of caches' pages.
         ("caches.class", CACHE_CLASS as usize),
         ("caches.base", offset_of!(Self, slots) + Slots::<CacheSlots>::SHAPE[0]),
         ("caches.used", offset_of!(Self, slots) + Slots::<CacheSlots>::SHAPE[1]),
@@ -27,9 +27,9 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         ("caches.entry.bytes", size_of::<Entry>()),
         ("caches.entry.cache", offset_of!(Entry, cache)),
         ("caches.entry.marks", offset_of!(Entry, marks)),
-        // Bytes of a page that one mark stands for.
+        // Bytes of a mark.
         ("caches.entry.granule", GRANULE),
-        // Where the first area lies, if above 1; further ones follow.
+        // The first area, if above 1; further ones follow.
         ("caches.areas", offset_of!(Self, arrays) + offset_of!(Arrays<P>, areas)),
         ("caches.areas.end", offset_of!(Self, arrays) + offset_of!(Arrays<P>, end)),
         ("caches.areas.bytes", AREA * AREAS),
@@ -43,7 +43,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         ("caches.slot.handle", SLOT[0]),
         ("caches.slot.name", SLOT[2] + offset_of!(Shared, name)),
         ("caches.slot.mark_at", SLOT[2] + offset_of!(Shared, mark_at)),
-        // As a distance of marks: they lie in the pages' entries.
+        // A mark's distance: it is in the page's entry.
         ("caches.mark.in_entry", IN_ENTRY),
         ("caches.slot.lock", SLOT[3]),
         ("caches.slot.slabs", CACHE + offset_of!(Cache, slabs)),

@@ -8,11 +8,11 @@ use craton_base::Clock;
 use craton_heap::Misuse;
 
 craton_tables::count_struct! { cache,
-    /// Counts of one cache (Bonwick94 §3.1); the layout of `craton_cache_stats` from field 2 on.
+    /// Bonwick94 §3.1; the layout of `craton_cache_stats` from field 2 on.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     #[repr(C)]
     pub struct CacheStats {
-        /// Its name, ended by a 0.
+        /// Ended by a 0.
         pub name: [u8; NAME_MAX + 1],
     }
 }
@@ -34,7 +34,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         Ok(self.stats_of(slot, &cache))
     }
 
-    /// Counts of each living cache, by number.
+    /// Living caches, by number.
     pub fn each(&self, mut each: impl FnMut(CacheStats)) {
         for (_, slot) in self.slots.living() {
             if let Ok(stats) = self.stats(slot.handle()) {

@@ -1,5 +1,3 @@
-//! Object caches over a simulated floor, which can refuse, and a clock that stands still.
-
 mod arrays;
 mod functions;
 mod limits;
@@ -21,10 +19,10 @@ use std::vec::Vec;
 
 const PLAIN: Options<'static> = Options::raw(100);
 
-/// Counts constructed objects in its argument.
+/// Counts objects in its argument.
 ///
 /// # Safety
-/// The object has 100 bytes, and the argument is a counter.
+/// The object has 100 bytes, the argument is a counter.
 unsafe extern "C-unwind" fn construct(object: *mut c_void, there: *mut c_void) -> c_int {
     assert!(!is_inside(), "no lock is held");
     // SAFETY: tests give a counter, and objects of 100 bytes.
@@ -35,8 +33,6 @@ unsafe extern "C-unwind" fn construct(object: *mut c_void, there: *mut c_void) -
     0
 }
 
-/// Takes one away from the count.
-///
 /// # Safety
 /// As [`construct`].
 unsafe extern "C-unwind" fn end(object: *mut c_void, there: *mut c_void) {
@@ -147,9 +143,9 @@ fn marks_tell_free_from_live_wherever_they_lie() {
     for (size, constructed) in [(8, false), (3000, false), (8, true), (40, true), (100, true), (5000, true)] {
         let (w, there) = (world(8), AtomicUsize::new(0));
         /// # Safety
-        /// The object and the argument are those of this test's cache.
+        /// Object and argument of this test's cache.
         unsafe extern "C-unwind" fn fill(object: *mut c_void, _: *mut c_void) -> c_int {
-            // SAFETY: objects have 8 bytes at least.
+            // SAFETY: at least 8 bytes.
             unsafe { object.cast::<u64>().write(0x1234_5678_9abc_def0) };
             0
         }
@@ -163,7 +159,7 @@ fn marks_tell_free_from_live_wherever_they_lie() {
         }
         let again: Vec<_> = (0..300).map(|_| w.object(cache).unwrap()).collect();
         if constructed {
-            // SAFETY: the objects are ours.
+            // SAFETY: ours.
             assert!(again.iter().all(|o| unsafe { o.cast::<u64>().read() } == 0x1234_5678_9abc_def0));
             let stats = w.caches.stats(cache).unwrap();
             assert!((300..=stats.total).contains(&stats.constructed), "once each: {stats:?}");
@@ -217,7 +213,7 @@ fn a_fork_holds_the_locks_of_all_caches() {
     let waits = std::thread::spawn(move || caches.stats(cache).unwrap().in_use);
     std::thread::sleep(std::time::Duration::from_millis(5));
     assert!(!waits.is_finished(), "the cache is locked");
-    // SAFETY: this thread has just taken the locks.
+    // SAFETY: taken just now.
     unsafe { w.caches.release_after_fork() };
     assert_eq!(waits.join().unwrap(), 0);
     w.end_all(cache, Vec::new());

@@ -1,9 +1,9 @@
 //! Returns free memory of caches: working sets, memory pressure, `reap`.
 //!
-//! **From.** Bonwick94 §3.4, Bonwick & Adams 2001 §3.6: what lay unused through a whole interval is
-//! not in the working set. Idle magazines go to the slabs, idle slabs to the page heap.
+//! **From.** Bonwick94 §3.4, Bonwick & Adams 2001 §3.6: what lay unused for an interval is not in
+//! the working set. Idle magazines go to the slabs, idle slabs to the page heap.
 //!
-//! **Threads.** Destructors run without a lock, and never on the background thread's small stack: a
+//! **Threads.** Destructors run without a lock, never on the background thread's small stack: a
 //! cache with a destructor keeps idle slabs until the program's next slow call or [`Over::reap`].
 //!
 //! **Unsafe.** Calls the program's destructors.
@@ -21,12 +21,12 @@ use craton_heap::Misuse;
 use craton_heap::hooks::Hooks;
 use craton_slab::object::Detached;
 
-/// The next slow call of a cache is to free its idle slabs.
+/// The next slow call frees idle slabs.
 const IDLE: u32 = 1;
-/// It is to free all that the cache does not need.
+/// The next slow call frees all that is not needed.
 const ALL: u32 = 2;
 
-/// A slab that goes to the page heap, also when the program's destructor unwinds.
+/// To the page heap, also when the program's destructor unwinds.
 struct Going<'a, 'o, F: Platform, C: Clock, H: Hooks, P: Process + Watch> {
     over: &'a Over<'o, F, C, H, P>,
     slot: &'a Slot<CacheSlots>,
@@ -41,7 +41,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Going<'_, '_, F, C, H,
             let mut cache = self.slot.locked.lock();
             cache.destroyed += self.destroyed;
             let (_, slabs, mut supply) = self.over.parts(&mut cache);
-            // SAFETY: the slab is of this cache.
+            // SAFETY: this cache's slab.
             self.bytes = unsafe { slabs.release(slab, &mut supply) };
         }
     }
@@ -54,13 +54,13 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Going<'_, '_,
 }
 
 impl Cache {
-    /// Bytes of slabs without a live object or one in an array.
+    /// Of slabs without a live object or one in an array.
     pub(super) fn free_bytes(&self) -> usize {
         let out = self.slabs.in_use() - self.depot.objects();
         self.slabs.bytes().saturating_sub(out as usize * self.layout.stride())
     }
 
-    /// Whether a complete slab may go without breaking the promise of `prefill`.
+    /// A complete slab is beyond the promise of `prefill`.
     fn may_shrink(&self) -> bool {
         let capacity = self.layout.capacity() as u64;
         let there = if self.constructor.is_some() { self.built - self.destroyed } else { self.slabs.total() };
@@ -69,7 +69,7 @@ impl Cache {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Destroys objects of complete slabs and frees these while `more`; returns their bytes.
+    /// Complete ones, while `more`; returns bytes.
     pub(super) fn free_slabs(&self, slot: &Slot<CacheSlots>, handle: usize, more: impl Fn(&Cache) -> bool) -> usize {
         let mut all = 0;
         loop {
@@ -86,7 +86,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 let call = |object: *mut u8| {
                     *destroyed += 1;
                     if let Some(destructor) = destructor {
-                        // SAFETY: the object is constructed, and only ours.
+                        // SAFETY: constructed, and only ours.
                         Building::<P>::run(handle, || unsafe { destructor(object.cast(), argument) });
                     }
                 };
@@ -98,7 +98,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Frees what a cache does not need now; returns the bytes.
+    /// All that is not needed now; returns bytes.
     pub fn reap(&self, handle: usize) -> Result<usize, Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {
@@ -109,13 +109,13 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             let (_, _, mut cache) = self.caches.slots.lock(handle)?;
             self.flush(&mut cache, false);
             let (depot, _, mut supply) = self.parts(&mut cache);
-            // SAFETY: `parts` always returns the same supply for a cache.
+            // SAFETY: `parts` always returns the cache's one supply.
             Ok::<_, Misuse>(unsafe { depot.reap_empty(true, &mut supply) })
         })?;
         Ok(magazines + self.free_slabs(slot, handle, |_| true))
     }
 
-    /// Runs work deferred to a slow call of the program, since it runs the program's functions.
+    /// In a slow call of the program, since it runs the program's functions.
     pub fn run_deferred(&self, handle: usize) {
         let Ok((_, slot)) = self.caches.slots.find(handle) else { return };
         if slot.shared.deferred.load(Relaxed) == 0 || Building::<P>::any() {
@@ -129,8 +129,8 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Frees what has left each cache's working set; call about each second. `may_call` allows the
-    /// program's functions. Returns whether any memory was freed.
+    /// About each second. `may_call`: the program's functions may run. Returns whether memory was
+    /// freed.
     pub fn tick(&self, may_call: bool) -> bool {
         let now = self.caches.clock.now_ns();
         let mut freed = false;
@@ -150,14 +150,14 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         freed
     }
 
-    /// Ends a cache's interval, if it is over; returns whether the cache has idle slabs.
+    /// If over; returns whether the cache has idle slabs.
     fn age(&self, cache: &mut Cache, now: u64) -> bool {
         if cache.depot.tick(now) {
             cache.shrink_arrays();
             let (id, constructed) = (cache.id, cache.constructor.is_some());
             let (depot, slabs, mut supply) = self.parts(cache);
             let mut free = |object: *mut u8| {
-                // SAFETY: free objects are the cache's, and ours now.
+                // SAFETY: the cache's free objects, ours now.
                 let freed = unsafe { slabs.free(object, constructed) };
                 debug_assert_eq!(freed, Ok(()), "a free object is the cache's");
             };
@@ -166,17 +166,17 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
                 while let Some(object) = magazine.pop() {
                     free(object);
                 }
-                // SAFETY: it is of this depot.
+                // SAFETY: this depot's.
                 unsafe { depot.drop_empty(magazine, &mut supply) };
             }
-            // SAFETY: `parts` always returns the same supply for a cache.
+            // SAFETY: `parts` always returns the cache's one supply.
             unsafe { depot.reap_empty(false, &mut supply) };
             slabs.turn();
         }
         cache.slabs.idle() > 0
     }
 
-    /// Memory is short: reaps caches without functions; the others at their next slow call.
+    /// Caches with functions at their next slow call.
     pub fn relieve(&self) {
         for (_, slot) in self.caches.slots.living() {
             let calls = {
@@ -191,7 +191,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// Frees what caches do not need, in a call of the program; returns the bytes.
+    /// In a call of the program; returns bytes.
     pub fn reap_all(&self) -> usize {
         self.caches.slots.living().filter_map(|(_, slot)| self.reap(slot.handle()).ok()).sum()
     }

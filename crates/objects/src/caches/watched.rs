@@ -1,9 +1,7 @@
-//! Caches whose objects are watched.
+//! Caches whose objects are buffers of the debugging kit ([`Watch`]), each constructed at alloc and
+//! destroyed at free (Bonwick94 §6.3), never in arrays, depot or slabs.
 //!
-//! **What.** Objects of a cache with checks are buffers of the debugging kit ([`Watch`]), each
-//! constructed at alloc and destroyed at free (Bonwick94 §6.3), never in arrays, depot or slabs.
-//!
-//! **Unsafe.** Takes buffers back, and calls the program's destructor.
+//! **Unsafe.** Frees buffers, and calls the program's destructor.
 
 use super::Over;
 use super::building::Building;
@@ -20,12 +18,12 @@ impl Cache {
         self.checks != 0
     }
 
-    /// Objects out of slabs, and live buffers.
+    /// Out of slabs, and live buffers.
     pub(super) fn live(&self) -> u64 {
         self.slabs.in_use() + self.buffers
     }
 
-    /// A raw buffer; null without memory, or at a limit.
+    /// Raw; null without memory, or at a limit.
     pub(super) fn alloc_buffer<W: Watch>(&mut self) -> *mut u8 {
         let more = self.buffers + 1;
         let bytes = (more as usize).saturating_mul(self.layout.stride());
@@ -40,14 +38,14 @@ impl Cache {
     }
 
     pub(super) fn free_buffer<W: Watch>(&mut self, buffer: *mut u8) {
-        // SAFETY: a buffer that this cache allocated, which no caller has any more.
+        // SAFETY: this cache's buffer, which no caller has.
         unsafe { W::free(self.id, buffer) };
         self.buffers -= 1;
     }
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Frees a buffer that the program gives up. No lock is held, since its destructor runs.
+    /// No lock is held: its destructor runs.
     #[cold]
     pub(super) fn free_watched(&self, slot: &Slot<CacheSlots>, handle: usize, object: *mut u8) {
         let (destructor, argument) = {
@@ -56,7 +54,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             (cache.destructor, cache.argument)
         };
         if let Some(destructor) = destructor {
-            // SAFETY: the object is constructed, and the program has given it up.
+            // SAFETY: constructed, and given up.
             Building::<P>::run(handle, || unsafe { destructor(object.cast(), argument) });
         }
         P::within(|| {
@@ -68,7 +66,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         });
     }
 
-    /// A cache cannot be destroyed: reports who has its objects, as far as they are watched.
+    /// The cache cannot be destroyed: who has its objects, as far as watched.
     pub(super) fn report_live(&self, slot: &Slot<CacheSlots>, id: u16) {
         if slot.shared.watched.load(Relaxed) {
             P::report_live(id);

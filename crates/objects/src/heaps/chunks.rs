@@ -1,14 +1,11 @@
 //! Runs of pages that a heap cuts its slabs from.
 //!
 //! **What.** A chunk is one span of at most a hugepage, with a set of the pages in slabs.
-//! Destroying a heap frees chunks, not slabs; slabs of two heaps do not share a hugepage.
+//! Destroying a heap frees chunks, not slabs; slabs of two heaps share no hugepage.
 //!
-//! **State.** A table by address of chunks, in a mapping that doubles; zeros are an empty one.
-//!
-//! **Invariants.** *H1* chunks do not overlap; *H2* pages behind a chunk's end count as taken; *H3*
-//! no chunk before `cursor` has a free page.
-//!
-//! **Cost.** A search starts at `cursor`; a page's chunk is found by bisection.
+//! **State.** A table by address, in a mapping that doubles; zeros: empty. **Invariants.** *H1*
+//! chunks do not overlap; *H2* pages behind a chunk's end count as taken; *H3* no chunk before
+//! `cursor` has a free page.
 //!
 //! **Unsafe.** Keeps its table in a mapping.
 
@@ -37,7 +34,7 @@ impl Chunk {
         !self.taken.any(0, self.range.len.0)
     }
 
-    /// Where `pages` free pages begin at a multiple of `align`.
+    /// At a multiple of `align`.
     fn find(&self, pages: Pages, align: Pages) -> Option<u32> {
         self.taken.clear_runs().find_map(|(at, len)| {
             let first = (self.range.first.0 + at).next_multiple_of(align.0) - self.range.first.0;
@@ -53,7 +50,7 @@ pub(super) struct Chunks {
     cursor: usize,
 }
 
-// SAFETY: the table owns its mapping.
+// SAFETY: owns its mapping.
 unsafe impl Send for Chunks {}
 
 impl Chunks {
@@ -64,7 +61,7 @@ impl Chunks {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: the first `len` entries of the mapping have been written.
+        // SAFETY: the first `len` entries were written.
         unsafe { slice::from_raw_parts(self.first, self.len) }
     }
 
@@ -72,11 +69,11 @@ impl Chunks {
         if self.len == 0 {
             return &mut [];
         }
-        // SAFETY: as above, and `&mut self` makes the access the only one.
+        // SAFETY: as above; `&mut self` excludes others.
         unsafe { slice::from_raw_parts_mut(self.first, self.len) }
     }
 
-    /// Takes `pages` pages at a multiple of `align` from the first chunk that has them.
+    /// From the first chunk that has them.
     pub(super) fn alloc(&mut self, pages: Pages, align: Pages) -> Option<PageRange> {
         while self.all().get(self.cursor).is_some_and(Chunk::is_full) {
             self.cursor += 1;
@@ -89,7 +86,7 @@ impl Chunks {
         })
     }
 
-    /// Frees pages of a chunk; returns the chunk if it is empty now and others remain.
+    /// Returns the chunk if it is empty and others remain.
     pub(super) fn free(&mut self, range: PageRange) -> Option<PageRange> {
         let i = self.all().partition_point(|c| c.range.end().0 <= range.first.0);
         self.cursor = self.cursor.min(i);
@@ -104,7 +101,7 @@ impl Chunks {
         Some(whole)
     }
 
-    /// The last chunk, if there is just one and no page of it is in use.
+    /// If it is the only one.
     pub(super) fn take_empty(&mut self) -> Option<PageRange> {
         let [only] = self.all() else { return None };
         let range = only.is_empty().then_some(only.range)?;
@@ -112,14 +109,14 @@ impl Chunks {
         Some(range)
     }
 
-    /// Makes room for one more chunk, so that the next `add` cannot fail.
+    /// For one more chunk: the next `add` cannot fail.
     pub(super) fn prepare(&mut self) -> Result<(), NoMemory> {
         if self.len < self.capacity {
             return Ok(());
         }
         let bytes = (2 * self.bytes()).max(process::page_size());
         let first = mapping::map(bytes, 1).ok_or(NoMemory)? as *mut Chunk;
-        // SAFETY: the new mapping holds more entries than the old one has.
+        // SAFETY: the new mapping holds more entries.
         unsafe { first.copy_from_nonoverlapping(self.all().as_ptr(), self.len) };
         self.unmap();
         (self.first, self.capacity) = (first, bytes / size_of::<Chunk>());
@@ -128,7 +125,7 @@ impl Chunks {
 
     pub(super) fn add(&mut self, range: PageRange) {
         debug_assert!(self.len < self.capacity && range.len.0 <= PAGES_PER_HUGEPAGE);
-        // SAFETY: `prepare` has seen to it that the mapping has a place more.
+        // SAFETY: `prepare` made room.
         unsafe { self.first.add(self.len).write(Chunk::new(range)) };
         self.len += 1;
         let i = self.all().partition_point(|c| c.range.first.0 < range.first.0).min(self.len - 1);
@@ -136,7 +133,7 @@ impl Chunks {
         self.cursor = 0;
     }
 
-    /// Forgets all chunks, which the caller has freed. A small table stays for the next ones.
+    /// The caller freed the chunks. A small table stays.
     pub(super) fn clear(&mut self) {
         (self.len, self.cursor) = (0, 0);
         if self.bytes() > process::page_size() {

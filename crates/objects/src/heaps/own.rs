@@ -1,11 +1,9 @@
-//! One heap: slabs for each size class and large objects, over pages that no other heap has.
+//! One heap: slabs for each size class and large objects.
 //!
-//! **Cost.** The heap's lock and a step of a slab. No cache is in front, so that no object lies
-//! elsewhere when the heap is destroyed.
+//! **Cost.** The heap's lock and a step of a slab. No cache is in front: no object lies elsewhere
+//! when the heap is destroyed. **Failure.** Null, everything as before.
 //!
-//! **Failure.** Null, and everything as before.
-//!
-//! **Unsafe.** Takes objects back, and clears memory just allocated.
+//! **Unsafe.** Frees objects, and clears memory just allocated.
 
 use super::pages::{ClassPages, OwnPages, Place};
 use super::{NAME_MAX, Over, OwnStats};
@@ -27,10 +25,9 @@ pub(super) struct OwnHeap {
 }
 
 impl OwnHeap {
-    /// Where the name lies in it, in bytes.
+    /// Offset in bytes.
     pub(super) const NAME: usize = core::mem::offset_of!(Self, name);
 
-    /// Begins anew as heap `id`.
     pub(super) fn begin(&mut self, id: u16, name: &[u8], place: Place, limit: Pages) {
         self.pages.begin(id, place, limit);
         self.name = [0; NAME_MAX + 1];
@@ -38,7 +35,7 @@ impl OwnHeap {
         self.refused = 0;
     }
 
-    /// Counts of one class, `1..=CLASSES`.
+    /// `1..=CLASSES`.
     pub(super) fn class_stats(&self, class: usize) -> SlabStats {
         self.caches[class - 1].stats()
     }
@@ -60,7 +57,7 @@ impl OwnHeap {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
-    /// An object; null without memory, at the limit, or for an alignment above a hugepage.
+    /// Null: no memory, the limit, or an alignment above a hugepage.
     pub(super) fn alloc_in(&self, own: &mut OwnHeap, size: usize, align: usize, zero: bool) -> *mut u8 {
         let object = match class_for(size, align) {
             Some(class) => self.alloc_small(own, class, size, zero),
@@ -78,32 +75,29 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         let mut source = ClassPages { pages: &mut own.pages, over: self, class };
         let object = self.heap.pop_free(class, &mut self.heap.take_from(cache, class, 1, &mut source));
         if zero && !object.is_null() {
-            // SAFETY: the object holds `size` bytes and is ours until we return it.
+            // SAFETY: `size` bytes, ours until returned.
             unsafe { object.write_bytes(0, size) };
         }
         object
     }
 
     fn alloc_large(&self, own: &mut OwnHeap, size: usize, align: usize, zero: bool) -> *mut u8 {
-        // The region begins at a hugepage's boundary, and at no larger one.
+        // The region is aligned to a hugepage, no more.
         let align = Bytes(align).pages_up().filter(|_| align <= HUGEPAGE_SIZE);
         let (Some(pages), Some(align)) = (Bytes(size.max(1)).pages_up(), align) else { return null_mut() };
         let Ok(span) = self.alloc_span(&mut own.pages, pages, Pages(align.0.max(1))) else { return null_mut() };
         let object = self.heap.address(span.range.first);
         if zero && !span.zeroed {
-            // SAFETY: the span is ours and holds `size` bytes.
+            // SAFETY: ours, with `size` bytes.
             unsafe { object.write_bytes(0, size) };
         }
         object
     }
 
-    /// Whether a page is that of heap `id` and class `class`.
     fn is_of(&self, page: PageId, id: u16, class: usize) -> bool {
         self.heap.mark(page) == OWNED && self.heap.record(page).heap() == (id, class as u8)
     }
 
-    /// Frees an object.
-    ///
     /// # Safety
     /// `object` is what the heap found at `pointer`, then one of this heap; the caller gives it up.
     pub(super) unsafe fn free_in(&self, own: &mut OwnHeap, object: Owned, pointer: *mut u8) -> Result<(), Misuse> {
@@ -117,7 +111,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
         let seal = self.heap.seal(object.class);
         let mut chain = Chain::EMPTY;
-        // SAFETY: the page is still of the class, so readable; no free mark: the object is ours.
+        // SAFETY: the page is still of the class, so readable; no free mark: ours.
         unsafe {
             if self.heap.is_free(object.class, pointer) {
                 return Err(Misuse::Freed { size: object.bytes });
@@ -129,12 +123,12 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
             chain.push(pointer);
         }
         let mut source = ClassPages { pages: &mut own.pages, over: self, class: object.class };
-        // SAFETY: the object is of this class of this heap, by its page's record.
+        // SAFETY: of this class of this heap, by its page's record.
         let freed = unsafe { self.heap.give_back(&mut own.caches[object.class - 1], object.class, chain, &mut source) };
         freed.map_err(|_| Misuse::Unallocated)
     }
 
-    /// Changes an object's size where it stands; `false` when it must be copied.
+    /// In place; `false`: it must be copied.
     pub(super) fn resize_in(&self, own: &mut OwnHeap, object: Owned, size: usize) -> bool {
         if object.class != usize::from(LARGE) {
             return small_stays(object.class, size);
@@ -152,7 +146,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     }
 }
 
-/// The class for a size at an alignment; `None` for a large object.
+/// `None`: a large object.
 fn class_for(size: usize, align: usize) -> Option<usize> {
     if align > 16 {
         return size_class::class_of_aligned(size, align);

@@ -1,11 +1,8 @@
 //! The pages of one heap: chunks for slabs, spans for large objects, on a list by their records.
 //!
-//! **What.** Counts pages against the heap's limit. Destroying a heap takes a step for each chunk
-//! and each large object, none for an object.
-//!
-//! **Units.** The limit counts the pages of slabs and large objects, not the free ones of chunks.
-//!
-//! **Failure.** After a refusal by the limit or the page heap nothing has changed.
+//! **Cost.** Destroying a heap takes a step for each chunk and large object. **Failure.** After a
+//! refusal nothing has changed. The limit counts pages of slabs and large objects, not free ones of
+//! chunks.
 
 use super::Over;
 use super::chunks::Chunks;
@@ -15,22 +12,22 @@ use craton_base::{
 use craton_heap::hooks::Hooks;
 use craton_heap::size_class::{self, LARGE};
 
-/// Chunks are aligned to the longest slab, so that every slab's own alignment can be had in them.
+/// To the longest slab, so that every slab's alignment can be had.
 const ALIGN: Pages = Pages(32);
-/// A heap's first chunk, 256 KiB; the following ones double, up to a hugepage.
+/// 256 KiB; the following double, up to a hugepage.
 const FIRST_CHUNK: Pages = Pages(32);
 
-/// Where a heap's pages lie, and on which memory. Zero is [`Place::Shared`].
+/// And on which memory. Zero is [`Place::Shared`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Place {
-    /// On hugepages with other heaps' pages.
+    /// On hugepages with other heaps.
     Shared,
     /// On hugepages that no other heap uses.
     Apart,
-    /// Likewise, with advice to back them by hugepages.
+    /// Apart, advised for hugepages.
     Huge,
-    /// Likewise, with advice to back them by small pages.
+    /// Apart, advised for small pages.
     Small,
 }
 
@@ -46,37 +43,35 @@ impl Place {
 
 pub(super) struct OwnPages {
     chunks: Chunks,
-    /// Pages of the next chunk; 0 stands for the first.
+    /// 0: the first.
     next_chunk: Pages,
     pub(super) place: Place,
     pub(super) id: u16,
-    /// The first large object's page, plus 1.
+    /// The first one's page, plus 1.
     larges: u32,
     pub(super) large_objects: u32,
     pub(super) large_pages: Pages,
-    /// Pages of slabs and large objects.
+    /// In slabs and large objects.
     pub(super) used: Pages,
-    /// Pages taken from the page heap.
+    /// From the page heap.
     pub(super) held: Pages,
-    /// What `used` may be; 0 for no limit.
+    /// Of `used`; 0: none.
     pub(super) limit: Pages,
 }
 
 impl OwnPages {
-    /// Begins anew as pages of heap `id`.
     pub(super) fn begin(&mut self, id: u16, place: Place, limit: Pages) {
         debug_assert_eq!(self.held, Pages(0));
         (self.id, self.place, self.limit, self.next_chunk) = (id, place, limit, Pages(0));
     }
 
-    /// Whether `more` pages are within the limit.
     fn allows(&self, more: Pages) -> bool {
         self.limit == Pages(0) || u64::from(self.used.0) + u64::from(more.0) <= u64::from(self.limit.0)
     }
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
-    /// Takes pages from the page heap, with the advice of the heap's place.
+    /// With the advice of the heap's place.
     fn alloc_pages(&self, own: &mut OwnPages, len: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let span = self.heap.take_own(len, align, density)?;
         if let Some(advice) = own.place.advice() {
@@ -107,9 +102,9 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(())
     }
 
-    /// Takes the span of a large object, and marks it.
+    /// Of a large object; marks it.
     pub(super) fn alloc_span(&self, own: &mut OwnPages, pages: Pages, align: Pages) -> Result<Span, SpanError> {
-        // Objects of other heaps do not share hugepages that a span covers whole.
+        // Other heaps' objects share no hugepage that a span covers whole.
         let (pages, align) = match own.place {
             Place::Shared => (pages, align),
             _ => (whole_hugepages(pages).ok_or(SpanError::NoMemory)?, Pages(align.0.max(PAGES_PER_HUGEPAGE))),
@@ -155,10 +150,10 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         self.free_pages(own, range);
     }
 
-    /// Makes a large object longer or shorter where it stands.
+    /// A large object in place.
     pub(super) fn resize_span(&self, own: &mut OwnPages, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let old = self.heap.length(first).pages();
-        // Whole hugepages, and the advice for them, are for one length.
+        // Whole hugepages, and their advice, are for one length.
         if own.place != Place::Shared || !own.allows(Pages(pages.0.saturating_sub(old.0))) {
             return Err(SpanError::NoMemory);
         }
@@ -168,7 +163,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(())
     }
 
-    /// Frees the last chunk of a heap without objects, which otherwise stays for the next object.
+    /// The last chunk of a heap without objects, otherwise kept for the next.
     pub(super) fn trim_pages(&self, own: &mut OwnPages) {
         if let Some(chunk) = own.chunks.take_empty() {
             self.heaps.change_spare(Pages(0), chunk.len);
@@ -183,7 +178,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         self.heaps.change_spare(Pages(0), Pages(own.held.0 - own.used.0));
         for i in 0..own.chunks.all().len() {
             let range = own.chunks.all()[i].range;
-            // The slabs' records stay as they are: without a mark no path reads them.
+            // Slabs' records stay: without a mark no path reads them.
             self.heap.unmark_own(range, true);
             self.free_pages(own, range);
         }
@@ -192,12 +187,12 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     }
 }
 
-/// The least number of pages that are whole hugepages and not fewer than these.
+/// Rounded up.
 pub(super) fn whole_hugepages(pages: Pages) -> Option<Pages> {
     pages.0.checked_next_multiple_of(PAGES_PER_HUGEPAGE).map(Pages)
 }
 
-/// The pages as the slabs of one class see them.
+/// For the slabs of one class.
 pub(super) struct ClassPages<'a, F: Platform, C: Clock, H: Hooks> {
     pub(super) pages: &'a mut OwnPages,
     pub(super) over: &'a Over<'a, F, C, H>,

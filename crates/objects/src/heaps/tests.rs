@@ -1,5 +1,3 @@
-//! Heaps with names over a simulated floor, which can refuse.
-
 use super::{BUILT_IN, Options, Place, Refused};
 use crate::hints;
 use crate::world::{World, world};
@@ -19,7 +17,7 @@ impl World {
 
     fn free(&self, heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
         let object = self.own().find_in(heap, pointer)?;
-        // SAFETY: the object was looked up; tests give up what they free.
+        // SAFETY: the object was found; tests give up what they free.
         unsafe { self.own().free(object, pointer) }
     }
 }
@@ -40,12 +38,12 @@ fn h4_objects_of_all_sizes_and_heaps_are_distinct_and_keep_their_contents() {
                 if object.is_null() {
                     continue;
                 }
-                // SAFETY: the object has `size` bytes and is ours.
+                // SAFETY: ours, of `size` bytes.
                 unsafe { object.write_bytes(round as u8, size) };
                 out.push((heap, object, size, round as u8));
             } else {
                 let (heap, object, size, fill) = out.swap_remove(rng.below(out.len() as u64) as usize);
-                // SAFETY: the object is ours until it is given back.
+                // SAFETY: ours until freed.
                 unsafe { assert!((0..size).step_by(61).chain([size - 1]).all(|i| *object.add(i) == fill)) };
                 w.free(heap, object).unwrap();
             }
@@ -107,7 +105,7 @@ fn objects_are_of_one_heap() {
     for size in [48, 100_000, 300_000] {
         let object = w.alloc(a, size);
         assert_eq!(w.free(b, object), Err(Misuse::OtherHeap));
-        // SAFETY: the places lie in the object.
+        // SAFETY: in the object.
         let inside = unsafe { object.add(16) };
         assert!(w.free(a, inside).is_err());
         w.free(a, object).unwrap();
@@ -315,8 +313,7 @@ fn an_object_that_two_threads_free_is_freed_once() {
     for size in [48, 5000, 300_000] {
         let object = w.alloc(heap, size);
         let owned = w.own().find_in(heap, object).unwrap();
-        // SAFETY: both threads have looked the object up before either frees it; the heap has to
-        // notice.
+        // SAFETY: both found the object before either frees it; the heap has to notice.
         let (first, second) = unsafe { (w.own().free(owned, object), w.own().free(owned, object)) };
         assert_eq!(first, Ok(()));
         assert!(matches!(second, Err(Misuse::Freed { .. } | Misuse::Unallocated)), "{second:?} for {size}");
@@ -350,7 +347,7 @@ fn zeroed_objects_are_zeroed_also_on_used_memory() {
     for size in [64, 5000, 300_000] {
         for _ in 0..3 {
             let object = w.own().alloc(heap, size, 1, true).unwrap();
-            // SAFETY: the object has `size` bytes and is ours.
+            // SAFETY: ours, of `size` bytes.
             unsafe {
                 assert!((0..size).all(|i| *object.add(i) == 0), "{size}");
                 object.write_bytes(1, size);
@@ -369,7 +366,7 @@ fn a_fork_holds_the_locks_of_all_heaps() {
     let waits = std::thread::spawn(move || heaps.stats(heap).unwrap().objects);
     std::thread::sleep(std::time::Duration::from_millis(5));
     assert!(!waits.is_finished(), "the heap is locked");
-    // SAFETY: this thread has just taken the locks.
+    // SAFETY: taken just now.
     unsafe { w.heaps.release_after_fork() };
     assert_eq!(waits.join().unwrap(), 0);
 }

@@ -1,12 +1,10 @@
-//! Handles: found while their tenant lives, and never again.
-
 use super::*;
 use std::collections::HashSet;
 use std::vec::Vec;
 
 struct Few;
 
-// SAFETY: numbers, of which zeros are valid.
+// SAFETY: numbers.
 unsafe impl Kind for Few {
     type Locked = u64;
     type Shared = AtomicUsize;
@@ -94,7 +92,7 @@ fn the_locks_held_for_a_fork_come_free_again() {
     let handle = begin(&slots, 0).unwrap();
     slots.lock_for_fork(false);
     assert!(slots.get(0).locked.try_lock().is_none() && slots.free.try_lock().is_none());
-    // SAFETY: this thread has just taken them.
+    // SAFETY: taken just now.
     unsafe { slots.release_after_fork() };
     assert!(slots.lock(handle).is_ok() && slots.free.try_lock().is_some());
 }

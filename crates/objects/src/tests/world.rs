@@ -1,5 +1,4 @@
-//! A test world: a heap with caches and named heaps over a simulated floor that can refuse, and a
-//! process that counts requests.
+//! A heap with caches and named heaps over a simulated floor, and a process that counts requests.
 //!
 //! **Unsafe.** Plays the kit over the test's allocator.
 
@@ -33,14 +32,14 @@ thread_local! {
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Live buffers of the watcher: layout and owner.
+/// Layout and owner.
 static BUFFERS: Mutex<Option<HashMap<usize, (std::alloc::Layout, u16)>>> = Mutex::new(None);
 
 pub(crate) fn asked() -> Asked {
     ASKED.get()
 }
 
-/// Whether the calling thread is in a part that takes locks.
+/// In a part that takes locks.
 pub(crate) fn is_inside() -> bool {
     INSIDE.get() > 0
 }
@@ -51,10 +50,10 @@ fn ask(change: impl FnOnce(&mut Asked)) {
     ASKED.set(asked);
 }
 
-/// A process with one thread's words, and the machine's restartable sequences.
+/// With one thread's words, and the machine's restartable sequences.
 pub(crate) struct Here;
 
-/// The same, without restartable sequences.
+/// Without restartable sequences.
 pub(crate) struct Locked;
 
 impl Process for Here {
@@ -125,7 +124,7 @@ impl Watch for Locked {
     unsafe fn free(id: u16, buffer: *mut u8) {
         let (layout, its) = BUFFERS.lock().unwrap().get_or_insert_default().remove(&(buffer as usize)).unwrap();
         assert_eq!(its, id);
-        // SAFETY: it was allocated above, with this layout.
+        // SAFETY: allocated above, with this layout.
         unsafe { std::alloc::dealloc(buffer, layout) };
     }
 
@@ -138,7 +137,7 @@ impl Watch for Locked {
     }
 }
 
-/// One heap, and what lies over it in a process `P`.
+/// In a process `P`.
 pub(crate) struct World<P: Process + Watch = Locked> {
     pub(crate) heap: &'static TestHeap,
     pub(crate) heaps: &'static Heaps,
@@ -147,13 +146,13 @@ pub(crate) struct World<P: Process + Watch = Locked> {
     pub(crate) faults: FaultPlan,
 }
 
-/// A world without arrays, of `hugepages` hugepages.
+/// Without arrays.
 pub(crate) fn world(hugepages: u32) -> World {
     world_in(hugepages)
 }
 
 pub(crate) fn world_in<P: Process + Watch>(hugepages: u32) -> World<P> {
-    // The thread may have used the arrays of another world.
+    // The thread may have used another world's arrays.
     P::set_words(Words::default());
     let Ground { heap, faults, clock, .. } = ground(hugepages, 1);
     let caches = Box::leak(Box::new(Caches::new(clock.clone())));
@@ -169,7 +168,7 @@ impl<P: Process + Watch> World<P> {
         self.caches.over(self.heap)
     }
 
-    /// Pages in spans, after a walk through the page heap.
+    /// In spans, by a walk.
     pub(crate) fn pages_in_use(&self) -> Pages {
         let pages = self.heap.pages();
         pages.check().unwrap();

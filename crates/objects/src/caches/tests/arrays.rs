@@ -1,14 +1,14 @@
-//! Objects through the arrays of processors, where the machine has restartable sequences.
+//! Where the machine has restartable sequences.
 
 use super::*;
 use crate::process::Words;
 use crate::world::{Here, world_in};
 
 impl World<Here> {
-    /// An object by the fast path, or else the slow one.
+    /// By the fast path, or else the slow one.
     fn quick(&self, cache: usize) -> *mut u8 {
         if let Some((rseq, areas)) = ready() {
-            // SAFETY: the word is this thread's.
+            // SAFETY: this thread's word.
             let object = unsafe { self.caches.pop(rseq, areas, cache) };
             if !object.is_null() {
                 return object;
@@ -19,7 +19,7 @@ impl World<Here> {
 
     fn put_quick(&self, cache: usize, object: *mut u8) -> Result<(), Misuse> {
         if let Some((rseq, areas)) = ready() {
-            // SAFETY: the word is this thread's; tests give up what they free.
+            // SAFETY: this thread's word; tests give up what they free.
             if unsafe { self.cached().push(rseq, areas, cache, object) } {
                 return Ok(());
             }
@@ -38,9 +38,9 @@ fn k1_objects_through_arrays_bear_marks_and_stay_constructed() {
     for size in [16, 100, 3000] {
         let (w, there) = (world_in::<Here>(32), AtomicUsize::new(0));
         /// # Safety
-        /// The object and the argument are those of this test's cache.
+        /// Object and argument of this test's cache.
         unsafe extern "C-unwind" fn count(object: *mut c_void, there: *mut c_void) -> c_int {
-            // SAFETY: the test's counter, and an object of 16 bytes or more.
+            // SAFETY: the test's counter, and 16 bytes or more.
             unsafe {
                 object.cast::<u64>().write(42);
                 (*there.cast::<AtomicUsize>()).fetch_add(1, Relaxed);
@@ -53,7 +53,7 @@ fn k1_objects_through_arrays_bear_marks_and_stay_constructed() {
         for _ in 0..30_000 {
             if rng.below(2) == 0 || out.is_empty() {
                 let object = w.quick(cache);
-                // SAFETY: the object is ours.
+                // SAFETY: ours.
                 assert_eq!(unsafe { object.cast::<u64>().read() }, 42);
                 out.push(object);
             } else {
@@ -83,7 +83,7 @@ fn arrays_serve_their_owner_only_and_not_what_was_destroyed() {
     }
     w.end_all_quick(a, out);
     if let Some((rseq, areas)) = ready() {
-        // SAFETY: the word is this thread's.
+        // SAFETY: this thread's word.
         assert!(unsafe { w.caches.pop(rseq, areas, a) }.is_null(), "no array has the handle any more");
         // SAFETY: likewise.
         assert!(unsafe { w.caches.pop(rseq, areas, 0) }.is_null());
@@ -148,7 +148,7 @@ fn objects_of_many_threads_are_each_live_once() {
                 let mut rng = Rng::new(me as u64 + 1);
                 for turn in 0..20_000u64 {
                     let object = w.quick(cache);
-                    // SAFETY: the object is ours, and has 100 bytes.
+                    // SAFETY: ours, of 100 bytes.
                     unsafe { object.cast::<u64>().write(turn) };
                     hands[rng.below(3) as usize].lock().unwrap().push(object as usize);
                     let taken = hands[me].lock().unwrap().pop();

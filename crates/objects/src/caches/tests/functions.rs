@@ -1,9 +1,7 @@
-//! The program's functions: constructors that fail, recurse, and are asked to free objects.
-
 use super::*;
 use std::boxed::Box;
 
-/// The argument of a test's functions.
+/// Of a test's functions.
 struct Known {
     w: World,
     cache: AtomicUsize,
@@ -34,12 +32,12 @@ impl Known {
 /// # Safety
 /// The argument is a `Known`.
 unsafe fn of(argument: *mut c_void) -> &'static Known {
-    // SAFETY: by the contract; it is never freed.
+    // SAFETY: by the contract; never freed.
     unsafe { &*argument.cast::<Known>() }
 }
 
 /// # Safety
-/// The object and the argument are those of this test's cache.
+/// Object and argument of this test's cache.
 unsafe extern "C-unwind" fn fails(_: *mut c_void, known: *mut c_void) -> c_int {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };
@@ -84,7 +82,7 @@ fn a_failure_in_prefill_keeps_what_was_made_and_promises_nothing() {
 }
 
 /// # Safety
-/// The object and the argument are those of this test's cache.
+/// Object and argument of this test's cache.
 unsafe extern "C-unwind" fn recurses(_: *mut c_void, known: *mut c_void) -> c_int {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };
@@ -113,7 +111,7 @@ fn a_constructor_that_uses_its_own_cache_is_refused_and_another_cache_serves() {
 }
 
 /// # Safety
-/// The object and the argument are those of this test's cache.
+/// The argument of this test's cache.
 unsafe extern "C-unwind" fn gives(known: *mut c_void) {
     // SAFETY: the test's argument.
     let known = unsafe { of(known) };

@@ -1,5 +1,3 @@
-//! Limits, waiting for objects, and promises.
-
 use super::super::NO_ARRAYS;
 use super::*;
 use crate::world::asked;
@@ -20,13 +18,13 @@ fn no_more_objects_than_the_limit_are_live_or_lie_ready() {
 
 #[test]
 fn no_more_objects_than_the_limit_are_ever_constructed() {
-    // With and without arrays; objects of slabs that hold few and many.
+    // With and without arrays; slabs of few and many objects.
     for (flags, size) in [(0, 100), (NO_ARRAYS, 100), (NO_ARRAYS, 3000)] {
         let (w, there) = (world(8), AtomicUsize::new(0));
         let cache = w.cache(&Options { limit_objects: 100, flags, size, ..counting(&there) });
         let mut out: Vec<_> = (0..100).map(|_| w.object(cache).unwrap()).collect();
         assert_eq!((w.object(cache), there.load(Relaxed)), (Err(Fault::NoMemory), 100));
-        // Places at the slabs' ends, behind which raw ones lie, and in their midst.
+        // At the slabs' ends, with raw places behind, and in their midst.
         for i in [99, 0, 50, 98, 7] {
             w.put(cache, out[i]).unwrap();
             out[i] = w.object(cache).unwrap();
@@ -70,7 +68,7 @@ fn a_wait_ends_with_its_time() {
     let (clock, over) = (w.clock.clone(), w.cached());
     let result = std::thread::scope(|s| {
         let waits = s.spawn(move || over.alloc(cache, Some(5_000_000_000)).err());
-        // In time's own steps: a waiter looks at the clock at least each second.
+        // A waiter looks at the clock at least each second.
         while !waits.is_finished() {
             clock.advance(2_500_000_000);
             std::thread::sleep(std::time::Duration::from_millis(1));

@@ -1,11 +1,9 @@
-//! Objects outside of the working set are freed in time, with calls of the program's functions.
-
 use super::*;
 use crate::world::asked;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Lets `seconds` pass with a tick in each; whether any memory was freed.
+/// With a tick a second; whether any memory was freed.
 fn pass(w: &World, seconds: u64, may_call: bool) -> bool {
     (0..seconds).fold(false, |freed, _| {
         w.clock.advance(SECOND);
@@ -64,7 +62,7 @@ fn a_destructor_runs_in_a_call_of_the_program_only() {
 #[test]
 fn short_memory_takes_what_needs_no_function_and_defers_the_rest() {
     /// # Safety
-    /// The object and the argument are those of this test's cache.
+    /// The argument of this test's cache.
     unsafe extern "C-unwind" fn count(there: *mut c_void) {
         // SAFETY: the test's counter.
         unsafe { (*there.cast::<AtomicUsize>()).fetch_add(100_000, Relaxed) };
@@ -111,7 +109,7 @@ fn live_objects_survive_every_way_to_trim() {
     w.cached().reap(cache).unwrap();
     let stats = w.caches.stats(cache).unwrap();
     assert_eq!((stats.in_use, stats.in_depot, stats.complete), (rest.len() as u64, 0, 0));
-    // SAFETY: the objects are ours.
+    // SAFETY: ours.
     assert!(rest.iter().all(|o| unsafe { *o.add(50) } == 7));
     w.end_all(cache, rest);
     assert_eq!(there.load(Relaxed), 0);

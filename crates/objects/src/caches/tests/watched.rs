@@ -1,5 +1,3 @@
-//! Caches whose objects are the watcher's buffers.
-
 use super::*;
 use crate::world::asked;
 
@@ -42,7 +40,7 @@ fn limits_hold_for_buffers_too_and_waiters_get_them() {
 }
 
 /// # Safety
-/// The object and the argument are those of this test's cache.
+/// Object and argument of this test's cache.
 unsafe extern "C-unwind" fn refuses(_: *mut c_void, _: *mut c_void) -> c_int {
     1
 }

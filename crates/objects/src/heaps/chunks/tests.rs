@@ -1,5 +1,3 @@
-//! Chunks are apart, aligned and in order.
-
 use super::*;
 use std::vec::Vec;
 
