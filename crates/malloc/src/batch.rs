@@ -1,13 +1,13 @@
 //! Allocation and free of many objects in one call.
 //!
-//! **What.** One loop empties the thread cache; the slabs give the rest under one lock. On free,
-//! objects beyond the cache's room go to the slabs in runs of one class.
+//! **What.** One loop empties the thread cache; the slabs give the rest under one lock. A free that
+//! overfills the cache gives the slabs runs of one class.
 //!
-//! **Cost.** Per object: the fast path without the call and the look-up of class and cache.
+//! **Cost.** Per object the fast path, less the call and the look-up of class and cache.
 //!
 //! **Failure.** A shorter batch, with `errno` `ENOMEM`.
 //!
-//! **Unsafe.** Writes to the caller's array, and takes its objects.
+//! **Unsafe.** Writes to the caller's array; takes its objects.
 
 use crate::debug;
 use crate::front::{self, family::TRUSTED};
@@ -41,7 +41,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
     let class = size_class::class_of(size);
     let cache = tls::get();
     while done < n {
-        // SAFETY: the pointer is this thread's cache or one of `NoCaches`; `out` by the contract.
+        // SAFETY: this thread's cache or one of `NoCaches`; `out` by the contract.
         unsafe {
             let object = ThreadCache::pop(cache, class);
             if object.is_null() {
@@ -55,7 +55,7 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
         return n;
     }
     let saved = process::errno();
-    // Plain malloc for the first: the thread gets its cache, and the slow path runs chores.
+    // The first by malloc, which sets up the thread's cache and runs chores.
     let first = front::malloc_by::<{ TRUSTED }>(size);
     if first.is_null() || !set_up() {
         process::set_errno(process::ENOMEM);
@@ -92,14 +92,14 @@ pub unsafe fn alloc(size: usize, n: usize, out: *mut *mut u8) -> usize {
 }
 
 fn home() -> usize {
-    // SAFETY: `tls` returned the calling thread's cache.
+    // SAFETY: the calling thread's cache.
     tls::own().map_or_else(|| HEAP.home(process::cpu()), |cache| unsafe { (*cache).home() })
 }
 
 /// Frees objects, skipping nulls. Calls `refused` with each bad pointer, and why.
 ///
 /// # Safety
-/// Any pointers are allowed; objects among them are given up.
+/// Any pointers; objects among them are given up.
 pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse)) {
     let mut at = 0;
     while let Some(&pointer) = pointers.get(at) {
@@ -120,7 +120,7 @@ pub unsafe fn free(pointers: &[*mut u8], mut refused: impl FnMut(*mut u8, Misuse
     }
 }
 
-/// Flushes the leading objects of one class to the slabs; returns their number.
+/// Flushes the leading objects of one class to the slabs; returns how many.
 ///
 /// # Safety
 /// As [`free`].
@@ -146,8 +146,7 @@ unsafe fn free_run(pointers: &[*mut u8]) -> usize {
     }
     if run > 0 {
         let saved = process::errno();
-        // SAFETY: `recognise` has shown that the objects are of this class; the caller gives them
-        // up.
+        // SAFETY: `recognise` saw objects of this class; the caller gives them up.
         nested::within(|| unsafe { HEAP.give(class, chain) });
         process::set_errno(saved);
     }

@@ -1,6 +1,6 @@
-//! The debugging kit in the process: which requests become buffers of [`craton_kit`], and the
-//! locks, caches and signal handlers around its calls, which the kit does not know. Each call runs
-//! where locks may be taken ([`nested`]); a [`Finding`] ends the process.
+//! The debugging kit ([`craton_kit`]) in the process: which requests become its buffers, and the
+//! locks, caches and signal handlers around its calls. Each call runs where locks may be taken
+//! ([`nested`]); a [`Finding`] ends the process.
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -30,7 +30,7 @@ impl Process for Here {
     }
 
     fn may_unwind() -> bool {
-        // A statically linked program allocates before the C library can unwind.
+        // A static program allocates before the C library can unwind.
         SEGMENT.has_started()
     }
 
@@ -44,7 +44,6 @@ impl Process for Here {
     }
 }
 
-/// Runs a call of the kit, which may take locks; ends the process on a finding.
 fn within<R>(call: impl FnOnce() -> Result<R, Finding>) -> R {
     nested::within(|| call().unwrap_or_else(|finding| KIT.end(finding)))
 }
@@ -59,7 +58,7 @@ pub(crate) fn checks_of(size: usize) -> u16 {
     KIT.checks_of(size)
 }
 
-/// A buffer for a request that the thread cache did not serve; `None` for a plain object.
+/// A buffer for a request beyond the thread cache; `None` for a plain object.
 #[inline]
 pub(crate) fn alloc(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     if !KIT.is_busy() || nested::is_nested() {
@@ -99,19 +98,19 @@ fn alloc_checked(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     Some(with_errno(buffer, saved))
 }
 
-/// Whether a request without checks becomes a sample now.
+/// Whether a request becomes a sample now.
 fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
     if !KIT.is_sample_due(class) {
         return false;
     }
-    // A free by size alone takes any pointer for an object of the heap. A program that filters its
+    // A free by size alone takes any pointer for an object of the heap. A program that filters
     // system calls gets no new ones.
     if family == family::TRUSTED && size <= MAX_QUICK || !thp::may_query() {
         KIT.skip_sample(class);
         return false;
     }
     if !KIT.in_use() {
-        // Their pages take half a GiB of address space, which a limit has better uses for.
+        // Samples take half a GiB of address space: too much under a limit.
         if !KIT.sees_large() && process::address_space_limit().is_some() {
             KIT.set_sample(0);
             return false;
@@ -121,7 +120,7 @@ fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
     true
 }
 
-/// [`govern::run_chores`], whose allocations must not come here again.
+/// [`govern::run_chores`], whose allocations do not run it again.
 fn run_background() {
     if !KIT_RUNS_CHORES.swap(true, Relaxed) {
         govern::run_chores();
@@ -129,10 +128,10 @@ fn run_background() {
     }
 }
 
-/// Frees a buffer; `None` if the pointer is no buffer.
+/// Frees a buffer; `None` for other pointers.
 ///
 /// # Safety
-/// Any pointer is allowed; a buffer must be given up.
+/// Any pointer; a buffer is given up.
 #[inline]
 pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     if !may_be_buffer(pointer) || nested::is_nested() {
@@ -142,22 +141,21 @@ pub(crate) unsafe fn free(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     unsafe { free_checked(pointer) }
 }
 
-/// Whether a pointer may be a buffer: samples lie outside the heap's pages.
+/// Samples lie outside the heap's pages.
 #[inline]
 pub(crate) fn may_be_buffer(pointer: *mut u8) -> bool {
     in_use() && (KIT.may_be_on_heap() || HEAP.page_of(pointer as usize).is_none())
 }
 
-/// Whether large requests may become buffers.
 #[inline]
 pub(crate) fn sees_large() -> bool {
     KIT.sees_large()
 }
 
-/// Flushes the calling thread's cache, if the option has changed since the last flush.
+/// Flushes the thread's cache if the option has changed since the last flush.
 fn flush_if_asked() {
     if let Some(cache) = tls::own() {
-        // SAFETY: `tls` returned the calling thread's cache.
+        // SAFETY: the calling thread's cache.
         unsafe { govern::flush_if_requested(cache) };
     }
 }
@@ -179,7 +177,7 @@ pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u1
     buffer
 }
 
-/// Frees a buffer of an owner; `false` if the pointer is no buffer.
+/// Frees a buffer of an owner; `false` for other pointers.
 ///
 /// # Safety
 /// As [`free`].
@@ -191,7 +189,7 @@ pub(crate) unsafe fn free_target(pointer: *mut u8, target: Target) -> bool {
     freed
 }
 
-/// Bytes of a live buffer to resize by moving; `None` if the pointer is no buffer.
+/// Bytes of a live buffer to move; `None` for other pointers.
 #[cold]
 pub(crate) fn size_to_move(pointer: *mut u8) -> Option<usize> {
     if !may_be_buffer(pointer) || nested::is_nested() {
@@ -200,8 +198,6 @@ pub(crate) fn size_to_move(pointer: *mut u8) -> Option<usize> {
     within(|| KIT.size_for("realloc", pointer))
 }
 
-/// Frees a live buffer that was moved.
-///
 /// # Safety
 /// As [`free`]; [`size_to_move`] found the buffer.
 pub(crate) unsafe fn free_moved(pointer: *mut u8) {
@@ -209,7 +205,7 @@ pub(crate) unsafe fn free_moved(pointer: *mut u8) {
     unsafe { free_checked(pointer) };
 }
 
-/// Requested bytes of a live buffer; `None` if the pointer is no buffer.
+/// Requested bytes of a live buffer; `None` for other pointers.
 pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
     if !may_be_buffer(pointer) || nested::is_nested() {
         return None;
@@ -217,17 +213,17 @@ pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
     within(|| KIT.size_for(call, pointer))
 }
 
-/// Whether a pointer is a live buffer of a cache; does not return if another owner's.
+/// Whether it is a live buffer of a cache; ends the process if another owner's.
 pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
     may_be_buffer(pointer) && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
 }
 
-/// Whether a pointer is a buffer; does not return if the claimed size or alignment is wrong.
+/// Whether it is a buffer; ends the process if size or alignment is wrong.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
     may_be_buffer(pointer) && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
 }
 
-/// Does not return if a call frees a buffer that another family of functions allocated.
+/// Ends the process if another family of functions allocated the buffer.
 #[inline]
 pub(crate) fn check_pair(pointer: *mut u8, call: &'static str, with_align: bool) {
     if may_be_buffer(pointer) && !nested::is_nested() {
@@ -235,21 +231,20 @@ pub(crate) fn check_pair(pointer: *mut u8, call: &'static str, with_align: bool)
     }
 }
 
-/// Ends the process with the kit's report on a bad pointer, if the kit has one.
+/// Ends the process with the kit's report, if it has one.
 pub(crate) fn report_misuse(call: &'static str, pointer: *mut u8, misuse: Misuse) {
     if in_use() && !nested::is_nested() {
         nested::within(|| KIT.report_misuse(call, pointer, misuse));
     }
 }
 
-/// At exit: checks all buffers, and searches for leaks.
 pub(crate) fn at_exit() {
     if in_use() {
         within(|| KIT.at_exit(OBJECT_CACHES.any_made()));
     }
 }
 
-/// Checks every buffer for stray writes; returns their number, or does not return on a finding.
+/// Checks every buffer for stray writes; returns how many, or ends the process.
 pub fn check() -> usize {
     if in_use() && !nested::is_nested() { within(|| KIT.check_all("craton_debug_check")) } else { 0 }
 }

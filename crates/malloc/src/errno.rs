@@ -3,13 +3,12 @@
 use core::ptr::null_mut;
 use craton_os::process;
 
-/// Sets `ENOMEM` for null; else restores `errno`, whatever was refused on the way.
+/// Sets `ENOMEM` for null; else restores `errno`, whatever failed on the way.
 pub(crate) fn with_errno(object: *mut u8, saved: i32) -> *mut u8 {
     process::set_errno(if object.is_null() { process::ENOMEM } else { saved });
     object
 }
 
-/// Null, for no memory.
 pub(crate) fn no_memory() -> *mut u8 {
     with_errno(null_mut(), 0)
 }

@@ -1,9 +1,9 @@
 //! The heap around a fork, and around a clone that shares it.
 //!
 //! **What.** A fork copies the process while no thread holds a lock. A task made past the C library
-//! may share its maker's memory and thread pointer (`vfork`): the two must not use the same caches.
+//! may share its maker's memory and thread pointer (`vfork`): the two must not share caches.
 //!
-//! **Unsafe.** Is called by the C library, and holds locks across the fork.
+//! **Unsafe.** The C library calls it; holds locks across the fork.
 
 mod locks;
 
@@ -17,15 +17,15 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_os::process::id;
 use craton_os::trust_lock_order;
 
-/// Before a fork: takes all locks and stops the library's thread.
+/// Takes all locks and stops the library's thread.
 ///
 /// # Safety
-/// Called by the C library only.
+/// For the C library only.
 pub(crate) unsafe extern "C" fn before_fork() {
     let nested = nested::is_nested();
     BACKGROUND.life.hold();
     if nested {
-        // The library's thread may wait for a lock of ours: do not join it.
+        // The library's thread may wait for our lock: do not join it.
         nested::say("fork");
     } else {
         BACKGROUND.stop(&Here);
@@ -34,25 +34,23 @@ pub(crate) unsafe extern "C" fn before_fork() {
     FORKS.fetch_add(1, Relaxed);
 }
 
-/// After a fork, in the parent.
-///
 /// # Safety
-/// Called by the C library only.
+/// For the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_parent() {
     FORKS.fetch_sub(1, Relaxed);
-    // SAFETY: `before_fork` took them in this thread.
+    // SAFETY: this thread took them in `before_fork`.
     unsafe { locks::release_all() };
     BACKGROUND.life.release();
     govern::forked_in_parent();
 }
 
-/// After a fork, in the child, whose only thread copies the one that took the locks.
+/// The child's only thread copies the one that took the locks.
 ///
 /// # Safety
-/// Called by the C library only.
+/// For the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
     let left = FORKS.fetch_sub(1, Relaxed) - 1;
-    // SAFETY: `before_fork` took the locks in the thread that this is a copy of.
+    // SAFETY: the thread that this copies took the locks.
     unsafe {
         let caches = REGISTRY.held_for_fork();
         caches.forked(tls::get());
@@ -67,9 +65,9 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     SEGMENT.pid.store(id().into(), Relaxed);
 }
 
-/// Before the calling thread makes a task with its memory and thread pointer. Neither task uses
-/// per-CPU caches from now on, since the kernel restarts only one's sequences; nor a thread cache
-/// if they run concurrently. Returns the argument of [`after_clone`].
+/// Before the thread makes a task with its memory and thread pointer. From now on neither uses
+/// per-CPU caches, since the kernel restarts only one's sequences, nor, if they run at once, a
+/// thread cache. Returns the argument of [`after_clone`].
 pub fn before_clone(at_the_same_time: bool) -> usize {
     BACKGROUND.life.hold();
     trust_lock_order();
@@ -85,7 +83,7 @@ pub fn before_clone(at_the_same_time: bool) -> usize {
     cache as usize
 }
 
-/// After that, in the maker: restores the state if the task has ended or was never made.
+/// In the maker: restores the state if the task has ended or was never made.
 pub fn after_clone(before: usize, is_over: bool) {
     let before = before as *mut ThreadCache;
     if is_over {

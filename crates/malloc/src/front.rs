@@ -1,12 +1,12 @@
 //! malloc and its kin for C, C++ and Rust, before their rules about names and errors.
 //!
 //! **What.** Null means no memory, with `errno` set; a bad pointer is a [`Misuse`] for the caller
-//! to report. The fast paths are here; the slow paths depend on the thread's mode
-//! ([`crate::thread::mode`]): `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
+//! to report. The fast paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow
+//! ones: `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
 //!
 //! **Cost.** malloc: 16 instructions if the thread cache has an object; free: 26 if it has room.
 //!
-//! **Unsafe.** Uses the calling thread's cache, and takes objects from callers.
+//! **Unsafe.** Uses the thread's cache; takes objects from callers.
 
 mod alloc;
 mod apart;
@@ -48,11 +48,11 @@ pub fn malloc(size: usize) -> *mut u8 {
     malloc_by::<{ family::C }>(size)
 }
 
-/// As [`malloc`], for a function of a [`family`].
+/// As [`malloc`], for a [`family`].
 #[inline(always)]
 pub fn malloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     if size <= MAX_QUICK {
-        // SAFETY: the pointer is this thread's cache or one of `NoCaches`; the size was checked.
+        // SAFETY: this thread's cache or one of `NoCaches`; the size was checked.
         let object = unsafe { ThreadCache::pop_quick(tls::get(), size) };
         if !object.is_null() {
             return object;
@@ -67,16 +67,16 @@ pub fn calloc(size: usize) -> *mut u8 {
     calloc_by::<{ family::C }>(size)
 }
 
-/// As [`calloc`], for a function of a [`family`].
+/// As [`calloc`], for a [`family`].
 #[inline(always)]
 pub fn calloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     if size > MAX_CLEARED {
-        // The page heap knows which pages are zero: they are neither cleared nor touched.
+        // Pages known to be zero are neither cleared nor touched.
         return malloc_cleared(size);
     }
     let object = malloc_by::<FAMILY>(size);
     if !object.is_null() {
-        // SAFETY: the object holds `size` bytes and is ours until we return it.
+        // SAFETY: the object has `size` bytes and is ours.
         unsafe { object.write_bytes(0, size) };
     }
     object
@@ -87,7 +87,7 @@ pub fn aligned(align: usize, size: usize) -> *mut u8 {
     aligned_by::<{ family::C }>(align, size)
 }
 
-/// As [`aligned`], for a function of a [`family`].
+/// As [`aligned`], for a [`family`].
 #[inline(always)]
 pub fn aligned_by<const FAMILY: u8>(align: usize, size: usize) -> *mut u8 {
     debug_assert!(align.is_power_of_two());
@@ -105,34 +105,33 @@ pub fn aligned_by<const FAMILY: u8>(align: usize, size: usize) -> *mut u8 {
     }
 }
 
-/// Frees an object on the fast path; on `false` the caller must call [`free`].
+/// Frees an object on the fast path; after `false` call [`free`].
 ///
 /// # Safety
-/// Any pointer is allowed; an object of ours is given up, unless the answer is `false`.
+/// Any pointer; an object of ours is given up, unless the answer is `false`.
 #[inline(always)]
 pub unsafe fn try_free(pointer: *mut u8) -> bool {
-    // SAFETY: the cache is this thread's or one of `NoCaches`.
+    // SAFETY: this thread's cache or one of `NoCaches`.
     unsafe { ThreadCache::push(tls::get(), pointer) }
 }
 
-/// Largest size that [`try_free_trusted`] takes.
 pub const MAX_TRUSTED: usize = MAX_QUICK;
 
-/// Frees an object of a trusted size on the fast path; on `false` the caller must call [`free`].
+/// Frees an object of a trusted size on the fast path; after `false` call [`free`].
 ///
 /// # Safety
-/// The object is live, was allocated with `size` ≤ [`MAX_TRUSTED`] bytes and an alignment ≤ 16 (or
-/// was resized within the class of `size`), and is given up, unless the answer is `false`.
+/// The object is live, of `size` ≤ [`MAX_TRUSTED`] bytes and alignment ≤ 16 (or was resized within
+/// that class), and given up, unless the answer is `false`.
 #[inline(always)]
 pub unsafe fn try_free_trusted(object: *mut u8, size: usize) -> bool {
-    // SAFETY: by the contract; the cache is this thread's or one of `NoCaches`.
+    // SAFETY: by the contract; this thread's cache or one of `NoCaches`.
     unsafe { ThreadCache::push_trusted(tls::get(), object, size) }
 }
 
-/// Whether an object of one size, without alignment, serves for another, since they share a class.
+/// Whether an object of one size, unaligned, serves for another of the same class.
 #[inline]
 pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
-    // A buffer of the kit has exactly the requested size.
+    // A kit's buffer has exactly the requested size.
     size.max(other) <= MAX_CLASSED
         && size_class::class_of(size) == size_class::class_of(other)
         && !debug::may_be_buffer(pointer)
@@ -141,7 +140,7 @@ pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
 /// Usable bytes of an object; 0 for null, and in a signal handler that would need a lock.
 ///
 /// # Safety
-/// Any pointer is allowed; no other thread frees the object meanwhile.
+/// Any pointer; no other thread frees the object meanwhile.
 pub unsafe fn usable_size(pointer: *mut u8) -> Result<usize, Misuse> {
     // SAFETY: as in `malloc`.
     if let Some((class, _)) = unsafe { ThreadCache::recognise(tls::get(), pointer) } {
@@ -165,12 +164,11 @@ pub(crate) fn find(pointer: *mut u8) -> Option<Found> {
     is_known.then(|| nested::within(|| HEAP.find(pointer)))
 }
 
-/// Requests of a class that got no memory, modulo 2³².
 pub(crate) fn class_failures(class: usize) -> u32 {
     FAILURES[class].load(Relaxed)
 }
 
-/// Returns all free memory to the system; the result is the bytes released.
+/// Returns all free memory to the system; the bytes released.
 pub fn release() -> u64 {
     if !READY.load(Relaxed) || nested::is_nested() {
         return 0;
@@ -179,7 +177,7 @@ pub fn release() -> u64 {
     OBJECT_CACHES.over(&HEAP).reap_all();
     let bytes = nested::within(|| {
         if let Some(cache) = tls::own() {
-            // SAFETY: it is this thread's cache.
+            // SAFETY: this thread's cache.
             unsafe { HEAP.empty_cache(cache) };
         }
         PROCESSOR_CACHES.empty(&HEAP);
@@ -197,24 +195,23 @@ pub fn bytes_in_use() -> u64 {
     let spare = HEAPS.spare().bytes().0 as u64;
     let large = SEGMENT.huge_bytes.load(Relaxed) + HEAP.large_bytes().saturating_sub(spare);
     let own = tls::own().map_or(0, |c| {
-        // SAFETY: it is this thread's cache.
+        // SAFETY: this thread's cache.
         unsafe { (*c).bytes() as u64 }
     });
     (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
-/// Whether the heap is set up: before that, no pointer is ours.
+/// Before it is set up, no pointer is ours.
 pub(crate) fn is_ready() -> bool {
     READY.load(Relaxed)
 }
 
-/// Counts of one size class, `1..=CLASSES`.
+/// Of a size class, `1..=CLASSES`.
 pub fn class_stats(class: usize) -> craton_slab::SlabStats {
     HEAP.class_stats(class)
 }
 
-/// Does not return if a call frees a buffer that another family of functions allocated, and the
-/// kit checks for that.
+/// Ends the process if the kit checks for it, and another family of functions allocated the buffer.
 pub fn check_pair(pointer: *mut u8, call: Call, with_align: bool) {
     debug::check_pair(pointer, call, with_align);
 }

@@ -1,8 +1,8 @@
-//! The process's policies: background work and limits, set off by requests, the library's thread
-//! and the program's calls. Binds [`Background`](background::Background) and
-//! [`Limits`](limits::Limits) to the process's heap, system and clock.
+//! The process's policies, background work and limits, run by requests, the library's thread and
+//! the program's calls. Binds [`Background`](background::Background) and [`Limits`](limits::Limits)
+//! to the process's heap, system and clock.
 //!
-//! **Unsafe.** Empties the calling thread's cache, and takes the program's function.
+//! **Unsafe.** Empties the thread's cache; takes the program's function.
 
 mod actions;
 pub(crate) mod background;
@@ -28,7 +28,7 @@ use limits::{LimitCallback, Limited, System, Whose};
 
 pub use actions::actions;
 
-/// Retries, 1 ms apart, of a system call that a thread not yet gone may make fail.
+/// Retries, 1 ms apart, of a system call that a thread still ending may fail.
 const TRIES: u32 = 200;
 const TRY_NS: u64 = 1_000_000;
 
@@ -50,7 +50,7 @@ impl Tended for Here {
             return (false, false);
         }
         let id = HEAP.begin_collapse();
-        // Where the system gives no hugepages, a search would only cost system calls.
+        // Without the system's hugepages a search only costs system calls.
         let mapping = || {
             let is_worth = HEAP.gate.huge() > 0 && thp::is_on();
             if is_worth { HEAP.next_dense_mapping() } else { None }
@@ -96,12 +96,12 @@ impl Tended for Here {
     }
 }
 
-/// Collapses a hugepage without the heap's lock: it can take milliseconds.
+/// Without the heap's lock: it can take milliseconds.
 fn collapse(at: usize) -> (Result<(), CollapseError>, Took) {
     timed(|| thp::collapse(at, HugePages(1).bytes().0))
 }
 
-/// In real time: the cost of such acts bounds their number.
+/// In real time: such acts' cost bounds their number.
 fn timed<T>(act: impl FnOnce() -> T) -> (T, Took) {
     let now = || (if thp::may_query() { processor_ns() } else { precise_ns() }, precise_ns());
     let start = now();
@@ -138,7 +138,7 @@ impl Limited for Here {
             return;
         }
         if let Some(cache) = tls::own() {
-            // SAFETY: `tls` returned the calling thread's cache.
+            // SAFETY: the calling thread's cache.
             unsafe { shrink(cache) };
         }
         if PROCESSOR_CACHES.in_use() {
@@ -191,21 +191,20 @@ pub(crate) fn run() {
     }
 }
 
-/// Runs pending chores. Slow paths only, no locks held: starting the thread calls malloc.
+/// Runs pending chores, in slow paths without locks: starting the thread calls malloc.
 #[inline]
 pub(crate) fn run_chores() {
     if BACKGROUND.is_wanted() {
-        // Not earlier: a small program saves the C library's pages that this touches.
+        // Not earlier: small programs save the C library's pages that this touches.
         thread::find_flag();
         work(true, true);
     }
     check_mailbox(true);
 }
 
-/// [`run_chores`] in a free. The C library frees stacks of ended threads under the lock that a
+/// [`run_chores`] in a free. The C library frees ended threads' stacks under the lock that a
 /// thread's start takes. So a thread starts here only in a process that never had one, and no
-/// callback runs. Elsewhere much free memory goes back here and now: the process may sleep after
-/// this free.
+/// callback runs. Elsewhere much free memory goes back at once: the process may sleep next.
 #[inline]
 pub(crate) fn run_chores_in_free() {
     if BACKGROUND.is_wanted() {
@@ -214,7 +213,7 @@ pub(crate) fn run_chores_in_free() {
     check_mailbox(false);
 }
 
-/// In a free that bypasses the heap: its thread may make no other slow request.
+/// In a free past the heap: its thread may make no other slow request.
 #[inline]
 pub(crate) fn read_mailbox_in_free() {
     check_mailbox(false);
@@ -229,7 +228,7 @@ pub(crate) fn check_mailbox(may_wait: bool) {
 
 #[cold]
 fn check_mailbox_now(may_wait: bool) {
-    // While the thread starts or ends, signals may be blocked or a fork be under way.
+    // While the thread starts or ends, signals may be blocked or a fork run.
     if SEGMENT.has_started() && !nested::is_nested() && BACKGROUND.life.is_calm() {
         let saved = process::errno();
         if let Some(errands) = errands() {
@@ -239,7 +238,7 @@ fn check_mailbox_now(may_wait: bool) {
     }
 }
 
-/// The chores of `lifecycle.rs`; none before the library is loaded.
+/// Null before the library is loaded.
 fn errands() -> Option<&'static Errands> {
     // ORDERING: Acquire pairs with the Release in `lifecycle::at_start`.
     // SAFETY: null, or a constant.
@@ -248,7 +247,7 @@ fn errands() -> Option<&'static Errands> {
 
 #[cold]
 fn work(may_start: bool, may_call: bool) {
-    // Before set-up is complete, fork does not know a thread, and options are unknown.
+    // Before set-up ends, a fork knows no thread, and options are unknown.
     if !SEGMENT.has_started() || nested::is_nested() {
         return;
     }
@@ -269,10 +268,10 @@ fn work(may_start: bool, may_call: bool) {
     }
 }
 
-/// Makes a call that may fail in a multi-threaded process (`refused`). Keeps its `errno`.
+/// Makes a call that may fail in a multi-threaded process (`refused`). Keeps `errno`.
 pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bool) -> R {
     BACKGROUND.life.hold();
-    // A joined thread may take a moment to leave the process.
+    // A joined thread may take a moment to leave.
     let saved = process::errno();
     let mut tries = if BACKGROUND.stop(&Here) { TRIES } else { 1 };
     let result = loop {
@@ -288,8 +287,7 @@ pub fn without_thread<R>(mut call: impl FnMut() -> R, refused: impl Fn(&R) -> bo
     result
 }
 
-/// Ends the thread for good, and restricts the heap's system calls to memory and locks. Keeps
-/// `errno`.
+/// Ends the thread for good, and restricts system calls to memory and locks. Keeps `errno`.
 pub fn seal() {
     let saved = process::errno();
     thp::keep_answer();
@@ -298,7 +296,7 @@ pub fn seal() {
     process::set_errno(saved);
 }
 
-/// After a fork, in the parent: a large heap gets the thread, which mends what writes break.
+/// A large heap's parent gets the thread, which mends what writes break.
 pub(crate) fn forked_in_parent() {
     let backed = HugePages((SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64) as u32);
     if SEGMENT.has_started() && !nested::is_nested() && BACKGROUND.starts_after_fork(backed) {
@@ -308,8 +306,7 @@ pub(crate) fn forked_in_parent() {
     }
 }
 
-/// In a fork's child: resets the work of other threads. `forks`: those that this thread has begun
-/// and not ended.
+/// In a fork's child: drops other threads' work. `forks`: begun by this thread, and not ended.
 pub(crate) fn forked(forks: u32) {
     thread::record_main();
     HEAP.forked();
@@ -326,7 +323,7 @@ pub(crate) fn set_mode(mode: Mode) {
     BACKGROUND.set_mode(mode, &Here);
 }
 
-/// [`set_mode`] without waiting for the thread's end.
+/// Does not wait for the thread's end.
 pub(crate) fn set_mode_later(mode: Mode) {
     BACKGROUND.set_mode_later(mode);
 }
@@ -335,7 +332,7 @@ pub(crate) fn set_rate(bytes_per_s: u64) {
     BACKGROUND.set_rate(bytes_per_s, &Here);
 }
 
-/// Counts requests that bypass the page heap, now and then.
+/// Counts now and then requests past the page heap.
 #[cold]
 pub(crate) fn record_time() {
     let backed = SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64;
@@ -357,12 +354,12 @@ pub unsafe fn set_callback(callback: Option<LimitCallback>, argument: *mut c_voi
     unsafe { LIMITS.callback.set(callback, argument) };
 }
 
-/// Sets a limit option; `false` when refused.
+/// `false` when refused.
 pub(crate) fn set_option(key: &[u8], value: &[u8]) -> bool {
     LIMITS.set_option(key, value, &Here)
 }
 
-/// Writes a limit option's value; `false` for other keys.
+/// `false` for other keys.
 pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
     LIMITS.show_option(key, into)
 }
@@ -371,7 +368,7 @@ pub(crate) fn why_not(key: &[u8], value: &[u8]) -> Option<&'static str> {
     LIMITS.why_not(key, value, &Here)
 }
 
-/// Requests a flush of each thread's cache, in its next free or earlier slow path.
+/// Requests a flush of each thread's cache, in its next slow path or free.
 pub(crate) fn request_flushes() {
     Here.shrink(Whose::Others);
     // ORDERING: SeqCst pairs with the fence in `ThreadCache::look_again`.
@@ -379,7 +376,7 @@ pub(crate) fn request_flushes() {
     nested::within(|| REGISTRY.lock().fail_all());
 }
 
-/// Flushes a cache whose thread has not followed the last flush request; in slow paths.
+/// Flushes the cache, in slow paths, if a requested flush is due.
 ///
 /// # Safety
 /// The cache is the calling thread's.
@@ -406,7 +403,7 @@ unsafe fn shrink(cache: *mut ThreadCache) {
     }
 }
 
-/// Initialises a cache, closing the lists of classes that the debugging kit checks (D3).
+/// Initialises a cache, closing the lists of classes that the kit checks (D3).
 ///
 /// # Safety
 /// As [`ThreadCache::begin`].
@@ -421,14 +418,14 @@ pub(crate) unsafe fn begin_cache(cache: *mut ThreadCache, home: usize, bytes: us
     }
 }
 
-/// After a refusal: whether to retry, since the calling thread has flushed its caches.
+/// After a refusal: whether the thread's caches were flushed, for a retry.
 #[cold]
 pub(crate) fn make_room() -> bool {
     LIMITS.make_room(&Here)
 }
 
-/// The same after a refusal by the system, when the objects in own caches may be all that keeps
-/// `bytes` from lying in one piece.
+/// After the system's refusal, when the caches' objects may be all that parts `bytes` of free
+/// memory.
 pub(crate) fn make_room_for(bytes: usize) -> bool {
     let may_lie_in_pieces = bytes <= HEAP.granted().bytes().0;
     make_room()

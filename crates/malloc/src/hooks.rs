@@ -34,7 +34,7 @@ impl Hooks for Here {
                 segment::add(&SEGMENT.objects_out, objects);
                 return segment::add(&SEGMENT.refills, chains.into()) + u64::from(chains);
             }
-            // Large objects served from kept spans bypass the page heap and its periodic work.
+            // Large objects from kept spans bypass the page heap and its periodic work.
             Event::LargeAllocs(objects) => {
                 let before = segment::add(&SEGMENT.large_allocs, objects.into());
                 let now = before + u64::from(objects);

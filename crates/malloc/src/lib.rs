@@ -3,18 +3,16 @@
 //! **What.** A request: size → class → this thread's free list → a batch from the class's slabs → a
 //! span of the page heap → hugepage-aligned address space of Linux.
 //!
-//! **From.** TEMERAIRE §3 (TCMalloc's structure), with Bonwick's slabs in the middle (a size class
-//! is an object cache without a constructor).
+//! **From.** TEMERAIRE §3 (TCMalloc's structure), with Bonwick's slabs in the middle.
 //!
-//! **State.** One [`heap::Heap`] in static memory; metadata, page map and caches lie in separate
-//! mappings: nothing here calls malloc.
+//! **State.** One [`heap::Heap`] in static memory; metadata, page map and caches lie in mappings of
+//! their own: nothing here calls malloc.
 //!
 //! **Invariants.** M1, M2, M4 and M5 of `craton_heap`. *M3* no lock is held across a call of the C
 //! library that may allocate.
 //!
 //! **Threads.** A thread cache belongs to its thread. Each shard's classes, the page heap and the
-//! huge
-//! free any object, into its own cache.
+//! huge objects have a lock each. Any thread may free any object, into its own cache.
 //!
 //! **Failure.** Null and `errno`, with the state unchanged. Misuse is reported before any change.
 #![no_std]

@@ -1,9 +1,7 @@
-//! Options: `CRATON_OPTIONS=key=value,key=value`, or set by the program.
+//! Options: `CRATON_OPTIONS=key=value,key=value`, in order, or set by the program. The table in
+//! `craton_tables` lists options and values; [`handlers`] implements them.
 //!
-//! **What.** Applies the environment's options in order. The table in `craton_tables` lists options
-//! and values; [`handlers`] implements them.
-//!
-//! **Failure.** An unknown key or bad value only gives one line on standard error.
+//! **Failure.** An unknown key or bad value gives a line on standard error.
 //!
 //! **Unsafe.** Reads the environment that the C library passes to constructors.
 
@@ -21,8 +19,6 @@ use craton_tables::options::{Key, NO_SUCH_KEY, OPTIONS};
 use environment::{Items, text_in};
 use wrong::Wrong;
 
-/// Applies `CRATON_OPTIONS` of an environment.
-///
 /// # Safety
 /// `environment` is null, or a null-terminated array of C strings.
 pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
@@ -33,7 +29,6 @@ pub(crate) unsafe fn from_environment(environment: *const *const c_char) {
     }
 }
 
-/// Applies a list of options, reporting errors on standard error.
 fn apply(text: &[u8]) {
     for option in Items(text).filter(|o| !o.is_empty()) {
         if let Err(wrong) = try_setting(option, true) {
@@ -42,14 +37,14 @@ fn apply(text: &[u8]) {
     }
 }
 
-/// Reports a wrong setting on standard error.
+/// On standard error.
 pub(crate) fn complain(setting: &[u8], wrong: Wrong<'_>) {
     let line = Line::new().text("craton: option \"").bytes(setting).text("\": ");
     let line = if wrong.part.is_empty() { line } else { line.text("\"").bytes(wrong.part).text("\" ") };
     line.text(wrong.why).print();
 }
 
-/// Applies `key=value` as [`try_set`] does.
+/// `key=value`, as [`try_set`].
 pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_>> {
     match setting.iter().position(|b| *b == b'=') {
         Some(equals) => try_set(&setting[..equals], &setting[equals + 1..], may_wait),
@@ -57,7 +52,7 @@ pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_
     }
 }
 
-/// Sets one option. `may_wait`: the caller can wait for the end of the library's thread.
+/// `may_wait`: the caller can wait for the library's thread to end.
 pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result<(), Wrong<'a>> {
     let key = Key::named(key).ok_or(NO_SUCH_KEY)?;
     if handlers::set(key, value, may_wait) {
@@ -70,19 +65,19 @@ pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result
     Err(why.unwrap_or(key.row().refusal.into()))
 }
 
-/// Sets one option; `false` for an unknown key or value.
+/// `false` for an unknown key or value.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     Key::named(key).is_some_and(|key| handlers::set(key, value, true))
 }
 
-/// Sets an option while the program runs; `false` for an unknown key or value.
+/// Sets an option in a running program; `false` for an unknown key or value.
 pub fn set_by_program(key: &[u8], value: &[u8]) -> bool {
     let is_set = set(key, value);
     recording::begin();
     is_set
 }
 
-/// Writes an option's value in the form in which it is set; `false` for an unknown key.
+/// In the form in which it is set; `false` for an unknown key.
 pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
     Key::named(key).map(|key| handlers::show(key, into)).is_some()
 }
@@ -101,7 +96,7 @@ static NAMES: [[u8; NAME_MAX]; OPTIONS.len()] = {
     names
 };
 
-/// Key of the `i`-th option in alphabetical order; `None` past the last.
+/// In alphabetical order; `None` past the last.
 pub fn name(i: usize) -> Option<&'static CStr> {
     NAMES.get(i).and_then(|name| CStr::from_bytes_until_nul(name).ok())
 }

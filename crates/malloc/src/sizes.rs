@@ -1,7 +1,7 @@
-//! Real sizes of requests, and checks of the size that a program passes to free.
+//! Real sizes of requests, and checks of sizes passed to free.
 //!
-//! **What.** A request gets its class's size, or whole pages. An object that `realloc` shrank may
-//! have stayed in place; [`check`] allows for that.
+//! **What.** A request gets its class's size, or whole pages. `realloc` may have shrunk an object
+//! in place, which [`check`] allows.
 //!
 //! **Cost.** Off the fast path, which compares the size's class with the page map's.
 //!
@@ -18,16 +18,16 @@ use craton_heap::thread_cache::ThreadCache;
 use craton_heap::{Found, Misuse};
 use craton_pages::LargeCache;
 
-/// Most address space of a process: 128 TiB.
+/// Of a process: 128 TiB.
 const MOST: usize = (1 << 47) - HUGEPAGE_SIZE;
 
-/// The program frees by the size that it asked for or by none, and each free looks at the object's
-/// page: larger classes may serve smaller sizes from now on.
+/// Larger classes may serve smaller sizes from now on: the program frees by the requested size or
+/// by none, and each free looks at the object's page.
 pub fn let_classes_lend() {
     LENT.begin();
 }
 
-/// Least usable bytes of `size` bytes at a multiple of `align` (a power of two); 0 if impossible.
+/// Least usable bytes for `size` and `align` (a power of two); 0 if impossible.
 pub fn good_size(size: usize, align: usize) -> usize {
     let class = if align <= 16 {
         (size <= front::MAX_SLABBED).then(|| size_class::class_of(size))
@@ -41,21 +41,21 @@ pub fn good_size(size: usize, align: usize) -> usize {
     }
 }
 
-/// An object of at least `size` bytes, and its usable bytes.
+/// At least `size` bytes, and the usable ones.
 #[inline]
 pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
     let object = front::aligned(align, size);
-    // SAFETY: the object is new, and no other code has its address.
+    // SAFETY: a new object, known only here.
     (object, unsafe { usable(object, size, align) })
 }
 
-/// Usable bytes of an object that has just been allocated for `size` and `align`; 0 for null.
+/// Usable bytes of an object just allocated for `size` and `align`; 0 for null.
 ///
 /// # Safety
-/// The object is not freed during the call.
+/// The object stays live during the call.
 pub unsafe fn usable(object: *mut u8, size: usize, align: usize) -> usize {
-    // A larger class can have lent the object, and a buffer of the kit has just its size.
-    // SAFETY: by the contract.
+    // SAFETY: by the contract. A larger class can have lent the object; a kit's buffer has just its
+    // size.
     match unsafe { front::usable_size(object) } {
         Ok(0) if !object.is_null() => good_size(size, align),
         Ok(bytes) => bytes,
@@ -63,17 +63,17 @@ pub unsafe fn usable(object: *mut u8, size: usize, align: usize) -> usize {
     }
 }
 
-/// The program's claim about an object that it frees.
+/// A claim about an object in a free.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub size: Option<usize>,
-    /// Its alignment; 1 if none was requested.
+    /// 1 if none was requested.
     pub align: usize,
-    /// Whether it may have been resized since it was allocated.
+    /// Resized since it was allocated.
     pub resized: bool,
 }
 
-/// Checks a claim. A pointer that is no object passes: the free reports it.
+/// A pointer that is no object passes: the free reports it.
 pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     if debug::check_claim(pointer, claim.size, claim.align) {
         return Ok(());
@@ -82,7 +82,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         return Err(Misuse::WrongAlign { given: claim.align });
     }
     let (Some(given), true) = (claim.size, !pointer.is_null() && front::is_ready()) else { return Ok(()) };
-    // The slack above the requested size is below a page, or a hugepage in a separate heap.
+    // The slack is below a page, or a hugepage in a separate heap.
     let found = front::find(pointer).unwrap_or(Found::Bad(Misuse::Foreign));
     let is_large = matches!(found, Found::Large { .. });
     let (class, bytes, unit) = match found {
@@ -91,7 +91,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
         Found::Owned(Owned { bytes, .. }) if bytes.is_multiple_of(HUGEPAGE_SIZE) => (None, bytes, HUGEPAGE_SIZE),
         Found::Owned(Owned { bytes, .. }) => (None, bytes, PAGE_SIZE),
         Found::Large { pages, .. } => (None, pages.bytes().0, PAGE_SIZE),
-        // A grown object has reserved room.
+        // Grown objects have reserved room.
         Found::Huge(entry) => (None, entry.bytes, (entry.bytes / 2).max(PAGE_SIZE)),
         Found::Bad(_) => return Ok(()),
     };
@@ -104,7 +104,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
                 || claim.resized && given <= bytes && given > bytes / 2
                 || is_lent(class, given, claim.align)
         }
-        // A span that was longer by a little can have served the object.
+        // A slightly longer span can have served it.
         None if is_large => {
             let least = Bytes(given.max(1)).pages_up();
             let has = Pages((bytes / PAGE_SIZE) as u32);
@@ -116,7 +116,7 @@ pub fn check(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     if right { Ok(()) } else { Err(Misuse::WrongSize { given, size: bytes }) }
 }
 
-/// Frees on the fast path; on `false`, also for a doubtful size, call [`free`].
+/// Frees on the fast path; after `false`, as for a doubtful size, call [`free`].
 ///
 /// # Safety
 /// As [`front::try_free`].
@@ -126,21 +126,20 @@ pub unsafe fn try_free(pointer: *mut u8, size: usize) -> bool {
     size <= size_class::MAX_CLASSED && unsafe { ThreadCache::push_sized(tls::get(), pointer, size) }
 }
 
-/// As [`try_free`], for an object allocated with an alignment.
+/// As [`try_free`], for an aligned object.
 ///
 /// # Safety
 /// As [`front::try_free`].
 #[inline(always)]
 pub unsafe fn try_free_aligned(pointer: *mut u8, size: usize, align: usize) -> bool {
-    // The larger of size and alignment nearly always has the object's class.
-    // SAFETY: as in `try_free`.
+    // SAFETY: as in `try_free`. The larger of size and alignment nearly always has the object's
+    // class.
     align.is_power_of_two()
         && pointer as usize & (align - 1) == 0
         && unsafe { try_free(pointer, if size > align { size } else { align }) }
 }
 
-/// As [`front::free_by_turn`] and [`front::free_on_morphed`], for an object of this size without an
-/// alignment.
+/// As [`front::free_by_turn`] and [`front::free_on_morphed`], for an unaligned object of this size.
 ///
 /// # Safety
 /// As there.
@@ -162,7 +161,7 @@ pub unsafe fn free(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     unsafe { front::free(pointer) }
 }
 
-/// Whether an object of `class` can have been lent to a request of `size` bytes.
+/// To a request of `size` bytes.
 fn is_lent(class: usize, size: usize, align: usize) -> bool {
     align <= 16 && size <= size_class::MAX_CLASSED && LENT.has(size_class::class_of(size), class)
 }

@@ -1,4 +1,4 @@
-//! Set-up of the heap: address space, tables, and the environment's options for the first request.
+//! Set-up of the heap for the first request: address space, tables, the environment's options.
 //!
 //! **Unsafe.** Passes region and tables to the heap.
 
@@ -23,7 +23,7 @@ use craton_os::thread::Key;
 use craton_os::{PartSpec, Region, process};
 use craton_pages::Tracker;
 
-/// Sets the heap up at the first request; `false` without address space.
+/// `false` without address space.
 pub(crate) fn set_up() -> bool {
     // ORDERING: Acquire pairs with the Release in `set_up_now`, publishing the layout.
     READY.load(Ordering::Acquire) || set_up_and_go_on()
@@ -45,8 +45,8 @@ fn set_up_and_go_on() -> bool {
 fn set_up_now() -> bool {
     let Some(is_first) = nested::within(set_up_alone) else { return false };
     if is_first && !process::is_privileged() {
-        // SAFETY: the C library's environment, if any, which no thread changes so early. Wrong
-        // values are reported when all options are read.
+        // SAFETY: no thread changes the C library's environment so early. Wrong values are reported
+        // when all options are read.
         unsafe {
             let environment = process::environment();
             environment::find(environment, b"audit_log", |value| _ = KIT.set_log_entries(value));
@@ -56,7 +56,7 @@ fn set_up_now() -> bool {
     true
 }
 
-/// Whether this call set the heap up; `None` on failure.
+/// Whether this call did; `None` on failure.
 fn set_up_alone() -> Option<bool> {
     let _only_one = SETTING_UP.lock();
     if READY.load(Ordering::Relaxed) {
@@ -90,14 +90,14 @@ fn set_up_alone() -> Option<bool> {
         hardened,
         // SAFETY: the region keeps four zero bytes for each granted page, written only here.
         map: unsafe { PageMap::new(region.part(0) as *const _) },
-        // SAFETY: likewise a zero record for each page; parts are aligned to machine pages.
+        // SAFETY: likewise a zero record each; parts are page-aligned.
         records: unsafe { Table::new(region.part(1) as *mut _, capacity.pages().0 as usize) },
-        // SAFETY: likewise a zero length for each page.
+        // SAFETY: likewise a zero length each.
         lengths: unsafe { Table::new(region.part(3) as *mut _, capacity.pages().0 as usize) },
         // SAFETY: likewise a zero tracker for each hugepage.
         trackers: unsafe { Table::new(region.part(2) as *mut _, capacity.0 as usize) },
     };
-    // SAFETY: the flag is unset, so no thread uses the heap yet, and we hold the lock.
+    // SAFETY: the flag is unset, so no thread uses the heap, and we hold the lock.
     unsafe {
         HEAP.install(region, parts);
         PROCESSOR_CACHES.set_up::<Here>();
@@ -111,16 +111,16 @@ fn set_up_alone() -> Option<bool> {
     Some(true)
 }
 
-/// Calls `each` with every value of an option in the environment.
+/// Each value of an option.
 fn in_environment(key: &[u8], each: &dyn Fn(&[u8])) {
     if !process::is_privileged() {
-        // SAFETY: the C library keeps the environment; nothing changes it during the first request.
+        // SAFETY: the C library's environment does not change during the first request.
         unsafe { environment::find(process::environment(), key, each) };
     }
 }
 
-/// The region's size without a limit on address space: four times the machine's memory, between 64
-/// GiB and 16 TiB. Huge objects lie elsewhere, and reserving costs nothing.
+/// Without an address space limit: four times the machine's memory, between 64 GiB and 16 TiB. Huge
+/// objects lie elsewhere; reserving is free.
 fn usual_capacity() -> HugePages {
     whole(process::physical_memory().saturating_mul(4).clamp(64 << 30, 16 << 40))
 }

@@ -1,8 +1,8 @@
-//! The process's mutable statics: one value of each part. Parts do not know this file; `front` and
-//! `govern.rs` bind them to it. Constant tables (`INSPECT`, `.init_array`) stand where made.
+//! The process's mutable statics, one value of each part. Parts do not know this file; `front` and
+//! `govern.rs` bind them. Constant tables (`INSPECT`, `.init_array`) stand where made.
 //!
-//! **State.** All zeros where size matters (heap, per-CPU caches, signal handlers' area): no room
-//! in the file, no memory before use.
+//! **State.** All zeros where size matters (heap, per-CPU caches, handlers' area): no room in the
+//! file, no memory before use.
 //!
 //! **Unsafe.** Exports the segment under the name that readers look up.
 
@@ -30,10 +30,9 @@ use craton_objects::caches::Caches;
 use craton_objects::heaps::Heaps;
 use craton_os::{CoarseClock, Linux, Mutex, Rank, Region};
 
-/// The heap, and its type.
 pub(crate) type TheHeap = Heap<Region, CoarseClock, Here>;
 pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, CoarseClock, CoarseClock);
-/// Heaps and object caches that the program makes, over the same page heap.
+/// The program's own, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
 pub(crate) static OBJECT_CACHES: Caches<CoarseClock, Here> = Caches::new(CoarseClock);
 pub(crate) static KIT: Kit<Here> = Kit::new();
@@ -41,53 +40,52 @@ pub(crate) static KIT: Kit<Here> = Kit::new();
 pub(crate) static PAGE_HEAP: Choice = Choice::new();
 pub(crate) static HARDENING: Hardening = Hardening::new();
 
-/// The thread caches, and the per-CPU caches of threads without one.
+/// And the per-CPU caches of threads without one.
 pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 pub(crate) static ADMISSION: Admission = Admission::new();
-/// Target of the pointers of threads without a cache.
+/// For threads without a cache.
 pub(crate) static NO_CACHE: NoCaches = NoCaches::new();
-/// Requests of each class that got no memory.
+/// By class: requests without memory.
 pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0) }; CLASSES + 1];
-/// Classes that have lent objects to smaller ones.
+/// Classes that have lent objects.
 pub(crate) static LENT: Lent = Lent::new();
 
-/// Whether the heap is set up; the lock of the set-up; the thread-exit key plus 1.
+/// Whether the heap is set up; the set-up's lock; the thread-exit key plus 1.
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
-/// Forks in progress in the thread that holds the locks: a signal handler may fork during one.
-/// Changed under all locks.
+/// Forks in progress in the locks' thread, changed under all locks: a signal handler may fork
+/// during one.
 pub(crate) static FORKS: AtomicU32 = AtomicU32::new(0);
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Which ends of the start were reached (`start/lifecycle.rs`).
+/// Ends of the start reached (`start/lifecycle.rs`).
 pub(crate) static BEGUN: AtomicU8 = AtomicU8::new(0);
 
-/// Background work and limits.
 pub(crate) static BACKGROUND: Background<CoarseClock, HelperThread> = Background::new(CoarseClock, HelperThread::new());
 pub(crate) static LIMITS: Limits<CoarseClock, Here> = Limits::new(CoarseClock, Here, &SEGMENT);
 
-/// Chores of files above `govern.rs`; set when the library is loaded.
+/// Of files above `govern.rs`; set at load.
 pub(crate) static ERRANDS: AtomicPtr<Errands> = AtomicPtr::new(null_mut());
 
-/// The process's statistics, exported for readers of its memory.
+/// Statistics, for readers of the process's memory.
 #[unsafe(export_name = "craton_segment")]
 pub static SEGMENT: Segment = Segment::new();
-/// The option `stats`; its file descriptor (programs such as `ls` close standard error early); the
-/// option `stats_file`: path with closing 0, and length.
+/// The option `stats`; its file descriptor (`ls` and others close standard error early); the option
+/// `stats_file`: path with closing 0, and length.
 pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
 pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
 pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::ranked(Rank::StatsFile, ([0; PATH_MAX], 0));
 
-/// Requests of signal handlers that interrupted a request.
+/// For signal handlers that interrupted a request.
 pub(crate) static APART: Area = Area::new();
-/// Settings from another process. Not constant: that process writes it.
+/// Not constant: another process writes it.
 pub(crate) static MAILBOX: Mailbox = Mailbox::empty();
 pub(crate) static TRACE: Tracer = Tracer::new();
 
-/// The debugging kit runs chores, which may allocate.
+/// Chores may allocate.
 pub(crate) static KIT_RUNS_CHORES: AtomicBool = AtomicBool::new(false);
 
-/// Keys plus 1 of the thread's words, where these are POSIX thread-specific values.
+/// Keys plus 1 of thread-local words as POSIX thread-specific values.
 #[cfg(not(all(target_arch = "x86_64", not(feature = "portable"))))]
 pub(crate) static TLS_KEYS: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];

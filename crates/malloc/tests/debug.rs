@@ -1,5 +1,4 @@
-//! Objects under the debugging kit: their sizes and alignments, disjoint, and gone when they are
-//! freed.
+//! Objects under the debugging kit: sizes, alignments, disjoint, and gone when freed.
 
 #![cfg(not(loom))]
 
@@ -52,7 +51,7 @@ fn zeroed_objects_are_zeroed_and_resized_ones_keep_their_contents() {
     turn_on();
     for size in [1, 100, 5000, 33_000, 200_000, 1 << 20] {
         let object = front::calloc(size);
-        // SAFETY: the object is ours; so are those that it becomes.
+        // SAFETY: ours, and so what it becomes.
         unsafe {
             assert!(std::slice::from_raw_parts(object, size).iter().all(|b| *b == 0), "{size}");
             object.write_bytes(7, size);
@@ -96,7 +95,7 @@ fn objects_of_many_threads_never_overlap() {
     assert!(debug::check() < 100_000);
 }
 
-/// Allocates, resizes and frees at random, with an eye on what lies where.
+/// At random; checks who lies where.
 fn run(seed: u64) {
     let mut x = seed;
     let mut random = move |below: usize| {

@@ -1,12 +1,9 @@
-//! The heap's thread while others start and end it: at most one runs, none after a stop, and no
-//! thread waits for ever.
-//!
-//! **What.** The real states and the real bell, with a thread of loom's.
+//! The heap's thread while others start and end it: at most one runs, none after a stop, and none
+//! waits for ever. Real states and bell, with a loom thread.
 //!
 //! **Unsafe.** Keeps the thread's handle in a cell whose races loom detects; the states guard it.
 #![cfg(loom)]
 
-/// The real file.
 #[path = "../src/govern/background"]
 #[allow(dead_code)]
 mod background {
@@ -25,13 +22,13 @@ struct World {
     life: Life,
     end: Bell,
     handle: UnsafeCell<Option<JoinHandle<()>>>,
-    /// Threads of ours; not the model's.
+    /// Ours, not the model's.
     alive: AtomicU32,
-    /// Whether a thread ends by itself if it may.
+    /// The thread ends itself if it may.
     is_restless: bool,
 }
 
-// SAFETY: one thread at a time uses the handle, which loom checks.
+// SAFETY: one thread at a time uses the handle; loom checks.
 unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
@@ -93,7 +90,6 @@ fn beside(world: &Arc<World>, f: impl Fn(&Arc<World>) + 'static) -> JoinHandle<(
     thread::spawn(move || f(&world))
 }
 
-/// A fork while another thread starts ours.
 fn fork_while_started() {
     let world = World::new(false);
     let starter = beside(&world, World::start);
@@ -166,7 +162,7 @@ fn one_that_ends_by_itself_is_waited_for_once() {
         let world = World::new(true);
         world.start();
         let other = beside(&world, |world| _ = world.stop());
-        // Starts another one if the first has ended.
+        // Starts another if the first has ended.
         world.start();
         other.join().unwrap();
         world.stop();

@@ -1,8 +1,6 @@
-//! Limits that are set while others read them: the last one counts, and no check stays armed for an
-//! old limit.
+//! Limits set while others read them: the last counts, and no check stays armed for an old one.
 #![cfg(loom)]
 
-/// The real files.
 #[path = "../src/govern/limits"]
 #[allow(dead_code)]
 mod limits {
@@ -25,7 +23,7 @@ const NEW: u64 = 1 << 30;
 /// Between both limits.
 const USED: u64 = 1 << 35;
 
-/// With the old limit, touched for the model's sake.
+/// With the old limit, touched for the model.
 fn gate() -> Arc<Gate> {
     let gate = Gate::open();
     gate.set(Some(OLD), None);
@@ -38,8 +36,7 @@ fn beside(gate: &Arc<Gate>, f: impl Fn(&Gate) + 'static) -> thread::JoinHandle<(
     thread::spawn(move || f(&gate))
 }
 
-/// A heap that fell below its limit, or rose above it, is armed while the program sets a lower
-/// limit.
+/// Armed below or above its limit, while the program sets a lower one.
 fn set_while_armed() {
     let gate = gate();
     let looker = beside(&gate, |gate| gate.rearm_above(OLD + 1));
@@ -88,7 +85,6 @@ fn of_two_that_count_huge_objects_none_is_lost() {
     });
 }
 
-/// Two options, and what follows from both.
 struct Options {
     given: [AtomicU64; 2],
     follows: AtomicU64,
@@ -115,7 +111,7 @@ impl Options {
     }
 }
 
-/// Two threads set an option each, and a third applies what it finds.
+/// Two threads set an option each; a third applies what it finds.
 fn set_while_applied() {
     let options = Options::new();
     let other = {

@@ -16,7 +16,7 @@ fn objects_of_a_batch_are_distinct_and_writable() {
         let n = if size > 10_000 { 40 } else { 3000 };
         let mut objects = batch(size, n);
         for (i, object) in objects.iter().enumerate() {
-            // SAFETY: the object has this size, and only this test uses it.
+            // SAFETY: the object has this size, and is ours.
             unsafe { object.write_bytes(i as u8, size) };
         }
         for (i, object) in objects.iter().enumerate() {
@@ -38,10 +38,10 @@ fn an_object_that_is_twice_in_a_batch_is_refused_once() {
     objects.push(objects[3]);
     objects.push(objects[999]);
     let mut bad = Vec::new();
-    // SAFETY: the objects are ours; the second time they are no objects.
+    // SAFETY: ours, and the second time no objects.
     unsafe { free(&objects, |p, m| bad.push((p, m))) };
     assert_eq!(bad.len(), 2);
-    // Another test's objects may lie there by now.
+    // Another test may have objects there by now.
     let is_right = |m| matches!(m, Misuse::Freed { size: 48 } | Misuse::Unallocated | Misuse::Inside { .. });
     assert!(bad.iter().all(|b| is_right(b.1)), "{bad:?}");
 }

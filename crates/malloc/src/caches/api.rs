@@ -76,7 +76,7 @@ impl Watch for Here {
     }
 }
 
-/// A slow call on a cache: keeps `errno`, and runs deferred and background work.
+/// Slow calls keep `errno`, and run deferred and background work.
 fn slowly<R>(cache: usize, call: impl FnOnce() -> R) -> R {
     let saved = process::errno();
     let result = call();
@@ -129,7 +129,7 @@ pub fn alloc_quick(cache: usize) -> *mut u8 {
 /// Frees an object in its constructed state; null is ignored.
 ///
 /// # Safety
-/// Any pointer is allowed; a live object of the cache is given up.
+/// Any pointer; a live object of the cache is given up.
 #[inline(always)]
 pub unsafe fn free(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     // SAFETY: by the contract.
@@ -150,10 +150,10 @@ pub unsafe fn free_slowly(cache: usize, object: *mut u8) -> Result<(), Misuse> {
     slowly(cache, || unsafe { OBJECT_CACHES.over(&HEAP).free(cache, object) })
 }
 
-/// Adds a live object of the cache to this CPU's array, if there is room.
+/// Adds an object to this CPU's array, if there is room.
 ///
 /// # Safety
-/// As [`free`], unless the answer is `false`.
+/// As [`free`], if it returns `true`.
 #[inline(always)]
 pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     let areas = tls::arrays();
@@ -164,7 +164,7 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     unsafe { OBJECT_CACHES.over(&HEAP).push(PROCESSOR_CACHES.rseq_known(), areas, cache, object) }
 }
 
-/// Destroys a cache. With live objects it does nothing; the inner error is their number.
+/// With live objects it does nothing; the inner error is their number.
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
     let result = OBJECT_CACHES.over(&HEAP).destroy(cache);
@@ -173,12 +173,12 @@ pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     result
 }
 
-/// Allocates until `objects` may be live without another request for memory; 0 drops that reserve.
+/// Allocates until `objects` may be live without more memory; 0 drops that reserve.
 pub fn prefill(cache: usize, objects: usize) -> Result<(), Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).prefill(cache, objects))
 }
 
-/// Frees a cache's unused memory; returns the bytes returned to the heap.
+/// Frees unused memory; returns the bytes returned to the heap.
 pub fn reap(cache: usize) -> Result<usize, Fault> {
     slowly(cache, || OBJECT_CACHES.over(&HEAP).reap(cache))
 }
@@ -187,7 +187,7 @@ pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
     OBJECT_CACHES.stats(cache)
 }
 
-/// Each cache's statistics, by number. `each` must not use a cache.
+/// Each cache's statistics. `each` must not use a cache.
 pub fn each(each: impl FnMut(CacheStats)) {
     OBJECT_CACHES.each(each);
 }

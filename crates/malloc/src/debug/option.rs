@@ -7,18 +7,17 @@ use crate::thread::nested;
 use craton_os::fault::Fault;
 
 fn on_fault(fault: &Fault) {
-    // A thread in the kit holds its locks; a fault there concerns no buffer.
+    // A thread in the kit holds its locks, and its fault concerns no buffer.
     if !nested::is_nested() {
         nested::within(|| KIT.on_fault(&HEAP, fault));
     }
 }
 
-/// Why a value of the option `debug` is wrong.
 pub(crate) fn why_not(value: &[u8]) -> Option<Wrong<'_>> {
     KIT.check_option(value).err().map(|wrong| Wrong { part: wrong.part, why: wrong.why })
 }
 
-/// Sets the option `debug`; `false` if wrong or too late. `set_up` sets the heap up.
+/// `false` if wrong or too late. `set_up` sets the heap up.
 pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
     let Ok(checks) = KIT.check_option(value) else { return false };
     if checks && !set_up() {
@@ -29,16 +28,16 @@ pub(crate) fn set(value: &[u8], set_up: impl FnOnce() -> bool) -> bool {
         Some(false) => return true,
         Some(true) => {}
     }
-    // Threads flush these classes and close their lists in their next slow path.
+    // Threads flush, and close these lists, in their next slow path.
     govern::request_flushes();
-    // Per-CPU caches have no lists to close: flush them before the first buffer.
+    // Per-CPU caches cannot close lists: flush them before the first buffer.
     if checks {
         nested::within(|| PROCESSOR_CACHES.empty(&HEAP));
     }
     true
 }
 
-/// Sets the option `guard_sample`, as [`set`].
+/// `guard_sample`, as [`set`].
 pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
     if !KIT.allows_sample(every) || every > 0 && !set_up() {
         return false;
@@ -47,7 +46,6 @@ pub(crate) fn set_sample(every: u64, set_up: impl FnOnce() -> bool) -> bool {
     true
 }
 
-/// Before the first sample.
 #[cold]
 pub(super) fn turn_on() {
     KIT.turn_on(on_fault);

@@ -1,28 +1,26 @@
 //! The process's locks in lock order.
 //!
 //! **What.** A thread waits only for locks of a higher rank ([`Rank`]; debug builds check it) than
-//! those it holds. A fork takes all in this order and releases them in reverse. The child could
-//! wait for ever for a lock missing here.
+//! it holds. A fork takes all in this order; its child would wait for ever for a lock missing here.
 //!
-//! **Unsafe.** Releases, after a fork, locks that were taken before it.
+//! **Unsafe.** Releases, after a fork, locks taken before it.
 
 use crate::statics::{HEAP, HEAPS, KIT, LIMITS, OBJECT_CACHES, REGISTRY, SETTING_UP, STATS_FILE, TRACE};
 use craton_os::Rank;
 
-/// A lock, or the locks of a part in sequence.
+/// A lock, or a part's locks in sequence.
 struct Entry {
     rank: Rank,
     hold: fn(nested: bool),
     release: unsafe fn(),
 }
 
-/// An entry for a value with `lock_for_fork` and `release_after_fork`.
 macro_rules! lock {
     ($rank:ident: $($lock:tt)+) => {
         Entry {
             rank: Rank::$rank,
             hold: |nested| $($lock)+ lock_for_fork(nested),
-            // SAFETY: by `release_all`'s contract this thread, or its original, took it by `hold`.
+            // SAFETY: by `release_all`'s contract `hold` took it.
             release: || unsafe { $($lock)+ release_after_fork() },
         }
     };
@@ -50,7 +48,7 @@ const _: () = {
     }
 };
 
-/// Takes all locks, before a fork; `nested`: in a signal handler that interrupted a request.
+/// `nested`: in a signal handler that interrupted a request.
 pub(crate) fn lock_all(nested: bool) {
     LOCKS.iter().for_each(|lock| (lock.hold)(nested));
 }
@@ -58,7 +56,7 @@ pub(crate) fn lock_all(nested: bool) {
 /// Releases all locks after the fork.
 ///
 /// # Safety
-/// [`lock_all`] ran in the calling thread, or in the one that it copies.
+/// [`lock_all`] ran in this thread, or in the one that it copies.
 pub(crate) unsafe fn release_all() {
     for lock in LOCKS.iter().rev() {
         // SAFETY: by the contract.

@@ -1,8 +1,7 @@
-//! malloc when the fast path has no object. The thread's mode selects the server
-//! ([`crate::thread::mode`]). After a refusal by a hard limit it retries once, if flushing the
-//! thread's caches made room.
+//! malloc when the fast path has no object: the thread's mode ([`crate::thread::mode`]) decides.
+//! After a hard limit's refusal it retries once, if flushing the thread's caches made room.
 //!
-//! **Unsafe.** Uses the calling thread's cache, and clears objects.
+//! **Unsafe.** Uses the thread's cache; clears objects.
 
 use super::apart::{malloc_in_handler, malloc_in_handler_class};
 use super::{MAX_SIZE, with_errno};
@@ -21,8 +20,8 @@ use craton_kit::family;
 use craton_os::process::errno;
 use craton_os::rseq::Rseq;
 
-/// Larger objects are large, though they have a class: a slab's record would take as much memory as
-/// a page that a program touches, and spans that lie at hand serve all lengths.
+/// Larger objects have a class, but are large: a slab's record takes a page's memory, and spans at
+/// hand serve all lengths.
 pub(crate) const MAX_SLABBED: usize = 128 << 10;
 
 #[cold]
@@ -40,7 +39,7 @@ pub(super) fn malloc_beyond_quick<const FAMILY: u8>(size: usize) -> *mut u8 {
         return malloc_large(size, 1, false, FAMILY);
     }
     let class = size_class::class_of(size);
-    // SAFETY: the pointer is this thread's cache or one on which `pop` fails.
+    // SAFETY: this thread's cache or one on which `pop` fails.
     let object = unsafe { ThreadCache::pop(tls::get(), class) };
     if object.is_null() { malloc_sized(class, size, 1, FAMILY) } else { object }
 }
@@ -62,7 +61,7 @@ fn malloc_class(class: usize, align: usize) -> *mut u8 {
         other => cache_for(other),
     };
     let object = match cache {
-        // SAFETY: it is this thread's cache. Setting it up may have filled the list.
+        // SAFETY: this thread's cache. Setting it up may have filled the list.
         Some(cache) => unsafe {
             let mut object = ThreadCache::pop(cache, class);
             if object.is_null() && (*cache).is_hardened() {
@@ -88,7 +87,7 @@ fn malloc_class(class: usize, align: usize) -> *mut u8 {
     with_errno(object, saved)
 }
 
-/// An object of a larger class, where that saves a slab; else null.
+/// A larger class's object, if it saves a slab; else null.
 fn borrowed(cache: &mut ThreadCache, class: usize) -> *mut u8 {
     let Some((object, lender)) = HEAP.borrow(cache, class) else { return null_mut() };
     LENT.note(class, lender);
@@ -123,7 +122,7 @@ fn refill_per_cpu(rseq: &Rseq, class: usize) -> *mut u8 {
     with_errno(object, saved)
 }
 
-/// Refills once more, if a limit refused the first refill and room could be made.
+/// Refills again, if a limit refused the first refill and room could be made.
 #[cold]
 fn with_room(refill: impl FnOnce() -> *mut u8) -> *mut u8 {
     if nested::within(govern::make_room) { nested::within(refill) } else { null_mut() }
@@ -135,7 +134,6 @@ fn count_failure(class: usize) {
     govern::count_refusal(size_class::geometry(class).pages.bytes().0);
 }
 
-/// A large object of zeros, for C.
 #[inline(never)]
 pub(super) fn malloc_cleared(size: usize) -> *mut u8 {
     malloc_large(size, 1, true, family::C)
@@ -143,7 +141,7 @@ pub(super) fn malloc_cleared(size: usize) -> *mut u8 {
 
 #[inline(never)]
 pub(super) fn malloc_large(size: usize, align: usize, zero: bool, family: u8) -> *mut u8 {
-    // The kit, where it is in use, must see the request first.
+    // The kit, in use, must see the request first.
     let may_take = !zero && align <= PAGE_SIZE && !debug::sees_large();
     let at_hand = if may_take { HEAP.large_at_hand(size) } else { null_mut() };
     if at_hand.is_null() { malloc_large_anew(size, align, zero, family) } else { at_hand }
@@ -156,7 +154,7 @@ fn malloc_large_anew(size: usize, align: usize, zero: bool, family: u8) -> *mut 
     }
     if let Some(buffer) = debug::alloc(size, align, family) {
         if zero && !buffer.is_null() {
-            // SAFETY: the buffer holds `size` bytes and is ours until we return it.
+            // SAFETY: the buffer has `size` bytes and is ours.
             unsafe { buffer.write_bytes(0, size) };
         }
         return buffer;

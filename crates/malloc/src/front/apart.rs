@@ -1,5 +1,4 @@
-//! Requests of signal handlers that interrupted a request, served without a lock
-//! ([`crate::thread::nested`]).
+//! Lock-free requests of signal handlers that interrupted a request ([`crate::thread::nested`]).
 //!
 //! **Unsafe.** Takes objects from callers.
 
@@ -10,7 +9,7 @@ use crate::thread::nested;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 
-/// An object of a class for a signal handler, at any alignment that the class gives.
+/// At any alignment that the class gives.
 #[cold]
 pub(super) fn malloc_in_handler_class(class: usize) -> *mut u8 {
     let size = size_class::size_of_class(class);
@@ -24,7 +23,7 @@ pub(super) fn malloc_in_handler(size: usize, align: usize) -> *mut u8 {
     if object.is_null() { no_memory() } else { object }
 }
 
-/// Free for a signal handler: defers objects recognised without a lock; the rest stays allocated.
+/// Defers objects recognised without a lock; the rest stays allocated.
 ///
 /// # Safety
 /// As [`free`].
@@ -45,7 +44,7 @@ pub(crate) fn free_what_waits() {
     let mut object = APART.pop_deferred();
     while !object.is_null() {
         HEAP.end_waiting(object);
-        // SAFETY: a handler gave the object up, linked to the next; no other list has it.
+        // SAFETY: a handler gave it up, linked to the next; no other list has it.
         unsafe {
             let next = object.cast::<*mut u8>().read();
             let _ = free(object);
@@ -54,7 +53,7 @@ pub(crate) fn free_what_waits() {
     }
 }
 
-/// Resizes an object of the area, or for a signal handler, by moving it.
+/// Moves an object of the area, or for a signal handler.
 ///
 /// # Safety
 /// As [`realloc`].
@@ -69,7 +68,7 @@ pub(super) unsafe fn realloc_in_handler(pointer: *mut u8, size: usize) -> Result
     };
     let new = if size > MAX_SIZE { no_memory() } else { malloc(size) };
     if !new.is_null() {
-        // SAFETY: both objects have at least that many bytes, and differ.
+        // SAFETY: two objects of at least that many bytes.
         unsafe {
             new.copy_from_nonoverlapping(pointer, old.min(size));
             free(pointer)?;

@@ -1,5 +1,3 @@
-//! malloc and its kin in this process, and threads in each of their modes.
-
 use super::*;
 use crate::thread::leave;
 use crate::thread::mode::ThreadMode;
@@ -8,7 +6,7 @@ use core::ptr::null_mut;
 use std::thread;
 use std::vec::Vec;
 
-/// Sizes of each kind: of classes, at their bounds, large and huge.
+/// Of classes, at their bounds, large and huge.
 const SIZES: [usize; 12] = [0, 1, 16, 17, 128, 1025, 32 << 10, 256 << 10, (256 << 10) + 1, 1 << 20, 5 << 20, 20 << 20];
 
 fn mode() -> ThreadMode {
@@ -16,18 +14,18 @@ fn mode() -> ThreadMode {
 }
 
 /// # Safety
-/// The caller owns the object, which has `bytes` bytes.
+/// The object has `bytes` bytes, and is the caller's.
 unsafe fn filled(object: *mut u8, bytes: usize, with: u8) {
-    // SAFETY: by the callers, which own the object.
+    // SAFETY: by the contract.
     unsafe { object.write_bytes(with, bytes) };
 }
 
 /// # Safety
-/// As [`filled`], and the bytes have been written.
+/// As [`filled`], and the bytes are written.
 unsafe fn holds(object: *mut u8, bytes: usize, byte: u8) -> bool {
-    // SAFETY: by the callers, which own the object and have written it.
+    // SAFETY: by the contract.
     let bytes = unsafe { core::slice::from_raw_parts(object, bytes) };
-    // All of small objects, and of large ones a few hundred places besides both ends.
+    // All of small objects, some 500 places of large ones.
     let step = 1 + bytes.len() / 500;
     bytes.iter().step_by(step).chain(bytes.last()).all(|b| *b == byte)
 }
@@ -163,7 +161,7 @@ fn what_is_free_can_be_given_back_to_the_system() {
     assert!(release() > 0);
 }
 
-/// Runs in a new thread, which has asked for nothing.
+/// A new thread has made no request.
 fn in_thread(test: impl FnOnce() + Send + 'static) {
     thread::spawn(test).join().unwrap();
 }
@@ -183,7 +181,7 @@ fn a_threads_first_request_decides_its_mode() {
 #[test]
 fn a_busy_thread_gets_a_cache() {
     in_thread(|| {
-        // Objects of a size of which a cache keeps few: nearly each request is slow.
+        // A cache keeps few of this size: nearly each request is slow.
         let objects: Vec<_> = (0..2000).map(|_| malloc(30 << 10)).collect();
         assert!(matches!(mode(), ThreadMode::Own(_)), "{:?}", mode());
         // SAFETY: the objects are ours.
@@ -227,7 +225,7 @@ fn a_thread_is_served_in_every_mode() {
 #[test]
 fn a_handler_that_interrupts_a_request_is_served_apart_and_its_frees_wait() {
     in_thread(|| {
-        // A class that no other test uses, so that none gets the object once it is free.
+        // No other test uses this class, so none gets the object once it is free.
         let (small, large) = (malloc(23_000), malloc(1 << 20));
         leave::return_cache(tls::none());
         tls::set(tls::none());
@@ -245,9 +243,9 @@ fn a_handler_that_interrupts_a_request_is_served_apart_and_its_frees_wait() {
             }
             assert_eq!(release(), 0, "it takes no locks");
         });
-        // The small object waits for this; the large one stays for good.
+        // The small object waits for this; the large one stays.
         free_what_waits();
-        // SAFETY: the second object is still out, as far as the heap knows.
+        // SAFETY: for the heap the second object is still out.
         unsafe {
             assert!(free(small).is_err());
             free(large).unwrap();
@@ -260,12 +258,12 @@ fn a_task_that_shares_its_parents_words_uses_no_cache_until_it_is_over() {
     in_thread(|| {
         let object = malloc(48);
         let own = mode();
-        // As vfork: the parent waits, so that its cache can be used.
+        // As vfork: the parent waits, so its cache can be used.
         let before = before_clone(false);
         assert!(matches!((own, mode()), (ThreadMode::Own(_), ThreadMode::Own(_)) | (_, ThreadMode::Alone)));
         after_clone(before, true);
         assert_eq!(mode(), own, "as before");
-        // At the same time: a cache cannot be shared.
+        // At once: a cache cannot be shared.
         let before = before_clone(true);
         assert_eq!(mode(), ThreadMode::Alone);
         let other = malloc(48);
@@ -290,7 +288,7 @@ fn objects_of_a_thread_that_has_ended_are_as_it_left_them_and_can_be_freed() {
     let objects = thread::spawn(move || (0..3000).map(fill).collect::<Vec<_>>()).join().unwrap();
     for (i, object) in objects.into_iter().enumerate() {
         let object = core::ptr::with_exposed_provenance_mut(object);
-        // SAFETY: the thread gave its objects to us.
+        // SAFETY: the thread gave us its objects.
         unsafe {
             assert!(holds(object, i % 900 + 1, i as u8));
             free(object).unwrap();
@@ -302,7 +300,6 @@ std::thread_local! {
     static LATE: Late = const { Late(Cell::new(null_mut())) };
 }
 
-/// Allocates and frees while its thread ends.
 struct Late(Cell<*mut u8>);
 
 impl Drop for Late {

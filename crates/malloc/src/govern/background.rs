@@ -40,11 +40,11 @@ use craton_os::thread::{sleep_ns, with_signals_blocked};
 use craton_pages::{AUTO_RATE, DEMAND_S};
 use life::Life;
 
-/// Default of the option `release_rate`: by the surplus.
+/// By the surplus.
 pub(crate) const DEFAULT_RATE: u64 = AUTO_RATE;
 /// Backed hugepages from which a heap gets rounds.
 pub(crate) const FROM: HugePages = HugePages(8);
-/// Free backed pages that earn a program without threads one: 16 MiB and an eighth of the use.
+/// Free pages that earn a program without threads one: 16 MiB and an eighth of the use.
 const MUCH: Pages = HugePages(8).pages();
 const MUCH_PART: u32 = 8;
 
@@ -52,18 +52,18 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Seconds between the thread's rounds: while something changes, and when nothing does.
 const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
-/// Seconds without change after which the thread is idle: demand is flat, and its surplus gone.
+/// Seconds without change until the thread is idle: demand is flat, and its surplus gone.
 const QUIET_S: u64 = 2 * DEMAND_S;
-/// Collapses of a round in a request: some milliseconds. The thread's are bounded by their time.
+/// Collapses of a round in a request: milliseconds. Time bounds the thread's.
 const COLLAPSES: u32 = 4;
-/// Rounds in a row that used all collapses, after which the thread starts: more than a grown heap
-/// needs for its front and probes.
+/// Rounds in a row with all collapses used, after which the thread starts: a grown heap needs fewer
+/// for its front and probes.
 const FULL_ROUNDS: u32 = 4;
-/// Backed hugepages from which a fork starts it: writes break hugepages while the child lives.
+/// Backed hugepages from which a fork starts it: writes break hugepages.
 const FORK_FROM: HugePages = HugePages(32);
-/// Uses of the page heap between two reads of the clock.
+/// Uses of the page heap between two looks at the clock.
 pub(crate) const USES: u32 = 16;
-/// Retry interval of threads that wait for the start or end of ours.
+/// Retry interval of threads that await ours.
 const TRY_NS: u64 = 100_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,20 +76,20 @@ pub(crate) enum Mode {
     Thread,
 }
 
-/// Work deferred to a slow request, in the order of execution.
+/// Work for a slow request, in order of execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Chore {
-    /// Free the objects that signal handlers deferred.
+    /// Free what signal handlers deferred.
     Later = 16,
-    /// Wake the thread, which sleeps until the heap is used.
+    /// Wake the thread, asleep until the heap is used.
     Wake = 8,
     /// Wake the thread to refill or clear hugepages.
     Refill = 64,
     /// Check the limits: usage left the watermark band.
     Limits = 4,
     Thread = 2,
-    /// Release free memory now, since the thread can't be started here.
+    /// Release free memory now: the thread cannot start here.
     Release = 32,
     /// Run a round in this request.
     Round = 1,
@@ -103,79 +103,77 @@ impl Chore {
 /// Chores that higher files implement.
 pub(crate) struct Errands {
     pub(crate) free_later: fn(),
-    /// Serves the mailbox. `may_wait`: the caller can wait for the thread's end.
+    /// `may_wait`: the caller can wait for the thread's end.
     pub(crate) read_mailbox: fn(may_wait: bool),
 }
 
 pub(crate) trait Tended {
     fn set_rate(&self, bytes_per_s: u64);
-    /// A second's work without collapses and limits: whether anything changed, pages in use.
+    /// A second's work without collapses and limits: whether anything changed; pages in use.
     fn tick(&self) -> (bool, Pages);
-    /// Collapses a hugepage, a round's first if `is_first`: whether it succeeded, may go on.
+    /// `is_first`: a round's. Whether it succeeded; whether more may.
     fn collapse(&self, is_first: bool) -> (bool, bool);
-    /// Refills a broken hugepage for a rise, or clears one ahead of growth; whether to try another.
+    /// Refills a broken hugepage, or clears one ahead of growth; whether to go on.
     fn refill(&self) -> bool;
-    /// Whether the thread collapses hugepages from now on. Takes the page heap's lock.
+    /// Whether the thread collapses hugepages. Takes the page heap's lock.
     fn set_helped(&self, helped: bool);
-    /// Enforces the limits; returns the pages released. `deep`: the stack allows reading files.
+    /// The pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
-    /// Whether rounds do nothing until the heap is used. Takes the page heap's lock.
+    /// Whether rounds do nothing until the heap is used. Takes its lock.
     fn is_settled(&self) -> bool;
     fn drop_kept(&self);
-    /// Releases free memory without regard to demand, in bounded time.
+    /// Ignores demand; takes bounded time.
     fn release_now(&self);
 }
 
 pub(crate) trait Helper {
-    /// Starts it with `run`; `false` if the system refuses.
+    /// `false` if the system refuses.
     fn start(&self, run: fn()) -> bool;
-    /// Waits for its end; `false` in a process that did not start it.
+    /// `false` in a process that did not start it.
     fn join(&self) -> bool;
     fn ring(&self);
     fn nudge(&self);
     fn is_rung(&self) -> bool;
-    /// Whether the process is known to have had a further thread.
+    /// Whether the process has had another thread.
     fn has_company(&self) -> bool;
-    /// In the thread: sleeps for `ns` or until nudged; whether to end.
+    /// For `ns` or until nudged; whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
 }
 
-/// Schedules rounds, and starts and stops the thread.
 pub(crate) struct Background<C, T> {
     clock: C,
     pub(crate) thread: T,
     pub(crate) life: Life,
-    /// The options `background` and `release_rate`; whether the heap has the rate.
+    /// Options `background` and `release_rate`; whether the heap has the rate.
     mode: AtomicU8,
     rate: AtomicU64,
     paced: AtomicBool,
     wanted: AtomicU8,
     /// Uses of the page heap, modulo 2³².
     used: AtomicU32,
-    /// When the next round in a request is due, by time or by hugepages: a heap that grows gets its
-    /// first collapses before the program only computes.
+    /// When the next round in a request is due, by time or hugepages: a growing heap gets first
+    /// collapses before its program only computes.
     next_round_ns: AtomicU64,
     next_round_at: AtomicU32,
     /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
-    /// Rounds in requests, in a row, that had no collapse left.
+    /// Rounds in requests, in a row, that used all collapses.
     full_rounds: AtomicU32,
     asleep: AtomicBool,
-    /// The thread was woken to refill or clear hugepages, and is not done.
+    /// Woken to refill or clear hugepages, and not done.
     refills: AtomicBool,
-    /// What wakes it is that only: it rests on.
+    /// Woken for that only: it rests on.
     rests_on: AtomicBool,
-    /// The process was not alone before the thread's last start: it stays.
+    /// The process had company at the last start: it stays.
     stays: AtomicBool,
     at_work: AtomicBool,
 }
 
-/// The thread's state between rounds.
 pub(crate) struct Rounds {
     in_use: Pages,
     quiet_s: u64,
-    /// Uses of the page heap at the end of the last round.
+    /// Uses of the page heap when the last round ended.
     used: u32,
 }
 
@@ -203,8 +201,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Counts a use of the page heap, under its lock. `free` counts the releasable pages exactly;
-    /// `backed` minus `in_use` is an upper bound, since hugepages may be partly backed.
+    /// Counts a use of the page heap, under its lock. `free` counts releasable pages exactly;
+    /// `backed` less `in_use` bounds them.
     #[inline(always)]
     pub(crate) fn record_use(&self, backed: HugePages, in_use: Pages, free: impl FnOnce() -> Pages) {
         if backed < FROM {
@@ -230,7 +228,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// [`Self::record_use`] now and then, for requests that bypass the page heap.
+    /// Now and then, for requests past the page heap.
     pub(crate) fn record_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
@@ -245,7 +243,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Growth wants hugepages refilled or cleared; under the page heap's lock.
+    /// For growth, under the page heap's lock.
     #[inline]
     pub(crate) fn want_refill(&self) {
         if !self.refills.load(Relaxed) && self.life.is_running() {
@@ -270,24 +268,23 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Whether a thread could be started and is not yet wanted.
     fn may_have_thread(&self) -> bool {
         !self.wants(Chore::Thread) && self.mode() == Mode::Thread && self.life.may_start()
     }
 
-    /// Requests the thread: memory must go back while the program sleeps.
+    /// Memory must go back while the program sleeps.
     pub(crate) fn want_thread(&self) {
         if self.may_have_thread() {
             self.want(Chore::Thread);
         }
     }
 
-    /// After a fork, in the parent: whether to start the thread now.
+    /// In the parent: whether to start the thread now.
     pub(crate) fn starts_after_fork(&self, backed: HugePages) -> bool {
         if backed < FORK_FROM {
             return false;
         }
-        // The thread's end a moment ago was the fork's: without another request it would stay away.
+        // A fork ended the thread a moment ago; no later request may restart it.
         self.next_thread_ns.store(0, Relaxed);
         self.want_thread();
         self.claim(Chore::Thread, true, false)
@@ -313,8 +310,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wanted.fetch_and(!(chore as u8), Relaxed);
     }
 
-    /// Takes a pending chore. `may_start`: the caller may start a thread, for which the C library
-    /// allocates. `may_call`: it may call the program back.
+    /// Takes a pending chore. `may_start`: may start a thread, for which the C library allocates.
+    /// `may_call`: may call the program.
     pub(crate) fn claim(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
         if !self.wants(chore) {
             return false;
@@ -322,7 +319,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         match chore {
             Chore::Limits if !may_call || !self.life.is_calm() => return false,
             Chore::Thread if !may_start || self.clock.now_ns() < self.next_thread_ns.load(Relaxed) => return false,
-            // A start that must wait a second comes with the next request.
+            // A start that must wait comes with the next request.
             Chore::Release => {
                 self.forget(chore);
                 return !may_start && self.life.may_start() && self.clock.now_ns() >= self.next_thread_ns.load(Relaxed);
@@ -353,7 +350,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// [`Self::set_mode`] without waiting: in the thread, or under a C library lock.
+    /// Without waiting: in the thread, or under a C library lock.
     pub(crate) fn set_mode_later(&self, mode: Mode) {
         self.mode.store(mode as u8, Relaxed);
         self.thread.nudge();
@@ -367,7 +364,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.rate.store(bytes_per_s, Relaxed);
         if self.paced.load(Relaxed) {
             heap.set_rate(bytes_per_s);
-            // It may have ended at a lower rate.
+            // A lower rate may have ended it.
             self.want_thread();
         }
     }
@@ -382,10 +379,10 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.threads.store(threads, Relaxed);
     }
 
-    /// Starts the thread with `run`, unless another thread does so or it is held off.
+    /// Unless another thread does, or it is held off.
     #[cold]
     pub(crate) fn start(&self, run: fn(), heap: &impl Tended) {
-        // A signal handler could fork, and so wait for this start.
+        // A signal handler's fork would wait for this start.
         with_signals_blocked(|| {
             self.life.start(
                 || _ = self.thread.join(),
@@ -401,7 +398,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         });
     }
 
-    /// Stops the thread and waits; whether there was one. It may start again a second later.
+    /// Stops it and waits; whether it ran. It may restart a second later.
     pub(crate) fn stop(&self, heap: &impl Tended) -> bool {
         self.life.stop(
             || sleep_ns(TRY_NS),
@@ -418,7 +415,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         )
     }
 
-    /// In a fork's child: no thread, no round, and only the calling thread's chores.
+    /// In a fork's child: only the calling thread's chores stay.
     pub(crate) fn forked(&self, forks: u32) {
         self.at_work.store(false, Relaxed);
         self.asleep.store(false, Relaxed);
@@ -431,7 +428,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed) }
     }
 
-    /// In the thread: rests until the next round; `false` to end.
+    /// In the thread, until the next round; `false` to end.
     pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if rounds.quiet_s <= QUIET_S {
             return self.rest_and_refill(heap);
@@ -443,7 +440,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         !ended
     }
 
-    /// Rests a second, and refills or clears hugepages for growth meanwhile; `false` to end.
+    /// For a second; `false` to end.
     fn rest_and_refill(&self, heap: &impl Tended) -> bool {
         self.refill(heap);
         let end_ns = self.clock.now_ns() + BUSY_S * SECOND_NS;
@@ -460,21 +457,19 @@ impl<C: Clock, T: Helper> Background<C, T> {
         true
     }
 
-    /// Refills or clears what growth asks for.
     fn refill(&self, heap: &impl Tended) {
         if self.refills.load(Relaxed) {
             while !self.thread.is_rung() && heap.refill() {}
-            // A request that still saw `true` is followed by others while growth goes on.
+            // A request that saw `true` is followed by others while growth goes on.
             self.refills.store(false, Relaxed);
         }
     }
 
-    /// Sleeps until `self.used` changes from `used`, at most for `most` nanoseconds; whether to
-    /// end.
+    /// Sleeps until `self.used` differs from `used`, at most `most` nanoseconds; whether to end.
     fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
-        // A request counts itself and checks `asleep` under the page heap's lock. Taking that lock
-        // orders each request: before, so we see its count, or after, so it wakes us.
+        // A request counts itself and checks `asleep` under the page heap's lock. Taking it orders
+        // each request: before, and we see its count, or after, and it wakes us.
         heap.is_settled();
         let is_same = self.used.load(Relaxed) == used;
         let ended = if is_same { self.thread.sleep(most) } else { self.thread.is_rung() };
@@ -482,7 +477,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         ended
     }
 
-    /// In the thread: a round; `false` when the thread is no longer needed and ends.
+    /// In the thread; `false` to end, when no longer needed.
     pub(crate) fn turn(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if self.mode() != Mode::Thread && self.life.end_by_itself() {
             heap.drop_kept();
@@ -492,7 +487,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         let rested_s = if rounds.quiet_s > QUIET_S { IDLE_S } else { BUSY_S };
         let unused = self.used.load(Relaxed) == rounds.used;
         let (changed, in_use) = self.round(true, u32::MAX, heap);
-        // The round counts as uses too.
+        // The round's own uses count.
         rounds.used = self.used.load(Relaxed);
         let is_quiet = !changed && unused && in_use == rounds.in_use;
         rounds.quiet_s = if is_quiet { rounds.quiet_s.saturating_add(rested_s) } else { 0 };
@@ -505,7 +500,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         !ends
     }
 
-    /// Runs a round in a request, if due.
     pub(crate) fn round_in_request(&self, deep: bool, heap: &impl Tended) {
         let (now, next) = (self.clock.now_ns(), self.next_round_ns.load(Relaxed));
         let mine = || self.next_round_ns.compare_exchange(next, now + SECOND_NS, Relaxed, Relaxed).is_ok();
@@ -514,7 +508,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// One round, with at most `collapses`; whether it did anything, and the pages in use.
+    /// With at most `collapses`; whether it did anything, and the pages in use.
     pub(crate) fn round(&self, deep: bool, collapses: u32, heap: &impl Tended) -> (bool, Pages) {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
@@ -541,7 +535,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 }
 
-/// Whether too much is free to leave it to a sleeping program.
+/// Too much to leave with a sleeping program.
 fn is_much(free: Pages, in_use: Pages) -> bool {
     free >= MUCH && free.0 >= in_use.0 / MUCH_PART
 }

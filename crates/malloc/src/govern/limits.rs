@@ -1,21 +1,20 @@
 //! Limits on the process's memory.
 //!
-//! **What.** Above the *soft limit* free memory goes back to the system; if that is not enough,
-//! threads flush their caches; then the callback runs. The *hard limit* refuses requests once free
-//! memory has gone back (done by the heap). The control group's limit gives the default soft limit.
-//! Free memory also goes back under memory *pressure* on the whole system.
+//! **What.** Above the *soft limit* free memory goes back to the system; if that is too little,
+//! threads flush their caches; then the callback runs. The heap refuses requests above the *hard
+//! limit* once free memory has gone back. The control group's limit gives the default soft limit.
+//! Free memory also goes back under the system's memory *pressure*.
 //!
 //! **Units.** Bytes in use: memory from the system, metadata, huge objects, touched or not.
 //!
-//! **Threads.** One thread at a time checks limits; others go on. A requested flush happens in a
-//! thread's next slow path.
+//! **Threads.** One at a time checks limits; others go on. Threads flush in their next slow path.
 //!
 //! **Failure.** An unreadable limit means none. Nothing here ends the process.
 //!
-//! **Cost.** Two compares in each use of the page heap. A program above its soft limit is checked
+//! **Cost.** Two compares in each use of the page heap. Above its soft limit a program is checked
 //! once a second and after each step of growth.
 //!
-//! **Not here.** Heap ([`Limited`]), system ([`System`]) and clock are arguments, so tests run in
+//! **Not here.** Heap ([`Limited`]), system ([`System`]) and clock are arguments, for tests in
 //! virtual time; `govern.rs` binds the process's.
 
 mod callback;
@@ -36,33 +35,31 @@ pub use callback::LimitCallback;
 use craton_heap::gate::Gate;
 pub(crate) use setting::Setting;
 
-/// Default soft limit, in percent of the control group's: the rest is for code, stacks and the
-/// like.
+/// Percent of the control group's limit; the rest is for code, stacks and the like.
 const SOFT_PERCENT: u8 = 90;
 /// Bytes in use from which the control group is read: small programs save that.
 const FIRST_LOOK: u64 = background::FROM.bytes().0 as u64;
 const READ_EVERY_NS: u64 = 10_000_000_000;
-/// Interval of reads of the pressure, and free pages from which it is read.
+/// Interval, and free pages, for reads of the pressure.
 const PRESSURE_EVERY_NS: u64 = 5_000_000_000;
 const PRESSURE_FROM: Pages = Pages(128);
-/// Free pages for which an idle process wakes each 10 s to read the pressure: 16 MiB.
+/// Free pages for which an idle process wakes each 10 s to read it: 16 MiB.
 const PRESSURE_WAKES_FROM: Pages = Pages(2048);
-/// Bytes released at most for one high pressure.
+/// Most bytes released for one high pressure.
 const PRESSURE_BYTES: u64 = 256 << 20;
-/// Default of `pressure`: percent of the last 10 s in which some task waited for memory.
+/// Percent of the last 10 s in which some task waited for memory.
 const PRESSURE_PERCENT: u32 = 10;
-/// `memory_limit_source` of the statistics where the option sets the limit.
+/// `memory_limit_source` in the statistics.
 const BY_OPTION: u64 = 4;
 
 pub(crate) trait Limited {
     fn gate(&self) -> &Gate;
     fn used(&self) -> u64;
-    /// Releases free memory down to `most` bytes in use: the bytes in use, and the pages released.
+    /// Releases down to `most` bytes in use: those left, and pages released.
     fn relieve(&self, most: u64) -> (u64, u64);
     fn releasable(&self) -> Pages;
-    /// Flushes caches in front of the heap.
     fn shrink(&self, whose: Whose);
-    /// Clears earlier requests for a limit check.
+    /// Clears requests for a limit check.
     fn looked(&self);
 }
 
@@ -75,16 +72,16 @@ pub(crate) enum Whose {
 }
 
 pub(crate) trait System {
-    /// Whether system calls beyond memory and locks are still allowed.
+    /// System calls beyond memory and locks.
     fn may_query(&self) -> bool;
     fn group(&self) -> cgroup::Limits;
-    /// Pressure in 1/100 of a percent of time; `None` where the system reports none.
+    /// In 1/100 percent of time; `None` if the system reports none.
     fn pressure(&self) -> Option<u32>;
     /// Bytes of physical memory; 0 if unknown.
     fn memory(&self) -> u64;
-    /// Whether the calling thread's stack has room for reading files.
+    /// Whether the stack has room for reading files.
     fn is_stack_deep(&self) -> bool;
-    /// Sets the control group's CPU quota; returns the CPUs that the process may use.
+    /// Sets the control group's quota; the CPUs that the process may use.
     fn set_quota(&self, thousandths: Option<u64>) -> usize;
 }
 
@@ -96,23 +93,22 @@ pub(crate) struct Limits<C, S> {
     hard: Kept,
     memory: Kept,
     pressure: AtomicU32,
-    /// Changes of these options and of the control group's limit.
+    /// Of these options and the control group's limit.
     changes: Changes,
     /// The control group's limit as last read (0: none); its source, as in the statistics; whether
-    /// it was ever read; when to read it again.
+    /// ever read; when to read again.
     group: AtomicU64,
     source: AtomicU64,
     read: AtomicBool,
     next_read_ns: AtomicU64,
     next_pressure_ns: AtomicU64,
-    /// The system reports no pressure: do not ask again.
+    /// The system reports none: do not ask again.
     no_pressure: AtomicBool,
     at_work: AtomicBool,
     pub(crate) callback: Callback,
 }
 
 impl<C: Clock, S: System> Limits<C, S> {
-    /// No limits yet. Statistics go to `segment`.
     pub(crate) const fn new(clock: C, system: S, segment: &'static Segment) -> Self {
         Self {
             clock,
@@ -134,7 +130,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Applies the limits that follow from the options and the control group.
+    /// Those of the options and the control group.
     pub(crate) fn apply(&self, heap: &impl Limited) {
         self.changes.until_settled(|| self.apply_once(heap.gate()));
     }
@@ -158,7 +154,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.segment.hard_limit_bytes.store(hard.unwrap_or(0), Relaxed);
     }
 
-    /// The limit that soft limits follow and percentages refer to.
+    /// Soft limits follow it; percentages refer to it.
     fn memory_limit(&self) -> Option<u64> {
         self.memory.get().bytes(|| None, Some(self.group.load(Relaxed)).filter(|bytes| *bytes > 0))
     }
@@ -168,7 +164,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         setting.bytes(whole, None)
     }
 
-    /// Runs a requested limit check, in a program thread without locks; keeps `errno`.
+    /// In a program thread without locks; keeps `errno`.
     #[cold]
     pub(crate) fn act(&self, heap: &impl Limited) {
         let saved = process::errno();
@@ -178,14 +174,14 @@ impl<C: Clock, S: System> Limits<C, S> {
         process::set_errno(saved);
     }
 
-    /// Reads the control group's limit if never done, and enforces the soft limit. If that fails:
-    /// the limit and the bytes in use.
+    /// Reads the control group's limit once, and enforces the soft limit. If that fails: the limit,
+    /// and the bytes in use.
     fn check(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
             return None;
         }
-        // On a small stack the library's or the main thread reads it later.
+        // On a small stack the library's or main thread reads it later.
         if !self.read.load(Relaxed) && self.system.is_stack_deep() {
             self.read_group();
             self.apply(heap);
@@ -224,8 +220,8 @@ impl<C: Clock, S: System> Limits<C, S> {
         Some((soft, used))
     }
 
-    /// A second's work: limits and pressure may have changed, and memory may have become
-    /// releasable. Returns the pages released. Reads files only on a `deep` stack.
+    /// A second's work: limits, pressure and releasable memory may have changed. The pages
+    /// released. Reads files only on a `deep` stack.
     pub(crate) fn round(&self, deep: bool, heap: &impl Limited) -> u64 {
         let saved = process::errno();
         let now = self.clock.now_ns();
@@ -239,7 +235,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         let mut kept = 0;
         if heap.gate().soft().is_some_and(|soft| before > soft) {
             self.check(false, heap);
-            // The program's next slow request checks, flushes its cache and calls the callback.
+            // The next slow request checks, flushes and calls the callback.
             heap.gate().rearm();
             kept = before.saturating_sub(heap.used()) >> PAGE_SHIFT;
         }
@@ -248,7 +244,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         kept + relieved
     }
 
-    /// Reads the control group's limits, if system calls are still allowed.
+    /// If system calls are still allowed.
     fn read_group(&self) {
         self.next_read_ns.store(self.clock.now_ns() + READ_EVERY_NS, Relaxed);
         if !self.system.may_query() {
@@ -270,7 +266,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.changes.record();
     }
 
-    /// Releases free memory under pressure; returns the pages.
+    /// The pages released.
     fn relieve_pressure(&self, now: u64, heap: &impl Limited) -> u64 {
         let threshold = self.pressure.load(Relaxed) * 100;
         if threshold == 0
@@ -293,12 +289,12 @@ impl<C: Clock, S: System> Limits<C, S> {
         0
     }
 
-    /// Whether an idle process must wake to read the pressure.
+    /// Whether an idle process wakes for that.
     pub(crate) fn reads_pressure(&self, heap: &impl Limited) -> bool {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }
 
-    /// After a refusal under a hard limit: flushes own caches to retry; others flush later.
+    /// After the hard limit's refusal: flushes own caches for a retry; others flush later.
     #[cold]
     pub(crate) fn make_room(&self, heap: &impl Limited) -> bool {
         if heap.gate().hard().is_none() {
@@ -314,7 +310,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         segment::add(&self.segment.hard_limit_refused, 1);
     }
 
-    /// In a fork's child: no other thread checks limits.
+    /// In a fork's child no other thread checks limits.
     pub(crate) fn forked(&self) {
         self.at_work.store(false, Relaxed);
         self.callback.forked();

@@ -20,7 +20,7 @@ pub fn create(options: Options<'_>) -> Result<usize, Refused> {
     made
 }
 
-/// Destroys a heap with all its objects, whose pointers become invalid.
+/// Its objects' pointers become invalid.
 pub fn destroy(heap: usize) -> Result<(), Misuse> {
     let saved = process::errno();
     let result = HEAPS.over(&HEAP).destroy(heap);
@@ -43,30 +43,30 @@ pub fn alloc(heap: usize, size: usize, align: usize, zero: bool) -> Result<*mut 
 /// Frees an object of the heap; null is ignored.
 ///
 /// # Safety
-/// Any pointer is allowed; an object of the heap is given up.
+/// Any pointer; an object of the heap is given up.
 pub unsafe fn free(heap: usize, pointer: *mut u8) -> Result<(), Misuse> {
     if pointer.is_null() {
         return HEAPS.check(heap);
     }
     let saved = process::errno();
     let object = HEAPS.over(&HEAP).find_in(heap, pointer)?;
-    // SAFETY: the object was classified, and the caller gives it up.
+    // SAFETY: the object was classified, and is given up.
     let result = unsafe { HEAPS.over(&HEAP).free(object, pointer) };
     govern::run_chores_in_free();
     process::set_errno(saved);
     result
 }
 
-/// Resizes an object in its heap; null makes a new one. On null it is unchanged: no memory.
+/// Resizes an object in its heap; null makes a new one. After null it is unchanged.
 ///
 /// # Safety
-/// As [`free`]; a non-null result other than the pointer means that the old object is given up.
+/// As [`free`]; after a non-null result other than the pointer the old object is given up.
 pub unsafe fn realloc(heap: usize, pointer: *mut u8, size: usize) -> Result<*mut u8, Misuse> {
     if pointer.is_null() {
         return alloc(heap, size, 1, false);
     }
     HEAPS.over(&HEAP).find_in(heap, pointer)?;
-    // SAFETY: by the contract. It allocates in the object's own heap.
+    // SAFETY: by the contract; the object's own heap serves it.
     unsafe { front::realloc(pointer, size) }
 }
 
@@ -82,20 +82,20 @@ pub fn stats(heap: usize) -> Result<OwnStats, Misuse> {
     HEAPS.stats(heap)
 }
 
-/// Every heap's statistics, by number, with the library's heaps. `each` must not use a heap.
+/// By number, with the library's heaps. `each` must not use a heap.
 pub fn each(each: impl FnMut(OwnStats)) {
     HEAPS.each(each);
 }
 
-/// A heap's class statistics, by the heap number of its statistics.
+/// By the heap's number in its statistics.
 pub fn class_stats(id: u64, class: usize) -> Option<craton_slab::SlabStats> {
     HEAPS.class_stats(id as u16, class)
 }
 
-/// Whether a pointer is an object of any private heap.
+/// Whether it is an object of any private heap.
 ///
 /// # Safety
-/// No other thread frees the object meanwhile.
+/// No other thread frees it meanwhile.
 pub unsafe fn is_owned(pointer: *mut u8) -> bool {
     !pointer.is_null() && matches!(front::find(pointer), Some(Found::Owned(_)))
 }

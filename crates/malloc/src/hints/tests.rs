@@ -2,7 +2,7 @@ use super::*;
 use crate::front;
 
 fn is_own(pointer: *mut u8) -> bool {
-    // SAFETY: the tests keep what they ask about.
+    // SAFETY: the tests keep the object.
     unsafe { api::is_owned(pointer) }
 }
 

@@ -1,8 +1,8 @@
 //! The table for readers of the process's memory: of a stopped process or a core file.
 //!
-//! **What.** Exported as `craton_inspect`: names and numbers of addresses, field offsets, sizes and
-//! word layouts, all taken from the structures. A reader (`craton core`) needs no built-in layout,
-//! and reads other builds.
+//! **What.** Exported as `craton_inspect`: addresses, field offsets, sizes and word layouts by
+//! name, taken from the structures. So a reader (`craton core`) has no built-in layout, and reads
+//! other builds.
 //!
 //! **State.**
 //! ```text
@@ -11,11 +11,11 @@
 //! | entries: name (32, ended by zeros) · value (8) | classes: object bytes · pages · objects · batch · count · array (4 each) |
 //! ```
 //! Entries have no order, and readers skip unknown ones: a new entry needs no new version, a
-//! changed meaning does. The entry `self`, the table's address, unmasks copies of the table.
+//! changed meaning does. The entry `self`, the table's address, tells it from copies.
 //!
-//! **Cost.** 10 KiB of constant data; no instruction.
+//! **Cost.** 10 KiB of constants; no instruction.
 //!
-//! **Unsafe.** Exports the table under a fixed name; its addresses are for reading elsewhere.
+//! **Unsafe.** Exports the table under a fixed name; its addresses are for others.
 
 use crate::govern::background::thread::HelperThread;
 use crate::here::Here;
@@ -44,9 +44,9 @@ use craton_os::{CoarseClock, Mutex};
 use craton_slab::object::ObjectSlabs;
 use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 
-/// First word of the table: "\0CRATONI" read as a little-endian number.
+/// First word: "\0CRATONI", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATONI");
-/// Version of the entries' meaning.
+/// Of the entries' meaning.
 pub const VERSION: u32 = 1;
 const NAME: usize = 32;
 
@@ -57,7 +57,7 @@ struct Entry {
     value: *const u8,
 }
 
-/// A class's slab layout, and its place in a per-CPU cache.
+/// A class's slabs, and its place in a per-CPU cache.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Class {
@@ -85,7 +85,7 @@ pub struct Inspect {
     geometry: [Class; CLASSES + 1],
 }
 
-// SAFETY: never written; its addresses are for reading elsewhere.
+// SAFETY: never written; others read its addresses.
 unsafe impl Sync for Inspect {}
 
 #[unsafe(export_name = "craton_inspect")]
@@ -106,7 +106,7 @@ pub static INSPECT: Inspect = Inspect {
 const NUMBERS: [(&str, usize); 10] = [
     ("page.bytes", PAGE_SIZE),
     ("hugepage.bytes", HUGEPAGE_SIZE),
-    // Factor of the page map's stored marks.
+    // Factor of the page map's marks.
     ("map.unit", LIST_BYTES),
     ("mark.large", LARGE as usize),
     ("mark.morphed", MORPHED as usize),
@@ -117,7 +117,7 @@ const NUMBERS: [(&str, usize); 10] = [
     ("segment.bytes", size_of_val(&SEGMENT)),
 ];
 
-/// Address of the list of all thread caches.
+/// The list of all thread caches.
 const ALL_CACHES: *const u8 =
     (&raw const REGISTRY).cast::<u8>().wrapping_add(Mutex::<Registry>::SHAPE[1] + Registry::FIRST);
 
@@ -141,7 +141,6 @@ const KIT_PARTS: [(&str, usize); 6] = Kit::<Here>::PARTS;
 
 const NAMED: usize = 13;
 
-/// The structures' layouts, grouped by module.
 const SHAPES: [&[(&str, usize)]; 17] = [
     &NUMBERS,
     &TheHeap::SHAPE,
@@ -173,7 +172,7 @@ const ENTRIES: usize = {
 
 const fn entry(name: &str, value: *const u8) -> Entry {
     let (from, mut to, mut i) = (name.as_bytes(), [0; NAME], 0);
-    // At least one zero ends it.
+    // A zero ends it.
     assert!(from.len() < NAME);
     while i < from.len() {
         to[i] = from[i];

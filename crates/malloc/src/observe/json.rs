@@ -13,8 +13,8 @@
 //!   options: { "key": "value" } }
 //! ```
 //!
-//! **Threads.** Each number is exact; two may be a moment apart, also in length: leave spare room
-//! in the buffer of a second call.
+//! **Threads.** Each number is exact; two may be a moment apart, and so lengths: a second call's
+//! buffer needs spare room.
 
 use crate::caches;
 use crate::debug;
@@ -28,10 +28,10 @@ use craton_os::process;
 
 /// Version of the document.
 pub const VERSION: u64 = 1;
-/// Most bytes of an option's value in the document.
+/// Of an option's value.
 const VALUE_MAX: usize = 512;
 
-/// Writes the document to a buffer as `snprintf` does; returns its full length.
+/// As `snprintf` does; returns the full length.
 pub fn write(buffer: &mut [u8]) -> usize {
     let mut text = Text::new(buffer);
     let out = &mut text;
@@ -62,7 +62,7 @@ pub fn write(buffer: &mut [u8]) -> usize {
     out.text("],\"caches\":[");
     let mut first = true;
     caches::api::each(|stats| {
-        // A cache's name has no character to escape.
+        // Cache names need no escapes.
         out.text(open(&mut first)).text("\"name\":\"").text(stats.name()).text("\"");
         fields(out, ",", &stats.numbers());
         out.text("}");
@@ -87,7 +87,7 @@ fn open(first: &mut bool) -> &'static str {
     if core::mem::take(first) { "{" } else { ",{" }
 }
 
-/// Writes numbers by name, `before` the first and a comma before each other.
+/// Numbers by name, `before` the first, commas before the rest.
 fn fields(out: &mut Text<'_>, before: &str, numbers: &[(&str, u64)]) {
     for (i, (key, value)) in numbers.iter().enumerate() {
         out.text(if i == 0 { before } else { "," }).text("\"").text(key).text("\":").number(*value);

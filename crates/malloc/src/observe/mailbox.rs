@@ -1,27 +1,27 @@
-//! The mailbox: options set from outside, while the program runs.
+//! The mailbox: options set from outside a running program.
 //!
-//! **What.** `craton set PID KEY=VALUE` finds it through [`crate::observe::inspect`] and writes a
+//! **What.** `craton set PID KEY=VALUE` finds it by [`crate::observe::inspect`] and writes a
 //! request. The process reads it in slow requests and, once a second, in the library's thread, then
 //! answers. To force a slow request the writer makes all threads' frees fail
-//! ([`craton_heap::thread_cache::ThreadCache::fail`]) and object caches' arrays lose their owner;
-//! frees into per-CPU caches always check. An idle process leaves the request waiting.
+//! ([`craton_heap::thread_cache::ThreadCache::fail`]) and takes object caches' arrays from their
+//! owners; frees into per-CPU caches always check. An idle process leaves it waiting.
 //!
-//! **State.** A request has a number above 0. Its text is one or more settings, separated by 0:
+//! **State.** A request has a number above 0, and settings separated by 0:
 //! ```text
 //! writer: text, length, then asked = n     process: asked → 0, taken = n, answer, length, then answered = n
 //! ```
 //! The mailbox is idle while `taken` = `answered`. A writer that finds `asked` > 0 sets it to 0,
-//! appends its settings and asks with the next number; the first writer finds its settings at their
-//! place in that answer. A writer that gives up stores its number in `left`, then re-reads `asked`:
-//! if unchanged, the process itself reports refusals.
+//! appends its settings and asks with the next number; the first writer finds its own in that
+//! answer. A writer that gives up stores its number in `left`, then re-reads `asked`: if unchanged,
+//! the process itself reports refusals.
 //!
-//! **Threads.** The thread that exchanges `asked` for 0 owns the request until it has answered.
+//! **Threads.** The thread that exchanges `asked` for 0 owns the request until it answers.
 //!
-//! **Failure.** The answer lists the refused settings, `NUMBER:WHY` separated by 0; empty if none.
+//! **Failure.** The answer lists refused settings, `NUMBER:WHY` separated by 0.
 //!
 //! **Cost.** A load in slow requests, and in frees into per-CPU caches.
 //!
-//! **Unsafe.** The texts are plain memory, which another process writes.
+//! **Unsafe.** Another process writes the texts, plain memory.
 
 use crate::observe::text::Text;
 use crate::options::wrong::Wrong;
@@ -42,11 +42,11 @@ pub struct Mailbox {
     answer: UnsafeCell<[u8; Self::TEXT]>,
 }
 
-// SAFETY: only the request's owner uses the texts, and another process, in the order above.
+// SAFETY: only the request's owner and another process use the texts, in the order above.
 unsafe impl Sync for Mailbox {}
 
 impl Mailbox {
-    /// Most bytes of a request or an answer.
+    /// Of a request or an answer.
     pub(crate) const TEXT: usize = 640;
 
     pub(crate) const SHAPE: [(&'static str, usize); 8] = [
@@ -78,42 +78,43 @@ impl Mailbox {
         self.asked.load(Relaxed) != 0
     }
 
-    /// Whether the writer of the request being served has given up waiting.
+    /// Whether its writer has given up.
     pub(crate) fn is_left(&self) -> bool {
         // ORDERING: SeqCst pairs with the exchange in `serve`.
         self.left.load(Ordering::SeqCst) == self.taken.load(Relaxed)
     }
 
-    /// In a fork's child: the request was to the parent.
+    /// In a fork's child: the parent's request.
     pub(crate) fn forked(&self) {
         self.asked.store(0, Relaxed);
         self.left.store(0, Relaxed);
         self.answered.store(self.taken.load(Relaxed), Relaxed);
     }
 
-    /// Serves a request by `set`, which returns what is wrong with a setting.
+    /// `set` returns what is wrong with a setting.
     pub(crate) fn serve(&self, set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) {
         // ORDERING: SeqCst pairs with the writer's stores and the Release below, so the text is
-        // complete; and with `is_left`'s load: who stores `left` and sees `asked` precedes this.
+        // complete; and with `is_left`'s load: a writer that stores `left` and sees `asked` comes
+        // first.
         let number = self.asked.swap(0, Ordering::SeqCst);
         if number == 0 {
             return;
         }
         self.taken.store(number, Relaxed);
         let len = (self.request_len.load(Relaxed) as usize).min(Self::TEXT);
-        // SAFETY: we own the request. Volatile, since another process wrote the text.
+        // SAFETY: the request is ours. Volatile: another process wrote it.
         let text: [u8; Self::TEXT] = unsafe { self.request.get().read_volatile() };
         let mut whole = [0; Self::TEXT];
         let len = answer(&text[..len], &mut whole, set);
         // SAFETY: likewise.
         unsafe { self.answer.get().write_volatile(whole) };
         self.answer_len.store(len as u32, Relaxed);
-        // ORDERING: Release pairs with the reader's loads: a reader of the number sees the answer.
+        // ORDERING: Release pairs with the reader's loads: with the number it sees the answer.
         self.answered.store(number, Ordering::Release);
     }
 }
 
-/// Applies a request's settings, and lists those refused; returns the answer's length.
+/// Lists the refused settings; returns the answer's length.
 fn answer(request: &[u8], into: &mut [u8], mut set: impl FnMut(&[u8]) -> Result<(), Wrong<'_>>) -> usize {
     let (most, mut answer, mut refused) = (into.len(), Text::new(into), 0);
     for (i, setting) in request.split(|b| *b == 0).enumerate() {

@@ -6,7 +6,7 @@ use crate::statics::{HEAP, TRACE};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, file_map};
 
-/// Sets the option `trace`, for [`begin`].
+/// The option `trace`, for [`begin`].
 pub(crate) fn request(path: &[u8]) -> bool {
     TRACE.request(path)
 }
@@ -20,7 +20,7 @@ pub(crate) fn bound() -> u64 {
     TRACE.bound.load(Relaxed)
 }
 
-/// Sets the option `trace_events`, for the next recording.
+/// The option `trace_events`, for the next recording.
 pub(crate) fn set_bound(events: usize) -> bool {
     if events > 0 {
         TRACE.bound.store(events as u64, Relaxed);
@@ -28,7 +28,7 @@ pub(crate) fn set_bound(events: usize) -> bool {
     events > 0
 }
 
-/// Begins the recording requested since the last call, ending the one before.
+/// Begins the recording requested since, ending the one before.
 pub(crate) fn begin() {
     let Some((path, len)) = TRACE.requested.lock().take() else { return };
     end();
@@ -37,7 +37,7 @@ pub(crate) fn begin() {
     }
     let begun = TRACE.begin(&path[..=len], &HEAP.pages());
     match begun {
-        // A program's children inherit the option while it writes the file.
+        // Children inherit the option while their parent writes the file.
         Ok(()) | Err(file_map::IN_USE) => {}
         Err(problem) => {
             let line = Line::new().text("craton: trace: cannot write ").bytes(&path[..len]).text(": ");
@@ -51,7 +51,6 @@ pub(crate) fn begin() {
     }
 }
 
-/// Completes the recording.
 pub(crate) fn end() {
     if TRACE.on.load(Relaxed) {
         let _pages = HEAP.pages();

@@ -6,10 +6,10 @@ use craton_heap::size_class;
 use craton_objects::caches::name_of;
 use craton_os::{Line, loaded, maps};
 
-/// The call's name, as the program knows it.
+/// As the program knows it.
 pub type Call = &'static str;
 
-/// A list of free objects leads to something else, or to an object without its mark: aborts.
+/// A free list leads to something else, or an object without its mark.
 #[cold]
 pub(crate) fn not_free(class: usize, at: *mut u8) -> ! {
     let line = Line::new().text("craton: the list of free objects of ");
@@ -17,13 +17,13 @@ pub(crate) fn not_free(class: usize, at: *mut u8) -> ! {
     line.text(", which is no intact one; ").text(CAUSES).abort()
 }
 
-/// A free list handed out objects twice. Two owners of an object cannot be undone: aborts.
+/// Two owners of an object cannot be undone.
 #[cold]
 pub(crate) fn given_twice(class: usize, objects: u32) -> ! {
     about_list(class, objects).text(" given out twice; ").text(CAUSES).abort()
 }
 
-/// A free list lost objects, so that some were changed while they were free: aborts.
+/// A free list lost objects: some changed while free.
 #[cold]
 pub(crate) fn lost(class: usize, objects: u32) -> ! {
     about_list(class, objects).text(" lost; ").text(CAUSES).abort()
@@ -43,7 +43,7 @@ fn about_list(class: usize, objects: u32) -> Line {
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
 }
 
-/// Prints one line with call and address, and aborts: the program's view of the heap is wrong.
+/// In one line; aborts: the program's view of the heap is wrong.
 #[cold]
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");
@@ -89,7 +89,7 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     .abort()
 }
 
-/// Adds which other allocator may have it, and what to do.
+/// Which other allocator may have it, and what to do.
 fn foreign(line: Line, pointer: usize) -> Line {
     let mut namespaces = 0;
     loaded::in_namespaces(|number, _| {

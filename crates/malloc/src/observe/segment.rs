@@ -1,21 +1,21 @@
 //! The segment: a page of live statistics, exported as `craton_segment`. A tool that may read the
-//! process's memory finds it by the symbol table. Its layout is `struct craton_segment` of
-//! `craton.h`; both come from the table in `craton_tables`.
+//! process's memory finds it by the symbol table. `struct craton_segment` of `craton.h` and this
+//! layout come from the table in `craton_tables`.
 //!
-//! **Unsafe.** Exports the segment under a fixed name.
+//! **Unsafe.** Exports it under a fixed name.
 //!
-//! **Threads.** Each number is exact; two read together may be a moment apart.
+//! **Threads.** Each number is exact; two may be a moment apart.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_tables::counters;
 use craton_tables::counters::{CACHE_MODES, LIMIT_SOURCES, PROCESS, word};
 
-/// First word of a segment: "\0CRATON1" read as a little-endian number.
+/// First word: "\0CRATON1", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
-/// Version of the layout.
+/// Of the layout.
 pub const VERSION: u64 = 1;
 
-/// Declares the segment: an atomic number for each row of the table.
+/// A number for each row of the table.
 macro_rules! segment {
     ($($name:ident: $unit:ident, $text:literal;)*) => {
         /// The numbers.
@@ -37,7 +37,7 @@ macro_rules! segment {
                 }
             }
 
-            /// The numbers with their names, without magic and version.
+            /// By name, without magic and version.
             pub fn numbers(&self) -> [(&'static str, u64); WORDS - 2] {
                 [$((stringify!($name), self.$name.load(Relaxed))),*]
             }
@@ -50,7 +50,7 @@ counters!(process, segment);
 pub const WORDS: usize = 2 + PROCESS.len();
 
 impl Segment {
-    /// All numbers, in the order of `struct craton_segment`.
+    /// In the order of `struct craton_segment`.
     pub fn words(&self) -> [u64; WORDS] {
         let mut words = [MAGIC; WORDS];
         words[1] = VERSION;
@@ -60,12 +60,11 @@ impl Segment {
         words
     }
 
-    /// Whether the library was loaded: fork handlers are registered, options known.
+    /// Since the library's load fork handlers are registered, options known.
     pub(crate) fn has_started(&self) -> bool {
         self.pid.load(Relaxed) != 0
     }
 
-    /// The names of codes, and of the page heap.
     pub(crate) fn names(&self, page_heap: &'static str) -> [(&'static str, &'static str); 3] {
         [
             ("cache_mode_name", word(CACHE_MODES, self.cache_mode.load(Relaxed))),
@@ -75,7 +74,7 @@ impl Segment {
     }
 }
 
-/// Adds to a number; returns the old value.
+/// Returns the old value.
 pub(crate) fn add(number: &AtomicU64, n: u64) -> u64 {
     number.fetch_add(n, Relaxed)
 }

@@ -1,5 +1,3 @@
-//! Statistics as text: a table for people, a line of JSON for tools.
-
 use crate::caches;
 use crate::debug;
 use crate::front::{class_failures, class_stats};
@@ -12,14 +10,14 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_heap::size_class::{CLASSES, geometry, size_of_class};
 use craton_os::{Line, file_map, process};
 
-/// The process's numbers, with every refill counted and the page heap's collected.
+/// With all refills counted, and the page heap's numbers collected.
 pub fn counted() -> &'static Segment {
     HEAP.report_counts();
     telemetry::collect();
     &SEGMENT
 }
 
-/// [`counted`], and the heap's memory by the system's page tables.
+/// [`counted`], with memory by the system's page tables.
 pub fn counted_with_page_tables() -> &'static Segment {
     telemetry::read_page_tables();
     counted()
@@ -96,13 +94,13 @@ fn row(line: Line, numbers: impl IntoIterator<Item = u64>) -> Line {
     numbers.into_iter().fold(line, |line, number| line.text(" ").number(number))
 }
 
-/// Bytes of the line of JSON: names of some 20 letters, and numbers of as many digits.
+/// Bytes: names of some 20 letters, and numbers of as many digits.
 const LINE: usize = 48 * WORDS;
 
 fn json() -> ([u8; LINE], usize) {
     let mut name = [0u8; 16];
     let len = process::name(&mut name);
-    // A process name may hold anything; characters that JSON escapes become question marks.
+    // Characters of the name that JSON escapes become question marks.
     for byte in &mut name[..len] {
         if matches!(*byte, b'"' | b'\\' | 0..=31 | 127..) {
             *byte = b'?';
@@ -122,7 +120,7 @@ fn json() -> ([u8; LINE], usize) {
     (buffer, len)
 }
 
-/// Prints the statistics that the options request, at a normal exit.
+/// The tables that the options request.
 pub(crate) fn at_exit() {
     if STATS.load(Relaxed) {
         print(STATS_TO.load(Relaxed));
@@ -136,7 +134,7 @@ pub(crate) fn at_exit() {
 #[cold]
 #[inline(never)]
 fn append_to_file() {
-    // Not under the lock: the page heap's comes first.
+    // Not under the lock: the page heap's ranks before it.
     let (line, len) = json();
     let file = STATS_FILE.lock();
     if !process::append_to_file(&file.0[..=file.1], &line[..len]) {

@@ -1,14 +1,14 @@
 //! The page heap's numbers in the segment.
 //!
-//! **What.** Collected when the program asks for statistics, and at each tick for readers of the
-//! segment from outside. No request keeps them up to date.
+//! **What.** Collected when the program asks, and at each tick for outside readers; no request
+//! updates them.
 //!
 //! **From.** TEMERAIRE §4: a number for each component of Figure 7; §5: hugepage coverage.
 //!
-//! **Threads.** Each number is exact at one moment. Numbers of one step agree; the walk over
-//! hugepages is a second step, and in large heaps several.
+//! **Threads.** Numbers of one step agree at one moment; the walk over hugepages is a second step,
+//! in large heaps several.
 //!
-//! **Failure.** In a signal handler that interrupted a request the last numbers stay: this thread
+//! **Failure.** In a signal handler that interrupted a request the last numbers stay: its thread
 //! may hold the page heap's lock.
 
 use crate::observe::segment;
@@ -19,10 +19,10 @@ use craton_base::{HugePages, PAGE_SHIFT, PageId, Pages};
 use craton_os::thp;
 use craton_pages::Component;
 
-/// Largest heap whose hugepages each tick walks, 8 GiB: at most 40 us a second.
+/// Largest heap that each tick walks, 8 GiB: at most 40 us a second.
 const WALKED_AT_TICKS: HugePages = HugePages(4096);
 
-/// Brings the page heap's numbers up to date, for the program's call.
+/// For the program's call.
 pub(crate) fn collect() {
     if !nested::is_nested() {
         nested::within(|| {
@@ -32,7 +32,7 @@ pub(crate) fn collect() {
     }
 }
 
-/// Reads the heap's memory from the system's page tables; slow with many small pages.
+/// From the system's page tables; slow with many small pages.
 pub(crate) fn read_page_tables() {
     let granted = HEAP.granted().bytes().0;
     let mapped = if granted > 0 { thp::mapped_bytes(HEAP.address(PageId(0)) as usize, granted) } else { None };
@@ -41,12 +41,12 @@ pub(crate) fn read_page_tables() {
     SEGMENT.resident_huge_bytes.store(huge as u64, Relaxed);
 }
 
-/// Counts pages released by the background work.
+/// By background work.
 pub(crate) fn released(pages: u64) {
     segment::add(&SEGMENT.released_background_bytes, pages << PAGE_SHIFT);
 }
 
-/// Publishes the numbers after a tick of the heap that released `pages`.
+/// After a tick that released `pages`.
 pub(crate) fn ticked(pages: u64) {
     released(pages);
     sums();
@@ -55,7 +55,7 @@ pub(crate) fn ticked(pages: u64) {
     }
 }
 
-/// Counts pages released for the soft limit or under pressure.
+/// For the soft limit, or under pressure.
 pub(crate) fn relieved(pages: u64) {
     segment::add(&SEGMENT.released_limit_bytes, pages << PAGE_SHIFT);
 }
@@ -68,7 +68,7 @@ fn set_pages(number: &AtomicU64, pages: Pages) {
     set(number, pages.bytes().0 as u64);
 }
 
-/// The numbers that need no walk.
+/// Without the walk.
 fn sums() {
     let (figures, parts) = HEAP.components();
     let s = &SEGMENT;

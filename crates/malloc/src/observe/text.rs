@@ -8,7 +8,6 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// An empty text in a buffer, which may be empty.
     pub fn new(buffer: &'a mut [u8]) -> Self {
         Self { buffer, len: 0 }
     }
@@ -31,7 +30,7 @@ impl<'a> Text<'a> {
         self.bytes(Decimal::new(n).as_bytes())
     }
 
-    /// Adds a quoted JSON string. Non-ASCII bytes become question marks: their encoding is unknown.
+    /// A quoted JSON string; non-ASCII bytes become question marks: their encoding is unknown.
     pub fn string(&mut self, bytes: &[u8]) -> &mut Self {
         self.bytes(b"\"");
         for byte in bytes {
@@ -44,7 +43,7 @@ impl<'a> Text<'a> {
         self.bytes(b"\"")
     }
 
-    /// Ends the text with a 0, on the buffer's last byte if it was cut; returns its full length.
+    /// Ends with a 0, on the last byte if cut; returns the full length.
     pub fn end(self) -> usize {
         if let Some(last) = self.buffer.len().checked_sub(1) {
             self.buffer[self.len.min(last)] = 0;

@@ -1,15 +1,15 @@
 //! The trace of page heap requests, for `craton replay`.
 //!
-//! **What.** The option `trace=PATH` writes each span event into a file in the format of
-//! [`craton_pages::trace`], starting with the live spans. `%p` in the path is the process's number.
-//! Spans served by the cache in front, and huge objects, are not recorded.
+//! **What.** The option `trace=PATH` writes span events into a file of format
+//! [`craton_pages::trace`], live spans first. `%p` in the path is the process's number. Spans from
+//! the cache in front, and huge objects, are not recorded.
 //!
-//! **Threads.** Lock order: page heap → recorder. Events come in true order, under the first.
+//! **Threads.** Lock order: page heap → recorder. The first keeps events in true order.
 //!
-//! **Failure.** An unwritable path gives one line on standard error; a file that another process
-//! writes gives none, since children inherit the option. At the bound, or when the file cannot
-//! grow, events are dropped and counted. A fork's child records nothing. A killed process leaves a
-//! readable file without an end.
+//! **Failure.** An unwritable path gives a line on standard error; a file that another process
+//! writes gives none: children inherit the option. At the bound, or if the file cannot grow, events
+//! are dropped and counted. A fork's child records nothing. A killed process leaves a readable file
+//! without an end.
 //!
 //! **Cost.** Off: one load. On: two stores into mapped memory, a checksum of 12 cycles and the
 //! coarse clock for each event; a page fault every 255 events, a new window every 65,280.
@@ -25,18 +25,18 @@ use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_B
 use craton_pages::{PageHeap as _, PageHeapExt};
 use craton_tables::options::PATH_MOST;
 
-/// Longest path of an option, with its closing 0.
+/// With its closing 0.
 pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
-/// Bytes of the file mapped at a time.
+/// Of the file mapped at a time.
 const WINDOW: usize = 1 << 20;
-/// Default of the option `trace_events`: 256 MB.
+/// 256 MB.
 const DEFAULT_EVENTS: u64 = 16_000_000;
 
 pub(crate) struct Tracer {
     pub(crate) bound: AtomicU64,
-    /// The option `trace`, path and length, until its recording begins.
+    /// The option `trace`, until its recording begins.
     pub(crate) requested: Mutex<Option<([u8; PATH_MAX], usize)>>,
-    /// The last value of the option `trace`, and its length.
+    /// The option `trace`, as last set.
     pub(crate) path: Mutex<([u8; PATH_MAX], usize)>,
     pub(crate) on: AtomicBool,
     pub(crate) recorder: Mutex<Option<Recorder>>,
@@ -45,7 +45,7 @@ pub(crate) struct Tracer {
 pub(crate) struct Recorder {
     map: FileMap,
     window: u64,
-    /// The block being filled, from 1 on, and its next slot.
+    /// The block in work, from 1 on, and its next slot.
     block: u64,
     slot: usize,
     sum: Sum,
@@ -66,10 +66,10 @@ impl Tracer {
         }
     }
 
-    /// Sets the option `trace` for the next recording; an empty path ends one.
+    /// For the next recording; an empty path ends one.
     pub(crate) fn request(&self, path: &[u8]) -> bool {
         let pids = path.windows(2).filter(|two| *two == b"%p").count();
-        // A process's number has at most ten digits.
+        // A number has at most ten digits.
         if path.len() + 10 * pids >= PATH_MAX || path.contains(&0) {
             return false;
         }
@@ -90,14 +90,14 @@ impl Tracer {
         true
     }
 
-    /// Begins a recording into the 0-terminated `path`, under the heap's lock `pages`.
+    /// Into the 0-terminated `path`, under the heap's lock `pages`.
     pub(crate) fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
         *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
         self.on.store(true, Relaxed);
         Ok(())
     }
 
-    /// Completes the recording, under the page heap's lock.
+    /// Under the page heap's lock.
     pub(crate) fn end(&self) {
         self.on.store(false, Relaxed);
         if let Some(recorder) = self.recorder.lock().take() {
@@ -105,8 +105,8 @@ impl Tracer {
         }
     }
 
-    /// In a fork's child: the file is the parent's. `nested`: a signal handler forked, which may
-    /// have interrupted the recorder; its window stays mapped.
+    /// In a fork's child: the file is the parent's. `nested`: in a signal handler that may have
+    /// interrupted the recorder; its window stays mapped.
     ///
     /// # Safety
     /// The lock is held for a fork.
@@ -115,7 +115,7 @@ impl Tracer {
         if nested {
             return;
         }
-        // SAFETY: by the contract; nothing that the fork interrupted uses the recorder.
+        // SAFETY: by the contract; nothing interrupted uses the recorder.
         if let Some(recorder) = unsafe { self.recorder.held_for_fork() }.take() {
             recorder.map.leave();
         }
@@ -142,7 +142,7 @@ impl Tracer {
 }
 
 impl Recorder {
-    /// At most `bound` events into the 0-terminated `path`, starting with the live spans.
+    /// At most `bound` events into the 0-terminated `path`, live spans first.
     fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);
@@ -161,7 +161,7 @@ impl Recorder {
         };
         let header = Header { bound, region: heap.capacity().pages() }.encode();
         for (i, words) in header.as_chunks::<2>().0.iter().enumerate().rev() {
-            // The first words last: they make it a valid trace.
+            // The first words last: they make it valid.
             recorder.map.store(SLOT_BYTES * i, *words);
         }
         heap.for_each_span(|span, density| recorder.record(now, Kind::Alloc, span, Pages(1), density));
@@ -185,8 +185,8 @@ impl Recorder {
         (self.block * BLOCK_BYTES as u64 - self.window) as usize + slot * SLOT_BYTES
     }
 
-    /// Begins the next block, if need be in a new window. Seals the full one only if there is a
-    /// next: a sealed last block would look like a truncated file.
+    /// Begins a block, if need be in a new window. Seals the full one only if another follows: a
+    /// sealed last one looks truncated.
     fn turn(&mut self) -> bool {
         let next = (self.block + 1) * BLOCK_BYTES as u64;
         if next < self.window + WINDOW as u64 {
@@ -196,7 +196,7 @@ impl Recorder {
             let window = self.map.next(next, WINDOW);
             process::set_errno(saved);
             let Ok(window) = window else {
-                // What follows would come after a gap.
+                // Later events would follow a gap.
                 self.bound = self.events;
                 return false;
             };

@@ -5,7 +5,7 @@
 use core::ffi::{CStr, c_char};
 use craton_kit::is_check;
 
-/// Calls `each` with every value of a key.
+/// Each value of a key.
 ///
 /// # Safety
 /// As [`find`], and no thread changes the environment meanwhile.
@@ -15,35 +15,33 @@ pub(crate) unsafe fn find(environment: *const *const c_char, key: &[u8], mut eac
     Items(text).filter_map(|option| option.strip_prefix(key)?.strip_prefix(b"=")).for_each(&mut each);
 }
 
-/// The text of `CRATON_OPTIONS`.
-///
 /// # Safety
-/// As [`find`], for as long as the text is used.
+/// As [`find`], while the text is used.
 pub(crate) unsafe fn text_in<'a>(environment: *const *const c_char) -> Option<&'a [u8]> {
     // SAFETY: by the contract.
     unsafe { variable(environment, b"CRATON_OPTIONS=") }
 }
 
-/// The variable whose name and `=` are `prefix`.
+/// `prefix` is the name and `=`.
 ///
 /// # Safety
-/// As [`find`], for as long as the text is used.
+/// As [`find`], while the text is used.
 pub(crate) unsafe fn variable<'a>(environment: *const *const c_char, prefix: &[u8]) -> Option<&'a [u8]> {
     let mut at = environment;
-    // SAFETY: by the contract; the array is not read past its null.
+    // SAFETY: by the contract; the null ends the array.
     while !at.is_null() && unsafe { !(*at).is_null() } {
-        // SAFETY: as above, each entry is a C string.
+        // SAFETY: as above, a C string.
         let entry = unsafe { CStr::from_ptr(*at) }.to_bytes();
         if let Some(text) = entry.strip_prefix(prefix) {
             return Some(text);
         }
-        // SAFETY: the entry was not the closing null.
+        // SAFETY: not the closing null.
         at = unsafe { at.add(1) };
     }
     None
 }
 
-/// The comma-separated options of a list. After `debug=` an item without `=` continues the value.
+/// Separated by commas. After `debug=` an item without `=` continues the value.
 pub(crate) struct Items<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Items<'a> {

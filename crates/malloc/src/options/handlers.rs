@@ -1,7 +1,7 @@
-//! One handler for each option of the table. [`set`] parses a value by the row's form, [`show`]
-//! writes it. The match in [`handler`] has an arm for each option, or does not compile.
+//! A handler for each option of the table. [`set`] parses a value by the row's form, [`show`]
+//! writes it. The match in [`handler`] is exhaustive.
 //!
-//! **Failure.** A value of another form, or one that the handler refuses, changes nothing.
+//! **Failure.** A value of another form, or refused, changes nothing.
 
 use crate::debug;
 use crate::govern;
@@ -72,7 +72,7 @@ fn handler(key: Key) -> Handler {
     }
 }
 
-/// Sets an option; `false` for a value of another form, or refused.
+/// `false` for another form, or refused.
 pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     let form = &key.row().form;
     let word = form.words().iter().position(|word| word.as_bytes() == value);
@@ -89,7 +89,7 @@ pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     }
 }
 
-/// Whether the handler can take every value that the row's form names.
+/// Every value that the row's form names.
 #[cfg(all(test, not(loom)))]
 pub(super) fn takes_its_form(key: Key) -> bool {
     let form = &key.row().form;
@@ -108,7 +108,7 @@ pub(super) fn show(key: Key, into: &mut Text<'_>) {
     }
 }
 
-/// The number of a value, if within the form's range.
+/// If in the form's range.
 fn number(form: &Form, value: &[u8]) -> Option<u64> {
     match *form {
         Form::Bytes(most) => size(value).filter(|bytes| *bytes <= most),
@@ -145,7 +145,7 @@ fn set_sample(value: &[u8]) -> bool {
 const BACKINGS: [HugeBacking; 3] = [HugeBacking::AUTO, HugeBacking::ALWAYS, HugeBacking::NEVER];
 
 fn set_backing(i: usize) -> bool {
-    // Only a heap that is set up can keep the setting.
+    // Only a heap that is set up keeps it.
     let is_up = set_up();
     if is_up {
         HEAP.pages().set_backing(BACKINGS[i]);
@@ -183,7 +183,7 @@ fn set_stats_file(path: &[u8]) -> bool {
     true
 }
 
-/// Duplicates standard error: programs such as `ls` close it before statistics are printed.
+/// Programs such as `ls` close standard error before statistics are printed.
 fn keep_stderr() {
     if STATS_TO.load(Relaxed) == 2 {
         STATS_TO.store(process::keep_stderr(), Relaxed);

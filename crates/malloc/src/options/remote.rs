@@ -1,6 +1,6 @@
 //! Options that another process sets.
 //!
-//! **Unsafe.** Empties the calling thread's cache.
+//! **Unsafe.** Empties the thread's cache.
 
 use super::{complain, try_setting};
 use crate::govern;
@@ -9,11 +9,11 @@ use crate::observe::recording;
 use crate::statics::MAILBOX;
 use crate::thread::tls;
 
-/// Serves the mailbox. `may_wait`: the caller can wait for the end of the library's thread. That
-/// thread cannot, nor can a free that the C library makes under a lock.
+/// `may_wait`: the caller can wait for the library's thread to end. Itself cannot, nor can a free
+/// that the C library makes under a lock.
 #[cold]
 pub(crate) fn read_mailbox(may_wait: bool) {
-    // A use of the table, without which a static linker would drop it.
+    // Without a use a static linker drops the table.
     core::hint::black_box(&raw const INSPECT);
     MAILBOX.serve(|setting| {
         let set = try_setting(setting, may_wait);
@@ -24,7 +24,7 @@ pub(crate) fn read_mailbox(may_wait: bool) {
         set
     });
     if let Some(cache) = tls::own() {
-        // SAFETY: `tls` returned the calling thread's cache.
+        // SAFETY: the calling thread's cache.
         unsafe { govern::flush_if_requested(cache) };
     }
 }

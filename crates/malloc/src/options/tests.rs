@@ -4,7 +4,7 @@ use std::string::{String, ToString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
-/// The options are the process's: what one test sets another would read.
+/// Options are the process's, and all tests read them.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

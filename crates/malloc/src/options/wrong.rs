@@ -2,7 +2,7 @@
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong<'a> {
-    /// The wrong part of the value; empty for the whole.
+    /// Of the value; empty for the whole.
     pub(crate) part: &'a [u8],
     pub(crate) why: &'static str,
 }

@@ -40,7 +40,7 @@ fn a_size_is_right_if_such_a_request_can_have_got_the_object() {
     let wrong = Claim { size: None, align: 64, resized: false };
     let at_64 = (object as usize).is_multiple_of(64);
     assert_eq!(check(object, wrong).is_ok(), at_64);
-    // By its place alone it could have been aligned so, but then it would be of another size.
+    // By its place it could be aligned so, but of another size.
     assert_eq!(check(object, Claim { size: Some(100), ..wrong }), Err(Misuse::WrongAlign { given: 64 }));
     assert_eq!(check(object, Claim { align: 3, ..wrong }), Err(Misuse::WrongAlign { given: 3 }));
     // SAFETY: the object is ours.

@@ -1,7 +1,6 @@
-//! The option `hardened`: whether freed objects wait, are cleared, and are reused in random order.
-//!
-//! **What.** Read from the environment at the process's first request, which often precedes the
-//! other options, since thread caches then get their size.
+//! The option `hardened`: freed objects wait, are cleared, and reused in random order. Read from
+//! the environment at the first request, often before the other options: thread caches get their
+//! size then.
 
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -11,7 +10,7 @@ const ON: u8 = 2;
 
 pub(crate) struct Hardening {
     asked: AtomicU8,
-    /// The value of the heap.
+    /// The heap's.
     has: AtomicU8,
 }
 
@@ -20,7 +19,7 @@ impl Hardening {
         Self { asked: AtomicU8::new(UNSET), has: AtomicU8::new(UNSET) }
     }
 
-    /// Sets the option; `false` if a heap exists that is otherwise.
+    /// `false` if a heap is otherwise.
     pub(crate) fn set(&self, on: bool) -> bool {
         let value = if on { ON } else { OFF };
         match self.has.load(Relaxed) {
@@ -40,7 +39,7 @@ impl Hardening {
         }
     }
 
-    /// Fixes the value for a new heap. If unset, `find` reads the environment's values.
+    /// For a new heap. If unset, `find` reads the environment's values.
     pub(crate) fn fix(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if self.asked.load(Relaxed) == UNSET {
             find(&|value| {

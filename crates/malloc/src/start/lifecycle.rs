@@ -14,10 +14,10 @@ use core::ptr;
 use core::sync::atomic::{Ordering, Ordering::Relaxed};
 use craton_os::{process, thread};
 
-/// Chores of files above `govern.rs`.
+/// Of files above `govern.rs`.
 const CHORES: &Errands = &Errands { free_later: free_what_waits, read_mailbox };
 
-// Not with loom, whose locks and atomics exist only in models.
+// Loom's locks and atomics exist only in models.
 #[used]
 #[cfg_attr(not(loom), unsafe(link_section = ".init_array"))]
 static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_start;
@@ -26,7 +26,7 @@ static AT_START: extern "C" fn(c_int, *const *const c_char, *const *const c_char
 #[cfg_attr(not(loom), unsafe(link_section = ".fini_array"))]
 static AT_END: extern "C" fn() = at_end;
 
-/// At load, perhaps long after the first malloc. The C library passes the environment.
+/// Perhaps long after the first malloc. The C library passes the environment.
 extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
     // ORDERING: Release pairs with the Acquire in `govern::errands`.
     ERRANDS.store(ptr::from_ref(CHORES).cast_mut(), Ordering::Release);
@@ -34,7 +34,7 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
     thread::at_fork(fork::before_fork, fork::after_fork_in_parent, fork::after_fork_in_child);
     thread::record_main();
     if !process::is_privileged() {
-        // SAFETY: the C library passes main's third argument to constructors.
+        // SAFETY: the C library passes constructors main's third argument.
         unsafe { options::from_environment(environment) };
     }
     start_pages::begun(start_pages::BY_LOAD);

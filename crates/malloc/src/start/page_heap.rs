@@ -1,12 +1,12 @@
 //! The choice of the page heap: TEMERAIRE's, or one whose short spans LLFree's frames place.
 //!
-//! **What.** The option `page_heap`, read from the environment at the first request, which often
-//! precedes the other options; and the frames' metadata.
+//! **What.** The option `page_heap`, read from the environment at the first request, often before
+//! the other options; and the frames' metadata.
 //!
 //! **State.** The frames' zone and arrays are one permanent mapping: 66 bytes for each possible
-//! hugepage, 2 of them touched at once, the rest as hugepages come into use.
+//! hugepage; 2 are touched at once, the rest as hugepages come into use.
 //!
-//! **Failure.** Without memory for that the page heap is TEMERAIRE's.
+//! **Failure.** Without memory for it TEMERAIRE's page heap serves.
 //!
 //! **Unsafe.** Lays arrays out in a mapping.
 
@@ -17,7 +17,7 @@ use craton_frames::{Config, Init, Local, Metadata, Seat, Sizes, Zone};
 use craton_heap::page_heap::Frames;
 use craton_os::{mapping, process};
 
-/// Largest heap with frames: 1 TiB.
+/// 1 TiB.
 const MOST: HugePages = HugePages(1 << 19);
 
 const TEMERAIRE: &[u8] = b"temeraire";
@@ -28,7 +28,6 @@ const HAS_TEMERAIRE: u8 = 1;
 const HAS_FRAMES: u8 = 2;
 
 pub(crate) struct Choice {
-    /// The request, and whether there was one.
     wants_frames: AtomicBool,
     is_asked: AtomicBool,
     has: AtomicU8,
@@ -39,7 +38,7 @@ impl Choice {
         Self { wants_frames: AtomicBool::new(false), is_asked: AtomicBool::new(false), has: AtomicU8::new(NOTHING) }
     }
 
-    /// Sets the option; `false` for unknown names, and once another page heap exists.
+    /// `false` for unknown names, and once another page heap exists.
     pub(crate) fn set(&self, value: &[u8]) -> bool {
         if value != TEMERAIRE && value != FRAMES {
             return false;
@@ -55,7 +54,7 @@ impl Choice {
         }
     }
 
-    /// The name of the actual, else of the requested page heap.
+    /// The actual page heap's, else the requested one's.
     pub(crate) fn name(&self) -> &'static str {
         let frames = match self.has.load(Relaxed) {
             NOTHING => self.wants_frames.load(Relaxed),
@@ -64,7 +63,7 @@ impl Choice {
         if frames { "frames" } else { "temeraire" }
     }
 
-    /// Whether frames are wanted. If unset, `find` reads the environment's values.
+    /// If unset, `find` reads the environment's values.
     pub(crate) fn wants_frames(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if !self.is_asked.load(Relaxed) {
             find(&|value| _ = self.set(value));
@@ -85,7 +84,7 @@ const fn bytes<T>(len: usize) -> usize {
     (len * size_of::<T>()).next_multiple_of(64)
 }
 
-/// Frames for `capacity` hugepages, all offline; bytes touched at once, and per hugepage.
+/// All offline; with the bytes touched at once, and per hugepage.
 pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
     type ZoneOfPages = Zone<'static, craton_frames::Pages>;
     let pages = capacity.pages().0 as usize;
@@ -98,19 +97,19 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
         + bytes::<ZoneOfPages>(1);
     let page = process::page_size();
     let mut at = mapping::map((rows + rest).next_multiple_of(page), page)?;
-    // The zone is for this mapping alone, so arrays are contiguous.
+    // The zone alone uses this mapping, so arrays are contiguous.
     let mut next = |bytes: usize| {
         at += bytes;
         at - bytes
     };
     /// # Safety
-    /// `len` zeros of a type for which zeros are values lie at `at`, aligned, for ever.
+    /// `len` zeros lie at `at`, aligned, for ever; zero is a value of the type.
     unsafe fn array<T>(at: usize, len: usize) -> &'static [T] {
         // SAFETY: by the contract.
         unsafe { core::slice::from_raw_parts(at as *const T, len) }
     }
     // SAFETY: the mapping is zero and ours for ever; each part has the length counted above and
-    // starts a cache line. Zero is valid for atomics, of which a `Local` consists.
+    // starts a cache line. Zero is valid for atomics, hence for a `Local`.
     let metadata = unsafe {
         Metadata {
             rows: array(next(rows), sizes.rows),
@@ -120,7 +119,7 @@ pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
             locals: array(next(bytes::<Local>(sizes.locals)), sizes.locals),
         }
     };
-    // A CPU's claims would keep hugepages from going offline.
+    // A CPU's claims would keep hugepages online.
     let config = Config { claims: false, ..Config::new(1) };
     let zone = ZoneOfPages::new(pages, metadata, Init::Offline, config).ok()?;
     let place = next(bytes::<ZoneOfPages>(1)) as *mut ZoneOfPages;

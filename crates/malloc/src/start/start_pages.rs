@@ -6,21 +6,21 @@ use crate::statics::BEGUN;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{mapping, weak};
 
-/// The two ends of the start, in either order.
+/// The start's two ends, in either order.
 pub(crate) const BY_LOAD: u8 = 1;
 pub(crate) const BY_SET_UP: u8 = 2;
 
-/// Records one end of the start. After both, releases the pages that only the start needs.
+/// After both, releases the pages that only the start needs.
 #[inline(never)]
 pub(crate) fn begun(by: u8) {
     let before = BEGUN.fetch_or(by, Relaxed);
     if before & by != 0 || before | by != BY_LOAD | BY_SET_UP {
         return;
     }
-    // Names of `libcraton.so` alone (`layout.ld`).
+    // Only in `libcraton.so` (`layout.ld`).
     let (start, end) = (weak!("craton_start_begins"), weak!("craton_start_ends"));
     if start != 0 {
-        // SAFETY: the library's code, to which it never writes.
+        // SAFETY: library code, never written.
         unsafe { mapping::drop_file_pages(start..end) };
     }
 }

@@ -1,6 +1,5 @@
-//! A process in virtual time: a heap over a simulated floor, its limits and background work, a
-//! thread whose sleep advances the clock, and a machine whose control group and pressure the test
-//! sets.
+//! A process in virtual time: a heap over a simulated floor, limits and background work, a thread
+//! whose sleep advances the clock, and a machine with control group and pressure.
 
 use super::ground::{Ground, ground};
 use crate::govern::background::{Background, Chore, Helper, Tended};
@@ -24,11 +23,11 @@ pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
 std::thread_local! {
-    /// The process that the test's thread plays.
+    /// Played by the test's thread.
     static CURRENT: Cell<Option<&'static Process>> = const { Cell::new(None) };
 }
 
-/// Handles the heap's reports, as `process.rs` does.
+/// As `process.rs` handles them.
 pub(crate) struct Reports;
 
 impl Hooks for Reports {
@@ -59,19 +58,18 @@ impl Hooks for Reports {
 
 pub(crate) type TestHeap = Heap<RealFloor, VirtualClock, Reports>;
 
-/// The library's thread: its sleep moves the clock on.
+/// Its sleep moves the clock on.
 pub(crate) struct Thread {
     clock: VirtualClock,
     rung: Cell<bool>,
     pub(crate) nudges: Cell<u32>,
     pub(crate) starts: Cell<u32>,
-    /// The system gives no thread.
     pub(crate) refused: Cell<bool>,
-    /// It has begun a sleep without end.
+    /// It sleeps without end.
     pub(crate) sleeps_on: Cell<bool>,
     /// The process has or had other threads.
     pub(crate) company: Cell<bool>,
-    /// The program's work during the next sleep.
+    /// The program's, during the next sleep.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
@@ -109,19 +107,18 @@ impl Helper for &'static Thread {
     }
 }
 
-/// The system, as the test wants it.
 #[derive(Default)]
 pub(crate) struct Machine {
-    /// The control group's limit; how often it was read; whether the next reading fails in part.
+    /// The control group's limit; how often read; whether the next reading fails in part.
     pub(crate) group: Cell<Option<u64>>,
     pub(crate) group_read: Cell<u32>,
     pub(crate) is_partial: Cell<bool>,
     pub(crate) pressure: Cell<Option<u32>>,
     pub(crate) pressure_read: Cell<u32>,
     pub(crate) memory: Cell<u64>,
-    /// The process restricts its system calls.
+    /// System calls are restricted.
     pub(crate) is_sealed: Cell<bool>,
-    /// The calling thread has a small stack.
+    /// On a small stack.
     pub(crate) is_shallow: Cell<bool>,
 }
 
@@ -152,7 +149,7 @@ impl System for &'static Machine {
     }
 }
 
-/// The process. Lives for ever, as a process's statics do.
+/// Lives for ever, as statics do.
 pub(crate) struct Process {
     pub(crate) heap: &'static TestHeap,
     pub(crate) clock: VirtualClock,
@@ -164,16 +161,14 @@ pub(crate) struct Process {
     pub(crate) trace: Tracer,
     pub(crate) floor: RealFloor,
     cache: *mut ThreadCache,
-    /// How often the calling thread's caches were emptied.
+    /// Flushes of the thread's caches.
     pub(crate) shrunk: Cell<u32>,
-    /// Collapses in all.
     pub(crate) collapses: Cell<u32>,
-    /// Requests are frees, in which the thread may not start.
+    /// In which the thread may not start.
     pub(crate) only_frees: Cell<bool>,
 }
 
-/// A process whose heap has up to `hugepages`, and whose clock begins at 1,000 s. The test's thread
-/// plays it from now on.
+/// Up to `hugepages`; the clock begins at 1,000 s. The test's thread plays it.
 pub(crate) fn process(hugepages: u32) -> &'static Process {
     let Ground { heap, clock, floor, .. } = ground::<Reports>(hugepages, 1000 * SECOND_NS);
     let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
@@ -285,7 +280,7 @@ impl Limited for Process {
 }
 
 impl Process {
-    /// The end of a slow request: chores.
+    /// A slow request's end: chores.
     pub(crate) fn request(&self) {
         for chore in Chore::ALL {
             if self.background.claim(chore, !self.only_frees.get(), true) {
@@ -301,14 +296,14 @@ impl Process {
         }
     }
 
-    /// Some slow requests that change little, as of a program that goes on.
+    /// Some slow requests that change little.
     pub(crate) fn go_on(&self) {
         let objects: Vec<_> = (0..64).map(|_| self.alloc(30 << 10)).collect();
         objects.into_iter().for_each(|object| self.free(object));
         self.request();
     }
 
-    /// Allocates an object, null if refused. Above 256 KiB each is a slow request.
+    /// Null if refused. Above 256 KiB each is a slow request.
     pub(crate) fn alloc(&self, bytes: usize) -> *mut u8 {
         if bytes > size_class::MAX_CLASSED {
             let object = self.heap.allocate_large(bytes, 1, false);
@@ -329,7 +324,7 @@ impl Process {
     }
 
     pub(crate) fn free(&self, object: *mut u8) {
-        // SAFETY: the cache is ours; tests give up what they got.
+        // SAFETY: the cache is ours; tests free what they allocated.
         unsafe {
             if !ThreadCache::push(self.cache, object) {
                 self.heap.take_back(Some(self.cache), object).expect("it is out");
@@ -338,19 +333,19 @@ impl Process {
         }
     }
 
-    /// Allocates `bytes` bytes of objects of 4,000 bytes.
+    /// In objects of 4,000 bytes.
     pub(crate) fn fill(&self, bytes: u64) -> Vec<*mut u8> {
         (0..bytes / 4000).map(|_| self.alloc(4000)).inspect(|object| assert!(!object.is_null())).collect()
     }
 
-    /// Frees all but one in 64 of them; returns the rest.
+    /// Frees 63 in 64; returns the rest.
     pub(crate) fn leave_holes(&self, objects: Vec<*mut u8>) -> Vec<*mut u8> {
         let (kept, freed): (Vec<_>, Vec<_>) = objects.into_iter().enumerate().partition(|(i, _)| i % 64 == 0);
         freed.into_iter().for_each(|(_, object)| self.free(object));
         kept.into_iter().map(|(_, object)| object).collect()
     }
 
-    /// Bytes with memory.
+    /// With memory.
     pub(crate) fn backed(&self) -> u64 {
         self.heap.pages().backed_pages().bytes().0 as u64
     }
@@ -359,7 +354,7 @@ impl Process {
         self.clock.now_ns() / SECOND_NS
     }
 
-    /// The program sleeps for `seconds`; its thread, if any, does its rounds.
+    /// The thread, if any, does its rounds.
     pub(crate) fn sleep(&self, seconds: u64) {
         let end = self.clock.now_ns() + seconds * SECOND_NS;
         let mut rounds = self.background.rounds();
@@ -372,8 +367,7 @@ impl Process {
         self.clock.advance(end.saturating_sub(self.clock.now_ns()));
     }
 
-    /// The program works for `seconds`, with requests every tenth of a second; its thread does not
-    /// run.
+    /// Requests every tenth of a second; the thread does not run.
     pub(crate) fn work(&self, seconds: u64) {
         for _ in 0..10 * seconds {
             self.clock.advance(SECOND_NS / 10);

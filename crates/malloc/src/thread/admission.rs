@@ -1,8 +1,8 @@
-//! Admission: which threads get a thread cache, and how large it may grow.
+//! Admission: which threads get a cache, and how large it grows.
 //!
-//! **What.** `caches=auto` admits the first thread, and busy threads up to [`PER_PROCESSOR`] caches
-//! a CPU and at least [`LEAST`] in all; others use the per-CPU caches. `caches=thread` admits every
-//! thread, `caches=cpu` none. `thread_cache` bounds each cache; beyond [`ALL_BYTES`] all get less.
+//! **What.** `caches=auto` admits the first thread, and busy ones up to [`PER_PROCESSOR`] caches a
+//! CPU and at least [`LEAST`] in all; others use per-CPU caches. `caches=thread` admits all,
+//! `caches=cpu` none. `thread_cache` bounds each cache; beyond [`ALL_BYTES`] all get less.
 //!
 //! **Threads.** Written under the registry's lock, read without: admission may be early or late.
 
@@ -10,28 +10,28 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 const PER_PROCESSOR: usize = 4;
 const LEAST: usize = 16;
-/// Requests that the per-CPU caches serve before a thread gets a cache.
+/// Served by per-CPU caches before a thread gets a cache.
 const USES_WITHOUT: u64 = 256;
-/// Default of the option `thread_cache`.
+/// The option's default.
 const CACHE_BYTES: usize = 2 << 20;
-/// Bytes of all thread caches beyond which a new one gets less.
+/// In all; beyond, a new cache gets less.
 const ALL_BYTES: usize = 32 << 20;
 const LEAST_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum CachesFor {
-    /// The first thread, and busy ones while they are few.
+    /// The first, and busy ones while few.
     Auto,
     Threads,
-    /// No thread: per-CPU caches only.
+    /// None: per-CPU caches only.
     Processors,
 }
 
 pub(crate) struct Admission {
     caches_for: AtomicU8,
     cache_bytes: AtomicUsize,
-    /// Threads with a cache, and the most under `caches=auto`.
+    /// Threads with a cache; the most under `caches=auto`.
     own: AtomicUsize,
     most: AtomicUsize,
 }
@@ -54,7 +54,7 @@ impl Admission {
         }
     }
 
-    /// Sets the option `caches`, for threads without a cache.
+    /// For threads without a cache.
     pub(crate) fn set_caches_for(&self, caches_for: CachesFor) {
         self.caches_for.store(caches_for as u8, Relaxed);
     }
@@ -63,17 +63,17 @@ impl Admission {
         self.cache_bytes.load(Relaxed)
     }
 
-    /// Sets the option `thread_cache`, for future caches.
+    /// For future caches.
     pub(crate) fn set_cache_bytes(&self, bytes: usize) {
         self.cache_bytes.store(bytes, Relaxed);
     }
 
-    /// Bytes for the cache of the `threads`-th thread (from 1).
+    /// For the `threads`-th thread's cache (from 1).
     pub(crate) fn share(&self, threads: usize) -> usize {
         self.cache_bytes().min((ALL_BYTES / threads).max(LEAST_BYTES))
     }
 
-    /// Bytes for a cache after a requested flush.
+    /// For a flushed cache.
     pub(crate) fn least_share(&self) -> usize {
         self.cache_bytes().min(LEAST_BYTES)
     }
@@ -86,7 +86,7 @@ impl Admission {
         self.most.store((PER_PROCESSOR * processors).max(LEAST), Relaxed);
     }
 
-    /// Whether the thread gets a cache now. `count_use` counts and returns earlier requests.
+    /// `count_use` counts a request and returns the earlier ones.
     #[inline]
     pub(crate) fn earns(&self, count_use: impl FnOnce() -> u64) -> bool {
         let own = self.own.load(Relaxed);

@@ -16,12 +16,12 @@ pub(crate) fn count_threads(caches: &Registry) {
     BACKGROUND.count_threads(caches.taken() + usize::from(PROCESSOR_CACHES.in_use()));
 }
 
-/// Returns the calling thread's cache, if any; its pointer becomes `instead`.
+/// Its pointer becomes `instead`.
 pub(crate) fn return_cache(instead: *mut ThreadCache) {
     let Some(cache) = tls::own() else { return };
     tls::set(instead);
     nested::within(|| {
-        // SAFETY: the thread gave its cache up two lines before.
+        // SAFETY: the thread gave it up two lines before.
         unsafe {
             HEAP.empty_cache(cache);
             let mut caches = REGISTRY.lock();
@@ -31,14 +31,14 @@ pub(crate) fn return_cache(instead: *mut ThreadCache) {
     });
 }
 
-/// At a thread's end, perhaps before other destructors: those allocate and free without a cache.
+/// Perhaps before other destructors, which then allocate and free without a cache.
 ///
 /// # Safety
-/// Called by the C library only.
+/// For the C library only.
 pub(crate) unsafe extern "C" fn thread_ends(_: *mut c_void) {
     let registered = PROCESSOR_CACHES.rseq().is_some_and(Rseq::is_registered);
     return_cache(if registered { tls::gone() } else { tls::alone() });
-    // The C library exits when all threads have ended; ours would count.
+    // The C library exits after all threads; ours would count.
     if thread::is_main() {
         govern::seal();
     }

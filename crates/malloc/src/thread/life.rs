@@ -16,10 +16,10 @@ use craton_os::cpus;
 use craton_os::rseq::Rseq;
 use craton_os::thread::Key;
 
-/// New caches between two flushes of the per-CPU caches.
+/// New caches per flush of the per-CPU caches.
 const THREADS_TO_EMPTY: u64 = 8;
 
-/// The server of the calling thread's request. Counts the request if that decides on a cache.
+/// Counts the request if that decides on a cache.
 #[inline]
 pub(crate) fn server() -> Server<&'static Rseq> {
     let earns = || ADMISSION.earns(tls::count_use);
@@ -29,8 +29,8 @@ pub(crate) fn server() -> Server<&'static Rseq> {
     }
 }
 
-/// At a thread's first request: asks whether the kernel restarts its sequences. A task made past
-/// the C library can have an area that wrongly looks so.
+/// At the first request: asks whether the kernel restarts the thread's sequences. In a task made
+/// past the C library it can wrongly look so.
 #[cold]
 fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     let registered = rseq.is_registered();
@@ -38,11 +38,11 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     if registered { Server::PerCpu(rseq) } else { Server::Central }
 }
 
-/// The calling thread's cache, if it serves the request; follows a pending flush request.
+/// If it serves the request; follows a pending flush request.
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {
-            // SAFETY: `Server::Cache` has the calling thread's cache.
+            // SAFETY: `Server::Cache` has the calling thread's.
             unsafe { govern::flush_if_requested(cache) };
             Some(cache)
         }
@@ -59,7 +59,7 @@ fn thread_begins() -> Option<*mut ThreadCache> {
     let cache = nested::within(new_cache)?;
     segment::add(&SEGMENT.threads_seen, 1);
     tls::set(cache);
-    // From here on this thread can allocate, which the next line may need (see `Key::set`).
+    // Now this thread can allocate, as the next line may (see `Key::set`).
     if let Some(key) = EXIT_KEY.load(Relaxed).checked_sub(1) {
         Key::from_number(key).set(cache as usize);
     }
@@ -74,26 +74,26 @@ fn new_cache() -> Option<*mut ThreadCache> {
     if caches.taken() > 1 {
         prepare_for_threads(&caches);
     }
-    // SAFETY: the registry gave the cache to us alone.
+    // SAFETY: the registry gave it to us alone.
     let home = HEAP.home(unsafe { (*cache).number });
     drop(caches);
-    // SAFETY: the registry gave the cache to us alone.
+    // SAFETY: likewise.
     unsafe { govern::begin_cache(cache, home, share) };
-    // Ended threads left objects in the per-CPU caches, each of which pins its slab.
+    // Ended threads left objects in the per-CPU caches, which pin slabs.
     if (SEGMENT.threads_seen.load(Relaxed) + 1).is_multiple_of(THREADS_TO_EMPTY) {
         PROCESSOR_CACHES.empty(&HEAP);
     }
     Some(cache)
 }
 
-/// Prepares for further threads, before they allocate; the registry's lock keeps a fork out.
+/// Before further threads allocate; the registry's lock keeps a fork out.
 fn prepare_for_threads(_caches: &Registry) {
     let processors = cpus::known();
     ADMISSION.allow(processors);
     HEAP.use_shards(processors);
 }
 
-/// Turns the per-CPU caches on when the first thread without a cache allocates.
+/// When the first thread without a cache allocates.
 pub(crate) fn register_threads() {
     if !PROCESSOR_CACHES.in_use() {
         nested::within(|| {

@@ -1,8 +1,7 @@
-//! Thread modes: the server of a thread's requests when the fast path fails.
+//! Thread modes: who serves a thread's requests when the fast path fails.
 //!
 //! **State.** The thread's word ([`crate::thread::tls`]) points at its cache, or at one of four
-//! places on which each fast path fails. A second word is set in the part of a request that takes
-//! locks.
+//! places on which fast paths fail. A second word is set while a request takes locks.
 //! ```text
 //!                 ┌ earns a cache ─────────────────────────► Own ─ the thread ends ─► Ending (Alone without rseq)
 //! Fresh ─ first ──┼ the kernel restarts its sequences ► PerCpu ─ earns a cache ─► Own
@@ -22,7 +21,7 @@
 //! | Alone  | one object of the central list, under its lock     | to the central list, under its lock  | as Own |
 //! | Nested | per-CPU cache while not empty, else handlers' area | per-CPU cache with room, else later  | a new object |
 //!
-//! A thread that shares its words is never Nested: the other task may have set the second one.
+//! A thread that shares its words is never Nested: the other task may have set the second.
 
 use crate::thread::tls;
 use craton_heap::thread_cache::ThreadCache;
@@ -33,28 +32,27 @@ pub(crate) enum ThreadMode {
     Own(*mut ThreadCache),
     /// No request yet.
     Fresh,
-    /// Uses the per-CPU caches.
+    /// On per-CPU caches.
     PerCpu,
-    /// Has returned its cache, and gets no other.
+    /// Has returned its cache; gets no other.
     Ending,
-    /// Uses no cache: the kernel does not restart its sequences, or another task shares its words.
+    /// Without caches: the kernel does not restart its sequences, or another task shares its words.
     Alone,
     /// A signal handler that interrupted its thread's request.
     Nested { per_cpu: bool },
 }
 
-/// The server of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Server<R> {
     Cache(*mut ThreadCache),
-    /// A cache made now; without memory for it, the central list.
+    /// Made now; without memory the central list.
     NewCache,
-    /// The per-CPU caches, by the thread's area.
+    /// By the thread's area.
     PerCpu(R),
-    /// `PerCpu` if the kernel (asked now) restarts its sequences; else the central list.
+    /// `PerCpu` if the kernel, asked now, restarts its sequences; else the central list.
     PerCpuIfRegistered(R),
     Central,
-    /// The signal handlers' area: no lock may be taken.
+    /// No lock may be taken.
     Apart,
 }
 
@@ -78,8 +76,8 @@ impl ThreadMode {
         }
     }
 
-    /// The server of a request. `rseq`: the thread's area, if per-CPU caches are on. `earns_cache`
-    /// counts the request; true if the thread gets a cache.
+    /// `rseq`: the thread's area, if per-CPU caches are on. `earns_cache` counts the request; true
+    /// if the thread gets a cache.
     #[inline]
     pub(crate) fn server<R>(self, rseq: impl FnOnce() -> Option<R>, earns_cache: impl FnOnce() -> bool) -> Server<R> {
         match self {

@@ -1,13 +1,13 @@
 //! Requests of signal handlers that interrupted a request.
 //!
-//! **What.** Elsewhere a handler that wrongly allocates hangs if it interrupted malloc's locks.
-//! Here a thread sets a flag in the part of a request that takes locks. A request that finds the
-//! flag is a handler's: it is reported once, and served from a separate area.
+//! **What.** Such a handler, wrong as it is, would hang on malloc's locks. A thread sets a flag
+//! while its request takes locks; a request that finds it is a handler's: reported once, and served
+//! from an area apart.
 //!
 //! **State.** [`area::Area`] has the memory, and the handlers' frees until a request that may take
-//! locks runs them. An object that only a lock could classify is never freed.
+//! locks runs them. Objects that only a lock could classify stay for good.
 //!
-//! **Failure.** Beyond the area: no memory. A handler that interrupts the fast path is not detected
+//! **Failure.** Beyond the area: no memory. A handler that interrupts the fast path is not seen
 //! here; its damage shows in the list's count
 //! ([`craton_heap::thread_cache::ThreadCache::miscount`]).
 //!
@@ -22,7 +22,7 @@ use crate::thread::tls;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::Line;
 
-/// The locking part of a request; ends when dropped.
+/// Ends when dropped.
 pub(crate) struct Inside(u64);
 
 #[inline(always)]
@@ -37,20 +37,19 @@ impl Drop for Inside {
     }
 }
 
-/// Runs the locking part of a request.
 #[inline(always)]
 pub(crate) fn within<R>(f: impl FnOnce() -> R) -> R {
     let _inside = enter();
     f()
 }
 
-/// Whether this thread is in such a part. Two tasks that share a thread pointer cannot tell.
+/// Two tasks that share a thread pointer cannot tell.
 #[inline]
 pub(crate) fn is_nested() -> bool {
     tls::is_inside() && tls::get() != tls::alone()
 }
 
-/// Reports the handler's call, once.
+/// Reports the call, once.
 #[cold]
 pub(crate) fn say(call: &str) {
     if !APART.reported.swap(true, Relaxed) {
@@ -63,7 +62,7 @@ pub(crate) fn say(call: &str) {
     }
 }
 
-/// The size of an object of the area; `None` for other pointers.
+/// `None` for pointers outside the area.
 pub(crate) fn size_of(pointer: *mut u8) -> Option<usize> {
     APART.size_of(pointer)
 }

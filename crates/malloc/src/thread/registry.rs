@@ -1,8 +1,8 @@
 //! The registry: all thread caches and their memory.
 //!
-//! **What.** Caches lie in separate mappings that are never unmapped; the next thread resets and
-//! reuses a returned one. In a fork's child the caches of the lost threads are free too, but their
-//! objects are lost: stopped between two stores, it may have one both in a slab and on its list.
+//! **What.** Caches lie in mappings that stay; the next thread resets and reuses a returned one. In
+//! a fork's child the lost threads' caches are free too, but their objects are lost: a thread
+//! stopped between two stores may have one both in a slab and on its list.
 //!
 //! **Unsafe.** Carves caches from mappings, and follows their list.
 
@@ -10,7 +10,7 @@ use core::ptr::null_mut;
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::mapping;
 
-/// Bytes mapped at a time; untouched ones cost nothing.
+/// Mapped at a time; untouched ones are free.
 const CHUNK: usize = 256 << 10;
 
 pub(crate) struct Registry {
@@ -25,7 +25,7 @@ pub(crate) struct Registry {
 unsafe impl Send for Registry {}
 
 impl Registry {
-    /// Offset of the first cache's address, for readers of another process's memory.
+    /// For readers of another process's memory.
     pub(crate) const FIRST: usize = core::mem::offset_of!(Self, first);
 
     pub(crate) const EMPTY: Self = Self { first: null_mut(), taken: 0, carved: 0, chunk: 0, chunk_left: 0 };
@@ -34,46 +34,44 @@ impl Registry {
         self.taken
     }
 
-    /// An unused cache, for a heap that is hardened or not, always the same; `None` without memory.
+    /// An unused cache, for a hardened heap or not, always the same; `None` without memory.
     pub(crate) fn alloc(&mut self, hardened: bool) -> Option<*mut ThreadCache> {
         let old = self.all().find(|c| {
-            // SAFETY: caches in the list exist; `taken` changes only under the registry's lock.
+            // SAFETY: listed caches exist; `taken` changes only under the registry's lock.
             unsafe { !(**c).taken }
         });
         let cache = match old {
             Some(cache) => cache,
             None => self.carve(hardened)?,
         };
-        // SAFETY: under the registry's lock, an unused or new cache.
+        // SAFETY: unused or new, under the registry's lock.
         unsafe { (*cache).taken = true };
         self.taken += 1;
         Some(cache)
     }
 
-    /// Returns an empty cache.
-    ///
     /// # Safety
-    /// The cache came from `alloc` and is no longer used.
+    /// An empty cache from `alloc`, no longer used.
     pub(crate) unsafe fn free(&mut self, cache: *mut ThreadCache) {
         // SAFETY: by the contract.
         unsafe { (*cache).taken = false };
         self.taken -= 1;
     }
 
-    /// In a fork's child: only the calling thread's cache, if any, is in use.
+    /// In a fork's child only the calling thread's cache, if any, is in use.
     pub(crate) fn forked(&mut self, own: *mut ThreadCache) {
         self.taken = 0;
         for cache in self.all() {
-            // SAFETY: caches in the list exist, and no other thread does.
+            // SAFETY: listed caches exist, other threads do not.
             unsafe { (*cache).taken = cache == own };
             self.taken += usize::from(cache == own);
         }
     }
 
-    /// Makes the next free of each thread take the slow path.
+    /// Each thread's next free takes the slow path.
     pub(crate) fn fail_all(&self) {
         for cache in self.all() {
-            // SAFETY: caches in the list exist; other threads may write this field.
+            // SAFETY: listed caches exist; other threads may write this field.
             unsafe { ThreadCache::fail(cache) };
         }
     }
@@ -82,7 +80,7 @@ impl Registry {
         let mut at = self.first;
         core::iter::from_fn(move || {
             let cache = (!at.is_null()).then_some(at)?;
-            // SAFETY: caches in the list exist, and links never change once set.
+            // SAFETY: listed caches exist, and a set link never changes.
             at = unsafe { (*cache).next };
             Some(cache)
         })

@@ -1,8 +1,8 @@
 //! A thread's words of thread-local memory: its cache, requests without it, the nesting flag, two
 //! words for object caches, its number.
 //!
-//! **What.** [`get`] and [`set`] access the cache pointer. It starts at [`NO_CACHE`], on which each
-//! fast path fails, so that they need no test for set-up.
+//! [`get`] and [`set`] access the cache pointer. It starts at [`NO_CACHE`], on which fast paths
+//! fail, so that they need no test for set-up.
 
 use crate::statics::NO_CACHE;
 use craton_heap::thread_cache::{NO_CACHES, ThreadCache};
@@ -19,11 +19,11 @@ pub(crate) use words::{arrays, building, count_use, get, is_inside, set, set_arr
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as words;
 
-/// Number of a word that two tasks share: each asks the system.
+/// Two tasks share the word: each asks the system.
 const SHARED: usize = usize::MAX;
 
-/// The thread's system number, asked for once. A task made past the C library may share its maker's
-/// word, so each call asks ([`share_number`]); a process made so has its parent's.
+/// Asked for once. A task made past the C library may share its maker's word, so each call asks
+/// ([`share_number`]); a process made so has its parent's.
 pub(crate) fn thread_id() -> u32 {
     match words::number() {
         0 => {
@@ -36,39 +36,38 @@ pub(crate) fn thread_id() -> u32 {
     }
 }
 
-/// Drops the stored number: the thread belongs to another process now.
+/// The thread belongs to another process now.
 pub(crate) fn clear_number() {
     words::set_number(0);
 }
 
-/// Two tasks share the calling thread's words from now on.
+/// Two tasks share the thread's words from now on.
 pub(crate) fn share_number() {
     words::set_number(SHARED);
 }
 
-/// The pointer of a thread before its first request.
+/// Before the first request.
 pub(crate) fn none() -> *mut ThreadCache {
     NO_CACHE.get(0)
 }
 
-/// The pointer of an ending thread: it has returned its cache and gets no other.
+/// The thread has returned its cache and gets no other.
 pub(crate) fn gone() -> *mut ThreadCache {
     NO_CACHE.get(1)
 }
 
-/// The pointer of a thread on per-CPU caches, with restartable sequences.
+/// On per-CPU caches.
 pub(crate) fn visitor() -> *mut ThreadCache {
     NO_CACHE.get(2)
 }
 
-/// The pointer of a thread without any cache: the kernel does not restart its sequences.
+/// Without any cache: the kernel does not restart its sequences.
 pub(crate) fn alone() -> *mut ThreadCache {
     NO_CACHE.get(3)
 }
 
-/// Whether a pointer means no thread cache.
 pub(crate) fn is_none(cache: *mut ThreadCache) -> bool {
-    // The `NO_CACHES` overlap in one block.
+    // The `NO_CACHES` overlap.
     let (first, last) = (NO_CACHE.get(0) as usize, NO_CACHE.get(NO_CACHES - 1) as usize);
     (cache as usize).wrapping_sub(first) <= last - first
 }

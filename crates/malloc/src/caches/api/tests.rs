@@ -9,9 +9,9 @@ fn options(name: &[u8]) -> Options<'_> {
 }
 
 /// # Safety
-/// The argument is what the test handed in.
+/// The argument is the test's.
 unsafe extern "C-unwind" fn construct(object: *mut c_void, argument: *mut c_void) -> c_int {
-    // SAFETY: the tests give it a count, and the cache an object of 100 bytes.
+    // SAFETY: a count, and an object of 100 bytes.
     unsafe {
         (*argument.cast::<AtomicU32>()).fetch_add(1, Relaxed);
         object.cast::<u64>().write(42);
@@ -23,7 +23,7 @@ unsafe extern "C-unwind" fn construct(object: *mut c_void, argument: *mut c_void
 }
 
 /// # Safety
-/// The argument is what the test handed in.
+/// The argument is the test's.
 unsafe extern "C-unwind" fn destruct(_object: *mut c_void, argument: *mut c_void) {
     // SAFETY: as above.
     unsafe { (*argument.cast::<AtomicU32>()).fetch_sub(1, Relaxed) };

@@ -1,5 +1,3 @@
-//! A fork's walk over the locks, in this process.
-
 use super::*;
 use crate::{caches, front, heaps};
 use core::ptr::null_mut;
@@ -8,8 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// One fork at a time: a handler's takes a lock out of order, and two such walks wait for each
-/// other.
+/// One at a time: a handler's fork takes a lock out of order, and two would wait for each other.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -57,7 +54,7 @@ fn no_other_thread_is_inside_while_a_fork_holds_the_locks() {
     let _alone = alone();
     let requests: [fn(); 4] = [
         || {
-            // A large object of a size that no cache keeps.
+            // Large, and of a size that no cache keeps.
             let object = front::malloc(3 << 20);
             // SAFETY: the object is ours.
             unsafe { front::free(object) }.unwrap();
@@ -72,7 +69,7 @@ fn no_other_thread_is_inside_while_a_fork_holds_the_locks() {
         },
         || KIT.show_option(|_| ()),
     ];
-    // Once before, so that no table has to be made.
+    // Once before, to make all tables.
     requests.iter().for_each(|request| request());
     let done = [const { AtomicU32::new(0) }; 4];
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The life of the library's thread: who may start and end it.
+//! The life of the library's thread: who starts and ends it.
 //!
 //! **State.**
 //! ```text
@@ -6,10 +6,10 @@
 //!   ▲          ▲ └─◄ ENDED │           │
 //!   └───── STOPPING ◄──────┴───────────┘
 //! ```
-//! One program thread, with its signals blocked, owns STARTING and STOPPING.
+//! One program thread, its signals blocked, owns STARTING and STOPPING.
 //!
 //! **Threads.** A holder adds its hold, then reads the state; a starter takes the state, then reads
-//! the holds. One of them sees the other.
+//! the holds. One sees the other.
 
 use craton_base::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering, Ordering::Relaxed};
 
@@ -20,10 +20,9 @@ const ENDED: u8 = 3;
 const STOPPING: u8 = 4;
 const REFUSED: u8 = 5;
 
-/// The thread's state; it starts and ends repeatedly.
+/// It starts and ends repeatedly.
 pub(crate) struct Life {
     state: AtomicU8,
-    /// Threads that hold off a start.
     holds: AtomicU32,
     sealed: AtomicBool,
 }
@@ -37,7 +36,6 @@ impl Life {
         matches!(self.state.load(Relaxed), NONE | ENDED) && !self.sealed.load(Relaxed)
     }
 
-    /// Whether the thread runs, starts or stops.
     pub(crate) fn runs(&self) -> bool {
         matches!(self.state.load(Relaxed), STARTING | RUNNING | STOPPING)
     }
@@ -46,20 +44,20 @@ impl Life {
         self.state.load(Relaxed) == RUNNING
     }
 
-    /// Whether no thread starts, stops or holds off the library's thread.
+    /// No thread starts, stops or holds it off.
     pub(crate) fn is_calm(&self) -> bool {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }
 
-    /// Starts the thread by `begin`, which returns whether the system allowed it, unless another
-    /// thread is at it or holds it off. `join` first awaits one that ended by itself.
+    /// Starts it by `begin` (whether the system allowed it), unless another thread does or holds it
+    /// off. `join` first awaits one that ended itself.
     pub(crate) fn start(&self, join: impl FnOnce(), begin: impl FnOnce() -> bool) {
         let old = self.state.load(Relaxed);
         if !matches!(old, NONE | ENDED) {
             return;
         }
-        // ORDERING: SeqCst pairs with the additions to `holds`: either we see the hold, or its
-        // owner sees STARTING, and waits.
+        // ORDERING: SeqCst pairs with the additions to `holds`: we see the hold, or its owner sees
+        // STARTING and waits.
         if self.state.compare_exchange(old, STARTING, Ordering::SeqCst, Relaxed).is_err() {
             return;
         }
@@ -73,18 +71,18 @@ impl Life {
             join();
         }
         let state = if begin() { RUNNING } else { REFUSED };
-        // ORDERING: Release pairs with the Acquire in `stop`, publishing the new thread.
+        // ORDERING: Release pairs with the Acquire in `stop`, and publishes the thread.
         self.state.store(state, Ordering::Release);
     }
 
-    /// Called by the thread to end, unless another thread stops it; it ends on `true`.
+    /// In the thread: ends on `true`, unless another stops it.
     pub(crate) fn end_by_itself(&self) -> bool {
         // ORDERING: Release pairs with the Acquire in `stop`.
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// Ends the thread by `end` and returns its result; `false` if there was none. `undisturbed`
-    /// runs its argument with signals blocked; `wait` runs while another thread starts or stops it.
+    /// Ends it by `end`; its result, or `false` if none ran. `undisturbed` blocks signals; `wait`
+    /// runs while another thread starts or stops it.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),
@@ -113,7 +111,7 @@ impl Life {
         }
     }
 
-    /// Holds off any start until [`Life::release`]; a running thread needs [`Life::stop`].
+    /// Holds off starts until [`Life::release`]; a running thread needs [`Life::stop`].
     pub(crate) fn hold(&self) {
         // ORDERING: SeqCst pairs with the exchange in `start`.
         self.holds.fetch_add(1, Ordering::SeqCst);
@@ -123,13 +121,12 @@ impl Life {
         self.holds.fetch_sub(1, Relaxed);
     }
 
-    /// Prevents any further start; a running thread needs [`Life::stop`].
+    /// Ends starts for good; a running thread needs [`Life::stop`].
     pub(crate) fn seal(&self) {
         // ORDERING: SeqCst pairs with the exchange in `start`.
         self.sealed.store(true, Ordering::SeqCst);
     }
 
-    /// In a fork's child, which has no other thread.
     pub(crate) fn forked(&self, forks: u32) {
         self.holds.store(forks, Relaxed);
         if self.state.load(Relaxed) != REFUSED {

@@ -1,4 +1,4 @@
-//! Minutes of a process's life, in virtual time: when memory is released, and when the thread runs.
+//! Minutes of a process's life in virtual time.
 
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, SECOND_NS, process};
@@ -7,11 +7,10 @@ use craton_sim::ThpMode;
 use std::boxed::Box;
 use std::vec::Vec;
 
-/// Bytes that [`much_free`] leaves free, about.
+/// Bytes, about, that [`much_free`] frees.
 const MUCH_FREE: u64 = 100 * MIB;
 
-/// A program that filled the heap, kept it for `kept_s`, and freed 63 of 64 objects; returns the
-/// rest.
+/// Fills the heap, keeps it for `kept_s`, frees 63 of 64 objects; the rest.
 fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     let objects = p.fill(MUCH_FREE);
     p.sleep(kept_s);
@@ -20,7 +19,7 @@ fn much_free(p: &'static Process, kept_s: u64) -> Vec<*mut u8> {
     left
 }
 
-/// Seconds until half of it is released, a second of `life` at a time; at most `most`.
+/// At most `most`, with a second of `life` each.
 fn seconds_until_half_is_back(p: &'static Process, most: u64, life: impl Fn()) -> Option<u64> {
     let start = p.now_s();
     while p.backed() > MUCH_FREE / 2 {
@@ -217,7 +216,7 @@ fn an_idle_thread_sleeps_until_the_heap_is_used() {
     p.sleep(60);
     assert!(p.thread.sleeps_on.replace(false), "nothing is left to do");
     let mut rounds = p.background.rounds();
-    // It comes to rest again, and meanwhile the program allocates.
+    // It comes to rest again, while the program allocates.
     while !p.thread.sleeps_on.get() {
         if p.background.asleep.load(Relaxed) {
             unreachable!("the sleep without end comes last");
@@ -237,7 +236,7 @@ fn an_idle_thread_sleeps_until_the_heap_is_used() {
     assert!(p.thread.nudges.get() > nudges, "a request wakes it");
 }
 
-/// A process with a thread, half of whose heap lies in broken hugepages.
+/// Half its heap lies in broken hugepages.
 fn broken() -> (&'static Process, Vec<*mut u8>) {
     let p = process(96);
     p.floor.sim().set_thp(ThpMode::Madvise);
@@ -396,7 +395,7 @@ fn a_round_in_a_request_is_due_each_second_and_earlier_when_the_heap_has_doubled
     [first, more].into_iter().flatten().for_each(|object| p.free(object));
 }
 
-/// A heap whose collapses have the given outcomes, in order.
+/// Its collapses have these outcomes, in order.
 struct Collapsing {
     outcomes: RefCell<Vec<(bool, bool)>>,
     firsts: Cell<u32>,

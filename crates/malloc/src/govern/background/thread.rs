@@ -1,5 +1,5 @@
-//! The library's thread: a small stack, all signals blocked, no malloc, asleep on a futex. The C
-//! library does not know it.
+//! The library's thread, unknown to the C library: a small stack, signals blocked, no malloc,
+//! asleep on a futex.
 //!
 //! **Unsafe.** Joins the thread, once.
 
@@ -10,18 +10,17 @@ use craton_os::{Bell, process, thread};
 
 pub(crate) struct HelperThread {
     end: Bell,
-    /// The thread and its process: valid from its start until its join.
+    /// The thread and its process, from start to join.
     hidden: AtomicUsize,
     owner: AtomicU32,
 }
 
 impl HelperThread {
-    /// No thread.
     pub(crate) const fn new() -> Self {
         Self { end: Bell::new(), hidden: AtomicUsize::new(0), owner: AtomicU32::new(0) }
     }
 
-    /// Address that another process writes to nudge the thread.
+    /// Another process writes there to nudge the thread.
     pub(crate) const fn nudge_at(this: *const Self) -> *const u8 {
         Bell::outside(this.cast::<u8>().wrapping_add(core::mem::offset_of!(Self, end)).cast())
     }
@@ -37,11 +36,11 @@ impl Helper for HelperThread {
     }
 
     fn join(&self) -> bool {
-        // A process cloned past the C library has no thread to join.
+        // A process cloned past the C library has no thread.
         let ours = self.owner.load(Relaxed) == process::id();
         if ours {
-            // SAFETY: `Life` admits one caller at a time, after a start and before the next: it is
-            // the thread that this process started last, joined once.
+            // SAFETY: `Life` admits one caller at a time, after a start and before the next: this
+            // process started the thread, and joins it once.
             unsafe { Hidden::from_number(self.hidden.load(Relaxed)).join() };
         }
         ours

@@ -1,7 +1,6 @@
 //! The program's callback for a passed soft limit.
 //!
-//! **Threads.** Runs in a program thread that allocates, without locks of ours; never twice at
-//! once.
+//! **Threads.** Runs in a program thread that allocates, without our locks; never twice at once.
 //!
 //! **Unsafe.** Calls the program's function.
 
@@ -15,7 +14,7 @@ pub type LimitCallback = unsafe extern "C" fn(arg: *mut c_void, limit_bytes: usi
 
 pub(crate) struct Callback {
     pub(crate) function: Mutex<Option<LimitCallback>>,
-    /// Changed under the lock of `function`.
+    /// Under the lock of `function`.
     argument: AtomicPtr<c_void>,
     /// The thread in the callback, or 0.
     caller: AtomicUsize,
@@ -30,10 +29,10 @@ impl Callback {
         }
     }
 
-    /// Sets the function; `None` for none. A call begun in another thread may still run.
+    /// `None` for none. A call begun elsewhere may still run.
     ///
     /// # Safety
-    /// Any thread that allocates may call the function with the argument, until another is set.
+    /// Any thread that allocates may call it with the argument, until another is set.
     pub(crate) unsafe fn set(&self, function: Option<LimitCallback>, argument: *mut c_void) {
         let mut current = self.function.lock();
         *current = function;
@@ -46,7 +45,7 @@ impl Callback {
             (*current, self.argument.load(Relaxed))
         };
         let Some(function) = function else { return };
-        // ORDERING: Acquire pairs with the Release below: a call sees what the one before wrote.
+        // ORDERING: Acquire pairs with the Release below: calls see earlier ones' writes.
         if self.caller.compare_exchange(0, thread::own_number(), Ordering::Acquire, Relaxed).is_err() {
             return;
         }
@@ -56,7 +55,7 @@ impl Callback {
         self.caller.store(0, Ordering::Release);
     }
 
-    /// In a fork's child: only the calling thread can still be in the callback.
+    /// In a fork's child only the calling thread can be in the callback.
     pub(super) fn forked(&self) {
         if self.caller.load(Relaxed) != thread::own_number() {
             self.caller.store(0, Relaxed);

@@ -1,10 +1,9 @@
-//! Lock-free recomputation after concurrent changes. A thread that changes an input counts the
-//! change, then recomputes. A thread that recomputed with old inputs does it again, so the last
-//! result has the last inputs.
+//! Lock-free recomputation after concurrent changes: a thread counts its change, then recomputes,
+//! and does so again if a change came meanwhile. So the last result has the last inputs.
 
 use craton_base::atomic::{AtomicU32, Ordering};
 
-/// A count of changes, modulo 2³².
+/// Modulo 2³².
 pub(crate) struct Changes(AtomicU32);
 
 impl Changes {
@@ -19,11 +18,11 @@ impl Changes {
 
     /// Runs `follow` until no change came meanwhile.
     pub(crate) fn until_settled(&self, follow: impl Fn()) {
-        // ORDERING: Acquire pairs with `note`.
+        // ORDERING: Acquire pairs with `record`.
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             follow();
-            // ORDERING: AcqRel pairs with `note`.
+            // ORDERING: AcqRel pairs with `record`.
             let now = self.0.fetch_add(0, Ordering::AcqRel);
             if now == seen {
                 return;

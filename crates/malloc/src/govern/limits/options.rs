@@ -1,8 +1,8 @@
-//! The limit options, and the reports of limits that cannot be kept.
+//! The limit options, and reports of limits that cannot be kept.
 //!
-//! **Failure.** A limit is refused if no program could run with it, or if a soft limit exceeds the
-//! hard one. A limit below the bytes in use is accepted and reported on standard error, and so is a
-//! hard limit below the soft one: a program must be able to set it at any time.
+//! **Failure.** Refuses a limit with which no program could run, and a soft one above the hard one.
+//! A limit below the bytes in use, or a hard one below the soft one, is accepted and reported on
+//! standard error: a program may set it at any time.
 
 use super::{Kept, Limited, Limits, Setting, System, Whose};
 use crate::observe::text::Text;
@@ -13,7 +13,7 @@ use craton_tables::amount::size;
 use craton_tables::options::LIMIT_LEAST;
 
 impl<C: Clock, S: System> Limits<C, S> {
-    /// Sets an option; `false`, unchanged, when refused.
+    /// `false`, unchanged, when refused.
     pub(crate) fn set_option(&self, key: &[u8], value: &[u8], heap: &impl Limited) -> bool {
         if key == b"pressure" {
             let Some(percent) = size(value).filter(|p| *p <= 100) else { return false };
@@ -64,7 +64,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Writes an option's value; `false` for other keys.
+    /// `false` for other keys.
     pub(crate) fn show_option(&self, key: &[u8], into: &mut Text<'_>) -> bool {
         match key {
             b"pressure" => into.number(self.pressure.load(Relaxed).into()),
@@ -79,12 +79,12 @@ impl<C: Clock, S: System> Limits<C, S> {
         true
     }
 
-    /// Enforces limits at once after the program has set one; `before` are the old ones.
+    /// After the program has set one; `before` are the old ones.
     fn enforce(&self, key: &[u8], before: (Option<u64>, Option<u64>), heap: &impl Limited) {
         if heap.gate().hard().is_some_and(|hard| hard < heap.used()) {
             heap.shrink(Whose::Own);
         }
-        // A limit that is set again is reported again.
+        // A limit set again is reported again.
         self.report_hard(before.1.filter(|_| key != b"hard_limit"), heap);
         let soft = heap.gate().soft();
         let used = heap.used();
@@ -96,7 +96,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Reports a new hard limit below the use or the soft limit, and releases memory for it.
+    /// Of a new hard limit below the use or the soft limit; releases memory for it.
     pub(super) fn report_hard(&self, before: Option<u64>, heap: &impl Limited) {
         let Some(hard) = heap.gate().hard().filter(|hard| Some(*hard) != before) else { return };
         let used = heap.used();
@@ -104,7 +104,7 @@ impl<C: Clock, S: System> Limits<C, S> {
             below("hard_limit", hard, used, "free memory is given back, and more is refused until enough is freed");
             heap.relieve(hard);
         }
-        // A soft limit from the control group is not the program's mistake.
+        // The control group's soft limit is not the program's mistake.
         if let Some(soft) = heap.gate().soft().filter(|soft| hard < *soft && self.soft.get() != Setting::Auto) {
             let line =
                 Line::new().text("craton: hard_limit of ").number(hard).text(" bytes is below the soft_limit of ");

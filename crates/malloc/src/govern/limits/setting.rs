@@ -1,7 +1,7 @@
-//! An option's amount of memory: `none` · `auto` · bytes, with `K`, `M`, `G` or `T` (or `KiB` …,
-//! `KB` …, in any case) for powers of 1024 · a percentage.
+//! An amount of memory: `none` · `auto` · bytes, with `K`, `M`, `G` or `T` (or `KiB` …, `KB` …, in
+//! any case) for powers of 1024 · a percentage.
 //!
-//! **State.** In one word: 0 for `auto` and unset, the highest number for none, percentages below.
+//! **State.** One word: 0 for `auto` and unset, the highest number for none, percentages below.
 
 use crate::observe::text::Text;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -49,7 +49,7 @@ impl Kept {
 }
 
 impl Setting {
-    /// Parses a value; `None` if malformed. Zero bytes mean none.
+    /// `None` if malformed. Zero bytes mean none.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         match text {
             b"auto" => Some(Self::Auto),
@@ -62,7 +62,6 @@ impl Setting {
         }
     }
 
-    /// Writes it in the form of [`Setting::parse`].
     pub(crate) fn show<'a, 'b>(self, into: &'a mut Text<'b>) -> &'a mut Text<'b> {
         match self {
             Self::Auto => into.text("auto"),
@@ -72,7 +71,7 @@ impl Setting {
         }
     }
 
-    /// The setting's bytes; percentages are of `whole`.
+    /// Percentages are of `whole`.
     pub(crate) fn bytes(self, whole: impl FnOnce() -> Option<u64>, auto: Option<u64>) -> Option<u64> {
         match self {
             Self::Auto => auto,
@@ -83,7 +82,7 @@ impl Setting {
     }
 }
 
-/// `percent` of a number, at least 1.
+/// At least 1.
 pub(crate) fn part(whole: u64, percent: u8) -> u64 {
     ((u128::from(whole) * u128::from(percent) / 100) as u64).max(1)
 }

@@ -20,12 +20,11 @@ fn shown(p: &Process, key: &str) -> String {
     String::from_utf8(buffer[..len].to_vec()).unwrap()
 }
 
-/// How often threads were asked for what their caches hold.
 fn asked(p: &Process) -> u32 {
     p.heap.flush_requests.load(Relaxed)
 }
 
-/// Large objects, each of a mebibyte.
+/// A mebibyte each.
 fn take(p: &Process, mebibytes: u64) -> Vec<*mut u8> {
     (0..mebibytes).map(|_| p.alloc(MIB as usize)).inspect(|object| assert!(!object.is_null())).collect()
 }
@@ -60,7 +59,7 @@ fn caches_are_given_up_only_when_free_memory_does_not_do() {
     give(p, objects);
 }
 
-/// Counts its calls, and allocates as a program may.
+/// Counts calls, and allocates as a program may.
 struct Called {
     process: &'static Process,
     calls: Cell<u32>,
@@ -68,13 +67,13 @@ struct Called {
 }
 
 /// # Safety
-/// `arg` points at a [`Called`].
+/// `arg` is a [`Called`].
 unsafe extern "C" fn called(arg: *mut c_void, limit: usize, used: usize) {
-    // SAFETY: the tests give it such an argument.
+    // SAFETY: the tests pass it so.
     let called = unsafe { &*arg.cast::<Called>() };
     called.calls.set(called.calls.get() + 1);
     called.last.set((limit, used));
-    // From within the callback it is not called again.
+    // It is not called from within itself.
     let object = called.process.alloc(300 << 10);
     called.process.limits.act(called.process);
     called.process.free(object);
@@ -127,7 +126,7 @@ fn a_round_keeps_the_soft_limit_while_the_program_sleeps() {
     let objects = p.fill(60 * MIB);
     assert!(set(p, "soft_limit", "50M"));
     assert!(p.used() > 50 * MIB, "all is in use");
-    // No request checks the limit: the next round releases memory freed by then.
+    // No request checks: the next round releases what is free by then.
     p.machine.is_shallow.set(true);
     p.limits.at_work.store(true, Relaxed);
     p.leave_holes(objects);

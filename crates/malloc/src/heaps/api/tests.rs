@@ -4,7 +4,7 @@ use core::ptr::null_mut;
 use std::vec::Vec;
 
 fn is_own(pointer: *mut u8) -> bool {
-    // SAFETY: the tests keep what they ask about.
+    // SAFETY: the tests keep the object.
     unsafe { is_owned(pointer) }
 }
 

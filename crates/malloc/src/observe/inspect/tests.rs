@@ -24,7 +24,7 @@ fn the_table_leads_to_the_heap() {
     let object = crate::front::malloc(100);
     assert!(!object.is_null());
     let word = |at: usize| {
-        // SAFETY: the table names words of this process that no thread changes any more.
+        // SAFETY: words of this process that no thread changes now.
         unsafe { (at as *const usize).read_volatile() }
     };
     let base = word(all["heap"] + all["heap.layout"] + all["layout.base"]);
@@ -35,7 +35,7 @@ fn the_table_leads_to_the_heap() {
     assert_eq!((0x1230 ^ word(secrets + 8 * 5)).wrapping_mul(factor), HEAP.seal(5).of(at));
     let page = (object as usize - base) / all["page.bytes"];
     let map = word(all["heap"] + all["heap.layout"] + all["layout.map"]);
-    // SAFETY: the page is granted, and so has a mark.
+    // SAFETY: a granted page has a mark.
     let mark = unsafe { (map as *const u32).add(page).read() } as usize / all["map.unit"];
     assert_eq!(INSPECT.geometry[mark].object_bytes, 112);
     // SAFETY: the object is ours.

@@ -10,7 +10,7 @@ fn document() -> String {
     String::from_utf8(buffer[..len].to_vec()).unwrap()
 }
 
-/// Whether brackets match, outside of strings.
+/// Outside of strings.
 fn is_balanced(text: &str) -> bool {
     let (mut open, mut in_string, mut escaped) = (vec![], false, false);
     for c in text.chars() {

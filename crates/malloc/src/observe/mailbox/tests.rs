@@ -2,11 +2,11 @@ use super::*;
 use std::string::String;
 use std::vec::Vec;
 
-/// Asks as another process does.
+/// As another process does.
 fn ask(mailbox: &Mailbox, number: u32, text: &[u8]) {
     let mut whole = [0; Mailbox::TEXT];
     whole[..text.len()].copy_from_slice(text);
-    // SAFETY: only this test uses this mailbox.
+    // SAFETY: this test's mailbox.
     unsafe { mailbox.request.get().write_volatile(whole) };
     mailbox.request_len.store(text.len() as u32, Relaxed);
     mailbox.asked.store(number, Relaxed);

@@ -5,7 +5,6 @@ use std::vec::Vec;
 
 const MIB: u64 = 1 << 20;
 
-/// The numbers by name.
 fn number(name: &str) -> u64 {
     counted().numbers().into_iter().find(|(key, _)| *key == name).map(|(_, value)| value).unwrap()
 }
@@ -15,7 +14,7 @@ fn a_call_for_statistics_shows_spans_where_they_lie_and_what_is_released() {
     let large = |bytes: usize| {
         let object = front::malloc(bytes);
         assert!(!object.is_null());
-        // SAFETY: the object has that length.
+        // SAFETY: of that length.
         unsafe { object.write_bytes(1, bytes) };
         object
     };
@@ -38,7 +37,7 @@ fn a_call_for_statistics_shows_spans_where_they_lie_and_what_is_released() {
 fn in_a_signal_handler_inside_a_request_the_last_numbers_stay() {
     collect();
     nested::within(|| {
-        // A second lock by the same thread would abort.
+        // Locking twice would abort.
         let _held = HEAP.lock_pages();
         collect();
     });

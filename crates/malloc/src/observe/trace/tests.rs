@@ -1,4 +1,4 @@
-//! Recordings of a process in virtual time, read back.
+//! Of a process in virtual time, read back.
 
 use super::*;
 use crate::tests::virtual_process::{MIB, Process, process};
@@ -12,7 +12,7 @@ use std::string::String;
 use std::vec::Vec;
 use std::{env, format, fs};
 
-/// A file that is removed with this value.
+/// Removed with this value.
 struct File(PathBuf);
 
 impl File {
@@ -41,14 +41,14 @@ fn begin(p: &Process, file: &File) -> Result<(), i32> {
     p.trace.begin(&file.path(), &p.heap.pages())
 }
 
-/// The spans that are out: first page and length.
+/// First page and length of each.
 fn spans(p: &Process) -> BTreeMap<u32, u32> {
     let mut out = BTreeMap::new();
     p.heap.pages().for_each_span(|span, _| _ = out.insert(span.first.0, span.len.0));
     out
 }
 
-/// The spans that are out at the end of a trace.
+/// Those out at a trace's end.
 fn replayed(trace: &Trace<'_>) -> BTreeMap<u32, u32> {
     let mut out = BTreeMap::new();
     for Event { kind, span, .. } in trace.events() {

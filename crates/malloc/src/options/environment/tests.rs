@@ -6,13 +6,12 @@ fn items(text: &str) -> Vec<&str> {
     Items(text.as_bytes()).map(|item| core::str::from_utf8(item).unwrap()).collect()
 }
 
-/// The values of a key in an environment of such variables.
 fn values(variables: &[&str], key: &str) -> Vec<Vec<u8>> {
     let variables: Vec<CString> = variables.iter().map(|v| CString::new(*v).unwrap()).collect();
     let mut pointers: Vec<*const c_char> = variables.iter().map(|v| v.as_ptr()).collect();
     pointers.push(core::ptr::null());
     let mut found = Vec::new();
-    // SAFETY: an array of C strings, ended by null, that lives as long as the call.
+    // SAFETY: a null-terminated array of C strings that outlives the call.
     unsafe { find(pointers.as_ptr(), key.as_bytes(), |value| found.push(value.to_vec())) };
     found
 }

@@ -1,5 +1,3 @@
-//! The option by itself.
-
 use super::*;
 
 #[test]

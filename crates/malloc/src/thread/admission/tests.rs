@@ -1,6 +1,6 @@
 use super::*;
 
-/// The requests of a thread before it gets a cache; `None` if 10,000 do not suffice.
+/// `None` if 10,000 do not suffice.
 fn requests_before(admission: &Admission) -> Option<u64> {
     let mut uses = 0;
     (0..10_000).find(|_| {

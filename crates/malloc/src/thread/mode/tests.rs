@@ -1,4 +1,4 @@
-//! Every mode, with and without per-CPU caches, against the table at the head.
+//! Every mode, with and without per-CPU caches, against the head's table.
 
 use super::*;
 use core::cell::Cell;
@@ -8,7 +8,7 @@ fn own() -> *mut ThreadCache {
     without_provenance_mut(0x4000)
 }
 
-/// The server of a thread of a mode, and whether the request was counted.
+/// And whether the request was counted.
 fn served(mode: ThreadMode, has_rseq: bool, earns: bool) -> (Server<u8>, bool) {
     let counted = Cell::new(false);
     let server = mode.server(

@@ -1,18 +1,18 @@
-//! The memory of signal handlers that interrupted a request, apart from the heap.
+//! Memory for signal handlers that interrupted a request.
 //!
 //! **State.** [`Area::BYTES`], handed out once from start to end, each object behind its size; and
-//! a list of objects that handlers freed, linked through their first words.
+//! a list of objects that handlers freed, linked by their first words.
 //!
 //! **Failure.** Beyond the area: no memory.
 //!
-//! **Unsafe.** Hands out parts of its memory, and links objects that were given up.
+//! **Unsafe.** Hands out parts of its memory, and links objects given up.
 
 use core::cell::UnsafeCell;
 use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Ordering::Relaxed};
 
-/// Bytes before an object, which hold its size.
+/// Before an object: its size.
 const HEAD: usize = 16;
 
 #[repr(align(4096))]
@@ -21,16 +21,16 @@ struct Bytes(UnsafeCell<[u8; Area::BYTES]>);
 pub(crate) struct Area {
     bytes: Bytes,
     used: AtomicUsize,
-    /// Objects to free, linked through their first words.
+    /// Freed objects.
     later: AtomicPtr<u8>,
     pub(super) reported: AtomicBool,
 }
 
-// SAFETY: `serve` hands out each part of `bytes` once, and only its receiver uses it.
+// SAFETY: `serve` hands out each part once, and only its receiver uses it.
 unsafe impl Sync for Area {}
 
 impl Area {
-    /// Bytes for all handlers; untouched ones cost nothing.
+    /// For all handlers; untouched ones are free.
     pub(crate) const BYTES: usize = 1 << 20;
 
     pub(crate) const fn new() -> Self {
@@ -42,7 +42,7 @@ impl Area {
         }
     }
 
-    /// Addresses of the bytes, their used count, and the deferred frees, for readers of the memory.
+    /// Addresses of bytes, used count and deferred frees, for readers of the memory.
     pub(crate) const fn parts(this: *const Self) -> [*const u8; 3] {
         let start = this.cast::<u8>();
         [
@@ -65,8 +65,7 @@ impl Area {
         if taken.is_err() {
             return null_mut();
         }
-        // SAFETY: the exchange reserved the bytes from the old to the new mark, with room for the
-        // head.
+        // SAFETY: the exchange reserved the bytes between the marks, with room for the head.
         unsafe {
             let object = self.bytes.0.get().cast::<u8>().add(start);
             object.sub(HEAD).cast::<usize>().write(size);
@@ -74,10 +73,10 @@ impl Area {
         }
     }
 
-    /// The size of an object of the area; `None` for other pointers.
+    /// `None` for other pointers.
     pub(crate) fn size_of(&self, pointer: *mut u8) -> Option<usize> {
         let offset = (pointer as usize).wrapping_sub(self.bytes.0.get() as usize);
-        // SAFETY: only objects that `serve` handed out lie there, and each has a head.
+        // SAFETY: only `serve`'s objects lie there, each with a head.
         (HEAD..Self::BYTES).contains(&offset).then(|| unsafe { pointer.sub(HEAD).cast::<usize>().read() })
     }
 
@@ -99,7 +98,7 @@ impl Area {
         }
     }
 
-    /// Removes the deferred objects: the first, which links to the next.
+    /// The first links to the next.
     pub(crate) fn pop_deferred(&self) -> *mut u8 {
         // ORDERING: Acquire pairs with the Release in `free_later`.
         self.later.swap(null_mut(), Ordering::Acquire)

@@ -1,5 +1,3 @@
-//! Which caches are handed out, and to how many threads.
-
 use super::*;
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -23,7 +21,7 @@ fn a_cache_that_was_given_back_serves_the_next_thread() {
     let mut registry = Registry::EMPTY;
     let caches: Vec<_> = (0..5).map(|_| registry.alloc(false).unwrap()).collect();
     for i in [3, 0, 4] {
-        // SAFETY: taken above, and used no more.
+        // SAFETY: allocated above, and used no more.
         unsafe { registry.free(caches[i]) };
     }
     assert_eq!(registry.taken(), 2);

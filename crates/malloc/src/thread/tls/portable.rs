@@ -5,12 +5,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use craton_heap::thread_cache::ThreadCache;
 use craton_os::thread::Key;
 
-/// Key plus 1 of the cache; 0 until the first [`set`].
+/// Plus 1; 0 until the first [`set`].
 fn cache_key() -> &'static AtomicU32 {
     &TLS_KEYS[0]
 }
 
-/// Key plus 1 of [`building`].
+/// Plus 1, of [`building`].
 fn building_key() -> &'static AtomicU32 {
     &TLS_KEYS[1]
 }
@@ -26,12 +26,12 @@ pub(crate) fn get() -> *mut ThreadCache {
     if cache.is_null() { super::none() } else { cache }
 }
 
-/// Sets the calling thread's cache; without a free key the thread stays without.
+/// Without a free key the thread stays without.
 pub(crate) fn set(cache: *mut ThreadCache) {
     if key().is_none()
         && let Some(new) = Key::create(None)
     {
-        // ORDERING: Release pairs with the Acquire in `key`. A later thread keeps the first key.
+        // ORDERING: Release pairs with the Acquire in `key`. Later threads keep the first key.
         let _ = cache_key().compare_exchange(0, new.number() + 1, Ordering::Release, Ordering::Relaxed);
     }
     if let Some(k) = key() {
@@ -39,20 +39,20 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     }
 }
 
-/// The CPUs' arrays of object caches: not allowed here.
+/// Not allowed here.
 pub(crate) fn arrays() -> usize {
     1
 }
 
 pub(crate) fn set_arrays(_arrays: usize) {}
 
-/// The thread's innermost running constructor, an address on its stack; 0 for none.
+/// The innermost running constructor, an address on its stack; 0 for none.
 pub(crate) fn building() -> usize {
     // ORDERING: Acquire pairs with the Release in `set_building`.
     building_key().load(Ordering::Acquire).checked_sub(1).map_or(0, |key| Key::from_number(key).get())
 }
 
-/// Sets that; without a free key a nested constructor call is not detected.
+/// Without a free key nested constructors go undetected.
 pub(crate) fn set_building(building: usize) {
     if building_key().load(Ordering::Relaxed) == 0
         && let Some(new) = Key::create(None)
@@ -65,7 +65,7 @@ pub(crate) fn set_building(building: usize) {
     }
 }
 
-/// Whether the thread is in a request: not tracked here.
+/// Not tracked here.
 pub(crate) fn is_inside() -> bool {
     false
 }
@@ -74,12 +74,12 @@ pub(crate) fn swap_inside(_inside: u64) -> u64 {
     0
 }
 
-/// Requests without a cache: here every thread counts as busy.
+/// Here every thread counts as busy.
 pub(crate) fn count_use() -> u64 {
     u64::MAX
 }
 
-/// The stored thread number: none here.
+/// None here.
 pub(crate) fn number() -> usize {
     0
 }

@@ -1,14 +1,14 @@
 //! Thread-local words by the initial-exec model, in two instructions.
 //!
-//! **What.** `thread_local!` in a shared library calls a function for each access, which costs as
-//! much as the rest of malloc. These 48 bytes fit the linker's static TLS surplus for `dlopen`.
+//! **What.** In a shared library `thread_local!` calls a function for each access, at the cost of
+//! the rest of malloc. These 48 bytes fit the linker's static TLS surplus for `dlopen`.
 //!
-//! **Unsafe.** Defines and reads thread-local words by assembly, which stable Rust cannot express.
+//! **Unsafe.** Defines and reads the words by assembly, which stable Rust cannot express.
 
 use core::arch::{asm, global_asm};
 use craton_heap::thread_cache::ThreadCache;
 
-/// Defines a word of each thread: its name and initial value.
+/// Name and initial value.
 macro_rules! word {
     ($name:literal, $first:literal) => {
         concat!(
@@ -40,7 +40,7 @@ global_asm!(
     none = sym crate::statics::NO_CACHE,
 );
 
-/// An instruction that puts a word's offset from the thread pointer into `p`.
+/// Puts the word's offset from the thread pointer into `p`.
 macro_rules! place {
     ($name:literal) => {
         concat!("mov {p}, qword ptr [rip + ", $name, "@GOTTPOFF]")
@@ -50,7 +50,7 @@ macro_rules! place {
 macro_rules! read {
     ($name:literal) => {{
         let word: usize;
-        // SAFETY: reads a word defined above, which only this thread writes.
+        // SAFETY: a word defined above, which only this thread writes.
         unsafe {
             asm!(
                 place!($name),
@@ -65,7 +65,7 @@ macro_rules! read {
 
 macro_rules! write {
     ($name:literal, $word:expr) => {{
-        // SAFETY: writes a word defined above; only this thread reads it.
+        // SAFETY: a word defined above, which only this thread reads.
         unsafe {
             asm!(
                 place!($name),
@@ -78,10 +78,10 @@ macro_rules! write {
     }};
 }
 
-/// Counts a request that no thread cache served; returns the earlier ones.
+/// Requests without a thread cache; returns the earlier ones.
 pub(crate) fn count_use() -> u64 {
     let uses: u64;
-    // SAFETY: reads and writes the word defined above; only this thread uses it.
+    // SAFETY: a word defined above, which only this thread uses.
     unsafe {
         asm!(
             place!("__craton_tls_uses"),
@@ -95,17 +95,17 @@ pub(crate) fn count_use() -> u64 {
     uses
 }
 
-/// Whether the thread is inside the locking part of a request.
+/// In the part of a request that takes locks.
 #[inline(always)]
 pub(crate) fn is_inside() -> bool {
     read!("__craton_tls_inside") != 0
 }
 
-/// Sets that; returns the old value. A compiler barrier: surrounding accesses stay in place.
+/// Returns the old value. A compiler barrier for surrounding accesses.
 #[inline(always)]
 pub(crate) fn swap_inside(inside: u64) -> u64 {
     let before: u64;
-    // SAFETY: reads and writes the word defined above; only this thread uses it.
+    // SAFETY: a word defined above, which only this thread uses.
     unsafe {
         asm!(
             place!("__craton_tls_inside"),
@@ -123,7 +123,7 @@ pub(crate) fn swap_inside(inside: u64) -> u64 {
 #[inline(always)]
 pub(crate) fn get() -> *mut ThreadCache {
     let (offset, cache): (usize, *mut ThreadCache);
-    // SAFETY: reads the word defined above; its offset is constant, so a loop may read it once.
+    // SAFETY: the word defined above; its offset is constant, so a loop may read it once.
     unsafe {
         asm!(
             place!("__craton_tls_cache"),
@@ -144,7 +144,7 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     write!("__craton_tls_cache", cache);
 }
 
-/// The CPUs' arrays of object caches: an address; 0 if not yet requested; 1 if not allowed.
+/// An address; 0 if not yet requested; 1 if not allowed.
 #[inline(always)]
 pub(crate) fn arrays() -> usize {
     read!("__craton_tls_arrays")
@@ -154,7 +154,7 @@ pub(crate) fn set_arrays(arrays: usize) {
     write!("__craton_tls_arrays", arrays);
 }
 
-/// The thread's innermost running constructor, an address on its stack; 0 for none.
+/// The innermost running constructor, an address on its stack; 0 for none.
 pub(crate) fn building() -> usize {
     read!("__craton_tls_building")
 }
@@ -163,7 +163,7 @@ pub(crate) fn set_building(building: usize) {
     write!("__craton_tls_building", building);
 }
 
-/// The stored thread number; 0 if unset.
+/// 0 if unset.
 pub(crate) fn number() -> usize {
     read!("__craton_tls_number")
 }

@@ -15,7 +15,7 @@ fn start(life: &Life, allowed: bool) -> u32 {
     begun.get()
 }
 
-/// Stops the thread; whether `end` ran.
+/// Whether `end` ran.
 fn stop(life: &Life) -> bool {
     let ended = Cell::new(false);
     let said = life.stop(

@@ -1,5 +1,3 @@
-//! A real thread of the system.
-
 use super::*;
 use core::sync::atomic::AtomicBool;
 
@@ -41,7 +39,7 @@ fn a_process_that_never_started_it_does_not_wait_for_it() {
 #[test]
 fn another_process_nudges_by_a_byte() {
     let helper = HelperThread::new();
-    // SAFETY: a byte of the thread's bell, as another process writes it.
+    // SAFETY: another process writes this byte of the bell so.
     unsafe { HelperThread::nudge_at(&raw const helper).cast_mut().write_volatile(1) };
     assert!(!helper.sleep(None), "at once");
 }

@@ -1,7 +1,6 @@
 use super::*;
 use core::sync::atomic::AtomicU64;
 
-/// The calls that the function saw, and the callback to call again.
 struct Seen {
     callback: Callback,
     calls: AtomicU64,
@@ -9,9 +8,9 @@ struct Seen {
 }
 
 /// # Safety
-/// The argument is what the test handed in.
+/// The argument is the test's.
 unsafe extern "C" fn called(arg: *mut c_void, limit: usize, used: usize) {
-    // SAFETY: the tests give it such an argument.
+    // SAFETY: the tests pass it so.
     let seen = unsafe { &*arg.cast::<Seen>() };
     seen.calls.fetch_add(1, Relaxed);
     seen.limit.store(limit, Relaxed);
@@ -24,7 +23,7 @@ fn seen() -> Seen {
 }
 
 fn set(seen: &Seen, function: Option<LimitCallback>) {
-    // SAFETY: the argument lives longer than its use.
+    // SAFETY: the argument outlives its use.
     unsafe { seen.callback.set(function, core::ptr::from_ref(seen).cast_mut().cast()) };
 }
 
@@ -48,7 +47,7 @@ fn while_another_thread_is_in_it_the_function_is_not_called() {
     seen.callback.caller.store(1, Relaxed);
     seen.callback.call(10, 11);
     assert_eq!(seen.calls.load(Relaxed), 0);
-    // In a forked child the other thread is gone.
+    // The forked child has no other thread.
     seen.callback.forked();
     seen.callback.call(10, 11);
     assert_eq!(seen.calls.load(Relaxed), 1);
