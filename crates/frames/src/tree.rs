@@ -11,7 +11,6 @@
 //! Free counts are summed from children, one cache line, when the class may have changed. Frees of
 //! huge frames note only a tree's first; a search for single frames notes that all of a tree is
 //! free.
-//! free, a search for single frames notes.
 
 mod rebuild;
 

@@ -37,7 +37,6 @@
 //! **Cost.** Off: none on the fast paths. All on: two system calls and stacks an object.
 //!
 //! **Unsafe.** Releases locks that a fork took.
-//! **Unsafe.** Releases locks that a fork took.
 #![no_std]
 
 mod area;

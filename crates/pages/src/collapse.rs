@@ -10,7 +10,6 @@
 //! **Failure.** A failed collapse changes nothing. Rounds back off for want of frames. Busy
 //! hugepages, as shared with a fork's child, are left for later; enough of them end the round. All
 //! ends where unsupported.
-//! round. All ends where the system does not support it.
 
 use crate::tracker::{Place, Trackers};
 use crate::trust::Seen;

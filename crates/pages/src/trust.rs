@@ -188,7 +188,6 @@ impl Trust {
     }
 
     /// On `on` hugepages: others each time, the second half the length behind the first.
-    /// length behind the first.
     pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
         let length = self.of(pages);
         length.turn = length.turn.wrapping_add(1);

@@ -79,7 +79,6 @@ impl SlabCache {
     /// # Safety
     /// `base` is the address of page 0 of `source`'s region; its pages are readable and writable;
     /// `records` has an entry for each, used by this cache alone while it holds the span.
-    /// writable; `records` has an entry for each, used by this cache alone while it holds the span.
     pub unsafe fn alloc(
         &mut self,
         want: u32,

@@ -4,7 +4,6 @@
 //! **State.** `N` entries, a power of two, in pairs of a cache line: the latest write, and the one
 //! before, so that two alternating keys stay. 0 is no value. The first keys spread over one page,
 //! later ones over all: else each of a small program's few keys would take a page.
-//! all from the start, each of a small program's few keys would take a page.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
