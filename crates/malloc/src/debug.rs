@@ -98,7 +98,6 @@ fn alloc_checked(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     Some(with_errno(buffer, saved))
 }
 
-/// Whether a request becomes a sample now.
 fn becomes_sample(class: usize, size: usize, family: u8) -> bool {
     if !KIT.is_sample_due(class) {
         return false;

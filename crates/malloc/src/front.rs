@@ -48,7 +48,6 @@ pub fn malloc(size: usize) -> *mut u8 {
     malloc_by::<{ family::C }>(size)
 }
 
-/// As [`malloc`], for a [`family`].
 #[inline(always)]
 pub fn malloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     if size <= MAX_QUICK {
@@ -62,12 +61,10 @@ pub fn malloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     malloc_beyond_quick::<FAMILY>(size)
 }
 
-/// `size` bytes that read as zero.
 pub fn calloc(size: usize) -> *mut u8 {
     calloc_by::<{ family::C }>(size)
 }
 
-/// As [`calloc`], for a [`family`].
 #[inline(always)]
 pub fn calloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     if size > MAX_CLEARED {
@@ -87,7 +84,6 @@ pub fn aligned(align: usize, size: usize) -> *mut u8 {
     aligned_by::<{ family::C }>(align, size)
 }
 
-/// As [`aligned`], for a [`family`].
 #[inline(always)]
 pub fn aligned_by<const FAMILY: u8>(align: usize, size: usize) -> *mut u8 {
     debug_assert!(align.is_power_of_two());
@@ -216,7 +212,6 @@ pub fn check_pair(pointer: *mut u8, call: Call, with_align: bool) {
     debug::check_pair(pointer, call, with_align);
 }
 
-/// Reports a bad pointer in one line and ends the process.
 pub fn die(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     debug::report_misuse(call, pointer, misuse);
     report::misuse(call, pointer, misuse)

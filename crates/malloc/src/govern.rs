@@ -323,7 +323,6 @@ pub(crate) fn set_mode(mode: Mode) {
     BACKGROUND.set_mode(mode, &Here);
 }
 
-/// Does not wait for the thread's end.
 pub(crate) fn set_mode_later(mode: Mode) {
     BACKGROUND.set_mode_later(mode);
 }
@@ -354,12 +353,10 @@ pub unsafe fn set_callback(callback: Option<LimitCallback>, argument: *mut c_voi
     unsafe { LIMITS.callback.set(callback, argument) };
 }
 
-/// `false` when refused.
 pub(crate) fn set_option(key: &[u8], value: &[u8]) -> bool {
     LIMITS.set_option(key, value, &Here)
 }
 
-/// `false` for other keys.
 pub(crate) fn show_option(key: &[u8], into: &mut Text<'_>) -> bool {
     LIMITS.show_option(key, into)
 }

@@ -37,14 +37,12 @@ fn apply(text: &[u8]) {
     }
 }
 
-/// On standard error.
 pub(crate) fn complain(setting: &[u8], wrong: Wrong<'_>) {
     let line = Line::new().text("craton: option \"").bytes(setting).text("\": ");
     let line = if wrong.part.is_empty() { line } else { line.text("\"").bytes(wrong.part).text("\" ") };
     line.text(wrong.why).print();
 }
 
-/// `key=value`, as [`try_set`].
 pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_>> {
     match setting.iter().position(|b| *b == b'=') {
         Some(equals) => try_set(&setting[..equals], &setting[equals + 1..], may_wait),
@@ -65,7 +63,6 @@ pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result
     Err(why.unwrap_or(key.row().refusal.into()))
 }
 
-/// `false` for an unknown key or value.
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
     Key::named(key).is_some_and(|key| handlers::set(key, value, true))
 }

@@ -63,13 +63,11 @@ pub unsafe fn usable(object: *mut u8, size: usize, align: usize) -> usize {
     }
 }
 
-/// A claim about an object in a free.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub size: Option<usize>,
     /// 1 if none was requested.
     pub align: usize,
-    /// Resized since it was allocated.
     pub resized: bool,
 }
 
@@ -161,7 +159,6 @@ pub unsafe fn free(pointer: *mut u8, claim: Claim) -> Result<(), Misuse> {
     unsafe { front::free(pointer) }
 }
 
-/// To a request of `size` bytes.
 fn is_lent(class: usize, size: usize, align: usize) -> bool {
     align <= 16 && size <= size_class::MAX_CLASSED && LENT.has(size_class::class_of(size), class)
 }

@@ -32,7 +32,6 @@ use craton_os::{CoarseClock, Linux, Mutex, Rank, Region};
 
 pub(crate) type TheHeap = Heap<Region, CoarseClock, Here>;
 pub(crate) static HEAP: TheHeap = Heap::new(Region::EMPTY, Linux, CoarseClock, CoarseClock);
-/// The program's own, over the same page heap.
 pub(crate) static HEAPS: Heaps = Heaps::new();
 pub(crate) static OBJECT_CACHES: Caches<CoarseClock, Here> = Caches::new(CoarseClock);
 pub(crate) static KIT: Kit<Here> = Kit::new();
@@ -40,15 +39,11 @@ pub(crate) static KIT: Kit<Here> = Kit::new();
 pub(crate) static PAGE_HEAP: Choice = Choice::new();
 pub(crate) static HARDENING: Hardening = Hardening::new();
 
-/// And the per-CPU caches of threads without one.
 pub(crate) static REGISTRY: Mutex<Registry> = Mutex::ranked(Rank::ThreadCaches, Registry::EMPTY);
 pub(crate) static PROCESSOR_CACHES: ProcessorCaches = ProcessorCaches::EMPTY;
 pub(crate) static ADMISSION: Admission = Admission::new();
-/// For threads without a cache.
 pub(crate) static NO_CACHE: NoCaches = NoCaches::new();
-/// By class: requests without memory.
 pub(crate) static FAILURES: [AtomicU32; CLASSES + 1] = [const { AtomicU32::new(0) }; CLASSES + 1];
-/// Classes that have lent objects.
 pub(crate) static LENT: Lent = Lent::new();
 
 /// Whether the heap is set up; the set-up's lock; the thread-exit key plus 1.
@@ -59,7 +54,6 @@ pub(crate) static SETTING_UP: Mutex<()> = Mutex::ranked(Rank::SetUp, ());
 pub(crate) static FORKS: AtomicU32 = AtomicU32::new(0);
 pub(crate) static EXIT_KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Ends of the start reached (`start/lifecycle.rs`).
 pub(crate) static BEGUN: AtomicU8 = AtomicU8::new(0);
 
 pub(crate) static BACKGROUND: Background<CoarseClock, HelperThread> = Background::new(CoarseClock, HelperThread::new());
@@ -68,7 +62,6 @@ pub(crate) static LIMITS: Limits<CoarseClock, Here> = Limits::new(CoarseClock, H
 /// Of files above `govern.rs`; set at load.
 pub(crate) static ERRANDS: AtomicPtr<Errands> = AtomicPtr::new(null_mut());
 
-/// Statistics, for readers of the process's memory.
 #[unsafe(export_name = "craton_segment")]
 pub static SEGMENT: Segment = Segment::new();
 /// The option `stats`; its file descriptor (`ls` and others close standard error early); the option
@@ -77,7 +70,6 @@ pub(crate) static STATS: AtomicBool = AtomicBool::new(false);
 pub(crate) static STATS_TO: AtomicI32 = AtomicI32::new(2);
 pub(crate) static STATS_FILE: Mutex<([u8; PATH_MAX], usize)> = Mutex::ranked(Rank::StatsFile, ([0; PATH_MAX], 0));
 
-/// For signal handlers that interrupted a request.
 pub(crate) static APART: Area = Area::new();
 /// Not constant: another process writes it.
 pub(crate) static MAILBOX: Mailbox = Mailbox::empty();

@@ -6,7 +6,6 @@ use core::ptr::null_mut;
 use std::thread;
 use std::vec::Vec;
 
-/// Of classes, at their bounds, large and huge.
 const SIZES: [usize; 12] = [0, 1, 16, 17, 128, 1025, 32 << 10, 256 << 10, (256 << 10) + 1, 1 << 20, 5 << 20, 20 << 20];
 
 fn mode() -> ThreadMode {
@@ -25,7 +24,6 @@ unsafe fn filled(object: *mut u8, bytes: usize, with: u8) {
 unsafe fn holds(object: *mut u8, bytes: usize, byte: u8) -> bool {
     // SAFETY: by the contract.
     let bytes = unsafe { core::slice::from_raw_parts(object, bytes) };
-    // All of small objects, some 500 places of large ones.
     let step = 1 + bytes.len() / 500;
     bytes.iter().step_by(step).chain(bytes.last()).all(|b| *b == byte)
 }

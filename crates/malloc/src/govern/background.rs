@@ -70,7 +70,6 @@ const TRY_NS: u64 = 100_000;
 #[repr(u8)]
 pub(crate) enum Mode {
     Off,
-    /// Rounds in requests only.
     Inline,
     /// With a thread where that pays.
     Thread,
@@ -91,7 +90,6 @@ pub(crate) enum Chore {
     Thread = 2,
     /// Release free memory now: the thread cannot start here.
     Release = 32,
-    /// Run a round in this request.
     Round = 1,
 }
 
@@ -440,7 +438,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
         !ended
     }
 
-    /// For a second; `false` to end.
     fn rest_and_refill(&self, heap: &impl Tended) -> bool {
         self.refill(heap);
         let end_ns = self.clock.now_ns() + BUSY_S * SECOND_NS;
@@ -535,7 +532,6 @@ impl<C: Clock, T: Helper> Background<C, T> {
     }
 }
 
-/// Too much to leave with a sleeping program.
 fn is_much(free: Pages, in_use: Pages) -> bool {
     free >= MUCH && free.0 >= in_use.0 / MUCH_PART
 }

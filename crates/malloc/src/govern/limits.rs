@@ -49,7 +49,6 @@ const PRESSURE_WAKES_FROM: Pages = Pages(2048);
 const PRESSURE_BYTES: u64 = 256 << 20;
 /// Percent of the last 10 s in which some task waited for memory.
 const PRESSURE_PERCENT: u32 = 10;
-/// `memory_limit_source` in the statistics.
 const BY_OPTION: u64 = 4;
 
 pub(crate) trait Limited {
@@ -65,7 +64,6 @@ pub(crate) trait Limited {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
-    /// The calling thread's caches.
     Own,
     /// Other threads' caches, each in its thread's next slow path.
     Others,
@@ -79,7 +77,6 @@ pub(crate) trait System {
     fn pressure(&self) -> Option<u32>;
     /// Bytes of physical memory; 0 if unknown.
     fn memory(&self) -> u64;
-    /// Whether the stack has room for reading files.
     fn is_stack_deep(&self) -> bool;
     /// Sets the control group's quota; the CPUs that the process may use.
     fn set_quota(&self, thousandths: Option<u64>) -> usize;
@@ -93,7 +90,6 @@ pub(crate) struct Limits<C, S> {
     hard: Kept,
     memory: Kept,
     pressure: AtomicU32,
-    /// Of these options and the control group's limit.
     changes: Changes,
     /// The control group's limit as last read (0: none); its source, as in the statistics; whether
     /// ever read; when to read again.
@@ -130,7 +126,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Those of the options and the control group.
     pub(crate) fn apply(&self, heap: &impl Limited) {
         self.changes.until_settled(|| self.apply_once(heap.gate()));
     }
@@ -244,7 +239,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         kept + relieved
     }
 
-    /// If system calls are still allowed.
     fn read_group(&self) {
         self.next_read_ns.store(self.clock.now_ns() + READ_EVERY_NS, Relaxed);
         if !self.system.may_query() {
@@ -266,7 +260,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         self.changes.record();
     }
 
-    /// The pages released.
     fn relieve_pressure(&self, now: u64, heap: &impl Limited) -> u64 {
         let threshold = self.pressure.load(Relaxed) * 100;
         if threshold == 0
@@ -289,7 +282,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         0
     }
 
-    /// Whether an idle process wakes for that.
     pub(crate) fn reads_pressure(&self, heap: &impl Limited) -> bool {
         self.pressure.load(Relaxed) > 0 && !self.no_pressure.load(Relaxed) && heap.releasable() >= PRESSURE_WAKES_FROM
     }

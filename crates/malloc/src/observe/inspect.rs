@@ -46,7 +46,6 @@ use craton_slab::{Morph, Morphs, SlabCache, SlabRecord};
 
 /// First word: "\0CRATONI", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATONI");
-/// Of the entries' meaning.
 pub const VERSION: u32 = 1;
 const NAME: usize = 32;
 
@@ -57,7 +56,6 @@ struct Entry {
     value: *const u8,
 }
 
-/// A class's slabs, and its place in a per-CPU cache.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Class {
@@ -117,7 +115,6 @@ const NUMBERS: [(&str, usize); 10] = [
     ("segment.bytes", size_of_val(&SEGMENT)),
 ];
 
-/// The list of all thread caches.
 const ALL_CACHES: *const u8 =
     (&raw const REGISTRY).cast::<u8>().wrapping_add(Mutex::<Registry>::SHAPE[1] + Registry::FIRST);
 

@@ -26,9 +26,7 @@ use crate::statics::{HEAPS, PAGE_HEAP, SEGMENT};
 use craton_heap::size_class::{CLASSES, size_of_class};
 use craton_os::process;
 
-/// Version of the document.
 pub const VERSION: u64 = 1;
-/// Of an option's value.
 const VALUE_MAX: usize = 512;
 
 /// As `snprintf` does; returns the full length.

@@ -46,7 +46,6 @@ pub struct Mailbox {
 unsafe impl Sync for Mailbox {}
 
 impl Mailbox {
-    /// Of a request or an answer.
     pub(crate) const TEXT: usize = 640;
 
     pub(crate) const SHAPE: [(&'static str, usize); 8] = [

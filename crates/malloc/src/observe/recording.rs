@@ -6,7 +6,6 @@ use crate::statics::{HEAP, TRACE};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::{Line, file_map};
 
-/// The option `trace`, for [`begin`].
 pub(crate) fn request(path: &[u8]) -> bool {
     TRACE.request(path)
 }
@@ -20,7 +19,6 @@ pub(crate) fn bound() -> u64 {
     TRACE.bound.load(Relaxed)
 }
 
-/// The option `trace_events`, for the next recording.
 pub(crate) fn set_bound(events: usize) -> bool {
     if events > 0 {
         TRACE.bound.store(events as u64, Relaxed);

@@ -6,7 +6,6 @@ use craton_heap::size_class;
 use craton_objects::caches::name_of;
 use craton_os::{Line, loaded, maps};
 
-/// As the program knows it.
 pub type Call = &'static str;
 
 /// A free list leads to something else, or an object without its mark.

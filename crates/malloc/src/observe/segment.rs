@@ -12,13 +12,11 @@ use craton_tables::counters::{CACHE_MODES, LIMIT_SOURCES, PROCESS, word};
 
 /// First word: "\0CRATON1", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
-/// Of the layout.
 pub const VERSION: u64 = 1;
 
 /// A number for each row of the table.
 macro_rules! segment {
     ($($name:ident: $unit:ident, $text:literal;)*) => {
-        /// The numbers.
         #[repr(C, align(4096))]
         #[derive(Debug)]
         pub struct Segment {
@@ -28,7 +26,6 @@ macro_rules! segment {
         }
 
         impl Segment {
-            /// A segment before the start.
             pub const fn new() -> Self {
                 Self {
                     magic: AtomicU64::new(MAGIC),
@@ -74,7 +71,6 @@ impl Segment {
     }
 }
 
-/// Returns the old value.
 pub(crate) fn add(number: &AtomicU64, n: u64) -> u64 {
     number.fetch_add(n, Relaxed)
 }

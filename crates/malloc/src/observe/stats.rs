@@ -50,7 +50,6 @@ impl ClassCounts {
     }
 }
 
-/// Prints the process's statistics on a file descriptor.
 pub fn print(fd: i32) {
     Line::new().text("craton: statistics of process ").number(process::id().into()).write_to(fd);
     for (name, value) in counted_with_page_tables().numbers().into_iter().skip(1) {
@@ -120,7 +119,6 @@ fn json() -> ([u8; LINE], usize) {
     (buffer, len)
 }
 
-/// The tables that the options request.
 pub(crate) fn at_exit() {
     if STATS.load(Relaxed) {
         print(STATS_TO.load(Relaxed));

@@ -22,7 +22,6 @@ use craton_pages::Component;
 /// Largest heap that each tick walks, 8 GiB: at most 40 us a second.
 const WALKED_AT_TICKS: HugePages = HugePages(4096);
 
-/// For the program's call.
 pub(crate) fn collect() {
     if !nested::is_nested() {
         nested::within(|| {
@@ -41,12 +40,10 @@ pub(crate) fn read_page_tables() {
     SEGMENT.resident_huge_bytes.store(huge as u64, Relaxed);
 }
 
-/// By background work.
 pub(crate) fn released(pages: u64) {
     segment::add(&SEGMENT.released_background_bytes, pages << PAGE_SHIFT);
 }
 
-/// After a tick that released `pages`.
 pub(crate) fn ticked(pages: u64) {
     released(pages);
     sums();
@@ -55,7 +52,6 @@ pub(crate) fn ticked(pages: u64) {
     }
 }
 
-/// For the soft limit, or under pressure.
 pub(crate) fn relieved(pages: u64) {
     segment::add(&SEGMENT.released_limit_bytes, pages << PAGE_SHIFT);
 }
@@ -68,7 +64,6 @@ fn set_pages(number: &AtomicU64, pages: Pages) {
     set(number, pages.bytes().0 as u64);
 }
 
-/// Without the walk.
 fn sums() {
     let (figures, parts) = HEAP.components();
     let s = &SEGMENT;

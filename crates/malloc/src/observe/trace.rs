@@ -25,9 +25,7 @@ use craton_pages::trace::{BLOCK_BYTES, BLOCK_EVENTS, Event, Header, Kind, SLOT_B
 use craton_pages::{PageHeap as _, PageHeapExt};
 use craton_tables::options::PATH_MOST;
 
-/// With its closing 0.
 pub(crate) const PATH_MAX: usize = PATH_MOST + 1;
-/// Of the file mapped at a time.
 const WINDOW: usize = 1 << 20;
 /// 256 MB.
 const DEFAULT_EVENTS: u64 = 16_000_000;
@@ -97,7 +95,6 @@ impl Tracer {
         Ok(())
     }
 
-    /// Under the page heap's lock.
     pub(crate) fn end(&self) {
         self.on.store(false, Relaxed);
         if let Some(recorder) = self.recorder.lock().take() {

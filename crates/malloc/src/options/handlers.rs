@@ -24,7 +24,6 @@ enum Handler {
     /// By the index of its word in the row.
     Word(fn(usize) -> bool, fn() -> usize),
     Number(fn(u64) -> bool, fn() -> u64),
-    /// Takes every number of the form.
     Any(fn(u64), fn() -> u64),
     /// As text that the mechanism parses and writes.
     Text(fn(&[u8]) -> bool, fn(&mut Text<'_>)),
@@ -72,7 +71,6 @@ fn handler(key: Key) -> Handler {
     }
 }
 
-/// `false` for another form, or refused.
 pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     let form = &key.row().form;
     let word = form.words().iter().position(|word| word.as_bytes() == value);
@@ -89,7 +87,6 @@ pub(super) fn set(key: Key, value: &[u8], may_wait: bool) -> bool {
     }
 }
 
-/// Every value that the row's form names.
 #[cfg(all(test, not(loom)))]
 pub(super) fn takes_its_form(key: Key) -> bool {
     let form = &key.row().form;
@@ -108,7 +105,6 @@ pub(super) fn show(key: Key, into: &mut Text<'_>) {
     }
 }
 
-/// If in the form's range.
 fn number(form: &Form, value: &[u8]) -> Option<u64> {
     match *form {
         Form::Bytes(most) => size(value).filter(|bytes| *bytes <= most),

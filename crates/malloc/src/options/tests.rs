@@ -4,7 +4,6 @@ use std::string::{String, ToString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
-/// Options are the process's, and all tests read them.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -10,7 +10,6 @@ const ON: u8 = 2;
 
 pub(crate) struct Hardening {
     asked: AtomicU8,
-    /// The heap's.
     has: AtomicU8,
 }
 
@@ -31,7 +30,6 @@ impl Hardening {
         }
     }
 
-    /// The heap's value, else the requested one.
     pub(crate) fn is_on(&self) -> bool {
         match self.has.load(Relaxed) {
             UNSET => self.asked.load(Relaxed) == ON,

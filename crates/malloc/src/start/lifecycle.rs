@@ -14,7 +14,6 @@ use core::ptr;
 use core::sync::atomic::{Ordering, Ordering::Relaxed};
 use craton_os::{process, thread};
 
-/// Of files above `govern.rs`.
 const CHORES: &Errands = &Errands { free_later: free_what_waits, read_mailbox };
 
 // Loom's locks and atomics exist only in models.

@@ -27,7 +27,6 @@ std::thread_local! {
     static CURRENT: Cell<Option<&'static Process>> = const { Cell::new(None) };
 }
 
-/// As `process.rs` handles them.
 pub(crate) struct Reports;
 
 impl Hooks for Reports {
@@ -65,7 +64,6 @@ pub(crate) struct Thread {
     pub(crate) nudges: Cell<u32>,
     pub(crate) starts: Cell<u32>,
     pub(crate) refused: Cell<bool>,
-    /// It sleeps without end.
     pub(crate) sleeps_on: Cell<bool>,
     /// The process has or had other threads.
     pub(crate) company: Cell<bool>,
@@ -118,7 +116,6 @@ pub(crate) struct Machine {
     pub(crate) memory: Cell<u64>,
     /// System calls are restricted.
     pub(crate) is_sealed: Cell<bool>,
-    /// On a small stack.
     pub(crate) is_shallow: Cell<bool>,
 }
 
@@ -161,7 +158,6 @@ pub(crate) struct Process {
     pub(crate) trace: Tracer,
     pub(crate) floor: RealFloor,
     cache: *mut ThreadCache,
-    /// Flushes of the thread's caches.
     pub(crate) shrunk: Cell<u32>,
     pub(crate) collapses: Cell<u32>,
     /// In which the thread may not start.
@@ -333,7 +329,6 @@ impl Process {
         }
     }
 
-    /// In objects of 4,000 bytes.
     pub(crate) fn fill(&self, bytes: u64) -> Vec<*mut u8> {
         (0..bytes / 4000).map(|_| self.alloc(4000)).inspect(|object| assert!(!object.is_null())).collect()
     }
@@ -345,7 +340,6 @@ impl Process {
         kept.into_iter().map(|(_, object)| object).collect()
     }
 
-    /// With memory.
     pub(crate) fn backed(&self) -> u64 {
         self.heap.pages().backed_pages().bytes().0 as u64
     }

@@ -12,7 +12,6 @@ const PER_PROCESSOR: usize = 4;
 const LEAST: usize = 16;
 /// Served by per-CPU caches before a thread gets a cache.
 const USES_WITHOUT: u64 = 256;
-/// The option's default.
 const CACHE_BYTES: usize = 2 << 20;
 /// In all; beyond, a new cache gets less.
 const ALL_BYTES: usize = 32 << 20;
@@ -24,7 +23,6 @@ pub(crate) enum CachesFor {
     /// The first, and busy ones while few.
     Auto,
     Threads,
-    /// None: per-CPU caches only.
     Processors,
 }
 
@@ -63,7 +61,6 @@ impl Admission {
         self.cache_bytes.load(Relaxed)
     }
 
-    /// For future caches.
     pub(crate) fn set_cache_bytes(&self, bytes: usize) {
         self.cache_bytes.store(bytes, Relaxed);
     }
@@ -73,7 +70,6 @@ impl Admission {
         self.cache_bytes().min((ALL_BYTES / threads).max(LEAST_BYTES))
     }
 
-    /// For a flushed cache.
     pub(crate) fn least_share(&self) -> usize {
         self.cache_bytes().min(LEAST_BYTES)
     }

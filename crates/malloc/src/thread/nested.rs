@@ -22,7 +22,6 @@ use crate::thread::tls;
 use core::sync::atomic::Ordering::Relaxed;
 use craton_os::Line;
 
-/// Ends when dropped.
 pub(crate) struct Inside(u64);
 
 #[inline(always)]

@@ -25,7 +25,6 @@ pub(crate) struct Registry {
 unsafe impl Send for Registry {}
 
 impl Registry {
-    /// For readers of another process's memory.
     pub(crate) const FIRST: usize = core::mem::offset_of!(Self, first);
 
     pub(crate) const EMPTY: Self = Self { first: null_mut(), taken: 0, carved: 0, chunk: 0, chunk_left: 0 };
@@ -68,7 +67,6 @@ impl Registry {
         }
     }
 
-    /// Each thread's next free takes the slow path.
     pub(crate) fn fail_all(&self) {
         for cache in self.all() {
             // SAFETY: listed caches exist; other threads may write this field.

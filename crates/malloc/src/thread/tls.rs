@@ -41,12 +41,10 @@ pub(crate) fn clear_number() {
     words::set_number(0);
 }
 
-/// Two tasks share the thread's words from now on.
 pub(crate) fn share_number() {
     words::set_number(SHARED);
 }
 
-/// Before the first request.
 pub(crate) fn none() -> *mut ThreadCache {
     NO_CACHE.get(0)
 }
@@ -56,7 +54,6 @@ pub(crate) fn gone() -> *mut ThreadCache {
     NO_CACHE.get(1)
 }
 
-/// On per-CPU caches.
 pub(crate) fn visitor() -> *mut ThreadCache {
     NO_CACHE.get(2)
 }
@@ -67,7 +64,6 @@ pub(crate) fn alone() -> *mut ThreadCache {
 }
 
 pub(crate) fn is_none(cache: *mut ThreadCache) -> bool {
-    // The `NO_CACHES` overlap.
     let (first, last) = (NO_CACHE.get(0) as usize, NO_CACHE.get(NO_CACHES - 1) as usize);
     (cache as usize).wrapping_sub(first) <= last - first
 }

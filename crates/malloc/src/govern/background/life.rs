@@ -20,7 +20,6 @@ const ENDED: u8 = 3;
 const STOPPING: u8 = 4;
 const REFUSED: u8 = 5;
 
-/// It starts and ends repeatedly.
 pub(crate) struct Life {
     state: AtomicU8,
     holds: AtomicU32,
@@ -44,7 +43,6 @@ impl Life {
         self.state.load(Relaxed) == RUNNING
     }
 
-    /// No thread starts, stops or holds it off.
     pub(crate) fn is_calm(&self) -> bool {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }

@@ -64,7 +64,6 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// `false` for other keys.
     pub(crate) fn show_option(&self, key: &[u8], into: &mut Text<'_>) -> bool {
         match key {
             b"pressure" => into.number(self.pressure.load(Relaxed).into()),

@@ -24,7 +24,6 @@ fn asked(p: &Process) -> u32 {
     p.heap.flush_requests.load(Relaxed)
 }
 
-/// A mebibyte each.
 fn take(p: &Process, mebibytes: u64) -> Vec<*mut u8> {
     (0..mebibytes).map(|_| p.alloc(MIB as usize)).inspect(|object| assert!(!object.is_null())).collect()
 }
@@ -59,7 +58,6 @@ fn caches_are_given_up_only_when_free_memory_does_not_do() {
     give(p, objects);
 }
 
-/// Counts calls, and allocates as a program may.
 struct Called {
     process: &'static Process,
     calls: Cell<u32>,

@@ -41,14 +41,12 @@ fn begin(p: &Process, file: &File) -> Result<(), i32> {
     p.trace.begin(&file.path(), &p.heap.pages())
 }
 
-/// First page and length of each.
 fn spans(p: &Process) -> BTreeMap<u32, u32> {
     let mut out = BTreeMap::new();
     p.heap.pages().for_each_span(|span, _| _ = out.insert(span.first.0, span.len.0));
     out
 }
 
-/// Those out at a trace's end.
 fn replayed(trace: &Trace<'_>) -> BTreeMap<u32, u32> {
     let mut out = BTreeMap::new();
     for Event { kind, span, .. } in trace.events() {

@@ -21,7 +21,6 @@ struct Bytes(UnsafeCell<[u8; Area::BYTES]>);
 pub(crate) struct Area {
     bytes: Bytes,
     used: AtomicUsize,
-    /// Freed objects.
     later: AtomicPtr<u8>,
     pub(super) reported: AtomicBool,
 }
@@ -30,7 +29,6 @@ pub(crate) struct Area {
 unsafe impl Sync for Area {}
 
 impl Area {
-    /// For all handlers; untouched ones are free.
     pub(crate) const BYTES: usize = 1 << 20;
 
     pub(crate) const fn new() -> Self {

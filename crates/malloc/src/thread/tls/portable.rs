@@ -39,7 +39,6 @@ pub(crate) fn set(cache: *mut ThreadCache) {
     }
 }
 
-/// Not allowed here.
 pub(crate) fn arrays() -> usize {
     1
 }
@@ -79,7 +78,6 @@ pub(crate) fn count_use() -> u64 {
     u64::MAX
 }
 
-/// None here.
 pub(crate) fn number() -> usize {
     0
 }
