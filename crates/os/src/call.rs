@@ -29,7 +29,6 @@ pub(crate) unsafe fn close(fd: c_int) -> c_int {
     unsafe { syscall(libc::SYS_close, fd) as c_int }
 }
 
-/// Returns the bytes read.
 pub(crate) fn read(fd: c_int, into: &mut [u8]) -> isize {
     // SAFETY: the buffer has this length.
     unsafe { syscall(libc::SYS_read, fd, into.as_mut_ptr(), into.len()) as isize }
@@ -47,7 +46,6 @@ pub(crate) fn write(fd: c_int, text: &[u8]) -> isize {
     unsafe { syscall(libc::SYS_write, fd, text.as_ptr(), text.len()) as isize }
 }
 
-/// Returns the bytes written.
 pub(crate) fn write_at(fd: c_int, text: &[u8], at: i64) -> isize {
     // SAFETY: the buffer has this length.
     unsafe { syscall(libc::SYS_pwrite64, fd, text.as_ptr(), text.len(), at) as isize }

@@ -197,7 +197,6 @@ fn said(path: &[u8]) -> Line {
     Line::new().text("craton: ").bytes(path)
 }
 
-/// Returns whether the value was tighter.
 fn tighten(limit: &mut Option<u64>, value: &Value) -> bool {
     match *value {
         Value::Limit(new) if limit.is_none_or(|old| new < old) => {
@@ -213,7 +212,6 @@ fn printable(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// In thousandths of a CPU.
 fn thousandths(quota: u64, period: u64) -> Option<u64> {
     let exact =
         (u128::from(quota) * 1000).checked_next_multiple_of(u128::from(period.max(1)))? / u128::from(period.max(1));

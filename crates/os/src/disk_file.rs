@@ -47,7 +47,6 @@ pub struct DiskOptions {
     pub file: FileOptions,
     /// Journal size from which [`DiskFile::wants_checkpoint`], and that a checkpoint leaves.
     pub journal_bytes: u64,
-    /// The best way to be used.
     pub tracking: Tracking,
 }
 
@@ -247,7 +246,6 @@ impl DiskFile {
         Ok(*is_in_doubt || !is_recorded)
     }
 
-    /// Returns its check.
     fn copy(&self, page: u64, into: &mut [u8]) -> u64 {
         let from = self.memory.at(page * PAGE_BYTES, PAGE_BYTES).cast::<[AtomicU64; format::WORDS]>();
         // SAFETY: a page of the mapping; by atomics, since stores should be paused but may not be.
@@ -263,7 +261,6 @@ impl DiskFile {
         check.sum()
     }
 
-    /// In use.
     pub fn journal_bytes(&self) -> u64 {
         self.state.lock().journal.bytes()
     }
@@ -394,7 +391,6 @@ impl DiskFile {
 }
 
 impl Home {
-    /// By page, from a place on.
     fn fill(&mut self, journal: &Journal, from: u64) -> Result<(), FileError> {
         self.entries.clear();
         journal.journaled(from).try_for_each(|entry| self.entries.push(entry))?;

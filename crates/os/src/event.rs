@@ -7,7 +7,6 @@
 use crate::futex;
 use craton_base::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// All zeros.
 #[derive(Debug, Default)]
 pub struct Event {
     times: AtomicU32,

@@ -10,7 +10,6 @@ use core::ffi::{c_int, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// General registers.
 pub const REGISTERS: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +18,6 @@ pub struct Fault {
     pub address: usize,
     /// `None`: unknown.
     pub write: Option<bool>,
-    /// The instruction.
     pub at: usize,
     pub stack: usize,
     /// In functions with a frame pointer.

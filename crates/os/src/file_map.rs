@@ -12,7 +12,6 @@ use crate::process::errno;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The file, and its writable window.
 #[derive(Debug)]
 pub struct FileMap {
     fd: i32,
@@ -29,7 +28,6 @@ pub const IN_USE: i32 = libc::EWOULDBLOCK;
 /// `errno`: no ordinary file.
 pub const NOT_A_FILE: i32 = libc::ENODEV;
 
-/// Of likely errors.
 pub fn reason(error: i32) -> Option<&'static str> {
     Some(match error {
         NOT_A_FILE => "not an ordinary file",
@@ -145,7 +143,6 @@ impl FileMap {
         self.leave();
     }
 
-    /// Leaves the file as it is.
     pub fn leave(self) {
         if self.is_ours() {
             // SAFETY: ours, and used no more.

@@ -115,11 +115,9 @@ pub fn discard(at: usize, bytes: usize) {
     unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_DONTNEED) };
 }
 
-/// The system's limit for a process.
 pub fn most_mappings() -> usize {
     let mut text = [0; 24];
     let read = PathText::new(b"/proc/sys/vm/max_map_count").and_then(|path| read_start(&path, &mut text).ok());
-    // Linux's default.
     read.and_then(|text| craton_tables::amount::decimal(text.trim_ascii())).map_or(65_530, |n| n as usize)
 }
 

@@ -24,7 +24,6 @@ pub struct Line {
 }
 
 impl Line {
-    /// The rest is cut.
     pub const CAPACITY: usize = 1024;
 
     pub const fn new() -> Self {
@@ -50,7 +49,6 @@ impl Line {
         self
     }
 
-    /// `1 byte`, `2 bytes`.
     pub fn size(self, bytes: usize) -> Self {
         self.number(bytes as u64).text(if bytes == 1 { " byte" } else { " bytes" })
     }

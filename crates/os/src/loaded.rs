@@ -124,7 +124,6 @@ impl Object {
         }
     }
 
-    /// Or 0.
     pub fn function(&self, name: &CStr) -> usize {
         let mut found = 0;
         self.each_function(name, |symbol| found = self.base.wrapping_add(symbol.value.load(Relaxed)));

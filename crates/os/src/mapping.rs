@@ -42,7 +42,6 @@ fn map_anywhere(bytes: usize) -> Option<usize> {
 
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
 
-/// Part or all, in whole machine pages.
 pub fn unmap(at: usize, bytes: usize) {
     // SAFETY: the caller's, and used no more.
     unsafe { libc::munmap(at as *mut _, bytes) };

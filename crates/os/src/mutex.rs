@@ -137,7 +137,6 @@ impl<T> Mutex<T> {
         unsafe { &mut *self.value.get() }
     }
 
-    /// By the calling thread.
     pub fn is_own(&self) -> bool {
         self.state.load(Ordering::Relaxed) & !(CONTENDED | AGAIN) == thread::pointer() as u64
     }

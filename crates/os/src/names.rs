@@ -41,7 +41,6 @@ impl Described {
         self.path.as_bytes()
     }
 
-    /// By the file's numbering.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -89,7 +88,6 @@ fn find(address: usize, last: &mut Option<Mapping>) -> Option<Described> {
     Some(described)
 }
 
-/// If it has a name.
 #[inline(never)]
 fn mapping_of(address: usize) -> Option<Mapping> {
     maps::at(address, |m| {

@@ -78,7 +78,6 @@ impl Pagemap {
         Some((all, huge))
     }
 
-    /// Of whole pages.
     pub(crate) fn huge_bytes(&self, range: Range<usize>) -> Option<usize> {
         let mut huge = 0;
         self.walk(range, Filter { all: PRESENT | HUGE, ..Filter::default() }, 0, |found, _| huge += found.len())?;

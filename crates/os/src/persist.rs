@@ -29,7 +29,6 @@ impl WriteBack {
         instruction().map(|instruction| Self { instruction })
     }
 
-    /// For reports.
     pub fn name(self) -> &'static str {
         match self.instruction {
             Instruction::Clwb => "clwb",

@@ -65,9 +65,7 @@ impl FileOptions {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sharing {
-    /// Stores go to the file.
     Shared,
-    /// Stores go to copies.
     Private,
 }
 
@@ -129,7 +127,6 @@ impl PersistentFile {
         Self::map(file, len, options, Sharing::of(options.access))
     }
 
-    /// Locked, and `len` bytes long.
     pub(crate) fn map(file: Descriptor, len: u64, options: FileOptions, sharing: Sharing) -> Result<Self, FileError> {
         let FileOptions { access, room, limit } = options;
         // A device cannot grow.
@@ -165,7 +162,6 @@ impl PersistentFile {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }
 
-    /// In this process.
     pub fn base(&self) -> *mut u8 {
         self.base
     }

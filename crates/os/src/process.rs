@@ -93,7 +93,6 @@ pub fn id() -> u32 {
     unsafe { libc::getpid() as u32 }
 }
 
-/// Until a signal.
 pub fn pause() {
     call::pause();
 }

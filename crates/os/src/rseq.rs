@@ -35,9 +35,7 @@ pub type Table = [AtomicPtr<u8>; PROCESSORS];
 /// Byte offset of an array in a CPU's memory: length, capacity (32 bits each), pointers.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Of both words.
     pub counts: u32,
-    /// Of the first pointer.
     pub slots: u32,
 }
 
@@ -61,7 +59,6 @@ pub struct Counting {
     pub owner: AtomicUsize,
     /// Up to [`COUNTING`].
     pub capacity: AtomicU32,
-    /// The user's.
     pub note: AtomicU32,
     pub slots: [AtomicPtr<u8>; COUNTING],
 }
@@ -93,7 +90,6 @@ const REGISTER_RSEQ: i32 = 1 << 8;
 const PRIVATE_RSEQ: i32 = 1 << 7;
 
 impl Rseq {
-    /// Of the calling thread.
     pub fn find() -> Option<Self> {
         let (offset, size) = (weak!("__rseq_offset") as *const isize, weak!("__rseq_size") as *const u32);
         // SAFETY: the C library's two constants have these types; an area of size > 0 is the

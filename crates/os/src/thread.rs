@@ -8,7 +8,6 @@ use crate::{call, guarded, mapping, process};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-/// Thread-specific.
 #[derive(Clone, Copy, Debug)]
 pub struct Key(libc::pthread_key_t);
 
@@ -121,7 +120,6 @@ struct Stack {
     bytes: usize,
 }
 
-/// One at a time.
 static STACK_AT: AtomicUsize = AtomicUsize::new(0);
 static STACK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -174,7 +172,6 @@ pub fn had_others() -> bool {
     single_threaded() == Some(false)
 }
 
-/// Once found.
 fn single_threaded() -> Option<bool> {
     let flag = SINGLE_THREADED.load(Relaxed) as *const AtomicU8;
     // SAFETY: a byte that lives with the process; an atomic load never races.

@@ -73,13 +73,11 @@ unsafe fn clear(pagemap: &Pagemap, at: *mut u8, bytes: usize) -> bool {
     touched.is_some()
 }
 
-/// That hold the memory.
 fn whole_pages(at: *const u8, bytes: usize) -> Range<usize> {
     let page = process::page_size();
     at as usize / page * page..(at as usize + bytes).next_multiple_of(page)
 }
 
-/// Of the memory, relative to its start.
 fn clip(part: Range<usize>, at: *const u8, bytes: usize) -> Range<usize> {
     let at = at as usize;
     part.start.max(at) - at..part.end.min(at + bytes) - at

@@ -49,7 +49,6 @@ pub const SUPPORTED: bool = arch::SUPPORTED;
 /// Where a stack begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers {
-    /// The instruction.
     pub pc: usize,
     pub sp: usize,
     /// The frame pointer, or whatever else it holds.

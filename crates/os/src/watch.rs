@@ -39,7 +39,6 @@ struct Attributes {
 const _: () = assert!(size_of::<Attributes>() == 128);
 
 const BREAKPOINT: u32 = 5;
-/// Reads and writes.
 const BOTH: u32 = 3;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -108,7 +107,6 @@ impl Watch {
         true
     }
 
-    /// Until set again.
     pub fn stop(&self) {
         let fd = self.fd.load(Relaxed) - 1;
         if fd >= 0 && thp::may_query() {

@@ -82,7 +82,6 @@ impl Place {
     }
 }
 
-/// Of a file's lines, if it is there.
 fn find_line<T>(
     root: &[u8],
     file: &'static str,

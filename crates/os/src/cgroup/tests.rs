@@ -22,7 +22,6 @@ fn v1() -> Tree {
     tree
 }
 
-/// No file was odd.
 fn found(tree: &Tree) -> (Option<u64>, Option<u64>) {
     let Limits { memory_bytes, cpu_thousandths, odd, .. } = limits_under(tree.root());
     assert_eq!(odd.map(text), None);
@@ -33,7 +32,6 @@ fn text(line: Line) -> String {
     String::from_utf8(line.as_bytes().to_vec()).unwrap()
 }
 
-/// For a tree without limits.
 fn said(tree: &Tree) -> String {
     let Limits { memory_bytes, cpu_thousandths, odd, .. } = limits_under(tree.root());
     assert_eq!((memory_bytes, cpu_thousandths), (None, None));
@@ -62,7 +60,6 @@ fn version_2_takes_the_tightest_of_all_groups_on_the_way_up() {
     assert_eq!(found(&tree), (Some(2_000_000), Some(1500)));
     tree.file("sys/fs/cgroup/a/b/c/memory.high", "1000000\n").file("sys/fs/cgroup/cpu.max", "1 3\n");
     assert_eq!(found(&tree), (Some(1_000_000), Some(334)));
-    // A sibling's.
     tree.file("sys/fs/cgroup/a/b/d/memory.max", "5\n");
     assert_eq!(found(&tree), (Some(1_000_000), Some(334)));
 }
@@ -105,7 +102,6 @@ fn a_container_sees_its_group_at_the_top_of_the_mount() {
     // A name that only begins like the mount's is elsewhere: the mount is the best group there is.
     tree.file("proc/self/cgroup", "4:memory:/docker/abcd/in\n");
     assert_eq!(found(&tree), (Some(3000), None));
-    // A group outside of the namespace.
     let outside = v2("/../../other");
     outside.file("sys/fs/cgroup/memory.max", "4000\n").file("sys/fs/other/memory.max", "1\n");
     assert_eq!(found(&outside), (Some(4000), None));

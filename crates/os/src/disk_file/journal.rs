@@ -53,7 +53,6 @@ pub(super) fn page_check(page: &[u8]) -> u64 {
 pub struct Synced {
     /// Zero pages included.
     pub pages: u64,
-    /// Appended.
     pub bytes: u64,
 }
 
@@ -66,14 +65,11 @@ struct Tail {
 
 pub(super) struct Journal {
     generation: u64,
-    /// As of the last sync.
     len: u64,
     tail: Tail,
-    /// By page.
     slots: Buffer<Entry>,
     /// Whose newest contents are in the journal, each once.
     pages: Buffer<u64>,
-    /// Of the sync under way.
     staged: Buffer<Entry>,
     record: Buffer<u8>,
     /// A failed sync may lie behind the tail.
@@ -97,7 +93,6 @@ impl Journal {
         }
     }
 
-    /// Durably.
     pub(super) fn create(file: &impl Store, len: u64) -> Result<Self, FileError> {
         file.set_size(0)?;
         let journal = Self::new(Head { generation: 1, len });
@@ -204,7 +199,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Of the heap file, as of the last sync.
     pub(super) fn len(&self) -> u64 {
         self.len
     }

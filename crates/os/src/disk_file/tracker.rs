@@ -24,7 +24,6 @@ pub(super) struct Tracker {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tracking {
-    /// By the kernel.
     Recorded,
     /// All private pages are compared with what was synced.
     Compared,
@@ -39,13 +38,11 @@ const REGISTER_WP: u64 = 1 << 1;
 const UFFDIO_API: libc::c_ulong = 0xc018_aa3f;
 const UFFDIO_REGISTER: libc::c_ulong = 0xc020_aa00;
 
-/// Of an entry of `/proc/self/pagemap`.
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const OF_FILE: u64 = 1 << 61;
 
 impl Tracker {
-    /// Of a whole private mapping.
     pub(super) fn new(range: Range<usize>, tracking: Tracking) -> Result<Self, FileError> {
         let pagemap = PathText::new(b"/proc/self/pagemap").and_then(|path| File::open(&path).ok());
         let pagemap = pagemap.ok_or_else(|| FileError::of("pagemap", errno()))?;
@@ -89,7 +86,6 @@ impl Tracker {
         self.scan.as_ref()?.unwritten(range, f)
     }
 
-    /// With private contents.
     pub(super) fn private(&self, range: Range<usize>, mut f: impl FnMut(Range<usize>)) -> Result<(), FileError> {
         if let Some(scan) = &self.scan
             && scan.private(range.clone(), &mut f).is_some()

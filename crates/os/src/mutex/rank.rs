@@ -11,9 +11,7 @@
 pub enum Rank {
     /// Under such a lock no other is taken.
     None,
-    /// The heap's beginning.
     SetUp,
-    /// The program's function for its soft limit.
     LimitCallback,
     ThreadCaches,
     HeapTable,
@@ -30,15 +28,11 @@ pub enum Rank {
     Huge,
     KitQuarantine,
     KitGuards,
-    /// Of buffers.
     KitTable,
     KitSetting,
-    /// The option's path.
     StatsFile,
     Recorder,
-    /// The requested recording's path.
     TraceAsked,
-    /// The option's path.
     TracePath,
 }
 

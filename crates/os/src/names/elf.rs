@@ -50,7 +50,6 @@ impl Image {
         header.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]).then_some(Self { source, header })
     }
 
-    /// Of a file offset.
     pub(super) fn address(&self, in_file: usize) -> Option<usize> {
         let (first, count) = (u64_at(&self.header, 32), u16_at(&self.header, 56));
         (0..u64::from(count)).find_map(|i| {
@@ -61,7 +60,6 @@ impl Image {
         })
     }
 
-    /// The function at a file address.
     #[inline(never)]
     pub(super) fn name(&self, address: usize, into: &mut Name) {
         for kind in [ALL_SYMBOLS, DYNAMIC_SYMBOLS] {

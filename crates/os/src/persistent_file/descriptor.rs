@@ -14,7 +14,6 @@ use core::ffi::CStr;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     ReadWrite,
-    /// Many at once.
     ReadOnly,
 }
 
@@ -36,7 +35,6 @@ pub(crate) struct Descriptor {
     pub(crate) device: (u32, u32),
 }
 
-/// After a signal.
 fn retry(name: &'static str, mut f: impl FnMut() -> i64) -> Result<i64, FileError> {
     loop {
         let answer = f();
@@ -134,7 +132,6 @@ impl Descriptor {
         }
     }
 
-    /// That are there.
     pub(crate) fn read(&self, mut at: u64, mut into: &mut [u8]) -> Result<(), FileError> {
         while !into.is_empty() {
             // SAFETY: the buffer has this length.
@@ -209,7 +206,6 @@ fn dax_size(sys: &[u8], device: (u32, u32)) -> Option<u64> {
     core::str::from_utf8(text.trim_ascii()).ok()?.parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// Below a device's folder.
 pub(super) fn device_path(sys: &[u8], kind: &[u8], (major, minor): (u32, u32), file: &[u8]) -> Option<PathText> {
     let mut path = PathText::new(sys)?;
     let (major, minor) = (Decimal::new(major.into()), Decimal::new(minor.into()));

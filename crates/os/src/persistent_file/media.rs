@@ -32,7 +32,6 @@ impl WriteBackChoice {
     }
 }
 
-/// For any medium.
 pub trait UseMedium {
     type Output;
 
@@ -57,7 +56,6 @@ pub trait Durability: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct AtOnce;
 
-/// And how stores become durable.
 #[derive(Debug)]
 pub struct Mapped<D> {
     file: PersistentFile,
@@ -68,7 +66,6 @@ pub type Flushed = Mapped<WriteBack>;
 pub type Cached = Mapped<AtOnce>;
 
 impl PersistentFile {
-    /// `f` gets the chosen medium.
     pub fn with_medium<F: UseMedium>(self, choice: WriteBackChoice, f: F) -> Result<F::Output, FileError> {
         let flushes = match choice {
             WriteBackChoice::Auto => {

@@ -14,7 +14,6 @@ pub(crate) fn path(tree: &Tree, name: &str) -> CString {
     CString::new(tree.path(name).as_os_str().as_bytes()).unwrap()
 }
 
-/// On a disk and, if there is one, in memory.
 fn folders() -> Vec<Tree> {
     let memory = std::path::Path::new("/dev/shm");
     let mut folders = std::vec![Tree::new()];

@@ -9,7 +9,6 @@ use std::boxed::Box;
 use std::vec::Vec;
 use std::{eprintln, vec};
 
-/// Of one processor: two arrays.
 #[repr(C)]
 struct Memory {
     counts: [[AtomicU32; 2]; 2],
@@ -58,7 +57,6 @@ fn an_array_is_a_stack_with_a_bound() {
     unsafe {
         assert!(!rseq.push(table, PLACES[0], null_mut()), "a processor without memory takes nothing");
         assert!(rseq.pop(table, PLACES[0]).is_null());
-        // Whichever processor we are on.
         let memory = Memory::fresh();
         table.iter().for_each(|entry| entry.store(memory, Ordering::Relaxed));
         for (i, place) in PLACES.into_iter().enumerate() {
@@ -236,7 +234,6 @@ fn no_token_is_lost_or_doubled_under_preemption_migration_and_theft() {
     assert_eq!(seen, (1..=THREADS * TOKENS).collect::<Vec<_>>());
 }
 
-/// If there is one.
 fn move_to(n: usize) {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
     // SAFETY: plain data, which the call reads.

@@ -27,7 +27,6 @@ struct Found {
     reserved: [u64; 7],
 }
 
-/// If it has unwinding tables.
 pub(super) fn find(address: usize) -> Option<Module> {
     match weak!("_dl_find_object") {
         0 => find_by_list(address),

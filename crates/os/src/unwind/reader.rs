@@ -3,7 +3,6 @@
 //! **From.** DWARF 5 §7.6 (LEB128); Linux Standard Base, "DWARF Extensions" (pointers).
 //! **Unsafe.** Reads memory by address; [`Reader::new`]'s caller answers for it.
 
-/// No pointer.
 pub(super) const OMITTED: u8 = 0xff;
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +27,6 @@ impl Reader {
         self.at
     }
 
-    /// The next `len` bytes.
     pub(super) fn part(&mut self, len: usize) -> Option<Self> {
         let part = Self { at: self.at, end: self.at.checked_add(len)? };
         self.skip(len)?;

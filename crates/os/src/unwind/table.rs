@@ -24,7 +24,6 @@ struct Entry {
 }
 
 impl Entry {
-    /// Or 0.
     #[inline]
     fn of(&self, key: u64) -> u64 {
         let (crossed, value) = (self.crossed.load(Relaxed), self.value.load(Relaxed));
@@ -46,7 +45,6 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// Or 0.
     #[inline]
     pub(super) fn get(&self, key: u64) -> u64 {
         let place = self.place(key);
@@ -80,7 +78,6 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    /// With a value; else 0.
     #[cfg(test)]
     pub(super) fn last(&self) -> usize {
         self.entries.iter().rposition(|entry| entry.value.load(Relaxed) != 0).unwrap_or(0)

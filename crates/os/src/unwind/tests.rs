@@ -12,7 +12,6 @@ unsafe extern "C" {
     fn backtrace(into: *mut *mut core::ffi::c_void, room: i32) -> i32;
 }
 
-/// The C library's.
 #[inline(never)]
 fn theirs(into: &mut [usize]) -> usize {
     // SAFETY: the array has this length.

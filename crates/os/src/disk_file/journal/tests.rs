@@ -24,7 +24,6 @@ impl Rng {
     }
 }
 
-/// Calls, counted over both files.
 #[derive(Default)]
 struct Plan {
     calls: u64,
@@ -58,7 +57,6 @@ enum Pending {
 #[derive(Clone)]
 struct SimFile {
     plan: Rc<RefCell<Plan>>,
-    /// For the program.
     seen: Rc<RefCell<Vec<u8>>>,
     durable: Rc<RefCell<Vec<u8>>>,
     pending: Rc<RefCell<Vec<Pending>>>,
@@ -159,7 +157,6 @@ impl Store for SimFile {
     }
 }
 
-/// Number and value; or zero.
 fn page(number: u64, value: u64) -> Vec<u8> {
     if value == 0 { vec![0; BLOCK as usize] } else { [number.to_le_bytes(), value.to_le_bytes()].concat().repeat(256) }
 }
@@ -251,7 +248,6 @@ impl World {
         Ok((0..len / BLOCK).map(value).collect())
     }
 
-    /// Finds one of the expected states.
     fn crash(&self, rng: &mut Rng, expected: &[&Pages], context: &str) {
         for way in 0..8 {
             let mut keep = || match way {
@@ -265,7 +261,6 @@ impl World {
         }
     }
 
-    /// Until the first error.
     fn run(&mut self, rng: &mut Rng, steps: u64, mut after: impl FnMut(&Self, &mut Rng)) -> Result<(), FileError> {
         for step in 0..steps {
             match rng.below(8) {
