@@ -34,10 +34,10 @@
 //! - *P9* the budget counts the guarded hugepages, all of them broken ones of the filler;
 //! - *P10* a span in a cache in front is there once ([`SpanCache`], [`LargeCache`]);
 //! - *P11* a filler's hugepage is online, exactly its used pages allocated; all others are offline.
+//!
 //! **Threads.** The caller's lock; the caches in front need none. **Failure.** The floor may refuse
 //! each call, a [`craton_base::SpanError`] names a wrong span; neither changes anything.
-//! **Cost.** A short span: one bitmap search, one tracker (two cache lines), one best fit over 32
-//! bytes.
+//! **Cost.** A short span: a bitmap search, a tracker (two cache lines), a best fit over 32 bytes.
 #![no_std]
 
 mod backing;

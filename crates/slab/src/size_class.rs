@@ -4,10 +4,10 @@
 //! [`LARGE`] have a span each:
 //! 1. up to 256 B every multiple of 16: small sizes are common, and the C ABI aligns to 16;
 //! 2. up to 8 KiB the sizes 2^k ÷ 15, ÷ 14, … ÷ 8 of each doubling, rounded down to 16: 15, … 8
-//! objects fill a slab of a power of two of pages. Steps are 1/15 just above a power of two, since
-//! programs put a header of 8 to 300 bytes before 1, 4 or 8 KiB;
+//!    objects fill a slab of a power of two of pages. Steps are 1/15 just above a power of two,
+//!    since programs put a header of 8 to 300 bytes before 1, 4 or 8 KiB;
 //! 3. above 8 KiB the shorter spans of `SPANS`: most programs have few such objects, and the rest
-//! of their slab is wasted. Spans of one object need no alignment and are never partly used.
+//!    of their slab is wasted. Spans of one object need no alignment and are never partly used.
 //!
 //! Rounding and tail waste at most 1/8 of sizes above 128 B (TEMERAIRE §3; experiment
 //! `size-classes`). **Cost.** A table: a byte for each 16 B up to 8 KiB, then for each 512 B and a
