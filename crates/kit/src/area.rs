@@ -39,7 +39,6 @@ pub(crate) fn around(size: usize, align: usize) -> Option<(usize, usize)> {
     Some((front, tail))
 }
 
-/// For all three parts; `None`: a large object.
 pub(crate) fn class_for(total: usize, align: usize) -> Option<usize> {
     if align <= UNIT {
         return (total <= MAX_CLASSED).then(|| size_class::class_of(total));

@@ -98,12 +98,10 @@ impl Log {
         entry.time.store(what.time_ns.max(1), Ordering::Release);
     }
 
-    /// Of the entries.
     pub fn address(&self) -> usize {
         if self.len == 0 { 0 } else { &raw const self.entries[0] as usize }
     }
 
-    /// So far.
     pub fn count(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }

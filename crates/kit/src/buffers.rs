@@ -148,7 +148,6 @@ impl<P: Process> Kit<P> {
         self.sample.reused(class, allocations)
     }
 
-    /// Of a class that is due.
     pub fn skip_sample(&self, class: usize) {
         self.sample.begin(class);
     }
@@ -265,7 +264,6 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// In the quarantine.
     fn weight(&self, buffer: &Buffer) -> usize {
         // At most half of the mapped samples wait.
         let is_paced = buffer.checks & SAMPLED != 0 && self.whose() == Whose::Paced;

@@ -10,7 +10,6 @@ use crate::{Kit, Process};
 
 /// Or not checked.
 pub const ANY: u8 = 0;
-/// And its kin.
 pub const C: u8 = 1;
 pub const NEW: u8 = 2;
 pub const NEW_ARRAY: u8 = 3;
@@ -19,7 +18,6 @@ pub const NEW_ARRAY_ALIGNED: u8 = 5;
 /// Rust's, which frees small objects by size alone.
 pub const TRUSTED: u8 = 6;
 
-/// With an alignment.
 pub const fn aligned(family: u8) -> u8 {
     match family {
         NEW => NEW_ALIGNED,

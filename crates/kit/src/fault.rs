@@ -29,7 +29,6 @@ const FAR: usize = 1 << 20;
 /// From the stack pointer: a stack's end.
 const NEAR_STACK: usize = 64 << 10;
 
-/// Bytes.
 fn gap(buffer: &Buffer, address: usize) -> usize {
     let end = buffer.address + buffer.size;
     if address < buffer.address { buffer.address - address } else { address.saturating_sub(end) }
@@ -60,7 +59,6 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Ends the process.
     fn on_watch(&self, fault: &Fault) {
         let Some(buffer) = self.watches.buffer_of(fault.address).and_then(|address| self.table.get(address)) else {
             return;

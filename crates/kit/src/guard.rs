@@ -44,7 +44,6 @@ struct Waiting {
 struct Pages {
     arena: usize,
     page: usize,
-    /// Ever used.
     fresh: usize,
     /// Freed: from `first`, `waiting` of them.
     ring: *mut Waiting,
@@ -52,14 +51,12 @@ struct Pages {
     waiting: usize,
     /// For all slots ever used: a power of two.
     places: usize,
-    /// Limit.
     most_slots: usize,
     /// With mappings; and their limit.
     mapped: usize,
     most_mapped: usize,
     /// By default; 0: free place.
     mapped_samples: [usize; PACED_MAPPED],
-    /// That are, or were, one mapping each.
     unmarked: usize,
     /// In the arena's one mapping.
     ready: usize,
@@ -74,7 +71,6 @@ unsafe impl Send for Pages {}
 pub(crate) struct Guards(Mutex<Pages>);
 
 const STATE: usize = Mutex::<Pages>::SHAPE[1];
-/// For `craton core`.
 pub(crate) const SHAPE: [(&str, usize); 5] = [
     ("kit.guard.arena", STATE + offset_of!(Pages, arena)),
     ("kit.guard.page", STATE + offset_of!(Pages, page)),
@@ -192,7 +188,6 @@ impl Pages {
         Some((slot, Some(buffer)))
     }
 
-    /// For all slots ever used.
     fn grow_ring(&mut self) {
         if self.fresh <= self.places {
             return;
@@ -227,7 +222,6 @@ pub(crate) enum Whose {
     Option = SLOTS,
     /// At a requested rate.
     Sample = MOST_OUT,
-    /// By default.
     Paced = PACED_OUT,
 }
 
@@ -352,7 +346,6 @@ impl Guards {
         }
     }
 
-    /// In the arena.
     pub(crate) fn has(&self, address: usize) -> bool {
         let pages = self.0.lock();
         pages.page > 0 && address.wrapping_sub(pages.arena) < ARENA * pages.page

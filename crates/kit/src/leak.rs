@@ -8,7 +8,6 @@
 //!
 //! **Cost.** A binary search for each word between the first and the last buffer.
 
-/// Live.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(C)]
 pub struct Suspect {
@@ -16,14 +15,12 @@ pub struct Suspect {
     /// 0: only its address points at it.
     pub size: usize,
     pub state: State,
-    /// For the caller.
     pub index: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u32)]
 pub enum State {
-    /// As far as known.
     #[default]
     Lost,
     /// From a root, perhaps through others.
@@ -39,7 +36,6 @@ pub struct Search<'a> {
     suspects: &'a mut [Suspect],
     stack: &'a mut [u32],
     depth: usize,
-    /// Of suspects.
     first: usize,
     last: usize,
 }

@@ -18,7 +18,6 @@ use core::mem::size_of;
 use craton_os::thread::block::Blocks;
 use craton_os::{Line, copy, mapping, maps, unwind};
 
-/// One by one.
 const MOST_TOLD: usize = 50;
 const MOST_RANGES: usize = 1 << 16;
 

@@ -95,7 +95,6 @@ pub trait Process: 'static {
         true
     }
 
-    /// A buffer that the heap has not counted.
     fn count_served() {}
 
     /// For reports.
@@ -130,7 +129,6 @@ craton_tables::count_struct! { kit,
 }
 
 impl<P: Process> Kit<P> {
-    /// Off.
     pub const fn new() -> Self {
         Self {
             in_use: AtomicBool::new(false),

@@ -9,7 +9,6 @@ pub const FREED: u32 = 0xdead_beef;
 /// Words of an unwritten buffer.
 pub const FRESH: u32 = 0xbadd_cafe;
 
-/// A byte that differs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong {
     /// From where the check began.

@@ -42,7 +42,6 @@ pub(crate) struct Quarantine {
     bytes: AtomicUsize,
 }
 
-/// For `craton core`.
 pub(crate) const SHAPE: [(&str, usize); 2] = [
     ("kit.ring.at", Mutex::<Ring>::SHAPE[1] + offset_of!(Ring, at)),
     ("kit.ring.bytes", MOST * size_of::<(usize, usize)>()),
@@ -60,7 +59,6 @@ impl Quarantine {
         }
     }
 
-    /// The option `quarantine`.
     pub(crate) fn limit(&self) -> usize {
         self.bytes.load(Relaxed) ^ BYTES
     }

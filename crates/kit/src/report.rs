@@ -13,7 +13,6 @@ use craton_heap::Misuse;
 use craton_objects::caches::name_of;
 use craton_os::{Line, names, precise_ns, process, unwind};
 
-/// And its buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Finding {
     pub mistake: Mistake,
@@ -73,7 +72,6 @@ impl Reports {
     }
 }
 
-/// Where the program's messages go.
 const TO: i32 = 2;
 
 fn headline(kind: &str, text: &str) -> Line {

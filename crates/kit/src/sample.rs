@@ -98,13 +98,11 @@ impl Sample {
         self.left.store(left - AUTO as i64, Relaxed);
     }
 
-    /// At which every kind of object is sampled.
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         !matches!(self.every(), 0 | AUTO)
     }
 
-    /// For a slow request.
     #[inline]
     pub(crate) fn is_busy(&self) -> bool {
         self.any_due.load(Relaxed) || self.is_asked()
@@ -243,7 +241,6 @@ fn geometric(uniform: u64, every: u64) -> i64 {
     ((ln_u / ln_miss) as i64 + 1).max(1)
 }
 
-/// For x in [1, 2].
 fn ln_near_one(x: f64) -> f64 {
     2.0 * artanh((x - 1.0) / (x + 1.0))
 }

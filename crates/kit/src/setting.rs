@@ -49,7 +49,6 @@ const TEXT_MAX: usize = 256;
 /// By default (`audit_log`).
 const LOG_ENTRIES: u32 = 1 << 16;
 
-/// In a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong<'a> {
     /// Empty: the whole.
@@ -314,12 +313,10 @@ impl<P: Process> Kit<P> {
         Some(changed)
     }
 
-    /// `debug`.
     pub fn show_option(&self, show: impl FnOnce(&[u8])) {
         self.setting.show(show);
     }
 
-    /// Of `guard_sample`.
     pub fn allows_sample(&self, every: u64) -> bool {
         Sample::allows(every)
     }

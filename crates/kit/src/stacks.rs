@@ -16,7 +16,6 @@ use craton_os::guarded::{self, Opened};
 use craton_os::{mapping, unwind};
 
 pub(crate) const DEPTH: usize = 16;
-/// Some hundred thousand stacks.
 pub(crate) const BYTES: usize = 64 << 20;
 /// Bytes that open together.
 const PART: usize = BYTES / 64;

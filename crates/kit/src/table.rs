@@ -18,7 +18,6 @@ use craton_os::{Mutex, Rank, mapping};
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Buffer {
-    /// The program's.
     pub address: usize,
     /// As requested.
     pub size: usize,
@@ -27,7 +26,6 @@ pub struct Buffer {
     pub(crate) checks: u16,
     pub(crate) state: State,
     pub(crate) kind: Kind,
-    /// log2.
     pub(crate) align: u8,
     /// [`crate::family`]; 0: not checked.
     pub(crate) family: u8,
@@ -74,7 +72,6 @@ pub(crate) enum Then {
 }
 
 const PARTS: usize = 16;
-/// Of a part: a page.
 const FIRST: usize = 64;
 
 struct Part {

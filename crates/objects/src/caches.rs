@@ -61,7 +61,6 @@ use pages::Entries;
 
 pub use stats::{CacheStats, name_of};
 
-/// Bytes.
 pub const NAME_MAX: usize = 31;
 const MOST: usize = 4096;
 /// By default, for what is not needed (Bonwick94 §3.4).
@@ -133,7 +132,6 @@ pub enum Refused {
     /// Size or alignment.
     Layout(BadLayout),
     Flags,
-    /// A destructor without a constructor.
     Functions,
 }
 
@@ -180,12 +178,10 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         Over { caches: self, heap }
     }
 
-    /// Of a living cache.
     pub fn check(&self, handle: usize) -> Result<(), Misuse> {
         self.slots.find(handle).map(|_| ())
     }
 
-    /// For reports.
     pub fn name(&self, id: u16) -> [u8; NAME_MAX + 1] {
         if usize::from(id) < self.slots.used() { self.slots.get(id).shared.name() } else { [0; NAME_MAX + 1] }
     }
@@ -211,7 +207,6 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Returns the handle.
     pub fn create(&self, options: &Options<'_>) -> Result<usize, Refused> {
         if !name::is_name(options.name) {
             return Err(Refused::Name);

@@ -35,9 +35,7 @@ use craton_slab::SlabStats;
 use own::OwnHeap;
 pub use pages::Place;
 
-/// Bytes.
 pub const NAME_MAX: usize = 31;
-/// Of the library.
 pub const BUILT_IN: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +119,6 @@ impl Heaps {
         self.spare.fetch_add((more.0 as usize).wrapping_sub(less.0 as usize), Relaxed);
     }
 
-    /// Returns the handle.
     pub fn create(&self, options: Options<'_>) -> Result<usize, Refused> {
         let allowed = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
         if options.name.len() > NAME_MAX || !options.name.iter().all(allowed) {
@@ -165,7 +162,6 @@ impl Heaps {
         Ok(self.slots.lock(handle)?.2.stats())
     }
 
-    /// Living heaps, by number.
     pub fn each(&self, mut each: impl FnMut(OwnStats)) {
         for (id, _) in self.slots.living() {
             if let Some(stats) = self.slots.lock_id(id).map(|h| h.stats()) {
@@ -193,7 +189,6 @@ impl Heaps {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
-    /// With all its objects.
     pub fn destroy(&self, handle: usize) -> Result<(), Misuse> {
         let slots = &self.heaps.slots;
         let (id, _) = slots.find(handle)?;
@@ -244,7 +239,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         }
     }
 
-    /// Of heaps without objects.
     pub fn trim(&self) {
         for (id, _) in self.heaps.slots.living() {
             if let Some(mut own) = self.heaps.slots.lock_id(id) {

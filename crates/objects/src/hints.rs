@@ -21,7 +21,6 @@ const KINDS: [(u32, &[u8], Place); BUILT_IN] = [
     (SHORT_LIVED, b"short-lived", Place::Apart),
 ];
 
-/// 0 or one hint.
 pub fn are_valid(hints: u32) -> bool {
     hints == 0 || KINDS.iter().any(|k| k.0 == hints)
 }

@@ -7,7 +7,6 @@
 use craton_heap::Misuse;
 use craton_os::rseq::Rseq;
 
-/// Of each thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Words {
     /// Address, [`Words::NOT_ASKED`], or [`Words::NONE`].

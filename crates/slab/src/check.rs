@@ -12,7 +12,6 @@ use craton_base::PageId;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Its id.
     pub invariant: &'static str,
     /// The slab's start (of a class, from the region's); 0: no one slab.
     pub slab: usize,

@@ -4,7 +4,6 @@ use craton_base::{Density, PAGE_SIZE, PageId, Pages};
 const MAX_PAGES: u32 = 32;
 /// Each used class has a partial slab: more would cost small programs.
 const LEAST: usize = 2;
-/// Of a slab.
 const WASTE_PART: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +44,6 @@ impl Geometry {
         if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }
 
-    /// One object, of whole pages.
     pub const fn is_single(&self) -> bool {
         self.capacity == 1
     }
@@ -61,7 +59,6 @@ impl Geometry {
         if self.capacity > 16 { Density::Dense } else { Density::Sparse }
     }
 
-    /// At a slab's end.
     pub const fn tail_waste(&self) -> usize {
         self.pages.bytes().0 - self.capacity as usize * self.object as usize
     }

@@ -61,7 +61,6 @@ impl<S: Copy + PartialEq> List<S> {
         self.0.is_none()
     }
 
-    /// To the end.
     fn rotate(&mut self, links: &impl Links<Slab = S>) {
         if let Some(first) = self.0
             && let (Some(next), Some(last)) = (links.next(first), links.prev(first))
@@ -90,7 +89,6 @@ const MOST: u16 = 2896;
 #[derive(Debug)]
 pub(crate) struct Lists<S> {
     lists: [List<S>; LISTS],
-    /// A bit for each.
     filled: u32,
     /// Lists for each object in use, rounded up, in fixed point.
     scale: u32,

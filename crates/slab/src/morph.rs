@@ -19,9 +19,7 @@ use crate::record::{Records, SlabRecord};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use craton_base::{PAGE_SHIFT, PAGE_SIZE, PageId, PageRange, Pages, Table, Zeroed};
 
-/// Bytes of a bit.
 const UNIT: u32 = 16;
-/// Of a page.
 const UNITS: u32 = PAGE_SIZE as u32 / UNIT;
 const WORDS: usize = UNITS as usize / 64;
 
@@ -62,7 +60,6 @@ unsafe impl Zeroed for Morph {}
 
 const _: () = assert!(size_of::<Morph>() == 160);
 
-/// Of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Old {
     pub(crate) object: u32,
@@ -101,7 +98,6 @@ impl Morph {
     }
 }
 
-/// Signed.
 fn change(number: &AtomicU16, by: i16) {
     number.store(number.load(Relaxed).wrapping_add_signed(by), Relaxed);
 }
@@ -112,11 +108,9 @@ enum Of {
     Live,
 }
 
-/// By its pages' entries.
 pub(crate) struct Mixed<'a, R> {
     entries: &'a Table<Morph>,
     records: &'a R,
-    /// The first page's.
     head: &'a Morph,
     pub(crate) first: PageId,
     pub(crate) new: u32,
@@ -196,7 +190,6 @@ impl<R: Records> Mixed<'_, R> {
         self.head.head.load(Relaxed)
     }
 
-    /// 0 removes it.
     pub(crate) fn set_head(&self, bytes: u32) {
         self.head.head.store(bytes, Relaxed);
         change(&self.head.count, if bytes > 0 { 1 } else { -1 });
@@ -221,7 +214,6 @@ impl<R: Records> Mixed<'_, R> {
         })
     }
 
-    /// Counted anew, and their bytes.
     pub(crate) fn count_live(&self) -> (usize, u64) {
         self.iter(Of::Live).fold((0, 0), |(n, sum), at| (n + 1, sum + u64::from(self.old_end(at) - at)))
     }
@@ -306,7 +298,6 @@ impl<R: Records> Mixed<'_, R> {
         change(&self.head.off_grid, i16::from(!self.is_on_grid(bytes)));
     }
 
-    /// A free place.
     pub(crate) fn close(&self, bytes: u32) {
         self.flip(Of::Starts, bytes / UNIT);
         change(&self.head.off_grid, -i16::from(!self.is_on_grid(bytes)));
@@ -414,7 +405,6 @@ pub struct Morphs {
     /// That was used before, or 0.
     free: u32,
     used: u32,
-    /// Of two sizes, now.
     slabs: u32,
     /// Of old objects out.
     pub(crate) old_bytes: u64,
@@ -435,7 +425,6 @@ impl Morphs {
         self.begun == 0
     }
 
-    /// Of two sizes, now.
     pub fn slabs(&self) -> u32 {
         self.slabs
     }
@@ -450,7 +439,6 @@ impl Morphs {
         ((self.used + pages.0) as usize) < self.entries.len().min(SlabRecord::MORPHS)
     }
 
-    /// First pages.
     pub(crate) fn firsts(&self, records: &impl Records) -> impl Iterator<Item = PageId> {
         let all = (1..self.begun).map(|at| (at, &self.entries[at as usize]));
         let used = all.filter(|(_, entry)| entry.new.load(Relaxed) != 0);
@@ -458,7 +446,6 @@ impl Morphs {
         firsts.filter(|(at, first)| records.of(*first).morph_entry() == *at).map(|(_, first)| first)
     }
 
-    /// There is room.
     pub(crate) fn add_page(
         &mut self,
         page: PageId,
@@ -525,7 +512,6 @@ impl Morphs {
         Some(self.slab(first, records).look((offset - first.offset().0) as u32))
     }
 
-    /// For [`Starts`].
     pub fn starts(&self) -> Starts {
         Starts(&raw const self.entries[0])
     }

@@ -44,7 +44,6 @@ impl SlabId {
     }
 }
 
-/// Of all slabs.
 pub trait Records {
     /// Of the slab that begins at a page.
     fn of(&self, first: PageId) -> &SlabRecord;
@@ -99,11 +98,9 @@ pub struct SlabRecord {
 
 const _: () = assert!(cfg!(loom) || size_of::<SlabRecord>() == 32);
 
-/// Of sizes and distances.
 const UNIT: usize = 16;
 const ENTRY_BITS: u32 = 18;
 const SIZE_BITS: u32 = 13;
-/// The front end's tag.
 const TAG: u32 = 1 << 31;
 
 /// 0: an ordinary slab.
@@ -249,7 +246,6 @@ impl SlabRecord {
         self.alone.store(alone.into(), Ordering::Relaxed);
     }
 
-    /// Or null.
     pub fn first_free(&self) -> *mut u8 {
         self.free() as *mut u8
     }

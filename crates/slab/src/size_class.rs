@@ -44,7 +44,6 @@ pub const LARGE: u8 = CLASSES as u8 + 1;
 pub const MORPHED: u8 = CLASSES as u8 + 2;
 /// Marks pages of a separate heap's objects; the slab's record names the heap.
 pub const OWNED: u8 = CLASSES as u8 + 3;
-/// Of a page's mark.
 pub const MARKS: usize = CLASSES + 4;
 pub const MAX_CLASSED: usize = 256 << 10;
 

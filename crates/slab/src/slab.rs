@@ -132,7 +132,6 @@ impl<S: Copy + PartialEq> Slabs<S> {
         self.lists.list(COMPLETE).first()
     }
 
-    /// A step for each.
     pub(crate) fn partial(&self, links: &impl Links<Slab = S>) -> u32 {
         (COMPLETE + 1..LISTS).map(|list| self.lists.list(list).iter(links).count() as u32).sum()
     }

@@ -178,7 +178,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Some(Taken::Constructed(*last))
     }
 
-    /// The rest goes back to the slabs.
     #[inline]
     fn fill_array(&self, cache: &mut Cache, handle: usize, rseq: Option<&Rseq>, objects: &[*mut u8]) {
         let put = rseq.map_or(0, |rseq| self.caches.arrays.push_many(rseq, handle, objects));

@@ -118,7 +118,6 @@ impl<P: Process> Arrays<P> {
         true
     }
 
-    /// Returns how many.
     pub(super) fn pop_many(&self, rseq: &Rseq, handle: usize, into: &mut [*mut u8]) -> usize {
         // SAFETY: areas have an array for each cache; the thread is registered.
         unsafe { rseq.pop_many(self.areas.load(Relaxed) + place(handle), handle, into) }

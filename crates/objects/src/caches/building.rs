@@ -13,7 +13,6 @@ pub(super) struct Building<P: Process> {
     cache: usize,
     /// Before the call; the list goes on there.
     outer: Words,
-    /// One thread's.
     _stays: PhantomData<*mut P>,
 }
 

@@ -54,11 +54,9 @@ unsafe impl Kind for CacheSlots {
 
 const _: () = assert!(cfg!(loom) || size_of::<Slot<CacheSlots>>() == SLOT_ALIGN);
 
-/// Read without the lock.
 #[repr(C)]
 pub(super) struct Shared {
     pub(super) mark_at: AtomicUsize,
-    /// For waiting threads.
     pub(super) freed: Event,
     /// Work ([`super::trim`]) for the next slow call, which may run program functions.
     pub(super) deferred: AtomicU32,

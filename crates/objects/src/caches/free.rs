@@ -47,7 +47,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         })
     }
 
-    /// A full array moves up to half to the depot.
     fn free_to_array(&self, cache: &mut Cache, handle: usize, rseq: &Rseq, object: *mut u8) -> bool {
         let (arrays, rounds) = (&self.caches.arrays, cache.pace(false));
         if !arrays.open(rseq, cache.id, handle, 2 * cache.rounds()) {

@@ -33,7 +33,6 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
             return unsafe { slabs.alloc(&mut supply) };
         }
         let (mut found, mut raws) = (None, null_mut::<u8>());
-        // Before the slabs have to grow.
         while found.is_none() && slabs.in_use() < slabs.total() {
             // SAFETY: as above.
             match unsafe { slabs.alloc(&mut supply) } {

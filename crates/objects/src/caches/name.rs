@@ -3,7 +3,6 @@
 
 use super::NAME_MAX;
 
-/// The empty name too.
 pub fn is_name(name: &[u8]) -> bool {
     name.len() <= NAME_MAX
         && core::str::from_utf8(name).is_ok_and(|n| !n.chars().any(is_refused))

@@ -24,7 +24,6 @@ use craton_heap::owned::CACHE_CLASS;
 use craton_os::guarded::{self, Opened};
 use craton_slab::object::{Depot, ObjectSlabs, PageSupplier};
 
-/// Bytes of a mark.
 pub(super) const GRANULE: usize = 64;
 const MARKS: usize = PAGE_SIZE / GRANULE;
 /// Bytes of entries that open together: of 256 MiB of the region.
@@ -42,7 +41,6 @@ pub(super) struct Entry {
     /// offset × magic is below this exactly where an object begins; 0: none does.
     pub(super) bound: AtomicU64,
     pub(super) mark_at: AtomicUsize,
-    /// In a processor's area.
     pub(super) array_at: AtomicUsize,
     pub(super) marks: [AtomicU8; MARKS],
 }
@@ -246,7 +244,6 @@ fn pages_of(bytes: usize) -> Pages {
     Pages((bytes >> PAGE_SHIFT) as u32)
 }
 
-/// For one cache's slabs.
 pub(super) struct Supply<'a, F: Platform, C: Clock, H: Hooks> {
     heap: &'a Heap<F, C, H>,
     entries: &'a Entries,

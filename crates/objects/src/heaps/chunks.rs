@@ -34,7 +34,6 @@ impl Chunk {
         !self.taken.any(0, self.range.len.0)
     }
 
-    /// At a multiple of `align`.
     fn find(&self, pages: Pages, align: Pages) -> Option<u32> {
         self.taken.clear_runs().find_map(|(at, len)| {
             let first = (self.range.first.0 + at).next_multiple_of(align.0) - self.range.first.0;
@@ -73,7 +72,6 @@ impl Chunks {
         unsafe { slice::from_raw_parts_mut(self.first, self.len) }
     }
 
-    /// From the first chunk that has them.
     pub(super) fn alloc(&mut self, pages: Pages, align: Pages) -> Option<PageRange> {
         while self.all().get(self.cursor).is_some_and(Chunk::is_full) {
             self.cursor += 1;
@@ -101,7 +99,6 @@ impl Chunks {
         Some(whole)
     }
 
-    /// If it is the only one.
     pub(super) fn take_empty(&mut self) -> Option<PageRange> {
         let [only] = self.all() else { return None };
         let range = only.is_empty().then_some(only.range)?;

@@ -35,7 +35,6 @@ impl OwnHeap {
         self.refused = 0;
     }
 
-    /// `1..=CLASSES`.
     pub(super) fn class_stats(&self, class: usize) -> SlabStats {
         self.caches[class - 1].stats()
     }

@@ -150,7 +150,6 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         self.free_pages(own, range);
     }
 
-    /// A large object in place.
     pub(super) fn resize_span(&self, own: &mut OwnPages, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let old = self.heap.length(first).pages();
         // Whole hugepages, and their advice, are for one length.
@@ -187,12 +186,10 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
     }
 }
 
-/// Rounded up.
 pub(super) fn whole_hugepages(pages: Pages) -> Option<Pages> {
     pages.0.checked_next_multiple_of(PAGES_PER_HUGEPAGE).map(Pages)
 }
 
-/// For the slabs of one class.
 pub(super) struct ClassPages<'a, F: Platform, C: Clock, H: Hooks> {
     pub(super) pages: &'a mut OwnPages,
     pub(super) over: &'a Over<'a, F, C, H>,

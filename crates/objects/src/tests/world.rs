@@ -39,7 +39,6 @@ pub(crate) fn asked() -> Asked {
     ASKED.get()
 }
 
-/// In a part that takes locks.
 pub(crate) fn is_inside() -> bool {
     INSIDE.get() > 0
 }
@@ -137,7 +136,6 @@ impl Watch for Locked {
     }
 }
 
-/// In a process `P`.
 pub(crate) struct World<P: Process + Watch = Locked> {
     pub(crate) heap: &'static TestHeap,
     pub(crate) heaps: &'static Heaps,
@@ -146,7 +144,6 @@ pub(crate) struct World<P: Process + Watch = Locked> {
     pub(crate) faults: FaultPlan,
 }
 
-/// Without arrays.
 pub(crate) fn world(hugepages: u32) -> World {
     world_in(hugepages)
 }

@@ -78,7 +78,6 @@ impl SlabCache {
         None
     }
 
-    /// It has no room for the size.
     pub fn refuse(&self, slab: PageId, wish: Wish, records: &impl Records) {
         records.of(slab).refuse(wish.to);
     }
@@ -291,7 +290,6 @@ pub unsafe fn donate(
     true
 }
 
-/// Adds free places.
 fn opener(record: &SlabRecord, start: *mut u8, marks: &impl Marks) -> impl FnMut(u32) {
     move |bytes| {
         let fresh = start.wrapping_add(bytes as usize);

@@ -6,7 +6,6 @@ use std::vec::Vec;
 
 const FIRST: PageId = PageId(64);
 
-/// Slabs of some sizes become slabs of another.
 struct World {
     morphs: Morphs,
     records: Table<SlabRecord>,

@@ -38,7 +38,7 @@ pub enum BadObject {
     Between,
     /// `offset` bytes behind an object's start.
     Inside { start: *mut u8, offset: usize },
-    /// The object is free.
+    /// Freed already.
     Free,
 }
 
@@ -57,10 +57,8 @@ impl core::fmt::Display for BadObject {
 
 impl core::error::Error for BadObject {}
 
-/// See [`ObjectSlabs::place_of`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectPlace {
-    /// The object's.
     pub start: *mut u8,
     /// The pointer's, behind `start`.
     pub offset: usize,

@@ -16,7 +16,6 @@ pub(super) const fn step(align: usize, stride: usize) -> usize {
     if align < most { most } else { align }
 }
 
-/// That fit.
 pub(super) const fn count(slack: usize, step: usize) -> u32 {
     (slack / step) as u32 + 1
 }

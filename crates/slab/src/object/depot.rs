@@ -18,13 +18,11 @@ const CONTENDED: u32 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DepotStats {
-    /// Of a magazine.
     pub rounds: usize,
     pub full: u32,
     pub empty: u32,
     /// In full magazines.
     pub objects: u64,
-    /// Waits for the lock.
     pub contended: u64,
     /// Of the magazines' pages.
     pub bytes: usize,
@@ -53,7 +51,6 @@ impl Depot {
     pub const INTERVAL_NS: u64 = 15_000_000_000;
     /// Of the largest magazine.
     pub const MOST_ROUNDS: usize = rounds_of(SIZES - 1);
-    /// All zeros.
     pub const UNSET: Self = Self {
         full: Stack::EMPTY,
         empty: Stack::EMPTY,
@@ -89,7 +86,6 @@ impl Depot {
         rounds_of(self.size.into())
     }
 
-    /// In full magazines.
     pub fn objects(&self) -> u64 {
         self.objects
     }
@@ -101,7 +97,6 @@ impl Depot {
         Some(magazine)
     }
 
-    /// It has rounds.
     pub fn put_full(&mut self, magazine: Magazine) {
         debug_assert!(!magazine.is_empty());
         self.objects += magazine.len() as u64;
@@ -182,7 +177,6 @@ impl Depot {
         into.len() - at
     }
 
-    /// A wait for the depot's lock.
     pub fn count_contended(&mut self) {
         self.pressure += 1;
         self.contended += 1;
@@ -219,7 +213,6 @@ impl Depot {
         if self.full.set.idle() == 0 { None } else { self.get_any() }
     }
 
-    /// To be emptied for good.
     pub fn get_any(&mut self) -> Option<Magazine> {
         let magazine = self.full.pop_idle()?;
         self.objects -= magazine.len() as u64;
@@ -247,7 +240,6 @@ impl Depot {
         before - self.bytes()
     }
 
-    /// O5.
     pub fn check(&self) -> Result<(), Broken> {
         let stacks = self.full.check(true).zip(self.empty.check(false));
         let live: u32 = self.store.iter().map(Trusted::live).sum();

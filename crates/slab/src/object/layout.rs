@@ -12,7 +12,7 @@ pub(super) const RECORD_BYTES: usize = 40;
 const WORD: usize = 8;
 /// Of a page: up to here objects are small, their slab one page.
 const SMALL_PART: usize = 16;
-/// Waste of a slab.
+/// Good waste, of a slab.
 const GOOD_PART: usize = 16;
 /// Objects at which slabs stop growing: they waste less than 1/8.
 const ENOUGH: usize = 16;
@@ -21,7 +21,7 @@ const POINT: u32 = 43;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadLayout {
-    /// Objects of 0 bytes.
+    /// Of 0 bytes.
     Zero,
     /// More than [`ObjectLayout::MAX_OBJECT`].
     TooLarge { size: usize },
@@ -57,7 +57,6 @@ impl core::error::Error for BadLayout {}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectLayout {
-    /// As requested.
     pub(super) size: u32,
     pub(super) stride: u32,
     pub(super) capacity: u32,
@@ -76,7 +75,6 @@ pub struct ObjectLayout {
     pub(super) slab_bytes: usize,
     /// From the first object's start to the last one's end.
     pub(super) extent: usize,
-    /// 1 / stride.
     reciprocal: u64,
 }
 
@@ -186,12 +184,10 @@ impl ObjectLayout {
         }
     }
 
-    /// As requested.
     pub const fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// From one object to the next.
     pub const fn stride(&self) -> usize {
         self.stride as usize
     }
@@ -208,12 +204,10 @@ impl ObjectLayout {
         self.page_bytes as usize
     }
 
-    /// A free object's contents are kept.
     pub const fn is_constructed(&self) -> bool {
         self.constructed
     }
 
-    /// From its slab.
     pub const fn is_apart(&self) -> bool {
         self.record_at == 0
     }
@@ -223,7 +217,6 @@ impl ObjectLayout {
         self.colours
     }
 
-    /// In bytes.
     pub const fn colour_step(&self) -> u32 {
         self.colour_step
     }

@@ -38,7 +38,6 @@ struct Head {
 
 const _: () = assert!(size_of::<Head>() == HEAD);
 
-/// Owns its rounds.
 #[derive(Debug)]
 #[must_use = "its memory is lost unless it goes back to the depot"]
 #[repr(transparent)]
@@ -48,7 +47,6 @@ pub struct Magazine(NonNull<Head>);
 unsafe impl Send for Magazine {}
 
 impl Magazine {
-    /// Empty.
     /// # Safety
     /// The memory is the caller's and large enough.
     pub(super) unsafe fn begin(at: *mut u8, size: u16) -> Option<Self> {
@@ -108,7 +106,6 @@ impl Magazine {
         true
     }
 
-    /// The round added last.
     #[inline]
     pub fn pop(&mut self) -> Option<*mut u8> {
         let object = *self.as_slice().last()?;
@@ -124,7 +121,6 @@ impl Magazine {
         self.head().len = rounds.len() as u16;
     }
 
-    /// They exist.
     pub(super) fn drop_last(&mut self, n: usize) {
         self.head().len -= n as u16;
     }

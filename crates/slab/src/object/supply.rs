@@ -104,7 +104,6 @@ pub struct BufferPages<'a> {
     first: *mut u8,
     shift: u32,
     pages: usize,
-    /// That are out.
     map: &'a mut [u64],
     used: usize,
     least: usize,

@@ -12,7 +12,6 @@ use super::record::{Record, Slab};
 use super::supply::PageSupplier;
 use core::ptr::{self, NonNull};
 
-/// Inline.
 const OWN_BITS: u32 = 5;
 pub(super) const OWN: usize = 1 << OWN_BITS;
 /// 2^64 / the golden ratio.
@@ -23,7 +22,6 @@ const SECOND: usize = 1;
 #[derive(Debug)]
 pub(super) struct SlabTable {
     pub(super) own: [usize; OWN],
-    /// If not inline.
     pub(super) far: *mut usize,
     /// log2 of places / inline ones.
     pub(super) more_bits: u32,

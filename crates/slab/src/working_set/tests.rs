@@ -43,7 +43,6 @@ fn idle_ones_that_go_leave_the_needed_ones_alone() {
     assert_eq!((set.idle(), set.count()), (0, 3));
 }
 
-/// Whether it is kept.
 fn keep(set: &mut WorkingSet) -> bool {
     let wants = set.wants();
     if wants {

@@ -10,7 +10,6 @@ use craton_sim::{BumpSpans, Checked, FaultPlan, Faulty, RealMemory};
 use craton_slab::{Chain, Geometry, SlabCache, SlabRecord};
 use std::collections::BTreeSet;
 
-/// With its memory, and the addresses of live objects.
 pub struct World {
     pub cache: SlabCache,
     memory: RealMemory,
@@ -54,7 +53,6 @@ impl World {
         got
     }
 
-    /// In one chain.
     pub fn give(&mut self, places: impl Iterator<Item = usize>) {
         let places: BTreeSet<usize> = places.filter(|i| *i < self.out.len()).collect();
         let mut chain = Chain::EMPTY;
@@ -117,7 +115,6 @@ impl World {
         self.check();
     }
 
-    /// Returns how many.
     pub fn free_complete(&mut self, most: u32) -> u32 {
         let before = (self.cache.complete(), self.cache.stats().slabs);
         self.cache.free_complete(most, &self.records, &mut self.source);
@@ -127,7 +124,6 @@ impl World {
         went
     }
 
-    /// Unused since the last call.
     pub fn free_idle(&mut self) {
         self.cache.free_idle(&self.records, &mut self.source);
         self.check();

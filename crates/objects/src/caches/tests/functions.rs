@@ -1,7 +1,6 @@
 use super::*;
 use std::boxed::Box;
 
-/// Of a test's functions.
 struct Known {
     w: World,
     cache: AtomicUsize,
@@ -92,7 +91,6 @@ unsafe extern "C-unwind" fn recurses(_: *mut c_void, known: *mut c_void) -> c_in
     assert_eq!(w.cached().reap(cache), Err(Fault::Recursive));
     assert_eq!(w.cached().prefill(cache, 9), Err(Fault::Recursive));
     assert_eq!(w.cached().destroy(cache), Err(Fault::Recursive));
-    // Another cache serves.
     let other = w.cache(&PLAIN);
     let object = w.object(other).unwrap();
     w.put(other, object).unwrap();

@@ -3,7 +3,6 @@ extern crate std;
 use core::cell::RefCell;
 use std::vec::Vec;
 
-/// Of the usual length.
 fn buffer(pages: usize, skew: usize, test: impl FnOnce(&mut BufferPages, usize)) {
     let mut memory = std::vec![0u8; (pages + 1) * PAGE_SIZE];
     let start = memory.as_mut_ptr();

@@ -21,7 +21,6 @@ pub struct Caches {
     memory: RealMemory,
     records: Table<SlabRecord>,
     source: RefCell<Checked<Faulty<BumpSpans>>>,
-    /// And whose they are.
     slabs: RefCell<BTreeMap<PageId, usize>>,
     /// By first page: as the source gave it, and its pages in use.
     spans: RefCell<BTreeMap<PageId, (PageRange, Density, u32)>>,
@@ -32,7 +31,6 @@ pub struct Caches {
 /// Slabs of the others, then new spans. With slabs made and not yet taken.
 struct Source<'a>(&'a Caches, usize, Vec<PageId>);
 
-/// By number.
 struct Asked<'a>(BTreeMap<u8, RefMut<'a, SlabCache>>);
 
 impl Donors for Asked<'_> {
@@ -185,7 +183,6 @@ impl Caches {
         got
     }
 
-    /// On a slab of two sizes.
     pub fn look(&self, at: usize) -> Option<Place> {
         let (slab, _) = self.slab_around(at);
         let offset = at - self.memory.base() as usize;

@@ -8,7 +8,6 @@ pub struct Supplier<'a> {
     pub requests: u32,
     /// Counted from 0.
     pub refuse: Option<u32>,
-    /// And all further ones.
     pub from_then_on: bool,
 }
 
@@ -47,7 +46,6 @@ pub struct World<'a> {
     pub slabs: ObjectSlabs,
     pub supplier: Supplier<'a>,
     pub out: Vec<Object>,
-    /// And their contents.
     built: HashMap<usize, u8>,
     stamp: u8,
 }
@@ -79,7 +77,6 @@ impl World<'_> {
         took
     }
 
-    /// Returns how many.
     pub fn take_many(&mut self, n: usize) -> usize {
         (0..n).take_while(|_| self.take()).count()
     }
@@ -125,7 +122,6 @@ impl World<'_> {
         self.check();
     }
 
-    /// Beyond `keep`.
     pub fn reap(&mut self, keep: u32) {
         let (before, mut destroyed) = (self.slabs.bytes(), Vec::new());
         // SAFETY: the supplier is the same each time.
