@@ -12,7 +12,7 @@ use craton_kv::heap::HeapStore;
 use craton_kv::log::{Log, Record};
 use craton_kv::server::{About, Disk, Gates, Server, SyncHeap};
 use craton_kv::{StoreError, Tree, When};
-use craton_pheap::{Heap, Model};
+use craton_pheap::Heap;
 use options::Options;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -62,7 +62,7 @@ impl file::UseHeap for Serve<'_> {
         let about = About {
             file: file.display().to_string(),
             promise: promise_text(promise).to_owned(),
-            model: model_text(model).to_owned(),
+            model: model.name().to_owned(),
             threads: if *threads > 0 { *threads } else { std::thread::available_parallelism().map_or(1, |n| n.get()) },
             port: *port,
         };
@@ -117,12 +117,5 @@ fn promise_text(promise: Promise) -> &'static str {
         Promise::PowerFailure => "a power failure",
         Promise::ProcessCrash => "the end of the process, no power failure",
         Promise::PowerFailureAtSync => "a power failure, from their sync point on",
-    }
-}
-
-fn model_text(model: Model) -> &'static str {
-    match model {
-        Model::Log => "log",
-        Model::Gc => "gc",
     }
 }

@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = |text: &str| parse_size(text, 0))]
     pub log: u64,
 
-    /// How a new heap keeps small objects through a crash
+    /// How a new heap keeps objects through a crash
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Log)]
     pub model: ModelName,
 
@@ -52,6 +52,7 @@ pub struct Options {
 pub enum ModelName {
     Log,
     Gc,
+    Frames,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -145,7 +145,7 @@ fn check_file(file: &Path) {
     match tree.store().heap().model() {
         // A stale slot of a leaf may keep a free object through a collection.
         Model::Gc => assert!(objects >= census.objects),
-        Model::Log => assert_eq!(objects, census.objects),
+        Model::Log | Model::Frames => assert_eq!(objects, census.objects),
     }
 }
 
@@ -168,6 +168,11 @@ fn acknowledged_writes_survive_kills_with_write_back() {
 #[test]
 fn acknowledged_writes_survive_kills_of_a_collected_heap() {
     kill_often(8, 7, &["--model", "gc"]);
+}
+
+#[test]
+fn acknowledged_writes_survive_kills_of_a_heap_of_frames() {
+    kill_often(8, 8, &["--model", "frames", "--most", "4G"]);
 }
 
 #[test]

@@ -85,17 +85,29 @@ pub trait Medium: Send + Sync {
     /// Waits until the lines that this thread flushed are durable.
     fn fence(&self);
 
-    /// For structures that lie in the medium; stores to them go past [`store`](Self::store).
-    /// `None`: the medium must see each store.
+    /// Words from `at` on, to read many of them at once. `None`: read them one by one.
     fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
         let _ = (at, words);
         None
     }
 
-    /// As [`words`](Self::words), of 4 bytes; nothing uses words of 8 there.
-    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+    /// Words from `at`, a multiple of 64, on as an array, for a structure that lies in the medium
+    /// as such. Its stores go past [`store`](Self::store); each is reported to
+    /// [`stored`](Self::stored). `None`: the medium has no arrays.
+    fn array(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        self.words(at, words)
+    }
+
+    /// As [`array`](Self::array), of 4 bytes each; no word of 8 is used there.
+    fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
         let _ = (at, words);
         None
+    }
+
+    /// Called after a store to the word of an array at `at`, for media that observe stores.
+    #[inline(always)]
+    fn stored(&self, at: u64) {
+        let _ = at;
     }
 }
 

@@ -400,13 +400,15 @@ pub enum HeapTask {
 
 Models: in a log heap an object and its slot change together, also in a crash. A
 gc heap writes no log for small objects; after a crash, those that no root
-reaches are freed.")]
+reaches are freed. A frames heap is a log heap whose large ranges lie in
+persistent frames, which need no log of their own: for persistent caches. It
+grows to --most bytes, or to 16 GiB.")]
 pub struct HeapCreate {
     /// The heap file; refused if it exists
     #[arg(value_name = "HEAP")]
     pub file: PathBuf,
-    /// How small objects survive a crash: log or gc
-    #[arg(long, value_name = "NAME", default_value = "log", value_parser = ["log", "gc"])]
+    /// How objects survive a crash: log, gc or frames
+    #[arg(long, value_name = "NAME", default_value = "log", value_parser = ["log", "gc", "frames"])]
     pub model: String,
     /// Bytes beyond which the heap never grows, such as 64M or 4G; without, the program that opens
     /// it decides

@@ -9,6 +9,7 @@ use craton_pheap::{Config, Heap, Offset, Options, Slot};
 use serde_json::Value;
 use std::ffi::CString;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 const LIMIT: u64 = 256 << 20;
@@ -117,6 +118,40 @@ fn create_makes_a_whole_heap_and_leaves_nothing_else() {
 }
 
 #[test]
+fn a_frames_heap_is_shown_checked_and_compacted() {
+    let place = Place::new("heap-frames");
+    let file = place.path("a.heap");
+    let text = shown(&["create", &file, "--model", "frames"]);
+    assert!(text.starts_with(&format!("{file}: a frames heap of ")), "{text}");
+    let info = row(&["info", &file]);
+    assert_eq!((&info["model"], number(&info, "most_bytes")), (&Value::from("frames"), 16 << 30));
+    assert!(number(&info, "disk_bytes") < 6 << 20, "most of the table has no place: {info}");
+    let opened = PersistentFile::open(&c_path(&file), FileOptions::new(LIMIT)).unwrap();
+    opened.with_medium(WriteBackChoice::Flush, Fill { objects: 2000, closes: false }).unwrap();
+    assert!(shown(&["check", &file]).contains("whole: "));
+    let stats = row(&["stats", &file]);
+    assert_eq!((number(&stats, "log_bytes"), number(&stats, "log_chunks")), (0, 0));
+    let parts = ["slab_bytes", "large_bytes", "undo_extent_bytes", "free_bytes"].map(|name| number(&stats, name));
+    assert_eq!(number(&stats, "data_bytes"), parts.iter().sum::<u64>());
+    assert!(shown(&["dump", &file]).contains("slab"));
+    let compacted = row(&["compact", &file]);
+    assert!(number(&compacted, "bytes_after") < number(&compacted, "bytes_before"), "{compacted}");
+    assert_eq!(number(&row(&["stats", &file]), "objects"), number(&stats, "objects"));
+    // An entry of the table that no writer wrote.
+    let bytes = fs::read(&file).unwrap();
+    let last = bytes[..number(&info, "data_at") as usize].iter().rposition(|byte| *byte != 0).unwrap();
+    let written = fs::File::options().write(true).open(&file).unwrap();
+    written.write_all_at(&[bytes[last] ^ 1], last as u64).unwrap();
+    let refused = heap(&["check", &file]);
+    assert_eq!(refused.status, 1);
+    assert!(
+        refused.out.contains("damaged: entry of an extent") && refused.out.contains("records of frames"),
+        "{}",
+        refused.out
+    );
+}
+
+#[test]
 fn a_heap_does_not_grow_beyond_its_most_bytes() {
     let place = Place::new("heap-most");
     let file = place.path("a.heap");
@@ -143,7 +178,7 @@ fn wrong_usage_has_status_2() {
     for (args, text) in [
         (&["create", &file, "--lanes", "0"][..], "--lanes"),
         (&["create", &file, "--stripes", "9"], "--stripes"),
-        (&["create", &file, "--model", "frames"], "log, gc"),
+        (&["create", &file, "--model", "trees"], "log, gc, frames"),
         (&["create", &file, "--most", "5"], "cannot have most bytes 5"),
         (&["create", &file, "--most", "big"], "such as 64M"),
         (&["check"], "<HEAP>"),

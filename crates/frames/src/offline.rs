@@ -23,11 +23,15 @@ impl<'a> Offline<'a> {
         1 + huge_frames.div_ceil(64)
     }
 
-    /// `None`: no words.
+    /// The words as they are; `None`: no words.
     pub(crate) fn new(words: &'a [AtomicU64]) -> Option<Self> {
-        words.iter().for_each(|word| word.begin(0));
         let (count, bits) = words.split_first()?;
         Some(Self { count, bits })
+    }
+
+    /// Makes the set empty, before the zone is shared.
+    pub(crate) fn clear(&self) {
+        core::iter::once(self.count).chain(self.bits).for_each(|word| word.begin(0));
     }
 
     #[inline(always)]

@@ -115,6 +115,22 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok((found, opened))
     }
 
+    /// Another view of a zone that [`create`](Self::create) or [`open`](Self::open) has begun with
+    /// the same arguments, for a holder that owns the arrays and borrows them for each request.
+    ///
+    /// Only proofs of refused requests are the view's own, so that a request to a full zone
+    /// searches all trees.
+    pub fn view(
+        frames: usize,
+        page: &'a [AtomicU64],
+        metadata: Metadata<'a>,
+        config: Config,
+        media: M,
+    ) -> Result<Self, Error> {
+        let config = Config { claims: false, ..config };
+        Ok(Self { page: Page::new(page)?, zone: Zone::view(frames, metadata, config, media)? })
+    }
+
     pub fn frames_in(page: &[AtomicU64]) -> Result<usize, Error> {
         Page::<G>::new(page)?.read().map(|(frames, _)| frames)
     }

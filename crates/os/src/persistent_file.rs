@@ -222,11 +222,11 @@ impl PersistentFile {
         Some(unsafe { core::slice::from_raw_parts(self.base.add(at as usize).cast(), words) })
     }
 
-    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+    pub(crate) fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
         self.array(at, words)
     }
 
-    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+    pub(crate) fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
         self.array(at, words)
     }
 

@@ -77,7 +77,7 @@ impl<M: Medium + Space> Heap<M> {
     pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
         self.check_slot(slot)?;
         let at = self.load(slot.0);
-        let is_logged = self.sup.model == Model::Log;
+        let is_logged = self.sup.model.is_logged();
         // Before the class is known: a slab changes its class once each lane was unlocked.
         let guard = if is_logged { self.enter(1) } else { self.enter_cache() };
         let Some(tag) = self.units.get(at).filter(|tag| !tag.mixed) else {
@@ -87,17 +87,28 @@ impl<M: Medium + Space> Heap<M> {
         let class = &self.classes[tag.class];
         let index = class.index_at(at % UNIT).ok_or(Error::NotAnObject { at })?;
         let object = Cached::new(at, class.mid_of(index));
-        if !is_logged {
-            self.medium.store(slot.0, 0);
-            self.uncommit(&guard, tag.class, object);
-            return Ok(());
+        let found = Found::Small { number: tag.class, object };
+        let is_claimed = self.claims();
+        if is_claimed {
+            self.claim(slot, at, &found)?;
         }
-        let (home, bit) = object.bit();
-        if self.load(home) & bit == 0 {
+        let mut is_mine = true;
+        if is_logged {
+            let (home, bit) = object.bit();
+            if !is_claimed && self.load(home) & bit == 0 {
+                return Err(Error::AlreadyFree { at });
+            }
+            let redo = Redo { kind: Kind::Free, slot: slot.0, old: at, new: 0, home, value: bit, len: class.size / 16 };
+            is_mine = guard.lane.commit_one(&self.medium, self.stamp(), &redo);
+        } else {
+            self.medium.store(slot.0, 0);
+        }
+        if is_claimed {
+            self.unclaim(at, &found);
+        }
+        if !is_mine {
             return Err(Error::AlreadyFree { at });
         }
-        let redo = Redo { kind: Kind::Free, slot: slot.0, old: at, new: 0, home, value: bit, len: class.size / 16 };
-        guard.lane.commit_one(&self.medium, self.stamp(), &redo);
         self.uncommit(&guard, tag.class, object);
         Ok(())
     }
@@ -174,13 +185,13 @@ impl<M: Medium + Space> Heap<M> {
             let index = class.index_at(at % UNIT).ok_or(Error::NotAnObject { at })?;
             let object = Cached::new(at, class.mid_of(index));
             let (home, bit) = object.bit();
-            if self.sup.model == Model::Log && self.load(home) & bit == 0 {
+            if self.sup.model.is_logged() && self.load(home) & bit == 0 {
                 return Err(Error::AlreadyFree { at });
             }
             return Ok(Found::Small { number: tag.class, object });
         }
         let page = at / PAGE;
-        let extent = self.extents.extent_at(page).filter(|extent| extent.page * PAGE == at);
+        let extent = self.extents.extent_at(&self.medium, page).filter(|extent| extent.page * PAGE == at);
         match extent.filter(|extent| extent.kind == ExtentKind::Object) {
             Some(Extent { page, pages, .. }) => Ok(Found::Large { page, pages }),
             None => Err(Error::NotAnObject { at }),
@@ -202,7 +213,7 @@ impl<M: Medium + Space> Heap<M> {
         match found {
             Found::Small { number, object } => self.uncommit(guard, number, object),
             Found::Old { tag, index } => self.finish_old(guard, tag, index),
-            Found::Large { .. } => self.extents.finish_free(&plan_of(redo), self.epoch_of(guard)),
+            Found::Large { .. } => self.extents.finish_free(&self.medium, &plan_of(redo), self.epoch_of(guard)),
         }
     }
 
@@ -235,17 +246,22 @@ impl<M: Medium + Space> Heap<M> {
         }
         let guard = self.enter(1);
         let found = self.find(at)?;
+        let logged = if self.sup.model == Model::Gc { 0 } else { slot.0 };
+        let redo = self.redo_free(logged, at, &found)?;
+        if let Err(error) = self.claim(slot, at, &found) {
+            self.cancel_free(&redo);
+            return Err(error);
+        }
         if self.sup.model == Model::Gc {
             // The object is unreachable before it is free, so a crash in between loses nothing.
             self.medium.store(slot.0, 0);
             self.medium.flush(slot.0);
             self.medium.fence();
         }
-        let logged = if self.sup.model == Model::Gc { 0 } else { slot.0 };
-        let redo = self.redo_free(logged, at, &found)?;
-        if self.sup.model == Model::Log || matches!(found, Found::Large { .. }) {
+        if self.sup.model.is_logged() || matches!(found, Found::Large { .. }) {
             guard.lane.commit(&self.medium, self.stamp(), &[redo]);
         }
+        self.unclaim(at, &found);
         self.finish_free(&guard, found, &redo);
         Ok(())
     }
@@ -342,7 +358,7 @@ impl<M: Medium + Space> Heap<M> {
     /// Drops the line of `redo_free`.
     pub(crate) fn cancel_free(&self, redo: &Redo) {
         if redo.kind == Kind::FreeExtent {
-            self.extents.cancel(&plan_of(redo));
+            self.extents.cancel(&self.medium, &plan_of(redo));
         }
     }
 
@@ -412,7 +428,7 @@ impl<M: Medium + Space> Heap<M> {
         let (home, value) = (plan.home.at, plan.home.value);
         let redo = Redo { kind: Kind::FreeSlab, slot: 0, old: at, new: 0, home, value, len: plan.pages };
         self.commit_aside(guard, redo);
-        self.extents.finish_free(&plan, self.epoch_of(guard));
+        self.extents.finish_free(&self.medium, &plan, self.epoch_of(guard));
         true
     }
 

@@ -171,7 +171,7 @@ impl<M: Medium + Space> Heap<M> {
                 guard.lane.count_reserved(-1);
                 self.uncommit(&guard, number, object);
             }
-            What::Large(plan) => self.extents.cancel(&plan),
+            What::Large(plan) => self.extents.cancel(&self.medium, &plan),
         }
     }
 
@@ -261,6 +261,10 @@ impl<M: Medium + Space> Heap<M> {
         let guard = self.enter(2);
         let found = self.find(old)?;
         let freed = self.redo_free(0, old, &found)?;
+        if let Err(error) = self.claim(slot, old, &found) {
+            self.cancel_free(&freed);
+            return Err(error);
+        }
         guard.lane.count_reserved(-reserved.counted());
         self.commit(guard, &[self.redo_reserved(slot.0, old, reserved), freed], &[(found, freed)]);
         Ok(())
@@ -301,7 +305,7 @@ impl<M: Medium + Space> Heap<M> {
         check_distinct(parts, |part| part.slot().0)?;
         let guard = self.enter(parts.len() as u32);
         let (mut lines, mut freed) = (spare::take(&LINES), spare::take(&FREED));
-        let result = self.lines_of(parts, &mut lines, &mut freed);
+        let result = self.lines_of(parts, &mut lines, &mut freed).and_then(|()| self.claim_all(&freed));
         if result.is_err() {
             freed.iter().for_each(|(_, redo)| self.cancel_free(redo));
             return result;
@@ -333,10 +337,23 @@ impl<M: Medium + Space> Heap<M> {
         check_distinct(freed, |(_, redo)| redo.old)
     }
 
-    /// Commits the lines of a batch, and ends its frees.
+    /// Claims all objects that are freed, or none.
+    fn claim_all(&self, freed: &[Freed]) -> Result<(), Error> {
+        for (i, (found, redo)) in freed.iter().enumerate() {
+            if let Err(error) = self.claim(Slot(redo.slot), redo.old, found) {
+                freed[..i].iter().for_each(|(found, redo)| self.unclaim(redo.old, found));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits the lines of a batch, and ends its frees, whose objects are claimed.
     pub(crate) fn commit(&self, guard: Guard<'_>, lines: &[Redo], freed: &[Freed]) {
-        if self.sup.model == Model::Log {
+        let unclaim = || freed.iter().for_each(|(found, redo)| self.unclaim(redo.old, found));
+        if self.sup.model.is_logged() {
             guard.lane.commit(&self.medium, self.stamp(), lines);
+            unclaim();
             freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));
             return;
         }
@@ -345,6 +362,7 @@ impl<M: Medium + Space> Heap<M> {
         let logged: Vec<Redo> = lines.iter().map(without_bits).collect();
         guard.lane.commit(&self.medium, self.stamp(), &logged);
         drop(guard);
+        unclaim();
         self.settle();
         let guard = self.enter(1);
         freed.iter().for_each(|(found, redo)| self.finish_free(&guard, *found, redo));

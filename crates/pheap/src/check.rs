@@ -39,7 +39,7 @@ impl<M: Medium + Space> Heap<M> {
                 f(Offset(at), bytes)
             }
         };
-        for extent in self.extents.list() {
+        for extent in self.extents.list(&self.medium) {
             let at = extent.page * PAGE;
             if extent.kind == ExtentKind::Object {
                 f(at, u64::from(extent.pages) * PAGE);
@@ -54,7 +54,7 @@ impl<M: Medium + Space> Heap<M> {
                 let (word, bit) = self.bit(at, class, index);
                 let (mid, object) = (class.mid_of(index), at + class.offset_of(index));
                 let allocated = match self.sup.model {
-                    Model::Log => self.load(word) & bit != 0,
+                    Model::Log | Model::Frames => self.load(word) & bit != 0,
                     Model::Gc => {
                         let taken = slab.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0;
                         taken && !slab.is_covered(index) && cached.binary_search(&object).is_err()
@@ -87,7 +87,7 @@ impl<M: Medium + Space> Heap<M> {
 
     pub fn stats(&self) -> Stats {
         let mut stats = Stats { bytes: self.medium.len(), ..Stats::default() };
-        for extent in self.extents.list() {
+        for extent in self.extents.list(&self.medium) {
             match extent.kind {
                 ExtentKind::Slab => stats.slabs += 1,
                 ExtentKind::Object => {
@@ -122,7 +122,7 @@ impl<M: Medium + Space> Heap<M> {
         }
         let mut reserved = 0;
         let mut end = 0;
-        for extent in self.extents.list() {
+        for extent in self.extents.list(&self.medium) {
             let at = extent.page * PAGE;
             if at < end || at < self.places.data() {
                 return damaged("an extent that overlaps another", at);
@@ -161,7 +161,7 @@ impl<M: Medium + Space> Heap<M> {
                 let mid = class.mid_of(index);
                 let is_set = |bits: &[u64]| bits[(mid / 64) as usize] & 1 << (mid % 64) != 0;
                 let object = at + class.offset_of(index);
-                let allocated = self.sup.model == Model::Log && is_set(&bits);
+                let allocated = self.sup.model.is_logged() && is_set(&bits);
                 let in_cache = cached.binary_search(&object).is_ok();
                 let covered = slab.is_covered(index);
                 match is_set(&slab.taken) {
@@ -182,7 +182,7 @@ impl<M: Medium + Space> Heap<M> {
                 old.check(&self.medium, at, class, &self.classes[old.class])?;
             }
         }
-        if self.sup.model == Model::Log && reserved != self.reserved() {
+        if self.sup.model.is_logged() && reserved != self.reserved() {
             return damaged("objects that are taken and not published", reserved);
         }
         Ok(())

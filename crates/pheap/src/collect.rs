@@ -82,7 +82,7 @@ impl<M: Medium + Space> Heap<M> {
         let mut slabs = Vec::new();
         slabs.resize_with((self.medium.len() >> UNIT_SHIFT) as usize + 1, Box::default);
         let mut extents = Vec::new();
-        for extent in self.extents.list() {
+        for extent in self.extents.list(&self.medium) {
             let at = extent.page * PAGE;
             match self.units.get(at) {
                 Some(tag) => {
@@ -194,7 +194,7 @@ impl<M: Medium + Space> Heap<M> {
             let old = extent.page * PAGE;
             let redo = Redo { kind: Kind::FreeExtent, slot: 0, old, new: 0, home, value, len: plan.pages };
             guard.lane.commit(&self.medium, self.stamp(), &[redo]);
-            self.extents.finish_free(&plan, self.epoch_of(&guard));
+            self.extents.finish_free(&self.medium, &plan, self.epoch_of(&guard));
             report.collected += 1;
         }
         Ok(())

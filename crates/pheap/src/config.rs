@@ -11,7 +11,48 @@ pub enum Model {
     Log,
     /// Small objects are not logged. After a crash, what the roots reach is allocated.
     Gc,
+    /// As `Log`, with extents in persistent LLFree frames and without a bookkeeping log: the best
+    /// where caches are persistent (DESIGN §3.4). The heap has records for all bytes that it may
+    /// ever have.
+    Frames,
 }
+
+impl Model {
+    const ALL: [Self; 3] = [Self::Log, Self::Gc, Self::Frames];
+
+    /// Its name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Gc => "gc",
+            Self::Frames => "frames",
+        }
+    }
+
+    /// The model of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.name() == name)
+    }
+
+    /// The number in the superblock.
+    pub(crate) fn number(self) -> u64 {
+        self as u64 + 1
+    }
+
+    pub(crate) fn of(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.number() == number)
+    }
+
+    /// Whether redo lines have bits of small objects.
+    #[inline]
+    pub(crate) fn is_logged(self) -> bool {
+        self != Self::Gc
+    }
+}
+
+/// Bytes beyond which a heap of frames does not grow, if its config names none: 16 GiB. Its records
+/// are 1/512 of that, of which the file has 1/32,768 at first.
+pub const FRAMES_MOST: u64 = 1 << 34;
 
 /// Settings that a new heap stores.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +69,8 @@ pub struct Config {
     pub uuid: u128,
     /// Nanoseconds since 1970, for people.
     pub created: u64,
-    /// Bytes beyond which the heap does not grow; 0: the medium's limit alone.
+    /// Bytes beyond which the heap does not grow; 0: the medium's limit alone. For frames, 0 is the
+    /// medium's limit now, at most [`FRAMES_MOST`].
     pub most: u64,
 }
 
@@ -41,6 +83,11 @@ impl Default for Config {
 }
 
 impl Config {
+    pub(crate) fn places(&self) -> Places {
+        let frames_end = if self.model == Model::Frames { self.most } else { 0 };
+        Places { lanes: self.lanes, half: self.half, frames_end }
+    }
+
     pub(crate) fn check(&self, limit: u64) -> Result<(), Error> {
         let within = |what, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {
             true => Ok(()),
@@ -49,7 +96,7 @@ impl Config {
         within("lanes", self.lanes.into(), 1, 64)?;
         within("lines of half a ring", self.half.into(), 8, 4096)?;
         within("stripes", self.stripes.into(), 1, 8)?;
-        let places = Places { lanes: self.lanes, half: self.half };
+        let places = self.places();
         if self.most != 0 {
             within("most bytes", self.most, places.data() + UNIT, 1 << OFFSET_BITS)?;
         }

@@ -37,7 +37,7 @@ pub(crate) use crate::book_log::mix;
 use crate::book_log::{self, BookLog, ChunkView, Entry, LogConfig, LogStats, UNIT_BYTES};
 use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Medium, Space};
-pub(crate) use decay::Decay;
+pub(crate) use decay::{Decay, STEP_MS};
 use map::Map;
 use nodes::State;
 use std::sync::{Mutex, MutexGuard, PoisonError};

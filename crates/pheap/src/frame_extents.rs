@@ -1,9 +1,9 @@
 //! Extents in persistent LLFree frames, without a log (DESIGN §3.4).
 //!
-//! **What.** The same plans as [`Extents`](crate::Extents), where caches persist. Frames of a
-//! [`PersistentZone`] are pages of the data area; a table says which of them begin an extent, and
-//! how long it is. An extent of n pages is an aligned block of the next power of two, whose tail is
-//! freed at once; one above 4 MiB is several blocks side by side.
+//! **What.** The same plans as [`Extents`](crate::Extents), without a list of ranges in DRAM.
+//! Frames of a [`PersistentZone`] are pages of the data area; a table says which of them begin an
+//! extent, and how long it is. An extent of n pages is an aligned block of the next power of two,
+//! whose tail is freed at once; one above 4 MiB is several blocks side by side.
 //! **From.** LLFree §3.2; the extents of NVAlloc §4.3. Nothing is collected, and memory is found
 //! without a lock.
 //!
@@ -13,29 +13,34 @@
 //! rows   a bit for each page   children   16 bits for each 2 MiB
 //! table  a word for each page: check 34 | is slab 1 | pages 29, or 0 where no extent begins
 //! ```
+//! In DRAM the zone's upper level; of each page whether its free is planned, and whether it has
+//! memory; of 64 pages the last epoch of a free.
 //! **Invariants.** *NF1* The frames of each extent of the table are allocated. *NF2* An allocated
 //! frame outside belongs to an operation under way. After a crash [`open`](FrameExtents::open)
-//! frees those: the table's word, the home of the redo line, decides.
-//! **Threads.** The zone's and the table's atomics; a bit for each page whose free is under way.
-//! A mutex for freed ranges that wait for their decay.
-//! **Failure.** As the zone's; the file has its full length from the beginning, with holes.
+//! frees those: the table's word, the home of the redo line, decides. *NF3* Frames beyond the end of
+//! the file are allocated.
+//! **Threads.** The zone's and the table's atomics. Mutexes for the file's length, and for the
+//! work of `tick`. **Failure.** A refused plan has changed nothing.
 //! **Cost.** An extent of 2^k pages: one change of a row or a child's entry each way; others one
-//! more for each set bit of the tail. `open` reads the table: 2 MiB for each GiB.
+//! more for each set bit of the tail. `open` reads the table up to the end of the file: 2 MiB for
+//! each GiB.
 
+mod check;
+mod grow;
 mod open;
 #[cfg(test)]
 mod tests;
 mod tick;
+mod zone;
 
-use crate::extents::{Decay, Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, UNIT_PAGES, mix};
-use craton_base::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
-use craton_base::{LINE_BYTES, Medium};
-use craton_frames::{
-    Config, Error as ZoneError, Geometry, Kind, Local, Media, Metadata, PAGE_WORDS, PersistentZone, Request, Sizes,
-    Standard,
-};
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use crate::extents::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, UNIT_PAGES, mix};
+use craton_base::atomic::{AtomicU64, AtomicUsize, Ordering};
+use craton_base::{LINE_BYTES, Medium, Space};
+use craton_frames::{Geometry, PAGE_WORDS, Sizes, Standard};
+use grow::Backed;
+use std::sync::Mutex;
+use tick::Decays;
+use zone::{Memory, Zone};
 
 /// Pages of the largest block of a zone.
 const BLOCK: u64 = 1 << Standard::MAX_ORDER;
@@ -45,122 +50,57 @@ const MOST_PAGES: u32 = 1 << 29;
 /// Where frames and their records lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameConfig {
-    /// First byte of the records, a multiple of 64; they have [`FrameConfig::meta_bytes`].
+    /// First byte of the records, a multiple of 64; they have [`FrameConfig::bytes_for`] the pages.
     pub meta: u64,
     /// First byte of the data area, a multiple of 64 KiB.
     pub data: u64,
-    /// Pages of the data area, as long as the heap exists.
+    /// Pages that the data area can have.
     pub pages: u64,
+    /// Threads that do not share the zone's hints.
     pub processors: usize,
     /// Mixed into each check.
     pub salt: u64,
 }
 
 impl FrameConfig {
-    fn sizes(&self) -> Sizes {
+    const fn sizes(&self) -> Sizes {
         Sizes::of::<Standard>(self.pages as usize, self.processors)
     }
 
-    fn rows(&self) -> u64 {
-        self.meta + 8 * PAGE_WORDS as u64
+    const fn children(&self) -> u64 {
+        self.meta + (8 * (PAGE_WORDS + self.sizes().rows) as u64).next_multiple_of(LINE_BYTES)
     }
 
-    fn children(&self) -> u64 {
-        self.rows() + (8 * self.sizes().rows as u64).next_multiple_of(LINE_BYTES)
-    }
-
-    fn table(&self) -> u64 {
+    const fn table(&self) -> u64 {
         self.children() + (4 * self.sizes().children as u64).next_multiple_of(LINE_BYTES)
     }
 
-    /// Bytes of the records.
-    pub fn meta_bytes(&self) -> u64 {
-        self.table() + 8 * self.pages - self.meta
-    }
-}
-
-/// The volatile part of a zone, which outlives its [`FrameExtents`].
-pub struct FrameMemory {
-    trees: Vec<AtomicU16>,
-    index: Vec<AtomicU64>,
-    locals: Vec<Local>,
-}
-
-impl FrameMemory {
-    pub fn new(config: &FrameConfig) -> Self {
-        fn array<T: Default>(len: usize) -> Vec<T> {
-            (0..len).map(|_| T::default()).collect()
-        }
-        let sizes = config.sizes();
-        Self { trees: array(sizes.trees), index: array(sizes.index), locals: array(sizes.locals) }
-    }
-}
-
-/// The zone's view of the medium: flushes by address.
-#[derive(Clone, Copy)]
-pub(crate) struct Through<'m, M> {
-    medium: &'m M,
-    /// Of the zone's page, and its offset.
-    address: usize,
-    at: u64,
-}
-
-impl<M: Medium> Media for Through<'_, M> {
-    #[inline(always)]
-    fn flush<W>(&self, word: &W) {
-        if M::FLUSHES {
-            self.medium.flush(self.at + (core::ptr::from_ref(word).addr() - self.address) as u64);
-        }
-    }
-
-    #[inline(always)]
-    fn fence(&self) {
-        if M::FLUSHES {
-            self.medium.fence();
-        }
+    /// Bytes of the records of this many pages.
+    pub const fn bytes_for(pages: u64) -> u64 {
+        let config = Self { meta: 0, data: 0, pages, processors: 1, salt: 0 };
+        config.table() + 8 * pages
     }
 }
 
 /// The extents of a heap, as frames.
-pub struct FrameExtents<'m, M> {
-    medium: &'m M,
+pub struct FrameExtents {
     config: FrameConfig,
-    zone: PersistentZone<'m, Standard, Through<'m, M>>,
-    table: &'m [AtomicU64],
+    /// Where the table begins.
+    table: u64,
+    memory: Memory,
     /// Pages whose extent's free is planned.
-    freeing: Vec<AtomicU64>,
-    freed: Mutex<Freed>,
+    freeing: Box<[AtomicU64]>,
+    backed: Backed,
+    /// Pages of extents, planned ones included.
+    used: AtomicU64,
+    /// Pages of the data area that the file has.
+    end: AtomicU64,
+    /// Held while the file changes its length.
+    growth: Mutex<()>,
+    decays: Mutex<Decays>,
 }
 
-/// Freed ranges that still have their memory, oldest first: first page, pages, epoch.
-struct Freed {
-    ranges: VecDeque<(u64, u64, u64)>,
-    pages: u64,
-    decay: Decay,
-}
-
-fn parts<'m, M: Medium>(
-    medium: &'m M,
-    memory: &'m FrameMemory,
-    config: &FrameConfig,
-) -> Option<(&'m [AtomicU64], Metadata<'m>, &'m [AtomicU64])> {
-    let sizes = config.sizes();
-    let metadata = Metadata {
-        rows: medium.words(config.rows(), sizes.rows)?,
-        children: medium.half_words(config.children(), sizes.children)?,
-        trees: &memory.trees,
-        index: &memory.index,
-        locals: &memory.locals,
-    };
-    let table = medium.words(config.table(), config.pages as usize)?;
-    Some((medium.words(config.meta, PAGE_WORDS)?, metadata, table))
-}
-
-impl<'m, M: Medium> FrameExtents<'m, M> {
-    fn zone_config(config: &FrameConfig) -> Config {
-        Config { claims: false, ..Config::new(config.processors) }
-    }
-
+impl FrameExtents {
     /// The frame of a page.
     fn frame(&self, page: u64) -> Option<usize> {
         let frame = page.checked_sub(self.config.data / PAGE_BYTES)?;
@@ -172,7 +112,13 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
     }
 
     fn home(&self, frame: usize) -> u64 {
-        self.config.table() + 8 * frame as u64
+        self.table + 8 * frame as u64
+    }
+
+    /// Pages of the data area that the file has.
+    fn end(&self) -> u64 {
+        // ORDERING: pairs with the release in `grow`: the frames before the end are the zone's.
+        self.end.load(Ordering::Acquire)
     }
 
     fn encode(&self, frame: usize, pages: u32, kind: ExtentKind) -> u64 {
@@ -181,9 +127,9 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
     }
 
     /// The extent that begins at a frame. Error: no writer wrote the word.
-    fn entry(&self, frame: usize) -> Result<Option<Extent>, ExtentError> {
+    fn entry<M: Medium>(&self, medium: &M, frame: usize) -> Result<Option<Extent>, ExtentError> {
         // ORDERING: pairs with the release of `Medium::store`, by which the caller stored the home.
-        let word = self.table[frame].load(Ordering::Acquire);
+        let word = medium.word(self.home(frame)).load(Ordering::Acquire);
         if word == 0 {
             return Ok(None);
         }
@@ -196,44 +142,58 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
         Ok(Some(Extent { page: self.page(frame), pages, kind }))
     }
 
-    fn request(&self, order: u32, kind: ExtentKind) -> Request {
-        let kind = if kind == ExtentKind::Slab { Kind::Unmovable } else { Kind::Movable };
-        Request { order, kind, processor: seat() % self.config.processors }
-    }
-
     /// Plans an extent of `pages`. Slabs are one unit.
-    pub fn plan_alloc(&self, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
+    pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
         if pages == 0 || pages >= MOST_PAGES {
             return Err(ExtentError::Pages { pages });
         }
-        let size = u64::from(pages);
-        let (frame, end) = if size <= BLOCK {
-            let order = pages.next_power_of_two().trailing_zeros();
-            // An aligned block of 16 is a unit; smaller ones lie in one.
-            let request = self.request(order, kind);
-            let frame = self.zone.get(request).map_err(|_| ExtentError::NoMemory)?;
-            (frame, frame + (1 << order))
-        } else {
-            let frame = self.get_blocks(size).ok_or(ExtentError::NoMemory)?;
-            (frame, frame + size.next_multiple_of(BLOCK) as usize)
+        let zone = self.zone(medium)?;
+        let frame = loop {
+            let end = self.end();
+            match self.get(&zone, pages, kind) {
+                Some(frame) => break frame,
+                None if self.grow(&zone, u64::from(pages), end) => {}
+                None => return Err(ExtentError::NoMemory),
+            }
         };
-        self.put(frame + pages as usize, end);
+        let frames = frame..frame + pages as usize;
+        if !self.back(medium, frames.clone()) {
+            zone.put(frames);
+            return Err(ExtentError::NoMemory);
+        }
+        self.used.fetch_add(pages.into(), Ordering::Relaxed);
         let home = Home { at: self.home(frame), value: self.encode(frame, pages, kind) };
         Ok(Plan { page: self.page(frame), pages, home })
     }
 
+    /// Allocates the frames of an extent.
+    fn get<M: Medium>(&self, zone: &Zone<'_, M>, pages: u32, kind: ExtentKind) -> Option<usize> {
+        let size = u64::from(pages);
+        let (frame, end) = if size <= BLOCK {
+            // An aligned block of 16 is a unit; smaller ones lie in one.
+            let order = pages.next_power_of_two().trailing_zeros();
+            let frame = zone.get(order, kind, seat() % self.config.processors)?;
+            (frame, frame + (1 << order))
+        } else {
+            let frame = self.get_blocks(zone, size)?;
+            (frame, frame + size.next_multiple_of(BLOCK) as usize)
+        };
+        zone.put(frame + pages as usize..end);
+        Some(frame)
+    }
+
     /// Allocates whole blocks side by side.
     #[cold]
-    fn get_blocks(&self, pages: u64) -> Option<usize> {
+    fn get_blocks<M: Medium>(&self, zone: &Zone<'_, M>, pages: u64) -> Option<usize> {
         let blocks = pages.div_ceil(BLOCK) as usize;
-        let all = self.zone.frames() / BLOCK as usize;
+        let all = (self.end() / BLOCK) as usize;
         let (mut first, mut next) = (0, 0);
         while first + blocks <= all {
             if next == first + blocks {
                 return Some(first * BLOCK as usize);
             }
-            if self.zone.get_at(next * BLOCK as usize, Standard::MAX_ORDER).is_err() {
-                self.put(first * BLOCK as usize, next * BLOCK as usize);
+            if !zone.get_at(next * BLOCK as usize, Standard::MAX_ORDER) {
+                zone.put(first * BLOCK as usize..next * BLOCK as usize);
                 first = next + 1;
             }
             next += 1;
@@ -241,16 +201,8 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
         None
     }
 
-    /// Frees frames, by aligned blocks.
-    fn put(&self, from: usize, to: usize) {
-        for (frame, order) in blocks(from, to) {
-            let done = self.zone.put(frame, self.request(order, ExtentKind::Object));
-            debug_assert_eq!(done, Ok(()), "frame {frame} of order {order}");
-        }
-    }
-
     /// Plans the free of the extent that begins at `page`.
-    pub fn plan_free(&self, page: u64) -> Result<Plan, ExtentError> {
+    pub fn plan_free<M: Medium>(&self, medium: &M, page: u64) -> Result<Plan, ExtentError> {
         let not_allocated = ExtentError::NotAllocated { page };
         let frame = self.frame(page).ok_or(not_allocated)?;
         let bit = 1 << (frame % 64);
@@ -259,7 +211,7 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
         if self.freeing[frame / 64].fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return Err(not_allocated);
         }
-        match self.entry(frame) {
+        match self.entry(medium, frame) {
             Ok(Some(there)) => Ok(Plan { page, pages: there.pages, home: Home { at: self.home(frame), value: 0 } }),
             refused => {
                 self.clear(frame);
@@ -274,31 +226,38 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
     }
 
     /// Ends a free whose line, of `epoch`, is committed and whose home word is stored.
-    pub fn finish_free(&self, plan: &Plan, epoch: u64) {
+    pub fn finish_free<M: Medium>(&self, medium: &M, plan: &Plan, epoch: u64) {
         let Some(frame) = self.frame(plan.page) else { return };
+        let frames = frame..frame + plan.pages as usize;
+        self.backed.freed(frames.clone(), epoch);
         // Before the frames can belong to another extent.
         self.clear(frame);
-        self.put(frame, frame + plan.pages as usize);
-        let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
-        freed.ranges.push_back((plan.page, u64::from(plan.pages), epoch));
-        freed.pages += u64::from(plan.pages);
+        self.give_back(medium, frames);
     }
 
     /// Drops a plan whose line was never written.
-    pub fn cancel(&self, plan: &Plan) {
+    pub fn cancel<M: Medium>(&self, medium: &M, plan: &Plan) {
         let Some(frame) = self.frame(plan.page) else { return };
         if plan.home.value == 0 {
             self.clear(frame);
         } else {
-            self.put(frame, frame + plan.pages as usize);
+            self.give_back(medium, frame..frame + plan.pages as usize);
+        }
+    }
+
+    fn give_back<M: Medium>(&self, medium: &M, frames: std::ops::Range<usize>) {
+        self.used.fetch_sub(frames.len() as u64, Ordering::Relaxed);
+        match self.zone(medium) {
+            Ok(zone) => zone.put(frames),
+            Err(error) => debug_assert!(false, "{error}"),
         }
     }
 
     /// The extent that contains a page.
-    pub fn extent_at(&self, page: u64) -> Option<Extent> {
+    pub fn extent_at<M: Medium>(&self, medium: &M, page: u64) -> Option<Extent> {
         let frame = self.frame(page)?;
         let covers = |first: usize| {
-            let there = self.entry(first).ok()??;
+            let there = self.entry(medium, first).ok()??;
             (page < there.page + u64::from(there.pages)).then_some(there)
         };
         // An extent up to 4 MiB begins at a multiple of a power of two above its length.
@@ -306,20 +265,17 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
             return Some(there);
         }
         let block = BLOCK as usize;
-        let first = (0..frame / block).rev().map(|nth| nth * block).find(|first| self.has_entry(*first))?;
+        let begins = |first: &usize| matches!(self.entry(medium, *first), Ok(Some(_)));
+        let first = (0..frame / block).rev().map(|nth| nth * block).find(begins)?;
         covers(first)
     }
 
-    fn has_entry(&self, frame: usize) -> bool {
-        matches!(self.entry(frame), Ok(Some(_)))
-    }
-
     /// The extents in use, by address.
-    pub fn list(&self) -> Vec<Extent> {
+    pub fn list<M: Medium>(&self, medium: &M) -> Vec<Extent> {
         let mut found = Vec::new();
-        let mut frame = 0;
-        while frame < self.table.len() {
-            match self.entry(frame) {
+        let (mut frame, end) = (0, self.end() as usize);
+        while frame < end {
+            match self.entry(medium, frame) {
                 Ok(Some(there)) => {
                     frame += there.pages as usize;
                     found.push(there);
@@ -330,28 +286,12 @@ impl<'m, M: Medium> FrameExtents<'m, M> {
         found
     }
 
-    /// Free pages, those of operations under way not counted.
-    pub fn free_pages(&self) -> u64 {
-        self.zone.free_frames() as u64
-    }
-
     /// Ends the zone, so that the next [`open`](Self::open) need not read its rows.
-    pub fn close(self) {
-        self.zone.close();
-    }
-}
-
-/// Frames as aligned blocks.
-fn blocks(from: usize, to: usize) -> impl Iterator<Item = (usize, u32)> {
-    let mut at = from;
-    std::iter::from_fn(move || {
-        if at >= to {
-            return None;
+    pub fn close<M: Medium>(&self, medium: &M) {
+        if let Ok(zone) = self.zone(medium) {
+            zone.close();
         }
-        let order = at.trailing_zeros().min((to - at).ilog2()).min(Standard::MAX_ORDER);
-        at += 1 << order;
-        Some((at - (1 << order), order))
-    })
+    }
 }
 
 /// A number for each thread, in place of its CPU's: the zone takes any.
@@ -360,13 +300,6 @@ fn seat() -> usize {
     // ORDERING: relaxed; it only counts.
     thread_local!(static SEAT: usize = NEXT.fetch_add(1, Ordering::Relaxed));
     SEAT.with(|seat| *seat)
-}
-
-fn refused(error: ZoneError, at: u64) -> ExtentError {
-    match error {
-        ZoneError::NoMemory => ExtentError::NoMemory,
-        _ => ExtentError::Corrupt { what: "zone of frames", at },
-    }
 }
 
 const _: () = assert!(UNIT_PAGES.is_power_of_two());

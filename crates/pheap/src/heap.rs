@@ -4,14 +4,14 @@
 //! locks, taken in this order: advance, lane, arena, extents.
 
 use crate::arena::Arena;
-use crate::book_log::LogConfig;
 use crate::class::{CLASSES, Class};
 use crate::collect::{Conservative, Trace};
-use crate::config::{Config, Model, Options};
+use crate::config::{Config, FRAMES_MOST, Model, Options};
 use crate::error::Error;
-use crate::extents::{Extent, ExtentConfig, ExtentKind, Extents};
+use crate::extents::{Extent, ExtentKind};
 use crate::lane::{Lane, SPARE};
-use crate::layout::{BOOK, BOOK_BYTES, LANES, OFFSET_BITS, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT};
+use crate::layout::{BOOK, BOOK_BYTES, LANES, OFFSET_BITS, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER};
+use crate::record::{self, Record};
 use crate::recover::{self, Report};
 use crate::seat::Seats;
 use crate::slab::{self, FoundSlab};
@@ -42,7 +42,7 @@ pub struct Heap<M> {
     pub(crate) seats: Arc<Seats>,
     pub(crate) units: Units,
     pub(crate) arenas: Box<[Mutex<Arena>]>,
-    pub(crate) extents: Extents,
+    pub(crate) extents: Record,
     /// The epoch of new redo lines.
     epoch: AtomicU64,
     /// Also the lock of [`Heap::advance`].
@@ -58,12 +58,6 @@ pub struct Heap<M> {
     pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,
     /// Held while a slab changes its class.
     pub(crate) morphing: Mutex<()>,
-}
-
-/// Where the extents of a heap lie, and their log.
-fn extent_config(sup: &Super) -> ExtentConfig {
-    let log = LogConfig { stripes: sup.stripes.clamp(1, 16), ..LogConfig::new(BOOK, sup.seed()) };
-    ExtentConfig { data: sup.places().data(), log }
 }
 
 /// Slabs that are worth a thread at `open`.
@@ -90,15 +84,17 @@ impl Drop for Guard<'_> {
 impl<M: Medium + Space> Heap<M> {
     /// Makes a new heap in the medium, whatever was there.
     pub fn create(medium: M, config: Config, options: Options) -> Result<Self, Error> {
+        let frames_end = if config.model == Model::Frames { medium.limit().min(FRAMES_MOST) } else { 0 };
+        let config = Config { most: if config.most == 0 { frames_end } else { config.most }, ..config };
         config.check(medium.limit())?;
         let sup = Super::of(&config);
         let places = sup.places();
-        if medium.len() < places.data() + UNIT {
-            medium.resize(places.data() + UNIT).map_err(|_| Error::NoMemory)?;
-        }
         // A crash in between finds no heap, rather than the old one's superblock over new parts.
-        clear(&medium, SUPER, SUPER + LINE_BYTES);
-        medium.fence();
+        if medium.len() > SUPER {
+            clear(&medium, SUPER, SUPER + LINE_BYTES);
+            medium.fence();
+        }
+        record::begin(&medium, &sup)?;
         clear(&medium, STATES[0], STATES[1] + LINE_BYTES);
         clear(&medium, BOOK, BOOK + BOOK_BYTES);
         clear(&medium, ROOTS, ROOTS_END);
@@ -106,7 +102,7 @@ impl<M: Medium + Space> Heap<M> {
         medium.fence();
         let mut state = State { settled: 0, generation: 1, phase: Phase::Running, sequence: 0 };
         state.write(&medium, sup.seed());
-        let extents = Extents::create(&medium, extent_config(&sup));
+        let extents = Record::create(&medium, &sup, &options)?;
         let heap = Self::new(medium, sup, state, options, extents);
         heap.sup.write(&heap.medium);
         Ok(heap)
@@ -127,7 +123,8 @@ impl<M: Medium + Space> Heap<M> {
             recover::redo(&medium, &sup, &mut state, &mut report)?;
             report.undone = tx::undo(&medium, &sup)?;
         }
-        let extents = Extents::rebuild(&medium, extent_config(&sup))?;
+        let (extents, freed) = Record::open(&medium, &sup, &options, !report.clean)?;
+        report.pages = freed;
         let mut heap = Self::new(medium, sup, state, options, extents);
         heap.adopt_slabs(&mut report)?;
         if !report.clean && sup.model == Model::Gc {
@@ -143,7 +140,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok((heap, report))
     }
 
-    fn new(medium: M, sup: Super, state: State, options: Options, extents: Extents) -> Self {
+    fn new(medium: M, sup: Super, state: State, options: Options, extents: Record) -> Self {
         let (places, seed) = (sup.places(), sup.seed());
         // Without write-back nothing is ever unsettled, so all happens in one epoch.
         let epoch = if M::FLUSHES { state.settled + 1 } else { 0 };
@@ -178,7 +175,7 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Makes DRAM's record of the slabs that the extents name.
     fn adopt_slabs(&mut self, report: &mut Report) -> Result<(), Error> {
-        let extents = self.extents.list();
+        let extents = self.extents.list(&self.medium);
         let is_slab = |extent: &&Extent| extent.kind == ExtentKind::Slab;
         let slabs: Vec<u64> = extents.iter().filter(is_slab).map(|extent| extent.page * PAGE).collect();
         report.large = (extents.len() - slabs.len()) as u64;
@@ -235,6 +232,7 @@ impl<M: Medium + Space> Heap<M> {
             self.write_bits();
         }
         self.settle();
+        self.extents.close(&self.medium);
         let mut state = self.lock_state();
         state.phase = Phase::Closed;
         state.write(&self.medium, self.seed);

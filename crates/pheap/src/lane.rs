@@ -151,32 +151,40 @@ impl Lane {
         }
     }
 
-    /// As `commit` of one part.
+    /// As `commit` of one part. Returns whether the home's bits were as the line expects; with
+    /// flushes, the caller has seen to it.
     #[inline(always)]
-    pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) {
+    pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) -> bool {
         if M::FLUSHES {
             self.commit(medium, stamp, std::slice::from_ref(redo));
-            return;
+            return true;
         }
         medium.store_line(self.ring, &redo.encode_unchecked());
         medium.store(self.header + LANE_PENDING, 1);
-        self.apply(medium, redo);
+        let was_right = self.apply(medium, redo);
         medium.store(self.header + LANE_PENDING, 0);
+        was_right
     }
 
+    /// Stores what a line says. Returns whether the bits that it frees were set.
     #[inline(always)]
-    fn apply<M: Medium>(&self, medium: &M, redo: &Redo) {
+    fn apply<M: Medium>(&self, medium: &M, redo: &Redo) -> bool {
         if redo.slot != 0 {
             medium.store(redo.slot, redo.new);
             self.mark_dirty::<M>(redo.slot);
         }
+        let mut was_right = true;
         match redo.kind {
-            Kind::Set => return,
+            Kind::Set => return true,
             Kind::Alloc => _ = medium.update(redo.home, redo.value, 0),
-            Kind::Free => _ = medium.update(redo.home, 0, redo.value),
-            _ => return self.apply_rare(medium, redo),
+            Kind::Free => was_right = medium.update(redo.home, 0, redo.value) & redo.value == redo.value,
+            _ => {
+                self.apply_rare(medium, redo);
+                return true;
+            }
         }
         self.mark_dirty::<M>(redo.home);
+        was_right
     }
 
     #[cold]

@@ -11,6 +11,7 @@
 //! 65536    lanes                a header of 128 B each: pending lines, generation that used the
 //!                               ring; from 64 on: transaction, undo slot
 //!          rings                2 halves of H lines each
+//!          records              of frames alone, from the next page on: see `frame_extents.rs`
 //! then     data                 units of 64 KiB, from the next multiple of 64 KiB
 //! ```
 //! A redo line:
@@ -29,6 +30,7 @@
 //! The two state lines alternate by sequence, so that a torn one leaves the other. A root's check
 //! leaves out its pointer, which operations change.
 
+use crate::frame_extents::FrameConfig;
 use craton_base::{LINE_BYTES, Line};
 
 /// "CRATONPH", as a little-endian word.
@@ -72,6 +74,8 @@ pub struct Places {
     pub lanes: u32,
     /// Lines of half a ring.
     pub half: u32,
+    /// Where a heap of frames ends when it is longest; 0 for other models.
+    pub frames_end: u64,
 }
 
 impl Places {
@@ -83,9 +87,22 @@ impl Places {
         self.lane_header(self.lanes) + lane as u64 * 2 * self.half as u64 * LINE_BYTES
     }
 
+    /// The first byte of the records of frames.
+    pub const fn records(&self) -> u64 {
+        self.ring(self.lanes).next_multiple_of(PAGE)
+    }
+
     /// The first byte of the data, a multiple of [`UNIT`].
     pub const fn data(&self) -> u64 {
-        self.ring(self.lanes).next_multiple_of(UNIT)
+        // Records for as many pages as there would be without records: a few too many.
+        let pages = self.frames_end.saturating_sub(self.records()) / PAGE;
+        let records = if self.frames_end == 0 { 0 } else { FrameConfig::bytes_for(pages) };
+        (self.records() + records).next_multiple_of(UNIT)
+    }
+
+    /// Pages that the data of a heap of frames can have.
+    pub const fn frames(&self) -> u64 {
+        self.frames_end.saturating_sub(self.data()) / PAGE
     }
 }
 

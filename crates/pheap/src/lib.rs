@@ -35,7 +35,7 @@
 //! **State.** `layout.rs` has the file format. In DRAM: lanes (redo lines, cached objects), arenas
 //! (slabs by class and occupancy), extents, a word for each unit of 64 KiB.
 //! **Invariants.** Lanes NL1, NL2; arenas A1, A2; state NS1; roots N1; recovery NR1–NR3; morphing
-//! NM1–NM3; transactions NT1, NT2; extents E1–E5, NF1, NF2; bookkeeping log B1–B5.
+//! NM1–NM3; transactions NT1, NT2; extents E1–E5, NF1–NF3; bookkeeping log B1–B5.
 //! **Threads.** A thread has a lane. Recovery redoes lines by stamp, in happens-before order.
 //! **Failure.** [`Error`]; the heap is then as before. **Not here.** How a file is mapped.
 #![forbid(unsafe_code)]
@@ -45,6 +45,7 @@ mod arena;
 mod batch;
 mod book_log;
 mod check;
+mod claim;
 mod class;
 mod collect;
 mod config;
@@ -57,6 +58,7 @@ mod layout;
 mod line;
 mod morph;
 mod object;
+mod record;
 mod recover;
 mod roots;
 mod seat;
@@ -73,13 +75,13 @@ pub use book_log::{ChunkView, LogConfig, LogStats};
 pub use check::Stats;
 pub use class::SMALL_MOST;
 pub use collect::{Conservative, Trace};
-pub use config::{Config, Model, Options};
+pub use config::{Config, FRAMES_MOST, Model, Options};
 pub use error::Error;
 pub use extents::{
     Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Home, PAGE_BYTES, Plan, Range, RangeState,
     UNIT_PAGES,
 };
-pub use frame_extents::{FrameConfig, FrameExtents, FrameMemory};
+pub use frame_extents::{FrameConfig, FrameExtents};
 pub use heap::{Heap, Offset, Slot};
 pub use recover::Report;
 pub use roots::{ROOT_NAME_BYTES, Root};

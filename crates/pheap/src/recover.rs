@@ -39,6 +39,8 @@ pub struct Report {
     pub void: u64,
     /// Transactions that were undone.
     pub undone: u64,
+    /// Pages of operations under way, which are free again (frames).
+    pub pages: u64,
     pub slabs: u64,
     /// Small and large objects.
     pub small: u64,

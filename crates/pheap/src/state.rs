@@ -31,7 +31,12 @@ impl Super {
     }
 
     pub fn places(&self) -> Places {
-        Places { lanes: self.lanes, half: self.half }
+        self.config().places()
+    }
+
+    fn config(&self) -> Config {
+        let Self { model, stripes, uuid, lanes, half, created, most } = *self;
+        Config { model, lanes, half, stripes, uuid, created, most }
     }
 
     /// What check words of this heap begin with.
@@ -40,11 +45,7 @@ impl Super {
     }
 
     pub fn write<M: Medium>(&self, medium: &M) {
-        let model = match self.model {
-            Model::Log => 1,
-            Model::Gc => 2,
-        };
-        let kind = u64::from(VERSION) | model << 32 | u64::from(self.stripes) << 40;
+        let kind = u64::from(VERSION) | self.model.number() << 32 | u64::from(self.stripes) << 40;
         let size = u64::from(self.lanes) | u64::from(self.half) << 32;
         let uuid = (self.uuid as u64, (self.uuid >> 64) as u64);
         write(medium, SUPER, [MAGIC, kind, uuid.0, uuid.1, size, self.created, self.most, 0], 0);
@@ -63,11 +64,7 @@ impl Super {
             return Err(Error::Version { found: version, known: VERSION });
         }
         let damaged = Err(Error::Damaged { what: "superblock", at: SUPER });
-        let model = match line[1] >> 32 & 0xff {
-            1 => Model::Log,
-            2 => Model::Gc,
-            _ => return damaged,
-        };
+        let Some(model) = Model::of(line[1] >> 32 & 0xff) else { return damaged };
         let found = Self {
             model,
             stripes: (line[1] >> 40 & 0xff) as u32,
@@ -77,9 +74,7 @@ impl Super {
             created: line[5],
             most: line[6],
         };
-        let (lanes, half, stripes, most) = (found.lanes, found.half, found.stripes, found.most);
-        let config = Config { lanes, half, stripes, most, ..Config::default() };
-        if line[7] != check_of(&line, 0) || config.check(1 << 47).is_err() {
+        if line[7] != check_of(&line, 0) || found.config().check(1 << 47).is_err() {
             return damaged;
         }
         let needed = found.places().data() + UNIT;

@@ -76,7 +76,8 @@ impl Identity {
 
     /// The region of the file that holds the byte at `at`.
     pub fn place_of(&self, at: u64) -> String {
-        let places = Places { lanes: self.lanes, half: self.half };
+        let frames_end = if self.model == Model::Frames { self.most } else { 0 };
+        let places = Places { lanes: self.lanes, half: self.half, frames_end };
         let (headers_end, ring) = (places.lane_header(self.lanes), 2 * u64::from(self.half) * LINE_BYTES);
         match at {
             _ if at < SUPER + LINE_BYTES => "superblock".to_owned(),
@@ -84,7 +85,8 @@ impl Identity {
             _ if at < BOOK + BOOK_BYTES => "heads of the bookkeeping log".to_owned(),
             _ if at < ROOTS_END => format!("line {} of the root table", (at - ROOTS) / LINE_BYTES),
             _ if at < headers_end => format!("header of lane {}", (at - LANES) / LANE_HEADER_BYTES),
-            _ if at < self.data => format!("ring of lane {}", (at - headers_end) / ring),
+            _ if at < places.ring(self.lanes) => format!("ring of lane {}", (at - headers_end) / ring),
+            _ if at < self.data => format!("records of frames, byte {}", at - places.records()),
             _ => format!("unit {} of the data, byte {}", (at - self.data) / UNIT, at % UNIT),
         }
     }
@@ -121,7 +123,7 @@ impl<M: Medium + Space> Heap<M> {
             }
         });
         let undo = self.undo();
-        let slabs = self.extents.list().into_iter().filter(|extent| extent.kind == ExtentKind::Slab);
+        let slabs = self.extents.list(&self.medium).into_iter().filter(|extent| extent.kind == ExtentKind::Slab);
         let view = |at: u64| {
             let tag = self.units.get(at)?;
             let class = &self.classes[tag.class];
@@ -142,7 +144,7 @@ impl<M: Medium + Space> Heap<M> {
 
     /// Ranges of the data area, by address.
     pub fn ranges(&self) -> Vec<Range> {
-        self.extents.ranges()
+        self.extents.ranges(&self.medium)
     }
 
     /// Chunks of the bookkeeping log, oldest first.
@@ -151,7 +153,7 @@ impl<M: Medium + Space> Heap<M> {
     }
 
     pub fn extent_stats(&self) -> ExtentStats {
-        self.extents.stats()
+        self.extents.stats(&self.medium)
     }
 
     /// Buffers that the heap keeps for transactions: offset and bytes.
@@ -164,7 +166,7 @@ impl<M: Medium + Space> Heap<M> {
     pub fn verify(&self) -> Result<(), Error> {
         let damaged = |what, at| Err(Error::Damaged { what, at });
         self.check()?;
-        self.extents.check()?;
+        self.extents.check(&self.medium)?;
         for root in self.roots()? {
             let object = self.load(root.slot.0);
             if object != 0 && self.size_of(Offset(object)).is_err() {

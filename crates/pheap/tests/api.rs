@@ -42,7 +42,7 @@ fn objects_survive<const F: bool>(model: Model) {
 
 #[test]
 fn objects_survive_a_clean_close() {
-    for model in [Model::Log, Model::Gc] {
+    for model in [Model::Log, Model::Gc, Model::Frames] {
         objects_survive::<true>(model);
         objects_survive::<false>(model);
     }
@@ -50,7 +50,11 @@ fn objects_survive_a_clean_close() {
 
 #[test]
 fn a_wrong_request_changes_nothing() {
-    let (_, heap) = create::<true>(Model::Log, 8 << 20);
+    [Model::Log, Model::Frames].into_iter().for_each(refuse_requests);
+}
+
+fn refuse_requests(model: Model) {
+    let (_, heap) = create::<true>(model, 8 << 20);
     let slots = table(&heap, 4);
     let at = heap.alloc_to(slots[0], 100).unwrap();
     let big = heap.alloc_to(slots[1], 100_000).unwrap();

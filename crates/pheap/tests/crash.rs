@@ -166,6 +166,16 @@ fn every_death_of_a_process_leaves_before_or_after() {
 }
 
 #[test]
+fn every_crash_of_a_heap_of_frames_leaves_before_or_after() {
+    let opened: u64 = (0..2).map(|seed| run::<true>(Model::Frames, seed, 8, 6).unwrap()).sum();
+    assert!(opened > 200, "{opened} images");
+    eprintln!("{opened} images");
+    let opened: u64 = (0..2).map(|seed| run::<false>(Model::Frames, seed, 16, 6).unwrap()).sum();
+    assert!(opened > 100, "{opened} images");
+    eprintln!("{opened} images");
+}
+
+#[test]
 fn every_death_of_a_process_is_collected() {
     let opened: u64 = (0..4).map(|seed| run::<false>(Model::Gc, seed, 40, 16).unwrap()).sum();
     assert!(opened > 1_000, "{opened} images");
@@ -174,17 +184,22 @@ fn every_death_of_a_process_is_collected() {
 #[test]
 #[ignore = "nightly: an hour of crashes"]
 fn many_crashes() {
-    let opened: u64 = (100..400)
-        .map(|seed| run::<true>(Model::Log, seed, 60, 200).unwrap() + run::<false>(Model::Log, seed, 200, 200).unwrap())
-        .sum();
+    let both = |model, seed| run::<true>(model, seed, 60, 200).unwrap() + run::<false>(model, seed, 200, 200).unwrap();
+    let opened: u64 = (100..400).map(|seed| both(Model::Log, seed) + both(Model::Frames, seed)).sum();
     eprintln!("{opened} images");
 }
 
 #[test]
 fn a_crash_in_create_leaves_no_heap_or_a_whole_one() {
+    [Model::Log, Model::Frames].into_iter().for_each(crash_in_create);
+}
+
+fn crash_in_create(model: Model) {
     let medium = Sim::<true>::new(1 << 16, 1 << 20);
+    // Over another heap, whose parts must not be taken for the new one's.
+    drop(Heap::create(medium.clone(), config(model), options()).unwrap());
     medium.record();
-    drop(Heap::create(medium.clone(), config(Model::Log), options()));
+    drop(Heap::create(medium.clone(), config(model), options()));
     let mut rng = Rng::new(1);
     let mut whole = 0;
     for moment in medium.take_moments() {

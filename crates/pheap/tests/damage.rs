@@ -5,8 +5,8 @@ use craton_pheap::{Error, Heap, Model, SMALL_MOST};
 use craton_sim::{Image, Rng, SimCached};
 
 /// A heap of some objects, as a crash leaves it.
-fn image() -> Image {
-    let (medium, heap) = create::<false>(Model::Log, 2 << 20);
+fn image(model: Model) -> Image {
+    let (medium, heap) = create::<false>(model, 2 << 20);
     table(&heap, SLOTS);
     let mut rng = Rng::new(5);
     (0..40).for_each(|mark| step(&heap, &mut rng, mark).unwrap());
@@ -20,7 +20,11 @@ fn open(image: &Image) -> Result<Heap<SimCached>, Error> {
 
 #[test]
 fn each_flipped_bit_of_what_is_trusted_is_named_or_harmless() {
-    let good = image();
+    [Model::Log, Model::Frames].into_iter().for_each(flip_bits);
+}
+
+fn flip_bits(model: Model) {
+    let good = image(model);
     let mut rng = Rng::new(9);
     let heap = open(&good).unwrap();
     let mut slabs = Vec::new();
@@ -46,11 +50,16 @@ fn each_flipped_bit_of_what_is_trusted_is_named_or_harmless() {
 
 #[test]
 fn a_random_word_makes_no_panic() {
-    let good = image();
+    [(Model::Log, 600), (Model::Frames, 400)].into_iter().for_each(|(model, words)| change_words(model, words));
+}
+
+fn change_words(model: Model, words: u64) {
+    let good = image(model);
     let mut rng = Rng::new(10);
-    for _ in 0..600 {
+    for i in 0..words {
         let mut bad = good.clone();
-        let at = rng.below(good.len() / 8) * 8;
+        // The half of them in superblock, roots, lanes and records.
+        let at = rng.below(if i % 2 == 0 { good.len() / 8 } else { 1 << 14 }) * 8;
         let value = if rng.one_in(2) { rng.next_u64() } else { bad.word(at) ^ 1 << rng.below(64) };
         bad.set_word(at, value);
         if let Ok(heap) = open(&bad) {

@@ -79,8 +79,8 @@ impl UseMedium for Open {
 }
 
 #[test]
-fn files_of_both_models_open_after_a_crash() {
-    for model in [Model::Log, Model::Gc] {
+fn files_of_all_models_open_after_a_crash() {
+    for model in [Model::Log, Model::Gc, Model::Frames] {
         let path = std::env::temp_dir().join(format!("craton-pheap-many-{}-{model:?}", std::process::id()));
         let file = CString::new(path.to_str().unwrap()).unwrap();
         let medium = PersistentFile::create(&file, 1 << 20, FileOptions::new(1 << 27)).unwrap();

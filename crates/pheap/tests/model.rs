@@ -32,8 +32,8 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn run<const F: bool>(acts: &[Act]) {
-    let (mut medium, heap) = create::<F>(Model::Log, 1 << 20);
+fn run<const F: bool>(kind: Model, acts: &[Act]) {
+    let (mut medium, heap) = create::<F>(kind, 1 << 20);
     table(&heap, SLOTS as u64);
     let mut heap = Some(heap);
     let mut model: Vec<Option<(u64, u64)>> = vec![None; SLOTS];
@@ -103,14 +103,22 @@ proptest! {
 
     #[test]
     fn slots_have_what_the_model_has(acts in proptest::collection::vec(act(), 1..120)) {
-        run::<true>(&acts);
-        run::<false>(&acts);
+        run::<true>(Model::Log, &acts);
+        run::<false>(Model::Log, &acts);
+        if acts.len() % 3 == 0 {
+            run::<true>(Model::Frames, &acts);
+            run::<false>(Model::Frames, &acts);
+        }
     }
 }
 
 #[test]
 fn a_full_heap_refuses_and_frees() {
-    let (medium, heap) = create::<true>(Model::Log, 1 << 20);
+    [Model::Log, Model::Frames].into_iter().for_each(fill);
+}
+
+fn fill(model: Model) {
+    let (medium, heap) = create::<true>(model, 1 << 20);
     let slots = table(&heap, 2000);
     for size in [64, 1000, 16_000, 20_000] {
         for round in 0..3 {
@@ -129,5 +137,5 @@ fn a_full_heap_refuses_and_frees() {
     }
     let (heap, _) = Heap::open(craton_sim::SimMedium::from_image(&medium.now().durable()), options()).unwrap();
     heap.check().unwrap();
-    assert_eq!(heap.uuid(), config(Model::Log).uuid);
+    assert_eq!(heap.uuid(), config(model).uuid);
 }

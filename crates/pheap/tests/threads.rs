@@ -106,6 +106,8 @@ fn threads_crash_and_lose_no_ended_operation() {
     let mut rng = Rng::new(7);
     let opened: u64 = (0..40).map(|seed| crash::<true>(Model::Log, seed, 50 + rng.below(1500))).sum();
     assert!(opened > 400, "{opened} images");
+    let opened: u64 = (0..20).map(|seed| crash::<true>(Model::Frames, seed, 50 + rng.below(1500))).sum();
+    assert!(opened > 200, "{opened} images");
 }
 
 #[test]
@@ -113,6 +115,59 @@ fn threads_die_and_lose_no_ended_operation() {
     let mut rng = Rng::new(8);
     let opened: u64 = (0..60).map(|seed| crash::<false>(Model::Log, seed, 50 + rng.below(1500))).sum();
     assert!(opened > 30, "{opened} images");
+    let opened: u64 = (0..30).map(|seed| crash::<false>(Model::Frames, seed, 50 + rng.below(1500))).sum();
+    assert!(opened > 15, "{opened} images");
     let opened: u64 = (0..60).map(|seed| crash::<false>(Model::Gc, seed, 50 + rng.below(1000))).sum();
     assert!(opened > 20, "{opened} images");
+}
+
+/// Of two frees of one slot at once exactly one succeeds, by whatever call, and each object is
+/// served once.
+fn free_twice<const F: bool>(model: Model) {
+    let (_, heap) = create::<F>(model, 8 << 20);
+    let slots = table(&heap, 8);
+    let start = std::sync::Barrier::new(2);
+    let free = |slot: Slot, how: usize| match how {
+        0 => heap.free_from(slot),
+        1 => {
+            let mut batch = heap.batch();
+            batch.free(slot);
+            batch.commit()
+        }
+        _ => {
+            let mut tx = heap.begin()?;
+            tx.free(slot);
+            tx.commit()
+        }
+    };
+    for round in 0..300 {
+        let size = [64, 64, 3000, 40_000][round % 4];
+        slots.iter().for_each(|slot| _ = heap.alloc_to(*slot, size).unwrap());
+        let freed = std::thread::scope(|scope| {
+            let run = |how: usize| {
+                start.wait();
+                slots.iter().map(|slot| free(*slot, how)).collect::<Vec<_>>()
+            };
+            let other = scope.spawn(move || run(round / 4 % 3));
+            (run(round % 2), other.join().unwrap())
+        });
+        for (one, two) in freed.0.iter().zip(&freed.1) {
+            let refused = one.err().or(two.err());
+            assert!(one.is_ok() != two.is_ok(), "round {round}: {one:?}, {two:?}");
+            let known =
+                matches!(refused, Some(Error::Null { .. } | Error::AlreadyFree { .. } | Error::NotAnObject { .. }));
+            assert!(known, "round {round}: {refused:?}");
+        }
+    }
+    heap.check().unwrap();
+    assert!(slots.iter().all(|slot| heap.read(slot.0) == 0));
+    assert_eq!(heap.stats().small + heap.stats().large, 1, "the table");
+}
+
+#[test]
+fn of_two_frees_at_once_one_succeeds() {
+    for model in [Model::Log, Model::Gc, Model::Frames] {
+        free_twice::<true>(model);
+        free_twice::<false>(model);
+    }
 }

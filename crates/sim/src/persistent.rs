@@ -27,7 +27,8 @@
 //! crash leaves a prefix of each line's stores; lines are independent.
 //! **State.** Words as loads see them; the durable contents, and unfenced stores by line.
 //! **Invariants.** *Z6* what loads see of a line is its durable content under its unfenced stores:
-//! a store past the seam panics at the line's next event. *Z7* the last recorded moment is `now`.
+//! a store past the seam panics at the line's next event; in an array it counts as made there.
+//! *Z7* the last recorded moment is `now`.
 //! **Threads.** A fence makes durable what its thread flushed. A lock orders events; a probe runs
 //! after each, without the lock, so that a test can run other threads in between.
 //! **Failure.** [`FaultRule`]s leave out flushes and fences, refuse resizes and discards.
@@ -35,12 +36,14 @@
 //! whole discard until one of its pages is stored to or the size changes.
 //! **Cost.** A microsecond an event; memory by the pages touched.
 
+mod arrays;
 mod history;
 mod image;
 mod state;
 mod trace;
 
 use crate::FaultRule;
+use arrays::Arrays;
 use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium, Space, SpaceError};
 use image::PAGE_BYTES;
 pub use image::{Event, Image, Images, Moment};
@@ -48,7 +51,7 @@ pub use state::Fallible;
 use state::State;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 pub use trace::{Counted, Counters, Latency, REFLUSH_DISTANCES};
@@ -74,6 +77,7 @@ struct Inner {
     len: AtomicU64,
     /// As loads see them, in pages made at first touch.
     groups: Box<[OnceLock<Group>]>,
+    arrays: Arrays,
     state: Mutex<State>,
     probe: OnceLock<Probe>,
 }
@@ -96,7 +100,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         let state = State::new(now);
         let groups = (0..groups).map(|_| OnceLock::new()).collect();
         let (len, state, probe) = (AtomicU64::new(len), Mutex::new(state), OnceLock::new());
-        Self { inner: Arc::new(Inner { limit, len, groups, state, probe }) }
+        Self { inner: Arc::new(Inner { limit, len, groups, arrays: Arrays::default(), state, probe }) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -172,6 +176,9 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
 
     /// As loads see it.
     pub fn load(&self, at: u64) -> u64 {
+        if let Some(array) = self.inner.arrays.find(at) {
+            return array.load(at);
+        }
         // ORDERING: pairs with `put`: a reader of a flag sees what was stored before.
         self.word(at).load(Ordering::Acquire)
     }
@@ -198,7 +205,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
     fn event<T>(&self, event: Event, at: u64, act: impl FnOnce(&mut State, u64) -> T) -> T {
         let line = at / LINE_BYTES;
         // Makes the page, which takes the lock.
-        let _ = self.word(at / 8 * 8);
+        let _ = self.load(at / 8 * 8);
         let mut state = self.state();
         let page = at / PAGE_BYTES;
         if matches!(event, Event::Store(_) | Event::StoreLine(_)) {
@@ -207,7 +214,11 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         if !state.now.discarded.iter().any(|pages| pages.contains(&page)) {
             let expected = state.now.unfenced.get(&line).map_or_else(|| state.now.durable.line(line), |h| h.seen());
             let seen = self.line_seen(line);
-            assert!(seen == expected, "the line at {} was stored to past the medium", line * LINE_BYTES);
+            let is_array = self.inner.arrays.find(line * LINE_BYTES).is_some();
+            assert!(is_array || seen == expected, "the line at {} was stored to past the medium", line * LINE_BYTES);
+            for word in (0..LINE_WORDS).filter(|word| seen[*word] != expected[*word]) {
+                Self::record_store(&mut state, line, word, seen[word]);
+            }
         }
         let result = act(&mut state, line);
         state.end(event);
@@ -229,7 +240,11 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
 
     fn store_word(&self, state: &mut State, at: u64, value: u64) {
         state.trace.counters.stores += 1;
-        let (line, word) = (at / LINE_BYTES, (at % LINE_BYTES / 8) as usize);
+        Self::record_store(state, at / LINE_BYTES, (at % LINE_BYTES / 8) as usize, value);
+        self.put(at, value);
+    }
+
+    fn record_store(state: &mut State, line: u64, word: usize, value: u64) {
         if FLUSHES {
             state.history(line).store(word, value);
         } else {
@@ -237,7 +252,6 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
             content[word] = value;
             state.now.durable.set(line, content);
         }
-        self.put(at, value);
     }
 
     fn check_pages(&self, at: u64, len: u64) {
@@ -246,6 +260,8 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
 
     /// For loads.
     fn zero(&self, pages: Range<u64>) {
+        let bytes = pages.start * PAGE_BYTES..pages.end * PAGE_BYTES;
+        self.inner.arrays.iter().for_each(|array| array.zero(&bytes));
         for page in pages {
             let group = self.inner.groups[page as usize / GROUP_PAGES].get();
             if let Some(words) = group.and_then(|group| group[page as usize % GROUP_PAGES].get()) {
@@ -267,6 +283,10 @@ impl<const FLUSHES: bool> Medium for SimPersistent<FLUSHES> {
     fn word(&self, at: u64) -> &AtomicU64 {
         let len = self.len();
         assert!(at.is_multiple_of(8) && at < len, "no word at {at} of a medium of {len} bytes");
+        if let Some(array) = self.inner.arrays.find(at) {
+            let words = array.words().unwrap_or_else(|| panic!("no word of 8 bytes at {at}"));
+            return &words[(at - array.begin()) as usize / 8];
+        }
         &self.words(at / PAGE_BYTES)[(at % PAGE_BYTES / 8) as usize]
     }
 
@@ -326,6 +346,22 @@ impl<const FLUSHES: bool> Medium for SimPersistent<FLUSHES> {
         state.end(Event::Fence);
         drop(state);
         self.probe(Event::Fence);
+    }
+
+    fn array(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        let bytes = 8 * words as u64;
+        let array = (at + bytes <= self.len()).then(|| self.inner.arrays.get(at, bytes, false, |at| self.load(at)));
+        array?.words()?.get(..words)
+    }
+
+    fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+        let bytes = 4 * words as u64;
+        let array = (at + bytes <= self.len()).then(|| self.inner.arrays.get(at, bytes, true, |at| self.load(at)));
+        array?.halves()?.get(..words)
+    }
+
+    fn stored(&self, at: u64) {
+        self.event(Event::Store(at / 8 * 8), at, |state, _| state.trace.counters.stores += 1);
     }
 }
 

@@ -12,7 +12,7 @@ use craton_base::{Medium, Space};
 use craton_lab::format;
 use craton_os::PersistentFile;
 use craton_os::persistent_file::{FileError, UseMedium, WriteBackChoice};
-use craton_pheap::{Config, Error, Heap, Model, Options};
+use craton_pheap::{Config, Error, FRAMES_MOST, FrameConfig, Heap, Model, Options, PAGE_BYTES};
 use serde::Serialize;
 use std::fs::{self, File};
 use std::path::Path;
@@ -27,7 +27,7 @@ const ROOM: u64 = 64 << 20;
 #[derive(Serialize)]
 struct Row {
     file: String,
-    model: String,
+    model: &'static str,
     uuid: String,
     lanes: u32,
     stripes: u32,
@@ -56,13 +56,23 @@ pub fn create(args: &HeapCreate, json: Option<&mut Output>) -> Result<ExitCode, 
 /// Makes the whole heap, durable, under another name.
 fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
     let path = &args.file;
-    let made = PersistentFile::create(&file::c_path(unfinished)?, FIRST, file::new_options(ROOM));
+    let model = Model::parse(&args.model).unwrap_or(Model::Log);
+    // 0 would mean that there is no limit.
+    let most = match args.most {
+        Some(most) => most.max(1),
+        None if model == Model::Frames => FRAMES_MOST,
+        None => 0,
+    };
+    let records = if model == Model::Frames { FrameConfig::bytes_for(most / PAGE_BYTES) } else { 0 };
+    let limit = records.saturating_add(ROOM);
+    let made = PersistentFile::create(&file::c_path(unfinished)?, FIRST, file::new_options(limit));
     let made = made.map_err(|why| match why {
         FileError::Missing => file::failed(path, "there is no such folder"),
         FileError::ReadOnly => file::failed(path, "the file system is read-only"),
         why => file::refused(path, why),
     })?;
-    let made = made.with_medium(WriteBackChoice::Auto, Make { args }).map_err(|why| file::refused(path, why))?;
+    let made =
+        made.with_medium(WriteBackChoice::Auto, Make { args, model, most }).map_err(|why| file::refused(path, why))?;
     let row = made.map_err(|why| match why {
         Error::Config { what, value } => {
             Failure::Usage(format!("a heap of {} lanes cannot have {what} {value}; give more", args.lanes))
@@ -75,34 +85,29 @@ fn make(args: &HeapCreate, unfinished: &Path) -> Result<Row, Failure> {
 
 struct Make<'a> {
     args: &'a HeapCreate,
+    model: Model,
+    most: u64,
 }
 
 impl UseMedium for Make<'_> {
     type Output = Result<Row, Error>;
 
     fn call<M: Medium + Space + 'static>(self, medium: M) -> Self::Output {
-        let HeapCreate { file, model, most, lanes, stripes } = self.args;
+        let Self { model, most, .. } = self;
+        let HeapCreate { file, lanes, stripes, .. } = self.args;
         let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
         // Bits of one object are spread over lines only where lines are written back.
         let stripes = stripes.unwrap_or(if M::FLUSHES { Config::default().stripes } else { 1 });
-        let config = Config {
-            model: if model == "gc" { Model::Gc } else { Model::Log },
-            lanes: *lanes,
-            stripes,
-            created,
-            // 0 would mean that there is no limit.
-            most: most.map_or(0, |most| most.max(1)),
-            ..Config::default()
-        };
+        let config = Config { model, lanes: *lanes, stripes, created, most, ..Config::default() };
         let heap = Heap::create(medium, config, Options::default())?;
         let medium = heap.close();
         Ok(Row {
             file: file.to_string_lossy().into_owned(),
-            model: model.clone(),
+            model: model.name(),
             uuid: super::info::uuid(config.uuid),
             lanes: *lanes,
             stripes,
-            most_bytes: *most,
+            most_bytes: (most != 0).then_some(most),
             bytes: medium.len(),
         })
     }

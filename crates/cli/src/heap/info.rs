@@ -9,7 +9,7 @@ use crate::output::Output;
 use craton_base::Promise;
 use craton_lab::format;
 use craton_os::persistent_file::Access;
-use craton_pheap::{Identity, Model, Phase};
+use craton_pheap::{Identity, Phase};
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure>
     let row = Row {
         file: path.to_string_lossy().into_owned(),
         version: identity.version,
-        model: if identity.model == Model::Gc { "gc" } else { "log" },
+        model: identity.model.name(),
         uuid: uuid(identity.uuid),
         created_s: (identity.created != 0).then(|| identity.created as f64 / 1e9),
         lanes: identity.lanes,

@@ -14,6 +14,8 @@ pub struct Recovery {
     pub void_stores: u64,
     pub torn_lines: u64,
     pub undone_transactions: u64,
+    /// Pages of a frames heap that belonged to operations under way.
+    pub freed_pages: u64,
     pub collected: u64,
     pub torn_state_at: Option<u64>,
 }
@@ -28,6 +30,7 @@ impl Recovery {
             void_stores: report.void,
             torn_lines: report.torn,
             undone_transactions: report.undone,
+            freed_pages: report.pages,
             collected: report.collected,
             torn_state_at: identity.torn_state,
         }
@@ -50,6 +53,7 @@ impl Recovery {
                 format!("drop {lines} of operations that were not committed")
             }),
             some(self.undone_transactions, format!("undo {}", plural(self.undone_transactions, "transaction"))),
+            some(self.freed_pages, format!("free {} of operations under way", plural(self.freed_pages, "page"))),
             some(self.collected, format!("collect {} that no root reaches", plural(self.collected, "object"))),
             self.torn_state_at.map(|at| format!("write the state line at {at:#x} again, which is not whole")),
         ];

@@ -25,6 +25,14 @@ impl<'a, G: Geometry> Zone<'a, G> {
 impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
     /// Over an untouched lower level; [`Zone::begin`] does the rest.
     pub(crate) fn over(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
+        let zone = Self::view(frames, metadata, config, media)?;
+        metadata.locals[..Sizes::of::<G>(frames, config.processors).locals].iter().for_each(Local::clear);
+        zone.offline.clear();
+        Ok(zone)
+    }
+
+    /// A zone over arrays as they are.
+    pub(crate) fn view(frames: usize, metadata: Metadata<'a>, config: Config, media: M) -> Result<Self, Error> {
         if frames == 0 || frames >= 1 << (Claim::HALVES + G::CLAIM_ORDER) {
             return Err(Error::Frames { frames });
         }
@@ -44,7 +52,6 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         let trees = cut("trees", metadata.trees, sizes.trees)?;
         let index = cut("index", metadata.index, sizes.index)?;
         let locals = cut("locals", metadata.locals, sizes.locals)?;
-        locals.iter().for_each(Local::clear);
         let (locals, slots) = locals.split_at(config.processors * KINDS);
         let slots = Slots::new(if config.claims { slots } else { &[] }, G::TREE >> G::CLAIM_ORDER);
         let lower = Lower::new(rows, children, frames, media, slots);

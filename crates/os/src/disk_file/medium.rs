@@ -2,7 +2,7 @@
 
 use super::DiskFile;
 use crate::persistent_file::{PersistentFile, media, space};
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use craton_base::{LINE_BYTES, Line, Medium, Space, SpaceError};
 
 impl Medium for DiskFile {
@@ -28,6 +28,14 @@ impl Medium for DiskFile {
 
     #[inline(always)]
     fn fence(&self) {}
+
+    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        self.memory.words(at, words)
+    }
+
+    fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+        self.memory.half_words(at, words)
+    }
 }
 
 impl Space for DiskFile {

@@ -187,7 +187,7 @@ impl<D: Durability> Medium for Mapped<D> {
         self.file.words(at, words)
     }
 
-    fn half_words(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+    fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
         self.file.half_words(at, words)
     }
 }

@@ -6,7 +6,7 @@
 //! both. **Threads.** The caller's lock. **Cost.** A step adds up 200 products.
 
 /// Milliseconds of a step.
-pub(super) const STEP_MS: u64 = 50;
+pub(crate) const STEP_MS: u64 = 50;
 /// Steps until nothing may stay: 10 s.
 const STEPS: usize = 200;
 /// Bits after the point of a share.

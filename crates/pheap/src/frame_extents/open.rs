@@ -1,88 +1,110 @@
 //! Creates and opens extents in frames. After a crash, frames without an extent are freed.
 
-use super::{FrameConfig, FrameExtents, FrameMemory, Freed, Through, parts, refused};
-use crate::extents::{Decay, Extent, ExtentError, PAGE_BYTES};
-use craton_base::Medium;
-use craton_frames::{Init, Opened, PersistentZone};
-use std::collections::VecDeque;
+use super::grow::Backed;
+use super::tick::Decays;
+use super::zone::{Memory, Zone};
+use super::{FrameConfig, FrameExtents};
+use crate::extents::{Extent, ExtentError, PAGE_BYTES};
+use craton_base::atomic::{AtomicU64, Ordering};
+use craton_base::{Medium, Space};
 use std::sync::Mutex;
 
-const NO_ARRAYS: &str = "records of frames, which need a medium with arrays";
-
-impl<'m, M: Medium> FrameExtents<'m, M> {
-    /// Makes a zone without extents, whatever was there; the medium has its full length.
-    pub fn create(medium: &'m M, memory: &'m FrameMemory, config: FrameConfig) -> Result<Self, ExtentError> {
-        let corrupt = ExtentError::Corrupt { what: NO_ARRAYS, at: config.meta };
-        let (page, metadata, table) = parts(medium, memory, &config).ok_or(corrupt)?;
-        for at in 0..config.pages {
-            let at = config.table() + 8 * at;
-            // Holes of the file stay holes.
-            if medium.word(at).load(craton_base::atomic::Ordering::Relaxed) != 0 {
-                medium.store(at, 0);
-                medium.flush(at);
-            }
-        }
-        medium.fence();
-        let through = Through { medium, address: page.as_ptr().addr(), at: config.meta };
-        let frames = config.pages as usize;
-        let zone_config = Self::zone_config(&config);
-        let zone = PersistentZone::create(frames, page, metadata, Init::Free, zone_config, through)
-            .map_err(|error| refused(error, config.meta))?;
-        Ok(Self::over(medium, config, zone, table))
+impl FrameExtents {
+    /// Makes a zone without extents. The medium has the records, which are zero, and at least a
+    /// unit of data.
+    pub fn create<M: Medium + Space>(medium: &M, config: FrameConfig) -> Result<Self, ExtentError> {
+        let memory = Memory::new(&config);
+        let first = config.meta / PAGE_BYTES * PAGE_BYTES;
+        medium
+            .allocate(first, config.table().next_multiple_of(PAGE_BYTES) - first)
+            .map_err(|_| ExtentError::NoMemory)?;
+        Zone::create(medium, &memory, &config)?;
+        let new = Self::over(medium, config, memory, 0);
+        let end = new.end() as usize;
+        new.back_table(medium, 0..end as u64)?;
+        new.zone(medium)?.put(0..end);
+        Ok(new)
     }
 
     /// Opens a zone whose table's redo lines were redone. NF2 after a crash: returns how many pages
     /// without an extent were freed.
-    pub fn open(medium: &'m M, memory: &'m FrameMemory, config: FrameConfig) -> Result<(Self, u64), ExtentError> {
-        let corrupt = ExtentError::Corrupt { what: NO_ARRAYS, at: config.meta };
-        let (page, metadata, table) = parts(medium, memory, &config).ok_or(corrupt)?;
-        let through = Through { medium, address: page.as_ptr().addr(), at: config.meta };
-        let zone_config = Self::zone_config(&config);
-        let (zone, opened) = PersistentZone::open(config.pages as usize, page, metadata, zone_config, through)
-            .map_err(|error| refused(error, config.meta))?;
-        let found = Self::over(medium, config, zone, table);
-        let freed = found.match_table(opened != Opened::Clean)?;
+    pub fn open<M: Medium + Space>(
+        medium: &M,
+        config: FrameConfig,
+        is_crash: bool,
+    ) -> Result<(Self, u64), ExtentError> {
+        let memory = Memory::new(&config);
+        let (_, is_closed) = Zone::open(medium, &memory, &config)?;
+        // Whether free pages have memory is unknown: they count so, and decay.
+        let found = Self::over(medium, config, memory, u64::MAX);
+        let freed = found.match_table(medium, is_crash || !is_closed)?;
         Ok((found, freed))
     }
 
-    fn over(
-        medium: &'m M,
-        config: FrameConfig,
-        zone: PersistentZone<'m, craton_frames::Standard, Through<'m, M>>,
-        table: &'m [craton_base::atomic::AtomicU64],
-    ) -> Self {
-        let freeing = (0..config.pages.div_ceil(64)).map(|_| Default::default()).collect();
-        let freed = Mutex::new(Freed { ranges: VecDeque::new(), pages: 0, decay: Decay::new() });
-        Self { medium, config, zone, table, freeing, freed }
+    fn over<M: Medium>(medium: &M, config: FrameConfig, memory: Memory, backed: u64) -> Self {
+        let new = Self {
+            config,
+            table: config.table(),
+            memory,
+            freeing: (0..config.pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            backed: Backed::new(config.pages, 0),
+            used: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            growth: Mutex::new(()),
+            decays: Mutex::new(Decays::new()),
+        };
+        let end = new.pages_of(medium);
+        Self { backed: Backed::new(config.pages, backed.min(end)), end: AtomicU64::new(end), ..new }
     }
 
-    /// Verifies NF1, and NF2 or makes it so.
-    fn match_table(&self, is_crash: bool) -> Result<u64, ExtentError> {
-        let mut freed = 0;
-        let mut last: Option<Extent> = None;
-        let mut at = 0;
-        for frame in 0..self.table.len() {
-            let Some(there) = self.entry(frame)? else { continue };
-            let is_overlap = last.is_some_and(|last| last.page + u64::from(last.pages) > there.page);
-            let end = frame + there.pages as usize;
-            if is_overlap || is_crash && (frame..end).any(|frame| self.zone.is_free(frame) != Ok(false)) {
-                let what = "entry of an extent, which overlaps another or has free frames";
+    /// Verifies NF1 to NF3, and makes NF2 so. Returns how many pages without an extent were freed.
+    fn match_table<M: Medium>(&self, medium: &M, is_crash: bool) -> Result<u64, ExtentError> {
+        let (zone, end) = (self.zone(medium)?, self.end() as usize);
+        let extents = self.entries(medium, end)?;
+        let used = extents.iter().map(|there| u64::from(there.pages)).sum();
+        self.used.store(used, Ordering::Relaxed);
+        let is_right = || zone.free_frames() + used == end as u64;
+        // A closed heap may have had reserved extents.
+        if !is_crash && is_right() {
+            return Ok(0);
+        }
+        let (mut freed, mut last) = (0, 0);
+        for there in extents {
+            let first = (there.page - self.page(0)) as usize;
+            let frames = first..first + there.pages as usize;
+            if frames.clone().any(|frame| zone.is_free(frame)) {
+                return Err(ExtentError::Corrupt { what: "entry of an extent with free frames", at: self.home(first) });
+            }
+            freed += free_lost(&zone, last..first);
+            last = frames.end;
+        }
+        freed += free_lost(&zone, last..end);
+        if is_right() {
+            return Ok(freed);
+        }
+        Err(ExtentError::Corrupt { what: "zone with free frames beyond the file's end", at: self.config.meta })
+    }
+
+    /// The extents in use, by address. Error: one that overlaps another, or the end.
+    fn entries<M: Medium>(&self, medium: &M, end: usize) -> Result<Vec<Extent>, ExtentError> {
+        let mut found = Vec::new();
+        let mut last = 0;
+        for frame in 0..end {
+            let Some(there) = self.entry(medium, frame)? else { continue };
+            let next = frame + there.pages as usize;
+            if frame < last || next > end {
+                let what = "entry of an extent, which overlaps another or the end of the file";
                 return Err(ExtentError::Corrupt { what, at: self.home(frame) });
             }
-            if is_crash {
-                freed += self.free_between(at, frame);
-            }
-            (last, at) = (Some(there), end);
+            last = next;
+            found.push(there);
         }
-        if is_crash {
-            freed += self.free_between(at, self.table.len());
-        }
-        debug_assert!(last.is_none_or(|last| last.page >= self.config.data / PAGE_BYTES));
-        Ok(freed)
+        Ok(found)
     }
+}
 
-    fn free_between(&self, from: usize, to: usize) -> u64 {
-        let lost = (from..to).filter(|frame| self.zone.is_free(*frame) == Ok(false));
-        lost.map(|frame| self.put(frame, frame + 1)).count() as u64
-    }
+/// Frees allocated frames without an extent; returns how many.
+fn free_lost<M: Medium>(zone: &Zone<'_, M>, frames: std::ops::Range<usize>) -> u64 {
+    let lost = frames.filter(|frame| !zone.is_free(*frame));
+    lost.map(|frame| zone.put(frame..frame + 1)).count() as u64
 }

@@ -1,43 +1,108 @@
-//! Freed ranges lose their memory by the curve of [`Decay`].
+//! Free pages lose their memory by the curve of [`Decay`], and the file its free end.
+//!
+//! **Threads.** One thread ticks at a time. A block that loses its memory is allocated meanwhile.
 
-use super::{FrameExtents, blocks};
-use crate::extents::PAGE_BYTES;
-use craton_base::{Medium, Space};
-use std::sync::PoisonError;
+use super::FrameExtents;
+use super::zone::Zone;
+use crate::extents::{Decay, PAGE_BYTES, STEP_MS, UNIT_PAGES};
+use craton_base::{Medium, Space, SpaceError};
 
+/// Blocks that one tick discards at most.
 const MOST_DISCARDS: usize = 64;
+/// The file is not shortened by less than this, 1 MiB.
+const LEAST_CUT: u64 = 16 * UNIT_PAGES;
+/// log2 of the pages of a huge frame, and of a unit: blocks that lose their memory together.
+const HUGE_ORDER: u32 = 9;
+const UNIT_ORDER: u32 = UNIT_PAGES.trailing_zeros();
 
-impl<M: Medium + Space> FrameExtents<'_, M> {
+pub(super) struct Decays {
+    reclaimed: Decay,
+    retained: Decay,
+    can_discard: bool,
+    can_shrink: bool,
+    /// The time and settled epoch of the last tick.
+    last: Option<(u64, u64)>,
+}
+
+impl Decays {
+    pub fn new() -> Self {
+        Self { reclaimed: Decay::new(), retained: Decay::new(), can_discard: true, can_shrink: true, last: None }
+    }
+}
+
+/// The work left to a sweep.
+struct Sweep<'a, M> {
+    zone: &'a Zone<'a, M>,
+    settled: u64,
+    excess: u64,
+    left: usize,
+    gone: u64,
+    is_fixed: bool,
+}
+
+impl FrameExtents {
     /// Gives back memory that has been free long enough, and whose free is settled.
-    pub fn tick(&self, now_ms: u64, settled_epoch: u64) {
-        let mut old = Vec::new();
-        let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = freed.pages;
-        let mut excess = freed.decay.excess(now_ms, pages);
-        while excess > 0 && old.len() < MOST_DISCARDS {
-            let Some(&(page, pages, epoch)) = freed.ranges.front() else { break };
-            if epoch > settled_epoch {
-                break;
-            }
-            freed.ranges.pop_front();
-            freed.pages -= pages;
-            freed.decay.went(pages);
-            excess = excess.saturating_sub(pages);
-            old.push((page, pages));
+    pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled: u64) {
+        let Ok(mut decays) = self.decays.try_lock() else { return };
+        let now = (now_ms / STEP_MS, settled);
+        if decays.last.replace(now) == Some(now) {
+            return;
         }
-        drop(freed);
-        old.into_iter().for_each(|(page, pages)| self.discard(page, pages));
+        let Ok(zone) = self.zone(medium) else { return };
+        let reclaimed = self.reclaimed_pages();
+        let excess = decays.reclaimed.excess(now_ms, reclaimed);
+        if decays.can_discard && excess > 0 {
+            let mut sweep = Sweep { zone: &zone, settled, excess, left: MOST_DISCARDS, gone: 0, is_fixed: false };
+            // From the end, so that the file can become shorter.
+            let huge = 1 << HUGE_ORDER;
+            for frame in (0..self.end() as usize).step_by(huge).rev() {
+                self.sweep(&mut sweep, frame, HUGE_ORDER);
+            }
+            decays.reclaimed.went(sweep.gone);
+            decays.can_discard = !sweep.is_fixed;
+        }
+        self.shorten(&zone, &mut decays, now_ms);
     }
 
-    /// What of a range is still free is allocated while it loses its memory.
-    fn discard(&self, page: u64, pages: u64) {
-        let Some(frame) = self.frame(page) else { return };
-        for (frame, order) in blocks(frame, frame + pages as usize) {
-            if self.zone.get_at(frame, order).is_ok() {
-                // Refused: the memory stays, and the range is free all the same.
-                let _ = self.medium.discard(self.page(frame) * PAGE_BYTES, PAGE_BYTES << order);
-                self.put(frame, frame + (1 << order));
+    /// Free pages that have memory.
+    pub(super) fn reclaimed_pages(&self) -> u64 {
+        self.backed.pages().saturating_sub(self.used.load(craton_base::atomic::Ordering::Relaxed))
+    }
+
+    /// Discards free units of a block.
+    fn sweep<M: Medium + Space>(&self, sweep: &mut Sweep<'_, M>, frame: usize, order: u32) {
+        let frames = frame..frame + (1 << order);
+        let is_done = sweep.left == 0 || sweep.gone >= sweep.excess || sweep.is_fixed;
+        let is_there = (frames.end as u64) <= self.config.pages;
+        if is_done || self.backed.count(frame..frames.end.min(self.config.pages as usize)) == 0 {
+            return;
+        }
+        // E5: lines of an epoch that is not settled may be redone into the pages.
+        if is_there && self.backed.is_settled(frames.clone(), sweep.settled) && sweep.zone.get_at(frame, order) {
+            match sweep.zone.medium.discard(self.page(frame) * PAGE_BYTES, PAGE_BYTES << order) {
+                Ok(()) => sweep.gone += self.backed.discarded(frames.clone()),
+                Err(error) => sweep.is_fixed |= error == SpaceError::Fixed,
             }
+            sweep.left -= 1;
+            sweep.zone.put(frames);
+        } else if order > UNIT_ORDER {
+            // The later half first.
+            self.sweep(sweep, frame + (1 << (order - 1)), order - 1);
+            self.sweep(sweep, frame, order - 1);
+        }
+    }
+
+    fn shorten<M: Medium + Space>(&self, zone: &Zone<'_, M>, decays: &mut Decays, now_ms: u64) {
+        let idle = self.idle_end(zone);
+        // A heap has at least one unit of data, or it cannot be opened again.
+        let excess = decays.retained.excess(now_ms, idle).min(self.end().saturating_sub(UNIT_PAGES));
+        let cut = excess / UNIT_PAGES * UNIT_PAGES;
+        if !decays.can_shrink || cut < LEAST_CUT.min(idle) || cut == 0 {
+            return;
+        }
+        match self.cut(zone, cut) {
+            Ok(pages) => decays.retained.went(pages),
+            Err(()) => decays.can_shrink = false,
         }
     }
 }

@@ -195,3 +195,31 @@ fn a_store_past_the_medium_is_found() {
     medium.word(72).store(1, Ordering::Relaxed);
     medium.flush(64);
 }
+
+#[test]
+fn stores_to_arrays_count_once_they_are_reported() {
+    let medium = medium();
+    medium.store(64, 5);
+    let words = medium.array(64, 10).unwrap();
+    let halves = medium.half_array(192, 3).unwrap();
+    assert_eq!(words.as_ptr().addr() % 64 + halves.as_ptr().addr() % 64, 0);
+    assert_eq!(words[0].load(Ordering::Relaxed), 5);
+    words[9].store(7, Ordering::Relaxed);
+    halves[1].store(3, Ordering::Relaxed);
+    assert_eq!((medium.load(136), medium.load(192)), (7, 3 << 32));
+    assert_eq!(values(&medium, 136), HashSet::from([0]));
+    medium.stored(136);
+    medium.stored(196);
+    assert_eq!(values(&medium, 136), HashSet::from([0, 7]));
+    assert_eq!(values(&medium, 192), HashSet::from([0, 3 << 32]));
+    medium.flush(136);
+    medium.flush(196);
+    medium.fence();
+    assert_eq!((values(&medium, 136), values(&medium, 192)), (HashSet::from([7]), HashSet::from([3 << 32])));
+    // The same array again, and none beyond the end.
+    assert!(std::ptr::eq(words, medium.array(64, 10).unwrap()));
+    assert!(medium.array(SIZE - 64, 9).is_none());
+    medium.word(72).store(1, Ordering::Relaxed);
+    medium.stored(72);
+    assert_eq!(SimMedium::from_image(&medium.now().seen()).load(72), 1);
+}

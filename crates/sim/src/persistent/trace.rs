@@ -9,7 +9,7 @@
 
 use craton_base::{LINE_BYTES, Line, Medium};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -208,6 +208,23 @@ impl<M: Medium> Medium for Counted<M> {
     fn fence(&self) {
         self.trace().fence();
         self.medium.fence();
+    }
+
+    fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        self.medium.words(at, words)
+    }
+
+    fn array(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
+        self.medium.array(at, words)
+    }
+
+    fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
+        self.medium.half_array(at, words)
+    }
+
+    fn stored(&self, at: u64) {
+        self.trace().counters.stores += 1;
+        self.medium.stored(at);
     }
 }
 

@@ -1,0 +1,53 @@
+//! Claims: of two frees of one object at once, one succeeds.
+//!
+//! **What.** A free claims its object before it commits a line, and then looks whether the slot
+//! still has the object: a free that comes second finds the claim, or what the first has changed.
+//! Extents are claimed by their plans.
+//! **Threads.** A bit in DRAM for each place where a small object can begin (`units.rs`).
+//! **Cost.** Two locked instructions a free, and none for a thread that has the heap alone on a
+//! medium without write-back.
+
+use crate::alloc::Found;
+use crate::error::Error;
+use crate::heap::{Heap, Slot};
+use craton_base::{Medium, Space};
+
+impl<M: Medium + Space> Heap<M> {
+    /// Whether frees claim their objects, so that of two at once one succeeds. A thread that is
+    /// alone need not: where a line is not durable before its bit is cleared, the bit decides
+    /// between this thread's last free without a claim and the first of a second thread.
+    #[inline]
+    pub(crate) fn claims(&self) -> bool {
+        M::FLUSHES || self.seats.are_many()
+    }
+
+    /// Claims the slot's object for a free, if it is still there. Extents are claimed by their
+    /// plans.
+    #[inline]
+    pub(crate) fn claim(&self, slot: Slot, at: u64, found: &Found) -> Result<(), Error> {
+        if !matches!(found, Found::Large { .. }) && !self.units.claim(at) {
+            return Err(Error::AlreadyFree { at });
+        }
+        let there = self.load(slot.0);
+        let is_allocated = match found {
+            Found::Small { object, .. } if self.sup.model.is_logged() => {
+                let (home, bit) = object.bit();
+                self.load(home) & bit != 0
+            }
+            _ => true,
+        };
+        if there == at && is_allocated {
+            return Ok(());
+        }
+        self.unclaim(at, found);
+        Err(if there == 0 { Error::Null { slot: slot.0 } } else { Error::AlreadyFree { at } })
+    }
+
+    /// Ends a claim, before the object may serve again.
+    #[inline]
+    pub(crate) fn unclaim(&self, at: u64, found: &Found) {
+        if !matches!(found, Found::Large { .. }) {
+            self.units.unclaim(at);
+        }
+    }
+}

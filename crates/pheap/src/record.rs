@@ -1,0 +1,180 @@
+//! Which ranges of the data area are in use: by the bookkeeping log, or by frames.
+//!
+//! **What.** One face over [`Extents`] and [`FrameExtents`], which plan and end the same changes.
+//! The heap's model says which of them a heap has (DESIGN §3.4).
+
+use crate::book_log::{ChunkView, LogConfig};
+use crate::config::{Model, Options};
+use crate::extents::{Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Plan, Range};
+use crate::frame_extents::{FrameConfig, FrameExtents};
+use crate::layout::{BOOK, UNIT};
+use crate::state::{Super, clear};
+use craton_base::{Medium, Space};
+
+pub(crate) enum Record {
+    Log(Box<Extents>),
+    Frames(Box<FrameExtents>),
+}
+
+/// Where the extents of a heap lie, and their log.
+fn extent_config(sup: &Super) -> ExtentConfig {
+    let log = LogConfig { stripes: sup.stripes.clamp(1, 16), ..LogConfig::new(BOOK, sup.seed()) };
+    ExtentConfig { data: sup.places().data(), log }
+}
+
+fn frame_config(sup: &Super, options: &Options) -> FrameConfig {
+    let places = sup.places();
+    FrameConfig {
+        meta: places.records(),
+        data: places.data(),
+        pages: places.frames(),
+        processors: options.arenas(),
+        salt: sup.seed(),
+    }
+}
+
+/// Gives a medium its first length, with zeros where the records of frames will be.
+pub(crate) fn begin<M: Medium + Space>(medium: &M, sup: &Super) -> Result<(), ExtentError> {
+    let places = sup.places();
+    let (records, first) = (places.records(), places.data() + UNIT);
+    if sup.model == Model::Frames && medium.len() > records && medium.resize(records).is_err() {
+        clear(medium, records, places.data());
+    }
+    if medium.len() < first {
+        medium.resize(first).map_err(|_| ExtentError::NoMemory)?;
+    }
+    // Most of the table is never used: it gets its place on the disk with the data. Refused: it has
+    // its place, and is zero all the same.
+    if sup.model == Model::Frames {
+        let _ = medium.discard(records, places.data() - records);
+    }
+    Ok(())
+}
+
+impl Record {
+    pub fn create<M: Medium + Space>(medium: &M, sup: &Super, options: &Options) -> Result<Self, ExtentError> {
+        Ok(match sup.model {
+            Model::Frames => Self::Frames(Box::new(FrameExtents::create(medium, frame_config(sup, options))?)),
+            _ => Self::Log(Box::new(Extents::create(medium, extent_config(sup)))),
+        })
+    }
+
+    /// Opens the record of a heap whose lines were redone. Returns how many pages of operations
+    /// under way were freed.
+    pub fn open<M: Medium + Space>(
+        medium: &M,
+        sup: &Super,
+        options: &Options,
+        is_crash: bool,
+    ) -> Result<(Self, u64), ExtentError> {
+        if sup.model == Model::Frames {
+            let (frames, freed) = FrameExtents::open(medium, frame_config(sup, options), is_crash)?;
+            return Ok((Self::Frames(Box::new(frames)), freed));
+        }
+        Ok((Self::Log(Box::new(Extents::rebuild(medium, extent_config(sup))?)), 0))
+    }
+
+    pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
+        match self {
+            Self::Log(extents) => extents.plan_alloc(medium, pages, kind),
+            Self::Frames(frames) => frames.plan_alloc(medium, pages, kind),
+        }
+    }
+
+    pub fn plan_free<M: Medium + Space>(&self, medium: &M, page: u64) -> Result<Plan, ExtentError> {
+        match self {
+            Self::Log(extents) => extents.plan_free(medium, page),
+            Self::Frames(frames) => frames.plan_free(medium, page),
+        }
+    }
+
+    pub fn finish_free<M: Medium>(&self, medium: &M, plan: &Plan, epoch: u64) {
+        match self {
+            Self::Log(extents) => extents.finish_free(plan, epoch),
+            Self::Frames(frames) => frames.finish_free(medium, plan, epoch),
+        }
+    }
+
+    pub fn cancel<M: Medium>(&self, medium: &M, plan: &Plan) {
+        match self {
+            Self::Log(extents) => extents.cancel(plan),
+            Self::Frames(frames) => frames.cancel(medium, plan),
+        }
+    }
+
+    /// Keeps the file from growing beyond `most` bytes. Frames end there anyway.
+    pub fn limit_to(&self, most: u64) {
+        if let Self::Log(extents) = self {
+            extents.limit_to(most);
+        }
+    }
+
+    /// See [`Extents::begin_epoch`]; frames have no log that could outlive an epoch.
+    pub fn begin_epoch(&self, epoch: u64) {
+        if let Self::Log(extents) = self {
+            extents.begin_epoch(epoch);
+        }
+    }
+
+    pub fn settled(&self, epoch: u64) {
+        if let Self::Log(extents) = self {
+            extents.settled(epoch);
+        }
+    }
+
+    pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled: u64) {
+        match self {
+            Self::Log(extents) => extents.tick(medium, now_ms, settled),
+            Self::Frames(frames) => frames.tick(medium, now_ms, settled),
+        }
+    }
+
+    pub fn extent_at<M: Medium>(&self, medium: &M, page: u64) -> Option<Extent> {
+        match self {
+            Self::Log(extents) => extents.extent_at(page),
+            Self::Frames(frames) => frames.extent_at(medium, page),
+        }
+    }
+
+    pub fn list<M: Medium>(&self, medium: &M) -> Vec<Extent> {
+        match self {
+            Self::Log(extents) => extents.list(),
+            Self::Frames(frames) => frames.list(medium),
+        }
+    }
+
+    pub fn ranges<M: Medium>(&self, medium: &M) -> Vec<Range> {
+        match self {
+            Self::Log(extents) => extents.ranges(),
+            Self::Frames(frames) => frames.ranges(medium),
+        }
+    }
+
+    /// Chunks of the bookkeeping log.
+    pub fn chunks(&self) -> Vec<ChunkView> {
+        match self {
+            Self::Log(extents) => extents.chunks(),
+            Self::Frames(_) => Vec::new(),
+        }
+    }
+
+    pub fn stats<M: Medium>(&self, medium: &M) -> ExtentStats {
+        match self {
+            Self::Log(extents) => extents.stats(),
+            Self::Frames(frames) => frames.stats(medium),
+        }
+    }
+
+    pub fn check<M: Medium>(&self, medium: &M) -> Result<(), ExtentError> {
+        match self {
+            Self::Log(extents) => extents.check(),
+            Self::Frames(frames) => frames.check(medium),
+        }
+    }
+
+    pub fn close<M: Medium>(&self, medium: &M) {
+        if let Self::Frames(frames) = self {
+            frames.close(medium);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Parts of the medium that its users hold as arrays, and store to past the medium.
+//!
+//! **What.** Words that loads see, contiguous and aligned to lines. At each event of their lines
+//! the medium records what has changed there: see [`Medium::stored`](craton_base::Medium::stored).
+//! **State.** A list that only grows; an array stays until the medium goes.
+
+use super::LINE_BYTES;
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const LINE: usize = LINE_BYTES as usize;
+
+enum Kept {
+    Words(Vec<AtomicU64>),
+    Halves(Vec<AtomicU32>),
+}
+
+pub(super) struct Array {
+    /// Whole lines.
+    range: Range<u64>,
+    /// With a line more than the range has: the array begins with the first aligned word.
+    kept: Kept,
+    next: Link,
+}
+
+type Link = OnceLock<Box<Array>>;
+
+#[derive(Default)]
+pub(super) struct Arrays(Link);
+
+/// The part of a list that begins with a line.
+fn aligned<T>(list: &[T]) -> &[T] {
+    let first = list.as_ptr().addr();
+    &list[(first.next_multiple_of(LINE) - first) / size_of::<T>()..]
+}
+
+impl Array {
+    pub(super) fn begin(&self) -> u64 {
+        self.range.start
+    }
+
+    pub(super) fn words(&self) -> Option<&[AtomicU64]> {
+        if let Kept::Words(words) = &self.kept { Some(aligned(words)) } else { None }
+    }
+
+    pub(super) fn halves(&self) -> Option<&[AtomicU32]> {
+        if let Kept::Halves(halves) = &self.kept { Some(aligned(halves)) } else { None }
+    }
+
+    pub(super) fn load(&self, at: u64) -> u64 {
+        let word = ((at - self.range.start) / 8) as usize;
+        // ORDERING: pairs with the stores of the array's user.
+        match (self.words(), self.halves()) {
+            (Some(words), _) => words[word].load(Ordering::Acquire),
+            (_, Some(halves)) => {
+                let half = |at: usize| u64::from(halves[at].load(Ordering::Acquire));
+                half(2 * word) | half(2 * word + 1) << 32
+            }
+            _ => unreachable!("an array has words or halves"),
+        }
+    }
+
+    /// Makes words of a range zero.
+    pub(super) fn zero(&self, range: &Range<u64>) {
+        for at in (self.range.start.max(range.start)..self.range.end.min(range.end)).step_by(8) {
+            let word = ((at - self.range.start) / 8) as usize;
+            // ORDERING: pairs with `load`.
+            match (self.words(), self.halves()) {
+                (Some(words), _) => words[word].store(0, Ordering::Release),
+                (_, Some(halves)) => (0..2).for_each(|i| halves[2 * word + i].store(0, Ordering::Release)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Arrays {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Array> {
+        std::iter::successors(self.0.get(), |array| array.next.get()).map(|array| &**array)
+    }
+
+    /// The array that has the word at `at`.
+    pub(super) fn find(&self, at: u64) -> Option<&Array> {
+        self.iter().find(|array| array.range.contains(&at))
+    }
+
+    /// The array of `bytes` bytes from `at` on, with these contents if it is new.
+    pub(super) fn get(&self, at: u64, bytes: u64, are_halves: bool, load: impl Fn(u64) -> u64) -> &Array {
+        let range = at..(at + bytes).next_multiple_of(LINE_BYTES);
+        let clash = |array: &&Array| array.range.start < range.end && range.start < array.range.end;
+        if let Some(there) = self.iter().find(clash) {
+            assert!(there.range == range && there.halves().is_some() == are_halves, "arrays overlap at {at}");
+            return there;
+        }
+        assert!(at.is_multiple_of(LINE_BYTES), "no array at {at}");
+        let list = range.clone().step_by(8).map(load);
+        let kept = if are_halves {
+            let mut halves: Vec<_> = (0..(range.end - at) / 4 + 16).map(|_| AtomicU32::new(0)).collect();
+            let skipped = halves.len() - aligned(&halves).len();
+            list.enumerate().for_each(|(i, word)| {
+                *halves[skipped + 2 * i].get_mut() = word as u32;
+                *halves[skipped + 2 * i + 1].get_mut() = (word >> 32) as u32;
+            });
+            Kept::Halves(halves)
+        } else {
+            let mut words: Vec<_> = (0..(range.end - at) / 8 + 8).map(|_| AtomicU64::new(0)).collect();
+            let skipped = words.len() - aligned(&words).len();
+            list.enumerate().for_each(|(i, word)| *words[skipped + i].get_mut() = word);
+            Kept::Words(words)
+        };
+        let mut link = &self.0;
+        while let Some(array) = link.get() {
+            link = &array.next;
+        }
+        // Two threads that make the first view of one structure at once are the test's fault.
+        let new = Box::new(Array { range, kept, next: OnceLock::new() });
+        assert!(link.set(new).is_ok(), "two threads make an array");
+        link.get().expect("it was just set")
+    }
+}
