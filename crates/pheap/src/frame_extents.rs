@@ -17,8 +17,8 @@
 //! memory; of 64 pages the last epoch of a free.
 //! **Invariants.** *NF1* The frames of each extent of the table are allocated. *NF2* An allocated
 //! frame outside belongs to an operation under way. After a crash [`open`](FrameExtents::open)
-//! frees those: the table's word, the home of the redo line, decides. *NF3* Frames beyond the end of
-//! the file are allocated.
+//! frees those: the table's word, the home of the redo line, decides. *NF3* Frames beyond the end
+//! of the file are allocated.
 //! **Threads.** The zone's and the table's atomics. Mutexes for the file's length, and for the
 //! work of `tick`. **Failure.** A refused plan has changed nothing.
 //! **Cost.** An extent of 2^k pages: one change of a row or a child's entry each way; others one
