@@ -17,8 +17,8 @@
 //! ```
 //! **Invariants.** *K1* a free object bears the mark, a live one does not; *K2* a page's entry
 //! ([`pages`]) names the cache exactly while the cache has the page and has handed out an object on
-//! it; *K3* objects out of slabs = live + arrays + depot (+ objects under construction); *K4* while
-//! a thread waits for an object, arrays are empty and have no room.
+//! it, and knows which were out ever; *K3* objects out of slabs = live + arrays + depot (+ objects
+//! under construction); *K4* while a thread waits for an object, arrays are empty and have no room.
 //!
 //! **Threads.** A cache's lock covers each step of the slow path, never the program's functions.
 //! Order: table → cache → arrays → page heap. A fork takes them all.

@@ -48,6 +48,9 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Unbuilt<'_, '
                 cache.slow_allocs -= 1;
                 cache.refused += 1;
             }
+            if !cache.is_watched() {
+                self.over.set_mark(self.object, true);
+            }
             self.over.free_locked(&mut cache, self.object, false);
             let wait = cache.waiters > 0;
             drop(cache);
@@ -186,13 +189,14 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// When the first object on it goes out (K2).
+    /// When the first object on it goes out (K2). Admits the object to frees.
     pub(super) fn enter_page(&self, slot: &Slot<CacheSlots>, cache: &Cache, object: *mut u8) {
         let Some(entry) = self.caches.entries.of(object as usize) else { return };
         if entry.cache.load(Relaxed) != slot.handle() {
             let first = cache.slabs.place_of(object).map_or(object, |place| place.first);
             entry.begin(slot, cache, first);
         }
+        entry.admit(object);
     }
 
     fn hand_out(&self, slot: &Slot<CacheSlots>, handle: usize, taken: Taken) -> Result<*mut u8, Fault> {

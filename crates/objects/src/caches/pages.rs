@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub(super) first: AtomicUsize,
     /// The least number above 2⁶⁴ / stride: `k * stride * magic` is little more than 0 modulo 2⁶⁴.
     pub(super) magic: AtomicU64,
-    /// offset × magic is below this exactly where an object begins; 0: none does.
+    /// offset × magic is below this exactly where an object begins that was out once; 0: none was.
     pub(super) bound: AtomicU64,
     pub(super) mark_at: AtomicUsize,
     pub(super) array_at: AtomicUsize,
@@ -52,15 +52,20 @@ fn magic(stride: usize) -> u64 {
 impl Entry {
     /// When the first object on the page goes out.
     pub(super) fn begin(&self, slot: &Slot<CacheSlots>, cache: &Cache, first: *mut u8) {
-        let stride = cache.layout.stride();
         self.first.store(first as usize, Relaxed);
-        let magic = magic(stride);
-        self.magic.store(magic, Relaxed);
-        let little = (stride as u64).wrapping_mul(magic);
-        self.bound.store((cache.layout.capacity() as u64 - 1) * little + 1, Relaxed);
+        self.magic.store(magic(cache.layout.stride()), Relaxed);
+        self.bound.store(0, Relaxed);
         self.mark_at.store(cache.mark_at, Relaxed);
         self.array_at.store(arrays::place(slot.handle()), Relaxed);
         self.cache.store(slot.handle(), Relaxed);
+    }
+
+    /// Lets an object of the page be freed, and those before it: objects first go out in the order
+    /// of their addresses.
+    pub(super) fn admit(&self, object: *mut u8) {
+        let offset = object as u64 - self.first.load(Relaxed) as u64;
+        let product = offset.wrapping_mul(self.magic.load(Relaxed));
+        self.bound.store(self.bound.load(Relaxed).max(product + 1), Relaxed);
     }
 
     /// And the page is entered for the cache.

@@ -4,13 +4,13 @@ mod limits;
 mod trim;
 mod watched;
 
-use super::{Fault, NEVER, Options, Refused};
+use super::{Fault, NEVER, NO_ARRAYS, Options, Refused};
 use crate::heaps::Place;
 use crate::process::{Process, Watch};
 use crate::world::{World, is_inside, world};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
-use craton_base::Pages;
+use craton_base::{PAGE_SIZE, Pages};
 use craton_heap::{Found, Misuse};
 use craton_sim::{FaultRule, Rng};
 use craton_slab::object::BadLayout;
@@ -135,6 +135,23 @@ fn k2_objects_are_told_from_others_and_from_their_insides() {
     assert_eq!(w.put(b, q.wrapping_add(4999)), Err(Misuse::Inside { offset: 4999, size: 5000 }));
     assert_eq!(w.put(a, (&raw const w).cast_mut().cast()), Err(Misuse::Foreign));
     assert_eq!((w.put(a, p), w.put(b, q)), (Ok(()), Ok(())));
+}
+
+#[test]
+fn k2_a_free_takes_no_place_that_was_never_out() {
+    for size in [16, 48, 100, 500, 3000] {
+        let w = world(8);
+        let cache = w.cache(&Options { size, flags: NO_ARRAYS, ..PLAIN });
+        let mut out = Vec::new();
+        for _ in 0..300 {
+            out.push(w.object(cache).unwrap() as usize);
+            let page = out[out.len() - 1] & !(PAGE_SIZE - 1);
+            let entry = w.caches.entries.of(page).unwrap();
+            let known = (page..page + PAGE_SIZE).step_by(8).filter(|at| entry.is_start_of(cache, *at));
+            assert!(known.eq(out.iter().copied().filter(|object| object & !(PAGE_SIZE - 1) == page)), "{size} bytes");
+        }
+        w.end_all(cache, out.into_iter().map(|object| object as *mut u8).collect());
+    }
 }
 
 #[test]
