@@ -1,8 +1,9 @@
 //! The library's options, as `-o` and `CRATON_OPTIONS` have them.
 //!
 //! **What.** [`check`] refuses bad options before anything runs, for `compare` and `set`. `run`
-//! does not: the library reports bad options, and also finds errors that depend on the process,
-//! such as a limit above another. The last setting of a key counts.
+//! does so for `hardened` alone, without which the program would lack its protection; the library
+//! reports others, and also finds errors that depend on the process, such as a limit above another.
+//! The last setting of a key counts.
 
 use crate::usage::nearest;
 use craton_tables::amount::{decimal, size};
@@ -14,6 +15,7 @@ use std::path::Path;
 
 pub const VARIABLE: &str = "CRATON_OPTIONS";
 const STATS_FILE: &[u8] = b"stats_file=";
+const HARDENED: &[u8] = b"hardened";
 /// The library takes no longer path.
 const LONGEST_TRACE: usize = 490;
 const LONGEST_DEBUG: usize = 256;
@@ -22,17 +24,22 @@ const LONGEST_DEBUG: usize = 256;
 pub struct Setting(OsString);
 
 impl Setting {
-    /// Does not check key and value.
+    /// Checks no value but that of `hardened`.
     ///
     /// # Errors
-    /// Not `KEY=VALUE`, or a comma, which would end the value (except `debug`'s).
+    /// Not `KEY=VALUE`, a comma, which would end the value (except `debug`'s), or a bad value of
+    /// `hardened`.
     pub fn parse(text: OsString) -> Result<Self, String> {
         let bytes = text.as_bytes();
         let is_list = bytes.strip_prefix(b"debug=").is_some_and(|checks| !checks.contains(&b'='));
         if bytes.contains(&b',') && !is_list {
             return Err("a value cannot contain a comma; give each option its own -o".to_owned());
         }
-        split(bytes).map(|_| Self(text.clone()))
+        let (key, _) = split(bytes)?;
+        if key == HARDENED {
+            check(&text)?;
+        }
+        Ok(Self(text))
     }
 
     /// Checks key and value.

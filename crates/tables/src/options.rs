@@ -180,7 +180,7 @@ options! {
     }
     Hardened hardened {
         form: Words(&["0", "1"]), default: "0", when: Before("the first request of the process"),
-        refusal: "bad value (0 or 1, before the first request: set it in the environment); ignored",
+        refusal: "bad value (0 or 1, before the first request: set it in the environment; nothing is hardened by it); ignored",
         text: "makes freed memory wait, clears it, and hands objects out in random order",
         more: "See [SECURITY.md](../SECURITY.md)."
     }

@@ -185,7 +185,10 @@ fn a_bad_option_is_one_line_and_the_program_goes_on() {
         ("thp=sometimes", "bad value (auto, always or never); ignored"),
         ("thread_cache=12x", "bad value (bytes, such as 512K); ignored"),
         ("background=2", "bad value (0, inline or 1); ignored"),
-        ("hardened=2", "bad value (0 or 1, before the first request: set it in the environment); ignored"),
+        (
+            "hardened=2",
+            "bad value (0 or 1, before the first request: set it in the environment; nothing is hardened by it); ignored",
+        ),
         ("caches=many", "bad value (auto, thread or cpu); ignored"),
         (
             "page_heap=buddy",

@@ -28,6 +28,10 @@ fn form_key_and_value_are_checked() {
         let text = Setting::parse(bad.into()).unwrap_err();
         assert!(text.contains("KEY=VALUE"), "{bad}: {text}");
     }
+    for bad in ["hardened=yes", "hardened=", "hardened=2"] {
+        assert!(Setting::parse(bad.into()).unwrap_err().contains("0 or 1"), "{bad}: nothing may run without it");
+    }
+    assert!(Setting::parse("hardened=1".into()).is_ok());
     assert!(Setting::checked("debug=audit,redzone:64+large".into()).is_ok());
     for bad in ["stats_file=/a,b", "debug=audit,stats=1"] {
         assert!(Setting::parse(bad.into()).unwrap_err().contains("comma"), "{bad}");
