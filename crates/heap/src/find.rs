@@ -15,7 +15,6 @@ use crate::huge::Entry;
 use crate::mark::Seal;
 use crate::misuse::Misuse;
 use crate::owned::{CACHE_CLASS, Owned};
-use crate::page_map::LIST_BYTES;
 use crate::size_class::{self, LARGE, MORPHED, OWNED};
 use crate::thread_cache::{FRESH_LISTS, List};
 use core::sync::atomic::Ordering::Relaxed;
@@ -56,9 +55,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// [`ThreadCache::recognise`](crate::thread_cache::ThreadCache::recognise) without a cache.
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
-        let class = self.mark(self.page_of(pointer as usize)?) as usize;
+        let page = self.page_of(pointer as usize)?;
+        // SAFETY: granted pages have an entry.
+        let entry = unsafe { self.layout().map.entry(page.0 as usize) };
+        let class = entry.mark() as usize;
         // SAFETY: the table has a list for every mark; an object's (possible) start is readable.
-        let out = unsafe { List::starts(&FRESH_LISTS[class], pointer) && !self.marks(class).is_free(pointer) };
+        let out = unsafe { List::starts(&FRESH_LISTS[class], entry, pointer) && !self.marks(class).is_free(pointer) };
         out.then_some(class)
     }
 
@@ -179,7 +181,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let offset = (pointer as usize).wrapping_sub(*base);
         let page = offset >> PAGE_SHIFT;
         // SAFETY: granted pages have a mark.
-        if page >= pages || unsafe { map.list(page) } != usize::from(MORPHED) * LIST_BYTES {
+        if page >= pages || unsafe { map.get(page) } != MORPHED {
             return None;
         }
         // Relaxed: who has an object of such a page got it after the table was set.

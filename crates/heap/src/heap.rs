@@ -259,9 +259,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     #[inline]
     pub(crate) fn marks(&self, class: usize) -> ClassMarks {
         let bytes = self.granted_pages.load(Ordering::Relaxed) << PAGE_SHIFT;
-        let Layout { base, ref key, hardened, .. } = *self.layout();
+        let Layout { base, map, ref key, hardened, .. } = *self.layout();
         let clears = if hardened { size_class::size_of_class(class) } else { 0 };
-        ClassMarks { seal: key.seal(class), on_slab: key.on_slab, base, bytes, clears }
+        ClassMarks { seal: key.seal(class), on_slab: key.on_slab, class: class as u8, map, base, bytes, clears }
     }
 
     pub fn address(&self, page: PageId) -> *mut u8 {
@@ -304,10 +304,18 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Marks a span's first page, and the others too if `all`.
+    /// Marks a span's first page, and the others too if `all`. No place of theirs is cut.
     pub fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
         // SAFETY: the caller owns the span, and spans lie in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
+    }
+
+    /// Marks a slab of a class of which some places, the first, are cut.
+    pub(crate) fn set_marks_of_cut(&self, slab: PageRange, class: u8) {
+        self.set_marks(slab, class, true);
+        let places = self.record(slab.first).as_ref().cut_objects();
+        // SAFETY: as in `set_marks`.
+        unsafe { self.layout().map.set_cut(slab, class, places) };
     }
 
     /// Reads every field that threads may race on, before a model's threads begin.

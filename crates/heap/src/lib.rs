@@ -11,7 +11,7 @@
 //!
 //! **Layers**, each of which knows only those above it in this list:
 //! ```text
-//! size_class misuse hooks mark shuffle record page_map page_heap gate lent names, numbers, seams
+//! size_class misuse hooks page_map mark shuffle record page_heap gate lent names, numbers, seams
 //! shard huge morph(search) thread_cache                    state of the parts
 //! heap                                                     the parts together, and their locks
 //! spans limits                                             span sources as decorators

@@ -30,7 +30,9 @@
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 
+use crate::page_map::PageMap;
 use crate::size_class::MARKS;
+use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages};
 use craton_slab::Marks;
 
 /// Bytes of the smallest object: its link and its mark.
@@ -123,10 +125,21 @@ impl Seal {
     }
 }
 
-/// Wipes the mark of an object that goes out.
+/// Wipes link and mark of an object that goes out. They would show addresses of the heap or of the
+/// library, and what marks are made of.
 ///
 /// # Safety
 /// The object has at least 16 writable bytes, and the caller owns it.
+#[inline(always)]
+pub unsafe fn clear_head(object: *mut u8) {
+    // SAFETY: by the contract.
+    unsafe { object.cast::<[usize; 2]>().write([0; 2]) };
+}
+
+/// Wipes the mark of an object whose place is gone, or that is not free any more.
+///
+/// # Safety
+/// As [`clear_head`].
 #[inline(always)]
 pub unsafe fn wipe(object: *mut u8) {
     // SAFETY: by the contract.
@@ -177,6 +190,8 @@ const _: () = assert!(cleared_pairs(CLEARED) == 7 && cleared_pairs(LEAST) == 0);
 pub(crate) struct ClassMarks {
     pub(crate) seal: Seal,
     pub(crate) on_slab: usize,
+    pub(crate) class: u8,
+    pub(crate) map: PageMap,
     pub(crate) base: usize,
     /// Bytes of granted pages.
     pub(crate) bytes: usize,
@@ -295,6 +310,14 @@ impl Marks for ClassMarks {
     fn wipe(&self, object: *mut u8) {
         // SAFETY: as said above.
         unsafe { wipe(object) };
+    }
+
+    #[inline]
+    fn set_cut(&self, first: *mut u8, last: *mut u8, places: u16) {
+        let page = |at: *mut u8| ((at as usize - self.base) >> PAGE_SHIFT) as u32;
+        let range = PageRange::new(PageId(page(first)), Pages(page(last) - page(first) + 1));
+        // SAFETY: the pages are a slab's, whose cache the caller owns.
+        unsafe { self.map.set_cut(range, self.class, places) };
     }
 
     #[inline(always)]

@@ -269,7 +269,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let Layout { base, records, .. } = self.layout();
         let settled = |left| {
             if let Left::Ordinary(range) = left {
-                self.set_marks(range, to, true);
+                self.set_marks_of_cut(range, to);
             }
         };
         // SAFETY: base, records, table and source are this heap's; cache and table are locked.

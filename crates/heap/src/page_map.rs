@@ -1,14 +1,23 @@
-//! The page map: which size class each page of the region belongs to.
+//! The page map: which size class each page of the region belongs to, and which of its objects may
+//! be freed.
 //!
-//! **What.** A mark of four bytes for each page: the size class,
-//! [`LARGE`](crate::size_class::LARGE) for the first page of a large object,
-//! [`MORPHED`](crate::size_class::MORPHED) for a slab of two classes, or 0 (free pages, the inside
-//! of objects). It is stored as the offset of the class's list in a cache, so that free finds the
-//! list by one load and one addition. `free` reads the map before any memory behind the pointer.
+//! **State.** An [`Entry`] of four bytes for each page:
+//! ```text
+//! | cut places of the slab (16 bits) | mark × LIST_BYTES (16 bits) |
+//! ```
+//! The mark is the size class, [`LARGE`](crate::size_class::LARGE) for the first page of a large
+//! object, [`MORPHED`](crate::size_class::MORPHED) for a slab of two classes, or 0 (free pages, the
+//! inside of objects). It is stored as the offset of the class's list in a cache, so that free
+//! finds the list by one load and one addition. `free` reads the map before any memory behind the
+//! pointer.
 //!
-//! **Threads.** The pages' owner writes, before the first object goes out and after the last
-//! returns. Any thread reads, with relaxed loads: it got its object of the page through a
-//! synchronising hand-over.
+//! **Invariants.** *M6* a place of a slab is cut exactly if its index is below the number of the
+//! page on which it begins. So a refill changes only the pages of the places that it cuts. *M7* the
+//! number is 0 where the mark is no class.
+//!
+//! **Threads.** The pages' owner writes, before an object goes out and after the last returns. Any
+//! thread reads, with relaxed loads: it got its object of the page through a synchronising
+//! hand-over. Mark and number change in one store.
 //!
 //! **Unsafe.** Indexes the map by address, within the granted pages.
 
@@ -18,7 +27,45 @@ use craton_base::{PageId, PageRange};
 /// Bytes of a thread cache's list: the factor of a stored mark.
 pub const LIST_BYTES: usize = 32;
 
-/// The map: a pointer to the mark of page 0.
+/// A page's entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry(u32);
+
+/// The bits of an entry that hold the offset of a list.
+const LIST_BITS: u32 = 16;
+
+impl Entry {
+    /// A mark without cut places.
+    const fn of_mark(mark: u8) -> Self {
+        Self(mark as u32 * LIST_BYTES as u32)
+    }
+
+    const fn with_cut(self, places: u16) -> Self {
+        Self(self.list() as u32 | (places as u32) << LIST_BITS)
+    }
+
+    /// The offset, in a cache, of the list for the mark.
+    #[inline(always)]
+    pub const fn list(self) -> usize {
+        self.0 as u16 as usize
+    }
+
+    #[inline(always)]
+    pub const fn mark(self) -> u8 {
+        (self.list() / LIST_BYTES) as u8
+    }
+
+    /// The number of cut places, times [`PLACE`].
+    #[inline(always)]
+    pub const fn cut(self) -> u64 {
+        (self.0 & !(u16::MAX as u32)) as u64
+    }
+}
+
+/// A place's factor in [`Entry::cut`].
+pub const PLACE: u64 = 1 << LIST_BITS;
+
+/// The map: a pointer to the entry of page 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMap {
     marks: *const AtomicU32,
@@ -33,6 +80,9 @@ impl PageMap {
     /// Offset of the first mark's address, for readers of another process's memory.
     pub const MARKS: usize = core::mem::offset_of!(Self, marks);
 
+    /// The lower bits of an entry that hold a mark, for them.
+    pub const MARK_BITS: usize = LIST_BITS as usize;
+
     /// A map that must not be read.
     pub const EMPTY: Self = Self { marks: core::ptr::null() };
 
@@ -44,14 +94,12 @@ impl PageMap {
         Self { marks }
     }
 
-    /// The offset, in a cache, of the list for a page's mark.
-    ///
     /// # Safety
     /// The page has been granted.
     #[inline(always)]
-    pub unsafe fn list(self, page: usize) -> usize {
-        // SAFETY: granted pages have a mark.
-        unsafe { (*self.marks.add(page)).load(Relaxed) as usize }
+    pub unsafe fn entry(self, page: usize) -> Entry {
+        // SAFETY: granted pages have an entry.
+        Entry(unsafe { (*self.marks.add(page)).load(Relaxed) })
     }
 
     /// The mark of a page.
@@ -61,20 +109,43 @@ impl PageMap {
     #[inline(always)]
     pub unsafe fn get(self, page: usize) -> u8 {
         // SAFETY: by the contract.
-        unsafe { (self.list(page) / LIST_BYTES) as u8 }
+        unsafe { self.entry(page) }.mark()
     }
 
-    /// Marks the first page of a span, and the others too if `all`.
+    /// Marks the first page of a span, and the others too if `all`. No place of theirs is cut.
     ///
     /// # Safety
     /// The pages have been granted, and belong to the caller.
     pub unsafe fn set(self, range: PageRange, mark: u8, all: bool) {
-        let entry = (mark as usize * LIST_BYTES) as u32;
         let pages = if all { range.len.0 } else { 1 };
-        for i in range.first.0..range.first.0 + pages {
+        for page in range.first.0..range.first.0 + pages {
             // SAFETY: by the contract.
-            unsafe { (*self.marks.add(i as usize)).store(entry, Relaxed) };
+            unsafe { self.store(page as usize, Entry::of_mark(mark)) };
         }
+    }
+
+    /// Sets the number of cut places on those pages of a range that bear a class's mark. A slab of
+    /// a heap with a name has none.
+    ///
+    /// # Safety
+    /// As [`PageMap::set`].
+    pub unsafe fn set_cut(self, range: PageRange, class: u8, places: u16) {
+        for page in range.first.0..range.first.0 + range.len.0 {
+            // SAFETY: by the contract.
+            unsafe {
+                let entry = self.entry(page as usize);
+                if entry.mark() == class {
+                    self.store(page as usize, entry.with_cut(places));
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`PageMap::set`].
+    unsafe fn store(self, page: usize, entry: Entry) {
+        // SAFETY: granted pages have an entry.
+        unsafe { (*self.marks.add(page)).store(entry.0, Relaxed) };
     }
 
     /// The last marked page at or before `page`, and its mark.

@@ -89,7 +89,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// The first object of a chain, which goes out; null from an empty one.
     pub fn pop_free(&self, class: usize, chain: &mut Chain) -> *mut u8 {
         // SAFETY: the object bears its mark, has at least 16 bytes, and is ours until we return it.
-        self.pop_marked(class, chain).inspect(|object| unsafe { mark::wipe(*object) }).unwrap_or(null_mut())
+        self.pop_marked(class, chain).inspect(|object| unsafe { mark::clear_head(*object) }).unwrap_or(null_mut())
     }
 
     /// As [`Heap::pop_free`], for a cache, which gets the object with its mark.
@@ -114,7 +114,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if !object.is_null() {
             self.expect_free(class, object);
             // SAFETY: a free object, of at least 16 bytes, which is ours until we return it.
-            unsafe { mark::wipe(object) };
+            unsafe { mark::clear_head(object) };
         }
         object
     }

@@ -13,8 +13,7 @@
 //!
 //! **Invariants.** *T1* `room` = [`room_for`] `max` − length objects, less the pops since the count
 //! was last exact. *T2* the lists of marks that are no class (0, `LARGE`, `MORPHED`, `OWNED`) have
-//! no room and magic 0. No offset is then a multiple of the size, and a free on such a page leaves
-//! the fast path.
+//! no room. A free on such a page leaves the fast path, since no place of it is cut (M7).
 //!
 //! **Threads.** Only its thread uses a cache. The child of a fork resets the other threads' caches.
 //! A signal handler that interrupts a pop or a push finds a valid list. It can lose objects or
@@ -23,7 +22,7 @@
 //! **Failure.** A head without its mark was written to, or a link that led to it: the refill aborts
 //! ([`Damage::NotFree`]). To read the mark at a wild address can end the process by SIGSEGV.
 //!
-//! **Cost.** 16 instructions to allocate, 26 to free; half a cache line of the cache, one of the
+//! **Cost.** 17 instructions to allocate, 28 to free; half a cache line of the cache, one of the
 //! object, four bytes of the page map; the table by size, which is the cache's, saves one.
 //!
 //! **Unsafe.** Links free objects through their memory, which the cache owns.
@@ -35,9 +34,8 @@ mod shape;
 mod stages;
 mod view;
 
-use crate::mark::{Key, Seal, wipe};
-pub use crate::page_map::LIST_BYTES;
-use crate::page_map::PageMap;
+use crate::mark::{Key, Seal, clear_head};
+use crate::page_map::{Entry, LIST_BYTES, PLACE, PageMap};
 use crate::size_class::{self, CLASSES, MARKS};
 use core::ptr::null_mut;
 use count::{ONE, POPPED, room_for};
@@ -52,8 +50,8 @@ pub use stages::{HardenedCache, wait};
 #[derive(Clone, Copy)]
 pub struct List {
     head: *mut u8,
-    /// ⌈2^64 / object size⌉: `offset * magic < magic` exactly when `offset` is a multiple of the
-    /// size.
+    /// `offset * magic` is the place's index times [`PLACE`] for a multiple of the object size, and
+    /// 2^32 at least for other offsets in a slab.
     magic: u64,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
@@ -106,7 +104,7 @@ const fn min(a: u32, b: u32) -> u32 {
     if a < b { a } else { b }
 }
 
-const _: () = assert!(size_of::<List>() == LIST_BYTES);
+const _: () = assert!(size_of::<List>() == LIST_BYTES && MARKS * LIST_BYTES <= u16::MAX as usize);
 
 /// Largest size whose class one load finds.
 pub const MAX_QUICK: usize = 1024;
@@ -136,54 +134,42 @@ impl List {
         } else {
             (size, g.align().bytes().0 - 1)
         };
-        let magic = if g.is_single() { 1 } else { (u64::MAX / unit as u64) + 1 };
+        let magic = magic_of(unit as u64);
         // Its head is set where it lies: a table of addresses would have to be relocated.
         Self { head: null_mut(), magic, mask: mask as u32, room: room_for(first_max(class)), secret: 0 }
     }
 }
 
 impl List {
-    /// Whether `object`, a pointer into a slab of the list's class, is an object's start.
+    /// Whether an object begins at a pointer into a page whose entry leads to the list: at the
+    /// start of a place that was cut, so neither in a slab's tail nor behind its last cut.
     ///
     /// # Safety
     /// `this` is a list.
     #[inline(always)]
-    pub unsafe fn starts(this: *const Self, object: *mut u8) -> bool {
+    pub unsafe fn starts(this: *const Self, entry: Entry, object: *mut u8) -> bool {
         // SAFETY: by the contract.
-        unsafe { u64::from(object as u32 & (*this).mask).wrapping_mul((*this).magic) < (*this).magic }
+        unsafe { u64::from(object as u32 & (*this).mask).wrapping_mul((*this).magic) < entry.cut() }
     }
 }
 
-/// As [`List::starts`], for the list at an offset of a cache. Rust would load `magic` to a
-/// register.
-///
-/// # Safety
-/// There is a list.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
-#[inline(always)]
-unsafe fn starts_at(this: *const ThreadCache, offset: usize, object: *mut u8) -> bool {
-    // SAFETY: reads two words of the list.
-    unsafe {
-        core::arch::asm!(
-            "mov {x:e}, dword ptr [{this} + {offset} + {mask}]",
-            "and {x:e}, {object:e}",
-            "imul {x}, qword ptr [{this} + {offset} + {magic}]",
-            "cmp {x}, qword ptr [{this} + {offset} + {magic}]",
-            "jae {no}",
-            this = in(reg) this, offset = in(reg) offset, object = in(reg) object, x = out(reg) _,
-            mask = const core::mem::offset_of!(List, mask), magic = const core::mem::offset_of!(List, magic),
-            no = label { return false; },
-            options(readonly, nostack),
-        );
+/// [`List::magic`] of a size s·2^t with an odd s. Its product with the size is m·2^64 + [`PLACE`].
+/// m is odd, and shares no factor with s, which would have to divide [`PLACE`] too. So an offset
+/// that is r behind a multiple of the size has the product i·2^64/size + at most 2^34, where
+/// i = r·m modulo the size is not 0.
+const fn magic_of(size: u64) -> u64 {
+    let zeros = size.trailing_zeros();
+    let odd = size >> zeros;
+    // The inverse by Newton's iteration; each step doubles the 3 right bits.
+    let (mut inverse, mut bits) = (odd, 3);
+    while bits < u64::BITS {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        bits *= 2;
     }
-    true
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(loom))))]
-#[inline(always)]
-unsafe fn starts_at(this: *const ThreadCache, offset: usize, object: *mut u8) -> bool {
-    // SAFETY: by the contract.
-    unsafe { List::starts(this.byte_add(offset).cast::<List>(), object) }
+    let magic = inverse.wrapping_mul(PLACE >> zeros) & (u64::MAX >> zeros);
+    let m = (size as u128 * magic as u128) >> u64::BITS;
+    // Adds s to m.
+    if m.is_multiple_of(2) { magic + (1 << (u64::BITS - zeros)) } else { magic }
 }
 
 impl Pace {
@@ -370,7 +356,7 @@ impl ThreadCache {
             }
             (*list).head = object.cast::<*mut u8>().read_unaligned();
             (*list).room += POPPED;
-            wipe(object);
+            clear_head(object);
             object
         }
     }
@@ -412,13 +398,14 @@ impl ThreadCache {
             if page >= (*this).pages {
                 return false;
             }
-            let offset = (*this).map.list(page);
+            let entry = (*this).map.entry(page);
+            let offset = entry.list();
             if !is_right(offset) {
                 return false;
             }
             let list = this.byte_add(offset).cast::<List>();
             // A shift for sizes that are powers of two costs more in branch misses than it saves.
-            if !starts_at(this, offset, object) {
+            if !List::starts(list, entry, object) {
                 return false;
             }
             let mark = Seal { factor: (*this).factor, secret: (*list).secret }.of(object);
@@ -539,13 +526,13 @@ impl ThreadCache {
             if page >= (*this).pages {
                 return None;
             }
-            let offset = (*this).map.list(page);
-            if !starts_at(this, offset, object) {
+            let entry = (*this).map.entry(page);
+            let list = this.byte_add(entry.list()).cast::<List>();
+            if !List::starts(list, entry, object) {
                 return None;
             }
-            let secret = (*this.byte_add(offset).cast::<List>()).secret;
-            let mark = Seal { factor: (*this).factor, secret }.of(object);
-            (!Seal::may_be_free(object, mark)).then_some((offset / LIST_BYTES, mark))
+            let mark = Seal { factor: (*this).factor, secret: (*list).secret }.of(object);
+            (!Seal::may_be_free(object, mark)).then_some((entry.mark().into(), mark))
         }
     }
 

@@ -194,9 +194,9 @@ impl<'m> Heap<'m> {
             return Err(format!("{}: the heap's own data at {heap:#x} {what}", memory.name()));
         }
         let shape = RecordShape::of(&table)?;
-        let unit = get("map.unit")? as u32;
+        let (unit, bits) = (get("map.unit")? as u32, get("map.bits")?);
         let map = reader.bytes(map_at, granted as usize * 4)?;
-        let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) / unit) as u8).collect();
+        let marks = (0..granted as usize).map(|page| (u32_in(&map, page * 4) % (1 << bits) / unit) as u8).collect();
         let records = reader.bytes(records_at, granted as usize * shape.bytes)?;
         let lengths = reader.bytes(at("layout.lengths")?, granted as usize * 4)?;
         let page = get("page.bytes")?;

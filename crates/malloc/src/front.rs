@@ -4,7 +4,7 @@
 //! to report. The fast paths are here; the thread's mode ([`crate::thread::mode`]) decides the slow
 //! ones: `front/alloc.rs`, `front/free.rs`, `front/resize.rs`.
 //!
-//! **Cost.** malloc: 16 instructions if the thread cache has an object; free: 26 if it has room.
+//! **Cost.** malloc: 17 instructions if the thread cache has an object; free: 28 if it has room.
 //!
 //! **Unsafe.** Uses the thread's cache; takes objects from callers.
 

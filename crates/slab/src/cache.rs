@@ -132,7 +132,11 @@ impl SlabCache {
         let fresh = (want - out.len()).min(u32::from(uncut)) as u16;
         if fresh > 0 {
             // SAFETY: places behind all that were cut, never out.
-            unsafe { out.push_row(start.add(usize::from(carved) * object), object, fresh, marks) };
+            unsafe {
+                let first = start.add(usize::from(carved) * object);
+                out.push_row(first, object, fresh, marks);
+                marks.set_cut(first, first.add(usize::from(fresh - 1) * object), carved + fresh);
+            }
             record.set_carved(carved + fresh);
             used += fresh;
         }
@@ -248,6 +252,7 @@ impl SlabCache {
                 }
                 // Cut anew, objects come in order, without links to follow.
                 record.begin();
+                marks.set_cut(start, start.wrapping_add(slab_bytes - 1), 0);
             }
             if !morphed {
                 record.refuse(0);

@@ -35,6 +35,8 @@ pub trait Marks {
     fn leave(&self, object: *mut u8) -> bool;
     /// Its place is gone.
     fn wipe(&self, _object: *mut u8) {}
+    /// A slab's number of cut places; those from `first` to `last` have changed.
+    fn set_cut(&self, _first: *mut u8, _last: *mut u8, _places: u16) {}
     /// In pages of slabs, so that it can be read.
     fn is_here(&self, _at: *mut u8) -> bool {
         true

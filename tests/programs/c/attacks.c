@@ -563,6 +563,132 @@ static void free_twice_in_thread(void) {
     say("harmless");
 }
 
+/* The object before a slab's tail: its neighbour is not where an object of the size would be. */
+static char *last_of_slab(size_t size, size_t step) {
+    for (int i = 0; i < 1000; i++)
+        take(size);
+    for (size_t i = 0; i < lives; i++)
+        for (size_t j = 0; j < lives; j++)
+            if (live[j] > live[i] + step && live[j] < live[i] + 2 * step && (uintptr_t)live[j] % 8192 == 0 &&
+                malloc_usable_size(live[i]) == step && malloc_usable_size(live[j]) == step)
+                return live[i];
+    say("no tail");
+    return NULL;
+}
+
+static char *tail(size_t size) {
+    /* The first objects may be borrowed from a larger size. */
+    take_many(size, 100);
+    size_t step = malloc_usable_size(take(size));
+    return last_of_slab(size, step) + step;
+}
+
+static void free_tail(size_t size) {
+    free(tail(size));
+    take_many(size, 100);
+    say("harmless");
+}
+
+static void free_tail_48(void) { free_tail(48); }
+static void free_tail_80(void) { free_tail(80); }
+static void free_tail_100(void) { free_tail(100); }
+static void free_tail_1100(void) { free_tail(1100); }
+
+static void resize_tail(void) {
+    char *p = realloc(tail(100), 110);
+    if (p)
+        enter(p, 110);
+    take_many(100, 100);
+    say("harmless");
+}
+
+static void measure_tail(void) {
+    say(malloc_usable_size(tail(100)) > 0 ? "overlapping" : "harmless");
+}
+
+/* A place that its slab has not cut yet: malloc returns it for this free, and later once more. */
+static void free_uncut(size_t size, int places) {
+    char *p = take(size);
+    free(p + places * malloc_usable_size(p));
+    take_many(size, 1000);
+    say("harmless");
+}
+
+static void free_uncut_16(void) { free_uncut(16, 100); }
+static void free_uncut_48(void) { free_uncut(48, 20); }
+static void free_uncut_on_next_page(void) { free_uncut(3000, 4); }
+static void free_uncut_10000(void) { free_uncut(10000, 1); }
+
+static void resize_uncut(void) {
+    char *p = take(48);
+    char *q = realloc(p + 20 * 48, 40);
+    if (q)
+        enter(q, 40);
+    take_many(48, 1000);
+    say("harmless");
+}
+
+static int is_live(char *object) {
+    for (size_t i = 0; i < lives; i++)
+        if (live[i] == object)
+            return 1;
+    return 0;
+}
+
+/* An object that is freed again after its slab was cut anew: the first one of a slab is out. */
+static void free_before_cut(size_t size, int n, int release) {
+    char **old = malloc(n * sizeof *old), *p;
+    for (int i = 0; i < n; i++)
+        old[i] = malloc(size);
+    for (int i = 0; i < n; i++)
+        free(old[i]);
+    if (release)
+        malloc_trim(0);
+    while (lives < 2000) {
+        p = take(size);
+        if ((uintptr_t)p % 8192 == 0 && !is_live(p + 100 * size))
+            for (int i = 0; i < n; i++)
+                if (old[i] == p + 100 * size) {
+                    free(old[i]);
+                    take_many(size, 1000);
+                    say("harmless");
+                }
+    }
+    say("harmless");
+}
+
+static void free_before_cut_48(void) { free_before_cut(48, 60000, 1); }
+static void free_before_cut_64(void) { free_before_cut(64, 60000, 1); }
+static void free_before_cut_kept(void) { free_before_cut(48, 3000, 0); }
+
+/* The same in an object cache. */
+static void cache_uncut(size_t size) {
+    struct craton_cache_options options = {.size = sizeof options, .object_size = size};
+    craton_cache *cache = craton_cache_create(&options);
+    CHECK(cache);
+    char *p = enter(craton_cache_alloc(cache), size);
+    craton_cache_free(cache, p + 20 * size);
+    for (int i = 0; i < 1000; i++)
+        enter(craton_cache_alloc(cache), size);
+    say("harmless");
+}
+
+static void cache_uncut_48(void) { cache_uncut(48); }
+static void cache_uncut_160(void) { cache_uncut(160); }
+
+/* What lists write into free objects must not be seen in new ones: it tells addresses. */
+static void read_new(void) {
+    for (size_t size = 16; size < 60000; size += size / 2)
+        for (int i = 0; i < 200; i++) {
+            uintptr_t *p = words(malloc(size));
+            if (p[0] || p[1])
+                say("address");
+            if (i % 3)
+                free(p);
+        }
+    say("harmless");
+}
+
 static void large_memory(size_t size) {
     char *p = take(size);
     give(p);
@@ -607,7 +733,11 @@ static const struct part PARTS[] = {
     PART(forged_copy), PART(forged_by_xor), PART(forged_by_sum), PART(forged_by_factor), PART(forged_by_ratio),
     PART(link_in_other_thread), PART(passed_link), PART(passed_mark), PART(passed_to_itself), PART(free_fake),
     PART(free_interior), PART(free_foreign), PART(free_twice), PART(free_twice_in_thread), PART(large_memory_1m),
-    PART(large_memory_300k), PART(object_cache), {NULL, NULL},
+    PART(large_memory_300k), PART(object_cache), PART(free_tail_48), PART(free_tail_80), PART(free_tail_100),
+    PART(free_tail_1100), PART(resize_tail), PART(measure_tail), PART(free_uncut_16), PART(free_uncut_48),
+    PART(free_uncut_on_next_page), PART(free_uncut_10000), PART(resize_uncut), PART(free_before_cut_48),
+    PART(free_before_cut_64), PART(free_before_cut_kept), PART(read_new), PART(cache_uncut_48),
+    PART(cache_uncut_160), {NULL, NULL},
 };
 
 int main(int argc, char **argv) { return run_part(argc, argv, PARTS); }

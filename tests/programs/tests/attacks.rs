@@ -168,6 +168,61 @@ fn bad_frees_are_named() {
     says("free_twice_in_thread", "): double free of a 48-byte object");
 }
 
+const NO_OBJECT: &str = "points into memory that is not allocated: it was freed already, or never was an object";
+
+/// Ends by a line of a call that names an address where no object lies.
+fn is_no_object(part: &str, options: &str, call: &str) {
+    let output = run(part, options);
+    let line = output.stderr.strip_prefix("craton: ").and_then(|rest| rest.strip_suffix('\n'));
+    let is_named = line.is_some_and(|line| line.starts_with(&format!("{call}(0x")) && line.ends_with(NO_OBJECT));
+    assert!(is_named && output.signal == Some(libc::SIGABRT), "{part} {options}:\n{output}");
+}
+
+#[test]
+fn the_place_behind_a_slabs_last_object_is_none() {
+    for options in ["", "caches=cpu", "hardened=1"] {
+        for part in ["free_tail_48", "free_tail_80", "free_tail_100", "free_tail_1100"] {
+            is_no_object(part, options, "free");
+        }
+        is_no_object("resize_tail", options, "realloc");
+        is_no_object("measure_tail", options, "malloc_usable_size");
+    }
+}
+
+#[test]
+fn a_place_that_its_slab_has_not_cut_is_no_object() {
+    for options in ["", "caches=cpu", "hardened=1"] {
+        for part in ["free_uncut_16", "free_uncut_48", "free_uncut_on_next_page", "free_uncut_10000"] {
+            is_no_object(part, options, "free");
+        }
+        is_no_object("resize_uncut", options, "realloc");
+    }
+}
+
+#[test]
+fn a_second_free_after_the_slab_was_cut_anew_is_found() {
+    for part in ["free_before_cut_48", "free_before_cut_64", "free_before_cut_kept"] {
+        is_no_object(part, "", "free");
+        does_no_harm(part, "caches=cpu");
+    }
+}
+
+#[test]
+fn a_place_that_an_object_cache_has_not_cut_is_no_object() {
+    for part in ["cache_uncut_48", "cache_uncut_160"] {
+        let line = line_of(part);
+        assert!(line.starts_with("craton_cache_free(0x") && line.contains("double free of a"), "{part}: {line}");
+    }
+}
+
+#[test]
+fn new_objects_show_no_address() {
+    for options in ["", "caches=cpu", "hardened=1"] {
+        let output = run("read_new", options);
+        assert_eq!((output.status, output.stdout.as_str()), (Some(0), "harmless\n"), "{options}:\n{output}");
+    }
+}
+
 #[test]
 fn what_lies_apart_from_objects_cannot_be_overwritten_through_them() {
     for part in ["large_memory_1m", "large_memory_300k", "object_cache"] {

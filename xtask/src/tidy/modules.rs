@@ -17,7 +17,7 @@ const MOST: usize = 8;
 const ORDERS: [(&str, &str); 2] = [
     (
         "heap",
-        "misuse hooks mark shuffle page_map page_heap gate lent record length search shard huge thread_cache heap kept spans limits \
+        "misuse hooks page_map mark shuffle page_heap gate lent record length search shard huge thread_cache heap kept spans limits \
          gather morph central large huge_object sparse_object owned find refill beyond cpu_cache maintain census shape",
     ),
     (

@@ -63,7 +63,15 @@ fn marking_and_wiping_touch_the_second_word_alone() {
 fn an_object_is_on_its_slab_or_on_its_way_and_free_in_both() {
     let (mut words, key) = ([0usize; 6], Key::new(RANDOM));
     let base = words.as_mut_ptr() as usize;
-    let marks = ClassMarks { seal: key.seal(1), on_slab: key.on_slab, base, bytes: 48, clears: 0 };
+    let marks = ClassMarks {
+        seal: key.seal(1),
+        on_slab: key.on_slab,
+        class: 1,
+        map: PageMap::EMPTY,
+        base,
+        bytes: 48,
+        clears: 0,
+    };
     let other = ClassMarks { seal: key.seal(2), ..marks };
     let object = base as *mut u8;
     // SAFETY: the test's own words.

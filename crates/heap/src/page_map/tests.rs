@@ -22,8 +22,9 @@ fn a_mark_names_its_list_and_comes_back_as_it_was() {
         // SAFETY: the map has this page.
         unsafe {
             map.set(span(0, 1), mark, true);
-            assert_eq!((map.get(0), map.list(0)), (mark, mark as usize * LIST_BYTES));
-            assert!(map.list(0) < MARKS * LIST_BYTES, "each mark has a list");
+            let entry = map.entry(0);
+            assert_eq!((map.get(0), entry.list(), entry.cut()), (mark, mark as usize * LIST_BYTES, 0));
+            assert!(entry.list() < MARKS * LIST_BYTES, "each mark has a list");
         }
     }
 }
@@ -39,6 +40,23 @@ fn the_first_page_is_marked_alone_or_all_of_the_span_and_none_beside_it() {
         assert_eq!(marks, [0, 0, 5, 0, 0, 0, 7, 7, 7, 7, 0, 0]);
         map.set(span(6, 4), 0, true);
         assert!((3..12).all(|page| map.get(page) == 0));
+    }
+}
+
+#[test]
+fn a_number_of_cut_places_stands_beside_the_mark_of_its_class_until_the_next_mark() {
+    let map = map(4);
+    // SAFETY: the map has these pages.
+    unsafe {
+        map.set(span(0, 4), 7, true);
+        map.set_cut(span(1, 2), 7, 512);
+        let all = || (0..4).map(|page| (map.get(page), map.entry(page).cut() / PLACE)).collect::<Vec<_>>();
+        assert_eq!(all(), [(7, 0), (7, 512), (7, 512), (7, 0)]);
+        map.set(span(1, 1), OWNED, true);
+        map.set_cut(span(0, 3), 7, 3);
+        assert_eq!(all(), [(7, 3), (OWNED, 0), (7, 3), (7, 0)], "another's page has no number");
+        map.set(span(0, 4), 7, true);
+        assert!(all().iter().all(|entry| *entry == (7, 0)));
     }
 }
 

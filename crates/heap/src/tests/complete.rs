@@ -31,6 +31,23 @@ fn a_class_that_swings_leaves_the_page_heap_alone() {
 }
 
 #[test]
+fn a_kept_slab_has_no_objects_until_it_is_cut_anew() {
+    let w = world(16, 0);
+    swing(&w, 4);
+    let objects = w.take_all(4, SLABS * 128);
+    w.give_all(objects.iter().copied());
+    // SAFETY: the cache is ours.
+    unsafe { w.heap.empty_cache(w.cache) };
+    assert!(w.heap.complete_pages() > Pages(0));
+    let known = || objects.iter().filter(|object| w.heap.recognise(**object).is_some()).count();
+    assert_eq!(known(), 0);
+    let again = w.heap.take_one(4);
+    assert_eq!((known(), w.heap.recognise(again)), (1, Some(4)));
+    assert_eq!(w.give(again), Ok(()));
+    w.empty();
+}
+
+#[test]
 fn relief_makes_complete_slabs_go() {
     let w = world(16, 0);
     swing(&w, 4);

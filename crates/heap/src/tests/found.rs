@@ -3,6 +3,7 @@
 use super::world::{World, world};
 use crate::owned::{CACHE_CLASS, Owned};
 use crate::size_class::{self, LARGE, MORPHED};
+use crate::thread_cache::ThreadCache;
 use crate::{Found, Misuse};
 use craton_base::{Density, PageRange, Pages};
 use craton_pages::PageHeapExt;
@@ -37,13 +38,33 @@ fn an_object_of_a_class_is_known_by_its_start_alone() {
 #[test]
 fn places_of_a_slab_that_are_no_objects_are_told_apart() {
     let w = world(8, 256 << 10);
-    let class = size_class::class_of(48);
-    let object = w.take(class);
-    // The fast path of a free does not look whether a place was cut; its way back to the slab does.
-    assert_eq!(w.heap.find(object.wrapping_add(48 * 100)), Found::Bad(Misuse::Unallocated));
-    let tail = (object as usize & !8191) + 170 * 48;
-    assert_eq!(w.heap.find(tail as *mut u8), Found::Bad(Misuse::Unallocated), "no object ends the slab");
-    assert_eq!(w.heap.find((tail + 8) as *mut u8), Found::Bad(Misuse::Inside { offset: 8, size: 48 }));
+    let object = w.take(size_class::class_of(48));
+    let start = (object as usize & !8191) as *mut u8;
+    expect(&w, object.wrapping_add(48 * 100), Misuse::Unallocated);
+    expect(&w, start.wrapping_add(170 * 48), Misuse::Unallocated);
+    expect(&w, start.wrapping_add(170 * 48 + 8), Misuse::Inside { offset: 8, size: 48 });
+}
+
+#[test]
+fn each_place_of_a_slab_is_known_once_it_is_cut_and_the_tail_never() {
+    for class in 1..=size_class::CLASSES {
+        let (w, g) = (world(4, 0), size_class::geometry(class));
+        let size = size_class::size_of_class(class);
+        let object = w.heap.take_one(class);
+        let slab = w.heap.address(g.slab_of(w.page(object)));
+        for cut in 1..=usize::from(g.capacity) {
+            let known = |i: usize| w.heap.recognise(slab.wrapping_add(i * size)) == Some(class);
+            // SAFETY: the cache is the test's.
+            let by_cache = |i: usize| unsafe { ThreadCache::recognise(w.cache, slab.wrapping_add(i * size)) }.is_some();
+            w.cache().look_again(w.heap.view(), &w.heap.flush_requests);
+            let all = 0..g.pages.bytes().0.div_ceil(size);
+            assert_eq!(all.clone().filter(|i| known(*i)).count(), cut, "class {class}");
+            assert!(all.into_iter().all(|i| known(i) == (i < cut) && by_cache(i) == known(i)), "class {class}");
+            if cut < g.capacity.into() {
+                assert_eq!(w.heap.take_one(class), slab.wrapping_add(cut * size));
+            }
+        }
+    }
 }
 
 #[test]
@@ -126,7 +147,7 @@ fn objects_of_a_class_in_a_heap_of_its_own_are_found_by_their_class() {
     unsafe { w.heap.set_mark(class, object) };
     assert_eq!(w.heap.find(object), Found::Bad(Misuse::Freed { size: 64 }));
     w.heap.wipe_mark(class, object);
-    w.heap.set_marks(page, class as u8, true);
+    w.heap.set_marks_of_cut(page, class as u8);
     assert_eq!(w.give(object), Ok(()));
 }
 

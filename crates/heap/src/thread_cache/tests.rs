@@ -46,6 +46,21 @@ fn fresh() -> Box<ThreadCache> {
     }
 }
 
+#[test]
+fn the_factor_of_a_class_turns_an_offset_to_the_index_of_its_place_and_no_other_to_one() {
+    for (class, list) in FRESH_LISTS.iter().enumerate().take(CLASSES + 1).skip(1) {
+        let g = size_class::geometry(class);
+        let size = if g.is_single() { craton_base::PAGE_SIZE } else { g.object as usize };
+        for offset in 0..=u64::from(list.mask) {
+            let product = offset.wrapping_mul(list.magic);
+            let (index, behind) = (offset / size as u64, offset % size as u64);
+            let right = if behind == 0 { product == index * PLACE } else { product > u32::MAX.into() };
+            assert!(right, "class {class}, offset {offset}: {product:#x}");
+        }
+        assert!(u64::from(g.capacity) * PLACE <= u32::MAX.into(), "an entry of the page map holds all indices");
+    }
+}
+
 /// An object of the test's own.
 fn object() -> *mut u8 {
     Box::leak(Box::new([0usize; 8])).as_mut_ptr().cast()
@@ -277,15 +292,15 @@ fn a_signal_handler_between_a_pops_two_steps_shows_when_the_list_runs_empty() {
     // The interrupted pop has read the head; the handler pops it; then the first one stores its old
     // value.
     let head = cache.lists[class].head;
+    // SAFETY: the object is the list's.
+    let rest = unsafe { head.cast::<*mut u8>().read() };
     assert_eq!(w.take(class), head);
     cache.lists[class].head = head;
-    assert!(!cache.is_right(class));
     // SAFETY: the cache is ours.
     assert!(unsafe { ThreadCache::pop(w.cache, class) }.is_null(), "it lost its mark when it went out");
     assert!(!cache.is_empty(class), "so that the refill says what has happened");
-    // The same where the handler popped one object only.
-    // SAFETY: the object is out, and its link still leads to the rest.
-    cache.lists[class].head = unsafe { head.cast::<*mut u8>().read() };
+    // The same where the interrupted pop has read the link, too.
+    cache.lists[class].head = rest;
     cache.lists[class].room += ONE;
     let rest = cache.held(class).len();
     w.take_all(class, rest);

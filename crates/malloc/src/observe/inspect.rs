@@ -32,10 +32,11 @@ use craton_heap::cpu_cache::ProcessorCaches;
 use craton_heap::huge::HugeTable;
 use craton_heap::huge::Kept;
 use craton_heap::length::SpanLength;
+use craton_heap::page_map::{LIST_BYTES, PageMap};
 use craton_heap::record::PageRecord;
 use craton_heap::shard::SHARDS;
 use craton_heap::size_class::{self, CLASSES, LARGE, MORPHED, OWNED};
-use craton_heap::thread_cache::{LIST_BYTES, ThreadCache};
+use craton_heap::thread_cache::ThreadCache;
 use craton_kit::Kit;
 use craton_kit::audit::Log;
 use craton_objects::caches::Caches;
@@ -101,11 +102,12 @@ pub static INSPECT: Inspect = Inspect {
     geometry: classes(),
 };
 
-const NUMBERS: [(&str, usize); 10] = [
+const NUMBERS: [(&str, usize); 11] = [
     ("page.bytes", PAGE_SIZE),
     ("hugepage.bytes", HUGEPAGE_SIZE),
-    // Factor of the page map's marks.
+    // Factor of the page map's marks, and the bits that hold them.
     ("map.unit", LIST_BYTES),
+    ("map.bits", PageMap::MARK_BITS),
     ("mark.large", LARGE as usize),
     ("mark.morphed", MORPHED as usize),
     ("mark.owned", OWNED as usize),

@@ -36,7 +36,8 @@ fn the_table_leads_to_the_heap() {
     let page = (object as usize - base) / all["page.bytes"];
     let map = word(all["heap"] + all["heap.layout"] + all["layout.map"]);
     // SAFETY: a granted page has a mark.
-    let mark = unsafe { (map as *const u32).add(page).read() } as usize / all["map.unit"];
+    let entry = unsafe { (map as *const u32).add(page).read() } as usize;
+    let mark = entry % (1 << all["map.bits"]) / all["map.unit"];
     assert_eq!(INSPECT.geometry[mark].object_bytes, 112);
     // SAFETY: the object is ours.
     unsafe { crate::front::free(object) }.unwrap();
