@@ -18,10 +18,12 @@ help: ## this list
 
 # `craton run` stands in the way of every program that it starts: linked statically it is there 0.3 ms sooner.
 # The library is built by itself, as for the tests: beside other packages it would have other features, and be built again.
+# The library of persistent heaps unwinds: a panic ends in the call that found damage, and becomes its error.
 # Incremental builds would divide the code into other units, and so change the fast paths.
 build: ## build the program, the library and the lab's programs, optimized
 	CARGO_INCREMENTAL=0 $(CARGO) build --release -p craton-preload
 	CARGO_INCREMENTAL=0 $(CARGO) build --release -p craton-lab
+	CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_PANIC=unwind $(CARGO) build --release -p craton-pheap-c
 	CARGO_INCREMENTAL=0 $(CARGO) build --release --manifest-path papers/Cargo.toml --target-dir $(TARGET)
 	CARGO_INCREMENTAL=0 $(CARGO) rustc --release -p craton-cli --bin craton -- -C target-feature=+crt-static
 

@@ -14,7 +14,8 @@ cd "$(dirname "$0")/.."
 documents=(README.md SECURITY.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs/*.md results/speed-means.svg)
 tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects craton-wild craton-client)
 files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h include/craton.hpp
-  lib/pkgconfig/craton.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake
+  lib/libcraton_pheap.so lib/libcraton_pheap.a include/craton_pheap.h include/craton_pheap.hpp
+  lib/pkgconfig/craton.pc lib/pkgconfig/craton-pheap.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake
   "${documents[@]/#/share/doc/craton/}")
 
 if [ "$1" = --uninstall ]; then
@@ -47,10 +48,15 @@ put 755 "$release/libcraton.so" lib/libcraton.so
 put 644 "$release/libcraton.a" lib/libcraton.a
 put 644 crates/preload/include/craton.h include/craton.h
 put 644 crates/preload/include/craton.hpp include/craton.hpp
+put 755 "$release/libcraton_pheap.so" lib/libcraton_pheap.so
+put 644 "$release/libcraton_pheap.a" lib/libcraton_pheap.a
+put 644 crates/pheap-c/include/craton_pheap.h include/craton_pheap.h
+put 644 crates/pheap-c/include/craton_pheap.hpp include/craton_pheap.hpp
 for document in "${documents[@]}"; do
   put 644 "$document" "share/doc/craton/$document"
 done
 fill craton.pc.in lib/pkgconfig/craton.pc
+fill craton-pheap.pc.in lib/pkgconfig/craton-pheap.pc
 fill craton-config.cmake.in lib/cmake/craton/craton-config.cmake
 fill craton-config-version.cmake.in lib/cmake/craton/craton-config-version.cmake
 printf 'installed %s\n' "${files[@]/#/$root/}"

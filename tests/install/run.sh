@@ -14,6 +14,8 @@ if [ "${1-}" != --release ]; then
   mkdir "$built"
   ln -s "$target"/debug/craton* "$built"
   ln -sf "$target"/release/libcraton.* "$built"
+  # Built by the tests of whole programs.
+  ln -sf "$target"/debug/libcraton_pheap.{so,a} "$built"
 fi
 fail() { echo "tests/install: $*" >&2; exit 1; }
 
@@ -52,8 +54,19 @@ if command -v pkg-config >/dev/null; then
   ! ldd "$dir/static" | grep -q libcraton || fail "the program linked with libcraton.a still loads libcraton.so"
   served "$dir/static"
   echo "tests/install: C and C++ programs through pkg-config, shared and static: ok"
+  read -ra heap_flags <<<"$(pkg-config --cflags --libs craton-pheap)"
+  read -ra private <<<"$(pkg-config --static --libs-only-l craton-pheap | sed 's/-lcraton_pheap //')"
+  gcc -Wall -Werror -o "$dir/heap" "$here/heap.c" "${heap_flags[@]}" -Wl,-rpath,"$prefix/lib"
+  gcc -Wall -Werror "${cflags[@]}" -o "$dir/heap-static" "$here/heap.c" "$prefix/lib/libcraton_pheap.a" "${private[@]}"
+  ! ldd "$dir/heap-static" | grep -q libcraton_pheap || fail "the program linked with libcraton_pheap.a still loads the shared one"
+  ! ldd "$dir/heap" | grep -q 'libcraton\.so' || fail "libcraton_pheap.so needs libcraton.so"
+  [ "$("$dir/heap" "$dir/number.heap")" = 1 ] || fail "heap did not make its file"
+  [ "$("$dir/heap-static" "$dir/number.heap")" = 2 ] || fail "heap-static did not find what heap left"
+  [ "$(LD_PRELOAD=$prefix/lib/libcraton.so "$dir/heap" "$dir/number.heap")" = 3 ] || fail "heap does not run on Craton's malloc"
+  "$prefix/bin/craton" heap check "$dir/number.heap" >/dev/null || fail "craton heap check refuses the file of heap"
+  echo "tests/install: C programs with persistent heaps through pkg-config, shared and static: ok"
   # The programs that the documents show, by the language of their code block.
-  for page in README.md docs/c.md docs/cpp.md; do
+  for page in README.md docs/c.md docs/cpp.md docs/pheap-guide.md; do
     mkdir -p "$dir/shown"
     awk -v to="$dir/shown/$(basename "$page" .md)" '
       /^```(c|cpp)$/ { file = to "-" ++n "." substr($0, 4); next }
@@ -61,11 +74,16 @@ if command -v pkg-config >/dev/null; then
       file { print > file }' "$page"
   done
   for shown in "$dir"/shown/*.*; do
+    used=("${flags[@]}")
+    [[ $shown != */pheap-guide-* ]] || used=("${heap_flags[@]}")
     case $shown in
-      *.c) gcc -Wall -Wextra -Werror -o "$dir/program" "$shown" "${flags[@]}" -lpthread -Wl,-rpath,"$prefix/lib" ;;
-      *.cpp) g++ -std=c++17 -Wall -Wextra -Werror -o "$dir/program" "$shown" "${flags[@]}" -Wl,-rpath,"$prefix/lib" ;;
+      *.c) gcc -Wall -Wextra -Werror -o "$dir/program" "$shown" "${used[@]}" -lpthread -Wl,-rpath,"$prefix/lib" ;;
+      *.cpp) g++ -std=c++17 -Wall -Wextra -Werror -o "$dir/program" "$shown" "${used[@]}" -Wl,-rpath,"$prefix/lib" ;;
     esac || fail "$(basename "$shown") of the documents does not compile"
-    "$dir/program" >/dev/null || fail "$(basename "$shown") of the documents ended with status $?"
+    # Twice: programs with heap files find the first one's.
+    for _ in 1 2; do
+      (cd "$dir" && ./program >/dev/null) || fail "$(basename "$shown") of the documents ended with status $?"
+    done
   done
   echo "tests/install: $(find "$dir/shown" -type f | wc -l) programs of the documents: ok"
 else
@@ -84,6 +102,8 @@ if command -v cmake >/dev/null; then
   cmake --build "$dir/cmake-0.1" >"$dir/cmake.log" 2>&1 || { cat "$dir/cmake.log" >&2; fail "the CMake project did not build"; }
   served "$dir/cmake-0.1/client"
   served "$dir/cmake-0.1/client-static"
+  "$dir/cmake-0.1/heap" "$dir/cmake.heap" >/dev/null || fail "the CMake project's heap ended with status $?"
+  [ "$("$dir/cmake-0.1/heap-static" "$dir/cmake.heap")" = 2 ] || fail "the CMake project's heap-static did not find the number"
   echo "tests/install: a C program through CMake, shared and static: ok"
 else
   echo "tests/install: cmake is not here, so it was not tried"

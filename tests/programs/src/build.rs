@@ -39,21 +39,38 @@ pub fn static_library() -> &'static Path {
 /// Builds the preload package first.
 fn built(name: &str) -> PathBuf {
     static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    let artifacts = ARTIFACTS.get_or_init(|| {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args(["build", "--release", "-p", "craton-preload", "--message-format=json-render-diagnostics"])
-            .current_dir(workspace())
-            .output()
-            .expect("cargo can be started");
-        assert!(output.status.success(), "the library does not build:\n{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-            .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
-            .filter_map(|path| path.as_str().map(PathBuf::from))
-            .collect()
-    });
+    let artifacts = ARTIFACTS.get_or_init(|| build(&["--release", "-p", "craton-preload"], &[]));
+    found(artifacts, name)
+}
+
+/// `libcraton_pheap.so` or `.a`; with the tests' profile, for which most of it is built already.
+pub fn pheap_library(name: &str) -> PathBuf {
+    static ARTIFACTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    let unwinding = ("CARGO_PROFILE_DEV_PANIC", "unwind");
+    let artifacts = ARTIFACTS.get_or_init(|| build(&["-p", "craton-pheap-c"], &[unwinding]));
+    found(artifacts, name)
+}
+
+/// Builds a package; Cargo reports the paths of its products.
+fn build(args: &[&str], env: &[(&str, &str)]) -> Vec<PathBuf> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--message-format=json-render-diagnostics"])
+        .args(args)
+        .envs(env.iter().copied())
+        .current_dir(workspace())
+        .output()
+        .expect("cargo can be started");
+    assert!(output.status.success(), "the library does not build:\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|path| path.as_str().map(PathBuf::from))
+        .collect()
+}
+
+fn found(artifacts: &[PathBuf], name: &str) -> PathBuf {
     let found = artifacts.iter().find(|path| path.file_name().is_some_and(|n| n == name));
     found.unwrap_or_else(|| panic!("cargo built no {name}, only {artifacts:?}")).clone()
 }

@@ -20,7 +20,7 @@ mod running;
 mod segment;
 mod side;
 
-pub use build::{cc, cxx, library, static_library, workspace};
+pub use build::{cc, cxx, library, pheap_library, static_library, workspace};
 pub use group::Group;
 pub use program::{Output, Program};
 pub use running::Running;

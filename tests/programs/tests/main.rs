@@ -18,6 +18,7 @@ mod limits;
 mod linking;
 mod misuse;
 mod own;
+mod pheap;
 mod processes;
 mod rseq;
 mod servers;

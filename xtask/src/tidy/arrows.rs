@@ -52,7 +52,7 @@ const PAPERS: [&str; 8] = [
 ];
 
 /// From the bottom up.
-const CRATES: [Crate; 21] = [
+const CRATES: [Crate; 23] = [
     core("craton-base", &[]),
     // Data, for library and tools.
     core("craton-tables", &[]),
@@ -62,6 +62,9 @@ const CRATES: [Crate; 21] = [
     core("craton-frames", &["craton-base"]),
     // With std: DRAM structures come from the global allocator.
     core("craton-pheap", &["craton-base", "craton-frames"]),
+    // Its faces. No allocator is below them.
+    core("craton-persistent", &["craton-base", "craton-os", "craton-pheap"]),
+    core("craton-pheap-c", &["craton-persistent"]),
     core("craton-pages", &["craton-base"]),
     core("craton-slab", &["craton-base"]),
     // Of the system, the lock and restartable sequences; the rest through seams.

@@ -66,14 +66,20 @@ pub type Flushed = Mapped<WriteBack>;
 pub type Cached = Mapped<AtOnce>;
 
 impl PersistentFile {
-    pub fn with_medium<F: UseMedium>(self, choice: WriteBackChoice, f: F) -> Result<F::Output, FileError> {
-        let flushes = match choice {
+    /// Whether the choice asks for write-back of this file's lines.
+    pub fn flushes(&self, choice: WriteBackChoice) -> bool {
+        match choice {
             WriteBackChoice::Auto => {
                 self.promise() == Promise::PowerFailure && !has_persistent_caches(b"/sys", &self.file)
             }
             WriteBackChoice::Flush => true,
             WriteBackChoice::None => false,
-        };
+        }
+    }
+
+    /// Calls `f` with the file as the medium that the choice asks for.
+    pub fn with_medium<F: UseMedium>(self, choice: WriteBackChoice, f: F) -> Result<F::Output, FileError> {
+        let flushes = self.flushes(choice);
         Ok(if flushes { f.call(Flushed::new(self)?) } else { f.call(Cached::new(self)) })
     }
 }

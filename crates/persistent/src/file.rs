@@ -1,0 +1,139 @@
+//! The file of a heap: made, opened, and turned into the medium that the options ask for.
+//!
+//! **Failure.** A new heap is made beside its name and linked to it when it is whole and durable:
+//! a crash in between leaves no half-made heap there, and an existing file stays as it is.
+
+use crate::error::Error;
+use crate::media::AnyHeap;
+use crate::options::{Durability, HeapOptions};
+use craton_base::{Medium, Promise, Space};
+use craton_os::DiskFile;
+use craton_os::disk_file::DiskOptions;
+use craton_os::persistent_file::{Cached, FileError, FileOptions, Flushed, PersistentFile, WriteBackChoice};
+use craton_pheap::{Config, Heap, Identity, Options, Report};
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Bytes of a new file before the heap makes it longer.
+const FIRST: u64 = 1 << 20;
+/// Bytes that a new heap may take at least: headers and rings of all lanes, and the first unit.
+const ROOM: u64 = 64 << 20;
+
+/// An open heap, and what its file promises.
+pub struct Opened {
+    pub heap: AnyHeap,
+    pub promise: Promise,
+    pub base: usize,
+    pub report: Report,
+}
+
+impl HeapOptions {
+    fn choice(&self) -> WriteBackChoice {
+        match self.durability {
+            Durability::Auto | Durability::SyncPoints => WriteBackChoice::Auto,
+            Durability::Flush => WriteBackChoice::Flush,
+            Durability::NoFlush => WriteBackChoice::None,
+        }
+    }
+}
+
+/// Makes a heap at the path, and leaves it closed.
+pub fn create(path: &Path, options: &HeapOptions) -> Result<(), Error> {
+    let is_device = |it: fs::Metadata| it.file_type().is_char_device() || it.file_type().is_block_device();
+    if fs::metadata(path).is_ok_and(is_device) {
+        return create_on_device(path, options);
+    }
+    if path.symlink_metadata().is_ok() {
+        return Err(FileError::Exists.into());
+    }
+    let unfinished = with(path, &format!(".{}.new", std::process::id()));
+    let made = make(&unfinished, options).and_then(|()| {
+        // Refused if the path exists by now.
+        fs::hard_link(&unfinished, path)?;
+        Ok(sync_folder(path)?)
+    });
+    // Its other name stays.
+    let _ = fs::remove_file(&unfinished);
+    made
+}
+
+/// Makes a heap in a new file, durably.
+fn make(path: &Path, options: &HeapOptions) -> Result<(), Error> {
+    let file = PersistentFile::create(&c_path(path)?, FIRST, FileOptions::new(options.limit.max(ROOM)))?;
+    fill(file, options)?;
+    Ok(File::open(path)?.sync_all()?)
+}
+
+fn create_on_device(path: &Path, options: &HeapOptions) -> Result<(), Error> {
+    let file = PersistentFile::open(&c_path(path)?, FileOptions::new(u64::MAX))?;
+    let medium = Cached::new(file);
+    // A damaged heap is one, too.
+    if !matches!(Identity::read(&medium), Err(craton_pheap::Error::NotAHeap { .. })) {
+        return Err(Error::HoldsHeap);
+    }
+    drop(medium);
+    fill(PersistentFile::open(&c_path(path)?, FileOptions::new(u64::MAX))?, options)
+}
+
+/// Makes a heap in a file that is open.
+fn fill(file: PersistentFile, options: &HeapOptions) -> Result<(), Error> {
+    if file.flushes(options.choice()) { begin(Flushed::new(file)?, options) } else { begin(Cached::new(file), options) }
+}
+
+fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<(), Error> {
+    let HeapOptions { model, most, lanes, stripes, .. } = *options;
+    let other = Config::default();
+    let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
+    // Bits of one object are spread over lines only where lines are written back.
+    let stripes = stripes.unwrap_or(if M::FLUSHES { other.stripes } else { 1 });
+    let config = Config { model, stripes, created, most, lanes: lanes.unwrap_or(other.lanes), ..other };
+    Heap::create(medium, config, Options::default())?.close();
+    Ok(())
+}
+
+/// Opens the heap at the path.
+pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
+    let name = c_path(path)?;
+    if options.durability == Durability::SyncPoints {
+        let file = DiskFile::open(&name, DiskOptions::new(options.limit))?;
+        let (promise, base) = (file.promise(), file.base() as usize);
+        let (heap, report) = Heap::open(file, Options::default())?;
+        return Ok(Opened { heap: AnyHeap::Disk(Box::new(heap)), promise, base, report });
+    }
+    let is_device = fs::metadata(path).is_ok_and(|it| !it.is_file());
+    let limit = if is_device { u64::MAX } else { options.limit };
+    let file = PersistentFile::open(&name, FileOptions::new(limit))?;
+    // The lock is ours by now: no other process makes or removes the journal.
+    if with(path, ".journal").exists() {
+        return Err(Error::HasJournal);
+    }
+    let (promise, base) = (file.promise(), file.base() as usize);
+    let (heap, report) = if file.flushes(options.choice()) {
+        let (heap, report) = Heap::open(Flushed::new(file)?, Options::default())?;
+        (AnyHeap::Flushed(heap), report)
+    } else {
+        let (heap, report) = Heap::open(Cached::new(file), Options::default())?;
+        (AnyHeap::Cached(heap), report)
+    };
+    Ok(Opened { heap, promise, base, report })
+}
+
+/// Makes durable which files the folder of the path has.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+fn with(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn c_path(path: &Path) -> Result<CString, Error> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::Path)
+}

@@ -1,0 +1,278 @@
+//! The heap with types.
+
+use crate::batch::Batch;
+use crate::error::Error;
+use crate::options::HeapOptions;
+use crate::persist::{Object, Persist, with_buffer};
+use crate::pointer::{PPtr, Slot};
+use crate::raw::{Change, RawHeap};
+use crate::reserved::Reserved;
+use crate::transaction::Transaction;
+use craton_base::Promise;
+use craton_pheap::{Report, Root, Stats};
+use std::path::Path;
+
+/// A heap in a file or a device, whose objects outlive the process. All calls but `close` take
+/// `&self`, and any thread may make them.
+///
+/// A list. Each node is pushed, and popped, whole or not at all:
+/// ```
+/// use craton_persistent::{PPtr, PersistentHeap, Slot, persist};
+///
+/// persist! {
+///     struct Node { next: PPtr<Node>, value: u64 }
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("list.heap");
+/// let heap = PersistentHeap::create(&path)?;
+/// let list: Slot<Node> = heap.add_root("list")?;
+/// for value in 1..=3 {
+///     let next = heap.get(list)?;
+///     heap.alloc_to(list, &Node { next, value })?;
+/// }
+/// drop(heap); // As in a crash.
+///
+/// let (heap, report) = PersistentHeap::open(&path)?;
+/// assert!(!report.clean);
+/// let list: Slot<Node> = heap.root("list")?;
+/// let first = heap.get(heap.get(list)?)?;
+/// heap.free_and_link(list, first.next)?; // Pops the first node.
+/// let mut values = Vec::new();
+/// let mut at = heap.get(list)?;
+/// while !at.is_null() {
+///     let node = heap.get(at)?;
+///     values.push(node.value);
+///     at = node.next;
+/// }
+/// assert_eq!(values, [2, 1]);
+/// heap.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Dropped without [`close`](Self::close), the heap is as after a crash: the next opening repairs
+/// it, and nothing is lost but, with sync points, the changes since the last one.
+pub struct PersistentHeap {
+    raw: RawHeap,
+}
+
+/// The heap's pointer of a slot.
+pub(crate) fn slot_of<T: ?Sized>(slot: Slot<T>) -> craton_pheap::Slot {
+    craton_pheap::Slot(slot.offset())
+}
+
+/// Bytes to ask for: an object has at least one.
+pub(crate) fn bytes_of<T: Persist>() -> u64 {
+    T::BYTES.max(1)
+}
+
+impl HeapOptions {
+    /// Makes a heap in a new file, or on a device without a heap, and opens it.
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<PersistentHeap, Error> {
+        Ok(PersistentHeap::new(RawHeap::create(path.as_ref(), self)?.0))
+    }
+
+    /// Opens the heap of a file or device, and repairs it if it was not closed.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
+        let (raw, report) = RawHeap::open(path.as_ref(), self)?;
+        Ok((PersistentHeap::new(raw), report))
+    }
+
+    /// Opens the heap if the path exists, else makes it. A new heap's report is that of a clean
+    /// one.
+    pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
+        let (raw, report) = RawHeap::open_or_create(path.as_ref(), self)?;
+        Ok((PersistentHeap::new(raw), report))
+    }
+}
+
+impl PersistentHeap {
+    pub(crate) fn new(raw: RawHeap) -> Self {
+        Self { raw }
+    }
+
+    /// Makes a heap in a new file and opens it: [`HeapOptions::create`] with options.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, Error> {
+        HeapOptions::new().create(path)
+    }
+
+    /// Opens a heap, and repairs it if it was not closed: [`HeapOptions::open`] with options.
+    pub fn open(path: impl AsRef<Path>) -> Result<(Self, Report), Error> {
+        HeapOptions::new().open(path)
+    }
+
+    /// Ends the use of the heap: all is durable as far as the file promises, and the next opening
+    /// repairs nothing. Refused (a full disk), the last sync point stands.
+    pub fn close(self) -> Result<(), Error> {
+        self.raw.close()
+    }
+
+    /// The heap by offsets and bytes.
+    pub fn raw(&self) -> &RawHeap {
+        &self.raw
+    }
+
+    /// The slot of the root of this name, which was made for the same type.
+    pub fn root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
+        let root = self.raw.root(name.as_bytes())?;
+        match root.tag == T::TAG {
+            true => Ok(PPtr::at_offset(root.slot.0)),
+            false => Err(Error::RootType { found: root.tag, expected: T::TAG }),
+        }
+    }
+
+    /// Adds a root with an empty slot, durably.
+    pub fn add_root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
+        Ok(PPtr::at_offset(self.raw.add_root(name.as_bytes(), T::TAG)?.0))
+    }
+
+    /// The root of this name; adds it if it is missing.
+    pub fn root_or_add<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
+        match self.root(name) {
+            Err(Error::Heap(craton_pheap::Error::NoRoot)) => match self.add_root(name) {
+                // Another thread was first.
+                Err(Error::Heap(craton_pheap::Error::RootExists { .. })) => self.root(name),
+                other => other,
+            },
+            other => other,
+        }
+    }
+
+    /// Removes a root whose slot is empty, durably.
+    pub fn remove_root(&self, name: &str) -> Result<(), Error> {
+        self.raw.remove_root(name.as_bytes())
+    }
+
+    /// All roots.
+    pub fn roots(&self) -> Result<Vec<Root>, Error> {
+        self.raw.roots()
+    }
+
+    /// A copy of a value. One of more than 8 bytes that another thread is changing may have some of
+    /// its old words and some new ones.
+    #[inline]
+    pub fn get<T: Persist>(&self, at: PPtr<T>) -> Result<T, Error> {
+        with_buffer::<T, _>(|buffer| {
+            self.raw.read(at.offset(), buffer)?;
+            Ok(T::decode(buffer))
+        })
+    }
+
+    /// Changes a value without pointers, durably. A crash may leave a part of one that is longer
+    /// than 8 bytes: [`replace`](Self::replace) it, or use a [transaction](Self::transaction).
+    pub fn set<T: Persist>(&self, at: PPtr<T>, value: &T) -> Result<(), Error> {
+        const { assert!(!T::HAS_POINTERS, "`link` changes a pointer, `replace` a whole object") };
+        self.write(at, value)?;
+        self.raw.persist(at.offset(), T::BYTES)
+    }
+
+    #[inline]
+    pub(crate) fn write<T: Persist>(&self, at: PPtr<T>, value: &T) -> Result<(), Error> {
+        with_buffer::<T, _>(|buffer| {
+            value.encode(buffer);
+            self.raw.write(at.offset(), buffer)
+        })
+    }
+
+    /// Makes an object and stores its pointer in the slot. A crash leaves both or neither. The slot
+    /// drops the pointer that it has: let the new object hold it, or [`replace`](Self::replace).
+    pub fn alloc_to<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
+        self.reserve(value)?.publish(slot)
+    }
+
+    /// Frees the slot's object, and makes the slot null.
+    pub fn free_from<T: ?Sized>(&self, slot: Slot<T>) -> Result<(), Error> {
+        self.raw.free_from(slot_of(slot))
+    }
+
+    /// Puts a new object in the place of the slot's, which is freed in the same step.
+    pub fn replace<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
+        self.reserve(value)?.replace(slot)
+    }
+
+    /// Stores a pointer in a slot. A pointer that is there is dropped.
+    pub fn link<T: ?Sized>(&self, slot: Slot<T>, pointer: PPtr<T>) -> Result<(), Error> {
+        self.raw.set(slot_of(slot), pointer.offset())
+    }
+
+    /// Frees the slot's object, and stores another pointer in the same step: the next of a list.
+    pub fn free_and_link<T: ?Sized>(&self, slot: Slot<T>, pointer: PPtr<T>) -> Result<(), Error> {
+        self.raw.commit(vec![Change::Free { slot: slot_of(slot), value: pointer.offset() }])
+    }
+
+    /// Makes an object that no crash keeps until it is published. Dropped, it is freed.
+    pub fn reserve<T: Persist>(&self, value: &T) -> Result<Reserved<'_, T>, Error> {
+        let reserved = Reserved::new(self, bytes_of::<T>())?;
+        self.write(PPtr::at_offset(reserved.at()), value)?;
+        Ok(reserved)
+    }
+
+    /// Begins a batch: changes that happen together.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch::new(self)
+    }
+
+    /// Calls `f` and commits its changes. If `f` fails or panics, or if the commit is refused, all
+    /// changes are undone, also by the next opening after a crash.
+    ///
+    /// Values that change together:
+    /// ```
+    /// use craton_persistent::{PersistentHeap, Slot};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// let heap = PersistentHeap::create(folder.path().join("accounts.heap"))?;
+    /// let accounts: Slot<[i64]> = heap.add_root("accounts")?;
+    /// let accounts = heap.alloc_array_to(accounts, &[100, 0])?;
+    /// let transfer = |amount| -> Result<(), Box<dyn std::error::Error>> {
+    ///     let (from, to) = (heap.element(accounts, 0)?, heap.element(accounts, 1)?);
+    ///     heap.transaction(|tx| {
+    ///         tx.set(from, &(heap.get(from)? - amount))?;
+    ///         tx.set(to, &(heap.get(to)? + amount))?;
+    ///         // Refused: what was set comes back.
+    ///         if heap.get(from)? < 0 { Err("too little".into()) } else { Ok(()) }
+    ///     })
+    /// };
+    /// transfer(60)?;
+    /// assert!(transfer(60).is_err());
+    /// assert_eq!(heap.values(accounts)?, [40, 60]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Two transactions that change the same values at a time need a lock of the program's.
+    pub fn transaction<R, E: From<Error>>(&self, f: impl FnOnce(&mut Transaction<'_>) -> Result<R, E>) -> Result<R, E> {
+        let mut transaction = Transaction::begin(self)?;
+        let result = f(&mut transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+
+    /// Makes all changes up to now durable, all or none: on a disk, with
+    /// [`Durability::SyncPoints`](crate::Durability). Threads that ask at once share the wait.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.raw.sync()
+    }
+
+    /// Gives free memory back to the system. Call it every 50 ms or so, where that matters.
+    pub fn maintain(&self) {
+        self.raw.maintain();
+    }
+
+    /// The failure that changes survive.
+    pub fn promise(&self) -> Promise {
+        self.raw.promise()
+    }
+
+    /// The heap's contents in numbers. No other thread may change the heap meanwhile.
+    pub fn stats(&self) -> Stats {
+        self.raw.stats()
+    }
+
+    /// Checks every invariant, the roots, and what they point to. No other thread may change the
+    /// heap meanwhile.
+    pub fn check(&self) -> Result<(), Error> {
+        self.raw.check()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! A heap that survives, for Rust programs.
+//!
+//! **What.** [`PersistentHeap`] is craton-pheap in a file or on a device, with types: roots by
+//! name, pointers ([`PPtr`]) that hold wherever the heap is mapped, values made by [`persist!`].
+//! An object and the pointer to it change together, also in a crash.
+//!
+//! **From.** NVAlloc §4.1; typed pointers and roots as users of PMDK expect them.
+//! **State.** A value lies as C lays it out, little-endian: `persist.rs`. An array begins with its
+//! length: `array.rs`.
+//! **Threads.** Words are atomic; longer values need a lock of the program's, as do two changes of
+//! one slot.
+//! **Failure.** [`Error`]; heap and file are as before. Damage that a check finds is an error; a
+//! damaged offset that the heap follows panics before it reads beyond the file.
+//! **Cost.** A value is copied at each `get` and `set`. **Not here.** References into the heap: a
+//! freed object or a damaged file would make them unsound.
+#![forbid(unsafe_code)]
+
+mod array;
+mod batch;
+mod error;
+mod file;
+mod heap;
+mod media;
+mod options;
+mod persist;
+mod pointer;
+pub mod raw;
+#[doc(hidden)]
+pub mod record;
+mod reserved;
+mod transaction;
+
+pub use batch::Batch;
+pub use craton_base::Promise;
+pub use craton_os::persistent_file::FileError;
+pub use craton_pheap::{Error as HeapError, Model, Report, Root, Stats};
+pub use error::Error;
+pub use heap::PersistentHeap;
+pub use options::{Durability, HeapOptions};
+#[doc(hidden)]
+pub use persist::{HASH, hash};
+pub use persist::{Object, Persist};
+pub use pointer::{PPtr, Slot};
+pub use record::Field;
+#[doc(hidden)]
+pub use record::Layout;
+pub use reserved::Reserved;
+pub use transaction::Transaction;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/pheap-guide.md")]
+mod guide {}

@@ -1,0 +1,55 @@
+//! The media of a heap, chosen when it is opened.
+//!
+//! **What.** [`AnyHeap`] is a heap on one of the media of a file. [`each!`] calls code that is
+//! generic over the medium: one predictable branch for each request, and none inside of it.
+
+use craton_os::DiskFile;
+use craton_os::persistent_file::{Cached, Flushed};
+use craton_pheap::{Heap, Tx};
+#[cfg(test)]
+use craton_sim::SimMedium;
+
+pub enum AnyHeap {
+    Flushed(Heap<Flushed>),
+    Cached(Heap<Cached>),
+    /// The largest, and the one where an indirection costs least.
+    Disk(Box<Heap<DiskFile>>),
+    #[cfg(test)]
+    Sim(Heap<SimMedium>),
+}
+
+/// A transaction of an [`AnyHeap`].
+pub enum AnyTx<'a> {
+    Flushed(Tx<'a, Flushed>),
+    Cached(Tx<'a, Cached>),
+    Disk(Tx<'a, DiskFile>),
+    #[cfg(test)]
+    Sim(Tx<'a, SimMedium>),
+}
+
+/// Code for the heap, or the transaction, of any medium.
+macro_rules! each {
+    ($kind:ident, $any:expr, $it:ident => $body:expr) => {
+        match $any {
+            $crate::media::$kind::Flushed($it) => $body,
+            $crate::media::$kind::Cached($it) => $body,
+            $crate::media::$kind::Disk($it) => $body,
+            #[cfg(test)]
+            $crate::media::$kind::Sim($it) => $body,
+        }
+    };
+}
+
+pub(crate) use each;
+
+impl AnyHeap {
+    pub fn begin(&self) -> Result<AnyTx<'_>, craton_pheap::Error> {
+        Ok(match self {
+            Self::Flushed(heap) => AnyTx::Flushed(heap.begin()?),
+            Self::Cached(heap) => AnyTx::Cached(heap.begin()?),
+            Self::Disk(heap) => AnyTx::Disk(heap.begin()?),
+            #[cfg(test)]
+            Self::Sim(heap) => AnyTx::Sim(heap.begin()?),
+        })
+    }
+}

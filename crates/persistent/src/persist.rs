@@ -1,0 +1,125 @@
+//! Types whose values may lie in a heap.
+//!
+//! **What.** A value is copied to the heap as bytes and back, little-endian, each field at a
+//! multiple of its alignment, as C lays structs out: C programs read the same objects. No Rust
+//! reference points into the heap. So a value must make sense in another process: numbers, arrays,
+//! [`PPtr`](crate::PPtr), and structs of those by [`persist!`](crate::persist).
+
+/// A value that is copied to the heap and back.
+pub trait Persist: Copy {
+    /// Bytes in the heap; a multiple of `ALIGN`.
+    const BYTES: u64;
+    /// The alignment in the heap: 1, 2, 4 or 8.
+    const ALIGN: u64;
+    /// Tells types apart, also after a restart.
+    const TAG: u64;
+    /// Whether the value has a [`PPtr`](crate::PPtr) in it. Those change by the heap's calls alone.
+    const HAS_POINTERS: bool;
+
+    /// Writes the value to `BYTES` bytes, which are zero before.
+    fn encode(&self, to: &mut [u8]);
+
+    /// Reads the value from `BYTES` bytes, which may hold anything.
+    fn decode(from: &[u8]) -> Self;
+}
+
+/// Continues a hash (FNV-1a) over bytes.
+pub const fn hash(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0100_0000_01b3);
+        i += 1;
+    }
+    hash
+}
+
+/// The hash of nothing.
+pub const HASH: u64 = 0xcbf2_9ce4_8422_2325;
+
+macro_rules! numbers {
+    ($($type:ty),*) => {
+        $(impl Persist for $type {
+            const BYTES: u64 = size_of::<$type>() as u64;
+            const ALIGN: u64 = Self::BYTES;
+            const TAG: u64 = hash(HASH, stringify!($type).as_bytes());
+            const HAS_POINTERS: bool = false;
+
+            #[inline]
+            fn encode(&self, to: &mut [u8]) {
+                to.copy_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn decode(from: &[u8]) -> Self {
+                let mut bytes = [0; size_of::<$type>()];
+                bytes.copy_from_slice(from);
+                Self::from_le_bytes(bytes)
+            }
+        })*
+    };
+}
+
+numbers!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
+
+impl Persist for bool {
+    const BYTES: u64 = 1;
+    const ALIGN: u64 = 1;
+    const TAG: u64 = hash(HASH, b"bool");
+    const HAS_POINTERS: bool = false;
+
+    #[inline]
+    fn encode(&self, to: &mut [u8]) {
+        to[0] = u8::from(*self);
+    }
+
+    #[inline]
+    fn decode(from: &[u8]) -> Self {
+        from[0] != 0
+    }
+}
+
+impl<T: Persist, const N: usize> Persist for [T; N] {
+    const BYTES: u64 = N as u64 * T::BYTES;
+    const ALIGN: u64 = T::ALIGN;
+    const TAG: u64 = hash(T::TAG, &(N as u64).to_le_bytes());
+    const HAS_POINTERS: bool = T::HAS_POINTERS;
+
+    #[inline]
+    fn encode(&self, to: &mut [u8]) {
+        for (value, to) in self.iter().zip(to.chunks_exact_mut(T::BYTES as usize)) {
+            value.encode(to);
+        }
+    }
+
+    #[inline]
+    fn decode(from: &[u8]) -> Self {
+        std::array::from_fn(|i| T::decode(&from[i * T::BYTES as usize..][..T::BYTES as usize]))
+    }
+}
+
+/// The target of a root or a pointer: a value, or an array of them.
+pub trait Object {
+    /// Tells types apart, also after a restart.
+    const TAG: u64;
+}
+
+impl<T: Persist> Object for T {
+    const TAG: u64 = T::TAG;
+}
+
+impl<T: Persist> Object for [T] {
+    const TAG: u64 = hash(T::TAG, b"[]");
+}
+
+/// Longest value that is copied on the stack.
+const ON_STACK: usize = 256;
+
+/// Calls `f` with `T::BYTES` zero bytes.
+#[inline]
+pub(crate) fn with_buffer<T: Persist, R>(f: impl FnOnce(&mut [u8]) -> R) -> R {
+    let bytes = T::BYTES as usize;
+    if bytes <= ON_STACK { f(&mut [0; ON_STACK][..bytes]) } else { f(&mut vec![0; bytes]) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Pointers that survive: offsets in a heap, with a type.
+
+use crate::persist::{HASH, Persist, hash};
+use crate::record::Field;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+/// Where a value lies in a heap: an object, a field of one, or an element; or null. It holds for
+/// one heap, wherever that is mapped.
+///
+/// A pointer whose object was freed reads what is there now, and a write through it may damage the
+/// heap. The process itself stays sound: each access is checked to lie inside the heap's data.
+pub struct PPtr<T: ?Sized> {
+    at: u64,
+    to: PhantomData<fn() -> *const T>,
+}
+
+/// The place of a pointer: a root, or a field or an element of that type.
+pub type Slot<T> = PPtr<PPtr<T>>;
+
+impl<T: ?Sized> PPtr<T> {
+    /// No object.
+    pub const NULL: Self = Self::at_offset(0);
+
+    pub(crate) const fn at_offset(at: u64) -> Self {
+        Self { at, to: PhantomData }
+    }
+
+    /// Bytes from the beginning of the heap; 0 for null.
+    #[inline]
+    pub const fn offset(self) -> u64 {
+        self.at
+    }
+
+    /// Whether there is no object.
+    #[inline]
+    pub const fn is_null(self) -> bool {
+        self.at == 0
+    }
+}
+
+impl<S> PPtr<S> {
+    /// A field of the struct. That of null is null.
+    #[inline]
+    pub fn field<F: Persist>(self, field: Field<S, F>) -> PPtr<F> {
+        match self.at {
+            0 => PPtr::NULL,
+            at => PPtr::at_offset(at.saturating_add(field.offset())),
+        }
+    }
+}
+
+impl<T: ?Sized> Clone for PPtr<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for PPtr<T> {}
+
+impl<T: ?Sized> PartialEq for PPtr<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl<T: ?Sized> Eq for PPtr<T> {}
+
+impl<T: ?Sized> Hash for PPtr<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.at.hash(state);
+    }
+}
+
+impl<T: ?Sized> Default for PPtr<T> {
+    fn default() -> Self {
+        Self::NULL
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for PPtr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.at)
+    }
+}
+
+impl<T: ?Sized> Persist for PPtr<T> {
+    const BYTES: u64 = 8;
+    const ALIGN: u64 = 8;
+    const TAG: u64 = hash(HASH, b"PPtr");
+    const HAS_POINTERS: bool = true;
+
+    #[inline]
+    fn encode(&self, to: &mut [u8]) {
+        self.at.encode(to);
+    }
+
+    #[inline]
+    fn decode(from: &[u8]) -> Self {
+        Self::at_offset(u64::decode(from))
+    }
+}

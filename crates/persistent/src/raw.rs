@@ -1,0 +1,250 @@
+//! A heap by offsets and bytes, on whichever medium its file asks for.
+//!
+//! **What.** [`RawHeap`] is the heap without types: below [`PersistentHeap`](crate::PersistentHeap)
+//! and below the functions for C. Reads and writes are checked: they lie inside the heap, and
+//! writes inside its data.
+//! **Threads.** All calls but `close` take `&self`. With sync points, a call that stores holds a
+//! shared lock, and [`sync`](RawHeap::sync) an exclusive one while it copies the changed pages.
+//! Callers that store by [`base`](RawHeap::base) keep away from `sync` themselves.
+//! **Failure.** [`Error`]; the heap is as before.
+
+mod bytes;
+mod change;
+mod tx;
+
+use crate::error::Error;
+use crate::file::{self, Opened};
+use crate::media::{AnyHeap, each};
+use crate::options::HeapOptions;
+use craton_base::{Medium, Promise};
+use craton_os::DiskFile;
+use craton_pheap::{Heap, Identity, Model, Report, Root, Stats};
+use std::path::Path;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::time::Instant;
+
+pub use change::Change;
+pub use craton_pheap::{Offset, Reserved, Slot};
+pub use tx::RawTx;
+
+/// A heap by offsets and bytes.
+pub struct RawHeap {
+    heap: AnyHeap,
+    promise: Promise,
+    base: usize,
+    /// Where the data begins, which callers may write.
+    data: u64,
+    /// Held to store, exclusively to make a sync point.
+    gate: RwLock<()>,
+    opened: Instant,
+}
+
+impl RawHeap {
+    /// Makes a heap in a new file, or on a device without a heap, and opens it.
+    pub fn create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
+        file::create(path, options)?;
+        Self::open(path, options)
+    }
+
+    /// Opens a heap, and repairs it if it was not closed.
+    pub fn open(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
+        let Opened { heap, promise, base, report } = file::open(path, options)?;
+        Ok((Self::of(heap, promise, base)?, report))
+    }
+
+    /// Opens the heap if the path exists, else makes it.
+    pub fn open_or_create(path: &Path, options: &HeapOptions) -> Result<(Self, Report), Error> {
+        if path.symlink_metadata().is_err() {
+            match file::create(path, options) {
+                // Another process was first.
+                Ok(()) | Err(Error::File(craton_os::persistent_file::FileError::Exists)) => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Self::open(path, options)
+    }
+
+    pub(crate) fn of(heap: AnyHeap, promise: Promise, base: usize) -> Result<Self, Error> {
+        let data = each!(AnyHeap, &heap, heap => Identity::read(heap.medium())?.data);
+        Ok(Self { heap, promise, base, data, gate: RwLock::new(()), opened: Instant::now() })
+    }
+
+    /// Ends the use of the heap. All is durable as far as the file promises, with sync points on
+    /// the disk; the next opening repairs nothing.
+    pub fn close(self) -> Result<(), Error> {
+        match self.heap {
+            AnyHeap::Disk(heap) => {
+                let medium = heap.close();
+                medium.sync(|| ())?;
+                Ok(medium.close()?)
+            }
+            other => {
+                each!(AnyHeap, other, heap => drop(heap.close()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Held while a call stores, where sync points are made.
+    #[inline]
+    pub(crate) fn storing(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        let has_sync_points = matches!(self.heap, AnyHeap::Disk(_));
+        has_sync_points.then(|| self.gate.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes all changes up to now durable, all or none. With sync points this waits for the disk.
+    /// On persistent memory it waits for the lines of changes that slots got by hand.
+    pub fn sync(&self) -> Result<(), Error> {
+        match &self.heap {
+            AnyHeap::Disk(heap) => self.sync_disk(heap),
+            _ if self.promise == Promise::ProcessCrash => Err(Error::NoSyncPoints),
+            heap => {
+                each!(AnyHeap, heap, heap => heap.settle());
+                Ok(())
+            }
+        }
+    }
+
+    fn sync_disk(&self, heap: &Heap<DiskFile>) -> Result<(), Error> {
+        let medium = heap.medium();
+        let pause = || self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        medium.sync(pause)?;
+        if medium.wants_checkpoint() {
+            medium.checkpoint()?;
+            medium.release(pause)?;
+        }
+        Ok(())
+    }
+
+    /// Gives free memory back to the system. Call it every 50 ms or so.
+    pub fn maintain(&self) {
+        let now_ms = self.opened.elapsed().as_millis() as u64;
+        let _storing = self.storing();
+        each!(AnyHeap, &self.heap, heap => heap.maintain(now_ms));
+    }
+
+    /// The failure that changes survive.
+    pub fn promise(&self) -> Promise {
+        self.promise
+    }
+
+    /// How small objects survive a crash.
+    pub fn model(&self) -> Model {
+        each!(AnyHeap, &self.heap, heap => heap.model())
+    }
+
+    /// Tells this heap from all others.
+    pub fn uuid(&self) -> u128 {
+        each!(AnyHeap, &self.heap, heap => heap.uuid())
+    }
+
+    /// The address of offset 0 in this process; 0 in simulations.
+    pub fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Bytes of the heap now.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        each!(AnyHeap, &self.heap, heap => heap.medium().len())
+    }
+
+    /// Whether the heap has no bytes: never.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The root of this name.
+    pub fn root(&self, name: &[u8]) -> Result<Root, Error> {
+        Ok(each!(AnyHeap, &self.heap, heap => heap.root(name))?)
+    }
+
+    /// All roots.
+    pub fn roots(&self) -> Result<Vec<Root>, Error> {
+        Ok(each!(AnyHeap, &self.heap, heap => heap.roots())?)
+    }
+
+    /// Adds a root with an empty slot, durably.
+    pub fn add_root(&self, name: &[u8], tag: u64) -> Result<Slot, Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.add_root(name, tag))?)
+    }
+
+    /// Removes a root whose slot is empty, durably.
+    pub fn remove_root(&self, name: &[u8]) -> Result<(), Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.remove_root(name))?)
+    }
+
+    /// Allocates an object and stores its offset in the slot. Its contents are not defined.
+    #[inline]
+    pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.alloc_to(slot, size))?)
+    }
+
+    /// Frees the object of the slot and stores 0 there.
+    #[inline]
+    pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.free_from(slot))?)
+    }
+
+    /// Gives the slot's object another size. Its contents stay, as far as they fit.
+    pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.realloc(slot, size))?)
+    }
+
+    /// Stores an offset, or 0, in a slot.
+    pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.set(slot, value))?)
+    }
+
+    /// Chooses an object that no crash keeps until it is published.
+    pub fn reserve(&self, size: u64) -> Result<Reserved, Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.reserve(size))?)
+    }
+
+    /// Gives a reserved object back.
+    pub fn cancel(&self, reserved: Reserved) {
+        let _storing = self.storing();
+        each!(AnyHeap, &self.heap, heap => heap.cancel(reserved));
+    }
+
+    /// Makes a reserved object durable, and stores its offset in the slot. After an error it is
+    /// free.
+    pub fn publish(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, reserved)]))?)
+    }
+
+    /// As [`publish`](Self::publish), and frees the slot's object in the same step.
+    pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
+        let _storing = self.storing();
+        Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
+    }
+
+    /// Bytes that the object at this offset can hold.
+    pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
+        Ok(each!(AnyHeap, &self.heap, heap => heap.size_of(object))?)
+    }
+
+    /// The most changes of a commit.
+    pub fn changes_most(&self) -> usize {
+        each!(AnyHeap, &self.heap, heap => heap.parts_most())
+    }
+
+    /// The heap's contents in numbers. No other thread may change the heap meanwhile.
+    pub fn stats(&self) -> Stats {
+        each!(AnyHeap, &self.heap, heap => heap.stats())
+    }
+
+    /// Checks every invariant, the roots, and what they point to. No other thread may change the
+    /// heap meanwhile.
+    pub fn check(&self) -> Result<(), Error> {
+        Ok(each!(AnyHeap, &self.heap, heap => heap.verify())?)
+    }
+}

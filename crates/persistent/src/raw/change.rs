@@ -1,0 +1,39 @@
+//! Several changes as one.
+
+use super::RawHeap;
+use crate::error::Error;
+use crate::media::each;
+use craton_base::Medium;
+use craton_pheap::{Reserved, Slot};
+
+/// A part of a commit.
+#[derive(Debug)]
+pub enum Change {
+    /// Publishes an object, which is durable, and stores its offset in the slot. An offset that is
+    /// there is dropped.
+    Publish { slot: Slot, object: Reserved },
+    /// Frees the slot's object, and stores a value there: the next of a list, or 0.
+    Free { slot: Slot, value: u64 },
+    /// Stores a value.
+    Set { slot: Slot, value: u64 },
+}
+
+impl RawHeap {
+    /// Does all changes or, if one is refused or a crash comes, none. Contents of objects must be
+    /// flushed before. After an error the objects of all `Publish` are free.
+    pub fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
+        let _storing = self.storing();
+        each!(AnyHeap, &self.heap, heap => {
+            heap.medium().fence();
+            let mut batch = heap.batch();
+            for change in changes {
+                match change {
+                    Change::Publish { slot, object } => batch.publish(slot, object),
+                    Change::Free { slot, value } => batch.free_and_set(slot, value),
+                    Change::Set { slot, value } => batch.set(slot, value),
+                }
+            }
+            Ok(batch.commit()?)
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Values and objects that change together.
+
+use crate::error::Error;
+use crate::heap::{PersistentHeap, slot_of};
+use crate::persist::{Persist, with_buffer};
+use crate::pointer::{PPtr, Slot};
+use crate::raw::RawTx;
+use crate::reserved::Reserved;
+
+/// Changes of [`PersistentHeap::transaction`]. Values change at once; slots change at the commit,
+/// each once at most.
+pub struct Transaction<'a> {
+    heap: &'a PersistentHeap,
+    tx: RawTx<'a>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(crate) fn begin(heap: &'a PersistentHeap) -> Result<Self, Error> {
+        Ok(Self { heap, tx: heap.raw().begin()? })
+    }
+
+    pub(crate) fn commit(self) -> Result<(), Error> {
+        self.tx.commit()
+    }
+
+    /// Changes a value without pointers, at once. It comes back if the transaction does not commit.
+    pub fn set<T: Persist>(&mut self, at: PPtr<T>, value: &T) -> Result<(), Error> {
+        const { assert!(!T::HAS_POINTERS, "`link` changes a pointer") };
+        with_buffer::<T, _>(|buffer| {
+            value.encode(buffer);
+            self.tx.write(at.offset(), buffer)
+        })
+    }
+
+    /// Makes an object; the slot has it once the transaction commits.
+    pub fn alloc_to<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
+        let reserved = self.heap.reserve(value)?;
+        Ok(self.publish(slot, reserved))
+    }
+
+    /// Links an object of [`reserve`](PersistentHeap::reserve) or
+    /// [`reserve_array`](PersistentHeap::reserve_array) at the commit.
+    pub fn publish<T: ?Sized>(&mut self, slot: Slot<T>, mut reserved: Reserved<'a, T>) -> PPtr<T> {
+        let pointer = reserved.pointer();
+        if let Some(object) = reserved.take() {
+            self.tx.publish(slot_of(slot), object);
+        }
+        pointer
+    }
+
+    /// Frees the slot's object at the commit, and makes the slot null.
+    pub fn free_from<T: ?Sized>(&mut self, slot: Slot<T>) {
+        self.free_and_link(slot, PPtr::NULL);
+    }
+
+    /// Frees the slot's object at the commit, and stores another pointer there.
+    pub fn free_and_link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
+        self.tx.free(slot_of(slot), pointer.offset());
+    }
+
+    /// Stores a pointer in a slot at the commit.
+    pub fn link<T: ?Sized>(&mut self, slot: Slot<T>, pointer: PPtr<T>) {
+        self.tx.set(slot_of(slot), pointer.offset());
+    }
+}

@@ -1,0 +1,14 @@
+//! Flags of the shared library that no attribute can express.
+
+fn main() {
+    for flag in [
+        "-Wl,-soname,libcraton_pheap.so",
+        // Handlers of thread ends are in it.
+        "-Wl,-z,nodelete",
+        "-Wl,-z,now",
+        "-Wl,-z,relro",
+    ] {
+        println!("cargo:rustc-cdylib-link-arg={flag}");
+    }
+    println!("cargo:rerun-if-changed=build.rs");
+}

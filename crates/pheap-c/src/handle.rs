@@ -1,0 +1,138 @@
+//! An open heap, as C has it.
+//!
+//! **Unsafe.** Takes the heap's address from C.
+
+use crate::code::Failure;
+use craton_persistent::raw::{RawHeap, Reserved, Slot};
+use craton_persistent::{HeapError, Report};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Marks a handle that is open.
+const OPEN: u64 = u64::from_le_bytes(*b"PHEAPOPN");
+
+/// `craton_pheap`.
+pub struct Pheap {
+    mark: AtomicU64,
+    pub raw: RawHeap,
+    pub report: Report,
+    path: String,
+    /// Reserved objects by offset. The program holds their addresses alone.
+    reserved: Mutex<HashMap<u64, Reserved>>,
+    pub transactions: AtomicUsize,
+    /// A call has panicked.
+    is_unsound: AtomicBool,
+}
+
+impl Pheap {
+    pub fn new(raw: RawHeap, report: Report, path: String) -> Self {
+        Self {
+            mark: AtomicU64::new(OPEN),
+            raw,
+            report,
+            path,
+            reserved: Mutex::default(),
+            transactions: AtomicUsize::new(0),
+            is_unsound: AtomicBool::new(false),
+        }
+    }
+
+    /// The heap of a pointer from C.
+    ///
+    /// # Safety
+    /// `heap` is null, or a heap that is not closed.
+    pub unsafe fn of<'a>(heap: *const Self) -> Option<&'a Self> {
+        // SAFETY: by the contract; shared, for its fields change by atomics and locks.
+        let heap = unsafe { heap.as_ref() }?;
+        (heap.mark.load(Ordering::Relaxed) == OPEN).then_some(heap)
+    }
+
+    /// The handle is about to be freed: a second close often still finds this.
+    pub fn mark_closed(&self) {
+        self.mark.store(0, Ordering::Relaxed);
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub fn mark_unsound(&self) {
+        self.is_unsound.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_unsound(&self) -> bool {
+        self.is_unsound.load(Ordering::Relaxed)
+    }
+
+    pub fn check_sound(&self) -> Result<(), Failure> {
+        match self.is_unsound() {
+            true => Err(Failure::Panicked("in an earlier call".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// The offset of an address in the mapping.
+    pub fn offset<T>(&self, pointer: *const T) -> Result<u64, Failure> {
+        let offset = (pointer as usize).wrapping_sub(self.raw.base()) as u64;
+        match !pointer.is_null() && offset < self.raw.len() {
+            true => Ok(offset),
+            false => Err(Failure::Foreign(pointer as usize)),
+        }
+    }
+
+    /// The slot at an address.
+    pub fn slot(&self, slot: *const u64) -> Result<Slot, Failure> {
+        match slot.is_null() {
+            true => Err(Failure::Argument("the slot", "is null")),
+            false => Ok(Slot(self.offset(slot)?)),
+        }
+    }
+
+    /// The address of an offset.
+    pub fn pointer<T>(&self, offset: u64) -> *mut T {
+        // The mapping's address comes from the system, and is known to the program.
+        std::ptr::with_exposed_provenance_mut(self.raw.base() + offset as usize)
+    }
+
+    /// A value that a slot may get: 0, or an offset in the heap.
+    pub fn check_value(&self, value: u64) -> Result<u64, Failure> {
+        match value < self.raw.len() {
+            true => Ok(value),
+            false => Err(HeapError::OutOfRange { at: value, len: 0 }.into()),
+        }
+    }
+
+    pub fn reserved(&self) -> MutexGuard<'_, HashMap<u64, Reserved>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A reserved object by its address, which the program gives up.
+    pub fn take_reserved<T>(&self, object: *const T) -> Result<Held<'_>, Failure> {
+        let missing = Failure::NotReserved(object as usize);
+        let offset = self.offset(object)?;
+        let object = self.reserved().remove(&offset).ok_or(missing)?;
+        Ok(Held { heap: self, object: Some(object) })
+    }
+}
+
+/// A reserved object that the program has given up: dropped, it is free.
+pub struct Held<'a> {
+    heap: &'a Pheap,
+    object: Option<Reserved>,
+}
+
+impl Held<'_> {
+    /// The object, for a call of the heap.
+    pub fn take(mut self) -> Option<Reserved> {
+        self.object.take()
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take() {
+            self.heap.raw.cancel(object);
+        }
+    }
+}

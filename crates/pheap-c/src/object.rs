@@ -1,0 +1,173 @@
+//! Objects and their slots.
+//!
+//! **Unsafe.** Takes pointers and functions from C.
+
+use crate::call::on;
+use crate::code::Failure;
+use crate::handle::Pheap;
+use craton_persistent::raw::Offset;
+use std::ffi::{c_int, c_void};
+
+/// `craton_pheap_constructor`.
+type Constructor = unsafe extern "C" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
+
+/// Writes the address of an object, if the program wants it.
+///
+/// # Safety
+/// `to` is null or writable.
+pub unsafe fn tell(heap: &Pheap, at: u64, to: *mut *mut c_void) {
+    if !to.is_null() {
+        // SAFETY: by the contract.
+        unsafe { to.write(heap.pointer(at)) };
+    }
+}
+
+/// Allocates an object and stores its offset in the slot.
+///
+/// # Safety
+/// `heap` is null or open, `object` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_alloc_to(
+    heap: *const Pheap,
+    slot: *mut u64,
+    size: usize,
+    object: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_alloc_to", heap, |heap| {
+            let at = heap.raw.alloc_to(heap.slot(slot)?, size as u64)?;
+            tell(heap, at.0, object);
+            Ok(())
+        })
+    }
+}
+
+/// As `craton_pheap_alloc_to`, with contents by a function; they are durable before the slot has
+/// the object.
+///
+/// # Safety
+/// As `craton_pheap_alloc_to`; the function may be called with the object and `argument`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_alloc_with(
+    heap: *const Pheap,
+    slot: *mut u64,
+    size: usize,
+    constructor: Option<Constructor>,
+    argument: *mut c_void,
+    object: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_alloc_with", heap, |heap| {
+            let constructor = constructor.ok_or(Failure::Argument("the constructor", "is null"))?;
+            let slot = heap.slot(slot)?;
+            let reserved = heap.raw.reserve(size as u64)?;
+            let at = reserved.at().0;
+            let status = constructor(heap.pointer(at), argument);
+            if status != 0 {
+                heap.raw.cancel(reserved);
+                return Err(Failure::Cancelled(status));
+            }
+            heap.raw.publish(slot, reserved)?;
+            tell(heap, at, object);
+            Ok(())
+        })
+    }
+}
+
+/// Frees the object of the slot and stores 0 there.
+///
+/// # Safety
+/// `heap` is null or open, and the program no longer uses the object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_free_from(heap: *const Pheap, slot: *mut u64) -> c_int {
+    // SAFETY: by the contract.
+    unsafe { on("craton_pheap_free_from", heap, |heap| Ok(heap.raw.free_from(heap.slot(slot)?)?)) }
+}
+
+/// Gives the slot's object another size.
+///
+/// # Safety
+/// As `craton_pheap_free_from`; `object` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_realloc(
+    heap: *const Pheap,
+    slot: *mut u64,
+    size: usize,
+    object: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_realloc", heap, |heap| {
+            let at = heap.raw.realloc(heap.slot(slot)?, size as u64)?;
+            tell(heap, at.0, object);
+            Ok(())
+        })
+    }
+}
+
+/// Stores an offset, or 0, in a slot.
+///
+/// # Safety
+/// `heap` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_set(heap: *const Pheap, slot: *mut u64, value: u64) -> c_int {
+    // SAFETY: by the contract.
+    unsafe { on("craton_pheap_set", heap, |heap| Ok(heap.raw.set(heap.slot(slot)?, heap.check_value(value)?)?)) }
+}
+
+/// Makes bytes of objects durable, as they are now.
+///
+/// # Safety
+/// `heap` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_persist(heap: *const Pheap, from: *const c_void, bytes: usize) -> c_int {
+    // SAFETY: by the contract.
+    unsafe { on("craton_pheap_persist", heap, |heap| Ok(heap.raw.persist(heap.offset(from)?, bytes as u64)?)) }
+}
+
+/// The bytes that an object can hold.
+///
+/// # Safety
+/// `heap` is null or open, `bytes` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_usable_size(
+    heap: *const Pheap,
+    object: *const c_void,
+    bytes: *mut usize,
+) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_usable_size", heap, |heap| {
+            let size = heap.raw.size_of(Offset(heap.offset(object)?))?;
+            if !bytes.is_null() {
+                bytes.write(size as usize);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The offset of an address in the mapping; 0 for null and for addresses elsewhere.
+///
+/// # Safety
+/// `heap` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_offset(heap: *const Pheap, pointer: *const c_void) -> u64 {
+    // SAFETY: by the contract.
+    let heap = unsafe { Pheap::of(heap) };
+    heap.and_then(|heap| heap.offset(pointer).ok()).unwrap_or(0)
+}
+
+/// The address of an offset; null for 0 and for offsets beyond the heap.
+///
+/// # Safety
+/// `heap` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_pointer(heap: *const Pheap, offset: u64) -> *mut c_void {
+    // SAFETY: by the contract.
+    let heap = unsafe { Pheap::of(heap) };
+    let inside = heap.filter(|heap| offset != 0 && offset < heap.raw.len());
+    inside.map_or(std::ptr::null_mut(), |heap| heap.pointer(offset))
+}

@@ -1,0 +1,77 @@
+//! Objects that are chosen, written, and then published.
+//!
+//! **Unsafe.** Takes pointers from C.
+
+use crate::call::on;
+use crate::code::Failure;
+use crate::handle::Pheap;
+use crate::object::tell;
+use std::ffi::{c_int, c_void};
+
+/// Chooses an object that no crash keeps until it is published.
+///
+/// # Safety
+/// `heap` is null or open, `object` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_reserve(heap: *const Pheap, size: usize, object: *mut *mut c_void) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_reserve", heap, |heap| {
+            if object.is_null() {
+                return Err(Failure::Argument("the place for the object", "is null"));
+            }
+            let reserved = heap.raw.reserve(size as u64)?;
+            let at = reserved.at().0;
+            heap.reserved().insert(at, reserved);
+            tell(heap, at, object);
+            Ok(())
+        })
+    }
+}
+
+/// Frees a reserved object.
+///
+/// # Safety
+/// `heap` is null or open, and the program no longer uses the object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_cancel(heap: *const Pheap, object: *mut c_void) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_cancel", heap, |heap| {
+            drop(heap.take_reserved(object)?);
+            Ok(())
+        })
+    }
+}
+
+/// Makes a reserved object durable, and stores its offset in the slot.
+///
+/// # Safety
+/// `heap` is null or open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_publish(heap: *const Pheap, slot: *mut u64, object: *mut c_void) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_publish", heap, |heap| {
+            let object = heap.take_reserved(object)?;
+            let slot = heap.slot(slot)?;
+            object.take().map_or(Ok(()), |object| Ok(heap.raw.publish(slot, object)?))
+        })
+    }
+}
+
+/// As `craton_pheap_publish`, and frees the slot's object in the same step.
+///
+/// # Safety
+/// As `craton_pheap_publish`; the program no longer uses the slot's object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_replace(heap: *const Pheap, slot: *mut u64, object: *mut c_void) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_replace", heap, |heap| {
+            let object = heap.take_reserved(object)?;
+            let slot = heap.slot(slot)?;
+            object.take().map_or(Ok(()), |object| Ok(heap.raw.replace(slot, object)?))
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Roots: slots by name.
+//!
+//! **Unsafe.** Takes pointers and functions from C.
+
+use crate::call::on;
+use crate::code::Failure;
+use crate::handle::Pheap;
+use craton_persistent::Error;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+/// `craton_pheap_root_function`.
+type Function = unsafe extern "C" fn(argument: *mut c_void, name: *const c_char, slot: *mut u64, tag: u64);
+
+/// The bytes of a name.
+///
+/// # Safety
+/// `name` is null or a string.
+unsafe fn bytes<'a>(name: *const c_char) -> Result<&'a [u8], Failure> {
+    match name.is_null() {
+        true => Err(Failure::Argument("the name", "is null")),
+        // SAFETY: by the contract.
+        false => Ok(unsafe { CStr::from_ptr(name) }.to_bytes()),
+    }
+}
+
+/// Adds a root with an empty slot, durably.
+///
+/// # Safety
+/// `heap` is null or open, `name` is null or a string, `slot` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_add_root(
+    heap: *const Pheap,
+    name: *const c_char,
+    tag: u64,
+    slot: *mut *mut u64,
+) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_add_root", heap, |heap| {
+            let at = heap.raw.add_root(bytes(name)?, tag)?;
+            if !slot.is_null() {
+                slot.write(heap.pointer(at.0));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The slot of the root of this name and tag.
+///
+/// # Safety
+/// As `craton_pheap_add_root`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_root(
+    heap: *const Pheap,
+    name: *const c_char,
+    tag: u64,
+    slot: *mut *mut u64,
+) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_root", heap, |heap| {
+            let root = heap.raw.root(bytes(name)?)?;
+            if root.tag != tag {
+                return Err(Error::RootType { found: root.tag, expected: tag }.into());
+            }
+            if !slot.is_null() {
+                slot.write(heap.pointer(root.slot.0));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Removes a root whose slot is empty, durably.
+///
+/// # Safety
+/// `heap` is null or open, `name` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_remove_root(heap: *const Pheap, name: *const c_char) -> c_int {
+    // SAFETY: by the contract.
+    unsafe { on("craton_pheap_remove_root", heap, |heap| Ok(heap.raw.remove_root(bytes(name)?)?)) }
+}
+
+/// Calls a function with each root.
+///
+/// # Safety
+/// `heap` is null or open; the function may be called with `argument`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn craton_pheap_each_root(
+    heap: *const Pheap,
+    function: Option<Function>,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        on("craton_pheap_each_root", heap, |heap| {
+            let function = function.ok_or(Failure::Argument("the function", "is null"))?;
+            for root in heap.raw.roots()? {
+                // Rust programs may have names with a zero byte, which C reads up to there.
+                let end = root.name().iter().position(|byte| *byte == 0).unwrap_or(root.name().len());
+                let name = CString::new(&root.name()[..end]).unwrap_or_default();
+                function(argument, name.as_ptr(), heap.pointer(root.slot.0), root.tag);
+            }
+            Ok(())
+        })
+    }
+}
