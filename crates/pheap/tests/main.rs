@@ -5,6 +5,8 @@ mod common;
 mod cost;
 mod crash;
 mod damage;
+mod defrag;
+mod guests;
 mod many;
 mod model;
 mod morph;
