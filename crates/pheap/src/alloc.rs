@@ -346,6 +346,7 @@ impl<M: Medium + Space> Heap<M> {
             }
         }
         debug_assert!(filled, "another thread took a whole slab");
+        self.join_epoch(guard);
         guard.lane.tcache.pop(number, class).ok_or(Error::NoMemory)
     }
 

@@ -353,6 +353,19 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
+    /// Lets the operation of this lane go on in the current epoch. An object that another lane
+    /// freed in it must not be allocated by a line of the one before: that one is settled first,
+    /// and recovery would redo the free alone.
+    pub(crate) fn join_epoch(&self, guard: &Guard<'_>) {
+        if M::FLUSHES && guard.roomy {
+            // ORDERING: pairs with the release in `advance`, through the lock of the arena.
+            let epoch = self.epoch.load(Ordering::Acquire);
+            // A new half is empty: `advance` waits for this lane before it settles the one before.
+            let roomy = epoch == guard.lane.epoch() || guard.lane.has_room(epoch, SPARE + 1);
+            debug_assert!(roomy, "an operation without room");
+        }
+    }
+
     /// The thread's lane for its cached objects alone.
     #[inline]
     pub(crate) fn enter_cache(&self) -> Guard<'_> {

@@ -6,6 +6,7 @@ mod cost;
 mod crash;
 mod damage;
 mod defrag;
+mod epochs;
 mod guests;
 mod many;
 mod model;
