@@ -11,6 +11,7 @@ use crate::class::{Class, SIZES, SMALL_MOST, class_of};
 use crate::config::Model;
 use crate::error::Error;
 use crate::extents::{Extent, ExtentKind, Home, Plan};
+use crate::guests;
 use crate::heap::{Guard, Heap, Offset, Slot};
 use crate::layout::{LANES, OFFSET_BITS, PAGE, PAGES_PER_UNIT, ROOTS, ROOTS_END, UNIT};
 use crate::line::{Kind, Redo};
@@ -85,8 +86,16 @@ impl<M: Medium + Space> Heap<M> {
             return self.free_rare(slot, at);
         };
         let class = &self.classes[tag.class];
-        let index = class.index_at(at % UNIT).ok_or(Error::NotAnObject { at })?;
+        let Some(index) = class.index_at(at % UNIT) else {
+            drop(guard);
+            return self.free_rare(slot, at);
+        };
         let object = Cached::new(at, class.mid_of(index));
+        if is_logged && self.load(object.bit().0) & object.bit().1 == 0 {
+            // A guest may be there.
+            drop(guard);
+            return self.free_rare(slot, at);
+        }
         let found = Found::Small { number: tag.class, object };
         let is_claimed = self.claims();
         if is_claimed {
@@ -95,9 +104,6 @@ impl<M: Medium + Space> Heap<M> {
         let mut is_mine = true;
         if is_logged {
             let (home, bit) = object.bit();
-            if !is_claimed && self.load(home) & bit == 0 {
-                return Err(Error::AlreadyFree { at });
-            }
             let redo = Redo { kind: Kind::Free, slot: slot.0, old: at, new: 0, home, value: bit, len: class.size / 16 };
             is_mine = guard.lane.commit_one(&self.medium, self.stamp(), &redo);
         } else {
@@ -149,6 +155,9 @@ impl<M: Medium + Space> Heap<M> {
     }
 
     pub(crate) fn redo_alloc(&self, slot: u64, old: u64, number: usize, object: Cached) -> Redo {
+        if object.is_guest() {
+            return redo_guest(Kind::AllocGuest, slot, old, object);
+        }
         let (home, value) = object.bit();
         Redo { kind: Kind::Alloc, slot, old, new: object.at(), home, value, len: SIZES[number] / 16 }
     }
@@ -158,6 +167,7 @@ impl<M: Medium + Space> Heap<M> {
     pub(crate) fn redo_free(&self, slot: u64, at: u64, found: &Found) -> Result<Redo, Error> {
         let redo = |kind, home, value, len| Redo { kind, slot, old: at, new: 0, home, value, len };
         match *found {
+            Found::Small { object, .. } if object.is_guest() => Ok(redo_guest(Kind::FreeGuest, slot, 0, object)),
             Found::Small { number, object } => {
                 let (home, bit) = object.bit();
                 Ok(redo(Kind::Free, home, bit, SIZES[number] / 16))
@@ -182,13 +192,21 @@ impl<M: Medium + Space> Heap<M> {
                 return Ok(Found::Old { tag, index });
             }
             let class = &self.classes[tag.class];
-            let index = class.index_at(at % UNIT).ok_or(Error::NotAnObject { at })?;
-            let object = Cached::new(at, class.mid_of(index));
-            let (home, bit) = object.bit();
-            if self.sup.model.is_logged() && self.load(home) & bit == 0 {
-                return Err(Error::AlreadyFree { at });
+            let object = class.index_at(at % UNIT).map(|index| Cached::new(at, class.mid_of(index)));
+            let is_allocated = |object: &Cached| {
+                let (home, bit) = object.bit();
+                !self.sup.model.is_logged() || self.load(home) & bit != 0
+            };
+            if let Some(object) = object.filter(is_allocated) {
+                return Ok(Found::Small { number: tag.class, object });
             }
-            return Ok(Found::Small { number: tag.class, object });
+            if self.sup.model.is_logged()
+                && let Some(guest) = guests::find(&self.medium, at)
+            {
+                let object = Cached::guest(at & !(UNIT - 1), guest);
+                return Ok(Found::Small { number: guests::class_for(guest.granules), object });
+            }
+            return Err(if object.is_some() { Error::AlreadyFree { at } } else { Error::NotAnObject { at } });
         }
         let page = at / PAGE;
         let extent = self.extents.extent_at(&self.medium, page).filter(|extent| extent.page * PAGE == at);
@@ -312,14 +330,15 @@ impl<M: Medium + Space> Heap<M> {
         let home = guard.index as usize % self.arenas.len();
         let most = (class.cached * class.stripes / 2).max(1);
         let from = |arena: usize| self.lock_arena(arena).refill(number, class, &guard.lane.tcache, most) > 0;
-        let mut filled = from(home) || self.morph(guard, home, number) && from(home);
+        let host = |arena: usize| self.host(guard, arena, number, most) > 0;
+        let mut filled = from(home) || self.morph(guard, home, number) && from(home) || host(home);
         if !filled {
             match self.new_slab(guard, home, number) {
                 Ok(()) => filled = from(home),
                 // Other arenas may have what this one cannot get.
                 Err(error) => {
                     filled = (0..self.arenas.len())
-                        .any(|arena| from(arena) || self.morph(guard, arena, number) && from(arena));
+                        .any(|arena| from(arena) || self.morph(guard, arena, number) && from(arena) || host(arena));
                     if !filled {
                         return Err(error);
                     }
@@ -327,7 +346,15 @@ impl<M: Medium + Space> Heap<M> {
             }
         }
         debug_assert!(filled, "another thread took a whole slab");
+        self.join_epoch(guard);
         guard.lane.tcache.pop(number, class).ok_or(Error::NoMemory)
+    }
+
+    /// Moves guests of a class from an arena's gaps into the lane's cache; returns how many.
+    fn host(&self, guard: &Guard<'_>, arena: usize, number: usize, most: u32) -> u32 {
+        let granules = guests::granules_of(number).filter(|_| self.sup.model.is_logged() && self.options.morph != 0);
+        let Some(granules) = granules else { return 0 };
+        self.lock_arena(arena).host(number, &self.classes[..], &guard.lane.tcache, granules, most)
     }
 
     /// Commits a line besides an operation's, in the lane that the thread has.
@@ -374,7 +401,7 @@ impl<M: Medium + Space> Heap<M> {
     #[cold]
     fn spill(&self, guard: &Guard<'_>, number: usize, class: &Class, object: Cached) {
         let mut objects = Vec::with_capacity(class.cached as usize);
-        guard.lane.tcache.drain(number, class, object.stripe(), class.cached / 2, &mut objects);
+        guard.lane.tcache.drain(number, class, object.stripe(class), class.cached / 2, &mut objects);
         if !guard.lane.tcache.push(number, class, object) {
             objects.push(object);
         }
@@ -404,14 +431,18 @@ impl<M: Medium + Space> Heap<M> {
                 drop(held.take());
                 held = Some((tag.arena, self.lock_arena(tag.arena)));
             }
-            if let Some((arena, slabs)) = &mut held
-                && slabs.release(tag.slab, class, object.mid())
-            {
-                crowded = Some(*arena);
+            let Some((arena, slabs)) = &mut held else { continue };
+            if object.is_guest() {
+                slabs.release_guest(tag.slab, &self.classes[tag.class], object.as_guest());
+            } else {
+                slabs.release(tag.slab, class, object.mid());
+            }
+            if slabs.is_crowded(tag.slab) {
+                crowded = Some((*arena, tag.class));
             }
         }
         drop(held);
-        if let Some(arena) = crowded {
+        if let Some((arena, number)) = crowded {
             self.retire(guard, arena, number);
         }
     }
@@ -436,6 +467,14 @@ impl<M: Medium + Space> Heap<M> {
     pub(crate) fn bit(&self, slab: u64, class: &Class, index: u32) -> (u64, u64) {
         bit_of(slab, class.mid_of(index))
     }
+}
+
+/// The line of a guest. An allocation's slot has `old` before; a free's has the guest.
+fn redo_guest(kind: Kind, slot: u64, old: u64, object: Cached) -> Redo {
+    let at = object.at();
+    let [(home, _), _] = object.as_guest().homes(at & !(UNIT - 1));
+    let (old, new) = if kind == Kind::AllocGuest { (old, at) } else { (at, 0) };
+    Redo { kind, slot, old, new, home, value: 0, len: object.as_guest().granules * 2 }
 }
 
 /// The plan that a line of an extent's free carries.

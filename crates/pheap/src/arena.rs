@@ -9,7 +9,10 @@
 //! objects is in the list of its class and `level`; a full one in none.
 //! **Threads.** One lock an arena.
 
+mod gaps;
+
 use crate::class::{CLASSES, Class};
+use crate::guests::Guests;
 use crate::morph::Old;
 use crate::slab::unused_bits;
 use crate::tcache::{Cached, Tcache};
@@ -19,6 +22,8 @@ const LEVELS: usize = 9;
 const EMPTY: usize = 8;
 /// Empty slabs that a class keeps, besides an eighth of its slabs: a slab costs a fence.
 const KEPT: u32 = 2;
+/// Parts of a slab in which it is compared with others.
+const SHARES: u32 = 1024;
 const NIL: u32 = u32::MAX;
 
 pub struct Slab {
@@ -32,11 +37,14 @@ pub struct Slab {
     pub taken: Box<[u64]>,
     /// Objects of the class before.
     pub old: Option<Box<Old>>,
+    /// Objects of other classes in gaps.
+    pub guests: Option<Box<Guests>>,
     /// Until this epoch is settled, redo lines may name the index table.
     pub table_epoch: u64,
     level: usize,
     before: u32,
     behind: u32,
+    gap: gaps::Gap,
 }
 
 const UNLISTED: usize = usize::MAX;
@@ -50,9 +58,11 @@ impl Slab {
         }
     }
 
-    /// Whether an old object covers this one.
-    pub fn is_covered(&self, index: u32) -> bool {
+    /// Whether an old object or a guest covers this one.
+    pub fn is_covered(&self, class: &Class, index: u32) -> bool {
+        let mid = class.mid_of(index);
         self.old.as_ref().is_some_and(|old| old.covers(index))
+            || self.guests.as_ref().is_some_and(|guests| guests.covers(mid))
     }
 }
 
@@ -64,6 +74,7 @@ pub struct Arena {
     pub count: Box<[u32; CLASSES]>,
     /// Empty slabs of each class.
     empty: Box<[u32; CLASSES]>,
+    gaps: gaps::Heads,
 }
 
 impl Arena {
@@ -75,6 +86,7 @@ impl Arena {
             heads,
             count: Box::new([0; CLASSES]),
             empty: Box::new([0; CLASSES]),
+            gaps: gaps::Heads::EMPTY,
         }
     }
 
@@ -87,10 +99,12 @@ impl Arena {
             least_free: free,
             taken,
             old: None,
+            guests: None,
             table_epoch: 0,
             level: UNLISTED,
             before: NIL,
             behind: NIL,
+            gap: gaps::Gap::NEW,
         };
         let index = match self.vacant.pop() {
             Some(index) => {
@@ -109,11 +123,13 @@ impl Arena {
     /// Removes an empty slab.
     pub fn remove(&mut self, index: usize) {
         self.unlink(index);
+        self.unlink_gap(index);
         let slab = &mut self.slabs[index];
         self.count[slab.class] -= 1;
         slab.at = 0;
         slab.taken = Box::default();
         slab.old = None;
+        slab.guests = None;
         self.vacant.push(index as u32);
     }
 
@@ -187,15 +203,46 @@ impl Arena {
         moved
     }
 
-    /// Gives an object back to its slab. Returns whether the class has too many empty slabs.
-    pub fn release(&mut self, index: usize, class: &Class, mid: u32) -> bool {
+    /// Takes an object of class `number` from a slab that is fuller than this one, if this one has
+    /// at least a quarter free.
+    pub fn take_fuller(&mut self, than: usize, objects: u32, number: usize, class: &Class) -> Option<Cached> {
+        let share = |free: u32, objects: u32| free * SHARES / objects;
+        let sparse = share(self.slabs[than].free, objects);
+        let head = (0..EMPTY).find_map(|level| self.first(number, level))?;
+        let behind = self.slabs[head].behind;
+        let index = if head != than {
+            head
+        } else if behind != NIL {
+            behind as usize
+        } else {
+            return None;
+        };
+        let slab = &mut self.slabs[index];
+        if sparse < SHARES / 4 || (share(slab.free, class.objects), index) >= (sparse, than) {
+            return None;
+        }
+        let mut found = Vec::with_capacity(1);
+        take(slab, class, 1, |_| 1, &mut found);
+        slab.free -= found.len() as u32;
+        slab.least_free = slab.least_free.min(slab.free);
+        self.relist(index, class.objects);
+        found.pop()
+    }
+
+    /// Gives an object back to its slab.
+    pub fn release(&mut self, index: usize, class: &Class, mid: u32) {
         let slab = &mut self.slabs[index];
         let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
         debug_assert!(slab.taken[word] & bit != 0, "released twice");
         slab.taken[word] &= !bit;
         slab.free += 1;
-        let number = slab.class;
         self.relist(index, class.objects);
+        self.widen(index, class, class.index_of(mid));
+    }
+
+    /// Whether the class of a slab has too many empty ones.
+    pub fn is_crowded(&self, index: usize) -> bool {
+        let number = self.slabs[index].class;
         self.empty[number] > KEPT + self.count[number] / 8
     }
 
@@ -224,9 +271,11 @@ impl Arena {
         self.slabs[index].level == self.slabs[index].level_for(objects)
     }
 
-    /// Changes the class of a slab that is in no list.
+    /// Changes the class of a slab that is in no list of its class.
     pub fn change_class(&mut self, index: usize, number: usize) {
+        self.unlink_gap(index);
         let slab = &mut self.slabs[index];
+        slab.gap = gaps::Gap::NEW;
         self.count[slab.class] -= 1;
         self.count[number] += 1;
         slab.class = number;

@@ -3,9 +3,12 @@
 //! **Threads.** No other thread may be in an operation.
 //! **Cost.** Reads every slab's header and bitmap.
 
+use crate::arena::Slab;
+use crate::class::Class;
 use crate::config::Model;
 use crate::error::Error;
 use crate::extents::ExtentKind;
+use crate::guests::{self, Guests};
 use crate::heap::{Heap, Offset};
 use crate::layout::{PAGE, UNIT};
 use crate::slab::{Header, read_bits, unused_bits};
@@ -57,7 +60,7 @@ impl<M: Medium + Space> Heap<M> {
                     Model::Log | Model::Frames => self.load(word) & bit != 0,
                     Model::Gc => {
                         let taken = slab.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0;
-                        taken && !slab.is_covered(index) && cached.binary_search(&object).is_err()
+                        taken && !slab.is_covered(class, index) && cached.binary_search(&object).is_err()
                     }
                 };
                 if allocated {
@@ -66,6 +69,10 @@ impl<M: Medium + Space> Heap<M> {
             }
             if let Some(old) = &slab.old {
                 found.extend(old.objects(at, &self.classes[old.class]));
+            }
+            if let Some(guests) = &slab.guests {
+                let allocated = guests.list().iter().filter(|guest| guest.is_allocated(&self.medium, at));
+                found.extend(allocated.map(|guest| (at + guest.offset(), guest.bytes())));
             }
             drop(arena);
             found.sort_unstable();
@@ -163,7 +170,7 @@ impl<M: Medium + Space> Heap<M> {
                 let object = at + class.offset_of(index);
                 let allocated = self.sup.model.is_logged() && is_set(&bits);
                 let in_cache = cached.binary_search(&object).is_ok();
-                let covered = slab.is_covered(index);
+                let covered = slab.is_covered(class, index);
                 match is_set(&slab.taken) {
                     true if allocated && (in_cache || covered) => {
                         return damaged("an allocated object that is cached or covered", object);
@@ -178,6 +185,7 @@ impl<M: Medium + Space> Heap<M> {
             if unused.iter().zip(&*slab.taken).any(|(unused, taken)| unused & !taken != 0) {
                 return damaged("a bit beyond a slab's objects", at);
             }
+            reserved += self.check_guests(slab, class, &cached)?;
             if let Some(old) = &slab.old {
                 old.check(&self.medium, at, class, &self.classes[old.class])?;
             }
@@ -186,5 +194,38 @@ impl<M: Medium + Space> Heap<M> {
             return damaged("objects that are taken and not published", reserved);
         }
         Ok(())
+    }
+    /// Checks the guests of a slab; returns how many are taken, and neither allocated nor cached.
+    fn check_guests(&self, slab: &Slab, class: &Class, cached: &[u64]) -> Result<u64, Error> {
+        let at = slab.at;
+        if !self.sup.model.is_logged() {
+            return Ok(0);
+        }
+        let damaged = |what, at| Err(Error::Damaged { what, at });
+        let guests = slab.guests.as_ref().map_or(&[][..], |guests| guests.list());
+        let (mut reserved, mut end, mut allocated) = (0, 0, Vec::new());
+        let mut again = Guests::new(class);
+        for guest in guests {
+            let object = at + guest.offset();
+            let in_cache = cached.binary_search(&object).is_ok();
+            let is_allocated = guest.is_allocated(&self.medium, at);
+            if guest.first < end || guest.first + guest.granules > guests::GRANULES {
+                return damaged("NG1: guests that overlap", object);
+            }
+            if in_cache && is_allocated {
+                return damaged("an allocated guest that is cached", object);
+            }
+            reserved += u64::from(!in_cache && !is_allocated);
+            end = guest.first + guest.granules;
+            allocated.extend(is_allocated.then_some(*guest));
+            again.add(class, *guest, |_| {});
+        }
+        if guests::read_all(&self.medium, at)? != allocated {
+            return damaged("guests of a slab that DRAM does not know", at);
+        }
+        match slab.guests.as_ref().is_none_or(|guests| **guests == again) {
+            true => Ok(reserved),
+            false => damaged("NG1: objects that guests cover", at),
+        }
     }
 }

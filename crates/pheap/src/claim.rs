@@ -10,6 +10,7 @@
 use crate::alloc::Found;
 use crate::error::Error;
 use crate::heap::{Heap, Slot};
+use crate::layout::UNIT;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
@@ -30,6 +31,9 @@ impl<M: Medium + Space> Heap<M> {
         }
         let there = self.load(slot.0);
         let is_allocated = match found {
+            Found::Small { object, .. } if object.is_guest() => {
+                object.as_guest().is_allocated(&self.medium, at & !(UNIT - 1))
+            }
             Found::Small { object, .. } if self.sup.model.is_logged() => {
                 let (home, bit) = object.bit();
                 self.load(home) & bit != 0

@@ -44,9 +44,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use plan::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, Range, RangeState, UNIT_PAGES};
 
-/// The file grows by at least this, and by 1/8 of its length.
-const GROWTH_BYTES: u64 = 4 << 20;
-const GROWTH_PART: u64 = 8;
+/// The file grows by at least this, and by 1/32 of its length, which bounds what it has to spare.
+const GROWTH_BYTES: u64 = 1 << 20;
+const GROWTH_PART: u64 = 32;
 
 /// Where the extents lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

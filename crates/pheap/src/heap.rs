@@ -179,7 +179,7 @@ impl<M: Medium + Space> Heap<M> {
         let is_slab = |extent: &&Extent| extent.kind == ExtentKind::Slab;
         let slabs: Vec<u64> = extents.iter().filter(is_slab).map(|extent| extent.page * PAGE).collect();
         report.large = (extents.len() - slabs.len()) as u64;
-        for FoundSlab { at, header, taken, free } in self.read_slabs(&slabs)? {
+        for FoundSlab { at, header, taken, free, guests } in self.read_slabs(&slabs)? {
             let objects = self.classes[header.class].objects;
             let number = (report.slabs % self.arenas.len() as u64) as usize;
             let arena = self.arenas[number].get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -189,8 +189,11 @@ impl<M: Medium + Space> Heap<M> {
             report.slabs += 1;
             report.small += u64::from(objects - free);
             let old = crate::morph::adopt(&self.medium, &self.classes, &mut arena.slabs[index], &header)?;
-            report.small += old;
-            arena.relist(index, objects);
+            report.small += old + guests.len() as u64;
+            if !arena.slabs[index].adopt_guests(&self.classes[header.class], guests) {
+                return Err(Error::Damaged { what: "NG1: guests of a slab", at });
+            }
+            arena.relist_found(index, &self.classes[header.class]);
             let tag = Tag { class: header.class, arena: number, slab: index, mixed: old > 0, frozen: false };
             self.units.set(at, Some(tag));
         }
@@ -201,8 +204,9 @@ impl<M: Medium + Space> Heap<M> {
     /// pages to be mapped.
     fn read_slabs(&self, slabs: &[u64]) -> Result<Vec<FoundSlab>, Error> {
         let unused = self.classes.each_ref().map(slab::unused_bits);
+        let logged = self.sup.model.is_logged();
         let read = |slabs: &[u64]| {
-            let read = |at: &u64| FoundSlab::read(&self.medium, self.seed, *at, &self.classes, &unused);
+            let read = |at: &u64| FoundSlab::read(&self.medium, self.seed, *at, &self.classes, &unused, logged);
             slabs.iter().map(read).collect::<Result<Vec<_>, _>>()
         };
         let part = slabs.len().div_ceil(self.options.markers()).max(SLABS_A_THREAD);
@@ -346,6 +350,19 @@ impl<M: Medium + Space> Heap<M> {
             }
             lane.unlock();
             self.advance(epoch);
+        }
+    }
+
+    /// Lets the operation of this lane go on in the current epoch. An object that another lane
+    /// freed in it must not be allocated by a line of the one before: that one is settled first,
+    /// and recovery would redo the free alone.
+    pub(crate) fn join_epoch(&self, guard: &Guard<'_>) {
+        if M::FLUSHES && guard.roomy {
+            // ORDERING: pairs with the release in `advance`, through the lock of the arena.
+            let epoch = self.epoch.load(Ordering::Acquire);
+            // A new half is empty: `advance` waits for this lane before it settles the one before.
+            let roomy = epoch == guard.lane.epoch() || guard.lane.has_room(epoch, SPARE + 1);
+            debug_assert!(roomy, "an operation without room");
         }
     }
 

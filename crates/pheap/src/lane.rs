@@ -47,13 +47,13 @@ pub struct Lane {
 pub const SPARE: u32 = 3;
 const RECENT: usize = 64;
 /// Dirty lines of a new slab's header.
-const SLAB_LINES: u32 = 10;
+const SLAB_LINES: u32 = 14;
 
 impl Lane {
     pub fn new(index: u32, places: Places, seed: u64, flushes: bool) -> Self {
-        // Two homes a line, and some new slabs.
+        // A slot and two homes a line, and some new slabs.
         let dirty = || Dirty {
-            lines: (0..if flushes { places.half * 2 + 4 * SLAB_LINES } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
+            lines: (0..if flushes { places.half * 3 + 4 * SLAB_LINES } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
             len: AtomicU32::new(0),
         };
         Self {
@@ -103,7 +103,7 @@ impl Lane {
             self.recent.iter().for_each(|line| line.store(0, Ordering::Relaxed));
         }
         let dirty = &self.dirty[(epoch & 1) as usize];
-        let dirty_lines = dirty.len.load(Ordering::Relaxed) + 2 * lines + SPARE * SLAB_LINES;
+        let dirty_lines = dirty.len.load(Ordering::Relaxed) + 3 * lines + SPARE * SLAB_LINES;
         self.used.load(Ordering::Relaxed) + lines <= self.half && dirty_lines <= dirty.lines.len() as u32
     }
 

@@ -1,4 +1,4 @@
-//! The file format, version 1, as byte tables.
+//! The file format, version 2, as byte tables.
 //!
 //! **What.** Where everything lies. All integers are little endian, all offsets count bytes from
 //! the beginning of the medium. Every line that recovery trusts ends with a check word.
@@ -25,7 +25,8 @@
 //! ```text
 //! 0    line   magic 16 | class 8 | old class 8 | old objects 16 | stripes 8; unit; 0 …; check
 //! 64   bitmap 8 stripes of a line: object b is bit b / stripes of stripe b % stripes
-//! 576  table  192 entries of 2 B: object of the old class 14 | allocated 1
+//! 576  table  96 entries of 2 B: object of the old class 14 | allocated 1
+//! 768  guests 2,016 bits, one for each 32 B: set for the first and the last 32 B of each guest
 //! ```
 //! The two state lines alternate by sequence, so that a torn one leaves the other. A root's check
 //! leaves out its pointer, which operations change.
@@ -35,7 +36,7 @@ use craton_base::{LINE_BYTES, Line};
 
 /// "CRATONPH", as a little-endian word.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"CRATONPH");
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub const SUPER: u64 = 0;
 pub const STATES: [u64; 2] = [128, 256];
@@ -61,7 +62,9 @@ pub const PAGES_PER_UNIT: u32 = (UNIT / PAGE) as u32;
 pub const SLAB_HEADER: u64 = 1024;
 pub const SLAB_BITMAP: u64 = 64;
 pub const SLAB_TABLE: u64 = 576;
-pub const SLAB_TABLE_ENTRIES: usize = 192;
+pub const SLAB_TABLE_ENTRIES: usize = 96;
+pub const SLAB_GUESTS: u64 = 768;
+pub const SLAB_GUESTS_BYTES: u64 = 256;
 pub const SLAB_MAGIC: u64 = 0x51ab;
 
 /// Offsets have 48 bits: 36 of a page's number and 12 inside it (NVAlloc §5.3).

@@ -35,7 +35,8 @@
 //! **State.** `layout.rs` has the file format. In DRAM: lanes (redo lines, cached objects), arenas
 //! (slabs by class and occupancy), extents, a word for each unit of 64 KiB.
 //! **Invariants.** Lanes NL1, NL2; arenas A1, A2; state NS1; roots N1; recovery NR1–NR3; morphing
-//! NM1–NM3; transactions NT1, NT2; extents E1–E5, NF1–NF3; bookkeeping log B1–B5.
+//! NM1–NM3; guests NG1, NG2; transactions NT1, NT2; extents E1–E5, NF1–NF3; bookkeeping log
+//! B1–B5.
 //! **Threads.** A thread has a lane. Recovery redoes lines by stamp, in happens-before order.
 //! **Failure.** [`Error`]; the heap is then as before. **Not here.** How a file is mapped.
 #![forbid(unsafe_code)]
@@ -49,9 +50,11 @@ mod claim;
 mod class;
 mod collect;
 mod config;
+mod defrag;
 mod error;
 mod extents;
 mod frame_extents;
+mod guests;
 mod heap;
 mod lane;
 mod layout;
@@ -76,6 +79,7 @@ pub use check::Stats;
 pub use class::SMALL_MOST;
 pub use collect::{Conservative, Trace};
 pub use config::{Config, FRAMES_MOST, Model, Options};
+pub use defrag::Moved;
 pub use error::Error;
 pub use extents::{
     Extent, ExtentConfig, ExtentError, ExtentKind, ExtentStats, Extents, Home, PAGE_BYTES, Plan, Range, RangeState,

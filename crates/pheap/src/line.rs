@@ -31,10 +31,14 @@ pub enum Kind {
     Morph = 8,
     /// The slab at `home` gets the first header word `value`.
     Settle = 9,
+    /// The guest `new` of `len` × 16 bytes is allocated: sets its two bits.
+    AllocGuest = 10,
+    /// The guest `old` of `len` × 16 bytes is free: clears its two bits.
+    FreeGuest = 11,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Set,
         Self::Alloc,
         Self::Free,
@@ -44,6 +48,8 @@ impl Kind {
         Self::FreeSlab,
         Self::Morph,
         Self::Settle,
+        Self::AllocGuest,
+        Self::FreeGuest,
     ];
 
     fn of(number: u64) -> Option<Self> {
@@ -120,8 +126,8 @@ impl Redo {
         let len = u64::from(self.len);
         match self.kind {
             Kind::Set | Kind::Morph | Kind::Settle => None,
-            Kind::Alloc => Some((self.new, len * 16)),
-            Kind::Free => Some((self.old, len * 16)),
+            Kind::Alloc | Kind::AllocGuest => Some((self.new, len * 16)),
+            Kind::Free | Kind::FreeGuest => Some((self.old, len * 16)),
             Kind::AllocExtent => Some((self.new, len * PAGE)),
             Kind::FreeExtent => Some((self.old, len * PAGE)),
             Kind::NewSlab => Some((self.new, UNIT)),

@@ -11,6 +11,7 @@
 //! **Cost.** Reads the rings that the last generation used, 32 KiB each.
 
 use crate::error::Error;
+use crate::guests;
 use crate::lane::seed_of;
 use crate::layout::{LANE_PENDING, LANE_USED, ROOTS};
 use crate::line::{Kind, PARTS_MOST, Place, Redo};
@@ -216,6 +217,11 @@ fn check_home<M: Medium>(medium: &M, redo: &Redo) -> Result<(), Error> {
     check_word(medium, redo.home)?;
     match redo.kind {
         Kind::NewSlab => check_word(medium, redo.new + crate::layout::UNIT - 8),
+        Kind::AllocGuest | Kind::FreeGuest => {
+            let (slab, guest) = slab::guest_of(redo);
+            let fits = guest.granules >= guests::LEAST && guest.first + guest.granules <= guests::GRANULES;
+            check_word(medium, if fits { slab + crate::layout::UNIT - 8 } else { 0 })
+        }
         Kind::Morph | Kind::Settle => check_word(medium, redo.home + crate::layout::UNIT - 8),
         _ => Ok(()),
     }

@@ -8,8 +8,12 @@
 
 use crate::class::{CLASSES, Class};
 use crate::error::Error;
+use crate::guests::{self, GRANULE, Guest};
 use crate::lane::seed_of;
-use crate::layout::{SLAB_BITMAP, SLAB_MAGIC, SLAB_TABLE, SLAB_TABLE_ENTRIES, check_of};
+use crate::layout::{
+    SLAB_BITMAP, SLAB_GUESTS, SLAB_GUESTS_BYTES, SLAB_HEADER, SLAB_MAGIC, SLAB_TABLE, SLAB_TABLE_ENTRIES, UNIT,
+    check_of,
+};
 use crate::line::{Kind, Redo};
 use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Line, Medium};
@@ -57,6 +61,7 @@ pub struct FoundSlab {
     /// Bits by mid, with those beyond the slab's objects set.
     pub taken: Box<[u64]>,
     pub free: u32,
+    pub guests: Vec<Guest>,
 }
 
 impl FoundSlab {
@@ -67,6 +72,7 @@ impl FoundSlab {
         at: u64,
         classes: &[Class; CLASSES],
         unused: &[Box<[u64]>; CLASSES],
+        logged: bool,
     ) -> Result<Self, Error> {
         let header = Header::read(medium, seed, at).ok_or(Error::Damaged { what: "header of a slab", at })?;
         if header.stripes != classes[header.class].stripes {
@@ -75,7 +81,8 @@ impl FoundSlab {
         let mut taken = unused[header.class].clone();
         add_bits(medium, at, &mut taken);
         let free = taken.iter().map(|word| word.count_zeros()).sum();
-        Ok(Self { at, header, taken, free })
+        let guests = if logged { guests::read_all(medium, at)? } else { Vec::new() };
+        Ok(Self { at, header, taken, free, guests })
     }
 }
 
@@ -94,13 +101,22 @@ fn write_header<M: Medium>(medium: &M, seed: u64, at: u64, word: u64, dirty: &mu
     dirty(at);
 }
 
-fn clear_bitmap<M: Medium>(medium: &M, at: u64, dirty: &mut impl FnMut(u64)) {
-    for line in (at + SLAB_BITMAP..at + SLAB_TABLE).step_by(LINE_BYTES as usize) {
+/// Stores zeros to the lines of a slab's header from `from` on, as offsets from the slab.
+fn clear_lines<M: Medium>(medium: &M, at: u64, from: u64, to: u64, dirty: &mut impl FnMut(u64)) {
+    for line in (at + from..at + to).step_by(LINE_BYTES as usize) {
         for word in (line..line + LINE_BYTES).step_by(8) {
             medium.store(word, 0);
         }
         dirty(line);
     }
+}
+
+/// The slab and the guest of a line that allocates or frees one.
+pub fn guest_of(redo: &Redo) -> (u64, Guest) {
+    let at = if redo.kind == Kind::AllocGuest { redo.new } else { redo.old };
+    let first = (at % UNIT).saturating_sub(SLAB_HEADER) / GRANULE;
+    let guest = Guest { first: first as u32, granules: redo.len / 2 };
+    (at & !(UNIT - 1), guest)
 }
 
 /// Stores the home of a committed line, whatever its kind. Twice is as once.
@@ -121,15 +137,27 @@ pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut
         }
         Kind::NewSlab => {
             write_header(medium, seed, redo.new, redo.old, &mut dirty);
-            clear_bitmap(medium, redo.new, &mut dirty);
+            clear_lines(medium, redo.new, SLAB_BITMAP, SLAB_TABLE, &mut dirty);
+            clear_lines(medium, redo.new, SLAB_GUESTS, SLAB_GUESTS + SLAB_GUESTS_BYTES, &mut dirty);
             medium.store(redo.home, redo.value);
             dirty(redo.home);
         }
         Kind::Morph => {
             write_header(medium, seed, redo.home, redo.value, &mut dirty);
-            clear_bitmap(medium, redo.home, &mut dirty);
+            clear_lines(medium, redo.home, SLAB_BITMAP, SLAB_TABLE, &mut dirty);
         }
         Kind::Settle => write_header(medium, seed, redo.home, redo.value, &mut dirty),
+        Kind::AllocGuest | Kind::FreeGuest => {
+            let (slab, guest) = guest_of(redo);
+            for (word, bit) in guest.homes(slab) {
+                if redo.kind == Kind::AllocGuest {
+                    medium.update(word, bit, 0)
+                } else {
+                    medium.update(word, 0, bit)
+                };
+                dirty(word);
+            }
+        }
     }
 }
 

@@ -3,13 +3,18 @@
 //! **What.** For each class a list for each stripe, and a cursor: consecutive allocations come from
 //! different stripes, so that their bits lie in different lines. A crash frees all of them.
 //! **From.** NVAlloc §5.1 and figure 6.
-//! **State.** An entry is the object's offset, and its mid from bit 48 on.
+//! **State.** An entry is the object's offset, and its mid from bit 48 on. A guest's has bit 63,
+//! and its granules there.
 //! **Threads.** As for the lane.
 
 use crate::class::{CLASSES, Class, cached_of};
-use crate::layout::{OFFSET_BITS, OFFSET_MASK, SLAB_BITMAP, UNIT};
+use crate::guests::{GRANULE, Guest};
+use crate::layout::{OFFSET_BITS, OFFSET_MASK, SLAB_BITMAP, SLAB_HEADER, UNIT};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
+
+/// The bit of an entry that says that it is a guest.
+const GUEST: u64 = 1 << 63;
 
 /// A free object that this lane has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,9 +36,26 @@ impl Cached {
         (self.0 >> OFFSET_BITS) as u32
     }
 
+    /// A guest of the slab at `slab`.
+    pub fn guest(slab: u64, guest: Guest) -> Self {
+        Self(GUEST | (slab + guest.offset()) | u64::from(guest.granules) << OFFSET_BITS)
+    }
+
     #[inline]
-    pub fn stripe(self) -> u32 {
-        self.mid() / 512
+    pub fn is_guest(self) -> bool {
+        self.0 & GUEST != 0
+    }
+
+    /// As a guest, which it is.
+    pub fn as_guest(self) -> Guest {
+        let first = ((self.at() % UNIT - SLAB_HEADER) / GRANULE) as u32;
+        Guest { first, granules: (self.0 >> OFFSET_BITS & 0x7fff) as u32 }
+    }
+
+    /// The list of its class where it belongs: guests go to any, by their place.
+    #[inline]
+    pub fn stripe(self, class: &Class) -> u32 {
+        if self.is_guest() { (self.at() / 64 % u64::from(class.stripes)) as u32 } else { self.mid() / 512 }
     }
 
     /// The word of the slab's bitmap that has the object's bit, and the bit.
@@ -109,7 +131,7 @@ impl Tcache {
     /// Adds an object; false if its list is full.
     #[inline]
     pub fn push(&self, number: usize, class: &Class, object: Cached) -> bool {
-        let stripe = object.stripe();
+        let stripe = object.stripe(class);
         let len = self.lists[number].lens[stripe as usize].load(Ordering::Relaxed);
         let capacity = class.cached;
         if len >= capacity {

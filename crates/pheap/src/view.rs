@@ -11,12 +11,14 @@ use crate::book_log::ChunkView;
 use crate::config::Model;
 use crate::error::Error;
 use crate::extents::{ExtentKind, ExtentStats, Range};
+use crate::guests::Guest;
 use crate::heap::{Heap, Offset};
 use crate::layout::{
     BOOK, BOOK_BYTES, LANE_HEADER_BYTES, LANES, PAGE, Places, ROOTS, ROOTS_END, STATES, SUPER, UNIT, VERSION, check_of,
 };
 use crate::slab::read_line;
 use crate::state::{Phase, State, Super};
+use crate::units::Tag;
 use craton_base::{LINE_BYTES, Medium, Space};
 use std::collections::HashMap;
 
@@ -102,6 +104,8 @@ pub struct SlabView {
     pub objects: u32,
     /// Allocated objects of the class.
     pub live: u32,
+    /// Allocated objects of other classes in gaps.
+    pub guests: u32,
     /// Bytes of an object of the class before, and how many are allocated.
     pub old: Option<(u32, u32)>,
     /// Bytes of allocated objects and undo buffers.
@@ -111,7 +115,7 @@ pub struct SlabView {
 impl<M: Medium + Space> Heap<M> {
     /// The slabs, by address.
     pub fn slabs(&self) -> Vec<SlabView> {
-        // Of each unit with slabs: sizes of live objects, and how many. There are two at most.
+        // Of each unit with slabs: sizes of live objects, and how many.
         let mut live: HashMap<u64, Vec<(u64, u32)>> = HashMap::new();
         self.objects(|at, bytes| {
             if self.units.get(at.0).is_some() {
@@ -128,18 +132,29 @@ impl<M: Medium + Space> Heap<M> {
             let tag = self.units.get(at)?;
             let class = &self.classes[tag.class];
             let sizes = live.get(&(at / UNIT)).map_or(&[][..], Vec::as_slice);
+            let guests = self.guests_of(tag);
+            let alike = guests.iter().filter(|guest| guest.bytes() == u64::from(class.size)).count() as u32;
             let (own, other): (Vec<_>, Vec<_>) = sizes.iter().partition(|(bytes, _)| *bytes == u64::from(class.size));
             let kept: u64 = undo.iter().filter(|(it, _)| it / UNIT == at / UNIT).map(|(_, bytes)| bytes).sum();
             Some(SlabView {
                 at,
                 object_bytes: class.size,
                 objects: class.objects,
-                live: own.first().map_or(0, |(_, count)| *count),
-                old: other.first().map(|(bytes, count)| (*bytes as u32, *count)),
+                live: own.first().map_or(0, |(_, count)| *count) - alike,
+                guests: guests.len() as u32,
+                old: other.first().filter(|_| tag.mixed).map(|(bytes, count)| (*bytes as u32, *count)),
                 live_bytes: sizes.iter().map(|(bytes, count)| bytes * u64::from(*count)).sum::<u64>() + kept,
             })
         };
         slabs.filter_map(|extent| view(extent.page * PAGE)).collect()
+    }
+
+    /// The allocated guests of a slab.
+    fn guests_of(&self, tag: Tag) -> Vec<Guest> {
+        let arena = self.lock_arena(tag.arena);
+        let slab = &arena.slabs[tag.slab];
+        let guests = slab.guests.as_ref().map_or(&[][..], |guests| guests.list());
+        guests.iter().copied().filter(|guest| guest.is_allocated(&self.medium, slab.at)).collect()
     }
 
     /// Ranges of the data area, by address.

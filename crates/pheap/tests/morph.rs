@@ -4,10 +4,10 @@ use crate::common::{Sim, create, options, slots_of, table};
 use craton_pheap::{Heap, Model, Offset, Slot};
 use craton_sim::{Image, Rng};
 
-const OBJECTS: u64 = 2100;
+pub const OBJECTS: u64 = 2100;
 
 /// The table's values; the heap's objects must be these, and the table.
-fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Vec<u64> {
+pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Vec<u64> {
     heap.check().unwrap();
     let root = heap.root(b"table").unwrap().slot;
     let slots = slots_of(Offset(heap.read(root.0)), OBJECTS);
@@ -32,7 +32,7 @@ fn verify<const F: bool>(image: &Image, before: &[u64], after: &[u64]) {
 }
 
 /// Runs an operation, with every crash.
-fn crash<const F: bool>(medium: &Sim<F>, heap: &Heap<Sim<F>>, rng: &mut Rng, act: impl FnOnce()) {
+pub fn crash<const F: bool>(medium: &Sim<F>, heap: &Heap<Sim<F>>, rng: &mut Rng, act: impl FnOnce()) {
     let before = check(heap);
     medium.record();
     act();

@@ -55,7 +55,8 @@ impl Decay {
             self.steps[STEPS - 1] = pages.saturating_sub(self.before);
             self.before = pages;
         }
-        pages.saturating_sub(self.limit())
+        // What became free within the step is as young as can be, so all of it stays.
+        pages.min(self.before).saturating_sub(self.limit())
     }
 
     /// Some pages went: they are no longer counted as free.

@@ -18,7 +18,7 @@ fn bits_of_no_object_are_the_unused() {
 
 #[test]
 fn a_header_is_read_as_it_was_written() {
-    for old in [None, Some((3, 192))] {
+    for old in [None, Some((3, 96))] {
         let header = Header { class: 40, stripes: 6, old };
         assert_eq!(Header::of(header.word()), Some(header));
         assert_eq!(Header::of(header.word() ^ 1), None);

@@ -97,15 +97,18 @@ fn run<const F: bool>(run: &Run) -> (usize, World<F>) {
 
 #[test]
 fn a_crash_at_any_event_keeps_what_was_committed() {
+    let mut fast_freed = 0;
     for seed in 0..4 {
         let stripes = [6, 1, 16, 4][seed as usize % 4];
         let (checked, mut world) =
             run::<true>(&Run { seed, steps: 8000, most_live: 100, images: 4, stripes, usage_bytes: 2048 });
         let stats = world.extents.stats().log;
-        assert!(checked > 3000 && stats.fast_freed > 0 && stats.slow_runs > 0, "{checked} images, {stats:?}");
+        assert!(checked > 3000 && stats.slow_runs > 0, "{checked} images, {stats:?}");
+        fast_freed += stats.fast_freed;
         world.drain();
         world.check();
     }
+    assert!(fast_freed > 0);
 }
 
 #[test]

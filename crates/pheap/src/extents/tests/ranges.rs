@@ -167,6 +167,16 @@ fn e5_memory_goes_back_after_settling_and_time() {
     assert!(world.alloc(1000, OBJECT).is_ok());
 }
 
+/// Epochs end many times in a step where lines are written back: each asks for the excess.
+#[test]
+fn pages_freed_within_a_step_stay_until_the_next() {
+    let mut decay = Decay::new();
+    assert_eq!(decay.excess(0, 100), 0);
+    assert_eq!((decay.excess(0, 5000), decay.excess(49, 9000)), (0, 0));
+    assert_eq!(decay.excess(20_000, 9000), 100);
+    assert_eq!(decay.excess(40_000, 9000), 9000);
+}
+
 #[test]
 fn decay_follows_the_curve() {
     let mut decay = Decay::new();

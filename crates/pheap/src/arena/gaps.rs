@@ -1,0 +1,230 @@
+//! Lists of slabs by their largest gap, for guests.
+//!
+//! **What.** A slab that has become sparse hangs in the list of its largest gap, in eighths of
+//! powers of two of granules. The gap is a bound from above: frees raise it, and a search that
+//! finds less lowers it. So each search that finds nothing moves its slab to a lower list.
+//! **Threads.** As the arena.
+
+use super::{Arena, EMPTY, NIL, Slab, UNLISTED};
+use crate::class::Class;
+use crate::guests::{GRANULE, GRANULES, Guest, Guests, LEAST, MOST, in_use, place};
+use crate::tcache::{Cached, Tcache};
+
+/// Eighths of powers of two up to [`GRANULES`].
+const GAPS: usize = 88;
+/// Slabs that one search looks at.
+const LOOKED_AT: usize = 8;
+
+/// A slab's place in the lists.
+pub(super) struct Gap {
+    /// At most as many granules are free side by side, if fewer than [`MOST`].
+    granules: u32,
+    list: usize,
+    before: u32,
+    behind: u32,
+}
+
+impl Gap {
+    pub(super) const NEW: Self = Self { granules: GRANULES, list: UNLISTED, before: NIL, behind: NIL };
+}
+
+/// Heads of the lists.
+pub(super) struct Heads([u32; GAPS]);
+
+impl Heads {
+    pub(super) const EMPTY: Self = Self([NIL; GAPS]);
+}
+
+/// The list of a gap.
+fn list_of(granules: u32) -> usize {
+    let log = granules.ilog2();
+    (log * 8 + ((granules * 8) >> log) % 8) as usize
+}
+
+impl Slab {
+    /// Whether guests may come: the slab has been fuller, or has guests.
+    fn may_host(&self, objects: u32) -> bool {
+        let live = objects - self.free;
+        let was_live = objects - self.least_free;
+        let is_sparse = live * 4 <= was_live * 3;
+        self.old.is_none() && self.level != EMPTY && (self.guests.is_some() || is_sparse)
+    }
+
+    /// Granules of the run of free objects around the free one of this index, up to [`MOST`].
+    fn run_around(&self, class: &Class, index: u32) -> u32 {
+        let is_free = |index: u32| {
+            let mid = class.mid_of(index);
+            self.taken[(mid / 64) as usize] & 1 << (mid % 64) == 0
+        };
+        let most = (u64::from(MOST) * GRANULE / u64::from(class.size)) as u32 + 1;
+        let before = (1..=index.min(most)).take_while(|steps| is_free(index - steps)).count() as u32;
+        let behind =
+            (1..=(class.objects - 1 - index).min(most)).take_while(|steps| is_free(index + steps)).count() as u32;
+        let begin = (index - before) * class.size;
+        let end = (index + behind + 1) * class.size;
+        (end / GRANULE as u32).saturating_sub(begin.div_ceil(GRANULE as u32))
+    }
+}
+
+impl Arena {
+    /// The object of this index has become free: the gap around it may be the largest.
+    pub(super) fn widen(&mut self, index: usize, class: &Class, object: u32) {
+        let slab = &mut self.slabs[index];
+        if slab.gap.granules < MOST {
+            slab.gap.granules = slab.gap.granules.max(slab.run_around(class, object));
+        }
+        self.relist_gap(index, class.objects);
+    }
+
+    /// Puts a slab that `open` found into its lists.
+    pub fn relist_found(&mut self, index: usize, class: &Class) {
+        self.relist(index, class.objects);
+        self.relist_gap(index, class.objects);
+    }
+
+    /// Puts a slab into the list of its gap, if it may have guests.
+    fn relist_gap(&mut self, index: usize, objects: u32) {
+        let slab = &self.slabs[index];
+        let granules = slab.gap.granules;
+        let list = if granules >= LEAST && slab.may_host(objects) { list_of(granules) } else { UNLISTED };
+        if list == slab.gap.list {
+            return;
+        }
+        self.unlink_gap(index);
+        if list != UNLISTED {
+            let head = std::mem::replace(&mut self.gaps.0[list], index as u32);
+            if head != NIL {
+                self.slabs[head as usize].gap.before = index as u32;
+            }
+            let gap = &mut self.slabs[index].gap;
+            (gap.list, gap.before, gap.behind) = (list, NIL, head);
+        }
+    }
+
+    pub(super) fn unlink_gap(&mut self, index: usize) {
+        let gap = &mut self.slabs[index].gap;
+        let (list, before, behind) = (gap.list, gap.before, gap.behind);
+        if list == UNLISTED {
+            return;
+        }
+        gap.list = UNLISTED;
+        match before {
+            NIL => self.gaps.0[list] = behind,
+            before => self.slabs[before as usize].gap.behind = behind,
+        }
+        if behind != NIL {
+            self.slabs[behind as usize].gap.before = before;
+        }
+    }
+
+    /// Places guests of a class into gaps, the smallest that serve, and caches them in a lane;
+    /// returns how many. `classes` has the classes of the slabs.
+    pub fn host(&mut self, number: usize, classes: &[Class], tcache: &Tcache, granules: u32, most: u32) -> u32 {
+        for list in list_of(granules)..GAPS {
+            let mut next = self.gaps.0[list];
+            for _ in 0..LOOKED_AT {
+                if next == NIL {
+                    break;
+                }
+                let index = next as usize;
+                next = self.slabs[index].gap.behind;
+                if self.slabs[index].gap.granules < granules {
+                    continue;
+                }
+                let hosted = self.host_in(index, &classes[self.slabs[index].class], granules, most, |object| {
+                    tcache.push(number, &classes[number], object)
+                });
+                if hosted > 0 {
+                    return hosted;
+                }
+            }
+        }
+        0
+    }
+
+    fn host_in(
+        &mut self,
+        index: usize,
+        class: &Class,
+        granules: u32,
+        most: u32,
+        mut push: impl FnMut(Cached) -> bool,
+    ) -> u32 {
+        let slab = &mut self.slabs[index];
+        let mut placed: Vec<Guest> = Vec::new();
+        if slab.may_host(class.objects) {
+            let bits = in_use(class, &slab.taken, slab.guests.as_deref());
+            slab.gap.granules = place(&bits, granules, |guest| {
+                let fits = (placed.len() as u32) < most && push(Cached::guest(slab.at, guest));
+                if fits {
+                    placed.push(guest);
+                }
+                fits
+            });
+            for guest in &placed {
+                slab.add_guest(class, *guest);
+            }
+        }
+        self.relist(index, class.objects);
+        self.relist_gap(index, class.objects);
+        placed.len() as u32
+    }
+
+    /// Gives a guest's place back to its slab.
+    pub fn release_guest(&mut self, index: usize, class: &Class, guest: Guest) {
+        let slab = &mut self.slabs[index];
+        let Some(guests) = &mut slab.guests else {
+            debug_assert!(false, "a guest without a host");
+            return;
+        };
+        let (taken, mut freed) = (&mut slab.taken, 0);
+        guests.remove(class, guest, |mid| {
+            taken[(mid / 64) as usize] &= !(1 << (mid % 64));
+            freed += 1;
+        });
+        slab.free += freed;
+        if guests.list().is_empty() {
+            slab.guests = None;
+        }
+        slab.gap.granules = slab.gap.granules.max(guest.granules);
+        self.relist(index, class.objects);
+        let within = class.index_within(guest.offset() + guest.bytes() / 2);
+        let is_free = |object: u32| {
+            let mid = class.mid_of(object);
+            self.slabs[index].taken[(mid / 64) as usize] & 1 << (mid % 64) == 0
+        };
+        match within.filter(|object| is_free(*object)) {
+            Some(object) => self.widen(index, class, object),
+            None => self.relist_gap(index, class.objects),
+        }
+    }
+}
+
+impl Slab {
+    /// Adds the guests that a header names; false if one overlaps an object.
+    pub fn adopt_guests(&mut self, class: &Class, guests: Vec<Guest>) -> bool {
+        guests.into_iter().all(|guest| {
+            let overlaps = guest.covers(class).any(|index| {
+                let mid = class.mid_of(index);
+                let by_guest = self.guests.as_ref().is_some_and(|guests| guests.covers(mid));
+                self.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0 && !by_guest
+            });
+            if !overlaps {
+                self.add_guest(class, guest);
+            }
+            !overlaps
+        })
+    }
+
+    /// Adds a guest, in a gap; what it covers is taken.
+    pub fn add_guest(&mut self, class: &Class, guest: Guest) {
+        let guests = self.guests.get_or_insert_with(|| Box::new(Guests::new(class)));
+        let (taken, free) = (&mut self.taken, &mut self.free);
+        guests.add(class, guest, |mid| {
+            let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
+            debug_assert!(taken[word] & bit == 0, "a guest over an object");
+            taken[word] |= bit;
+            *free -= 1;
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! Defragmentation: objects of sparse slabs move to fuller ones of their class.
+//!
+//! **What.** A caller lists the slots of objects that nothing else points to. Each object whose
+//! slab is sparse is copied; its slot and both bits change together, by one operation of two lines.
+//! **From.** NVAlloc has none: §3.2 notes that a persistent heap keeps its fragments over restarts.
+//! The research of today's heaps lists PMDK's defrag by pointers, which we follow.
+//! **Threads.** No other thread may use the slots and their objects meanwhile.
+//! **Failure.** An object moves whole or not at all, also in a crash. **Cost.** Two fences and the
+//! copy for an object that moves; a lock for one that stays.
+
+use crate::alloc::Found;
+use crate::class::{SIZES, class_of};
+use crate::error::Error;
+use crate::heap::{Heap, Offset, Slot};
+use craton_base::{Medium, Space};
+
+/// Objects that a defragmentation moved.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Moved {
+    pub objects: u64,
+    pub bytes: u64,
+}
+
+impl<M: Medium + Space> Heap<M> {
+    /// Moves the objects of these slots out of sparse slabs, and gives the slabs back that are
+    /// empty then. Slots of 0 and of large objects are passed over. Nothing but its slot may hold
+    /// an object's offset. An error ends it; the objects before have moved.
+    pub fn defrag(&self, slots: impl IntoIterator<Item = Slot>) -> Result<Moved, Error> {
+        // Objects that the lane caches would keep slabs from being empty.
+        (0..SIZES.len()).for_each(|number| self.empty_cache(&self.enter(0), number));
+        let mut moved = Moved::default();
+        for slot in slots {
+            let bytes = self.move_object(slot)?;
+            moved.objects += u64::from(bytes > 0);
+            moved.bytes += bytes;
+        }
+        self.retire_empty();
+        Ok(moved)
+    }
+
+    /// Returns the bytes of the object if it moved.
+    fn move_object(&self, slot: Slot) -> Result<u64, Error> {
+        self.check_slot(slot)?;
+        let at = self.load(slot.0);
+        let Some(tag) = self.units.get(at) else { return Ok(0) };
+        let found = self.find(at)?;
+        let number = match found {
+            Found::Small { number, .. } => number,
+            Found::Old { .. } => class_of(self.size_of(Offset(at))?),
+            Found::Large { .. } => return Ok(0),
+        };
+        let (class, sparse) = (&self.classes[number], &self.classes[tag.class]);
+        let fuller = self.lock_arena(tag.arena).take_fuller(tag.slab, sparse.objects, number, class);
+        let Some(object) = fuller else { return Ok(0) };
+        self.copy(at, object.at(), class.size.into());
+        self.flush_range(object.at(), class.size.into());
+        self.medium.fence();
+        let guard = self.enter(2);
+        match self.redo_free(0, at, &found) {
+            Ok(freed) => self.commit(guard, &[self.redo_alloc(slot.0, at, number, object), freed], &[]),
+            Err(error) => {
+                self.release(&guard, number, &[object]);
+                return Err(error);
+            }
+        }
+        // Back to its slab: in the cache it would be allocated again at once.
+        let guard = self.enter(1);
+        match found {
+            Found::Small { number, object } => self.release(&guard, number, &[object]),
+            Found::Old { tag, index } => self.finish_old(&guard, tag, index),
+            Found::Large { .. } => {}
+        }
+        Ok(class.size.into())
+    }
+}

@@ -1,0 +1,259 @@
+//! Guests: objects of any class in the gaps of a sparse slab.
+//!
+//! **What.** Where a run of a slab's objects is free, an object of another class may lie: a guest.
+//! The slab keeps its class and its bitmap; the guest has two bits elsewhere in the header, for its
+//! first and its last 32 bytes.
+//! **From.** NVAlloc §5.2 changes the class of a slab at most 20 % full, and serves the new class
+//! on its grid. Objects that stay are spread, so at 50 % two free neighbours are common and a free
+//! place of the grid is rare: gaps are of use long before a change of class is.
+//! **State.** DRAM has the guests of a slab by address, allocated and cached ones, and the slab's
+//! objects that they cover, which are taken.
+//! **Invariants.** *NG1* Guests overlap neither each other nor objects of the slab. *NG2* A slab
+//! with old objects (`morph.rs`) takes no guest, and one with guests keeps its class.
+//! **Threads.** As slabs: the arena's lock.
+//! **Cost.** One line and one fence, as other objects. A free finds its guest by the bits. A search
+//! reads the taken bits of a slab; lists by the largest gap bound how many slabs are searched.
+
+use crate::class::{CLASSES, Class, SIZES, class_of};
+use crate::error::Error;
+use crate::layout::{SLAB_GUESTS, SLAB_GUESTS_BYTES, SLAB_HEADER, UNIT};
+use craton_base::Medium;
+use craton_base::atomic::Ordering;
+
+/// Bytes for which there is a bit: guests begin and end with a granule.
+pub const GRANULE: u64 = 32;
+pub const GRANULES: u32 = ((UNIT - SLAB_HEADER) / GRANULE) as u32;
+/// Granules of the smallest guest: the first is not the last.
+pub const LEAST: u32 = 2;
+/// Granules of the largest.
+pub const MOST: u32 = (SIZES[CLASSES - 1] as u64).div_ceil(GRANULE) as u32;
+/// Guests of this many granules begin with a cache line, as other objects of their size do.
+const ALIGNED_FROM: u32 = 16;
+const WORDS: usize = (SLAB_GUESTS_BYTES / 8) as usize;
+
+/// A guest: its first granule, and how many it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guest {
+    pub first: u32,
+    pub granules: u32,
+}
+
+/// Granules of a slab, a bit each.
+pub type Granules = [u64; WORDS];
+
+/// Granules for an object of a class; none if it is too small to be a guest.
+#[inline]
+pub fn granules_of(class: usize) -> Option<u32> {
+    let granules = u64::from(SIZES[class]).div_ceil(GRANULE) as u32;
+    (granules >= LEAST).then_some(granules)
+}
+
+/// The largest class whose objects fit a guest.
+pub fn class_for(granules: u32) -> usize {
+    let bytes = u64::from(granules) * GRANULE;
+    if bytes >= u64::from(SIZES[CLASSES - 1]) {
+        return CLASSES - 1;
+    }
+    let class = class_of(bytes);
+    if u64::from(SIZES[class]) > bytes { class - 1 } else { class }
+}
+
+impl Guest {
+    /// Where it begins, in bytes after the slab.
+    pub fn offset(self) -> u64 {
+        SLAB_HEADER + u64::from(self.first) * GRANULE
+    }
+
+    pub fn bytes(self) -> u64 {
+        u64::from(self.granules) * GRANULE
+    }
+
+    fn last(self) -> u32 {
+        self.first + self.granules - 1
+    }
+
+    /// Indices of the slab's objects that share bytes with it.
+    pub fn covers(self, class: &Class) -> std::ops::Range<u32> {
+        let first = class.index_within(self.offset()).unwrap_or(class.objects);
+        first..class.index_within(self.offset() + self.bytes() - 1).map_or(class.objects, |last| last + 1)
+    }
+
+    /// The header's words that have its bits, and the bits: the first's, then the last's.
+    pub fn homes(self, slab: u64) -> [(u64, u64); 2] {
+        let home = |granule: u32| (slab + SLAB_GUESTS + u64::from(granule / 64) * 8, 1 << (granule % 64));
+        [home(self.first), home(self.last())]
+    }
+
+    /// Whether both its bits are set.
+    pub fn is_allocated<M: Medium>(self, medium: &M, slab: u64) -> bool {
+        // ORDERING: pairs with the release in `Medium::update`, where the guest is allocated.
+        self.homes(slab).into_iter().all(|(word, bit)| medium.word(word).load(Ordering::Acquire) & bit != 0)
+    }
+}
+
+/// The guest at an offset, whose bits the medium has.
+pub fn find<M: Medium>(medium: &M, at: u64) -> Option<Guest> {
+    let (slab, inside) = (at & !(UNIT - 1), (at % UNIT).checked_sub(SLAB_HEADER)?);
+    if !inside.is_multiple_of(GRANULE) {
+        return None;
+    }
+    // Where granules between the bits were the end of another guest, their number before is odd.
+    let first = (inside / GRANULE) as u32;
+    let bits = read(medium, slab);
+    let before: u32 = (0..first / 64).map(|word| bits[word as usize].count_ones()).sum();
+    let inside_word = (bits[(first / 64) as usize] & ((1 << (first % 64)) - 1)).count_ones();
+    let is_first = bits[(first / 64) as usize] >> (first % 64) & 1 != 0 && (before + inside_word).is_multiple_of(2);
+    let last = next_set(&bits, first + 1).filter(|_| is_first)?;
+    Some(Guest { first, granules: last - first + 1 })
+}
+
+fn next_set(bits: &Granules, from: u32) -> Option<u32> {
+    let mut word = (from / 64) as usize;
+    let mut rest = bits.get(word)? & u64::MAX << (from % 64);
+    while rest == 0 {
+        word += 1;
+        rest = *bits.get(word)?;
+    }
+    Some(word as u32 * 64 + rest.trailing_zeros())
+}
+
+fn read<M: Medium>(medium: &M, slab: u64) -> Granules {
+    let word = |i: usize| medium.word(slab + SLAB_GUESTS + 8 * i as u64).load(Ordering::Relaxed);
+    std::array::from_fn(word)
+}
+
+/// The guests whose bits the slab at `slab` has.
+pub fn read_all<M: Medium>(medium: &M, slab: u64) -> Result<Vec<Guest>, Error> {
+    let bits = read(medium, slab);
+    let mut guests = Vec::new();
+    let mut from = 0;
+    while let Some(first) = next_set(&bits, from) {
+        let last = next_set(&bits, first + 1).filter(|last| *last < GRANULES && last - first < MOST);
+        let last = last.ok_or(Error::Damaged { what: "guests of a slab", at: slab + SLAB_GUESTS })?;
+        guests.push(Guest { first, granules: last - first + 1 });
+        from = last + 1;
+    }
+    Ok(guests)
+}
+
+/// The guests of a slab, in DRAM.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Guests {
+    list: Vec<Guest>,
+    /// The slab's objects that they cover, by mid.
+    covered: Box<[u64]>,
+}
+
+impl Guests {
+    pub fn new(class: &Class) -> Self {
+        Self { list: Vec::new(), covered: vec![0; class.stripes as usize * 8].into() }
+    }
+
+    pub fn list(&self) -> &[Guest] {
+        &self.list
+    }
+
+    /// Whether guests cover the slab's object of this mid.
+    pub fn covers(&self, mid: u32) -> bool {
+        self.covered[(mid / 64) as usize] & 1 << (mid % 64) != 0
+    }
+
+    /// Adds a guest, and calls `f` with the mid of each object that becomes covered.
+    pub fn add(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
+        let place = self.list.partition_point(|other| other.first < guest.first);
+        self.list.insert(place, guest);
+        for mid in guest.covers(class).map(|index| class.mid_of(index)) {
+            let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
+            if self.covered[word] & bit == 0 {
+                self.covered[word] |= bit;
+                f(mid);
+            }
+        }
+    }
+
+    /// Removes a guest, and calls `f` with the mid of each object that is covered no more.
+    pub fn remove(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
+        let place = self.list.partition_point(|other| other.first < guest.first);
+        debug_assert!(self.list.get(place) == Some(&guest), "no guest {guest:?}");
+        self.list.remove(place);
+        // Neighbours may share its first and its last object.
+        let before = place.checked_sub(1).map_or(0..0, |before| self.list[before].covers(class));
+        let behind = self.list.get(place).map_or(0..0, |behind| behind.covers(class));
+        for index in guest.covers(class).filter(|index| !before.contains(index) && !behind.contains(index)) {
+            let mid = class.mid_of(index);
+            self.covered[(mid / 64) as usize] &= !(1 << (mid % 64));
+            f(mid);
+        }
+    }
+}
+
+/// Granules in use of a slab: those of taken objects which no guest covers, and of guests.
+pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules {
+    let mut bits = [0; WORDS];
+    bits[WORDS - 1] = u64::MAX << (GRANULES % 64);
+    let mut mark = |from: u64, to: u64| {
+        let (first, last) = (from / GRANULE, (to - 1) / GRANULE);
+        let (word, last_word) = ((first / 64) as usize, (last / 64) as usize);
+        let (from, to) = (u64::MAX << (first % 64), u64::MAX >> (63 - last % 64));
+        if word == last_word {
+            bits[word] |= from & to;
+            return;
+        }
+        bits[word] |= from;
+        bits[word + 1..last_word].fill(u64::MAX);
+        bits[last_word] |= to;
+    };
+    for stripe in 0..class.stripes {
+        for word in stripe * 8..stripe * 8 + 8 {
+            let covered = guests.map_or(0, |guests| guests.covered[word as usize]);
+            let mut there = taken[word as usize] & !covered;
+            while there != 0 {
+                let mid = word * 64 + there.trailing_zeros();
+                there &= there - 1;
+                let index = class.index_of(mid);
+                if index < class.objects {
+                    let begin = class.offset_of(index) - SLAB_HEADER;
+                    mark(begin, begin + u64::from(class.size));
+                }
+            }
+        }
+    }
+    for guest in guests.map_or(&[][..], |guests| &guests.list) {
+        let begin = guest.offset() - SLAB_HEADER;
+        mark(begin, begin + guest.bytes());
+    }
+    bits
+}
+
+/// Places guests in the gaps between the bits while `accept` takes them. Returns the granules of
+/// the largest gap that is left.
+pub fn place(bits: &Granules, granules: u32, mut accept: impl FnMut(Guest) -> bool) -> u32 {
+    let align = if granules >= ALIGNED_FROM { 2 } else { 1 };
+    let mut largest = 0;
+    let mut open = true;
+    let mut at = 0;
+    while let Some((mut first, end)) = next_gap(bits, at) {
+        at = end;
+        loop {
+            let begin = first.next_multiple_of(align);
+            let guest = Guest { first: begin, granules };
+            open = open && (begin + granules > end || accept(guest));
+            if !open || begin + granules > end {
+                break;
+            }
+            first = begin + granules;
+        }
+        largest = largest.max(end - first);
+    }
+    largest
+}
+
+/// The first run of clear bits from `from` on.
+fn next_gap(bits: &Granules, from: u32) -> Option<(u32, u32)> {
+    let inverse: Granules = bits.map(|word| !word);
+    let first = next_set(&inverse, from)?;
+    Some((first, next_set(bits, first).unwrap_or(GRANULES)))
+}
+
+#[cfg(test)]
+mod tests;

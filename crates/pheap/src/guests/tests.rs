@@ -1,0 +1,47 @@
+use super::*;
+
+#[test]
+fn a_class_of_guests_holds_its_objects() {
+    for (class, size) in SIZES.iter().enumerate() {
+        let Some(granules) = granules_of(class) else {
+            assert!(*size <= 32);
+            continue;
+        };
+        assert!((LEAST..=MOST).contains(&granules));
+        assert!(class_for(granules) >= class && u64::from(SIZES[class_for(granules)]) <= u64::from(granules) * GRANULE);
+    }
+}
+
+#[test]
+fn guests_fill_the_gaps_between_objects() {
+    for (number, stripes) in [(6, 1), (9, 6), (40, 6)] {
+        let class = Class::new(number, stripes);
+        let mut taken = crate::slab::unused_bits(&class);
+        for index in (0..class.objects).filter(|index| index % 7 < 3) {
+            let mid = class.mid_of(index);
+            taken[(mid / 64) as usize] |= 1 << (mid % 64);
+        }
+        let mut guests = Guests::new(&class);
+        let mut covered = Vec::new();
+        let granules = 2 * class.size.div_ceil(32);
+        let mut placed = Vec::new();
+        let bits = in_use(&class, &taken, None);
+        let left = place(&bits, granules, |guest| {
+            placed.push(guest);
+            true
+        });
+        assert!(left < granules + 1 && placed.len() as u32 >= class.objects / 7, "{number}: {}", placed.len());
+        for guest in &placed {
+            assert!(guest.covers(&class).all(|index| index % 7 >= 3), "{number}: {guest:?}");
+            guests.add(&class, *guest, |mid| covered.push(mid));
+        }
+        // Its neighbours still cover what they share with it.
+        let bits = in_use(&class, &taken, Some(&guests));
+        assert_eq!(place(&bits, granules, |_| false), left);
+        for guest in &placed {
+            guests.remove(&class, *guest, |mid| covered.retain(|other| *other != mid));
+        }
+        assert!(covered.is_empty());
+        assert_eq!(guests, Guests::new(&class));
+    }
+}
