@@ -24,6 +24,7 @@ build: ## build the program, the library and the lab's programs, optimized
 	CARGO_INCREMENTAL=0 $(CARGO) build --release -p craton-preload
 	CARGO_INCREMENTAL=0 $(CARGO) build --release -p craton-lab
 	CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_PANIC=unwind $(CARGO) build --release -p craton-pheap-c
+	CARGO_INCREMENTAL=0 $(CARGO) build --release -p craton-kv
 	CARGO_INCREMENTAL=0 $(CARGO) build --release --manifest-path papers/Cargo.toml --target-dir $(TARGET)
 	CARGO_INCREMENTAL=0 $(CARGO) rustc --release -p craton-cli --bin craton -- -C target-feature=+crt-static
 

@@ -12,7 +12,7 @@ release=
 cd "$(dirname "$0")/.."
 # In the folders of the repository, so that their links work.
 documents=(README.md SECURITY.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs/*.md results/speed-means.svg)
-tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects craton-wild craton-client)
+tools=(craton-papers craton-work craton-micro craton-drive craton-crash craton-objects craton-wild craton-client craton-heaps)
 files=(bin/craton "${tools[@]/#/lib/craton/}" lib/libcraton.so lib/libcraton.a include/craton.h include/craton.hpp
   lib/libcraton_pheap.so lib/libcraton_pheap.a include/craton_pheap.h include/craton_pheap.hpp
   lib/pkgconfig/craton.pc lib/pkgconfig/craton-pheap.pc lib/cmake/craton/craton-config.cmake lib/cmake/craton/craton-config-version.cmake

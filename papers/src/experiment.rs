@@ -10,6 +10,7 @@
 
 mod ask;
 mod courses;
+mod kv;
 mod llfree;
 mod llfree_crash;
 mod llfree_fig10;
@@ -19,7 +20,23 @@ mod llfree_fig9;
 mod llfree_refuse;
 mod llfree_tab1;
 mod micro;
+mod nvalloc;
+mod nvalloc_fig10;
+mod nvalloc_fig11;
+mod nvalloc_fig12;
+mod nvalloc_fig13;
+mod nvalloc_fig14;
+mod nvalloc_fig15;
+mod nvalloc_fig16;
+mod nvalloc_fig17;
+mod nvalloc_fig18;
+mod nvalloc_fig19;
+mod nvalloc_fig1a;
 mod nvalloc_fig1b;
+mod nvalloc_fig2;
+mod nvalloc_fig20;
+mod nvalloc_fig21;
+mod nvalloc_fig9;
 mod pages_pair;
 mod profiles;
 mod series;
@@ -129,8 +146,40 @@ experiments! {
         "a cache after spikes: memory over time and what the next spike costs, with working sets of 0, 15 s and for ever"
     "slab-debug" slab_debug "Bonwick94 §6; what do the checks cost?"
         "real programs with the debugging kit off, sampled, and on: how much slower"
+    "nvalloc-fig1a" nvalloc_fig1a "NVAlloc figure 1(a)"
+        "persistent heaps: flushes and fences of an operation, and flushes of lines flushed just before, counted"
     "nvalloc-fig1b" nvalloc_fig1b "NVAlloc figure 1(b), Table 1"
         "peak memory on Fragbench W1 to W4, as a ratio to the live data"
+    "nvalloc-fig2" nvalloc_fig2 "NVAlloc figure 2"
+        "persistent heaps: where the first thousand flushes of metadata go"
+    "nvalloc-fig9" nvalloc_fig9 "NVAlloc figure 9"
+        "persistent heaps: small objects, none lost in a crash, beside PMDK"
+    "nvalloc-fig10" nvalloc_fig10 "NVAlloc figure 10"
+        "persistent heaps: small objects, collected after a crash"
+    "nvalloc-fig11" nvalloc_fig11 "NVAlloc figure 11"
+        "the persistent heap without interleaving, and with dirty lines written back soon: where the gain comes from"
+    "nvalloc-fig12" nvalloc_fig12 "NVAlloc figure 12"
+        "persistent heaps: large objects, beside PMDK"
+    "nvalloc-fig13" nvalloc_fig13 "NVAlloc figure 13"
+        "persistent heaps: most space of the file, and what short threads and one large object add, beside PMDK"
+    "nvalloc-fig14" nvalloc_fig14 "NVAlloc figure 14"
+        "persistent heaps under a tree: half insert, half delete, beside PMDK"
+    "nvalloc-fig15" nvalloc_fig15 "NVAlloc figure 15"
+        "persistent heaps: space, use of slabs and speed on Fragbench W1 to W4, with morphing and without, beside PMDK"
+    "nvalloc-fig16" nvalloc_fig16 "NVAlloc figure 16"
+        "the persistent heap by stripes of bitmaps, and by the threshold of morphing"
+    "nvalloc-fig17" nvalloc_fig17 "NVAlloc figure 17"
+        "the persistent heap's extents by how soon their log is collected"
+    "nvalloc-fig18" nvalloc_fig18 "NVAlloc figure 18"
+        "persistent heaps: time to find a list of nodes again after its process ended, beside PMDK"
+    "nvalloc-fig19" nvalloc_fig19 "NVAlloc figure 19"
+        "the persistent heap without flushes, by stripes of bitmaps"
+    "nvalloc-fig20" nvalloc_fig20 "NVAlloc figure 20"
+        "persistent heaps: small objects without flushes, beside PMDK"
+    "nvalloc-fig21" nvalloc_fig21 "NVAlloc figure 21"
+        "persistent heaps: large objects without flushes, beside PMDK"
+    "kv" kv "what a persistent heap is worth to a server: speed, bytes written, time to restart"
+        "craton-kv and redis-server with its append-only file: SET one and 16 at a time, and the first GET after a kill"
 }
 
 pub fn find(name: &str) -> Option<&'static Experiment> {

@@ -10,6 +10,7 @@
 //! | [`caching`] | one object from malloc, from a cache, and from older allocators | `craton-objects` |
 //! | [`wild`] | programs as other people write them, which measure themselves | `craton-wild` |
 //! | [`frames`] | allocators of page frames, and processes killed on a zone in a file | `craton-crash` |
+//! | [`heaps`] | persistent heaps under the loads of NVAlloc §6 | `craton-heaps` |
 //! | [`trust`] | a client that checks its objects, and programs whose system calls fail | `craton-client` |
 //! | [`kernel`], [`objects`] | the load of a kernel's objects, and the allocators of 1994 for it | the experiments |
 //!
@@ -21,6 +22,7 @@ pub mod caching;
 pub mod empirical;
 pub mod experiment;
 mod frames;
+mod heaps;
 mod kernel;
 mod objects;
 pub mod real;
@@ -29,3 +31,4 @@ pub mod wild;
 pub mod work;
 
 pub use frames::crash;
+pub use heaps::{Task as HeapTask, measure as measure_heap};

@@ -29,7 +29,7 @@ fn neither_the_program_nor_the_labs_workloads_have_the_allocator_built_in() {
     let options = format!("stats_file={file}");
     let listed = said(craton(["lab", "list"]).env("CRATON_OPTIONS", &options));
     assert_eq!((listed.status, listed.err.as_str()), (0, ""));
-    for name in ["papers", "work", "micro", "drive", "real", "crash", "objects", "wild", "client"]
+    for name in ["papers", "work", "micro", "drive", "real", "crash", "objects", "wild", "client", "heaps"]
         .map(|name| format!("craton-{name}"))
     {
         let helped = said(Command::new(programs().join(&name)).arg("--help").env("CRATON_OPTIONS", &options));

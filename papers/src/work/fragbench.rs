@@ -13,19 +13,19 @@ use super::block::Filled;
 use craton_lab::rng::Rng;
 
 /// Sizes from the first to the second, both inclusive, alike.
-type Sizes = (u32, u32);
+pub(crate) type Sizes = (u32, u32);
 
 /// A row of the paper's table.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
-    before: Sizes,
+pub(crate) struct Row {
+    pub before: Sizes,
     /// Part of the live objects that Delete frees.
-    delete: u32,
-    after: Sizes,
+    pub delete: u32,
+    pub after: Sizes,
 }
 
 /// The four rows, W1 to W4.
-pub(super) const ROWS: [Row; 4] = [
+pub(crate) const ROWS: [Row; 4] = [
     Row { before: (100, 100), delete: 90, after: (130, 130) },
     Row { before: (100, 150), delete: 0, after: (200, 250) },
     Row { before: (100, 150), delete: 90, after: (200, 250) },

@@ -40,13 +40,15 @@ const MALLOC: [&str; 9] = [
 const KIT: [&str; 6] = ["craton-base", "craton-os", "craton-slab", "craton-heap", "craton-objects", "craton-tables"];
 
 /// No allocator, as in the lab.
-const PAPERS: [&str; 8] = [
+const PAPERS: [&str; 10] = [
     "craton-base",
     "craton-os",
     "craton-sim",
     "craton-frames",
     "craton-pages",
+    "craton-pheap",
     "craton-slab",
+    "craton-kv",
     "craton-lab",
     "craton-cli",
 ];

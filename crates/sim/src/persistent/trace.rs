@@ -7,7 +7,7 @@
 //! **Threads.** Distances and sequences are each thread's. **Not here.** Bandwidth, and waits of
 //! threads for each other.
 
-use craton_base::{LINE_BYTES, Line, Medium};
+use craton_base::{LINE_BYTES, Line, Medium, Space, SpaceError};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -225,6 +225,24 @@ impl<M: Medium> Medium for Counted<M> {
     fn stored(&self, at: u64) {
         self.trace().counters.stores += 1;
         self.medium.stored(at);
+    }
+}
+
+impl<M: Space> Space for Counted<M> {
+    fn resize(&self, len: u64) -> Result<(), SpaceError> {
+        self.medium.resize(len)
+    }
+
+    fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError> {
+        self.medium.discard(at, len)
+    }
+
+    fn allocate(&self, at: u64, len: u64) -> Result<(), SpaceError> {
+        self.medium.allocate(at, len)
+    }
+
+    fn limit(&self) -> u64 {
+        self.medium.limit()
     }
 }
 

@@ -1,0 +1,323 @@
+//! Common parts of the experiments of NVAlloc's figures: cells of loads, heaps and modes.
+//!
+//! **What.** A [`Cell`] is a load on a heap in a mode, by some threads. [`measure`] runs each in a
+//! new process on a new file in memory, the cells in turns (A B C, A B C, …). A row has the median
+//! of each figure over rounds. [`modelled`] adds rows for a medium as the paper's, of a run without
+//! flushes and one that counts them.
+//!
+//! **From.** NVAlloc §6.1. Files lie in `/dev/shm`: a flush costs what the processor takes for it,
+//! and fences cost most. Modelled times take the paper's latencies by reflush distance (§3.1).
+//!
+//! **Failure.** A run that fails is in its row's status. A heap that is not installed has no cells
+//! and a line below the table.
+
+use super::sheet::{Column, Fields, Map, Row, Sheet, Show, Title, distinct, geomean, json, pairs, table};
+use super::{Ask, Findings};
+use crate::heaps::{Kind, Load, Mode};
+use craton_lab::micro::process::{Ended, Process};
+use craton_lab::picture::{Axis, Estimate, Group, Unit};
+use craton_lab::scratch::Scratch;
+use craton_lab::summary::Spread;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub const FULL_ROUNDS: usize = 5;
+/// Measured time of a run.
+const FULL_MS: u64 = 200;
+const QUICK_MS: u64 = 10;
+/// Objects of the quick form, in percent of the full one.
+pub const QUICK_PERCENT: u64 = 2;
+/// The longest run.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A load on a heap.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cell {
+    pub load: Load,
+    pub heap: Kind,
+    pub mode: Mode,
+    pub threads: u64,
+    pub percent: u64,
+    /// Further options of `craton-heaps`, and the end of the allocator's name for them.
+    pub options: Vec<(&'static str, String)>,
+    pub variant: String,
+}
+
+impl Cell {
+    pub fn new(load: Load, heap: Kind, mode: Mode, percent: u64) -> Self {
+        Self { load, heap, mode, threads: 1, percent, options: Vec::new(), variant: String::new() }
+    }
+
+    /// The same by more threads.
+    pub fn threads(self, threads: u64) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// The same with another option, and its name.
+    pub fn with(mut self, option: &'static str, value: impl ToString, variant: &str) -> Self {
+        self.options.push((option, value.to_string()));
+        Self { variant: format!("{}{variant}", self.variant), ..self }
+    }
+
+    pub fn allocator(&self) -> String {
+        format!("{}{}", self.heap.name(), self.variant)
+    }
+}
+
+/// All combinations, in the order in which they run.
+pub fn grid(ask: &Ask<'_>, loads: &[Load], heaps: &[Kind], modes: &[Mode], threads: &[u64]) -> Vec<Cell> {
+    let percent = ask.form(QUICK_PERCENT, 100);
+    let mut cells = Vec::new();
+    for load in loads.iter().filter(|load| ask.wants(&load.name())) {
+        for mode in modes {
+            for threads in threads {
+                cells.extend(heaps.iter().map(|heap| Cell::new(*load, *heap, *mode, percent).threads(*threads)));
+            }
+        }
+    }
+    cells
+}
+
+/// Refuses what experiments on persistent heaps have no use for.
+pub fn check(ask: &Ask<'_>, loads: &[Load]) -> Result<(), String> {
+    ask.refuse(&["--peers"], ", which compares persistent heaps")?;
+    ask.known("load", &loads.iter().map(|load| load.name()).collect::<Vec<_>>())
+}
+
+/// Numbers of threads: one, and all processors.
+pub fn threads() -> Vec<u64> {
+    let all = craton_lab::machine::processors().len().max(1) as u64;
+    if all == 1 { vec![1] } else { vec![1, all] }
+}
+
+/// Runs `craton-heaps`, always in a new folder.
+pub struct Heaps<'a> {
+    ask: &'a Ask<'a>,
+    program: PathBuf,
+}
+
+impl<'a> Heaps<'a> {
+    pub fn new(ask: &'a Ask<'a>) -> Result<Self, String> {
+        let program = (ask.tool)("craton-heaps")?;
+        Ok(Self { ask, program: std::path::absolute(&program).unwrap_or(program) })
+    }
+
+    /// One run in this folder; none if the caller stops.
+    pub fn once(&self, cell: &Cell, folder: &Path) -> Option<Result<Row, String>> {
+        let mut command: Vec<OsString> = vec![self.program.clone().into(), cell.load.name().into()];
+        let mut option = |name: &str, value: &str| {
+            command.push(format!("--{name}").into());
+            command.push(value.into());
+        };
+        option("heap", cell.heap.name());
+        option("mode", cell.mode.name());
+        option("threads", &cell.threads.to_string());
+        option("percent", &cell.percent.to_string());
+        option("ms", &self.ask.form(QUICK_MS, FULL_MS).to_string());
+        cell.options.iter().for_each(|(name, value)| option(name, value));
+        command.push("--directory".into());
+        command.push(folder.into());
+        let environment = cell.mode.environment().into_iter().map(|(key, value)| (key.into(), value.into()));
+        let process = Process::start(&command, &environment.collect::<Vec<_>>(), folder, "line", LIMIT);
+        Some(match process.and_then(|process| process.finish(self.ask.stop)) {
+            Err(e) => Err(format!("cannot start {}: {e}", self.program.display())),
+            Ok(Ended::Stopped) => return None,
+            Ok(Ended::TimedOut) => Err(format!("took longer than {} s", LIMIT.as_secs())),
+            Ok(Ended::Done(output)) => match output.failure() {
+                Some(why) => Err(why),
+                None => serde_json::from_str(output.stdout.trim()).map_err(|e| format!("{:?}: {e}", output.stdout)),
+            },
+        })
+    }
+}
+
+/// Runs all cells `rounds` times; `run` does one run.
+pub fn measure_by(
+    ask: &Ask<'_>,
+    cells: Vec<Cell>,
+    rounds: usize,
+    mut run: impl FnMut(&Cell, &Path) -> Option<Result<Row, String>>,
+) -> Result<Vec<Row>, String> {
+    let cells: Vec<Cell> = cells.into_iter().filter(|cell| cell.heap.is_here().is_ok()).collect();
+    let mut found = vec![Vec::new(); cells.len()];
+    let total = rounds * cells.len();
+    for done in 0..total {
+        let (round, place) = (done / cells.len(), done % cells.len());
+        let cell = &cells[place];
+        ask.show(&format!("{}, {}", cell.load.name(), cell.mode.name()), &cell.allocator(), round, (done, total));
+        let folder = Scratch::in_memory("a heap's file")?;
+        match run(cell, folder.path()) {
+            Some(result) => found[place].push(result),
+            None => break,
+        }
+    }
+    let rows: Vec<Row> = cells.iter().zip(&found).filter_map(|(cell, found)| row(cell, found)).collect();
+    if rows.is_empty() { Err("nothing was measured".to_owned()) } else { Ok(rows) }
+}
+
+/// Runs all cells in turns.
+pub fn measure(ask: &Ask<'_>, cells: Vec<Cell>, rounds: usize) -> Result<Vec<Row>, String> {
+    let heaps = Heaps::new(ask)?;
+    measure_by(ask, cells, rounds, |cell, folder| heaps.once(cell, folder))
+}
+
+/// The row of a cell: medians, and the least and the most of the time.
+fn row(cell: &Cell, found: &[Result<Row, String>]) -> Option<Row> {
+    let first = found.iter().flatten().next();
+    let wrong = found.iter().find_map(|round| round.as_ref().err());
+    let mut row = json!({
+        "workload": cell.load.name(),
+        "allocator": cell.allocator(),
+        "mode": cell.mode.name(),
+        "threads": cell.threads,
+        "percent": cell.percent,
+        "rounds": found.iter().flatten().count(),
+    });
+    let fields = first.and_then(|first| first.as_object());
+    for (name, value) in fields.into_iter().flatten() {
+        let all = || found.iter().flatten().filter_map(|round| round[name].as_f64());
+        match Spread::of(all()).filter(|_| value.is_number()) {
+            Some(spread) => {
+                row[name] = spread.median.into();
+                if name == "ns_per_op" || name == "ms" {
+                    row[format!("{name}_min")] = all().fold(f64::INFINITY, f64::min).into();
+                    row[format!("{name}_max")] = all().fold(0.0, f64::max).into();
+                }
+            }
+            None => row[name] = value.clone(),
+        }
+    }
+    row["status"] = wrong.map_or("ok".to_owned(), |why| format!("failed: {why}")).into();
+    (!found.is_empty()).then_some(row)
+}
+
+/// Where caches do not persist, on the paper's memory: the time without flushes, and the modelled
+/// one of those counted.
+pub fn modelled(rows: &mut Vec<Row>) {
+    let same = ["workload", "allocator", "threads"];
+    let of = |row: &&Row| row.has(&[("mode", "none"), ("status", "ok")]) && row.int("threads") == 1;
+    let mut more = Vec::new();
+    for row in rows.iter().filter(of) {
+        let counted = |other: &&Row| other.has(&[("mode", "counted"), ("status", "ok")]) && other.like(row, &same);
+        if let Some(counted) = rows.iter().find(counted) {
+            let mut model = row.clone();
+            model["mode"] = "modelled".into();
+            model["ns_per_op"] = (row.num("ns_per_op") + counted.num("modelled_ns_per_op")).into();
+            for field in ["ns_per_op_min", "ns_per_op_max", "peak_bytes"] {
+                model.as_object_mut().map(|fields| fields.remove(field));
+            }
+            more.push(model);
+        }
+    }
+    rows.extend(more);
+}
+
+fn mops(row: &Row, field: &str) -> Option<f64> {
+    row[field].as_f64().filter(|ns| *ns > 0.0).map(|ns| 1e3 / ns)
+}
+
+/// Columns of a table of speeds.
+pub const SPEED: [Column; 8] = [
+    ("load", "workload", Show::Text),
+    ("mode", "mode", Show::Text),
+    ("threads", "threads", Show::Plain),
+    ("heap", "allocator", Show::Text),
+    ("M ops/s", "", Show::By(|row| mops(row, "ns_per_op").map_or(String::new(), |m| format!("{m:.2}")))),
+    ("least to most", "", Show::By(spread)),
+    ("ns/op", "ns_per_op", Show::Fixed(1, "")),
+    ("", "status", Show::Status),
+];
+
+fn spread(row: &Row) -> String {
+    let both = mops(row, "ns_per_op_max").zip(mops(row, "ns_per_op_min"));
+    both.map_or(String::new(), |(least, most)| format!("{least:.2} to {most:.2}"))
+}
+
+/// Columns of a table of counts.
+pub const COUNTS: [Column; 9] = [
+    ("load", "workload", Show::Text),
+    ("heap", "allocator", Show::Text),
+    ("flushes/op", "flushes_per_op", Show::Fixed(2, "")),
+    ("fences/op", "fences_per_op", Show::Fixed(2, "")),
+    ("reflushes", "reflushes", Show::Percent(1)),
+    ("at distance 0", "reflushes_at_0", Show::Percent(1)),
+    ("sequential", "sequential", Show::Percent(1)),
+    ("random", "random", Show::Percent(1)),
+    ("", "status", Show::Status),
+];
+
+/// Craton's times by PMDK's: each load in each mode, and all in a mode.
+pub fn ratios(rows: &[Row], figure: &str, name: &str) -> Map {
+    let mut ratios = Map::new();
+    let theirs = |row: &Row| row.word("allocator") == Kind::Pmdk.name();
+    for ours in distinct(rows, |row| row.word("allocator")).into_iter().filter(|name| name.starts_with("craton")) {
+        for mode in distinct(rows, |row| row.word("mode")) {
+            let mut all = Vec::new();
+            for load in distinct(rows, |row| row.word("workload")) {
+                let mine = |row: &Row| row.has(&[("allocator", ours), ("mode", mode), ("workload", load)]);
+                let found = pairs(rows, figure, (&mine, &theirs), &["workload", "mode", "threads"]);
+                if !found.is_empty() {
+                    ratios.insert(format!("{load}_{mode}_{ours}_vs_pmdk"), geomean(&found));
+                }
+                all.extend(found);
+            }
+            if !all.is_empty() {
+                ratios.insert(format!("{name}_{mode}_{ours}_vs_pmdk"), geomean(&all));
+            }
+        }
+    }
+    ratios
+}
+
+/// Lines about heaps that are not installed.
+pub fn missing() -> String {
+    Kind::Pmdk.is_here().err().map_or(String::new(), |why| format!("pmdk: {why}\n"))
+}
+
+/// Bars of speeds, a picture for each mode: loads and threads across, a bar for each heap.
+pub fn draw_speed(sheet: &mut Sheet, what: &str) {
+    for mode in distinct(sheet.rows(), |row| row.word("mode").to_owned()) {
+        if mode == Mode::Counted.name() {
+            continue;
+        }
+        let rows: Vec<Row> = sheet.rows().iter().filter(|row| row.word("mode") == mode).cloned().collect();
+        let names = distinct(&rows, |row| row.word("allocator").to_owned());
+        let title = Title(&mode, what, "million operations per second, of all threads; medians, least and most");
+        let bars = bars(&rows, &names);
+        sheet.bars(title, Axis::log("operations per second", Unit::Count), &names, bars, None);
+    }
+}
+
+fn bars(rows: &[Row], names: &[String]) -> Vec<Group> {
+    let group = |(load, threads): (&str, u64)| {
+        let bar = |name: &String| {
+            let of = |row: &&Row| {
+                row.has(&[("workload", load), ("allocator", name), ("status", "ok")]) && row.int("threads") == threads
+            };
+            let row = rows.iter().find(of)?;
+            let speed = |field| mops(row, field).map(|mops| mops * 1e6);
+            let middle = speed("ns_per_op")?;
+            let ends = speed("ns_per_op_max").zip(speed("ns_per_op_min"));
+            Some(ends.map_or(Estimate::exact(middle), |(low, high)| Estimate::between(middle, low, high)))
+        };
+        Group { name: format!("{load}, {threads}"), bars: names.iter().map(bar).collect() }
+    };
+    distinct(rows, |row| (row.word("workload"), row.int("threads"))).into_iter().map(group).collect()
+}
+
+/// The findings of a figure of speeds: table, counts, ratios, the paper's figures, and pictures.
+pub fn speeds(ask: &Ask<'_>, mut rows: Vec<Row>, what: &str, paper: &str) -> Result<Findings, String> {
+    modelled(&mut rows);
+    let mut sheet = Sheet::new(ask, rows);
+    let ratios = sheet.ratios(|rows| ratios(rows, "ns_per_op", "time"), 3);
+    draw_speed(&mut sheet, what);
+    let (counted, timed): (Vec<&Row>, Vec<&Row>) =
+        sheet.rows().iter().partition(|row| row.word("mode") == Mode::Counted.name());
+    let counts = if counted.is_empty() { String::new() } else { format!("{}\n", table(&COUNTS, counted)) };
+    let text = format!("{}\n{counts}{ratios}\n{paper}{}", table(&SPEED, timed), missing());
+    sheet.findings(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Flushes and fences of a heap, counted exactly.
+//!
+//! **What.** [`Count`] reads the counts of a medium that counts. For libpmemobj, [`install`] builds
+//! a library with libpmem's functions (`count.c`), which pass each flush and fence on to a medium
+//! of no memory, so that the same code counts both.
+//!
+//! **Failure.** No C compiler, or a library that does not load: the reason.
+//!
+//! **Unsafe.** Loads the library just built, and calls its one function.
+
+use craton_base::{LINE_BYTES, Medium};
+use craton_sim::{Counted, Counters, Latency};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::ffi::c_void;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The counts of a heap.
+pub trait Count {
+    fn counters(&self) -> Counters;
+
+    /// Begins anew, and keeps the offsets of the first `keep` flushes.
+    fn reset(&self, keep: usize);
+
+    fn first_flushes(&self) -> Vec<u64>;
+}
+
+impl<M: Medium> Count for Counted<M> {
+    fn counters(&self) -> Counters {
+        Counted::counters(self)
+    }
+
+    fn reset(&self, keep: usize) {
+        Counted::reset(self, keep);
+    }
+
+    fn first_flushes(&self) -> Vec<u64> {
+        Counted::first_flushes(self)
+    }
+}
+
+/// A medium that is flushed and fenced, and holds nothing.
+pub struct Nowhere(AtomicU64);
+
+impl Medium for Nowhere {
+    const FLUSHES: bool = true;
+
+    fn len(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn word(&self, _at: u64) -> &AtomicU64 {
+        &self.0
+    }
+
+    fn flush(&self, _at: u64) {}
+
+    fn fence(&self) {}
+}
+
+/// The counts of libpmemobj in this process.
+pub static PMDK: LazyLock<Counted<Nowhere>> =
+    LazyLock::new(|| Counted::new(Nowhere(AtomicU64::new(0)), Latency::PAPER));
+
+/// Where the pool is mapped, from which offsets are counted.
+pub static POOL: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn flushed(at: *const c_void, bytes: usize) {
+    let from = (at as u64).wrapping_sub(POOL.load(Relaxed));
+    let mut line = from / LINE_BYTES * LINE_BYTES;
+    while line < from + bytes as u64 {
+        PMDK.flush(line);
+        line += LINE_BYTES;
+    }
+}
+
+extern "C" fn fenced() {
+    PMDK.fence();
+}
+
+/// Puts functions that count in libpmem's place, for a libpmemobj that is loaded later.
+pub fn install(directory: &Path) -> Result<Library, String> {
+    let (source, library) = (directory.join("count.c"), directory.join("count.so"));
+    fs::write(&source, include_str!("count.c")).map_err(|e| format!("cannot write {}: {e}", source.display()))?;
+    let mut compile = Command::new("cc");
+    compile.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source);
+    let made = compile.status().map_err(|e| format!("libpmemobj's flushes are counted with a C compiler, cc: {e}"))?;
+    if !made.success() {
+        return Err(format!("cc could not build {}: {made}", source.display()));
+    }
+    // SAFETY: the library just built has no constructors.
+    let loaded = unsafe { Library::open(Some(&library), RTLD_NOW | RTLD_GLOBAL) };
+    let loaded = loaded.map_err(|e| format!("{} cannot be loaded: {e}", library.display()))?;
+    type Install = unsafe extern "C" fn(extern "C" fn(*const c_void, usize), extern "C" fn());
+    // SAFETY: the function has this type, as `count.c` declares it, and only stores its arguments.
+    unsafe { loaded.get::<Install>(b"craton_count").map(|install| install(flushed, fenced)) }
+        .map_err(|e| format!("{} is incomplete: {e}", library.display()))?;
+    Ok(loaded)
+}
