@@ -11,6 +11,7 @@ use craton_os::persistent_file::{FileError, FileOptions, PersistentFile, UseMedi
 use craton_pheap::{Config, Heap, Model};
 use std::ffi::CString;
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -49,7 +50,9 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     let file = if is_new {
         // Left by a process that ended while it made the file.
         match std::fs::remove_file(&unfinished) {
-            Err(why) if why.kind() != std::io::ErrorKind::NotFound => return Err(named(&why)),
+            Err(why) if !matches!(why.kind(), ErrorKind::NotFound | ErrorKind::InvalidFilename) => {
+                return Err(named(&why));
+            }
             _ => PersistentFile::create(&c_path(&unfinished)?, FIRST, file_options),
         }
     } else {
