@@ -7,36 +7,45 @@
 //! **State.** Two files take turns, so that their blocks are on the disk already when written:
 //! generation `g` is in file `g % 2`. The heap stores the generation that begins at its sync point.
 //! ```text
-//! file    0 magic | 8 version | 16 generation | 24 first epoch | 32 uuid, 2 words | 48 session | 56 check
-//! frame   0 length of records | 8 check of them | 16 records: all of one sync, or none
+//! file    0 magic | 8 version | 16 generation | 24 0 | 32 uuid, 2 words | 48 session | 56 check
+//! frame   0 length of records | 8 check | 16 first epoch of the generation
+//!         24 1: the generation ends here | 32 records: all of one flush, or none
 //! record  0 length of key u32 | 4 length of value u32, or DEL or CLEAR | 8 epoch | key | value
 //! ```
 //! Checks cover the generation and the session, a random number of each start of the server: frames
 //! of older generations, of another heap or of a copy that was restored are no frames.
 //! **Invariants.** *KV8* generation `g + 1` is written only when the heap is durable at `g`. *KV9*
-//! the records of a key are in the order of its changes, since its leaf is locked.
+//! the records of a key are in the order of its changes, since its leaf is locked. *KV10* the
+//! file's head names `g` durably before the heap needs it, so that a missing log is noticed. *KV11*
+//! one frame is written at a time, so that a whole frame behind a torn one proves damage.
 //! **Threads.** Writers append under a lock; one thread flushes. An *epoch* counts clearings: the
 //! record of a change in a tree that was cleared meanwhile may follow the clearing's, and is
 //! dropped.
-//! **Failure.** A write or sync that fails ends the log, and with it the server: what was not
-//! acknowledged may or may not be there.
+//! **Failure.** After a failed flush the frame is kept, and the next flush writes it first.
 
 use crate::store::{StoreError, word_of};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{Error, ErrorKind};
+use std::io::Error;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CRKVLOG1");
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// The first frame lies on the next page.
 const FIRST: u64 = 4096;
 const HEADER_WORDS: usize = 8;
-const FRAME_HEAD: u64 = 16;
+const FRAME_HEAD: usize = 32;
 const RECORD_HEAD: usize = 16;
+/// Bytes of zeros written at once, and of a file searched at once.
+const FILL_BYTES: usize = 1 << 20;
+const SEARCH_BYTES: usize = 1 << 20;
 const DEL: u32 = u32::MAX;
 const CLEAR: u32 = u32::MAX - 1;
+
+/// Marks the generation of a heap that needs no log: it holds all changes, and the file of that
+/// generation is not ready yet.
+pub const NO_LOG: u64 = 1 << 63;
 
 /// A file that keeps what was written when `sync` returns.
 pub trait LogFile: Send + Sync {
@@ -44,6 +53,7 @@ pub trait LogFile: Send + Sync {
     fn sync(&self) -> std::io::Result<()>;
     /// Bytes from `at` on; fewer at the end of the file.
     fn read(&self, at: u64, len: usize) -> std::io::Result<Vec<u8>>;
+    fn len(&self) -> std::io::Result<u64>;
 }
 
 impl LogFile for File {
@@ -60,6 +70,26 @@ impl LogFile for File {
         let mut bytes = vec![0; len.min(usize::try_from(left).unwrap_or(usize::MAX))];
         self.read_exact_at(&mut bytes, at)?;
         Ok(bytes)
+    }
+
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+/// Why the log cannot be done again. Its records before the place have been done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReplayError {
+    Store(StoreError),
+    /// This one of the two files is missing, or not the one that the heap needs.
+    Missing(usize),
+    /// A frame of this file is not whole at this offset, although a later one is.
+    Damaged(usize, u64),
+}
+
+impl From<StoreError> for ReplayError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
     }
 }
 
@@ -90,12 +120,15 @@ struct State {
 struct Part {
     generation: u64,
     epoch: u64,
+    /// Behind room for the head of a frame.
     records: Vec<u8>,
 }
 
 struct Tail {
     generation: u64,
     at: u64,
+    /// The frame being written; not empty after a failure.
+    frame: Vec<u8>,
 }
 
 impl Log {
@@ -104,7 +137,8 @@ impl Log {
     pub fn new(files: [Box<dyn LogFile>; 2], uuid: u128) -> Self {
         let state = State { parts: Vec::new(), bytes: 0 };
         let session = RandomState::new().build_hasher().finish();
-        Self { files, uuid, session, state: Mutex::new(state), tail: Mutex::new(Tail { generation: 0, at: FIRST }) }
+        let tail = Tail { generation: 0, at: FIRST, frame: Vec::new() };
+        Self { files, uuid, session, state: Mutex::new(state), tail: Mutex::new(tail) }
     }
 
     /// Reads the records since the heap's sync point at `generation`, in order.
@@ -112,22 +146,26 @@ impl Log {
         &self,
         generation: u64,
         mut f: impl FnMut(Record<'_>) -> Result<(), StoreError>,
-    ) -> Result<u64, StoreError> {
-        let mut count = 0;
-        let mut epoch = 0;
+    ) -> Result<(), ReplayError> {
+        let (mut epoch, mut is_needed) = (0, true);
         for generation in [generation, generation + 1] {
-            let file = &self.files[(generation % 2) as usize];
+            let i = (generation % 2) as usize;
+            let file = &self.files[i];
             let header = file.read(0, 8 * HEADER_WORDS).map_err(system)?;
             let words: Vec<u64> = header.chunks(8).map(word_of).collect();
-            let [first, session] = [3, 6].map(|word| words.get(word).copied().unwrap_or(0));
-            // The heap's own generation may have no records, and its file be of an older one.
-            if words != self.header(generation, first, session) {
-                continue;
+            let session = words.get(6).copied().unwrap_or(0);
+            if words != self.header(generation, session) {
+                if is_needed {
+                    return Err(ReplayError::Missing(i));
+                }
+                break;
             }
-            epoch = epoch.max(first);
-            let mut at = FIRST;
-            while let Some(records) = read_frame(&**file, generation ^ session, at)? {
-                let mut rest = &records[..];
+            is_needed = false;
+            let (seed, mut at) = (generation ^ session, FIRST);
+            while let Some(frame) = read_frame(&**file, seed, at)? {
+                epoch = epoch.max(word_of(&frame[16..24]));
+                is_needed |= frame[24] != 0;
+                let mut rest = &frame[FRAME_HEAD..];
                 while let Some((record, of, len)) = parse(rest) {
                     rest = &rest[len..];
                     // A change of a later epoch proves the clearing, whose record may follow.
@@ -137,20 +175,47 @@ impl Log {
                     }
                     if of == epoch && record != Record::Clear {
                         f(record)?;
-                        count += 1;
                     }
                 }
-                at += frame_bytes(records.len());
+                at += frame_bytes(&frame);
+            }
+            if has_later_frame(&**file, seed, at)? {
+                return Err(ReplayError::Damaged(i, at));
             }
         }
-        Ok(count)
+        Ok(())
+    }
+
+    /// Makes the file of a generation ready for it, durably: before the heap's sync point names it.
+    pub fn prepare(&self, generation: u64) -> Result<(), StoreError> {
+        let header = self.header(generation, self.session).map(u64::to_le_bytes).concat();
+        let file = &self.files[(generation % 2) as usize];
+        file.write(0, &header).and_then(|()| file.sync()).map_err(system)
+    }
+
+    /// Writes zeros up to a length, so that flushes find the blocks of the files in place.
+    pub fn fill(&self, bytes: u64) -> Result<(), StoreError> {
+        let zeros = vec![0; FILL_BYTES];
+        for file in &self.files {
+            loop {
+                // In parts, so that flushes wait for one of them at most.
+                let _tail = self.tail();
+                let len = file.len().map_err(system)?;
+                if len >= bytes {
+                    break;
+                }
+                file.write(len, &zeros[..zeros.len().min((bytes - len) as usize)]).map_err(system)?;
+            }
+            file.sync().map_err(system)?;
+        }
+        Ok(())
     }
 
     /// Begins a generation: later records are of it. No thread appends meanwhile, and the heap's
     /// next sync point names it.
     pub fn begin(&self, generation: u64, epoch: u64) {
         let mut state = self.state();
-        state.parts.push(Part { generation, epoch, records: Vec::new() });
+        state.parts.push(Part { generation, epoch, records: vec![0; FRAME_HEAD] });
         state.bytes = 0;
     }
 
@@ -178,41 +243,62 @@ impl Log {
 
     /// Makes all records durable that were appended before the call.
     pub fn flush(&self) -> Result<(), StoreError> {
-        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts: Vec<Part> = {
-            let mut state = self.state();
-            let last = state.parts.len().saturating_sub(1);
-            let mut parts: Vec<Part> = state.parts.drain(..last).collect();
-            if let Some(now) = state.parts.last_mut() {
-                let records = std::mem::take(&mut now.records);
-                parts.push(Part { generation: now.generation, epoch: now.epoch, records });
-            }
-            parts
-        };
-        for part in parts.into_iter().filter(|part| !part.records.is_empty()) {
-            let file = &self.files[(part.generation % 2) as usize];
-            if tail.generation != part.generation {
-                let header = self.header(part.generation, part.epoch, self.session).map(u64::to_le_bytes).concat();
-                file.write(0, &header).map_err(system)?;
-                *tail = Tail { generation: part.generation, at: FIRST };
-            }
-            let check = check_of(&part.records, part.generation ^ self.session, tail.at);
-            let mut frame = Vec::with_capacity(FRAME_HEAD as usize + part.records.len());
-            frame.extend_from_slice(&(part.records.len() as u64).to_le_bytes());
-            frame.extend_from_slice(&check.to_le_bytes());
-            frame.extend_from_slice(&part.records);
-            file.write(tail.at, &frame).map_err(system)?;
-            file.sync().map_err(system)?;
-            tail.at += frame_bytes(part.records.len());
+        let mut tail = self.tail();
+        // A frame that could not be written is the first.
+        self.write(&mut tail)?;
+        while self.take(&mut tail) {
+            self.write(&mut tail)?;
         }
         Ok(())
     }
 
-    fn header(&self, generation: u64, epoch: u64, session: u64) -> [u64; HEADER_WORDS] {
-        let words = [MAGIC, VERSION, generation, epoch, self.uuid as u64, (self.uuid >> 64) as u64, session];
+    /// Makes the oldest records a frame; `false` without records.
+    fn take(&self, tail: &mut Tail) -> bool {
+        let mut state = self.state();
+        let is_last = state.parts.len() > 1;
+        let Some(part) = state.parts.first_mut() else { return false };
+        if part.records.len() == FRAME_HEAD && !is_last {
+            return false;
+        }
+        if tail.generation != part.generation {
+            (tail.generation, tail.at) = (part.generation, FIRST);
+        }
+        let epoch = part.epoch;
+        tail.frame.clear();
+        tail.frame.resize(FRAME_HEAD, 0);
+        std::mem::swap(&mut tail.frame, &mut part.records);
+        if is_last {
+            state.parts.remove(0);
+        }
+        drop(state);
+        let len = (tail.frame.len() - FRAME_HEAD) as u64;
+        for (i, word) in [len, 0, epoch, u64::from(is_last)].into_iter().enumerate() {
+            tail.frame[8 * i..8 * i + 8].copy_from_slice(&word.to_le_bytes());
+        }
+        let check = check_of(&tail.frame, tail.generation ^ self.session, tail.at);
+        tail.frame[8..16].copy_from_slice(&check.to_le_bytes());
+        true
+    }
+
+    fn write(&self, tail: &mut Tail) -> Result<(), StoreError> {
+        if !tail.frame.is_empty() {
+            let file = &self.files[(tail.generation % 2) as usize];
+            file.write(tail.at, &tail.frame).and_then(|()| file.sync()).map_err(system)?;
+            tail.at += frame_bytes(&tail.frame);
+            tail.frame.clear();
+        }
+        Ok(())
+    }
+
+    fn header(&self, generation: u64, session: u64) -> [u64; HEADER_WORDS] {
+        let words = [MAGIC, VERSION, generation, 0, self.uuid as u64, (self.uuid >> 64) as u64, session];
         let check = check_of(&words.map(u64::to_le_bytes).concat(), generation, 0);
         let [a, b, c, d, e, f, g] = words;
         [a, b, c, d, e, f, g, check]
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -221,27 +307,50 @@ impl Log {
 }
 
 /// Frames begin at multiples of 8.
-fn frame_bytes(records: usize) -> u64 {
-    (FRAME_HEAD + records as u64).next_multiple_of(8)
+fn frame_bytes(frame: &[u8]) -> u64 {
+    (frame.len() as u64).next_multiple_of(8)
 }
 
 fn system(error: Error) -> StoreError {
     StoreError::System(error.raw_os_error().unwrap_or(0))
 }
 
-/// The records of a frame; `None` where there is no whole frame with this seed.
+/// A frame; `None` where there is no whole frame with this seed.
 fn read_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<Option<Vec<u8>>, StoreError> {
-    let head = match file.read(at, FRAME_HEAD as usize) {
-        Ok(head) if head.len() == FRAME_HEAD as usize => head,
-        Ok(_) => return Ok(None),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
-        Err(error) => return Err(system(error)),
-    };
-    let (len, check) = (word_of(&head[..8]), word_of(&head[8..]));
-    let Ok(len) = usize::try_from(len) else { return Ok(None) };
-    let records = file.read(at + FRAME_HEAD, len).map_err(system)?;
-    let is_whole = len > 0 && records.len() == len && check_of(&records, seed, at) == check;
-    Ok(is_whole.then_some(records))
+    let head = file.read(at, FRAME_HEAD).map_err(system)?;
+    if head.len() < FRAME_HEAD || !may_be_head(&head) {
+        return Ok(None);
+    }
+    let Ok(len) = usize::try_from(word_of(&head[..8])) else { return Ok(None) };
+    let Some(end) = len.checked_add(FRAME_HEAD) else { return Ok(None) };
+    let mut frame = file.read(at, end).map_err(system)?;
+    let check = word_of(&head[8..16]);
+    if frame.len() < end {
+        return Ok(None);
+    }
+    frame[8..16].fill(0);
+    Ok((check_of(&frame, seed, at) == check).then_some(frame))
+}
+
+/// Whether bytes may begin a frame, by what needs no check: most bytes may not.
+fn may_be_head(head: &[u8]) -> bool {
+    let (len, is_last) = (word_of(&head[..8]), word_of(&head[24..32]));
+    is_last <= 1 && len | is_last != 0
+}
+
+/// Whether a whole frame follows a place that has no whole one.
+fn has_later_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<bool, StoreError> {
+    let end = file.len().map_err(system)?;
+    for from in (at + 8..end).step_by(SEARCH_BYTES) {
+        let bytes = file.read(from, SEARCH_BYTES + FRAME_HEAD).map_err(system)?;
+        for (head, place) in bytes.windows(FRAME_HEAD).step_by(8).zip((from..end).step_by(8)) {
+            let is_inside = word_of(&head[..8]) <= end - place;
+            if is_inside && may_be_head(head) && read_frame(file, seed, place)?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// The first record, its epoch and its length.
@@ -262,7 +371,8 @@ fn parse(bytes: &[u8]) -> Option<(Record<'_>, u64, usize)> {
 }
 
 fn check_of(bytes: &[u8], seed: u64, at: u64) -> u64 {
-    let mut check = seed.rotate_left(32) ^ at ^ bytes.len() as u64;
+    // Multiplied, since the first word of a frame is its length: a changed bit of both would cancel.
+    let mut check = seed.rotate_left(32) ^ at ^ (bytes.len() as u64).wrapping_mul(0xa076_1d64_78bd_642f);
     for part in bytes.chunks(8) {
         let product = u128::from(check ^ word_of(part) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;
         check = product as u64 ^ (product >> 64) as u64;

@@ -3,26 +3,34 @@
 //! **Threads.** This one waits for the end: a signal, `SHUTDOWN`, or a failed sync point.
 //! **Failure.** One line that names the file or the option, exit status 1; wrong usage is 2.
 
+mod disk;
 mod file;
 mod options;
 
 use clap::Parser;
 use craton_base::{Medium, Promise, Space};
 use craton_kv::heap::HeapStore;
-use craton_kv::log::{Log, Record};
+use craton_kv::log::{Log, NO_LOG, Record, ReplayError};
 use craton_kv::server::{About, Disk, Gates, Server, SyncHeap};
 use craton_kv::{StoreError, Tree, When};
 use craton_pheap::Heap;
+use disk::DiskParts;
 use options::Options;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    match file::with_heap(&options, Serve { options: &options }) {
+    let address = SocketAddr::from((options.listen, options.port));
+    // Before a heap is made, which a port in use would leave behind.
+    let served = TcpListener::bind(address)
+        .map_err(|why| format!("cannot listen on {address}: {why}"))
+        .and_then(|listener| file::with_heap(&options, Serve { options: &options, listener }));
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("craton-kv: {why}");
@@ -34,6 +42,7 @@ fn main() -> ExitCode {
 /// Serves a heap, whatever its medium.
 struct Serve<'a> {
     options: &'a Options,
+    listener: TcpListener,
 }
 
 impl file::UseHeap for Serve<'_> {
@@ -41,9 +50,9 @@ impl file::UseHeap for Serve<'_> {
         self,
         heap: Heap<M>,
         promise: Promise,
-        disk: Option<file::DiskParts<M>>,
+        disk: Option<DiskParts<M>>,
     ) -> Result<Heap<M>, String> {
-        let Options { file, listen, port, threads, .. } = self.options;
+        let Options { file, listen, threads, .. } = self.options;
         let named = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
         let started = Instant::now();
         let (model, uuid) = (heap.model(), heap.uuid());
@@ -52,10 +61,14 @@ impl file::UseHeap for Serve<'_> {
         let mut replayed = 0;
         let is_disk = disk.is_some();
         let disk = match disk {
-            Some(file::DiskParts { interval, files, sync }) => {
+            Some(DiskParts { interval, files, needs_log, sync }) => {
                 let log = Arc::new(Log::new(files, uuid));
-                replayed = replay(&mut tree, &log, sync).map_err(|why| named(&why))?;
-                Some(Disk { interval, log, sync, log_bytes: self.options.log })
+                if needs_log {
+                    replayed = replay(&tree, &log, self.options)?;
+                }
+                begin_log(&mut tree, &log, sync).map_err(|why| named(&why))?;
+                let fill_bytes = disk::log_file_bytes(self.options);
+                Some(Disk { interval, log, sync, log_bytes: self.options.log, fill_bytes })
             }
             None => None,
         };
@@ -64,7 +77,7 @@ impl file::UseHeap for Serve<'_> {
             promise: promise_text(promise).to_owned(),
             model: model.name().to_owned(),
             threads: if *threads > 0 { *threads } else { std::thread::available_parallelism().map_or(1, |n| n.get()) },
-            port: *port,
+            port: 0,
         };
         let (end, ends) = mpsc::channel();
         let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|why| format!("cannot wait for signals: {why}"))?;
@@ -73,9 +86,8 @@ impl file::UseHeap for Serve<'_> {
             // The receiver is gone only when the program ends.
             signals.forever().for_each(|_| _ = on_signal.send(()));
         });
-        let address = (*listen, *port).into();
-        let server = Server::start(tree, address, about, disk, Box::new(move || _ = end.send(())))
-            .map_err(|why| format!("cannot listen on {address}: {why}"))?;
+        let server = Server::start(tree, self.listener, about, disk, Box::new(move || _ = end.send(())))
+            .map_err(|why| format!("cannot serve: {why}"))?;
         println!(
             "craton-kv: {}: listening on {listen}:{}, after {:.1} ms and {replayed} records; acknowledged writes survive {}",
             file.display(),
@@ -93,23 +105,51 @@ impl file::UseHeap for Serve<'_> {
     }
 }
 
-/// Does the records of the log again, and makes the heap durable; their number.
-fn replay<M: Medium + Space>(
+/// Does the records of the log again; their number.
+fn replay<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Options) -> Result<u64, String> {
+    let named = |why: StoreError| format!("{}: {why}", options.file.display());
+    let generation = tree.generation().map_err(named)?;
+    let mut count = 0;
+    if generation & NO_LOG != 0 {
+        return Ok(count);
+    }
+    let done = log.replay(generation, |record| {
+        count += 1;
+        match record {
+            Record::Set { key, value } => tree.put(key, value, When::Always, None).map(drop),
+            Record::Del { key } => tree.remove(key).map(drop),
+            Record::Clear => tree.clear().and_then(|()| tree.free_dead()),
+        }
+    });
+    let (file, what) = match done {
+        Ok(()) => return Ok(count),
+        Err(ReplayError::Store(why)) => return Err(named(why)),
+        Err(ReplayError::Missing(file)) => (file, "is not the log of this heap, which was not closed".to_owned()),
+        Err(ReplayError::Damaged(file, at)) => (file, format!("is damaged at byte {at}")),
+    };
+    let path = disk::log_paths(&options.file)[file].display().to_string();
+    if options.lose_log {
+        eprintln!("craton-kv: {path}: {what}: going on without the writes that it had");
+        return Ok(count);
+    }
+    Err(format!("{path}: {what}: restore it, or give --lose-log to go on without the writes that it had"))
+}
+
+/// Makes the heap durable with a new generation of the log.
+fn begin_log<M: Medium + Space>(
     tree: &mut Tree<HeapStore<M>>,
     log: &Arc<Log>,
     sync: SyncHeap<HeapStore<M>>,
-) -> Result<u64, StoreError> {
-    let generation = tree.generation()?;
-    let replayed = log.replay(generation, |record| match record {
-        Record::Set { key, value } => tree.put(key, value, When::Always, None).map(drop),
-        Record::Del { key } => tree.remove(key).map(drop),
-        Record::Clear => tree.clear().and_then(|()| tree.free_dead()),
-    })?;
+) -> Result<(), StoreError> {
+    // Both files may have been read, and are in use until the heap is durable without them.
+    let next = (tree.generation()? & !NO_LOG) + 2;
+    let synced = |tree: &Tree<_>| sync(tree.store(), &Gates::new(0), &|| {});
+    tree.begin_generation(next | NO_LOG)?;
+    synced(tree)?;
+    log.prepare(next)?;
     tree.set_log(Arc::clone(log));
-    // Two files may have been read; the next one to be written is the older of them.
-    tree.begin_generation(generation + 2)?;
-    sync(tree.store(), &Gates::new(0), &|| {})?;
-    Ok(replayed)
+    tree.begin_generation(next)?;
+    synced(tree)
 }
 
 fn promise_text(promise: Promise) -> &'static str {

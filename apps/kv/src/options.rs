@@ -35,6 +35,10 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = |text: &str| parse_size(text, 0))]
     pub log: u64,
 
+    /// With --sync: go on at the last sync point if the log of writes since then is lost or damaged
+    #[arg(long, requires = "sync")]
+    pub lose_log: bool,
+
     /// How a new heap keeps objects through a crash
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = ModelName::Log)]
     pub model: ModelName,

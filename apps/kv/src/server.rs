@@ -1,10 +1,11 @@
 //! The server: threads that wait for sockets, and what they share.
 //!
 //! **Threads.** Each worker waits for its own connections and runs their commands; the tree takes
-//! all workers at once. The first worker accepts and hands connections out in turn. On a disk one
-//! thread flushes the log; the keeper reads directories, frees cleared trees, and makes sync points
+//! all workers at once. The first worker accepts and hands connections out in turn. On a disk the
+//! workers flush the log, or a thread with an interval; the keeper reads directories, frees cleared trees, and makes sync points
 //! of the heap.
-//! **Failure.** A connection's fault ends that connection. A failed sync point ends the server.
+//! **Failure.** A connection's fault ends that connection. A full disk refuses writes until it has
+//! room; any other failure of the log or of a sync point ends the server.
 
 mod commands;
 mod connection;
@@ -28,7 +29,6 @@ use group::Group;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Poll, Waker};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -40,6 +40,8 @@ pub struct Counters {
     pub connections: AtomicU64,
     pub connected: AtomicU64,
     pub syncs: AtomicU64,
+    /// The log waits for room on the disk: writes are refused.
+    pub is_full: AtomicBool,
 }
 
 /// How writes are made durable on a disk.
@@ -51,6 +53,8 @@ pub struct Disk<S> {
     pub sync: SyncHeap<S>,
     /// Bytes of log after which the heap has a sync point.
     pub log_bytes: u64,
+    /// Bytes up to which the log's files are filled at the start.
+    pub fill_bytes: u64,
 }
 
 /// Makes a sync point of the heap: of the state that it has after all gates are closed and the
@@ -64,6 +68,8 @@ pub(crate) struct Shared<S: Store> {
     context: Context<S>,
     group: Option<Group>,
     gates: Gates,
+    /// The log, if workers flush it.
+    led: Option<Arc<Log>>,
     is_stopping: AtomicBool,
     failed: Mutex<Option<StoreError>>,
     wakers: Vec<Waker>,
@@ -73,9 +79,28 @@ pub(crate) struct Shared<S: Store> {
 }
 
 impl<S: Store> Shared<S> {
-    fn wake(&self) {
+    fn wake(&self, worker: usize) {
         // A worker that cannot be woken has ended.
-        self.wakers.iter().for_each(|waker| _ = waker.wake());
+        let _ = self.wakers[worker].wake();
+    }
+
+    /// Makes a sync point of the log in this thread, if that is for workers to do and one is asked
+    /// for.
+    pub(crate) fn lead(&self, worker: usize) -> bool {
+        let (Some(group), Some(log)) = (&self.group, &self.led) else { return false };
+        group.lead(worker, || self.flush(log), |other| self.wake(other))
+    }
+
+    fn flush(&self, log: &Log) -> Result<(), StoreError> {
+        self.context.counters.syncs.fetch_add(1, Ordering::Relaxed);
+        let flushed = log.flush();
+        let is_full = flushed.is_err_and(StoreError::is_full);
+        self.context.counters.is_full.store(is_full, Ordering::Relaxed);
+        flushed.inspect_err(|why| {
+            if !is_full {
+                self.fail(*why);
+            }
+        })
     }
 
     /// Ends the server with this error.
@@ -98,16 +123,17 @@ pub struct Server<S: Store> {
 }
 
 impl<S: Store + 'static> Server<S> {
-    /// Listens, and serves the tree with `about.threads` threads. `on_shutdown` is called when a
-    /// client asks the server to end, or when a sync point fails.
+    /// Serves the tree with `about.threads` threads. `on_shutdown` is called when a client asks the
+    /// server to end, or when a sync point fails.
     pub fn start(
         tree: Tree<S>,
-        address: SocketAddr,
+        listener: std::net::TcpListener,
         mut about: About,
         disk: Option<Disk<S>>,
         on_shutdown: Box<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener);
         about.port = listener.local_addr()?.port();
         about.threads = about.threads.max(1);
         let threads = about.threads;
@@ -119,6 +145,7 @@ impl<S: Store + 'static> Server<S> {
             connections: AtomicU64::new(0),
             connected: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
         };
         let handed = (0..about.threads).map(|_| Mutex::default()).collect();
         let context = Context { tree, cursors: Default::default(), counters, has_dead: AtomicBool::new(false), about };
@@ -126,6 +153,7 @@ impl<S: Store + 'static> Server<S> {
             context,
             group: disk.as_ref().map(|_| Group::default()),
             gates: Gates::new(threads),
+            led: disk.as_ref().filter(|disk| disk.interval.is_zero()).map(|disk| Arc::clone(&disk.log)),
             is_stopping: AtomicBool::new(false),
             failed: Mutex::new(None),
             wakers,
@@ -144,11 +172,11 @@ impl<S: Store + 'static> Server<S> {
             thread::Builder::new().name(name.to_owned()).spawn(move || f(&shared))
         };
         let syncer = match &disk {
-            Some(Disk { interval, log, .. }) => {
+            Some(Disk { interval, log, .. }) if !interval.is_zero() => {
                 let (interval, log) = (*interval, Arc::clone(log));
                 Some(spawn("log", Box::new(move |shared: &Shared<S>| flush_log(shared, interval, &log)))?)
             }
-            None => None,
+            _ => None,
         };
         let keeper = spawn("keeper", Box::new(move |shared: &Shared<S>| keep(shared, disk.as_ref())))?;
         Ok(Self { shared, workers, keeper, syncer })
@@ -163,7 +191,7 @@ impl<S: Store + 'static> Server<S> {
     pub fn stop(self) -> Result<Tree<S>, StoreError> {
         // ORDERING: pairs with the acquire in `is_stopping`.
         self.shared.is_stopping.store(true, Ordering::Release);
-        self.shared.wake();
+        (0..self.workers.len()).for_each(|worker| self.shared.wake(worker));
         self.keeper.thread().unpark();
         let threads = self.workers.into_iter().chain([self.keeper]);
         threads.for_each(|thread| _ = thread.join());
@@ -179,10 +207,18 @@ impl<S: Store + 'static> Server<S> {
     }
 }
 
-/// Reads the directories that no request has read, then frees what is cleared and, on disks, makes
-/// sync points of the heap.
+/// How often a sync point of the heap is tried on a full disk.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Fills the log's files and reads the directories that no request has read. Then frees what is
+/// cleared and, on disks, makes sync points of the heap.
 fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
     let Context { tree, has_dead, .. } = &shared.context;
+    if let Some(disk) = disk {
+        // Without blocks in place flushes are slower, and need room that they may not get.
+        let _ = disk.log.fill(disk.fill_bytes);
+    }
+    let mut heap = HeapSync { has_begun: false, next: Instant::now() };
     // A damaged directory is reported to the client that asks for its keys.
     let _ = tree.len();
     while !shared.is_stopping() {
@@ -190,31 +226,56 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
         if has_dead.swap(false, Ordering::Acquire) {
             let _ = tree.free_dead();
         }
+        if shared.context.counters.is_full.load(Ordering::Relaxed) {
+            shared.lead(usize::MAX);
+        }
         if let Some(disk) = disk
-            && disk.log.bytes() > disk.log_bytes
-            && let Err(why) = sync_heap(shared, disk.sync)
+            && (heap.has_begun || disk.log.bytes() > disk.log_bytes)
+            && heap.next <= Instant::now()
+            && let Err(why) = heap.sync(shared, disk)
         {
-            shared.fail(why);
+            if why.is_full() {
+                // The log goes on, and refuses writes when it has no room either.
+                heap.next = Instant::now() + RETRY;
+            } else {
+                shared.fail(why);
+            }
         }
         thread::park_timeout(Duration::from_millis(20));
     }
 }
 
-/// Makes the heap durable, so that the log before is void.
-fn sync_heap<S: Store>(shared: &Shared<S>, sync: SyncHeap<S>) -> Result<(), StoreError> {
-    let tree = &shared.context.tree;
-    let next = tree.generation()? + 1;
-    let begun = Mutex::new(Ok(()));
-    let begin = || *begun.lock().unwrap_or_else(PoisonError::into_inner) = tree.begin_generation(next);
-    sync(tree.store(), &shared.gates, &begin)?;
-    begun.into_inner().unwrap_or_else(PoisonError::into_inner)
+/// Sync points of the heap.
+struct HeapSync {
+    /// A generation of the log has begun, and the sync point that names it has failed: the next one
+    /// names it too, since the log before is in use until then.
+    has_begun: bool,
+    /// Not before.
+    next: Instant,
+}
+
+impl HeapSync {
+    /// Makes the heap durable, so that the log before is void.
+    fn sync<S: Store>(&mut self, shared: &Shared<S>, disk: &Disk<S>) -> Result<(), StoreError> {
+        let tree = &shared.context.tree;
+        if self.has_begun {
+            (disk.sync)(tree.store(), &shared.gates, &|| {})?;
+        } else {
+            let next = tree.generation()? + 1;
+            disk.log.prepare(next)?;
+            let begun = Mutex::new(Ok(false));
+            let lock = || begun.lock().unwrap_or_else(PoisonError::into_inner);
+            let begin = || *lock() = tree.begin_generation(next).map(|()| true);
+            let synced = (disk.sync)(tree.store(), &shared.gates, &begin);
+            self.has_begun = (*lock())?;
+            synced?;
+        }
+        self.has_begun = false;
+        Ok(())
+    }
 }
 
 fn flush_log<S: Store>(shared: &Shared<S>, interval: Duration, log: &Log) {
     let Some(group) = &shared.group else { return };
-    let flush = || {
-        shared.context.counters.syncs.fetch_add(1, Ordering::Relaxed);
-        log.flush().inspect_err(|why| shared.fail(*why))
-    };
-    group.run(interval, flush, || shared.wake());
+    group.run(interval, || shared.flush(log), |worker| shared.wake(worker));
 }

@@ -22,6 +22,15 @@ pub enum StoreError {
     System(i32),
 }
 
+impl StoreError {
+    /// Whether the disk, a quota or a limit leaves no room: what room that is made later ends.
+    pub fn is_full(self) -> bool {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let Self::System(errno) = self else { return false };
+        matches!(std::io::Error::from_raw_os_error(errno).kind(), StorageFull | QuotaExceeded | FileTooLarge)
+    }
+}
+
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

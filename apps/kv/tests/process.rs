@@ -21,12 +21,24 @@ impl Running {
     pub fn start(file: &Path, options: &[&str]) -> Self {
         let mut command = command();
         command.arg("--file").arg(file).args(["--port", "0"]).args(options);
+        Self::of(command).unwrap_or_else(|greeting| panic!("no port in {greeting:?}"))
+    }
+
+    /// Starts it by a command; an error is what it printed instead of its port.
+    pub fn of(mut command: Command) -> Result<Self, String> {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut greeting = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut greeting).unwrap();
         let port = greeting.split("listening on 127.0.0.1:").nth(1).and_then(|rest| rest.split(',').next());
-        let port = port.unwrap_or_else(|| panic!("no port in {greeting:?}")).parse().unwrap();
-        Self { child, port }
+        let Some(port) = port.and_then(|port| port.parse().ok()) else {
+            let _ = child.wait();
+            return Err(greeting);
+        };
+        Ok(Self { child, port })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn kill(mut self) {

@@ -5,7 +5,7 @@ use craton_kv::log::{Log, LogFile};
 use craton_kv::memory::{Memory, ROOT};
 use craton_kv::server::{About, Disk, Server};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,9 +22,10 @@ pub fn start(file: Option<fn() -> Box<dyn LogFile>>) -> Server<Memory> {
             then();
             Ok(())
         };
-        Disk { interval: Duration::ZERO, log, sync, log_bytes: 1 << 20 }
+        Disk { interval: Duration::ZERO, log, sync, log_bytes: 1 << 20, fill_bytes: 0 }
     });
-    Server::start(tree, (Ipv4Addr::LOCALHOST, 0).into(), about, disk, Box::new(|| {})).unwrap()
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    Server::start(tree, listener, about, disk, Box::new(|| {})).unwrap()
 }
 
 pub struct Client(TcpStream);
@@ -248,6 +249,48 @@ fn a_scan_returns_each_key_that_stays() {
 
 static GATE: AtomicBool = AtomicBool::new(false);
 
+/// A disk that takes everything.
+struct Sink;
+
+impl LogFile for Sink {
+    fn write(&self, _: u64, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn read(&self, _: u64, _: usize) -> std::io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(0)
+    }
+}
+
+/// A disk that fails.
+struct Broken;
+
+impl LogFile for Broken {
+    fn write(&self, _: u64, _: &[u8]) -> std::io::Result<()> {
+        Err(std::io::Error::from_raw_os_error(5))
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn read(&self, _: u64, _: usize) -> std::io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(0)
+    }
+}
+
 /// A disk that waits for the gate.
 struct Slow;
 
@@ -266,14 +309,20 @@ impl LogFile for Slow {
     fn read(&self, _: u64, _: usize) -> std::io::Result<Vec<u8>> {
         Ok(Vec::new())
     }
+
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(0)
+    }
 }
 
-/// A full disk.
+static IS_FULL: AtomicBool = AtomicBool::new(true);
+
+/// A disk that is full at first.
 struct Full;
 
 impl LogFile for Full {
     fn write(&self, _: u64, _: &[u8]) -> std::io::Result<()> {
-        Err(std::io::Error::from_raw_os_error(28))
+        if IS_FULL.load(Ordering::SeqCst) { Err(std::io::Error::from_raw_os_error(28)) } else { Ok(()) }
     }
 
     fn sync(&self) -> std::io::Result<()> {
@@ -282,6 +331,10 @@ impl LogFile for Full {
 
     fn read(&self, _: u64, _: usize) -> std::io::Result<Vec<u8>> {
         Ok(Vec::new())
+    }
+
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(0)
     }
 }
 
@@ -302,10 +355,61 @@ fn writes_are_acknowledged_when_the_log_has_them() {
 
 #[test]
 fn a_log_that_fails_acknowledges_nothing() {
+    let server = start(Some(|| Box::new(Broken)));
+    let mut client = Client::new(server.port());
+    client.send(b"SET a 1\r\n");
+    client.expect("-ERR not durable: Input/output error (os error 5)\r\n");
+    client.expect_end();
+    assert_eq!(server.stop().err(), Some(craton_kv::StoreError::System(5)));
+}
+
+#[test]
+fn a_full_disk_refuses_writes_until_it_has_room_and_serves_reads() {
     let server = start(Some(|| Box::new(Full)));
     let mut client = Client::new(server.port());
     client.send(b"SET a 1\r\n");
-    client.expect("-ERR not durable: No space left on device (os error 28)\r\n");
+    client.expect("-OOM not durable: No space left on device (os error 28)\r\n");
     client.expect_end();
-    assert_eq!(server.stop().err(), Some(craton_kv::StoreError::System(28)));
+    let mut client = Client::new(server.port());
+    let refusal = "-OOM the disk has no room for the log: writes are refused until it has\r\n";
+    for write in ["SET b 1", "del a", "INCR n", "FLUSHALL"] {
+        client.ask(write, refusal);
+    }
+    client.ask("GET a", "$1\r\n1\r\n");
+    client.ask("EXISTS b n", ":0\r\n");
+    IS_FULL.store(false, Ordering::SeqCst);
+    loop {
+        client.send(b"SET b 2\r\n");
+        let mut line = String::new();
+        while !line.ends_with('\n') {
+            let mut byte = [0];
+            client.0.read_exact(&mut byte).unwrap();
+            line.push(byte[0].into());
+        }
+        match &line[..] {
+            "+OK\r\n" => break,
+            line => assert_eq!(line, refusal),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(server.stop().unwrap().len(), Ok(2));
+}
+
+#[test]
+fn a_shutdown_behind_a_write_comes_after_its_reply() {
+    let (end, ends) = std::sync::mpsc::channel();
+    let mut tree = Tree::open(Memory::new(256 << 20), ROOT).unwrap();
+    let log = Arc::new(Log::new([Box::new(Sink), Box::new(Sink)], 1));
+    tree.set_log(Arc::clone(&log));
+    tree.begin_generation(1).unwrap();
+    let sync = |_: &Memory, _: &craton_kv::server::Gates, _: &dyn Fn()| Ok(());
+    let disk = Disk { interval: Duration::ZERO, log, sync, log_bytes: 1 << 20, fill_bytes: 0 };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let about = About { threads: 1, ..About::default() };
+    let server = Server::start(tree, listener, about, Some(disk), Box::new(move || end.send(()).unwrap())).unwrap();
+    let mut client = Client::new(server.port());
+    client.send(b"SET a 1\r\nSHUTDOWN\r\n");
+    client.expect("+OK\r\n");
+    ends.recv_timeout(Duration::from_secs(20)).unwrap();
+    server.stop().unwrap();
 }

@@ -39,8 +39,141 @@ fn a_file_in_use_and_a_port_in_use_are_named() {
     let text = run(&["--file", other.to_str().unwrap(), "--port", &server.port.to_string()]);
     let text = String::from_utf8_lossy(&text.stderr).into_owned();
     assert!(text.contains(&format!("cannot listen on 127.0.0.1:{}", server.port)), "{text}");
+    assert!(!other.exists(), "a heap that was not served stays behind");
     let mut client = Client::new(server.port).unwrap();
     assert_eq!(client.ask("SET a 1"), Some(Reply::Line("+OK".to_owned())));
+    assert_eq!(server.terminate(), 0);
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    names.into_iter().map(|name| name.into_string().unwrap()).collect()
+}
+
+#[test]
+fn limits_and_names_that_the_system_refuses_are_named_and_leave_no_file() {
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    let file = folder.path().join("large.heap");
+    for options in [&[][..], &["--sync", "always"]] {
+        let text = refused(&file, &[&["--most", "1000T"], options].concat(), 1);
+        assert!(text.contains("large.heap: no address space for --most of 1099511627776000 bytes"), "{text}");
+    }
+    let text = refused(&folder.path().join("n".repeat(300)), &[], 1);
+    assert!(text.contains("the path is too long"), "{text}");
+    // The name of the journal is longer than the file's.
+    let text = refused(&folder.path().join("n".repeat(250)), &["--sync", "always"], 1);
+    assert!(text.contains("the path is too long"), "{text}");
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_closed_heap_is_one_file_and_a_lost_log_is_refused() {
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let file = folder.path().join("log.heap");
+    let sync = &["--sync", "always"][..];
+    let ask = |server: &Running, line: &str| Client::new(server.port).unwrap().ask(line);
+    let line = |text: &str| Some(Reply::Line(text.to_owned()));
+    assert_eq!(Running::start(&file, sync).terminate(), 0);
+    assert_eq!(names(folder.path()), ["log.heap"]);
+    // Logs of older starts say nothing about a closed heap.
+    let server = Running::start(&file, sync);
+    assert_eq!(ask(&server, "SET a 1"), line("+OK"));
+    server.kill();
+    let logs = ["log0", "log1"].map(|end| file.with_added_extension(end));
+    let kept = logs.clone().map(|log| fs::read(log).unwrap());
+    let server = Running::start(&file, sync);
+    assert_eq!(ask(&server, "DBSIZE"), line(":1"));
+    for i in 2..200 {
+        assert_eq!(ask(&server, &format!("SET key:{i} {i}")), line("+OK"));
+    }
+    server.kill();
+    let whole = logs.clone().map(|log| fs::read(log).unwrap());
+    let restore =
+        |logs_of: &[Vec<u8>; 2]| logs.iter().zip(logs_of).for_each(|(log, bytes)| fs::write(log, bytes).unwrap());
+    let used = (0..2).find(|i| whole[*i].windows(7).any(|text| text == b"key:199")).unwrap();
+    let name = logs[used].display().to_string();
+    // Missing, of an older start, damaged in its head or in a record.
+    let mut head = whole.clone();
+    head[used][20] ^= 1;
+    let mut record = whole.clone();
+    let at = record[used].windows(6).position(|text| text == b"key:50").unwrap();
+    record[used][at] ^= 1;
+    for (logs_of, what) in [(&kept, "is not the log"), (&head, "is not the log"), (&record, "is damaged at byte")] {
+        restore(logs_of);
+        let text = refused(&file, sync, 1);
+        assert!(text.contains(&name) && text.contains(what) && text.contains("--lose-log"), "{text}");
+    }
+    logs.iter().for_each(|log| fs::remove_file(log).unwrap());
+    assert!(refused(&file, sync, 1).contains(&name));
+    // The records before the damage are there.
+    restore(&record);
+    let server = Running::start(&file, &["--sync", "always", "--lose-log"]);
+    assert_eq!(ask(&server, "DBSIZE"), line(":49"));
+    assert_eq!(server.terminate(), 0);
+    assert_eq!(names(folder.path()), ["log.heap"]);
+    restore(&kept);
+    let server = Running::start(&file, sync);
+    assert_eq!(ask(&server, "DBSIZE"), line(":49"));
+}
+
+#[test]
+fn sync_in_memory_promises_no_power_failure() {
+    if folder() != Path::new("/dev/shm") {
+        println!("skipped: no file system in memory here");
+        return;
+    }
+    let folder = tempfile::tempdir_in(folder()).unwrap();
+    let server = Running::start(&folder.path().join("memory.heap"), &["--sync", "always"]);
+    let mut client = Client::new(server.port).unwrap();
+    let Some(Reply::Bulk(Some(text))) = client.ask("INFO persistence") else { panic!("no text") };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(text.contains("acknowledged_writes_survive:the end of the process, no power failure"), "{text}");
+    assert_eq!(server.terminate(), 0);
+}
+
+#[test]
+fn a_full_disk_refuses_writes_serves_reads_and_goes_on_when_it_has_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().to_str().unwrap();
+    let mount = "mount -t tmpfs -o size=24m none \"$0\" && exec \"$@\"";
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-rm", "sh", "-c", mount, place]).arg(env!("CARGO_BIN_EXE_craton-kv"));
+    command.args(["--file", &format!("{place}/full.heap"), "--port", "0", "--sync", "always", "--log", "1M"]);
+    command.stderr(std::process::Stdio::null());
+    let Ok(server) = Running::of(command) else {
+        println!("skipped: no user namespaces or mounts here");
+        return;
+    };
+    let filler = format!("/proc/{}/root{place}/filler", server.id());
+    let ok = Some(Reply::Line("+OK".to_owned()));
+    let mut client = Client::new(server.port).unwrap();
+    assert_eq!(client.ask("SET first 1"), ok);
+    // All of the room.
+    assert!(fs::write(&filler, vec![1; 32 << 20]).is_err());
+    let value = "v".repeat(1000);
+    let mut written = 0;
+    let refusal = loop {
+        match client.ask(&format!("SET n {value}{written}")) {
+            answer if answer == ok => written += 1,
+            Some(Reply::Line(line)) => break line,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(refusal.starts_with("-OOM not durable: No space left"), "{refusal}");
+    // More than the log for one sync point of the heap.
+    assert!(written > 1000, "{written}");
+    let mut client = Client::new(server.port).unwrap();
+    assert_eq!(client.ask("GET first"), Some(Reply::Bulk(Some(b"1".to_vec()))));
+    assert!(matches!(client.ask("DEL first"), Some(Reply::Line(line)) if line.starts_with("-OOM")));
+    fs::remove_file(&filler).unwrap();
+    while client.ask("SET last 1") != ok {
+        // A write under way when the disk was found full ends its connection.
+        client = Client::new(server.port).unwrap();
+    }
+    let Some(Reply::Bulk(Some(last))) = client.ask("GET n") else { panic!("no value") };
+    let possible = [written - 1, written].map(|n| format!("{value}{n}").into_bytes());
+    assert!(possible.contains(&last), "{written}");
     assert_eq!(server.terminate(), 0);
 }
 

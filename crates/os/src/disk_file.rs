@@ -38,6 +38,7 @@ use craton_base::{Line, Promise};
 use format::Check;
 pub use journal::Synced;
 use journal::{Entry, IS_ZERO, Journal, Store, write_home};
+pub use paths::JOURNAL_EXTENSION;
 use paths::{folder, journal_path};
 use tracker::Tracker;
 pub use tracker::Tracking;
@@ -67,6 +68,7 @@ pub struct DiskFile {
     state: Mutex<State>,
     checkpoint: Mutex<Home>,
     journal_path: PathText,
+    was_left_open: bool,
 }
 
 struct State {
@@ -151,7 +153,7 @@ impl DiskFile {
         journal_path: PathText,
         options: DiskOptions,
     ) -> Result<Self, FileError> {
-        let len = journal.len();
+        let (len, was_left_open) = (journal.len(), !journal.is_new());
         let memory = PersistentFile::map(file, len, options.file, Sharing::Private)?;
         for slot in journal.journaled(1).filter(|slot| slot.page < len / PAGE_BYTES) {
             let to = memory.at(slot.page * PAGE_BYTES, PAGE_BYTES);
@@ -177,11 +179,18 @@ impl DiskFile {
             state: Mutex::new(state),
             checkpoint: Mutex::new(Home { entries: Buffer::new(), bytes: Buffer::new() }),
             journal_path,
+            was_left_open,
         })
     }
 
+    /// The failure that the last sync point survives.
     pub fn promise(&self) -> Promise {
-        Promise::PowerFailureAtSync
+        if self.memory.is_on_disk() { Promise::PowerFailureAtSync } else { Promise::ProcessCrash }
+    }
+
+    /// Whether an earlier opening of the file has synced it and not closed it.
+    pub fn was_left_open(&self) -> bool {
+        self.was_left_open
     }
 
     pub fn tracking(&self) -> Tracking {

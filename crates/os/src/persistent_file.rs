@@ -162,6 +162,11 @@ impl PersistentFile {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }
 
+    /// Whether syncs make the contents survive a power failure: not on a file system in memory.
+    pub fn is_on_disk(&self) -> bool {
+        !self.file.is_in_memory()
+    }
+
     pub fn base(&self) -> *mut u8 {
         self.base
     }

@@ -26,13 +26,29 @@ impl LogFile for Disk {
         let seen = &self.0.lock().unwrap().0;
         Ok(seen.iter().skip(at as usize).take(len).copied().collect())
     }
+
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(self.0.lock().unwrap().0.len() as u64)
+    }
 }
 
 fn log(disks: &[Disk; 2]) -> Log {
     Log::new([Box::new(disks[0].clone()), Box::new(disks[1].clone())], 77)
 }
 
+/// Begins a generation as a sync point of the heap does.
+fn begin(log: &Log, generation: u64, epoch: u64) {
+    log.prepare(generation).unwrap();
+    log.begin(generation, epoch);
+}
+
 fn read(disks: &[Disk; 2], generation: u64) -> Vec<String> {
+    let (found, result) = replay(disks, generation);
+    result.unwrap();
+    found
+}
+
+fn replay(disks: &[Disk; 2], generation: u64) -> (Vec<String>, Result<(), ReplayError>) {
     let mut found = Vec::new();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let result = log(disks).replay(generation, |record| {
@@ -43,8 +59,7 @@ fn read(disks: &[Disk; 2], generation: u64) -> Vec<String> {
         });
         Ok(())
     });
-    result.unwrap();
-    found
+    (found, result)
 }
 
 fn set(log: &Log, key: &str, epoch: u64) {
@@ -55,42 +70,145 @@ fn set(log: &Log, key: &str, epoch: u64) {
 fn records_are_read_from_the_heaps_generation_on() {
     let disks = <[Disk; 2]>::default();
     let one = log(&disks);
-    one.begin(5, 0);
+    begin(&one, 5, 0);
     set(&one, "a", 0);
     one.append(Record::Del { key: b"b" }, 0);
     one.flush().unwrap();
     set(&one, "c", 0);
     // The heap's sync point comes between: `c` may be in it, and is in the log too.
-    one.begin(6, 0);
+    begin(&one, 6, 0);
     set(&one, "d", 0);
     one.flush().unwrap();
     assert_eq!(read(&disks, 5), ["a=v", "b-", "c=v", "d=v"]);
     assert_eq!(read(&disks, 6), ["d=v"]);
-    one.begin(7, 0);
+    begin(&one, 7, 0);
     set(&one, "e", 0);
     one.flush().unwrap();
     assert_eq!(read(&disks, 6), ["d=v", "e=v"]);
     assert_eq!(read(&disks, 7), ["e=v"]);
-    assert_eq!(read(&disks, 8), [""; 0]);
-    assert!(
-        Log::new([Box::new(disks[0].clone()), Box::new(disks[1].clone())], 78)
-            .replay(6, |_| Err(StoreError::NoMemory))
-            .is_ok()
-    );
+    assert_eq!(replay(&disks, 8).1, Err(ReplayError::Missing(0)));
+    let other = Log::new([Box::new(disks[0].clone()), Box::new(disks[1].clone())], 78);
+    assert_eq!(other.replay(6, |_| Ok(())), Err(ReplayError::Missing(0)));
+}
+
+#[test]
+fn a_log_of_a_generation_without_records_is_needed_too() {
+    let disks = <[Disk; 2]>::default();
+    assert_eq!(replay(&disks, 3).1, Err(ReplayError::Missing(1)));
+    let one = log(&disks);
+    begin(&one, 3, 0);
+    assert_eq!(read(&disks, 3), [""; 0]);
+    set(&one, "a", 0);
+    begin(&one, 4, 0);
+    set(&one, "b", 0);
+    one.flush().unwrap();
+    assert_eq!(read(&disks, 3), ["a=v", "b=v"]);
+    // The first of two files says that a second follows.
+    *disks[0].0.lock().unwrap() = Default::default();
+    assert_eq!(replay(&disks, 3), (vec!["a=v".to_owned()], Err(ReplayError::Missing(0))));
+}
+
+#[test]
+fn a_damaged_frame_before_a_whole_one_is_named() {
+    let disks = <[Disk; 2]>::default();
+    let one = log(&disks);
+    begin(&one, 2, 0);
+    let mut places = Vec::new();
+    for key in ["a", "b", "c"] {
+        places.push(disks[0].0.lock().unwrap().0.len().max(FIRST as usize).next_multiple_of(8));
+        set(&one, key, 0);
+        one.flush().unwrap();
+    }
+    let image = disks[0].0.lock().unwrap().0.clone();
+    let frame = FRAME_HEAD + RECORD_HEAD + 2;
+    for bit in 0..8 * frame {
+        let mut damaged = image.clone();
+        damaged[places[1] + bit / 8] ^= 1 << (bit % 8);
+        disks[0].0.lock().unwrap().0 = damaged;
+        assert_eq!(
+            replay(&disks, 2),
+            (vec!["a=v".to_owned()], Err(ReplayError::Damaged(0, places[1] as u64))),
+            "{bit}"
+        );
+    }
+    // Each bit of the head.
+    for bit in 0..8 * 8 * HEADER_WORDS {
+        let mut damaged = image.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        disks[0].0.lock().unwrap().0 = damaged;
+        assert_eq!(replay(&disks, 2).1, Err(ReplayError::Missing(0)), "{bit}");
+    }
+}
+
+/// A disk that has no room for a while.
+struct Full(Disk, Arc<std::sync::atomic::AtomicBool>);
+
+impl LogFile for Full {
+    fn write(&self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
+        if self.1.load(std::sync::atomic::Ordering::SeqCst) {
+            // A part of it may be written.
+            self.0.write(at, &bytes[..bytes.len() / 2])?;
+            return Err(Error::from_raw_os_error(28));
+        }
+        self.0.write(at, bytes)
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        self.0.sync()
+    }
+
+    fn read(&self, at: u64, len: usize) -> std::io::Result<Vec<u8>> {
+        self.0.read(at, len)
+    }
+
+    fn len(&self) -> std::io::Result<u64> {
+        self.0.len()
+    }
+}
+
+#[test]
+fn a_flush_that_had_no_room_is_done_again_in_order() {
+    let (disks, is_full) = (<[Disk; 2]>::default(), Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let file = |i: usize| Box::new(Full(disks[i].clone(), Arc::clone(&is_full))) as Box<dyn LogFile>;
+    let one = Log::new([file(0), file(1)], 77);
+    begin(&one, 2, 0);
+    is_full.store(true, std::sync::atomic::Ordering::SeqCst);
+    set(&one, "a", 0);
+    assert_eq!(one.flush(), Err(StoreError::System(28)));
+    set(&one, "b", 0);
+    assert_eq!(one.flush(), Err(StoreError::System(28)));
+    assert_eq!(read(&disks, 2), [""; 0]);
+    is_full.store(false, std::sync::atomic::Ordering::SeqCst);
+    one.flush().unwrap();
+    assert_eq!(read(&disks, 2), ["a=v", "b=v"]);
+}
+
+#[test]
+fn a_filled_file_keeps_its_records() {
+    let disks = <[Disk; 2]>::default();
+    let one = log(&disks);
+    begin(&one, 2, 0);
+    set(&one, "a", 0);
+    one.flush().unwrap();
+    one.fill(3 << 20).unwrap();
+    assert!(disks.iter().all(|disk| disk.len().unwrap() == 3 << 20));
+    set(&one, "b", 0);
+    one.flush().unwrap();
+    assert_eq!(read(&disks, 2), ["a=v", "b=v"]);
 }
 
 #[test]
 fn changes_of_a_cleared_tree_are_dropped_wherever_their_records_are() {
     let disks = <[Disk; 2]>::default();
     let one = log(&disks);
-    one.begin(1, 3);
+    begin(&one, 1, 3);
     set(&one, "old", 3);
     set(&one, "new", 4);
     one.append(Record::Clear, 4);
     set(&one, "late", 3);
     set(&one, "newer", 4);
     one.flush().unwrap();
-    one.begin(2, 4);
+    begin(&one, 2, 4);
     one.append(Record::Clear, 5);
     one.flush().unwrap();
     assert_eq!(read(&disks, 1), ["old=v", "clear", "new=v", "newer=v", "clear"]);
@@ -101,7 +219,7 @@ fn changes_of_a_cleared_tree_are_dropped_wherever_their_records_are() {
 fn a_torn_frame_is_no_frame() {
     let disks = <[Disk; 2]>::default();
     let one = log(&disks);
-    one.begin(2, 0);
+    begin(&one, 2, 0);
     set(&one, "a", 0);
     one.flush().unwrap();
     let whole = disks[0].0.lock().unwrap().0.len();
@@ -131,14 +249,14 @@ fn a_torn_frame_is_no_frame() {
 fn frames_of_another_session_are_not_read() {
     let disks = <[Disk; 2]>::default();
     let one = log(&disks);
-    one.begin(5, 0);
+    begin(&one, 5, 0);
     for key in ["a", "b", "c"] {
         set(&one, key, 0);
         one.flush().unwrap();
     }
     // A copy of the heap, from before, begins the same generation anew.
     let two = log(&disks);
-    two.begin(5, 0);
+    begin(&two, 5, 0);
     set(&two, "z", 0);
     two.flush().unwrap();
     assert_eq!(read(&disks, 5), ["z=v"]);

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const SCAN_COUNT: i64 = 10;
 
 const SYNTAX: &str = "ERR syntax error";
+const FULL: &str = "OOM the disk has no room for the log: writes are refused until it has";
 const NO_NUMBER: &str = "ERR value is not an integer or out of range";
 
 /// What all connections share.
@@ -86,6 +87,9 @@ const COMMANDS: [(&str, Arity); 27] = [
     ("POST", (1, 0)),
 ];
 
+/// Commands that a full disk refuses.
+const WRITES: [&str; 9] = ["SET", "DEL", "UNLINK", "INCR", "DECR", "INCRBY", "DECRBY", "FLUSHALL", "FLUSHDB"];
+
 /// The longest name of a command.
 const LONGEST_NAME: usize = 8;
 
@@ -106,6 +110,10 @@ pub fn run<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) ->
     };
     if args.len() < *fewest || *most > 0 && args.len() > *most {
         error(out, &format!("ERR wrong number of arguments for '{}' command", known.to_lowercase()));
+        return After::Read;
+    }
+    if context.counters.is_full.load(Ordering::Relaxed) && WRITES.contains(known) {
+        error(out, FULL);
         return After::Read;
     }
     let mark = out.len();

@@ -8,7 +8,7 @@
 use super::commands::{After, Context, run};
 use super::reply::error;
 use super::resp::{Parsed, Parser};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use mio::net::TcpStream;
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -37,6 +37,8 @@ pub struct Connection {
     /// closing the socket does not take the reply with it.
     is_closing: bool,
     is_draining: bool,
+    /// There may be more to read or to run once the ticket is taken away.
+    pub has_more: bool,
     /// The client sends no more: what has arrived ends with the end of the stream, of which no
     /// further event tells.
     pub is_ended: bool,
@@ -69,6 +71,7 @@ impl Connection {
             wants_shutdown: false,
             is_closing: false,
             is_draining: false,
+            has_more: false,
             is_ended: false,
         }
     }
@@ -76,10 +79,12 @@ impl Connection {
     /// Sends what waits, then reads and runs what has arrived: once, so that others have their
     /// turn. With `holds`, replies to writes stay here until the ticket is taken away.
     pub fn serve<S: Store>(&mut self, context: &Context<S>, chunk: &mut [u8], holds: bool) -> State {
-        if self.ticket.is_some() {
+        self.has_more = self.ticket.is_some();
+        if self.has_more {
             return State::Open;
         }
         match self.send() {
+            State::Ready if self.wants_shutdown => return State::Shutdown,
             State::Ready => {}
             other => return other,
         }
@@ -105,6 +110,7 @@ impl Connection {
             is_more = len == chunk.len() || self.is_ended;
         }
         if holds && std::mem::take(&mut self.wrote) {
+            self.has_more = is_more || self.is_paused || self.is_closing || self.wants_shutdown;
             return State::Wrote;
         }
         match self.send() {
@@ -197,9 +203,10 @@ impl Connection {
     }
 
     /// Replaces replies that a failed sync point makes untrue.
-    pub fn fail(&mut self, why: &str) {
+    pub fn fail(&mut self, why: StoreError) {
         self.output.truncate(self.sent);
-        error(&mut self.output, why);
+        let kind = if why.is_full() { "OOM" } else { "ERR" };
+        error(&mut self.output, &format!("{kind} not durable: {why}"));
         self.is_closing = true;
     }
 }

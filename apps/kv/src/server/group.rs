@@ -1,7 +1,12 @@
 //! Group commit: one sync point of a disk acknowledges the writes of many connections.
 //!
-//! **What.** A connection that wrote asks for a ticket and keeps its replies. The syncing thread
-//! makes a sync point, after which all tickets asked for before it are good.
+//! **What.** A connection that wrote asks for a ticket and keeps its replies. After the next sync
+//! point all tickets asked for before it are good. The worker that has run all commands that had
+//! arrived makes it ([`Group::lead`]), unless one is under way: then the next one serves it too.
+//! With an interval a thread makes the sync points ([`Group::run`]).
+//! **Cost.** A leader sends its own replies without a wake-up. Others run commands meanwhile.
+//! **Failure.** A full disk fails the tickets of that sync point, and the next one tries again. Any
+//! other failure is the last.
 //! **Threads.** `begun` counts sync points that began, `done` those that ended. A write that saw
 //! `begun = n` after its commit is durable when `done > n`: that sync point began after it.
 
@@ -21,14 +26,18 @@ struct State {
     done: u64,
     /// Tickets since the last flush began.
     wanted: u64,
+    /// Workers that asked for them.
+    waiting: Vec<usize>,
+    /// A sync point is under way.
+    is_led: bool,
     is_stopped: bool,
     failed: Option<StoreError>,
+    /// Tickets up to here have failed, if `done` is below.
+    failed_to: u64,
 }
 
-/// A pause in which no ticket is asked for, after which all are thought to be there.
-const QUIET: Duration = Duration::from_micros(30);
-/// The longest wait for more tickets.
-const MOST_WAIT: Duration = Duration::from_millis(2);
+/// The time after which a full disk is tried again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// The state of a ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,10 +48,13 @@ pub enum Ticket {
 }
 
 impl Group {
-    /// A ticket for everything that this thread has written.
-    pub fn ticket(&self) -> u64 {
+    /// A ticket for everything that this thread, a worker of this number, has written.
+    pub fn ticket(&self, worker: usize) -> u64 {
         let mut state = self.state();
         state.wanted += 1;
+        if !state.waiting.contains(&worker) {
+            state.waiting.push(worker);
+        }
         if state.wanted == 1 {
             self.changed.notify_one();
         }
@@ -53,16 +65,15 @@ impl Group {
         let state = self.state();
         match state.failed {
             _ if state.done >= ticket => Ticket::Durable,
-            Some(error) => Ticket::Failed(error),
-            None => Ticket::Waits,
+            Some(error) if state.failed_to >= ticket => Ticket::Failed(error),
+            _ => Ticket::Waits,
         }
     }
 
     /// Makes sync points as they are asked for, at most one in `interval`, until stopped or until
-    /// one fails. `wake` is called after each.
-    pub fn run(&self, interval: Duration, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn()) {
-        // Time of the last flush, and the number of its tickets.
-        let (mut took, mut last) = (Duration::ZERO, 0);
+    /// one fails for another reason than a full disk. After each, `wake` is called for the workers
+    /// whose tickets it has decided.
+    pub fn run(&self, interval: Duration, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn(usize)) {
         loop {
             let next = Instant::now() + interval;
             let mut state = self.state();
@@ -76,38 +87,56 @@ impl Group {
                 }
                 state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
             }
-            // Clients whose replies have just left send their next commands now. One flush for all
-            // of them is better than two, each for a half.
-            let end = Instant::now() + (took / 2).min(MOST_WAIT);
-            while state.wanted < last && !state.is_stopped && Instant::now() < end {
-                let before = state.wanted;
-                drop(state);
-                std::thread::sleep(QUIET);
-                state = self.state();
-                if state.wanted == before {
-                    break;
-                }
-            }
             if state.wanted == 0 {
                 return;
             }
-            last = std::mem::take(&mut state.wanted);
-            state.begun += 1;
-            let start = Instant::now();
             drop(state);
-            let result = sync();
-            took = start.elapsed();
-            let mut state = self.state();
-            match result {
-                Ok(()) => state.done += 1,
-                Err(error) => state.failed = Some(error),
-            }
-            drop(state);
-            wake();
-            if result.is_err() {
+            let Some((waiting, failed)) = self.sync(&sync) else { return };
+            waiting.into_iter().for_each(&wake);
+            if failed.is_some_and(|why| !why.is_full()) {
                 return;
             }
+            if failed.is_some() {
+                let state = self.state();
+                let is_on = |state: &mut State| !state.is_stopped;
+                drop(self.changed.wait_timeout_while(state, RETRY, is_on));
+            }
         }
+    }
+
+    /// Makes a sync point in this thread, if one is asked for and none is under way. Wakes other
+    /// workers that it has served, and those that asked meanwhile.
+    pub fn lead(&self, worker: usize, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn(usize)) -> bool {
+        let Some((mut waiting, _)) = self.sync(&sync) else { return false };
+        waiting.extend_from_slice(&self.state().waiting);
+        waiting.into_iter().filter(|other| *other != worker).for_each(wake);
+        true
+    }
+
+    /// A sync point: the workers whose tickets it has decided, and its failure.
+    fn sync(&self, sync: &impl Fn() -> Result<(), StoreError>) -> Option<(Vec<usize>, Option<StoreError>)> {
+        let mut state = self.state();
+        if state.wanted == 0 || state.is_led {
+            return None;
+        }
+        state.is_led = true;
+        state.wanted = 0;
+        state.begun += 1;
+        let (begun, waiting) = (state.begun, std::mem::take(&mut state.waiting));
+        drop(state);
+        let result = sync();
+        let mut state = self.state();
+        state.is_led = false;
+        match result {
+            Ok(()) => (state.done, state.failed) = (begun, None),
+            Err(error) if error.is_full() && !state.is_stopped => {
+                (state.failed, state.failed_to) = (Some(error), begun);
+                // The records wait for room.
+                state.wanted += 1;
+            }
+            Err(error) => (state.failed, state.failed_to) = (Some(error), u64::MAX),
+        }
+        Some((waiting, result.err()))
     }
 
     /// Ends [`run`](Self::run) after a last sync point, if one is asked for.
@@ -137,13 +166,13 @@ mod tests {
             Ok(())
         };
         std::thread::scope(|scope| {
-            let syncing = scope.spawn(|| group.run(Duration::ZERO, sync, || {}));
+            let syncing = scope.spawn(|| group.run(Duration::ZERO, sync, |_| {}));
             let writers: Vec<_> = (0..3)
                 .map(|_| {
                     scope.spawn(|| {
                         for _ in 0..200 {
                             let mine = written.fetch_add(1, Ordering::SeqCst) + 1;
-                            let ticket = group.ticket();
+                            let ticket = group.ticket(0);
                             while group.state_of(ticket) == Ticket::Waits {
                                 std::thread::yield_now();
                             }
@@ -159,11 +188,75 @@ mod tests {
     }
 
     #[test]
+    fn leaders_serve_each_other_one_at_a_time() {
+        let group = Group::default();
+        let (written, durable) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (leaders, syncs) = (AtomicU64::new(0), AtomicU64::new(0));
+        let sync = &|| {
+            assert_eq!(leaders.fetch_add(1, Ordering::SeqCst), 0);
+            let seen = written.load(Ordering::SeqCst);
+            std::thread::yield_now();
+            durable.store(seen, Ordering::SeqCst);
+            syncs.fetch_add(1, Ordering::SeqCst);
+            leaders.fetch_sub(1, Ordering::SeqCst);
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            for worker in 0..3 {
+                let (group, written, durable) = (&group, &written, &durable);
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        let mine = written.fetch_add(1, Ordering::SeqCst) + 1;
+                        let ticket = group.ticket(worker);
+                        while group.state_of(ticket) == Ticket::Waits {
+                            group.lead(worker, sync, |other| assert_ne!(other, worker));
+                        }
+                        assert!(durable.load(Ordering::SeqCst) >= mine);
+                    }
+                });
+            }
+        });
+        assert!(!group.lead(0, sync, |_| {}), "no ticket is asked for");
+        assert!(syncs.load(Ordering::SeqCst) <= 600);
+    }
+
+    #[test]
     fn a_failed_sync_point_fails_all_tickets_that_wait() {
         let group = Group::default();
-        let ticket = group.ticket();
-        group.run(Duration::ZERO, || Err(StoreError::System(5)), || {});
+        let ticket = group.ticket(0);
+        group.run(Duration::ZERO, || Err(StoreError::System(5)), |_| {});
         assert_eq!(group.state_of(ticket), Ticket::Failed(StoreError::System(5)));
+        assert_eq!(group.state_of(ticket + 1), Ticket::Failed(StoreError::System(5)));
         assert_eq!(group.state_of(0), Ticket::Durable);
+    }
+
+    #[test]
+    fn a_full_disk_fails_its_tickets_and_is_tried_again() {
+        let group = Group::default();
+        let (full, seen) = (StoreError::System(28), AtomicU64::new(0));
+        let first = group.ticket(3);
+        let sync = || {
+            let n = seen.fetch_add(1, Ordering::SeqCst);
+            if n < 2 { Err(full) } else { Ok(()) }
+        };
+        let wake = |worker| {
+            assert_eq!(worker, 3);
+            if seen.load(Ordering::SeqCst) > 1 {
+                return;
+            }
+            assert_eq!(group.state_of(first), Ticket::Failed(full));
+            assert_eq!(group.state_of(first + 1), Ticket::Waits);
+        };
+        std::thread::scope(|scope| {
+            let syncing = scope.spawn(|| group.run(Duration::ZERO, sync, wake));
+            // The third attempt makes the records durable, which no new ticket asked for.
+            while group.state_of(first) != Ticket::Durable {
+                std::thread::yield_now();
+            }
+            assert_eq!(group.state_of(group.ticket(3)), Ticket::Waits);
+            group.stop();
+            syncing.join().unwrap();
+        });
+        assert_eq!(seen.load(Ordering::SeqCst), 4);
     }
 }

@@ -43,6 +43,7 @@ pub fn text<S: Store>(context: &Context<S>, args: Args<'_>) -> String {
             ("model", about.model.clone()),
             ("acknowledged_writes_survive", about.promise.clone()),
             ("sync_points", load(&counters.syncs)),
+            ("disk_is_full", u8::from(counters.is_full.load(Ordering::Relaxed)).to_string()),
         ],
     );
     section(

@@ -19,6 +19,9 @@ const LISTENER: Token = Token(usize::MAX - 1);
 /// Bytes of one read.
 const CHUNK: usize = 64 << 10;
 
+/// How long replies wait for more commands before a sync point.
+const MOST_WAIT: Duration = Duration::from_millis(2);
+
 /// How long replies may take to leave when the server ends.
 const LAST_REPLIES: Duration = Duration::from_millis(1000);
 
@@ -31,6 +34,9 @@ struct Worker<'a, S: Store> {
     ready: Vec<usize>,
     /// Connections whose replies wait for a sync point.
     held: Vec<usize>,
+    /// They wait for this worker to make it, since this time.
+    leads: bool,
+    since: Instant,
     chunk: Vec<u8>,
     /// Its number among the workers.
     i: usize,
@@ -46,12 +52,13 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
     }
     let chunk = vec![0; CHUNK];
     let (connections, free, ready, held) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut worker = Worker { shared, poll, connections, free, ready, held, chunk, i };
+    let (leads, since) = (false, Instant::now());
+    let mut worker = Worker { shared, poll, connections, free, ready, held, leads, since, chunk, i };
     let mut next = 0;
     // A listener whose queue may not be empty.
     let mut accepts = false;
     while !shared.is_stopping() {
-        let wait = match (worker.ready.is_empty(), accepts) {
+        let wait = match (worker.ready.is_empty() && !worker.leads, accepts) {
             (false, _) => Some(Duration::ZERO),
             (true, true) => Some(Duration::from_millis(50)),
             (true, false) => None,
@@ -60,6 +67,7 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
             break;
         }
         let again = std::mem::take(&mut worker.ready);
+        let is_idle = events.is_empty() && again.is_empty();
         for event in &events {
             match event.token() {
                 WAKER => worker.woken(i),
@@ -75,6 +83,7 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
             }
         }
         again.into_iter().for_each(|token| worker.serve(token));
+        worker.lead(is_idle);
         if let (true, Some(listener)) = (accepts, &listener) {
             accepts = accept(shared, listener, &mut next);
         }
@@ -102,10 +111,26 @@ fn accept<S: Store>(shared: &Shared<S>, listener: &TcpListener, next: &mut usize
 }
 
 impl<S: Store> Worker<'_, S> {
-    /// Takes connections that were handed over, and sends replies whose sync point is done.
+    /// Takes connections that were handed over, and looks at tickets.
     fn woken(&mut self, i: usize) {
         let sockets = std::mem::take(&mut *self.shared.handed[i].lock().unwrap_or_else(PoisonError::into_inner));
         sockets.into_iter().for_each(|socket| self.add(socket));
+        self.decide();
+        if !self.held.is_empty() {
+            // They asked while the last sync point was made.
+            self.want_lead();
+        }
+    }
+
+    /// Connections wait for a sync point that this worker is to make.
+    fn want_lead(&mut self) {
+        if !self.leads && self.shared.led.is_some() {
+            (self.leads, self.since) = (true, Instant::now());
+        }
+    }
+
+    /// Sends replies whose sync point is done.
+    fn decide(&mut self) {
         let Some(group) = &self.shared.group else { return };
         for token in std::mem::take(&mut self.held) {
             let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
@@ -114,11 +139,31 @@ impl<S: Store> Worker<'_, S> {
                     self.held.push(token);
                     continue;
                 }
-                Some(Ticket::Failed(why)) => connection.fail(&format!("ERR not durable: {why}")),
+                Some(Ticket::Failed(why)) => connection.fail(why),
                 Some(Ticket::Durable) | None => {}
             }
             connection.ticket = None;
-            self.serve(token);
+            if connection.has_more {
+                self.serve(token);
+            } else {
+                match connection.send() {
+                    State::Ready => {}
+                    other => self.after(token, other),
+                }
+            }
+        }
+    }
+
+    /// Makes the sync point that its connections wait for, once it has nothing else to do: one for
+    /// many commands takes as long as one for few.
+    fn lead(&mut self, is_idle: bool) {
+        if !self.leads || !is_idle && self.since.elapsed() < MOST_WAIT {
+            return;
+        }
+        self.leads = false;
+        // Another leader wakes this worker.
+        if self.shared.lead(self.i) {
+            self.decide();
         }
     }
 
@@ -142,12 +187,19 @@ impl<S: Store> Worker<'_, S> {
         let gate = self.shared.group.as_ref().map(|_| self.shared.gates.enter(self.i));
         let state = connection.serve(&self.shared.context, &mut self.chunk, self.shared.group.is_some());
         drop(gate);
+        self.after(token, state);
+    }
+
+    fn after(&mut self, token: usize, state: State) {
         match state {
             State::Open => {}
             State::Ready => self.ready.push(token),
             State::Wrote => {
-                connection.ticket = self.shared.group.as_ref().map(|group| group.ticket());
-                self.held.push(token);
+                if let Some(Some(connection)) = self.connections.get_mut(token) {
+                    connection.ticket = self.shared.group.as_ref().map(|group| group.ticket(self.i));
+                    self.held.push(token);
+                    self.want_lead();
+                }
             }
             State::Closed => self.close(token),
             State::Shutdown => {
@@ -170,6 +222,7 @@ impl<S: Store> Worker<'_, S> {
         let end = Instant::now() + LAST_REPLIES;
         let mut events = Events::with_capacity(256);
         while Instant::now() < end {
+            self.shared.lead(self.i);
             let mut waits = false;
             for connection in self.connections.iter_mut().flatten() {
                 let ticket = connection.ticket.zip(self.shared.group.as_ref());
@@ -177,7 +230,7 @@ impl<S: Store> Worker<'_, S> {
                     Some(Ticket::Waits) => waits = true,
                     Some(Ticket::Failed(why)) => {
                         connection.ticket = None;
-                        connection.fail(&format!("ERR not durable: {why}"));
+                        connection.fail(why);
                     }
                     _ => {
                         connection.ticket = None;

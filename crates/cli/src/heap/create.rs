@@ -40,7 +40,7 @@ pub fn create(args: &HeapCreate, json: Option<&mut Output>) -> Result<ExitCode, 
     if path.symlink_metadata().is_ok() {
         return Err(file::failed(path, "exists; give the name of a new file, or remove it first"));
     }
-    let unfinished = file::with(path, &format!(".{}.new", std::process::id()));
+    let unfinished = path.with_added_extension(format!("{}.new", std::process::id()));
     let made = make(args, &unfinished).and_then(|row| {
         let linked = fs::hard_link(&unfinished, path).and_then(|()| sync_folder(path));
         linked.map(|()| row).map_err(|e| file::failed(path, e))

@@ -5,6 +5,7 @@
 use crate::failure::Failure;
 use crate::output::is_one_file;
 use craton_os::PersistentFile;
+use craton_os::disk_file::JOURNAL_EXTENSION;
 use craton_os::persistent_file::{Access, FileError, FileOptions, Room};
 use craton_pheap::Error;
 use std::ffi::CString;
@@ -57,22 +58,16 @@ pub fn c_path(path: &Path) -> Result<CString, Failure> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| failed(path, "a path has no zero byte"))
 }
 
-/// The path with an ending.
-pub fn with(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
 /// The journal of a heap on a disk that was not closed.
 pub fn journal(path: &Path) -> Option<PathBuf> {
-    Some(with(path, ".journal")).filter(|journal| journal.exists())
+    Some(path.with_added_extension(JOURNAL_EXTENSION)).filter(|journal| journal.exists())
 }
 
 /// Refuses a file that is not closed and has a log of craton-kv: only that program can do the log
 /// again, and would find it void after a repair.
 pub fn refuse_log(path: &Path) -> Result<(), Failure> {
-    let Some(log) = [".log0", ".log1"].map(|name| with(path, name)).into_iter().find(|log| log.exists()) else {
+    let Some(log) = ["log0", "log1"].map(|name| path.with_added_extension(name)).into_iter().find(|log| log.exists())
+    else {
         return Ok(());
     };
     let (name, log) = (path.display(), log.display());

@@ -10,6 +10,7 @@ use craton_base::Promise;
 use craton_lab::format;
 use craton_os::persistent_file::Access;
 use craton_pheap::{Identity, Phase};
+use jiff::Timestamp;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,7 +39,11 @@ struct Row {
 
 pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure> {
     let promise = promise(path)?;
-    let identity = Identity::read(&view::map(path)?).map_err(|why| file::broken(path, why))?;
+    let identity = match Identity::read(&view::map(path)?) {
+        Ok(identity) => identity,
+        // Before the first checkpoint all of the heap is in its journal.
+        Err(why) => return Err(file::refuse_journal(path).err().unwrap_or_else(|| file::broken(path, why))),
+    };
     let (bytes, disk_bytes) = file::sizes(path)?;
     let row = Row {
         file: path.to_string_lossy().into_owned(),
@@ -88,12 +93,13 @@ pub fn info(path: &Path, json: Option<&mut Output>) -> Result<ExitCode, Failure>
 
 /// What contents of the file survive.
 fn promise(path: &Path) -> Result<&'static str, Failure> {
-    if file::journal(path).is_some() {
-        return Ok("a power failure at sync points (the file has a journal)");
-    }
+    let has_journal = file::journal(path).is_some();
     // Only a shared mapping shows whether the file lies on persistent memory. Nothing is stored.
-    Ok(match file::open(path, Access::ReadWrite, 0).map(|file| file.promise()) {
-        Ok(Promise::PowerFailure) => "a power failure (persistent memory)",
+    let opened = file::open(path, Access::ReadWrite, 0);
+    Ok(match opened.map(|file| (file.promise(), file.is_on_disk())) {
+        Ok((Promise::PowerFailure, _)) => "a power failure (persistent memory)",
+        Ok((_, false)) => "a process crash (a file system in memory)",
+        Ok(_) if has_journal => "a power failure at sync points (the file has a journal)",
         Ok(_) => "a process crash (page cache); a power failure at sync points, if opened with a journal",
         Err(_) => "unknown: the file cannot be opened for writing",
     })
@@ -107,19 +113,10 @@ pub fn uuid(uuid: u128) -> String {
 
 /// UTC, from nanoseconds since 1970.
 fn created(ns: u64) -> String {
-    if ns == 0 {
-        return "unknown".to_owned();
+    match Timestamp::from_nanosecond(ns.into()) {
+        Ok(time) if ns != 0 => time.strftime("%F %T UTC").to_string(),
+        _ => "unknown".to_owned(),
     }
-    let (days, second) = ((ns / 1_000_000_000 / 86400) as i64, ns / 1_000_000_000 % 86400);
-    // Years begin in March, so that a leap day is the last one.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let (day, month) = (day_of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = year + era * 400 + i64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60)
 }
 
 #[cfg(test)]

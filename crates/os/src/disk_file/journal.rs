@@ -203,6 +203,11 @@ impl Journal {
         self.len
     }
 
+    /// Whether nothing was ever synced or written home.
+    pub(super) fn is_new(&self) -> bool {
+        self.generation == 1 && self.tail.end == BLOCK
+    }
+
     /// Up to the last record's end.
     pub(super) fn bytes(&self) -> u64 {
         self.tail.end

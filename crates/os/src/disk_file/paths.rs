@@ -4,9 +4,16 @@ use crate::persistent_file::FileError;
 use crate::small_file::PathText;
 use core::ffi::CStr;
 
+/// The extension that a file's name gets for its journal's.
+pub const JOURNAL_EXTENSION: &str = "journal";
+
 pub(super) fn journal_path(path: &CStr) -> Result<PathText, FileError> {
-    let mut journal = PathText::new(path.to_bytes()).ok_or(FileError::System("open", libc::ENAMETOOLONG))?;
-    if journal.push(b".journal") { Ok(journal) } else { Err(FileError::System("open", libc::ENAMETOOLONG)) }
+    let mut journal = PathText::new(path.to_bytes()).ok_or(FileError::NameTooLong)?;
+    if journal.push(b".") && journal.push(JOURNAL_EXTENSION.as_bytes()) {
+        Ok(journal)
+    } else {
+        Err(FileError::NameTooLong)
+    }
 }
 
 pub(super) fn folder(path: &CStr) -> Result<PathText, FileError> {
@@ -16,5 +23,5 @@ pub(super) fn folder(path: &CStr) -> Result<PathText, FileError> {
         Some(end) => &path[..end],
         None => b".".as_slice(),
     };
-    PathText::new(folder).ok_or(FileError::System("open", libc::ENAMETOOLONG))
+    PathText::new(folder).ok_or(FileError::NameTooLong)
 }

@@ -108,6 +108,18 @@ impl Descriptor {
         }
     }
 
+    /// Whether the file lies in memory, which loses it without power.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        const TMPFS: i64 = 0x0102_1994;
+        const RAMFS: i64 = 0x8584_58f6;
+        // SAFETY: zeros are a valid `statfs`, which the call fills.
+        let kind = unsafe {
+            let mut status: libc::statfs = core::mem::zeroed();
+            if libc::fstatfs(self.fd, &mut status) == 0 { status.f_type as i64 } else { 0 }
+        };
+        matches!(kind, TMPFS | RAMFS)
+    }
+
     pub(crate) fn fd(&self) -> i32 {
         self.fd
     }

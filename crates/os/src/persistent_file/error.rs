@@ -16,6 +16,8 @@ pub enum FileError {
     NotAFile,
     /// The file system, or this opening, allows no changes.
     ReadOnly,
+    /// The path, with the ending of a file beside it, is longer than the system allows.
+    NameTooLong,
     /// To this user.
     Denied(i32),
     /// 0, or no multiple of 4,096.
@@ -46,6 +48,7 @@ impl FileError {
             libc::EWOULDBLOCK => Self::InUse,
             libc::EISDIR | libc::ENXIO => Self::NotAFile,
             libc::EROFS => Self::ReadOnly,
+            libc::ENAMETOOLONG => Self::NameTooLong,
             libc::EACCES | libc::EPERM => Self::Denied(errno),
             libc::ENOSPC | libc::EDQUOT | libc::EFBIG => Self::Full(errno),
             _ => Self::System(call, errno),
@@ -59,6 +62,7 @@ impl FileError {
             Self::InUse => libc::EWOULDBLOCK,
             Self::NotAFile => libc::ENODEV,
             Self::ReadOnly => libc::EROFS,
+            Self::NameTooLong => libc::ENAMETOOLONG,
             Self::Length(_) | Self::Journal | Self::Damaged(_) => libc::EINVAL,
             Self::TooLong(_) => libc::EFBIG,
             Self::AddressSpace(_) => libc::ENOMEM,
@@ -87,6 +91,7 @@ impl fmt::Display for FileError {
             Self::InUse => write!(f, "the file is open already, here or in another process"),
             Self::NotAFile => write!(f, "not a file with contents"),
             Self::ReadOnly => write!(f, "it can only be read"),
+            Self::NameTooLong => write!(f, "the path is too long"),
             Self::Denied(_) => write!(f, "permission denied"),
             Self::Length(bytes) => write!(f, "{bytes} bytes are not whole pages of 4096"),
             Self::TooLong(bytes) => write!(f, "{bytes} bytes are beyond the limit"),

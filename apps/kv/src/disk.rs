@@ -1,0 +1,107 @@
+//! The heap file on an ordinary disk, with its log.
+//!
+//! **What.** The heap is private memory above the file, with sync points; between them the log has
+//! the writes. After a crash the state is the heap's last sync point and the log.
+//! **Failure.** One line that names the file. A heap that could not be made leaves no files.
+
+use crate::file::{FIRST, UseHeap, c_path, create, refused};
+use crate::options::{Options, WriteBackName};
+use craton_base::{Medium, Space};
+use craton_kv::StoreError;
+use craton_kv::heap::HeapStore;
+use craton_kv::log::LogFile;
+use craton_kv::server::{Gates, SyncHeap};
+use craton_os::DiskFile;
+use craton_os::disk_file::{DiskOptions, JOURNAL_EXTENSION};
+use craton_os::persistent_file::FileError;
+use craton_pheap::Heap;
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What makes writes durable on a disk.
+pub struct DiskParts<M: Medium + Space> {
+    pub interval: Duration,
+    pub files: [Box<dyn LogFile>; 2],
+    /// The heap was left open: the log has the writes since its last sync point.
+    pub needs_log: bool,
+    pub sync: SyncHeap<HeapStore<M>>,
+}
+
+/// The paths of the two files of the log.
+pub fn log_paths(path: &Path) -> [PathBuf; 2] {
+    ["log0", "log1"].map(|end| path.with_added_extension(end))
+}
+
+/// Bytes of each file of the log: those of a sync point's log, and of what comes while it is made.
+pub fn log_file_bytes(options: &Options) -> u64 {
+    options.log + FIRST
+}
+
+/// Opens the heap file of the options, or makes it, and calls `f`.
+pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Result<(), String> {
+    let path = &options.file;
+    let named = |why: &dyn Display| format!("{}: {why}", path.display());
+    if options.write_back != WriteBackName::Auto {
+        return Err(named(&"--write-back has no use with --sync: leave one of them out"));
+    }
+    let disk_options = DiskOptions::new(options.most);
+    let is_there = path.exists();
+    let medium = if is_there {
+        DiskFile::open(&c_path(path)?, disk_options)
+    } else {
+        DiskFile::create(&c_path(path)?, FIRST, disk_options)
+    };
+    let medium = medium.map_err(|why| refused(options, why))?;
+    let (promise, was_left_open) = (medium.promise(), medium.was_left_open());
+    // All zero: made by a process that ended before its heap was durable.
+    let is_new = medium.len() == FIRST && (0..FIRST).step_by(8).all(|at| medium.word(at).load(Ordering::Relaxed) == 0);
+    let heap = if is_new {
+        create(medium, options).map(|heap| (heap, true))
+    } else {
+        Heap::open(medium, craton_pheap::Options::default()).map(|(heap, report)| (heap, report.clean))
+    };
+    let (heap, was_closed) = heap.map_err(|why| {
+        if !is_there {
+            let journal = path.with_added_extension(JOURNAL_EXTENSION);
+            [path, &journal].into_iter().for_each(|made| _ = fs::remove_file(made));
+        }
+        named(&why)
+    })?;
+    let open = |path: &PathBuf| {
+        let file = File::options().read(true).write(true).create(true).truncate(false).mode(0o640).open(path);
+        file.map(|file| Box::new(file) as Box<dyn LogFile>).map_err(|why| format!("{}: {why}", path.display()))
+    };
+    let [first, second] = log_paths(path);
+    let files = [open(&first)?, open(&second)?];
+    // The log's names are durable before its first record.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|why| named(&why))?;
+    let parts = DiskParts { interval, files, needs_log: was_left_open && !was_closed, sync: sync_disk };
+    let medium = f.call(heap, promise, Some(parts))?.close();
+    medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| named(&why))?;
+    // The closed heap has it all.
+    for log in [first, second] {
+        fs::remove_file(&log).map_err(|why| format!("{}: {why}", log.display()))?;
+    }
+    Ok(())
+}
+
+fn sync_disk(store: &HeapStore<DiskFile>, gates: &Gates, then: &dyn Fn()) -> Result<(), StoreError> {
+    let medium = store.heap().medium();
+    let pause = || {
+        let paused = gates.pause();
+        then();
+        paused
+    };
+    let failed = |why: FileError| StoreError::System(why.errno());
+    medium.sync(pause).map_err(failed)?;
+    if medium.wants_checkpoint() {
+        medium.checkpoint().map_err(failed)?;
+        medium.release(|| gates.pause()).map_err(failed)?;
+    }
+    Ok(())
+}
