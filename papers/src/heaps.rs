@@ -17,13 +17,15 @@
 mod count;
 mod craton;
 pub mod load;
+mod perform;
 mod pmdk;
 mod race;
 mod space;
 mod task;
 
 pub use count::Count;
-pub use task::{Figures, Kind, Load, Mode, Task, measure};
+pub use perform::measure;
+pub use task::{Figures, Kind, Load, Mode, Task};
 
 use craton_kv::Store;
 

@@ -1,7 +1,7 @@
 //! `kv`: craton-kv beside redis-server.
 //!
-//! **What.** SET of 64-byte values by 50 clients of redis-benchmark, one command at a time and 16 at
-//! a time: requests per second, and bytes that the server wrote to the disk. Then the server is
+//! **What.** SET of 64-byte values by 50 clients of redis-benchmark, one command at a time and 16
+//! at a time: requests per second, and bytes that the server wrote to the disk. Then the server is
 //! killed and started again: the time until it serves a GET. Servers take turns.
 //!
 //! **From.** The question is ours. Pairs with the same promise: `craton-kv --sync always` and Redis

@@ -31,7 +31,7 @@ fn link<H: Heap>(task: &Task, heap: &H) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The time since the file was opened, and that of the first allocation; then all nodes are counted.
+/// The time since the file was opened, and that of the first allocation; then counts all nodes.
 pub fn open<H: Heap>(task: &Task, heap: &H, opening: Instant) -> Result<Figures, Refused> {
     let ms = |since: Instant| since.elapsed().as_secs_f64() * 1e3;
     let opened = ms(opening);
