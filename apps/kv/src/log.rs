@@ -371,7 +371,8 @@ fn parse(bytes: &[u8]) -> Option<(Record<'_>, u64, usize)> {
 }
 
 fn check_of(bytes: &[u8], seed: u64, at: u64) -> u64 {
-    // Multiplied, since the first word of a frame is its length: a changed bit of both would cancel.
+    // Multiplied: the first word of a frame is its length, and the same changed bit in both
+    // would cancel out.
     let mut check = seed.rotate_left(32) ^ at ^ (bytes.len() as u64).wrapping_mul(0xa076_1d64_78bd_642f);
     for part in bytes.chunks(8) {
         let product = u128::from(check ^ word_of(part) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;

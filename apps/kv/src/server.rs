@@ -2,8 +2,8 @@
 //!
 //! **Threads.** Each worker waits for its own connections and runs their commands; the tree takes
 //! all workers at once. The first worker accepts and hands connections out in turn. On a disk the
-//! workers flush the log, or a thread with an interval; the keeper reads directories, frees cleared trees, and makes sync points
-//! of the heap.
+//! workers flush the log, or a thread with an interval; the keeper reads directories, frees cleared
+//! trees, and makes sync points of the heap.
 //! **Failure.** A connection's fault ends that connection. A full disk refuses writes until it has
 //! room; any other failure of the log or of a sync point ends the server.
 
