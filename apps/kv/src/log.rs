@@ -53,7 +53,7 @@ pub trait LogFile: Send + Sync {
     fn sync(&self) -> std::io::Result<()>;
     /// Bytes from `at` on; fewer at the end of the file.
     fn read(&self, at: u64, len: usize) -> std::io::Result<Vec<u8>>;
-    fn len(&self) -> std::io::Result<u64>;
+    fn size(&self) -> std::io::Result<u64>;
 }
 
 impl LogFile for File {
@@ -72,7 +72,7 @@ impl LogFile for File {
         Ok(bytes)
     }
 
-    fn len(&self) -> std::io::Result<u64> {
+    fn size(&self) -> std::io::Result<u64> {
         Ok(self.metadata()?.len())
     }
 }
@@ -200,7 +200,7 @@ impl Log {
             loop {
                 // In parts, so that flushes wait for one of them at most.
                 let _tail = self.tail();
-                let len = file.len().map_err(system)?;
+                let len = file.size().map_err(system)?;
                 if len >= bytes {
                     break;
                 }
@@ -340,7 +340,7 @@ fn may_be_head(head: &[u8]) -> bool {
 
 /// Whether a whole frame follows a place that has no whole one.
 fn has_later_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<bool, StoreError> {
-    let end = file.len().map_err(system)?;
+    let end = file.size().map_err(system)?;
     for from in (at + 8..end).step_by(SEARCH_BYTES) {
         let bytes = file.read(from, SEARCH_BYTES + FRAME_HEAD).map_err(system)?;
         for (head, place) in bytes.windows(FRAME_HEAD).step_by(8).zip((from..end).step_by(8)) {

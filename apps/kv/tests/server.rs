@@ -265,7 +265,7 @@ impl LogFile for Sink {
         Ok(Vec::new())
     }
 
-    fn len(&self) -> std::io::Result<u64> {
+    fn size(&self) -> std::io::Result<u64> {
         Ok(0)
     }
 }
@@ -286,7 +286,7 @@ impl LogFile for Broken {
         Ok(Vec::new())
     }
 
-    fn len(&self) -> std::io::Result<u64> {
+    fn size(&self) -> std::io::Result<u64> {
         Ok(0)
     }
 }
@@ -310,7 +310,7 @@ impl LogFile for Slow {
         Ok(Vec::new())
     }
 
-    fn len(&self) -> std::io::Result<u64> {
+    fn size(&self) -> std::io::Result<u64> {
         Ok(0)
     }
 }
@@ -333,7 +333,7 @@ impl LogFile for Full {
         Ok(Vec::new())
     }
 
-    fn len(&self) -> std::io::Result<u64> {
+    fn size(&self) -> std::io::Result<u64> {
         Ok(0)
     }
 }

@@ -27,7 +27,7 @@ impl LogFile for Disk {
         Ok(seen.iter().skip(at as usize).take(len).copied().collect())
     }
 
-    fn len(&self) -> std::io::Result<u64> {
+    fn size(&self) -> std::io::Result<u64> {
         Ok(self.0.lock().unwrap().0.len() as u64)
     }
 }
@@ -161,8 +161,8 @@ impl LogFile for Full {
         self.0.read(at, len)
     }
 
-    fn len(&self) -> std::io::Result<u64> {
-        self.0.len()
+    fn size(&self) -> std::io::Result<u64> {
+        self.0.size()
     }
 }
 
@@ -191,7 +191,7 @@ fn a_filled_file_keeps_its_records() {
     set(&one, "a", 0);
     one.flush().unwrap();
     one.fill(3 << 20).unwrap();
-    assert!(disks.iter().all(|disk| disk.len().unwrap() == 3 << 20));
+    assert!(disks.iter().all(|disk| disk.size().unwrap() == 3 << 20));
     set(&one, "b", 0);
     one.flush().unwrap();
     assert_eq!(read(&disks, 2), ["a=v", "b=v"]);
