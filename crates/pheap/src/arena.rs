@@ -53,7 +53,8 @@ impl Slab {
     fn level_for(&self, objects: u32) -> usize {
         match self.free {
             0 => UNLISTED,
-            free if free >= objects && self.old.is_none() => EMPTY,
+            // A guest behind the last object covers none.
+            free if free >= objects && self.old.is_none() && self.guests.is_none() => EMPTY,
             free => ((free - 1) * 8 / objects) as usize,
         }
     }

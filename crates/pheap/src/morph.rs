@@ -205,11 +205,14 @@ impl<M: Medium + Space> Heap<M> {
         Err(cached)
     }
 
-    /// NM1 and NM3.
+    /// NM1, NM3 and NG2.
     fn is_settled(&self, slab: &Slab) -> bool {
         let class = &self.classes[slab.class];
         let settled = !M::FLUSHES || self.settled.load(Ordering::Relaxed) >= slab.table_epoch;
-        settled && slab.table_epoch != u64::MAX && read_bits(&self.medium, slab.at, class) == slab.taken
+        settled
+            && slab.table_epoch != u64::MAX
+            && slab.guests.is_none()
+            && read_bits(&self.medium, slab.at, class) == slab.taken
     }
 
     /// Waits until each other lane has been free once.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::arena::{Arena, all_free};
 
 #[test]
 fn a_class_of_guests_holds_its_objects() {
@@ -44,4 +45,21 @@ fn guests_fill_the_gaps_between_objects() {
         assert!(covered.is_empty());
         assert_eq!(guests, Guests::new(&class));
     }
+}
+
+#[test]
+fn a_slab_with_a_guest_behind_its_objects_is_not_empty() {
+    let number = class_of(12_800);
+    let class = Class::new(number, 6);
+    let guest = Guest { first: GRANULES - 3, granules: 3 };
+    assert!(guest.covers(&class).is_empty(), "no room behind the objects");
+    let mut arena = Arena::new();
+    let index = arena.insert(1 << 20, number, all_free(&class), class.objects);
+    arena.relist(index, class.objects);
+    assert_eq!(arena.spare(number), Some(index));
+    arena.slabs[index].add_guest(&class, guest);
+    arena.relist(index, class.objects);
+    assert_eq!((arena.spare(number), arena.empty_of_another(number + 1)), (None, None));
+    arena.release_guest(index, &class, guest);
+    assert_eq!(arena.spare(number), Some(index));
 }
