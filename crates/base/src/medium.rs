@@ -91,6 +91,13 @@ pub trait Medium: Send + Sync {
         None
     }
 
+    /// Copies words from `at` on without mapping their pages, where that is cheaper: for places that
+    /// are read once. False: nothing was copied.
+    fn copy(&self, at: u64, into: &mut [u64]) -> bool {
+        let _ = (at, into);
+        false
+    }
+
     /// Words from `at`, a multiple of 64, on as an array, for a structure that lies in the medium
     /// as such. Its stores go past [`store`](Self::store); each is reported to
     /// [`stored`](Self::stored). `None`: the medium has no arrays.

@@ -227,6 +227,16 @@ impl PersistentFile {
         Some(unsafe { core::slice::from_raw_parts(self.base.add(at as usize).cast(), words) })
     }
 
+    /// Copies words of a shared mapping by a system call, which costs less than a page fault.
+    fn copy(&self, at: u64, into: &mut [u64]) -> bool {
+        // Private pages may differ from the file's.
+        let is_shared = self.access == Access::ReadWrite && self.file.kind == Kind::File && !self.is_synchronous;
+        let bytes = size_of_val(into);
+        // SAFETY: the words are as long as stated, and any bytes are words.
+        let bytes = unsafe { core::slice::from_raw_parts_mut(into.as_mut_ptr().cast::<u8>(), bytes) };
+        is_shared && self.file.read(at, bytes).is_ok()
+    }
+
     pub(crate) fn words(&self, at: u64, words: usize) -> Option<&[AtomicU64]> {
         self.array(at, words)
     }

@@ -113,13 +113,16 @@ pub struct Options {
     pub markers: usize,
     /// A clock all processors agree on, for the order of redo lines. None: a shared counter.
     pub stamp: Option<fn() -> u64>,
+    /// Write slots and bitmaps back in each operation, as NVAlloc does, and not once for many: to
+    /// measure what its interleaving saves (§5.1). A second fence an operation.
+    pub eager: bool,
     /// Slabs with at most this share of live objects, in percent, may change their class; 0: never.
     pub morph: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { arenas: 0, markers: 0, stamp: None, morph: 20 }
+        Self { arenas: 0, markers: 0, stamp: None, eager: false, morph: 20 }
     }
 }
 

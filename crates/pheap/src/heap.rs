@@ -150,7 +150,7 @@ impl<M: Medium + Space> Heap<M> {
         }
         extents.settled(if M::FLUSHES { state.settled } else { 0 });
         Self {
-            lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES)).collect(),
+            lanes: (0..sup.lanes).map(|lane| Lane::new(lane, places, seed, M::FLUSHES, options.eager)).collect(),
             seats: Seats::new(sup.lanes),
             classes: Box::new(std::array::from_fn(|class| Class::new(class, sup.stripes))),
             units: Units::new(medium.limit().min(1 << OFFSET_BITS)),

@@ -39,6 +39,8 @@ pub struct Lane {
     ring: u64,
     half: u32,
     seed: u64,
+    /// Homes are written back by their operation.
+    eager: bool,
     pub tcache: Tcache,
 }
 
@@ -50,7 +52,7 @@ const RECENT: usize = 64;
 const SLAB_LINES: u32 = 14;
 
 impl Lane {
-    pub fn new(index: u32, places: Places, seed: u64, flushes: bool) -> Self {
+    pub fn new(index: u32, places: Places, seed: u64, flushes: bool, eager: bool) -> Self {
         // A slot and two homes a line, and some new slabs.
         let dirty = || Dirty {
             lines: (0..if flushes { places.half * 3 + 4 * SLAB_LINES } else { 0 }).map(|_| AtomicU64::new(0)).collect(),
@@ -68,6 +70,7 @@ impl Lane {
             ring: places.ring(index),
             half: places.half,
             seed,
+            eager,
             tcache: Tcache::new(),
         }
     }
@@ -146,6 +149,9 @@ impl Lane {
         for redo in parts {
             self.apply(medium, redo);
         }
+        if M::FLUSHES && self.eager {
+            self.write_back(medium);
+        }
         if !M::FLUSHES {
             medium.store(self.header + LANE_PENDING, 0);
         }
@@ -198,7 +204,7 @@ impl Lane {
         if M::FLUSHES {
             let line = at & !(LINE_BYTES - 1);
             let recent = &self.recent[(line / LINE_BYTES) as usize % RECENT];
-            if recent.load(Ordering::Relaxed) == line {
+            if recent.load(Ordering::Relaxed) == line && !self.eager {
                 return;
             }
             recent.store(line, Ordering::Relaxed);
@@ -207,6 +213,15 @@ impl Lane {
             dirty.lines[len as usize].store(line, Ordering::Relaxed);
             dirty.len.store(len + 1, Ordering::Relaxed);
         }
+    }
+
+    /// Writes the operation's homes back, the last stored first, and waits for them.
+    #[cold]
+    fn write_back<M: Medium>(&self, medium: &M) {
+        let dirty = &self.dirty[(self.epoch.load(Ordering::Relaxed) & 1) as usize];
+        let len = dirty.len.swap(0, Ordering::Relaxed);
+        dirty.lines[..len as usize].iter().rev().for_each(|line| medium.flush(line.load(Ordering::Relaxed)));
+        medium.fence();
     }
 
     /// Moves the dirty lines of an epoch to `into`. Lane locked.

@@ -11,6 +11,9 @@
 //!   change its class. A change commits by one line (§5.2 counts steps in a flag).
 //! - Slabs are listed by occupancy: the fullest serve first (§4.2 has one list, and an LRU).
 //!
+//! The paper's ways are options, to measure them: `eager` (§4.2), `stripes` (§5.1), `morph` (§5.2);
+//! [`Model::Frames`] leaves out the bookkeeping log (§5.3).
+//!
 //! ```
 //! use craton_pheap::{Config, Error, Heap, Options, Slot};
 //! use craton_sim::SimMedium;

@@ -16,7 +16,7 @@ use crate::layout::{
 };
 use crate::line::{Kind, Redo};
 use craton_base::atomic::Ordering;
-use craton_base::{LINE_BYTES, Line, Medium};
+use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 
 /// No class.
 const NONE: u64 = 255;
@@ -48,8 +48,11 @@ impl Header {
 
     /// Reads the header of the slab at `at`, if it is whole.
     pub fn read<M: Medium>(medium: &M, seed: u64, at: u64) -> Option<Self> {
-        let line = read_line(medium, at);
-        let whole = line[1] == at && line[7] == check_of(&line, seed_of(seed, at));
+        Self::of_line(&read_line(medium, at), seed, at)
+    }
+
+    fn of_line(line: &Line, seed: u64, at: u64) -> Option<Self> {
+        let whole = line[1] == at && line[7] == check_of(line, seed_of(seed, at));
         whole.then(|| Self::of(line[0])).flatten()
     }
 }
@@ -74,12 +77,20 @@ impl FoundSlab {
         unused: &[Box<[u64]>; CLASSES],
         logged: bool,
     ) -> Result<Self, Error> {
-        let header = Header::read(medium, seed, at).ok_or(Error::Damaged { what: "header of a slab", at })?;
+        // Header line and bitmap.
+        let mut words = [0; (SLAB_TABLE / 8) as usize];
+        let is_copied = medium.copy(at, &mut words);
+        let (line, bits) = words.split_first_chunk::<LINE_WORDS>().expect("the header has more than a line");
+        let header = if is_copied { Header::of_line(line, seed, at) } else { Header::read(medium, seed, at) };
+        let header = header.ok_or(Error::Damaged { what: "header of a slab", at })?;
         if header.stripes != classes[header.class].stripes {
             return Err(Error::Damaged { what: "stripes of a slab", at });
         }
         let mut taken = unused[header.class].clone();
-        add_bits(medium, at, &mut taken);
+        match is_copied {
+            true => taken.iter_mut().zip(bits).for_each(|(taken, bits)| *taken |= bits),
+            false => add_bits(medium, at, &mut taken),
+        }
         let free = taken.iter().map(|word| word.count_zeros()).sum();
         let guests = if logged { guests::read_all(medium, at)? } else { Vec::new() };
         Ok(Self { at, header, taken, free, guests })

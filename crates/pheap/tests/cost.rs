@@ -4,10 +4,11 @@ use craton_pheap::{Config, Heap, Options, Slot};
 use craton_sim::{Rng, SimMedium};
 
 /// Flushes, with line stores, and fences an operation; and flushes at distance below 4.
-fn cost(half: u32, sizes: &[u64], live: u64) -> (f64, f64, u64) {
+fn cost(half: u32, stripes: u32, eager: bool, sizes: &[u64], live: u64) -> (f64, f64, u64) {
     let medium = SimMedium::new(1 << 16, 64 << 20);
-    let config = Config { half, lanes: 4, ..Config::default() };
-    let heap = Heap::create(medium.clone(), config, Options::default()).unwrap();
+    let config = Config { half, lanes: 4, stripes, ..Config::default() };
+    let options = Options { eager, ..Options::default() };
+    let heap = Heap::create(medium.clone(), config, options).unwrap();
     let root = heap.add_root(b"slots", 0).unwrap();
     // Slots a line apart, so that no reflush is the application's.
     let table = heap.alloc_with(root, live * 64, |heap, at| (0..live * 8).for_each(|i| heap.write(at, 8 * i, 0)));
@@ -36,8 +37,16 @@ fn cost(half: u32, sizes: &[u64], live: u64) -> (f64, f64, u64) {
 #[test]
 fn an_operation_costs_one_fence() {
     for (name, sizes) in [("threadtest", &[64][..]), ("shbench", &[64, 64, 96, 128, 200, 400, 1000][..])] {
-        let (flushes, fences, near) = cost(256, sizes, 2000);
+        let (flushes, fences, near) = cost(256, 6, false, sizes, 2000);
         eprintln!("{name}: {flushes:.3} flushes, {fences:.3} fences an operation, {near} near reflushes");
         assert!(flushes <= 2.3 && fences <= 1.15, "{name}: {flushes} flushes, {fences} fences");
     }
+}
+
+#[test]
+fn interleaving_saves_near_reflushes_where_bitmaps_are_written_back_at_once() {
+    let (flushes, fences, near) = cost(256, 1, true, &[128], 2000);
+    assert!((2.9..3.3).contains(&flushes) && (1.9..2.3).contains(&fences), "{flushes} flushes, {fences} fences");
+    let (_, _, interleaved) = cost(256, 6, true, &[128], 2000);
+    assert!(near > 10_000 && interleaved < near / 20, "{near} near reflushes, {interleaved} with 6 stripes");
 }

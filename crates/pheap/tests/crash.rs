@@ -6,7 +6,7 @@
 
 use crate::common::{SLOTS, Sim, Typed, check, config, create, options, snapshot, step, table};
 use craton_base::{Medium, Space};
-use craton_pheap::{Error, Heap, Model};
+use craton_pheap::{Error, Heap, Model, Options};
 use craton_sim::{Image, Rng};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -173,6 +173,15 @@ fn every_crash_of_a_heap_of_frames_leaves_before_or_after() {
     let opened: u64 = (0..2).map(|seed| run::<false>(Model::Frames, seed, 16, 6).unwrap()).sum();
     assert!(opened > 100, "{opened} images");
     eprintln!("{opened} images");
+}
+
+#[test]
+fn every_crash_leaves_before_or_after_where_homes_are_written_back_at_once() {
+    let medium = Sim::<true>::new(1 << 16, 2 << 20);
+    let options = Options { eager: true, ..options() };
+    let heap = Heap::create(medium.clone(), config(Model::Log), options).unwrap();
+    let opened = run_in(&medium, heap, 11, 20, 8).unwrap();
+    assert!(opened > 100, "{opened} images");
 }
 
 #[test]

@@ -193,6 +193,10 @@ impl<D: Durability> Medium for Mapped<D> {
         self.file.words(at, words)
     }
 
+    fn copy(&self, at: u64, into: &mut [u64]) -> bool {
+        self.file.copy(at, into)
+    }
+
     fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
         self.file.half_words(at, words)
     }
