@@ -50,7 +50,9 @@ fn a_heap_of_another_version_a_damaged_one_and_a_long_one_are_refused() {
         assert_eq!(fs::read(&path).expect("the file"), bytes, "the refusal changed nothing");
         error
     };
-    assert!(matches!(refused(8), Some(Error::Heap(HeapError::Version { found: 0x11, .. }))));
+    let other = u64::from(whole[8] ^ 0x10);
+    let version = refused(8);
+    assert!(matches!(version, Some(Error::Heap(HeapError::Version { found, .. })) if u64::from(found) == other));
     assert!(matches!(refused(20), Some(Error::Heap(HeapError::Damaged { .. }))));
     fs::write(&path, &whole).expect("a file");
     assert!(matches!(options().limit(1 << 20).open(&path).err(), Some(Error::File(FileError::TooLong(_)))));
