@@ -91,8 +91,8 @@ pub trait Medium: Send + Sync {
         None
     }
 
-    /// Copies words from `at` on without mapping their pages, where that is cheaper: for places that
-    /// are read once. False: nothing was copied.
+    /// Copies words from `at` on without mapping their pages, where that is cheaper: for places
+    /// that are read once. False: nothing was copied.
     fn copy(&self, at: u64, into: &mut [u64]) -> bool {
         let _ = (at, into);
         false
