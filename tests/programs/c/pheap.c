@@ -275,9 +275,13 @@ static void bad_files(const char *path) {
     OK(craton_pheap_close(heap));
     struct stat whole;
     REQUIRE(stat(path, &whole) == 0);
-    write_file(path, "\002", 1, 8, whole.st_size);
+    char version;
+    FILE *file = fopen(path, "rb");
+    REQUIRE(file && fseek(file, 8, SEEK_SET) == 0 && fread(&version, 1, 1, file) == 1);
+    REQUIRE(fclose(file) == 0);
+    write_file(path, "\177", 1, 8, whole.st_size);
     WANT(CRATON_PHEAP_VERSION, craton_pheap_open(path, &small, &heap));
-    write_file(path, "\001", 1, 8, whole.st_size);
+    write_file(path, &version, 1, 8, whole.st_size);
     write_file(path, "?", 1, 20, whole.st_size);
     WANT(CRATON_PHEAP_DAMAGED, craton_pheap_open(path, &small, &heap));
     OK(craton_pheap_close(NULL));
