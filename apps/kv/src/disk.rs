@@ -99,9 +99,5 @@ fn sync_disk(store: &HeapStore<DiskFile>, gates: &Gates, then: &dyn Fn()) -> Res
     };
     let failed = |why: FileError| StoreError::System(why.errno());
     medium.sync(pause).map_err(failed)?;
-    if medium.wants_checkpoint() {
-        medium.checkpoint().map_err(failed)?;
-        medium.release(|| gates.pause()).map_err(failed)?;
-    }
-    Ok(())
+    medium.checkpoint_if_due(|| gates.pause()).map_err(failed)
 }

@@ -46,7 +46,7 @@ pub use tracker::Tracking;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskOptions {
     pub file: FileOptions,
-    /// Journal size from which [`DiskFile::wants_checkpoint`], and that a checkpoint leaves.
+    /// Journal size from which [`DiskFile::checkpoint_if_due`], and that a checkpoint leaves.
     pub journal_bytes: u64,
     pub tracking: Tracking,
 }
@@ -274,8 +274,13 @@ impl DiskFile {
         self.state.lock().journal.bytes()
     }
 
-    pub fn wants_checkpoint(&self) -> bool {
-        self.journal_bytes() > self.journal_bytes
+    /// A [`checkpoint`](Self::checkpoint) and a [`release`](Self::release) if the journal is long.
+    pub fn checkpoint_if_due<P>(&self, pause: impl FnOnce() -> P) -> Result<(), FileError> {
+        if self.journal_bytes() > self.journal_bytes {
+            self.checkpoint()?;
+            self.release(pause)?;
+        }
+        Ok(())
     }
 
     /// Writes synced pages home and empties the journal. Stores and syncs go on, but for a last

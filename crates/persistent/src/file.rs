@@ -8,14 +8,14 @@ use crate::media::AnyHeap;
 use crate::options::{Durability, HeapOptions};
 use craton_base::{Medium, Promise, Space};
 use craton_os::DiskFile;
-use craton_os::disk_file::DiskOptions;
+use craton_os::disk_file::{DiskOptions, JOURNAL_EXTENSION};
 use craton_os::persistent_file::{Cached, FileError, FileOptions, Flushed, PersistentFile, WriteBackChoice};
 use craton_pheap::{Config, Heap, Identity, Options, Report};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// Bytes of a new file before the heap makes it longer.
@@ -50,7 +50,7 @@ pub fn create(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     if path.symlink_metadata().is_ok() {
         return Err(FileError::Exists.into());
     }
-    let unfinished = with(path, &format!(".{}.new", std::process::id()));
+    let unfinished = path.with_added_extension(format!("{}.new", std::process::id()));
     let made = make(&unfinished, options).and_then(|()| {
         // Refused if the path exists by now.
         fs::hard_link(&unfinished, path)?;
@@ -88,8 +88,7 @@ fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<(), Erro
     let HeapOptions { model, most, lanes, stripes, .. } = *options;
     let other = Config::default();
     let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-    // Bits of one object are spread over lines only where lines are written back.
-    let stripes = stripes.unwrap_or(if M::FLUSHES { other.stripes } else { 1 });
+    let stripes = stripes.unwrap_or_else(|| Config::stripes_for(M::FLUSHES));
     let config = Config { model, stripes, created, most, lanes: lanes.unwrap_or(other.lanes), ..other };
     Heap::create(medium, config, Options::default())?.close();
     Ok(())
@@ -108,7 +107,7 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let limit = if is_device { u64::MAX } else { options.limit };
     let file = PersistentFile::open(&name, FileOptions::new(limit))?;
     // The lock is ours by now: no other process makes or removes the journal.
-    if with(path, ".journal").exists() {
+    if path.with_added_extension(JOURNAL_EXTENSION).exists() {
         return Err(Error::HasJournal);
     }
     let (promise, base) = (file.promise(), file.base() as usize);
@@ -126,12 +125,6 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
 fn sync_folder(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
-}
-
-fn with(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }
 
 fn c_path(path: &Path) -> Result<CString, Error> {

@@ -109,11 +109,7 @@ impl RawHeap {
         let medium = heap.medium();
         let pause = || self.gate.write().unwrap_or_else(PoisonError::into_inner);
         medium.sync(pause)?;
-        if medium.wants_checkpoint() {
-            medium.checkpoint()?;
-            medium.release(pause)?;
-        }
-        Ok(())
+        Ok(medium.checkpoint_if_due(pause)?)
     }
 
     /// Gives free memory back to the system. Call it every 50 ms or so.

@@ -59,6 +59,11 @@ impl Slab {
         }
     }
 
+    /// Whether the object of this mid is live, cached or covered.
+    pub fn is_taken(&self, mid: u32) -> bool {
+        self.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0
+    }
+
     /// Whether an old object or a guest covers this one.
     pub fn is_covered(&self, class: &Class, index: u32) -> bool {
         let mid = class.mid_of(index);

@@ -59,8 +59,7 @@ impl<M: Medium + Space> Heap<M> {
                 let allocated = match self.sup.model {
                     Model::Log | Model::Frames => self.load(word) & bit != 0,
                     Model::Gc => {
-                        let taken = slab.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0;
-                        taken && !slab.is_covered(class, index) && cached.binary_search(&object).is_err()
+                        slab.is_taken(mid) && !slab.is_covered(class, index) && cached.binary_search(&object).is_err()
                     }
                 };
                 if allocated {

@@ -74,15 +74,24 @@ pub struct Config {
     pub most: u64,
 }
 
+/// NVAlloc §5.1.
+const STRIPES: u32 = 6;
+
 impl Default for Config {
     fn default() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         let uuid = (u128::from(random()) << 64) | u128::from(random()) | 1;
-        Self { model: Model::Log, lanes: 64, half: 256, stripes: 6, uuid, created: 0, most: 0 }
+        Self { model: Model::Log, lanes: 64, half: 256, stripes: STRIPES, uuid, created: 0, most: 0 }
     }
 }
 
 impl Config {
+    /// Stripes for a medium that writes lines back, or does not: only there is it of use to spread
+    /// the bits of one line over several (NVAlloc §6.7).
+    pub fn stripes_for(writes_back: bool) -> u32 {
+        if writes_back { STRIPES } else { 1 }
+    }
+
     pub(crate) fn places(&self) -> Places {
         let frames_end = if self.model == Model::Frames { self.most } else { 0 };
         Places { lanes: self.lanes, half: self.half, frames_end }

@@ -237,10 +237,7 @@ impl<M: Medium + Space> Heap<M> {
     fn mix(&self, guard: &Guard<'_>, arena: &mut Arena, place: usize, index: usize, number: usize) -> bool {
         let slab = &arena.slabs[index];
         let (at, class, new) = (slab.at, &self.classes[slab.class], &self.classes[number]);
-        let live = (0..class.objects).filter(|index| {
-            let mid = class.mid_of(*index);
-            slab.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0
-        });
+        let live = (0..class.objects).filter(|index| slab.is_taken(class.mid_of(*index)));
         let entries: Vec<Option<u16>> = live.map(|index| Some(index as u16)).collect();
         let old = Old::new(slab.class, class, entries, new);
         let free = old.covered.iter().filter(|covered| **covered == 0).count();

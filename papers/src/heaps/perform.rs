@@ -37,15 +37,10 @@ fn pool_bytes(task: &Task) -> u64 {
 }
 
 impl Task {
-    /// Lines are written back, or counted as if.
-    fn flushes(&self) -> bool {
-        self.mode != Mode::None
-    }
-
     fn config(&self) -> Config {
         let model = if self.heap == Kind::CratonGc { Model::Gc } else { Model::Log };
-        // NVAlloc §6.7: caches that persist need no interleaving.
-        let stripes = self.stripes.unwrap_or(if self.flushes() { Config::default().stripes } else { 1 });
+        // Flushes are counted as if lines were written back.
+        let stripes = self.stripes.unwrap_or_else(|| Config::stripes_for(self.mode != Mode::None));
         let half = self.half.unwrap_or(Config::default().half);
         Config { model, stripes, half, ..Config::default() }
     }

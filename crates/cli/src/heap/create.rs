@@ -96,8 +96,7 @@ impl UseMedium for Make<'_> {
         let Self { model, most, .. } = self;
         let HeapCreate { file, lanes, stripes, .. } = self.args;
         let created = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
-        // Bits of one object are spread over lines only where lines are written back.
-        let stripes = stripes.unwrap_or(if M::FLUSHES { Config::default().stripes } else { 1 });
+        let stripes = stripes.unwrap_or_else(|| Config::stripes_for(M::FLUSHES));
         let config = Config { model, lanes: *lanes, stripes, created, most, ..Config::default() };
         let heap = Heap::create(medium, config, Options::default())?;
         let medium = heap.close();

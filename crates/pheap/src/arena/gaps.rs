@@ -52,10 +52,7 @@ impl Slab {
 
     /// Granules of the run of free objects around the free one of this index, up to [`MOST`].
     fn run_around(&self, class: &Class, index: u32) -> u32 {
-        let is_free = |index: u32| {
-            let mid = class.mid_of(index);
-            self.taken[(mid / 64) as usize] & 1 << (mid % 64) == 0
-        };
+        let is_free = |index: u32| !self.is_taken(class.mid_of(index));
         let most = (u64::from(MOST) * GRANULE / u64::from(class.size)) as u32 + 1;
         let before = (1..=index.min(most)).take_while(|steps| is_free(index - steps)).count() as u32;
         let behind =
@@ -189,11 +186,7 @@ impl Arena {
         slab.gap.granules = slab.gap.granules.max(guest.granules);
         self.relist(index, class.objects);
         let within = class.index_within(guest.offset() + guest.bytes() / 2);
-        let is_free = |object: u32| {
-            let mid = class.mid_of(object);
-            self.slabs[index].taken[(mid / 64) as usize] & 1 << (mid % 64) == 0
-        };
-        match within.filter(|object| is_free(*object)) {
+        match within.filter(|object| !self.slabs[index].is_taken(class.mid_of(*object))) {
             Some(object) => self.widen(index, class, object),
             None => self.relist_gap(index, class.objects),
         }
@@ -207,7 +200,7 @@ impl Slab {
             let overlaps = guest.covers(class).any(|index| {
                 let mid = class.mid_of(index);
                 let by_guest = self.guests.as_ref().is_some_and(|guests| guests.covers(mid));
-                self.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0 && !by_guest
+                self.is_taken(mid) && !by_guest
             });
             if !overlaps {
                 self.add_guest(class, guest);
