@@ -167,6 +167,37 @@ pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure
     Some(Ratio { of_medians, interval })
 }
 
+/// `allocator` by `bases`, which do the same, within each round: the mean of the middle half of
+/// rounds, over all workloads. What slows a machine for longer than a round does not matter.
+pub fn within_rounds(workloads: &[&[Run]], allocator: &str, bases: [&str; 2], figure: Figure) -> Option<Ratio> {
+    let log = |runs, name, index| {
+        let run = successful(runs, name).find(|run| run.index == index)?;
+        figure.of(run).filter(|value| *value > 0.0).map(f64::ln)
+    };
+    let of_round = |runs, index| {
+        let [first, second] = bases.map(|base| log(runs, base, index));
+        Some(log(runs, allocator, index)? - (first? + second?) / 2.0)
+    };
+    let rounds = workloads.iter().flat_map(|runs| successful(runs, allocator).map(|run| (*runs, run.index)));
+    let both: Vec<f64> = rounds.filter_map(|(runs, index)| of_round(runs, index)).collect();
+    let whole = middle_half(both.clone())?;
+    let interval = (both.len() >= LEAST_ROUNDS.1).then(|| {
+        let mut rng = Rng::new(0, 0);
+        let mut draw = || (0..both.len()).map(|_| both[rng.below(both.len() as u32) as usize]).collect();
+        let mut draws: Vec<f64> = (0..DRAWS).filter_map(|_| middle_half(draw())).collect();
+        draws.sort_by(f64::total_cmp);
+        Interval { low: draws[DRAWS / 40].exp(), high: draws[DRAWS - 1 - DRAWS / 40].exp() }
+    });
+    Some(Ratio { of_medians: whole.exp(), interval })
+}
+
+/// The mean of what lies between the quartiles.
+fn middle_half(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = &values[values.len() / 4..values.len() - values.len() / 4];
+    (!middle.is_empty()).then(|| middle.iter().sum::<f64>() / middle.len() as f64)
+}
+
 fn pairs(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Pairs {
     let of_round = |index| successful(runs, base).find(|b| b.index == index).and_then(|b| figure.of(b));
     successful(runs, allocator).filter_map(|a| Some((figure.of(a)?, of_round(a.index)?))).collect()

@@ -2,7 +2,7 @@
 //!
 //! **What.** Default samples cost too little for wall time and few rounds: many short rounds, by
 //! processor time. Two of the forms are without samples; their difference shows what the machine
-//! can resolve. Then checks that need no separate pages, and all but the search for leaks.
+//! can resolve. The verdict compares within rounds, which a machine's slow hours do not change. Then checks that need no separate pages, and all but the search for leaks.
 //!
 //! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 
@@ -14,7 +14,7 @@ use craton_lab::format::{seconds, table};
 use craton_lab::measure::{Allocator, Progress, Run};
 use craton_lab::ratios::OURS;
 use craton_lab::scratch::Scratch;
-use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize};
+use craton_lab::summary::{Figure, Ratio, geomean, ratio, summarize, within_rounds};
 
 /// The name's suffix, and the option. By default there are samples.
 const OFF: (&str, &str) = ("off", "guard_sample=0");
@@ -105,10 +105,13 @@ fn show_samples(results: &[Result]) -> String {
     let mut all = vec!["all".to_owned(), String::new(), String::new()];
     all.extend(columns(mean).into_iter().chain(columns(control)));
     rows.push(all);
+    let within = within_rounds(&runs, OURS, [&off, &again], Figure::Cpu);
+    let [ratio, interval] = columns(within);
     format!(
-        "processor time with samples, as by default, and without (guard_sample=0), in turns\n\n{}\n{}\n",
+        "processor time with samples, as by default, and without (guard_sample=0), in turns\n\n{}\n\
+         within rounds, by both without: {ratio} ×, {interval} with 95 %\n{}\n",
         table(&rows, &[0]),
-        verdict(mean)
+        verdict(within)
     )
 }
 

@@ -92,3 +92,21 @@ fn a_geomean_joins_workloads_and_leaves_out_those_without() {
     assert_eq!(mean(&[&half, &failed]), Some(0.5));
     assert_eq!(mean(&[&failed]), None);
 }
+
+/// Rounds whose speed differs by ten, and one outlier.
+#[test]
+fn a_ratio_within_rounds_does_not_see_what_slows_whole_rounds() {
+    let mut runs = Vec::new();
+    for round in 0..20 {
+        let speed = if round % 3 == 0 { 10.0 } else { 1.0 };
+        let jitter = 1.0 + (round % 5) as f64 / 1000.0;
+        let own = if round == 7 { 50.0 } else { 1.1 * jitter * speed };
+        runs.extend([run("a", round, own), run("b", round, speed), run("again", round, speed * jitter)]);
+    }
+    let ratio = within_rounds(&[&runs], "a", ["b", "again"], Figure::Wall).unwrap();
+    let interval = ratio.interval.unwrap();
+    assert!((1.095..1.105).contains(&ratio.of_medians), "{ratio:?}");
+    assert!(interval.low > 1.09 && interval.high < 1.11, "{ratio:?}");
+    assert_eq!(within_rounds(&[&runs[..3]], "a", ["b", "again"], Figure::Wall).unwrap().interval, None);
+    assert_eq!(within_rounds(&[&runs], "c", ["b", "again"], Figure::Wall), None);
+}
