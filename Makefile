@@ -8,7 +8,7 @@ export CARGO PREFIX DESTDIR
 
 .DEFAULT_GOAL := help
 # Peers are other people's allocators: built apart, and only when asked for.
-.PHONY: help build run check test nightly book peers frames-peer bench install uninstall fmt
+.PHONY: help build run check test nightly book kernel-demo peers frames-peer bench install uninstall fmt
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -42,6 +42,9 @@ nightly: ## the same, with the tests that take minutes and many more cases in th
 
 book: ## build the documents as a book, by mdBook: target/book/html/index.html
 	@scripts/book.sh
+
+kernel-demo: ## boot the bare-metal guest in QEMU: checks, then the benchmarks of page frames; CPUS, MEMORY, ACCEL=kvm
+	@scripts/kernel.sh demo
 
 peers: ## build other allocators to compare with (minutes, once); PEERS="mimalloc3 …" for some
 	@scripts/peers.sh $(PEERS)

@@ -51,6 +51,7 @@ if [ "$mode" != check ]; then
   library=$(readlink -m "${CARGO_TARGET_DIR:-target}")/release/libcraton.so
   stage "fast paths" env CRATON_LIBRARY="$library" "$cargo" xtask golden
   stage "without a standard library" scripts/bare.sh
+  stage "bare-metal guest" scripts/kernel.sh test
   stage "installed files" tests/install/run.sh
   stage "book" scripts/book.sh
 fi

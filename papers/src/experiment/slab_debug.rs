@@ -2,7 +2,8 @@
 //!
 //! **What.** Default samples cost too little for wall time and few rounds: many short rounds, by
 //! processor time. Two of the forms are without samples; their difference shows what the machine
-//! can resolve. The verdict compares within rounds, which a machine's slow hours do not change. Then checks that need no separate pages, and all but the search for leaks.
+//! can resolve. The verdict compares within rounds, which a machine's slow hours do not change.
+//! Then checks that need no separate pages, and all but the search for leaks.
 //!
 //! **From.** Bonwick94 §6 has no figures; GWP-ASan (arXiv 2311.09394) allows 0.5 % of time.
 

@@ -1,0 +1,160 @@
+//! The other CPUs: started, then given work one call at a time.
+//!
+//! **Threads.** The first CPU posts a job and joins it; the others sleep between jobs.
+
+use super::faults;
+use super::machine::{in8, out16, read_controller, sleep_unless, ticks, use_tables, write_controller};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// As `CPUS` in boot.s.
+pub const MOST: usize = 8;
+/// Where the startup interrupt's vector 8 sends a CPU.
+const TRAMPOLINE: usize = 0x8000;
+const WAIT_TICKS: u64 = 1 << 33;
+
+unsafe extern "C" {
+    static trampoline_begin: u8;
+    static trampoline_end: u8;
+}
+
+type Job<'a> = dyn Fn(usize) + Sync + 'a;
+
+/// CPUs that run, the first too.
+static RUNNING: AtomicUsize = AtomicUsize::new(1);
+/// The number of jobs so far × [`PARTS`], and how many CPUs take part in the last. One word: a CPU
+/// that takes no part may see the word late.
+static POSTED: AtomicUsize = AtomicUsize::new(0);
+const PARTS: usize = 256;
+/// The address of a `&Job`.
+static JOB: AtomicUsize = AtomicUsize::new(0);
+static DONE: AtomicUsize = AtomicUsize::new(0);
+
+pub enum Refused {
+    TooMany { given: usize },
+    Silent { started: usize, given: usize },
+}
+
+/// CPUs of the machine, by QEMU's configuration device; 1 without that device.
+fn given() -> usize {
+    const SELECTOR: u16 = 0x510;
+    const SIGNATURE: u16 = 0;
+    const CPUS: u16 = 5;
+    let read = |key: u16| {
+        // SAFETY: the device answers through its port.
+        unsafe {
+            out16(SELECTOR, key);
+            [in8(SELECTOR + 1), in8(SELECTOR + 1), in8(SELECTOR + 1), in8(SELECTOR + 1)]
+        }
+    };
+    if read(SIGNATURE) != *b"QEMU" {
+        return 1;
+    }
+    let [low, high, ..] = read(CPUS);
+    usize::from(u16::from_le_bytes([low, high]))
+}
+
+/// Starts all CPUs; returns how many there are.
+pub fn start() -> Result<usize, Refused> {
+    let given = given();
+    if given > MOST {
+        return Err(Refused::TooMany { given });
+    }
+    faults::prepare();
+    faults::install(0);
+    enable_controller();
+    if given > 1 {
+        let begin = &raw const trampoline_begin;
+        let len = &raw const trampoline_end as usize - begin as usize;
+        // SAFETY: memory below 1 MiB is nobody's else.
+        unsafe { core::ptr::copy_nonoverlapping(begin, TRAMPOLINE as *mut u8, len) };
+        const TO_ALL_OTHERS: u32 = 0xc_4000;
+        write_controller(0x300, TO_ALL_OTHERS | 0x500); // init
+        wait(1 << 22);
+        write_controller(0x300, TO_ALL_OTHERS | 0x600 | (TRAMPOLINE >> 12) as u32); // startup
+        let begin = ticks();
+        while RUNNING.load(Ordering::Acquire) < given {
+            if ticks() - begin > WAIT_TICKS {
+                return Err(Refused::Silent { started: RUNNING.load(Ordering::Acquire), given });
+            }
+            core::hint::spin_loop();
+        }
+    }
+    Ok(given)
+}
+
+fn wait(for_ticks: u64) {
+    let begin = ticks();
+    while ticks() - begin < for_ticks {
+        core::hint::spin_loop();
+    }
+}
+
+fn enable_controller() {
+    write_controller(0xf0, read_controller(0xf0) | 0x100);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn begin_other(cpu: usize) -> ! {
+    faults::install(cpu);
+    enable_controller();
+    let mut seen = 0;
+    // ORDERING: pairs with the acquire in `start`.
+    RUNNING.fetch_add(1, Ordering::AcqRel);
+    loop {
+        // ORDERING: pairs with the release in `run`: the job is there.
+        sleep_unless(|| POSTED.load(Ordering::Acquire) != seen);
+        let posted = POSTED.load(Ordering::Acquire);
+        if posted == seen {
+            continue;
+        }
+        seen = posted;
+        if cpu < posted % PARTS {
+            // SAFETY: `run` waits for this CPU, so the job lives.
+            let job = unsafe { *(JOB.load(Ordering::Relaxed) as *const &Job<'_>) };
+            job(cpu);
+            // ORDERING: pairs with the acquire in `run`: it sees what the job did.
+            DONE.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Calls `job` with its number on each of the first `cpus`, and waits for all. On the first CPU.
+pub fn run(cpus: usize, job: &Job<'_>) {
+    DONE.store(0, Ordering::Relaxed);
+    JOB.store(&raw const job as usize, Ordering::Relaxed);
+    let jobs = POSTED.load(Ordering::Relaxed) / PARTS + 1;
+    // ORDERING: pairs with the acquires in `begin_other`.
+    POSTED.store(jobs * PARTS + cpus, Ordering::Release);
+    if cpus > 1 {
+        write_controller(0x300, 0xc_4000 | u32::from(faults::WAKE));
+    }
+    job(0);
+    while DONE.load(Ordering::Acquire) + 1 < cpus {
+        core::hint::spin_loop();
+    }
+}
+
+/// All CPUs go over to other page tables.
+/// # Safety
+/// As [`use_tables`].
+pub unsafe fn run_on_tables(cpus: usize, root: u64) {
+    // SAFETY: by the contract.
+    run(cpus, &|_| unsafe { use_tables(root) });
+}
+
+/// CPUs of a job begin at the same moment.
+pub struct Barrier(AtomicUsize);
+
+impl Barrier {
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    pub fn wait(&self, cpus: usize) {
+        // ORDERING: pairs with the acquire below of every other CPU.
+        self.0.fetch_add(1, Ordering::AcqRel);
+        while self.0.load(Ordering::Acquire) < cpus {
+            core::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The machine's memory map, cleaned: sorted ranges of whole usable frames that do not overlap.
+//!
+//! **From.** The start information of PVH: ranges in any order, with holes and overlaps. Where a
+//! usable range overlaps another kind, the bytes are not usable.
+
+use core::fmt;
+
+pub const FRAME: u64 = 4096;
+/// Ranges of one kind: firmware gives about a dozen.
+pub const MOST: usize = 64;
+
+/// One of the machine's ranges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Given {
+    pub begin: u64,
+    pub bytes: u64,
+    pub is_usable: bool,
+}
+
+/// Bytes `begin..end`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Range {
+    pub begin: u64,
+    pub end: u64,
+}
+
+impl Range {
+    pub fn frames(&self) -> usize {
+        ((self.end - self.begin) / FRAME) as usize
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.end - self.begin
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// More ranges than [`MOST`].
+    TooMany,
+    /// `begin + bytes` is above 2^64.
+    Wraps(u64),
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "the memory map has more than {MOST} ranges of one kind; raise MOST"),
+            Self::Wraps(begin) => write!(f, "the memory map has a range at {begin:#x} that ends above 2^64"),
+        }
+    }
+}
+
+/// Sorted, apart from each other, whole frames.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Map {
+    ranges: [Range; MOST],
+    len: usize,
+}
+
+impl Map {
+    const EMPTY: Self = Self { ranges: [Range { begin: 0, end: 0 }; MOST], len: 0 };
+
+    /// Usable frames of `given`, without those that `taken` ranges touch.
+    pub fn new(given: impl Iterator<Item = Given>, taken: &[Range]) -> Result<Self, Wrong> {
+        let (mut usable, mut reserved) = (Self::EMPTY, Self::EMPTY);
+        for Given { begin, bytes, is_usable } in given {
+            let end = begin.checked_add(bytes).ok_or(Wrong::Wraps(begin))?;
+            if begin == end {
+                continue;
+            }
+            let of = if is_usable { &mut usable } else { &mut reserved };
+            of.push(Range { begin, end })?;
+        }
+        for range in taken {
+            reserved.push(*range)?;
+        }
+        usable.sort_and_join();
+        reserved.sort_and_join();
+        usable.without(&reserved)
+    }
+
+    pub fn ranges(&self) -> &[Range] {
+        &self.ranges[..self.len]
+    }
+
+    pub fn frames(&self) -> usize {
+        self.ranges().iter().map(Range::frames).sum()
+    }
+
+    /// Without the bytes of `taken`.
+    pub fn except(&self, taken: Range) -> Result<Self, Wrong> {
+        let mut reserved = Self::EMPTY;
+        reserved.push(taken)?;
+        self.without(&reserved)
+    }
+
+    fn push(&mut self, range: Range) -> Result<(), Wrong> {
+        *self.ranges.get_mut(self.len).ok_or(Wrong::TooMany)? = range;
+        self.len += 1;
+        Ok(())
+    }
+
+    fn sort_and_join(&mut self) {
+        self.ranges[..self.len].sort_unstable_by_key(|range| range.begin);
+        let mut kept = 0;
+        for at in 1..self.len {
+            let next = self.ranges[at];
+            let last = &mut self.ranges[kept];
+            if next.begin <= last.end {
+                last.end = last.end.max(next.end);
+            } else {
+                kept += 1;
+                self.ranges[kept] = next;
+            }
+        }
+        self.len = self.len.min(kept + 1);
+    }
+
+    /// Whole frames of `self` outside of `reserved`; both are sorted and joined.
+    fn without(&self, reserved: &Self) -> Result<Self, Wrong> {
+        let mut left = Self::EMPTY;
+        for range in self.ranges() {
+            let mut at = range.begin;
+            for hole in reserved.ranges().iter().filter(|hole| hole.end > range.begin && hole.begin < range.end) {
+                left.push_frames(at, hole.begin)?;
+                at = at.max(hole.end);
+            }
+            left.push_frames(at, range.end)?;
+        }
+        Ok(left)
+    }
+
+    fn push_frames(&mut self, begin: u64, end: u64) -> Result<(), Wrong> {
+        let (Some(begin), end) = (begin.checked_next_multiple_of(FRAME), end / FRAME * FRAME) else { return Ok(()) };
+        if begin < end { self.push(Range { begin, end }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

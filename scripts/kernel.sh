@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Builds the bare-metal guest of apps/kernel and runs it in QEMU.
+#   scripts/kernel.sh demo    checks on all CPUs, then the paper's benchmarks in instructions
+#   scripts/kernel.sh test    the guest's tests on the host, then guests that must pass, and fail
+# CPUS and MEMORY choose the demo's guest; ACCEL=kvm runs it on the processor itself.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+manifest=apps/kernel/Cargo.toml target=${CARGO_TARGET_DIR:-target}/kernel
+guest=$target/release/craton-kernel
+cpus=${CPUS:-4} memory=${MEMORY:-512M} accel=${ACCEL:-tcg}
+
+if ! command -v qemu-system-x86_64 >/dev/null; then
+  echo "$0: qemu-system-x86_64 is not installed; Debian and Ubuntu: apt-get install qemu-system-x86" >&2
+  exit 1
+fi
+if [ "$accel" = kvm ] && [ ! -w /dev/kvm ]; then
+  echo "$0: ACCEL=kvm needs a /dev/kvm that you may write to; without ACCEL the guest is emulated" >&2
+  exit 1
+fi
+
+# guest SECONDS CPUS MEMORY OPTION…: status 0 if the guest says that all is well.
+run() {
+  local limit=$1 cpus=$2 memory=$3 status=0
+  shift 3
+  timeout "$limit" qemu-system-x86_64 -accel "$accel" -cpu max -smp "$cpus" -m "$memory" -display none -monitor none \
+    -no-reboot -serial stdio -device isa-debug-exit,iobase=0xf4,iosize=4 -kernel "$guest" "$@" </dev/null || status=$?
+  [ "$status" = 33 ] && return 0 # by isa-debug-exit
+  [ "$status" = 124 ] && echo "$0: the guest did not end within $limit s" >&2
+  return 1
+}
+
+build() {
+  CARGO_INCREMENTAL=0 "$cargo" build -q --release --manifest-path "$manifest" --target-dir "$target"
+}
+
+field() { # NAME, of a line of JSON on standard input
+  sed -nE "s/.*\"$1\":\"?([^,\"}]*).*/\1/p"
+}
+
+demo() {
+  build
+  echo "checks: $cpus CPUs, $memory, $accel"
+  run 60 "$cpus" "$memory" -append checks
+  # Counted instructions repeat; emulated times mean nothing.
+  local options=(-icount shift=0,sleep=off) unit=instructions
+  [ "$accel" = tcg ] || { options=() unit="ticks of the processor's clock"; }
+  printf '\nan operation in %s, all CPUs together\n%-9s %5s %4s %8s %8s %8s\n' "$unit" "" order CPUs get put "get + put"
+  local line
+  run 60 "$cpus" "$memory" "${options[@]}" | while read -r line; do
+    case "$line" in
+      *'"step":"bench"'*)
+        printf '%-9s %5s %4s %8s %8s %8s\n' "$(field name <<<"$line")" "$(field order <<<"$line")" \
+          "$(field cpus <<<"$line")" "$(field get <<<"$line")" "$(field put <<<"$line")" "$(field pair <<<"$line")" ;;
+      *'"step":"fragmentation"'*)
+        printf 'turn %3s of small frames freed and allocated: %s of %s possible huge frames are free\n' \
+          "$(field turn <<<"$line")" "$(field free_huge_frames <<<"$line")" "$(field possible <<<"$line")" ;;
+      *'"step":"failed"'*) printf '%s\n' "$line" ;;
+    esac
+  done
+}
+
+expect_failure() { # TEXT, then as for run
+  local text=$1 said
+  shift
+  if said=$(run "$@"); then
+    echo "$0: a guest that should fail with \"$text\" ended well: $*" >&2
+    return 1
+  fi
+  grep -qF "$text" <<<"$said" || { printf '%s: expected "%s" of %s, got:\n%s\n' "$0" "$text" "$*" "$said" >&2; return 1; }
+}
+
+tests() {
+  "$cargo" fmt --manifest-path "$manifest" --check
+  "$cargo" clippy -q --manifest-path "$manifest" --target-dir "$target" -- -D warnings
+  "$cargo" test -q --manifest-path "$manifest" --target-dir "$target" --lib
+  build
+  run 60 1 32M -append checks
+  run 60 4 256M -append checks
+  run 60 8 128M -append checks -cpu qemu64 # without pages of 1 GiB
+  run 120 2 128M -icount shift=0,sleep=off
+  expect_failure "was written to by CPU" 60 2 64M -append "checks plant=frame"
+  expect_failure "page fault 14" 60 1 64M -append "checks plant=fault"
+  expect_failure "are too little" 60 1 12M
+  expect_failure "this guest has room for 8" 60 9 64M
+  echo "the guest passes its checks, and reports what is planted"
+}
+
+case "${1:-}" in
+  demo) demo ;;
+  test) tests ;;
+  *) echo "usage: $0 demo|test" >&2; exit 2 ;;
+esac
