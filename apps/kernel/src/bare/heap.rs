@@ -1,7 +1,7 @@
 //! A small page heap (TEMERAIRE) on frames: its floor is a window that page faults fill.
 //!
-//! **What.** A first touch maps a frame of 4 KiB, or of 2 MiB where the heap advised it. Memory that
-//! the heap returns is unmapped, and its frames are free again, also parts of a huge frame.
+//! **What.** A first touch maps a frame of 4 KiB, or of 2 MiB where the heap advised it. Memory
+//! that the heap returns is unmapped, and its frames are free again, also parts of a huge frame.
 //! **Threads.** The first CPU alone uses the window.
 
 use super::checks::Random;

@@ -50,7 +50,8 @@ pub fn forget_translation(address: u64) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack, preserves_flags)) }
 }
 
-/// Sleeps until an interrupt, unless `is_over` is true after interrupts are shut, so that no interrupt is missed.
+/// Sleeps until an interrupt, unless `is_over` is true after interrupts are shut: no interrupt is
+/// missed.
 pub fn sleep_unless(is_over: impl Fn() -> bool) {
     // SAFETY: `sti` takes effect after the next instruction, so an interrupt that came meanwhile
     // ends `hlt` at once. The handler changes no register. The assembler block may use the stack:

@@ -35,7 +35,7 @@ impl Start {
     }
 
     pub fn memory(&self) -> impl Iterator<Item = Given> {
-        // SAFETY: the loader placed `entries` of them there, below 4 GiB, where nothing has written.
+        // SAFETY: the loader placed `entries` of them below 4 GiB, where nothing has written.
         let entries = unsafe { core::slice::from_raw_parts(self.memory_map as *const Entry, self.entries as usize) };
         entries.iter().map(|entry| Given { begin: entry.begin, bytes: entry.bytes, is_usable: entry.kind == USABLE })
     }
