@@ -1,8 +1,8 @@
-//! Requests beyond the size classes, and objects resized in place.
+//! Requests beyond the size classes, and resizes in place.
 //!
-//! **What.** Up to 256 KiB a size class; then whole pages of the page heap; from 32 MiB, or when
-//! the region is full, a separate mapping; from 4 MiB where a program touches little of such
-//! objects.
+//! **What.** Up to 256 KiB a size class serves; then whole pages of the page heap; from 32 MiB, or
+//! when the region is full, a separate mapping. Objects of which programs touch little get a
+//! mapping from 4 MiB on.
 //!
 //! **From.** TEMERAIRE §3.
 //!
@@ -16,19 +16,19 @@ use crate::size_class::{self, MAX_CLASSED};
 use core::ptr::null_mut;
 use craton_base::{Bytes, Clock, HUGEPAGE_SIZE, Pages, Platform};
 
-/// Objects of which a program touches little are separate mappings from this size on.
+/// Sparsely touched objects get separate mappings from this size on.
 const SPARSE_MIN: usize = 4 << 20;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// An object beyond [`MAX_CLASSED`] bytes, or of an alignment (a power of two) that no class
-    /// has; zeroed if `zero`. Null without memory.
+    /// Allocates more than [`MAX_CLASSED`] bytes, or an alignment (a power of two) that no class
+    /// has. Null without memory.
     pub fn allocate_large(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         if align > HUGEPAGE_SIZE {
-            // The region itself is aligned to a hugepage at most.
+            // The region is aligned to a hugepage only.
             return self.allocate_huge(size, align, zero);
         }
         if size >= HUGE_MIN {
-            // The region is second choice, for when an address-space limit refuses a mapping.
+            // An address-space limit may refuse the mapping; then the region serves.
             let object = self.allocate_huge(size, align, zero);
             return if object.is_null() { self.allocate_span(size, align, zero) } else { object };
         }
@@ -60,8 +60,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
-    /// Resizes an object in place, or a huge one by moving its page tables; `None`: the caller must
-    /// copy. Not for objects of private heaps.
+    /// Resizes in place, or moves a huge object's page tables. `None`: the caller must copy. Not
+    /// for private heaps' objects.
     pub fn resize(&self, pointer: *mut u8, found: Found, size: usize) -> Option<*mut u8> {
         match found {
             Found::Small { class } | Found::Old { class } => small_stays(class, size).then_some(pointer),
@@ -84,7 +84,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     }
 }
 
-/// Whether an object stays in place at `size` bytes: only a shrink by half pays for a copy.
+/// Whether an object stays in place: only a shrink by half pays for a copy.
 pub fn small_stays(class: usize, size: usize) -> bool {
     let old = size_class::size_of_class(class);
     size <= old && size > old / 2 || size <= MAX_CLASSED && size_class::class_of(size) == class

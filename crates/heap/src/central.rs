@@ -1,8 +1,8 @@
 //! The central lists: what caches refill from and flush to.
 //!
-//! **What.** A refill takes a batch from the transfer cache, objects of the home's slabs, or,
-//! before the heap would grow, another shard's objects. A flush moves a full batch to the transfer
-//! cache, or returns objects to their slabs.
+//! **What.** A refill takes a batch from the transfer cache, else objects of the home's slabs,
+//! else, before the heap would grow, another shard's objects. A flush moves a full batch to the
+//! transfer cache, or returns objects to their slabs.
 //!
 //! **From.** TEMERAIRE §3 (transfer cache, central free lists), Bonwick94 §3 (slabs).
 //!
@@ -22,11 +22,11 @@ use craton_base::atomic::Ordering;
 use craton_base::{Clock, PageId, Pages, Platform, SpanSource};
 use craton_slab::{Chain, Freed, Marks, SlabCache, end};
 
-/// With this much free memory (1 MiB) a shard takes a slab before another shard's objects.
+/// With this much free memory (1 MiB) a shard takes a slab before other shards' objects.
 const MUCH_FREE: Pages = Pages(128);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Refills a cache with a transferred batch or up to `want` objects; empty without memory.
+    /// Refills a cache with up to `want` objects; empty without memory.
     pub fn take(&self, home: usize, class: usize, want: u32) -> Chain {
         let shards = self.shards();
         if shards.len() > 1 && want == size_class::batch(class) && Transfer::keeps(class) {
@@ -39,7 +39,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
         let mut chain = Chain::EMPTY;
         if shards.len() > 1 {
-            // Before the heap grows for one shard, other shards' free objects serve.
+            // Other shards' free objects serve before the heap grows.
             let grows = self.would_grow() && self.complete_pages() == Pages(0);
             let others = (0..shards.len()).filter(|other| *other != home && grows);
             for shard in core::iter::once(home).chain(others) {
@@ -62,8 +62,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shuffled(home, class, chain)
     }
 
-    /// A chain of marked objects; in random order if the heap is hardened. Freed objects have been
-    /// shuffled before.
+    /// A hardened heap hands objects out in random order. Freed objects were shuffled before.
     fn shuffled(&self, home: usize, class: usize, chain: Chain) -> Chain {
         if !self.is_hardened() || !chain.has_row() || chain.len() < 2 {
             return chain;
@@ -79,17 +78,17 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// Whether another slab would make the heap grow.
     fn would_grow(&self) -> bool {
         self.free_pages.load(Ordering::Relaxed) < MUCH_FREE.0
     }
 
-    /// Whether the transfer cache has room for a batch of a class.
+    /// Whether the transfer cache has room for a batch.
     pub fn passes_on(&self, home: usize, class: usize) -> bool {
         self.shards().len() > 1 && self.shards[home].transfer.has_room(class)
     }
 
-    /// Flushes objects to the transfer cache, or to slabs if not a full batch or without room.
+    /// Flushes objects to the transfer cache, or to slabs if it has no room or the batch is not
+    /// full.
     ///
     /// # Safety
     /// As [`Heap::give`].
@@ -101,8 +100,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns one marked object to its slab.
-    ///
     /// # Safety
     /// As [`Heap::give`].
     pub unsafe fn give_marked(&self, class: usize, object: *mut u8) {
@@ -114,7 +111,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Returns objects of a class to their slabs. Aborts if one never was an object.
+    /// Returns objects to their slabs. Aborts if one never was an object.
     ///
     /// # Safety
     /// The objects are of this class and heap, and the caller gives them up.
@@ -124,7 +121,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { self.give_first(class, first, n) };
     }
 
-    /// Returns the first `n` objects of a list to their slabs; the result is the rest of the list.
+    /// Returns the first `n` objects of a list to their slabs; the result is the rest.
     ///
     /// # Safety
     /// As [`Heap::give`], for the first `n` of a list of at least `n`.
@@ -155,8 +152,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         rest
     }
 
+    /// Leaves the objects of other shards than `owner`.
+    ///
     /// # Safety
-    /// As [`Heap::give_first`]. Also leaves the objects of other shards than `owner`.
+    /// As [`Heap::give_first`].
     unsafe fn give_to(&self, owner: usize, class: usize, first: *mut u8, n: u32) -> (*mut u8, Chain) {
         let mut source = Marked { heap: self, home: owner, class };
         let Layout { base, records, .. } = self.layout();
@@ -172,12 +171,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
                 unsafe { self.give_moved(class, moved) };
                 (rest, strays)
             }
-            // The cache in front could not detect it; the program's view of the heap is wrong.
+            // The cache in front could not detect it.
             Err(at) => self.reject(class, at),
         }
     }
 
-    /// Reports an address that a list of free objects led to. With the mark, the program freed it.
+    /// Reports an address in a free list. If it bears the mark, the program freed it.
     #[cold]
     fn reject(&self, class: usize, at: *mut u8) -> ! {
         let marks = self.marks(class);
@@ -188,7 +187,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         })
     }
 
-    /// Returns the transfer caches' batches to their slabs.
     pub(crate) fn drain_transfers(&self) {
         let shards = self.shards();
         if shards.len() > 1 {
@@ -199,7 +197,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Bytes of live and cached objects of slabs.
+    /// Bytes of slabs' live and cached objects.
     pub fn bytes_out(&self) -> u64 {
         let out: u64 =
             (1..=CLASSES).map(|c| self.class_stats(c).objects_out * size_class::size_of_class(c) as u64).sum();
@@ -210,7 +208,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (out + old).saturating_sub(self.shards().iter().map(between).sum())
     }
 
-    /// Allocates up to `want` objects of slabs that the caller owns or has locked.
+    /// Allocates from slabs that the caller owns or has locked.
     pub fn take_from(&self, cache: &mut SlabCache, class: usize, want: u32, source: &mut impl SpanSource) -> Chain {
         let (layout, marks) = (self.layout(), self.marks(class));
         // SAFETY: base, records and source are this heap's; the caller owns the slabs.
@@ -234,7 +232,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { cache.free(chain, layout.base as *mut u8, &layout.records, source, self.marks(class)) }
     }
 
-    /// Returns objects of a class whose slabs have morphed.
+    /// Returns objects whose slabs have morphed.
     ///
     /// # Safety
     /// The caller gives the objects up.
@@ -245,7 +243,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             match page.and_then(|page| unsafe { self.give_mixed(object, page) }) {
                 Some(true) => (),
                 Some(false) => H::corrupt(Damage::Object { object, misuse: Misuse::Unallocated }),
-                // SAFETY: as above. The slab has settled meanwhile.
+                // SAFETY: as above. The slab has settled.
                 None => unsafe { self.give_marked(class, object) },
             }
         }

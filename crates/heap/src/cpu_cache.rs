@@ -1,8 +1,8 @@
 //! Per-CPU caches, for threads without a thread cache.
 //!
-//! **What.** A thread that allocates little, or one of many threads, uses the cache of its current
-//! CPU through restartable sequences. It then needs no memory, no set-up and no flush at its end. A
-//! thread that allocates much gets a faster thread cache, as long as such threads are few.
+//! **What.** A thread that allocates little, or one of many threads, uses its CPU's cache through
+//! restartable sequences: no memory, set-up or flush for the thread. A thread that allocates much
+//! gets a faster thread cache, as long as such threads are few.
 //!
 //! **From.** TEMERAIRE §3 (per-CPU caches). Arrays: a restartable sequence has one commit store.
 //!
@@ -23,10 +23,8 @@
 //!
 //! **Failure.** Without restartable sequences each thread has a thread cache.
 //!
-//! **Cost.** 20 instructions to pop, 22 to push, in three lines of the area.
-//!
-//! **Not here.** Object caches' arrays (`craton-objects`, `caches/arrays.rs`): 14 and 12
-//! instructions against 18 and 19 here (the sequence alone), but over a 64 GiB reservation.
+//! **Cost.** 20 instructions to pop, 22 to push, in three lines of the area. Object caches' arrays
+//! (`craton-objects`, `caches/arrays.rs`) take 4 and 7 fewer, but a 64 GiB reservation.
 //!
 //! **Unsafe.** Stores objects in arrays in mapped memory.
 
@@ -40,21 +38,21 @@ use craton_base::{Clock, Machine, Mappings, Platform};
 use craton_os::rseq::{PROCESSORS, Place, Rseq, Table};
 use craton_slab::Chain;
 
-/// Bytes by which one area's arrays may grow in all.
+/// Bytes by which an area's arrays may grow.
 const AREA_BYTES: i32 = 1 << 20;
-/// First capacity of an array, in objects and bytes.
+/// First capacity of an array, by objects and by bytes.
 const FIRST_OBJECTS: u32 = 8;
 const FIRST_BYTES: usize = 4 << 10;
 /// This many overflows without a refill are a long freeing.
 const LONG: u8 = 8;
 
-/// Slots of a class's array: two batches.
+/// Slots of an array: two batches.
 const fn room(class: usize) -> u32 {
     2 * size_class::batch(class)
 }
 
-/// First capacity of a class's array. Of larger objects it is 0 until the first miss: one of each
-/// class on each CPU is more than a small program has.
+/// 0 for larger objects until the first miss: one of each class on each CPU is more than a small
+/// program has.
 const fn first_capacity(class: usize) -> u32 {
     match (FIRST_BYTES / size_class::size_of_class(class)) as u32 {
         n if n > FIRST_OBJECTS => FIRST_OBJECTS,
@@ -62,7 +60,6 @@ const fn first_capacity(class: usize) -> u32 {
     }
 }
 
-/// Slots of an area.
 const SLOTS: usize = {
     let (mut slots, mut class) = (0, 1);
     while class <= CLASSES {
@@ -78,7 +75,7 @@ struct Counts {
     capacity: AtomicU32,
 }
 
-/// One CPU's cache. All zeros: empty and without room.
+/// One CPU's cache. All zeros: empty, without room.
 #[repr(C, align(64))]
 struct Area {
     counts: [Counts; CLASSES + 1],
@@ -86,7 +83,6 @@ struct Area {
     /// Overflows since the array was last empty.
     overflows: [AtomicU8; CLASSES + 1],
     left: AtomicI32,
-    /// Sum of misses and overflows at the last round.
     seen: AtomicU32,
     slots: [AtomicPtr<u8>; SLOTS],
 }
@@ -102,7 +98,7 @@ static PLACES: [Place; CLASSES + 1] = {
     places
 };
 
-/// Table entry of an area that a thread has removed for a moment.
+/// Table entry while a thread holds the area.
 #[repr(transparent)]
 struct Away(UnsafeCell<Area>);
 
@@ -127,7 +123,6 @@ pub struct ProcessorCaches {
     /// Written before `on` is set.
     rseq: UnsafeCell<Option<Rseq>>,
     on: AtomicBool,
-    /// Whether an area was used since the last round found all idle.
     in_use: AtomicBool,
 }
 
@@ -135,7 +130,7 @@ pub struct ProcessorCaches {
 unsafe impl Sync for ProcessorCaches {}
 
 impl ProcessorCaches {
-    /// Offsets and sizes in bytes, for readers of another process's memory.
+    /// Offsets and sizes, for readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 4] = [
         ("processors.table", core::mem::offset_of!(Self, table)),
         ("processors.most", PROCESSORS),
@@ -148,7 +143,6 @@ impl ProcessorCaches {
         PLACES[class]
     }
 
-    /// No areas; off.
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const EMPTY: Self = Self {
         table: [const { AtomicPtr::new(null_mut()) }; PROCESSORS],
@@ -176,10 +170,10 @@ impl ProcessorCaches {
         if self.on.load(Ordering::Acquire) { unsafe { (*self.rseq.get()).as_ref() } } else { None }
     }
 
-    /// The sequences, without the check of [`ProcessorCaches::rseq`].
+    /// [`ProcessorCaches::rseq`] without the check.
     ///
     /// # Safety
-    /// [`ProcessorCaches::rseq`] has given them to the calling thread.
+    /// [`ProcessorCaches::rseq`] has returned them to the calling thread.
     #[inline(always)]
     pub unsafe fn rseq_known(&self) -> &Rseq {
         // SAFETY: by the contract `rseq` is set, and no longer written.
@@ -191,14 +185,13 @@ impl ProcessorCaches {
         self.in_use.load(Relaxed)
     }
 
-    /// Pops an object from this CPU's cache; null if empty.
     #[inline]
     pub fn pop(&self, rseq: &Rseq, class: usize) -> *mut u8 {
         // SAFETY: the table holds areas, which have an array at each place.
         unsafe { rseq.pop(&self.table, PLACES[class]) }
     }
 
-    /// Pushes a marked object into this CPU's cache; `false` if full.
+    /// `false` if full. The object is marked.
     #[inline]
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // The pointer is stored, not followed.
     pub fn push(&self, rseq: &Rseq, class: usize, object: *mut u8) -> bool {
@@ -269,7 +262,7 @@ impl ProcessorCaches {
         unsafe { heap.give_marked(class, object) };
     }
 
-    /// This CPU's area and its home; `None` while it is away or without memory.
+    /// `None` while the area is away, or without memory.
     fn area<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, rseq: &Rseq) -> Option<(usize, &Area)> {
         if !self.in_use.load(Relaxed) {
             self.in_use.store(true, Relaxed);
@@ -304,12 +297,12 @@ impl ProcessorCaches {
         }
     }
 
-    /// Flushes all caches; `false` when the system cannot interrupt the sequences.
+    /// `false` when the system cannot interrupt the sequences.
     pub fn empty<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> bool {
         self.rseq().is_none_or(|rseq| (0..PROCESSORS).all(|p| self.empty_one(heap, rseq, p)))
     }
 
-    /// Periodic round: flushes the areas of idle CPUs and halves unused capacities.
+    /// Periodic round: flushes idle CPUs' areas and halves unused capacities.
     pub fn look<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) {
         let Some(rseq) = self.rseq().filter(|_| self.in_use()) else { return };
         let mut busy = false;
@@ -336,7 +329,7 @@ impl ProcessorCaches {
         // ORDERING: Acquire pairs with the Release that stored the area.
         let at = entry.swap(away(), Ordering::Acquire);
         if at == away() || at.is_null() {
-            // Another thread has it; or no area exists: areas never leave the table for good.
+            // Another thread has it; or no area exists.
             return true;
         }
         let alone = rseq.interrupt();
@@ -349,7 +342,7 @@ impl ProcessorCaches {
         alone
     }
 
-    /// In a fork's child: areas that another thread had removed are lost; their CPUs get new ones.
+    /// In a fork's child: areas that other threads held are lost; their CPUs get new ones.
     pub fn forked(&self) {
         for entry in &self.table {
             if entry.load(Relaxed) == away() {
@@ -372,7 +365,6 @@ impl ProcessorCaches {
         })
     }
 
-    /// CPUs that have an area.
     pub fn areas(&self) -> usize {
         self.table.iter().filter(|entry| !entry.load(Relaxed).is_null()).count()
     }
@@ -402,7 +394,7 @@ impl Area {
         new
     }
 
-    /// Changes a capacity unless another thread did: the winner accounts for the difference (T4).
+    /// Fails if another thread did: the winner accounts for the difference (T4).
     fn set_capacity(&self, class: usize, old: u32, new: u32) -> bool {
         self.counts[class].capacity.compare_exchange(old, new, Relaxed, Relaxed).is_ok()
     }
@@ -419,7 +411,7 @@ impl Area {
         self.halve(class, old)
     }
 
-    /// Halves capacity `old`, down to the first capacity; returns the new one.
+    /// Halves, down to the first capacity; returns the new one.
     fn halve(&self, class: usize, old: u32) -> u32 {
         let new = (old / 2).max(first_capacity(class));
         if new < old && self.set_capacity(class, old, new) {
@@ -428,7 +420,7 @@ impl Area {
         new.min(old)
     }
 
-    /// Halves capacities without a miss or overflow since the last round; whether any changed.
+    /// Halves capacities unused since the last round; returns whether the area changed.
     fn shrink(&self) -> bool {
         let (mut sum, mut missed) = (0u32, false);
         for class in 1..=CLASSES {
@@ -443,8 +435,6 @@ impl Area {
         self.seen.swap(sum, Relaxed) != sum || missed
     }
 
-    /// Flushes all objects to their slabs.
-    ///
     /// # Safety
     /// No sequence uses the area, and the table does not hold it.
     unsafe fn give_all<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) {

@@ -1,11 +1,11 @@
 //! Classifies a pointer.
 //!
-//! **What.** The page map tells what a page belongs to before any memory behind the pointer is
-//! read. Then the slab's or span's record, or the table of huge objects, decides.
+//! **What.** The page map names a page's owner before any memory behind the pointer is read. Then
+//! the slab's or span's record, or the table of huge objects, decides.
 //!
-//! **Threads.** A page marked as morphed needs the table of morphs under its lock, but for objects
-//! of its new class that are freed ([`Heap::recognise_morphed`]). A slab that
-//! looks wrong but may be about to change its class is looked up again under that lock.
+//! **Threads.** A page marked as morphed needs the table of morphs under its lock, except frees of
+//! its new class's objects ([`Heap::recognise_morphed`]). A slab that looks wrong may be changing
+//! its class: it is classified again under that lock.
 //!
 //! **Unsafe.** Reads the marks of objects.
 
@@ -23,15 +23,11 @@ use craton_slab::{Place, Starts};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// An object of a size class.
     Small { class: usize },
     /// An object of a size class, on a slab that has morphed to another.
     Old { class: usize },
-    /// A large object.
     Large { first: PageId, pages: Pages },
-    /// A huge object.
     Huge(Entry),
-    /// An object of a private heap or object cache.
     Owned(Owned),
     /// Not ours, or not an object's start.
     Bad(Misuse),
@@ -51,7 +47,6 @@ impl Found {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// The class of a live object:
     /// [`ThreadCache::recognise`](crate::thread_cache::ThreadCache::recognise) without a cache.
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn recognise(&self, pointer: *mut u8) -> Option<usize> {
@@ -64,7 +59,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         out.then_some(class)
     }
 
-    /// Classifies a pointer; of the memory behind it reads only an object's mark.
+    /// Classifies a pointer; reads only an object's mark behind it.
     pub fn find(&self, pointer: *mut u8) -> Found {
         let address = pointer as usize;
         let Some(page) = self.page_of(address) else {
@@ -108,7 +103,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Found::Owned(Owned { heap, class: LARGE.into(), first: page, bytes: self.large_pages(page).bytes().0 })
     }
 
-    /// Classifies a pointer into a slab of a class.
     pub(crate) fn find_small(&self, address: usize, page: PageId, class: usize) -> Found {
         let g = size_class::geometry(class);
         let size = g.object as usize;
@@ -137,11 +131,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         freed.unwrap_or(Misuse::Unallocated)
     }
 
-    /// Classifies a pointer to a page marked [`MORPHED`].
     pub fn find_morphed(&self, pointer: *mut u8, page: PageId) -> Found {
         let morphs = self.morphs.lock();
         let Some(place) = self.look(&morphs, pointer, page) else {
-            // It has settled meanwhile.
+            // It has settled.
             drop(morphs);
             return self.find(pointer);
         };
@@ -172,8 +165,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// The class of a live object of a morphed slab's new class, nearly all that are freed on such
-    /// slabs, and its mark, by a count of granted pages. Takes no lock.
+    /// The class and mark of a live object of a morphed slab's new class: nearly all frees on such
+    /// slabs. Takes no lock; `pages` is the count of granted ones.
     #[inline(always)]
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn recognise_morphed(&self, pointer: *mut u8, pages: usize) -> Option<(usize, usize)> {
@@ -184,10 +177,9 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if page >= pages || unsafe { map.get(page) } != MORPHED {
             return None;
         }
-        // Relaxed: who has an object of such a page got it after the table was set.
+        // Relaxed: a thread got its object on such a page after the table was set.
         let starts = Starts(self.starts.load(Relaxed));
-        // SAFETY: granted pages have a record; the table is whole, and was set before a page was
-        // marked so.
+        // SAFETY: granted pages have a record; the table was set before a page was marked so.
         let units = unsafe { starts.new_at(records.get_unchecked(page).as_ref(), offset)? };
         let class = size_class::class_of_units(units);
         let mark = self.seal(class).of(pointer);
@@ -196,13 +188,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (!is_free).then_some((class, mark))
     }
 
-    /// Whether [`Heap::find`] needs no lock for a pointer, or only an uncontended one.
+    /// Whether [`Heap::find`] needs no lock, or only an uncontended one.
     pub fn is_found_at_once(&self, pointer: *mut u8) -> bool {
         self.page_of(pointer as usize)
             .is_some_and(|page| self.mark(page) != MORPHED || self.morphs.try_lock().is_some())
     }
 
-    /// Classifies a pointer that looked bad while its slab may have been changing its class.
+    /// Classifies again: the slab may have been changing its class.
     #[cold]
     pub fn find_again(&self, pointer: *mut u8, page: PageId, class: u8) -> Found {
         let morphs = self.morphs.lock();

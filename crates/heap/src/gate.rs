@@ -15,12 +15,11 @@ use craton_base::atomic::{AtomicU64, Ordering, Ordering::Relaxed};
 /// Growth, as a fraction of the soft limit, until a heap over it is checked again.
 const STEP_PART: u64 = 64;
 const LEAST_STEP: u64 = 2 << 20;
-/// Margin below the soft limit, as a fraction, so that it is not passed again at once.
+/// Margin below the soft limit, so that the heap does not pass it again at once.
 const MARGIN_PART: u64 = 32;
 
-/// A heap's limits and watermark band.
 pub struct Gate {
-    /// 0 for none.
+    /// 0: no limit.
     soft: AtomicU64,
     hard: AtomicU64,
     /// Complement of `high`, so that zero means out of reach.
@@ -31,7 +30,6 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Without limits.
     pub const fn open() -> Self {
         Self {
             soft: AtomicU64::new(0),
@@ -61,7 +59,7 @@ impl Gate {
         self.soft().into_iter().chain(self.hard()).min()
     }
 
-    /// Bytes to which a heap over its soft limit is brought.
+    /// Bytes to which a heap over its soft limit shrinks.
     pub fn target(&self) -> u64 {
         self.soft().map_or(u64::MAX, |soft| soft - soft / MARGIN_PART)
     }
@@ -84,7 +82,7 @@ impl Gate {
         });
     }
 
-    /// Arms for the soft limit, again if another was set meanwhile.
+    /// Arms again if another soft limit was set meanwhile.
     fn for_soft(&self, arm: impl Fn(Option<u64>)) {
         loop {
             let soft = self.soft();
@@ -97,12 +95,11 @@ impl Gate {
 
     /// Requests a limit check at `bytes` in use.
     pub fn look_from(&self, bytes: u64) {
-        // ORDERING: AcqRel pairs with itself: the later of two sees what the other stored before, a
-        // soft limit or `low`.
+        // ORDERING: AcqRel pairs with itself: the later of two sees the soft limit or `low` that
+        // the other stored before.
         self.not_high.swap(!bytes, Ordering::AcqRel);
     }
 
-    /// Bytes in use from which a limit check is due.
     pub fn high(&self) -> u64 {
         !self.not_high.load(Relaxed)
     }
@@ -112,18 +109,16 @@ impl Gate {
         self.low.load(Relaxed)
     }
 
-    /// Whether any limit check is armed.
     pub fn watches(&self) -> bool {
         self.not_high.load(Relaxed) != 0
     }
 
-    /// Whether `used` bytes are outside the watermark band.
+    /// Whether `used` is outside the watermark band.
     #[inline(always)]
     pub fn is_outside(&self, used: u64) -> bool {
         used >= self.high() || used < self.low()
     }
 
-    /// Bytes of huge objects, with those about to be mapped.
     pub fn huge(&self) -> u64 {
         self.huge.load(Relaxed)
     }

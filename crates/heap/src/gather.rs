@@ -1,9 +1,9 @@
 //! What slabs are made of: another class's slab with few live objects, or neighbours.
 //!
-//! **What.** A slab as long as the wanted one, or longer, is enough. Where it is shorter, the rest
-//! of the wanted slab's range must be slabs with few live objects, of any classes, and free pages.
+//! **What.** A slab at least as long as the wanted one is enough. Where it is shorter, the rest of
+//! the wanted range must be slabs with few live objects, of any classes, and free pages.
 //!
-//! **Threads.** Holds the locks of the slabs' caches; they are only tried.
+//! **Threads.** Only tries the locks of the slabs' caches, and holds those that it gets.
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;
@@ -14,7 +14,7 @@ use craton_slab::{Donors, Part, SlabCache};
 
 /// Most caches whose slabs become one.
 const MOST_DONORS: usize = 4;
-/// Most parts of a slab: a page each of the longest.
+/// Most parts: a page each of the longest slab.
 const MOST_PARTS: usize = 32;
 
 const NO_PART: Part = Part { range: PageRange::new(PageId(0), Pages(0)), donor: None, from: 0 };
@@ -22,7 +22,7 @@ const NO_PART: Part = Part { range: PageRange::new(PageId(0), Pages(0)), donor: 
 /// A locked cache, and its shard and class.
 type Donor<'a, F, C, H> = ((usize, usize), Counted<'a, F, C, H>);
 
-/// The parts of a range, in order, and the locked caches of those that are slabs.
+/// The parts of a range in order, and the locked caches of those that are slabs.
 pub(crate) struct Gathered<'a, F: Platform, C: Clock, H: Hooks> {
     heap: &'a Heap<F, C, H>,
     donors: [Option<Donor<'a, F, C, H>>; MOST_DONORS],
@@ -40,14 +40,12 @@ impl<F: Platform, C: Clock, H: Hooks> Donors for Gathered<'_, F, C, H> {
 }
 
 impl<'a, F: Platform, C: Clock, H: Hooks> Gathered<'a, F, C, H> {
-    /// Nothing yet, with the cache of a shard and class locked.
     pub(crate) fn new(heap: &'a Heap<F, C, H>, from: (usize, usize)) -> Option<Self> {
         let mut this = Self { heap, donors: [const { None }; MOST_DONORS], parts: [NO_PART; MOST_PARTS], len: 0 };
         this.lock(from)?;
         Some(this)
     }
 
-    /// The cache that is asked for a slab.
     pub(crate) fn front(&mut self) -> &mut SlabCache {
         self.cache(0)
     }
@@ -65,7 +63,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Gathered<'a, F, C, H> {
         PageRange::new(first, Pages(self.parts[self.len - 1].range.end().0 - first.0))
     }
 
-    /// Gathers a slab of the first cache, of class `from`, and what it takes to make one of `to`.
+    /// Gathers a slab of the first cache, of class `from`, and the rest of one of class `to`.
     pub(crate) fn gather(&mut self, slab: PageId, from: usize, to: usize) -> bool {
         self.len = 0;
         self.donors[1..].iter_mut().for_each(|donor| *donor = None);
@@ -89,7 +87,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Gathered<'a, F, C, H> {
         self.len += 1;
     }
 
-    /// The slab or the free pages that begin at a page, up to `end`.
+    /// The slab or free pages that begin at a page.
     fn part_at(&mut self, first: PageId, end: PageId) -> Option<Part> {
         let heap = self.heap;
         if heap.view().pages < end.0 as usize {
@@ -113,7 +111,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Gathered<'a, F, C, H> {
         is_given.then(|| Part { range: PageRange::new(first, g.pages), donor: Some(donor), from: class as u8 })
     }
 
-    /// Locks a cache if it is not; its number.
+    /// Locks a cache once; returns its number.
     fn lock(&mut self, (shard, class): (usize, usize)) -> Option<u8> {
         let free = |donor: &Option<Donor<'a, F, C, H>>| donor.as_ref().is_none_or(|(of, _)| *of == (shard, class));
         let at = self.donors.iter().position(free)?;

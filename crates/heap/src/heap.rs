@@ -1,9 +1,9 @@
 //! The heap's state, its locks, and the addresses of its parts.
 //!
-//! **State.** Each shard has a slab cache for each size class, under a lock on separate cache
-//! lines, and a transfer cache. A thread refills from one shard, its home, so that threads on
-//! different CPUs share neither locks nor objects' lines; a program with one thread has one shard.
-//! An object returns to its slab's shard, by the record. Page heap and huge objects have locks.
+//! **State.** Each shard has a transfer cache, and a slab cache for each size class under a lock on
+//! separate cache lines. A thread refills from one shard, its home, so that threads on different
+//! CPUs share neither locks nor objects' lines; a program with one thread has one shard. An object
+//! returns to its slab's shard, by the record.
 //!
 //! **Threads.** Lock order: class → morphs → pages; `huge` is a leaf. A second class is only tried.
 //!
@@ -24,7 +24,7 @@ use crate::size_class;
 use crate::thread_cache::HeapView;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
-// Not the models' kind: who reads it was handed an object of a slab that morphed after it was set.
+// Not the models' kind: a reader got an object of a slab that morphed after it was set.
 use core::sync::atomic::AtomicPtr as SetOnce;
 use craton_base::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use craton_base::{Clock, HugePages, PAGE_SHIFT, PageId, PageRange, Pages, Platform, SpanError, Table};
@@ -35,7 +35,6 @@ use craton_slab::{Morph, Morphs, SlabCache, SlabStats};
 /// Set once, by `install`, on cache lines that no thread writes later.
 #[repr(align(128))]
 pub struct Layout {
-    /// Address of page 0.
     pub base: usize,
     pub map: PageMap,
     pub records: Table<PageRecord>,
@@ -44,13 +43,11 @@ pub struct Layout {
     metadata_per_hugepage: usize,
     /// Shards in use besides the first; never falls. From 0: the static heap is all zeros.
     pub(crate) more_shards: AtomicUsize,
-    /// Secrets of free objects' marks.
     pub key: Key,
     /// Freed objects wait, are cleared, and go out in random order.
     pub hardened: bool,
 }
 
-/// Metadata for [`Heap::install`].
 pub struct Parts {
     /// Address of page 0, a multiple of 2 MiB.
     pub base: usize,
@@ -62,17 +59,14 @@ pub struct Parts {
     pub capacity: HugePages,
     /// Bytes of metadata usable from the start.
     pub metadata_at_start: usize,
-    /// Bytes of metadata that become usable with each hugepage.
+    /// Bytes that become usable with each hugepage.
     pub metadata_per_hugepage: usize,
     /// Places short spans, if not the page heap.
     pub frames: Option<Frames>,
-    /// Secrets of marks.
     pub key: Key,
-    /// Whether freed objects wait, are cleared, and go out in random order.
     pub hardened: bool,
 }
 
-/// A heap over a floor.
 pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     /// Pages granted; 0 until `install`. Never falls.
     pub(crate) granted_pages: AtomicUsize,
@@ -81,24 +75,22 @@ pub struct Heap<F: Platform, C: Clock, H: Hooks> {
     pub(crate) layout: UnsafeCell<Layout>,
     pub(crate) shards: [Shard; SHARDS],
     pub(crate) pages: Mutex<PageHeap<F, C>>,
-    /// Spans that slabs freed, in front of the page heap.
+    /// Freed slabs' spans, in front of the page heap.
     pub(crate) spans: SpanCache,
-    /// Freed spans of large objects, likewise.
+    /// Freed large objects' spans, likewise.
     pub(crate) large: LargeCache,
     /// Pages in spans, with those of the caches in front.
     pub(crate) in_use_pages: AtomicU32,
     pub(crate) huge: Mutex<HugeTable>,
     pub(crate) huge_bytes: AtomicU64,
-    /// The limits.
     pub gate: Gate,
-    /// Slabs with objects of two classes.
     pub(crate) morphs: Mutex<Morphs>,
-    /// Their entries, for readers without the lock; set once.
+    /// The morphs' entries, for readers without the lock; set once.
     pub(crate) starts: SetOnce<Morph>,
     pub(crate) search: Search,
     /// The hugepage being collapsed, plus 1; changed under the page heap's lock.
     pub(crate) collapsing: AtomicU32,
-    /// Guard pages installed in this period, and which that is.
+    /// Guard pages of this period, and the period's number.
     pub(crate) guards: AtomicU64,
     /// Flush requests to all threads; see [`crate::thread_cache`].
     pub flush_requests: AtomicU32,
@@ -141,7 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// A heap without memory. The page heap and the huge objects each own a clock.
+    /// A heap without memory. Page heap and huge objects each own a clock.
     pub const fn new(floor: F, system: F::System, clock: C, huge_clock: C) -> Self {
         Self {
             granted_pages: AtomicUsize::new(0),
@@ -181,12 +173,10 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         &self.layout().records[page.0 as usize]
     }
 
-    /// The length of the span that begins at a page.
     pub fn length(&self, page: PageId) -> &SpanLength {
         &self.layout().lengths[page.0 as usize]
     }
 
-    /// Bytes of usable metadata for a page heap of `granted` hugepages.
     pub(crate) fn metadata(&self, granted: HugePages) -> u64 {
         let layout = self.layout();
         (layout.metadata_at_start + granted.0 as usize * layout.metadata_per_hugepage) as u64
@@ -206,7 +196,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         &self.shards[..=self.layout().more_shards.load(Ordering::Relaxed)]
     }
 
-    /// Number of shards in use.
     pub fn homes(&self) -> usize {
         self.shards().len()
     }
@@ -221,7 +210,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         n % self.shards().len()
     }
 
-    /// A class's slabs in a shard, locked.
     pub fn slabs(&self, home: usize, class: usize) -> Guard<'_, SlabCache> {
         let mut slabs = self.shards[home].class(class).lock();
         // The static heap is all zeros: unused classes take no memory.
@@ -236,7 +224,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards[home].class(class).try_lock()
     }
 
-    /// Whether freed objects wait, are cleared, and go out in random order.
+    /// See [`Layout::hardened`].
     #[inline(always)]
     pub fn is_hardened(&self) -> bool {
         self.layout().hardened
@@ -249,13 +237,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         HeapView { base, pages: self.granted_pages.load(Ordering::Relaxed), map, key, hardened }
     }
 
-    /// What makes the marks of a class's free objects.
     #[inline(always)]
     pub fn seal(&self, class: usize) -> Seal {
         self.layout().key.seal(class)
     }
 
-    /// The marks of a class, for its slabs.
     #[inline]
     pub(crate) fn marks(&self, class: usize) -> ClassMarks {
         let bytes = self.granted_pages.load(Ordering::Relaxed) << PAGE_SHIFT;
@@ -268,7 +254,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.layout().base + page.offset().0) as *mut u8
     }
 
-    /// The granted page that holds an address.
+    /// `None`: not a granted page's.
     pub fn page_of(&self, address: usize) -> Option<PageId> {
         let page = address.wrapping_sub(self.layout().base) >> PAGE_SHIFT;
         (page < self.view().pages).then_some(PageId(page as u32))
@@ -304,13 +290,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Marks a span's first page, and the others too if `all`. No place of theirs is cut.
+    /// Marks a span's first page, and the others too if `all`; no place is cut.
     pub fn set_marks(&self, range: PageRange, mark: u8, all: bool) {
         // SAFETY: the caller owns the span, and spans lie in granted pages.
         unsafe { self.layout().map.set(range, mark, all) };
     }
 
-    /// Marks a slab of a class of which some places, the first, are cut.
+    /// Marks a slab whose first places are cut.
     pub(crate) fn set_marks_of_cut(&self, slab: PageRange, class: u8) {
         self.set_marks(slab, class, true);
         let places = self.record(slab.first).as_ref().cut_objects();
@@ -328,14 +314,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         drop((self.morphs.lock(), self.huge.lock()));
     }
 
-    /// Slabs of each shard.
     #[cfg(test)]
     pub fn slabs_in_shards(&self) -> std::vec::Vec<u32> {
         let slabs = |home| (1..=crate::size_class::CLASSES).map(|class| self.slabs(home, class).stats().slabs).sum();
         (0..self.shards().len()).map(slabs).collect()
     }
 
-    /// A class's counts over all shards.
     pub fn class_stats(&self, class: usize) -> SlabStats {
         (0..self.shards().len()).map(|home| self.slabs(home, class).stats()).fold(SlabStats::default(), SlabStats::plus)
     }

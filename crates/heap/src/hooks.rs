@@ -5,43 +5,43 @@
 //! compiler resolves each call, and an empty one costs nothing.
 //!
 //! **Threads.** Any thread calls them. [`Hooks::span`] and [`Hooks::usage`] run under the page
-//! heap's lock, [`Hooks::event`] under the lock that its event names. None may allocate from it.
+//! heap's lock, [`Hooks::event`] under the lock that its event names. None may allocate from the
+//! heap.
 
 use crate::misuse::Misuse;
 use craton_base::{Density, HugePages, PageRange, Pages};
 
-/// A change of a page heap's span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanEvent {
-    /// Allocated, by the requested alignment and the objects that it will hold.
+    /// By the requested alignment and the objects that it will hold.
     Alloc { range: PageRange, align: Pages, density: Density },
-    /// Freed, with the caller's density.
+    /// With the caller's density.
     Free { range: PageRange, density: Density },
-    /// Resized in place, to these pages.
+    /// In place, to these pages.
     Resize { range: PageRange },
 }
 
-/// The heap's memory use after a use of the page heap.
+/// Memory in use, after each use of the page heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Usage {
-    /// Pages in spans.
+    /// In spans.
     pub in_use: Pages,
-    /// Hugepages with memory.
+    /// With memory.
     pub backed: HugePages,
-    /// Backed bytes, as far as known.
+    /// As far as known.
     pub backed_bytes: u64,
-    /// Bytes of usable metadata.
+    /// Usable ones.
     pub metadata_bytes: u64,
 }
 
 /// Counts, and requests to the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Chains handed to caches. The hook returns the number of earlier chains.
+    /// Caches got chains. The hook returns the number of earlier chains.
     Refills { chains: u32, objects: u64 },
-    /// Large objects were allocated. The hook returns the number of all so far.
+    /// Large objects were allocated. The hook returns the number so far.
     LargeAllocs(u32),
-    /// A huge object was mapped.
+    /// The heap mapped a huge object.
     HugeAlloc,
     /// Live bytes of huge objects changed.
     HugeBytes { more: u64, less: u64 },
@@ -51,14 +51,12 @@ pub enum Event {
     LimitPassed,
     /// The heap keeps a freed mapping; the background thread must return it in time.
     MappingKept,
-    /// Many dense hugepages are on small pages, for the background thread to collapse. Under the
-    /// page heap's lock.
+    /// Many dense hugepages are on small pages: collapse them. Under the page heap's lock.
     DenseSmall,
     /// Growth wants hugepages refilled or cleared. Under the page heap's lock.
     Grows,
     /// Per-CPU caches are set up: 0 none, 1 by CPU, 2 by the kernel's compact numbers.
     CpuCacheMode(u64),
-    /// Number of per-CPU caches.
     CpuCaches(u64),
 }
 
@@ -67,7 +65,7 @@ pub enum Event {
 pub enum Damage {
     /// A freed pointer is no object.
     Object { object: *mut u8, misuse: Misuse },
-    /// A list of a class's free objects leads to an address that has no free object's mark.
+    /// A free list leads to an address without a free object's mark.
     NotFree { class: usize, at: *mut u8 },
     /// A thread cache's list handed out objects twice.
     GivenTwice { class: usize, objects: u32 },
@@ -75,7 +73,6 @@ pub enum Damage {
     Lost { class: usize, objects: u32 },
 }
 
-/// The calls to the process.
 pub trait Hooks: 'static {
     #[inline(always)]
     fn span(_event: SpanEvent) {}
@@ -84,20 +81,20 @@ pub trait Hooks: 'static {
     #[inline(always)]
     fn usage(_usage: Usage, _releasable: impl FnOnce() -> Pages) {}
 
-    /// Counts or requests; returns the value that the event's text names, or 0.
+    /// Returns the value that the event's text names, or 0.
     #[inline(always)]
     fn event(_event: Event) -> u64 {
         0
     }
 
-    /// Objects, of `want`, that a cache may fetch at once.
+    /// How many of `want` objects a cache may fetch at once.
     #[inline(always)]
     fn bound(_class: usize, want: u32) -> u32 {
         want
     }
 
-    /// A thread cache served this many allocations of a class from the same objects; returns
-    /// whether the next one should be a slow request.
+    /// A thread cache served this many allocations from the same objects; returns whether the next
+    /// one should take the slow path.
     fn reused(_class: usize, _allocations: u32) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The table of huge objects: objects too large for the region, each a separate mapping.
+//! The table of huge objects, which are separate mappings.
 //!
 //! **What.** The table recognises a pointer before its memory is touched. It also remembers the
 //! last freed objects, to tell a double free from a foreign pointer.
@@ -22,7 +22,6 @@ use craton_base::{Bytes, HUGEPAGE_SIZE, HugePageId, HugePages, Machine, Mappings
 use craton_pages::{Choice, Seen, Trust};
 use dense::Cursor;
 
-/// A huge object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub at: usize,
@@ -54,13 +53,13 @@ fn pages_of(entry: Entry) -> Pages {
     Bytes(entry.bytes).pages_up().unwrap_or(Pages(u32::MAX))
 }
 
-/// How densely the hugepage at an offset into a mapping is touched.
+/// How densely one hugepage of a mapping is touched.
 pub(crate) fn see_at(system: &impl Machine, entry: Entry, offset: usize) -> Seen {
     let bytes = HUGEPAGE_SIZE.min(entry.bytes - offset);
     Seen::of(system.resident(entry.at + offset, bytes), bytes)
 }
 
-/// How densely a mapping is touched, by its first hugepage and the one in its middle.
+/// How densely a mapping is touched, by its first and its middle hugepage.
 pub(crate) fn see(system: &impl Machine, entry: Entry) -> Seen {
     let middle = entry.bytes / 2 / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
     match see_at(system, entry, 0) {
@@ -79,7 +78,7 @@ const REMEMBERED: usize = 32;
 unsafe impl Send for HugeTable {}
 
 impl HugeTable {
-    /// Offsets in bytes, for readers of another process's memory.
+    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 7] = [
         ("huge.entries", offset_of!(Self, entries)),
         ("huge.capacity", offset_of!(Self, capacity)),
@@ -118,12 +117,11 @@ impl HugeTable {
         unsafe { slice::from_raw_parts_mut(self.entries, self.capacity) }
     }
 
-    /// First slot to probe. Addresses are multiples of 4 KiB; the multiplier spreads them.
+    /// Addresses are multiples of 4 KiB; the multiplier spreads them.
     fn slot(&self, at: usize) -> usize {
         ((at >> 12).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) & (self.capacity - 1)
     }
 
-    /// The entry that begins at an address.
     pub fn find(&self, at: usize) -> Option<Entry> {
         self.index_of(at).map(|i| self.entries()[i])
     }
@@ -143,8 +141,8 @@ impl HugeTable {
         None
     }
 
-    /// The part of a new mapping, from an address on, that should have hugepages before its first
-    /// touch (see [`Trust`]). A probe's first one is left on small pages.
+    /// From which address on a new mapping should have hugepages before its first touch (see
+    /// [`Trust`]). A probe's first hugepage stays on small pages.
     pub(crate) fn worth(&mut self, system: &impl Machine, entry: Entry) -> Option<usize> {
         self.review(system, entry);
         let pages = pages_of(entry);
@@ -159,12 +157,12 @@ impl HugeTable {
         }
     }
 
-    /// Whether mappings of a length were seen to be dense.
+    /// Whether mappings of this length were dense.
     pub(crate) fn is_dense(&self, pages: Pages) -> bool {
         self.trust.is_dense(pages)
     }
 
-    /// Looks at mappings of that length that were left on small pages, and at this one.
+    /// Looks at this mapping, and at those of its length that were left on small pages.
     pub(crate) fn review(&mut self, system: &impl Machine, entry: Entry) {
         let mut trust = core::mem::replace(&mut self.trust, Trust::NONE);
         trust.review(pages_of(entry), |id| {
@@ -192,7 +190,6 @@ impl HugeTable {
         }
     }
 
-    /// The misuse of a pointer into no object.
     pub fn misuse(&self, at: usize) -> Misuse {
         let mut around = self.gone.iter().filter(|gone| at >= gone.at && at - gone.at < gone.bytes).peekable();
         if around.peek().is_none() {
@@ -222,7 +219,7 @@ impl HugeTable {
         self.len
     }
 
-    /// Adds an entry, after `prepare`.
+    /// After `prepare`.
     pub fn insert(&mut self, entry: Entry) {
         let mask = self.capacity - 1;
         let mut i = self.slot(entry.at);
@@ -234,7 +231,6 @@ impl HugeTable {
         self.len += 1;
     }
 
-    /// Removes the entry that begins at an address.
     pub fn remove(&mut self, at: usize) -> Option<Entry> {
         let mut gap = self.index_of(at)?;
         let mask = self.capacity - 1;

@@ -1,16 +1,15 @@
 //! Huge objects: their mappings, and large objects that outgrow the region.
 //!
 //! **What.** A huge object grows in place if the space behind it is free, else its page tables move
-//! to where hugepages stay whole. It shrinks in place and its tail is unmapped at once. A large
-//! object that cannot grow in place moves its whole hugepages into a separate mapping
-//! ([`MOVE_MIN`]). The move takes 12 to 60 µs; a copy takes 75 µs for each 2 MiB and doubles the
-//! memory for a moment. With a background thread, mappings may be kept ([`crate::huge::kept`]).
+//! to where hugepages stay whole. Its tail is unmapped at once when it shrinks. A large object that
+//! cannot grow in place moves its whole hugepages into a separate mapping ([`MOVE_MIN`]) in 12 to
+//! 60 µs; a copy takes 75 µs for each 2 MiB and doubles the memory for a moment.
 //!
-//! **Threads.** Under the table's lock, which is a leaf, so that no thread sees a stale address. An
-//! object being moved belongs to `realloc`'s caller; the page heap learns of the move only on
-//! success. The region stays mapped.
+//! **Threads.** Under the table's lock, which is a leaf, so that no thread sees a stale address.
+//! The page heap learns of a move only on success; the region stays mapped.
 //!
-//! **Invariants.** Kept mappings count as in use for the limits, and are the first to go.
+//! **Invariants.** Kept mappings ([`crate::huge::kept`]) count as in use for the limits, and are
+//! the first to go.
 //!
 //! **Failure.** A refused step leaves the object unchanged, or makes the caller copy it.
 //!
@@ -25,15 +24,14 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, HUGEPAGE_SIZE, HugePages, Machine, Mappings, PAGE_SIZE, PageId, PageRange, Pages, Platform};
 use craton_pages::{HugeBacking, PageHeapExt, Seen};
 
-/// Whole hugepages from which a large object moves instead of being copied. One hugepage: copy 40
-/// to 75 µs; move 12 µs, but 20 µs more at its free, and the page heap loses the hugepage.
+/// Whole hugepages from which a large object moves. One hugepage: a copy takes 40 to 75 µs; a move
+/// 12 µs, but 20 µs more at its free, and the page heap loses the hugepage.
 const MOVE_MIN: HugePages = HugePages(2);
 /// A huge object that shrinks below this is copied into the region, beside small objects.
 const SHRINK_MIN: usize = 4 << 20;
 /// Bound on optional huge objects: a process may have 65,530 mappings.
 const MOST_MOVED: usize = 1024;
-/// From this number on huge objects are whole hugepages, whose mappings the kernel joins: a process
-/// may have 65,530 mappings.
+/// From this number on huge objects are whole hugepages, whose mappings the kernel joins.
 const MOST_APART: usize = 1024;
 /// Bounds on kept bytes: absolute, and as a fraction of the memory in use.
 const MOST_KEPT: usize = 64 << 20;
@@ -44,7 +42,6 @@ const LONELY_ALIGN: usize = HUGEPAGE_SIZE / 4;
 const ROOM_PART: usize = 4;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Maps an object, zeroed if `zero`; null without memory.
     pub fn allocate_huge(&self, size: usize, align: usize, zero: bool) -> *mut u8 {
         let Some(bytes) = self.whole_pages(size.max(1)) else { return null_mut() };
         match size.checked_next_multiple_of(HUGEPAGE_SIZE) {
@@ -84,7 +81,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         entry.at as *mut u8
     }
 
-    /// Enters a kept or new mapping into the table, aligned to `wish` or, if refused, to `align`.
     fn enter_huge(&self, kept: Option<Entry>, bytes: usize, wish: usize, align: usize) -> Option<Entry> {
         let mut table = self.huge.lock();
         if table.prepare(&self.system).is_err() {
@@ -100,8 +96,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry)
     }
 
-    /// A kept mapping, resized for a request with its old contents, and its former bytes. It no
-    /// longer counts as in use.
+    /// A kept mapping resized for the request, with its old contents, and its former bytes; no
+    /// longer counted as in use.
     fn take_kept(&self, bytes: usize, align: usize, zero: bool) -> (Option<Entry>, usize) {
         let mut table = self.huge.lock();
         if !zero && let Some(entry) = table.kept.take(bytes, align) {
@@ -132,17 +128,16 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (None, 0)
     }
 
-    /// Whether a separate mapping saves memory: aligned so, few objects share a hugepage.
+    /// Whether a separate mapping saves memory, because few objects so aligned share a hugepage.
     pub fn is_lonely(&self, size: usize, align: usize) -> bool {
         align >= LONELY_ALIGN && size <= align / 4 && self.huge.lock().len() < MOST_MOVED
     }
 
-    /// Whether huge objects should use hugepages.
     pub fn backs_huge(&self) -> bool {
         self.pages.lock().backing() != HugeBacking::NEVER
     }
 
-    /// Asks for hugepages under a new mapping if earlier ones were used densely, else refuses them.
+    /// Asks for hugepages under a new mapping if earlier ones were dense, else refuses them.
     fn back_new(&self, entry: Entry) {
         let from = match self.pages.lock().backing() {
             HugeBacking::NEVER => None,
@@ -159,8 +154,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Asks for hugepages under an object that grew, if the old part is used densely to its end: a
-    /// part copied once is dense in any case.
+    /// Asks for hugepages under an object that grew, if its old part is dense to its end. A part
+    /// copied once is dense in any case.
     fn back_grown(&self, old: Entry, new: Entry) {
         let had = Entry { at: new.at, ..old };
         let end = old.bytes / HUGEPAGE_SIZE * HUGEPAGE_SIZE;
@@ -214,7 +209,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(())
     }
 
-    /// Resizes a huge object; `None`: unchanged, the caller must copy.
+    /// `None`: unchanged, the caller must copy.
     pub fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         if size < SHRINK_MIN {
             return None;
@@ -223,7 +218,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
             return self.resize_sparse(entry, size);
         }
         let bytes = self.whole_pages(size)?;
-        // A hugepage cut by the object's end is split, and stays split when the object grows again.
+        // A hugepage cut by the object's end is split, and stays so when the object grows again.
         if size > entry.bytes
             && size >= HUGE_MIN / 2
             && let Some(object) = self.resize_huge_to(entry, size.checked_next_multiple_of(HUGEPAGE_SIZE)?)
@@ -285,7 +280,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry.at as *mut u8)
     }
 
-    /// Moves `moved` bytes from the region or a stretch to the front of a new mapping of `bytes`.
+    /// Moves `moved` bytes from the region or a stretch to the front of a new mapping.
     pub(crate) fn enter_moved(&self, from: usize, moved: usize, bytes: usize) -> Option<Entry> {
         let mut table = self.huge.lock();
         table.prepare(&self.system).ok()?;
@@ -304,13 +299,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(entry)
     }
 
-    /// Bytes to map for `size`: whole pages.
     fn whole_pages(&self, size: usize) -> Option<usize> {
         size.checked_next_multiple_of(PAGE_SIZE.max(self.system.page_size()))
     }
 }
 
-/// Resizes a mapping, in place or by a move that keeps hugepages whole; `None`: unchanged.
+/// In place, or by a move that keeps hugepages whole; `None`: unchanged.
 fn resized(system: &(impl Mappings + Machine), entry: Entry, bytes: usize) -> Option<Entry> {
     let Entry { at, bytes: old } = entry;
     if bytes < old {

@@ -1,4 +1,4 @@
-//! Mappings of freed huge objects go back: expired ones, or all of them.
+//! Returns mappings of freed huge objects: expired ones, or all of them.
 
 use crate::heap::Heap;
 use crate::hooks::Hooks;
@@ -6,7 +6,7 @@ use crate::huge::Entry;
 use craton_base::{Clock, Mappings, Platform};
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Unmaps all kept mappings; returns the bytes.
+    /// Returns the bytes.
     pub fn drop_kept(&self) -> usize {
         let mut table = self.huge.lock();
         let mut bytes = 0;
@@ -17,7 +17,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         bytes
     }
 
-    /// Unmaps expired mappings; whether any is left or was unmapped.
+    /// Unmaps expired mappings; returns whether any was kept.
     pub fn age_kept(&self) -> bool {
         let mut any = false;
         loop {

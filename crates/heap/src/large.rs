@@ -3,13 +3,13 @@
 //! **What.** A freed span may wait in the large cache for the next object of its length, without a
 //! lock. To the page heap it is in use.
 //!
-//! **State.** The page map marks the first page, whose record holds the length. After a free the
-//! record keeps it, to report a double free, until something else begins there.
+//! **State.** The page map marks the first page, whose record holds the length. The record keeps it
+//! after a free, to report a double free, until another span begins there.
 //!
 //! **Guards.** In a hardened heap the last page of a large object's span is a guard page. It stays
-//! while the span is kept, since to install one takes a system call, and goes before the page heap
-//! or slabs get the span. Where the system has none (Linux before 6.13) the page is a usable one;
-//! likewise beyond [`MOST_GUARDS`], which bounds the time of the calls at about 1 %.
+//! while the span is kept, since installing one takes a system call, and goes before page heap or
+//! slabs get the span. Where the system has none (Linux before 6.13), and beyond [`MOST_GUARDS`],
+//! which bounds the calls at about 1 % of the time, the page is usable.
 
 use crate::heap::Heap;
 use crate::hooks::{Damage, Event, Hooks};
@@ -21,12 +21,12 @@ use core::sync::atomic::Ordering::Relaxed;
 use craton_base::{Clock, Density, HugePages, Machine, PAGE_SIZE, PageId, PageRange, Pages, Platform, Span, SpanError};
 use craton_pages::{LargeCache, PageHeapExt};
 
-/// New guard pages in each period of 2²² ns (4.2 ms). One costs 2 to 3 µs with its removal.
+/// New guard pages in a period of 2²² ns (4.2 ms). One costs 2 to 3 µs with its removal.
 const MOST_GUARDS: u64 = 16;
 const GUARD_PERIOD_SHIFT: u32 = 22;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Allocates a span for a large object; `Span::zeroed` tells whether it reads as zeros.
+    /// `Span::zeroed`: it reads as zeros.
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         let cpu = self.system.cpu();
         let pages = self.with_guard(pages);
@@ -40,7 +40,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(span)
     }
 
-    /// A freed large object's span with its old contents; takes no lock.
+    /// A kept span, with its old contents; takes no lock.
     #[inline]
     pub fn take_large_kept(&self, pages: Pages, align: Pages) -> Option<PageRange> {
         let cpu = self.system.cpu();
@@ -60,13 +60,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.large.report(cpu, |objects| H::event(Event::LargeAllocs(objects)));
     }
 
-    /// Pages of a large object's span.
     #[inline]
     fn with_guard(&self, pages: Pages) -> Pages {
         Pages(pages.0 + u32::from(self.is_hardened()))
     }
 
-    /// Sets the length of a span, which has a guard page at its end now.
+    /// Sets a span's length, and its guard page.
     fn begin_guarded(&self, span: PageRange) {
         let length = self.length(span.first);
         let has_one = length.is_guarded();
@@ -87,13 +86,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         may
     }
 
-    /// Closes a span's last page, or opens it; whether that was done.
+    /// Shuts or opens a span's last page; `false` if the system refused.
     fn shut_last(&self, span: PageRange, shut: bool) -> bool {
         let last = PageId(span.first.0 + span.len.0 - 1);
         self.system.shut(self.address(last) as usize, PAGE_SIZE, shut)
     }
 
-    /// Opens a freed span's guard page, if it has one, before the span serves something else.
+    /// Before a freed span serves something else.
     #[inline]
     pub(crate) fn unguard(&self, span: PageRange) -> PageRange {
         let length = self.length(span.first);
@@ -104,8 +103,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         span
     }
 
-    /// Bound on kept pages: 2 MiB and 1/8 of the use; none above a hard limit. They go back before
-    /// the heap grows.
+    /// 2 MiB and 1/8 of the use; none above a hard limit. Kept spans go back before the heap grows.
     fn most_large_kept(&self) -> Pages {
         let in_use = self.in_use();
         match self.gate.hard() {
@@ -114,7 +112,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Pages of the large object at a page marked so.
     pub fn large_pages(&self, first: PageId) -> Pages {
         let length = self.length(first);
         Pages(length.pages().0.saturating_sub(length.is_guarded().into()))
@@ -127,8 +124,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.mark(page) == LARGE && address.is_multiple_of(PAGE_SIZE)).then_some(page)
     }
 
-    /// Frees a large object without a lock. Returns a span that the cache has no room for: the
-    /// caller passes it to [`Heap::give_span`].
+    /// Frees a large object without a lock. Returns a span without room in the cache, for
+    /// [`Heap::give_span`].
     pub fn give_large(&self, first: PageId) -> Option<PageRange> {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
@@ -147,26 +144,23 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if old.is_none() && self.large.is_over(cpu, self.most_large_kept()) { self.large.evict(cpu) } else { old }
     }
 
-    /// Reports a concurrent double free.
     #[cold]
     fn given_twice(&self, first: PageId) -> ! {
         let misuse = self.freed_large(first).unwrap_or(Misuse::Unallocated);
         H::corrupt(Damage::Object { object: self.address(first), misuse })
     }
 
-    /// The misuse of a pointer to a freed large object.
     pub fn freed_large(&self, page: PageId) -> Option<Misuse> {
         let (length, guard) = (self.length(page), u32::from(self.length(page).is_guarded()));
         length.gone().map(|pages| Misuse::Freed { size: Pages(pages.0 - guard).bytes().0 })
     }
 
-    /// Frees a large object's span to the page heap.
     #[cold]
     pub fn give_span(&self, span: PageRange) {
         self.unguard(span);
         let mut pages = self.lock_pages();
         let freed = pages.free(span, Density::Sparse);
-        // More at a time take the lock less often.
+        // Several at a time take the lock less often.
         let (cpu, most) = (self.system.cpu(), self.most_large_kept());
         let most = Pages(most.0 - most.0 / 8);
         while self.large.is_over(cpu, most)
@@ -179,12 +173,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.expect_given(span, freed);
     }
 
-    /// Whole hugepages of a large object that can be moved away.
+    /// Whole hugepages that can be moved away.
     pub fn movable(&self, span: PageRange) -> HugePages {
         self.pages.lock().movable(span)
     }
 
-    /// Frees a large object's span whose whole hugepages were moved away.
+    /// Frees a span whose whole hugepages were moved away.
     pub fn give_moved_large(&self, first: PageId) {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
@@ -195,7 +189,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.expect_given(span, given);
     }
 
-    /// Resizes a large object in place.
     pub fn resize_large(&self, first: PageId, pages: Pages) -> Result<(), SpanError> {
         let length = self.length(first);
         let span = PageRange::new(first, length.pages());
@@ -211,7 +204,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         resized
     }
 
-    /// A kept span for a large object, aligned to a page; else null.
+    /// A kept span for an object aligned to a page; else null.
     #[inline]
     pub fn large_at_hand(&self, size: usize) -> *mut u8 {
         if size > LargeCache::LONGEST.bytes().0 {

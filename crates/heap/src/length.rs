@@ -1,8 +1,8 @@
 //! The length of the span that begins at a page.
 //!
-//! **State.** A word for each page of the region, apart from the records: a large object has no
-//! other, and its program may touch little of it. Pages of the span; top bit: of the freed large
-//! object that began there; next bit: its last page is a guard page, also while it is kept.
+//! **State.** A word for each page, apart from the records: a large object's program may touch
+//! little of it. Pages of the span; top bit: of the freed large object that began there; next bit:
+//! its last page is a guard page, also while it is kept.
 //!
 //! **Unsafe.** Declares that zeros are a valid length.
 
@@ -16,36 +16,32 @@ pub struct SpanLength(AtomicU32);
 // SAFETY: an atomic of zero is valid.
 unsafe impl Zeroed for SpanLength {}
 
-/// Set if the large object was freed.
 const GONE: u32 = 1 << 31;
-/// Set if the span's last page is a guard page.
 const GUARD: u32 = 1 << 30;
 
 impl SpanLength {
-    /// The word's layout, for readers of another process's memory.
+    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 2] =
         [("length.gone_bit", GONE as usize), ("length.guard_bit", GUARD as usize)];
 
-    /// Length of the span; 0 when no span begins here.
+    /// 0 when no span begins here.
     #[inline]
     pub fn pages(&self) -> Pages {
         let pages = self.0.load(Relaxed);
         Pages(if pages & GONE == 0 { pages & !GUARD } else { 0 })
     }
 
-    /// Sets the length of the span that begins here; 0 for none.
     #[inline]
     pub fn set_pages(&self, pages: Pages) {
         self.0.store(pages.0, Relaxed);
     }
 
-    /// Whether the last page of the span, or of the one that was freed here, is a guard page.
+    /// Whether the last page of the span, or of the one freed here, is a guard page.
     #[inline]
     pub fn is_guarded(&self) -> bool {
         self.0.load(Relaxed) & GUARD != 0
     }
 
-    /// Records that it is, or is not.
     #[inline]
     pub fn set_guarded(&self, guarded: bool) {
         let others = self.0.load(Relaxed) & !GUARD;
@@ -58,7 +54,6 @@ impl SpanLength {
         (pages & GONE != 0).then_some(Pages(pages & !(GONE | GUARD)))
     }
 
-    /// Records that a large object of `pages` was freed.
     #[inline]
     pub fn set_gone(&self, pages: Pages) {
         self.0.store(pages.0 | GONE | self.0.load(Relaxed) & GUARD, Relaxed);

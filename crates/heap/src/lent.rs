@@ -1,28 +1,26 @@
 //! The classes that have lent objects to smaller ones.
 //!
 //! **What.** In a small heap an object of a larger class can serve a request; the program then
-//! passes a smaller class's size to free. [`Lent`] knows the pairs of classes of which that has
-//! happened. No class lends where frees trust the size
-//! ([`crate::thread_cache::ThreadCache::push_trusted`]).
+//! passes a smaller class's size to free. [`Lent`] knows the pairs of classes that did so. No class
+//! lends where frees trust the size ([`crate::thread_cache::ThreadCache::push_trusted`]).
 //!
 //! **Threads.** A pair is recorded before its object is allocated, and so before it can be freed.
 
 use crate::size_class::{CLASSES, MOST_LENDERS};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::Relaxed};
 
-/// The pairs of classes of which the larger one has lent objects.
 pub struct Lent {
     may_lend: AtomicBool,
     /// By class, a bit for each larger one that has lent to it.
     lenders: [AtomicU16; CLASSES + 1],
-    /// By class, how often one has.
+    /// By class, the number of loans.
     loans: [AtomicU8; CLASSES + 1],
 }
 
 const _: () = assert!(MOST_LENDERS <= u16::BITS as usize);
 
 impl Lent {
-    /// None lends; all zeros.
+    /// All zeros: no class lends.
     pub const fn new() -> Self {
         Self {
             may_lend: AtomicBool::new(false),
@@ -36,13 +34,13 @@ impl Lent {
         self.may_lend.store(true, Relaxed);
     }
 
-    /// Whether others may lend to a class: 255 times in the process, since each time the next
-    /// request takes the slow path, too, and a free by size.
+    /// Each loan makes the next request, and a free by size, take the slow path: at most 255 in the
+    /// process.
     pub fn may_lend_to(&self, class: usize) -> bool {
         self.may_lend.load(Relaxed) && self.loans[class].load(Relaxed) < u8::MAX
     }
 
-    /// `lender` has served a request of `class`, which is smaller.
+    /// `lender` has served a request of the smaller `class`.
     pub fn note(&self, class: usize, lender: usize) {
         // Threads that do it at once may lend a few times more.
         self.loans[class].store(self.loans[class].load(Relaxed).saturating_add(1), Relaxed);
@@ -52,7 +50,6 @@ impl Lent {
         }
     }
 
-    /// Whether it has.
     pub fn has(&self, class: usize, lender: usize) -> bool {
         let apart = lender.wrapping_sub(class + 1);
         apart < MOST_LENDERS && self.lenders[class].load(Relaxed) & (1 << apart) != 0

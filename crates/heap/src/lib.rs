@@ -1,7 +1,7 @@
 //! malloc's core without a process: size classes, caches and large objects, slabs, page heap.
 //!
-//! **What.** The path of a request: size → class → a cache's free list → a batch of the class's
-//! slabs → a span of the page heap → the floor. Threads, options, limits' settings, statistics and
+//! **What.** A request goes from its size to a class, to a cache's free list, to a batch of the
+//! class's slabs, to a span of the page heap, to the floor. Threads, options, statistics and
 //! reports belong to the process, which listens through [`hooks::Hooks`].
 //!
 //! **From.** TEMERAIRE §3 (TCMalloc's structure), Bonwick's slabs, NVAlloc's slab morphing (§5.2).
@@ -9,7 +9,7 @@
 //! **State.** [`heap::Heap`] over a [`Platform`](craton_base::Platform), a clock and hooks. No
 //! statics, thread-local state or environment: it also runs over `craton-sim` in virtual time.
 //!
-//! **Layers**, each of which knows only those above it in this list:
+//! **Layers**, each of which uses only those above it:
 //! ```text
 //! size_class misuse hooks page_map mark shuffle record page_heap gate lent names, numbers, seams
 //! shard huge morph(search) thread_cache                    state of the parts
@@ -27,7 +27,7 @@
 //!
 //! **Threads.** Any thread may free any object. Lock order: class → morphs → pages; `huge` last.
 //!
-//! **Failure.** Null, with the state unchanged. A misuse is reported before anything has changed.
+//! **Failure.** Null, with the state unchanged. A misuse is reported before any change.
 #![no_std]
 
 pub mod beyond;
@@ -73,7 +73,7 @@ pub use misuse::Misuse;
 
 #[cfg(any(test, loom))]
 extern crate std;
-// A file that the tests of upper crates include names this crate.
+// The tests of upper crates include a file that names this crate.
 #[cfg(test)]
 extern crate self as craton_heap;
 #[cfg(test)]

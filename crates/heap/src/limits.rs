@@ -1,6 +1,4 @@
-//! Bringing the heap below a limit, and huge objects under the hard one.
-//!
-//! **What.** [`Heap::relieve`] returns free memory until at most a given amount is in use.
+//! Brings the heap below a limit, and keeps huge objects under the hard one.
 //!
 //! **Invariants.** L1 and L2 of [`crate::spans`].
 
@@ -17,7 +15,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.used_with(&self.pages.lock())
     }
 
-    /// Returns free memory until at most `most` bytes are in use or nothing is left; releases the
+    /// Returns free memory until at most `most` bytes are in use or nothing is left, without the
     /// lock between steps. Returns the bytes in use and the pages released.
     pub fn relieve(&self, most: u64) -> (u64, u64) {
         if self.used() > most {
@@ -80,7 +78,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         true
     }
 
-    /// Reverts [`Heap::admit_huge`] for a refused object.
+    /// Reverts [`Heap::admit_huge`].
     pub(crate) fn forget_huge(&self, old: usize, new: usize) {
         if new > old {
             self.gate.remove_huge((new - old) as u64);
@@ -98,7 +96,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         pages.could_hold(hard, Pages(0)) && pages.keep_below(hard)
     }
 
-    /// Publishes the usage after a huge object was counted, if a limit is watched.
+    /// Publishes the usage, if a limit is watched.
     pub(crate) fn publish_huge(&self) {
         if self.gate.watches() {
             drop(self.lock_pages());

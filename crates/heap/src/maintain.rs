@@ -18,7 +18,6 @@ use craton_pages::{Breaking, MARGIN_PART, PageHeapExt, STEP, Tick, Took};
 const BROKEN_NOW: Pages = Pages(2048);
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Sets the background release rate, in bytes a second.
     pub fn set_release_rate(&self, bytes_per_s: u64) {
         self.pages.lock().set_release_rate(bytes_per_s);
     }
@@ -43,8 +42,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Releases free memory that exceeds a 32nd of the use: all whole hugepages of it, and of
-    /// others [`BROKEN_NOW`]. For a process that may sleep after this call. Returns the pages.
+    /// For a process that may sleep next: releases free memory above a 32nd of the use, from whole
+    /// hugepages all, from others [`BROKEN_NOW`]. Returns the pages.
     pub fn release_now(&self) -> u64 {
         let (mut broken, mut all) = (Pages(0), 0);
         while broken < BROKEN_NOW {
@@ -64,7 +63,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         all
     }
 
-    /// Whether a collapse is due; ask once a round.
+    /// Ask once a round.
     pub fn collapse_is_due(&self) -> bool {
         let mut pages = self.pages.lock();
         pages.collapse_is_due() && !self.is_near_limit(&pages)
@@ -93,7 +92,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         if self.is_near_limit(&pages) { None } else { pages.begin_clear() }
     }
 
-    /// Records a clear's result and time.
     pub fn end_clear(&self, id: HugePageId, result: Result<(), NoMemory>, took: Took) {
         self.lock_pages().end_clear(id, result, took);
     }
@@ -103,7 +101,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().set_helped(helped);
     }
 
-    /// Records a collapse's result; whether to try another in this round.
+    /// Returns whether to try another in this round.
     pub fn end_collapse(&self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         let mut pages = self.lock_pages();
         self.collapsing.store(0, Relaxed);
@@ -113,7 +111,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         before.is_none_or(|most| pages.keep_below(most)) && goes_on
     }
 
-    /// The next hugepage of a huge object that is worth a collapse: its address.
+    /// Address of the next hugepage of a huge object that is worth a collapse.
     pub fn next_dense_mapping(&self) -> Option<usize> {
         if !self.backs_huge() {
             return None;
@@ -124,7 +122,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(at)
     }
 
-    /// Counts a collapse of a huge object's hugepage; whether to try another in this round.
+    /// Returns whether to try another in this round.
     pub fn count_collapse(&self, result: Result<(), CollapseError>, took: Took) -> bool {
         self.pages.lock().count_collapse(result, took)
     }
@@ -155,7 +153,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.pages.lock().in_use().bytes().0 as u64).saturating_sub(slabs + cached)
     }
 
-    /// Takes every lock, before a fork.
     pub fn lock_for_fork(&self, nested: bool) {
         self.shards().iter().flat_map(|s| &s.classes).for_each(|c| c.0.lock_for_fork(nested));
         self.morphs.lock_for_fork(nested);
@@ -163,8 +160,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.huge.lock_for_fork(nested);
     }
 
-    /// Releases every lock, after a fork.
-    ///
     /// # Safety
     /// As [`Mutex::release_after_fork`].
     pub unsafe fn release_after_fork(&self) {
@@ -183,7 +178,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.large.report_all(|objects| H::event(Event::LargeAllocs(objects)));
     }
 
-    /// A class's partial and complete slabs.
+    /// Partial and complete slabs.
     pub fn fullness(&self, class: usize) -> (u32, u32) {
         (0..self.shards().len()).fold((0, 0), |(partial, complete), home| {
             let slabs = self.slabs(home, class);

@@ -1,32 +1,27 @@
 //! The marks of free objects, which reveal double frees and writes to freed memory.
 //!
 //! **What.** A free object's second word is its mark: (address ⊕ secret of its class) × factor,
-//! both odd numbers of 64 bits that the process draws at its start. A free that finds the mark is a
-//! double free. Only an object with its mark goes out, and loses it then. So a link that a program
-//! overwrote ends the process before an address is handed out that is live, or no object.
+//! both odd 64-bit numbers drawn at the process's start. A free that finds the mark is a double
+//! free. Only an object with its mark goes out, and loses it then. So an overwritten link ends the
+//! process before it hands out an address that is live, or no object.
 //!
 //! **From.** Safe unlinking and linking of the C library, snmalloc's signed links; here the mark of
 //! the object that a link leads to stands for the link, which costs nothing to write.
 //!
-//! **State.** Marks depend on the class, so that a free object serves no list of another size. They
-//! are odd and so never 0. An object on its slab's own list bears the mark with the upper half
-//! changed by one more secret: the lower half still shows a double free, but the object cannot go
-//! out past its slab. So a whole mark means: in one cache, or on the way there.
+//! **State.** Marks depend on the class, so that a free object serves no list of another size, and
+//! are odd, so never 0. On its slab's own list an object bears the mark with the upper half changed
+//! by one more secret: the lower half still shows a double free, but the object cannot go out past
+//! its slab. So a whole mark means: in one cache, or on the way there.
 //!
-//! **Reads of marks.** One mark m of an object at a says only that factor = m ÷ (a ⊕
-//! secret): for each of the 2⁶³ secrets there is one factor. The mark of another address stays
-//! open, in all bits above those in which the addresses agree: 2⁶⁰ values for a neighbour. Two
-//! marks of one class whose addresses differ in one known bit give factor and secret of that class
-//! up to a few bits: they can then be forged. Each other class has its secret, which one more mark
-//! reveals. Links are plain, and reveal addresses of the heap.
+//! **Reads of marks.** One mark of an object leaves one factor for each of 2⁶³ secrets; a
+//! neighbour's mark has 2⁶⁰ values. Two marks of one class whose addresses differ in one known bit
+//! give factor and secret of that class up to a few bits: they can then be forged. Each other class
+//! takes one more mark. An object's mark is the same each time that it is free; marks are wiped
+//! when their slab is complete. Links are plain, and reveal addresses of the heap.
 //!
-//! An object's mark is the same each time that it is free. Marks are wiped when their slab is
-//! complete.
-//!
-//! **Not here.** A mark from an earlier life of a page, in bytes that nothing has overwritten
-//! since: it serves only the slab's own list, and only where its class and the slab's cut places
-//! agree. Two threads that pop one object at the same moment, after a link was overwritten, are not
-//! told apart.
+//! **Not here.** A mark from an earlier life of a page, in bytes not overwritten since, serves only
+//! the slab's own list, and only where its class and the slab's cut places agree. Two threads that
+//! pop one object at the same moment, after a link was overwritten, are not told apart.
 //!
 //! **Unsafe.** Reads and writes the second word of objects.
 
@@ -35,7 +30,7 @@ use crate::size_class::MARKS;
 use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages};
 use craton_slab::Marks;
 
-/// Bytes of the smallest object: its link and its mark.
+/// The smallest object: its link and its mark.
 const LEAST: usize = 16;
 
 /// The secrets of all classes' marks. All zeros: none.
@@ -45,11 +40,10 @@ pub struct Key {
     pub(crate) secrets: [usize; MARKS],
     // Beside the secret of object caches' marks, the last.
     pub(crate) factor: usize,
-    /// The difference of marks on slabs, in the upper half.
+    /// How marks on slabs differ, in the upper half.
     pub(crate) on_slab: usize,
 }
 
-/// What makes the marks of one class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
     pub(crate) factor: usize,
@@ -64,12 +58,12 @@ pub(crate) fn fold(a: u64, b: u64) -> u64 {
 
 impl Key {
     pub const NONE: Self = Self { factor: 0, on_slab: 0, secrets: [0; MARKS] };
-    /// Byte offsets, for readers of another process's memory.
+    /// For readers of another process's memory.
     pub const SECRETS: usize = core::mem::offset_of!(Self, secrets);
     pub const FACTOR: usize = core::mem::offset_of!(Self, factor);
     pub const ON_SLAB: usize = core::mem::offset_of!(Self, on_slab);
 
-    /// Secrets from two random numbers that nothing else knows.
+    /// Makes secrets from two random numbers that nothing else knows.
     pub fn new(random: [u64; 2]) -> Self {
         let secret = |n: u64| {
             let (a, b) = (random[0] ^ 0x9e37_79b9_7f4a_7c15, random[1] ^ 0xbf58_476d_1ce4_e5b9);
@@ -87,14 +81,11 @@ impl Key {
 }
 
 impl Seal {
-    /// An object's mark.
     #[inline(always)]
     pub fn of(self, object: *mut u8) -> usize {
         (object as usize ^ self.secret).wrapping_mul(self.factor)
     }
 
-    /// Marks an object as free.
-    ///
     /// # Safety
     /// The object has at least 16 writable bytes, and the caller owns it.
     #[inline(always)]
@@ -113,8 +104,8 @@ impl Seal {
         unsafe { object.cast::<usize>().add(1).read_unaligned() == self.of(object) }
     }
 
-    /// Whether an object is free: the lower half of its mark is enough, and wrong by chance once in
-    /// 2³² live objects. For fast paths, which leave such objects to slow ones.
+    /// Whether an object is free, by the lower half of its mark: wrong once in 2³² live objects.
+    /// For fast paths, which leave such objects to slow ones.
     ///
     /// # Safety
     /// As [`Seal::is_on`].
@@ -136,7 +127,7 @@ pub unsafe fn clear_head(object: *mut u8) {
     unsafe { object.cast::<[usize; 2]>().write([0; 2]) };
 }
 
-/// Wipes the mark of an object whose place is gone, or that is not free any more.
+/// Wipes the mark of an object whose place is gone, or that is no longer free.
 ///
 /// # Safety
 /// As [`clear_head`].
@@ -146,16 +137,16 @@ pub unsafe fn wipe(object: *mut u8) {
     unsafe { object.cast::<usize>().add(1).write(0) };
 }
 
-/// Bytes of a freed object that a hardened heap clears, at most.
+/// Most bytes of a freed object that a hardened heap clears.
 pub const CLEARED: usize = 128;
 
-/// Pairs of words that [`clear`] clears of an object of `size` bytes.
+/// Pairs of words that [`clear`] clears.
 pub const fn cleared_pairs(size: usize) -> u32 {
     let bytes = if size < CLEARED { size } else { CLEARED };
     ((bytes - LEAST) / LEAST) as u32
 }
 
-/// Clears a free object of `size` bytes behind its mark.
+/// Clears a free object behind its mark.
 ///
 /// # Safety
 /// The object has `size` ≥ 16 writable bytes, and the caller owns it.
@@ -165,7 +156,7 @@ pub unsafe fn clear(object: *mut u8, size: usize) {
     unsafe { clear_pairs(object, cleared_pairs(size)) };
 }
 
-/// As [`clear`], by [`cleared_pairs`]. One jump and the stores: a call of `memset` takes 40
+/// [`clear`], by [`cleared_pairs`]. One jump and the stores: a call of `memset` takes 40
 /// instructions.
 ///
 /// # Safety
@@ -185,7 +176,6 @@ pub unsafe fn clear_pairs(object: *mut u8, pairs: u32) {
 }
 const _: () = assert!(cleared_pairs(CLEARED) == 7 && cleared_pairs(LEAST) == 0);
 
-/// The marks of a class's objects in a region, for its slabs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassMarks {
     pub(crate) seal: Seal,
@@ -193,15 +183,13 @@ pub(crate) struct ClassMarks {
     pub(crate) class: u8,
     pub(crate) map: PageMap,
     pub(crate) base: usize,
-    /// Bytes of granted pages.
+    /// Of granted pages.
     pub(crate) bytes: usize,
-    /// Bytes of an object that is cleared where it is cut, of a hardened heap; 0 of others.
+    /// Bytes of an object that a hardened heap clears when it cuts it; else 0.
     pub(crate) clears: usize,
 }
 
 impl ClassMarks {
-    /// The mark that an object bears.
-    ///
     /// # Safety
     /// As [`Seal::is_on`].
     #[inline(always)]

@@ -1,7 +1,5 @@
-//! The misuses of a pointer. One list for all layers, so that a report needs one text for each
-//! case: the core finds those about objects, the layers above those about heaps and object caches.
+//! The misuses of a pointer, of all layers, so that a report needs one text for each case.
 
-/// A program's error with a pointer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Misuse {
     /// The object's size differs from the caller's, `given`.
@@ -12,13 +10,10 @@ pub enum Misuse {
     OtherHeap,
     /// The heap never existed.
     NoHeap,
-    /// The heap was destroyed.
     HeapDestroyed,
     /// The library's own heaps cannot be destroyed.
     HeapStays,
-    /// The object cache never existed.
     NoCache,
-    /// The object cache was destroyed.
     CacheDestroyed,
     /// An object of an object cache, which this call cannot free.
     OfCache { cache: u16 },
@@ -28,11 +23,11 @@ pub enum Misuse {
     NotCached { given: u16 },
     /// A double free.
     Freed { size: usize },
-    /// It points into an object, `offset` bytes behind its start.
+    /// Points into an object, `offset` bytes behind its start.
     Inside { offset: usize, size: usize },
-    /// It points into a large or huge object.
+    /// Points into a large or huge object.
     InsideLarge { start: usize, size: usize },
-    /// It points into the region, but into no object.
+    /// Points into the region, but into no object.
     Unallocated,
     /// Not an address of this library.
     Foreign,

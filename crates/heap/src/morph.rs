@@ -4,8 +4,8 @@
 //! objects: as long as its own, longer (it becomes several), or shorter (neighbours, with free
 //! pages between them, become one: `gather.rs`). The pages are marked [`MORPHED`] until a slab has
 //! one class. The fast paths do not know that mark, so each free on such a slab comes here. The new
-//! class's objects go into the thread cache as always, the old classes' straight to the slab. The
-//! hugepage keeps its density.
+//! class's objects go into the thread cache, the old classes' to the slab. The hugepage keeps its
+//! density.
 //!
 //! **From.** NVAlloc §5.2.
 //!
@@ -32,7 +32,7 @@ use craton_base::{
 };
 use craton_slab::{Left, Morph, Morphs, Part, Place, SlabCache, Wish};
 
-/// Pages of slabs of two classes at most; entries take memory only once used.
+/// Most pages of slabs of two classes; entries take memory only once used.
 const MOST: usize = if cfg!(loom) { 32 } else { Morphs::MOST };
 /// Classes asked in one search.
 const LOOKS: u32 = if cfg!(loom) { 1 } else { 8 };
@@ -50,7 +50,7 @@ struct Patience {
 /// Spans for a class, from other classes' nearly empty slabs before the heap grows.
 pub(crate) struct Recut<'a, F: Platform, C: Clock, H: Hooks> {
     below: Marked<'a, F, C, H>,
-    /// Slabs that are made and not yet handed out.
+    /// Slabs made but not yet handed out.
     spare: PageRange,
 }
 
@@ -67,7 +67,7 @@ impl<'a, F: Platform, C: Clock, H: Hooks> Recut<'a, F, C, H> {
         Some(PageRange::new(first, pages))
     }
 
-    /// Passes the slabs that were made and not needed to their cache.
+    /// Passes surplus slabs to their cache.
     pub(crate) fn pass_rest(&mut self, slabs: &mut SlabCache) {
         while let Some(range) = self.next() {
             slabs.adopt(range.first, &self.below.heap.layout().records);
@@ -103,7 +103,8 @@ impl<F: Platform, C: Clock, H: Hooks> SpanSource for Recut<'_, F, C, H> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Slabs for `class` in a shard, whose lock the caller holds, made of other classes'.
+    /// Makes slabs for `class` from other classes'. The caller holds the lock of the class in the
+    /// shard.
     #[cold]
     fn second_hand(&self, home: usize, class: usize) -> Option<PageRange> {
         self.search.note_taken(class);
@@ -209,7 +210,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(range)
     }
 
-    /// A new table.
     fn table(&self) -> Option<Morphs> {
         // Address space may be short: there are no more entries than pages.
         let most = MOST.min(self.layout().records.len());
@@ -218,7 +218,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Some(Morphs::new(unsafe { Table::new(table as *mut Morph, most) }))
     }
 
-    /// Takes the free pages among some parts; if some are not free, none.
+    /// Takes all free pages among some parts, or none.
     fn take_free(&self, parts: &[Part]) -> bool {
         let free = || parts.iter().filter(|part| part.donor.is_none()).map(|part| part.range);
         if free().next().is_none() {
@@ -239,13 +239,14 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.expect_given(range, freed);
     }
 
-    /// The object at a pointer into a page marked [`MORPHED`]; `None` if the mark has changed.
+    /// `None` if the page's mark has changed.
     pub(crate) fn look(&self, morphs: &Morphs, pointer: *mut u8, page: PageId) -> Option<Place> {
         let Layout { base, records, .. } = self.layout();
         if self.mark(page) == MORPHED { morphs.look(pointer as usize - base, records) } else { None }
     }
 
-    /// Frees an object of a morphed slab; whether it was live. `None` if the slab has settled.
+    /// Frees an object of a morphed slab; returns whether it was live. `None` if the slab has
+    /// settled.
     ///
     /// # Safety
     /// The caller gives the object up.

@@ -1,4 +1,4 @@
-//! Spans, marks and records for private heaps and object caches, which the layer above keeps.
+//! Spans, marks and records of private heaps and object caches, for the layer above.
 //!
 //! **What.** The page map has one mark for all of them; a page's record names the heap and class.
 //!
@@ -14,13 +14,12 @@ use craton_pages::PageHeapExt;
 /// An object of a private heap or an object cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owned {
-    /// The heap's number.
     pub heap: u16,
-    /// Its size class, or [`LARGE`](crate::size_class::LARGE).
+    /// A size class, or [`LARGE`](crate::size_class::LARGE).
     pub class: usize,
     /// The page of its pointer.
     pub first: PageId,
-    /// Usable bytes.
+    /// Usable ones.
     pub bytes: usize,
 }
 
@@ -42,12 +41,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.lock_pages().advise_span(range, advice);
     }
 
-    /// Reverts [`Heap::advise_own`].
     pub fn unadvise_own(&self, range: PageRange, advice: Advice) {
         self.lock_pages().unadvise_span(range, advice);
     }
 
-    /// Marks a span's first page, and the others too if `all`, as heap `heap`'s, of class `class`.
+    /// Marks a span's first page, and the others too if `all`, as a private heap's.
     pub fn mark_own(&self, range: PageRange, all: bool, heap: u16, class: u8) {
         let pages = if all { range.len.0 } else { 1 };
         (0..pages).for_each(|i| self.record(PageId(range.first.0 + i)).set_heap(heap, class));

@@ -2,7 +2,5 @@
 
 use craton_frames::Seat;
 
-/// Frames that are the heap's pages.
 pub type Frames = Seat<'static, 'static, craton_frames::Pages>;
-/// Either page heap.
 pub type PageHeap<F, C> = craton_pages::FrameHeap<F, C, Frames>;

@@ -1,5 +1,4 @@
-//! The page map: which size class each page of the region belongs to, and which of its objects may
-//! be freed.
+//! The page map: each page's size class, and which of its objects may be freed.
 //!
 //! **State.** An [`Entry`] of four bytes for each page:
 //! ```text
@@ -8,8 +7,7 @@
 //! The mark is the size class, [`LARGE`](crate::size_class::LARGE) for the first page of a large
 //! object, [`MORPHED`](crate::size_class::MORPHED) for a slab of two classes, or 0 (free pages, the
 //! inside of objects). It is stored as the offset of the class's list in a cache, so that free
-//! finds the list by one load and one addition. `free` reads the map before any memory behind the
-//! pointer.
+//! finds the list by one load and one addition.
 //!
 //! **Invariants.** *M6* a place of a slab is cut exactly if its index is below the number of the
 //! page on which it begins. So a refill changes only the pages of the places that it cuts. *M7* the
@@ -27,15 +25,13 @@ use craton_base::{PageId, PageRange};
 /// Bytes of a thread cache's list: the factor of a stored mark.
 pub const LIST_BYTES: usize = 32;
 
-/// A page's entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry(u32);
 
-/// The bits of an entry that hold the offset of a list.
+/// Bits that hold the offset of a list.
 const LIST_BITS: u32 = 16;
 
 impl Entry {
-    /// A mark without cut places.
     const fn of_mark(mark: u8) -> Self {
         Self(mark as u32 * LIST_BYTES as u32)
     }
@@ -55,7 +51,7 @@ impl Entry {
         (self.list() / LIST_BYTES) as u8
     }
 
-    /// The number of cut places, times [`PLACE`].
+    /// Cut places, times [`PLACE`].
     #[inline(always)]
     pub const fn cut(self) -> u64 {
         (self.0 & !(u16::MAX as u32)) as u64
@@ -65,7 +61,6 @@ impl Entry {
 /// A place's factor in [`Entry::cut`].
 pub const PLACE: u64 = 1 << LIST_BITS;
 
-/// The map: a pointer to the entry of page 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMap {
     marks: *const AtomicU32,
@@ -77,17 +72,15 @@ unsafe impl Send for PageMap {}
 unsafe impl Sync for PageMap {}
 
 impl PageMap {
-    /// Offset of the first mark's address, for readers of another process's memory.
+    /// For readers of another process's memory.
     pub const MARKS: usize = core::mem::offset_of!(Self, marks);
 
-    /// The lower bits of an entry that hold a mark, for them.
+    /// The lower bits of an entry, which hold the mark.
     pub const MARK_BITS: usize = LIST_BITS as usize;
 
     /// A map that must not be read.
     pub const EMPTY: Self = Self { marks: core::ptr::null() };
 
-    /// A map whose marks begin at `marks`.
-    ///
     /// # Safety
     /// Each granted page has a permanent four-byte entry, zero at first, written only here.
     pub const unsafe fn new(marks: *const AtomicU32) -> Self {
@@ -102,8 +95,6 @@ impl PageMap {
         Entry(unsafe { (*self.marks.add(page)).load(Relaxed) })
     }
 
-    /// The mark of a page.
-    ///
     /// # Safety
     /// The page has been granted.
     #[inline(always)]
@@ -112,7 +103,7 @@ impl PageMap {
         unsafe { self.entry(page) }.mark()
     }
 
-    /// Marks the first page of a span, and the others too if `all`. No place of theirs is cut.
+    /// Marks the first page of a span, and the others too if `all`; no place is cut.
     ///
     /// # Safety
     /// The pages have been granted, and belong to the caller.
@@ -124,8 +115,8 @@ impl PageMap {
         }
     }
 
-    /// Sets the number of cut places on those pages of a range that bear a class's mark. A slab of
-    /// a heap with a name has none.
+    /// Sets the number of cut places on those pages that bear the class's mark. A private heap's
+    /// slab has none.
     ///
     /// # Safety
     /// As [`PageMap::set`].

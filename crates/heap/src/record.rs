@@ -5,7 +5,7 @@
 //! byte (1): shard of the slab
 //! tag:      number (16 bits) and class (8 bits) of the private heap that owns the page
 //! ```
-//! A large object is a slab of one object on no slab list; private heaps link theirs here.
+//! Private heaps link their large objects here.
 //!
 //! **Unsafe.** Declares that zeros are a valid record.
 
@@ -31,11 +31,10 @@ impl AsRef<SlabRecord> for PageRecord {
 const CLASS_SHIFT: u32 = 16;
 
 impl PageRecord {
-    /// Offsets and word layouts, for readers of another process's memory.
+    /// For readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 2] =
         [("record.owner", offset_of!(SlabRecord, front_byte)), ("record.owned_class_shift", CLASS_SHIFT as usize)];
 
-    /// The slab's shard.
     #[inline]
     pub fn owner(&self) -> usize {
         // ORDERING: Acquire pairs with the Release in `set_owner`: a reader of a morphed slab's new
@@ -43,18 +42,16 @@ impl PageRecord {
         self.0.front_byte.load(Ordering::Acquire).into()
     }
 
-    /// Sets the slab's shard, before the slab hands anything out.
+    /// Before the slab hands anything out.
     pub fn set_owner(&self, owner: usize) {
         // ORDERING: Release pairs with the Acquire in `owner`.
         self.0.front_byte.store(owner as u8, Ordering::Release);
     }
 
-    /// Sets the private heap and class of this page, which the page map marks as owned.
     pub fn set_heap(&self, heap: u16, class: u8) {
         self.0.set_tag(u32::from(class) << CLASS_SHIFT | u32::from(heap));
     }
 
-    /// The private heap and class.
     #[inline]
     pub fn heap(&self) -> (u16, u8) {
         let tag = self.0.tag();
@@ -66,12 +63,11 @@ impl PageRecord {
         self.0.neighbours()
     }
 
-    /// Sets a large object's neighbours.
     pub fn set_neighbours(&self, next: u32, prev: u32) {
         self.0.set_neighbours(next, prev);
     }
 
-    /// Reads each field before a model's threads begin.
+    /// Before a model's threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         self.0.touch();

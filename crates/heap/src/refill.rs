@@ -23,7 +23,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
     /// Refills an empty list and returns one object; null without memory.
     ///
     /// # Safety
-    /// `cache` is the calling thread's, of this heap, and the class's list is empty.
+    /// `cache` is the calling thread's, of this heap.
     pub unsafe fn refill(&self, cache: *mut ThreadCache, class: usize) -> *mut u8 {
         // SAFETY: the cache is this thread's.
         let cache = unsafe { &mut *cache };
@@ -53,8 +53,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
-    /// Makes the count of an empty list exact, and reports objects that were lost or went out
-    /// twice.
+    /// Makes an empty list's count exact; reports objects that were lost or went out twice.
     fn expect_count(cache: &mut ThreadCache, class: usize) {
         match cache.miscount(class) {
             0 => {}
@@ -63,14 +62,13 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// An object of a larger class from the cache, with its class, for a class whose list is empty.
-    /// In a small heap, slabs with an object or two in use would be most of the memory. `None` if
-    /// the list is not empty: its refill must see why nothing was popped.
+    /// Serves a class with an empty list from a larger class's list. In a small heap, slabs with an
+    /// object or two in use would be most of the memory. `None` if the list is not empty: its
+    /// refill must see why nothing was popped.
     pub fn borrow(&self, cache: &mut ThreadCache, class: usize) -> Option<(*mut u8, usize)> {
         if self.in_use() < LENDS_BELOW && cache.is_empty(class) { cache.borrow(class) } else { None }
     }
 
-    /// Trims the idle lists of a cache.
     #[cold]
     fn give_what_lies_idle(&self, cache: &mut ThreadCache) {
         cache.begin_look(self.in_use());
@@ -81,18 +79,18 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// An object without a cache; null without memory.
+    /// Without a cache; null without memory.
     pub fn take_one(&self, class: usize) -> *mut u8 {
         self.pop_free(class, &mut self.take(0, class, 1))
     }
 
-    /// The first object of a chain, which goes out; null from an empty one.
+    /// Pops an object that goes out; null from an empty chain.
     pub fn pop_free(&self, class: usize, chain: &mut Chain) -> *mut u8 {
         // SAFETY: the object bears its mark, has at least 16 bytes, and is ours until we return it.
         self.pop_marked(class, chain).inspect(|object| unsafe { mark::clear_head(*object) }).unwrap_or(null_mut())
     }
 
-    /// As [`Heap::pop_free`], for a cache, which gets the object with its mark.
+    /// As [`Heap::pop_free`], for a cache, which keeps the mark.
     pub fn pop_marked(&self, class: usize, chain: &mut Chain) -> Option<*mut u8> {
         if !chain.is_empty() {
             // Before its link is read.
@@ -108,7 +106,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Checks and wipes the free mark of an object that goes out; null stays null.
+    /// Checks and wipes the mark of an object that goes out; null stays null.
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Reads the region alone, writes objects with their mark.
     pub fn wipe_mark(&self, class: usize, object: *mut u8) -> *mut u8 {
         if !object.is_null() {
@@ -119,10 +117,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         object
     }
 
-    /// Whether an object of a class is free.
-    ///
     /// # Safety
-    /// One begins there.
+    /// An object of the class begins there.
     pub unsafe fn is_free(&self, class: usize, object: *mut u8) -> bool {
         // SAFETY: by the contract; objects have at least 16 bytes.
         unsafe { self.marks(class).is_free(object) }
@@ -137,7 +133,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { object.cast::<usize>().add(1).write(!self.seal(class).of(object)) };
     }
 
-    /// Checks and wipes that mark of a pointer that such a list leads to.
+    /// Checks and wipes the mark of [`Heap::set_waiting`].
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // Only memory that the page map names ours is read.
     pub fn end_waiting(&self, object: *mut u8) {
         let class = self.recognise(object);
@@ -151,8 +147,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         unsafe { mark::wipe(object) };
     }
 
-    /// Marks an object as free.
-    ///
     /// # Safety
     /// The object is one of the class, and given up.
     pub unsafe fn set_mark(&self, class: usize, object: *mut u8) {
@@ -174,8 +168,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Marks an object that no thread cache takes as free; in a hardened heap clears it, and
-    /// returns an older waiting one instead, or null.
+    /// Marks an object that no thread cache takes. In a hardened heap, clears it and returns an
+    /// older waiting one instead, or null.
     ///
     /// # Safety
     /// As [`Heap::give_one`].
@@ -200,7 +194,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.shards()[self.home(self.system.cpu())].waiting.exchange(class, object)
     }
 
-    /// Ends the waiting of objects that no thread cache has.
+    /// Frees the waiting objects that no thread cache has.
     pub(crate) fn end_waits(&self) {
         if self.is_hardened() {
             for shard in self.shards() {
@@ -210,7 +204,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Flushes a full list; whether it is to stay empty.
+    /// Flushes a full list; returns whether it is to stay empty.
     ///
     /// # Safety
     /// `cache` is the calling thread's, of this heap.
@@ -232,8 +226,6 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Flushes some objects of a list.
-    ///
     /// # Safety
     /// As [`Heap::make_room`].
     unsafe fn flush(&self, cache: *mut ThreadCache, class: usize) {
@@ -249,8 +241,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Makes room in the list of a hardened cache's newest objects by a turn; whether
-    /// [`Heap::end_turn`] is due.
+    /// Makes room in a hardened cache's list of newest objects; returns whether [`Heap::end_turn`]
+    /// is due.
     ///
     /// # Safety
     /// `cache` is the calling thread's, of this heap.
@@ -263,8 +255,8 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Flushes what a turn brought too much, and reports what was reused: the next request may have
-    /// to be slow then.
+    /// Flushes what a turn brought too much, and reports reuse: the next request may have to be
+    /// slow then.
     ///
     /// # Safety
     /// As [`Heap::turn_over`].
@@ -282,7 +274,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// An object for a request that finds its list empty, if a turn brings some; else null.
+    /// An object for an empty list, if a turn brings some; else null.
     ///
     /// # Safety
     /// `cache` is the calling thread's, of this heap.
@@ -378,7 +370,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Frees an object of class `class`, which its slab had before it morphed.
+    /// Frees an object of the class that its slab had before it morphed.
     ///
     /// # Safety
     /// The caller gives the object up.

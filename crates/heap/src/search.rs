@@ -1,40 +1,36 @@
 //! When to search for another class's slab, and which class to ask.
 //!
 //! **What.** A search costs try-locks, so it backs off while it finds nothing. It asks the classes
-//! in turn from the last donor, and spares those that took slabs lately. A class that had as many
-//! slabs a moment ago does not search: in steady state no slab morphs, since each free on a morphed
-//! one is slow.
+//! in turn from the last donor, except those that took slabs lately. A class that had as many slabs
+//! a moment ago does not search: in steady state no slab morphs, since each free on a morphed one
+//! is slow.
 //!
 //! **Threads.** Hints: a lost update costs one search more or less.
 
 use crate::size_class::{self, CLASSES};
-// Not the models' kind: nothing that must hold depends on it.
+// Not the models' kind: no invariant depends on it.
 use core::sync::atomic::AtomicU32 as Hint;
 use craton_base::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use craton_base::{PAGE_SIZE, Pages};
 
 /// Heaps with fewer pages in use do not search: 4 MiB.
 const LEAST_PAGES: u32 = if cfg!(loom) { 1 } else { ((4 << 20) / PAGE_SIZE) as u32 };
-/// Longest back-off, in requests of a class.
+/// In requests of a class.
 const LONGEST_PAUSE: u8 = 16;
 
-/// A class is at rest if it allocated none of the last pages, one for each 32 in use. Others would
-/// refill their slabs' gaps: when all sizes come and go together morphing gains nothing, and each
-/// free on a morphed slab is slow.
+/// A class is at rest if it allocated none of the last pages, one for each 32 in use. Other classes
+/// refill their slabs' gaps: when all sizes come and go together, morphing gains nothing.
 const REST_PART: u32 = 32;
 
 /// Part of a class's peak that is forgotten in a second.
 const FORGET_PART: u32 = 64;
 
-/// The back-off of one class.
 struct Luck {
     /// Requests left without a search.
     pause: AtomicU8,
-    /// Length of the last pause.
     last_pause: AtomicU8,
 }
 
-/// The state of a heap's searches. All zeros at first.
 pub struct Search {
     pages: AtomicU32,
     /// The class that last gave a slab, or was last asked; 0 at first.
@@ -64,7 +60,7 @@ impl Search {
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
-    /// Makes the next search ask one shard and class.
+    /// For models: the next search asks one shard and class.
     #[cfg(loom)]
     pub fn look_at(&self, shard: usize, class: usize) {
         self.donor.store(class as u32, Relaxed);
@@ -81,19 +77,17 @@ impl Search {
         self.taken_at[class].store(taken, Relaxed);
     }
 
-    /// Counts a slab that a class gets.
     pub(crate) fn grew(&self, class: usize) {
         let slabs = self.slabs[class].fetch_add(1, Relaxed) + 1;
         self.peaks[class].fetch_max(slabs, Relaxed);
     }
 
-    /// Counts a slab that a class loses.
     pub(crate) fn shrank(&self, class: usize) {
         self.slabs[class].fetch_sub(1, Relaxed);
     }
 
-    /// Whether one slab more is more than a class had lately. A program in steady state takes
-    /// slabs of each class, and gives them back, below that.
+    /// Whether one slab more is more than a class had lately. A program in steady state takes slabs
+    /// and gives them back below that.
     pub(crate) fn is_growth(&self, class: usize) -> bool {
         self.slabs[class].load(Relaxed) >= self.peaks[class].load(Relaxed)
     }
@@ -114,13 +108,12 @@ impl Search {
         has_slabs && self.is_at_rest(class) && !size_class::geometry(class).is_single()
     }
 
-    /// Whether a class takes no slabs while others do.
     fn is_at_rest(&self, class: usize) -> bool {
         self.taken.load(Relaxed).wrapping_sub(self.taken_at[class].load(Relaxed))
             >= self.pages.load(Relaxed) / REST_PART
     }
 
-    /// Whether this request of a class, locked by the caller, may search.
+    /// The caller holds the class's lock.
     pub(crate) fn is_due(&self, class: usize) -> bool {
         if self.pages.load(Relaxed) < LEAST_PAGES {
             return false;
@@ -131,7 +124,7 @@ impl Search {
         left == 0
     }
 
-    /// Updates the back-off of a class, locked by the caller, after a search.
+    /// The caller holds the class's lock.
     pub(crate) fn note(&self, class: usize, found: bool) {
         let Luck { pause, last_pause } = &self.luck[class];
         let next = if found { 0 } else { (2 * last_pause.load(Relaxed) + 1).min(LONGEST_PAUSE) };

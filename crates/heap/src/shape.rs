@@ -13,7 +13,6 @@ use craton_base::{Clock, Platform, Table};
 use craton_os::Mutex;
 use craton_slab::{Morphs, SlabCache};
 
-/// The constant part of the layout.
 const LAYOUT: [(&str, usize); 9] = [
     ("layout.base", offset_of!(Layout, base)),
     ("layout.map", offset_of!(Layout, map) + PageMap::MARKS),
@@ -27,7 +26,6 @@ const LAYOUT: [(&str, usize); 9] = [
 ];
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Offsets and sizes in bytes.
     pub const SHAPE: [(&'static str, usize); 29] = [
         ("heap.bytes", size_of::<Self>()),
         ("heap.granted_pages", offset_of!(Self, granted_pages)),

@@ -1,7 +1,4 @@
-//! A shard: the source of refills for the threads of one home.
-//!
-//! **State.** For each size class a locked slab cache (central list) and transfer slots; the counts
-//! of both. All zeros: an empty shard.
+//! A shard: the source of refills for the threads of one home. All zeros: empty.
 
 mod complete;
 mod counts;
@@ -19,13 +16,13 @@ use crate::size_class::{self, CLASSES};
 use craton_os::{Mutex, Rank};
 use craton_slab::SlabCache;
 
-/// Most shards; more CPUs share them.
+/// More CPUs share them.
 pub const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
 /// Pages of complete slabs of a class in a shard: 1 MiB. More costs more than it saves.
 const MOST_COMPLETE: u32 = 128;
 
-/// A class's slabs, on separate cache lines.
+/// On separate cache lines.
 #[repr(align(128))]
 pub(crate) struct Class(pub(crate) Mutex<SlabCache>);
 
@@ -58,7 +55,6 @@ impl Shard {
     }
 }
 
-/// A class's first slab cache.
 pub(crate) fn fresh(class: usize) -> SlabCache {
     let geometry = size_class::geometry(class);
     SlabCache::keeping(geometry, (MOST_COMPLETE / geometry.pages.0) as u16)

@@ -1,7 +1,7 @@
 //! Random order for free objects of a hardened heap.
 //!
-//! **What.** Up to 64 objects at a time change places with each other. Each order of them is about
-//! as likely; the bits of a draw are rounded to places, which favours some by up to a quarter.
+//! **What.** Up to 64 objects at a time change places. Each order is about as likely; the bits of a
+//! draw are rounded to places, which favours some by up to a quarter.
 //!
 //! **Cost.** 12 instructions an object; 512 bytes of stack.
 //!
@@ -20,7 +20,6 @@ pub struct Random {
 }
 
 impl Random {
-    /// The `n`-th generator of a heap.
     pub fn new(key: &Key, n: u64) -> Self {
         let factor = key.factor as u64;
         Self { count: fold(factor ^ n << 32, 0x2545_f491_4f6c_dd1d), secret: fold(factor, 0x9e6c_63d0_876a_9a47) | 1 }
@@ -32,7 +31,7 @@ impl Random {
     }
 }
 
-/// A generator that threads share: two that draw at once may draw the same.
+/// Threads share it: two that draw at once may draw the same.
 pub struct SharedRandom(AtomicU64);
 
 impl SharedRandom {
@@ -53,13 +52,13 @@ impl SharedRandom {
     }
 }
 
-/// Objects that change places with each other; longer lists are shuffled piece by piece.
+/// Longer lists are shuffled piece by piece.
 const MOST: usize = 64;
 /// Bits for each object's place, and objects that one draw serves.
 const BITS: u32 = 8;
 const DRAWN: u32 = u64::BITS / BITS;
 
-/// An order of 2^k places, one of up to 2^18: places times an odd number, moved, some of their bits
+/// One of up to 2^18 orders of 2^k places: places times an odd number, moved, some of their bits
 /// changed, times another odd number.
 #[derive(Clone, Copy)]
 struct Order {
@@ -76,7 +75,7 @@ impl Order {
         Self { step: part(0) | 1, at: part(1), change: part(2), factor: part(3) | 1 }
     }
 
-    /// The next place, of `n`, a power of two.
+    /// `n` is a power of two.
     #[inline(always)]
     fn next(&mut self, n: u32) -> usize {
         self.at = self.at.wrapping_add(self.step);
@@ -86,7 +85,6 @@ impl Order {
     }
 }
 
-/// The fault of a damaged list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
     /// The list ends early, by this number of objects.
@@ -95,8 +93,8 @@ pub enum Wrong {
     NotFree(*mut u8),
 }
 
-/// Shuffles the list of `n` ≥ 1 objects from `first` on: each order of up to 64 is possible. `pass`
-/// is called with each object before its link is read, and says whether it is one.
+/// Shuffles the `n` ≥ 1 objects of a list; each order of up to 64 is possible. `pass` sees each
+/// object before its link is read, and reports whether it is one.
 ///
 /// # Safety
 /// The caller owns the objects, which `pass` tells from others.
@@ -131,8 +129,8 @@ pub unsafe fn shuffle(
     Ok(chain)
 }
 
-/// As [`shuffle`], in a quarter of the instructions: a list of 2^k ≤ 64 objects gets one of up to
-/// 2^18 orders, in each of which an object is as likely at one place as at another.
+/// [`shuffle`] in a quarter of the instructions: 2^k ≤ 64 objects get one of up to 2^18 orders, and
+/// each object each place equally often.
 ///
 /// # Safety
 /// As there.
@@ -154,11 +152,11 @@ pub unsafe fn deal(
     dealt.map(|(chain, _)| chain)
 }
 
-/// Places that hold objects, once written.
+/// Hold objects, once written.
 type Places = [MaybeUninit<*mut u8>; MOST];
 
 /// Calls `put` with each of `n` ≤ 64 objects, which writes all places below `n`, and links them in
-/// the order of places. Returns what follows, too.
+/// the order of places. Returns the rest of the list, too.
 ///
 /// # Safety
 /// As [`shuffle`], and by what `put` does.

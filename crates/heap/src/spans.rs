@@ -30,10 +30,10 @@ use craton_os::Guard;
 use craton_pages::{Breaking, PageHeapExt, SLOW_NS, STEP};
 use craton_slab::SlabCache;
 
-/// Long spans that go back under one hold of the page heap's lock: some 10 µs.
+/// Long spans returned under one hold of the page heap's lock: some 10 µs.
 const DRAINED_AT_ONCE: u32 = 64;
 
-/// A source without spans, for slabs that must use what they have.
+/// For slabs that must use what they have.
 pub struct NoSpans;
 
 impl SpanSource for NoSpans {
@@ -58,7 +58,7 @@ pub struct Marked<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Marked<'_, F, C, H> {
-    /// A short span that slabs freed a moment ago; takes no lock.
+    /// A short span that slabs freed lately; takes no lock.
     pub(crate) fn alloc_short(&self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         let cpu = self.heap.system.cpu();
         let range = self.heap.spans.pop(cpu, pages, align, density).or_else(|| {
@@ -117,7 +117,6 @@ pub(crate) struct Kept<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
-    /// Allocates a span, if need be from the caches in front.
     pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
         let mut locked = heap.lock_pages();
@@ -142,7 +141,7 @@ impl<F: Platform, C: Clock, H: Hooks> Kept<'_, F, C, H> {
         span
     }
 
-    /// Allocates from a longer kept span, or after draining all kept ones.
+    /// From a longer kept span, or after draining all kept ones.
     #[cold]
     fn alloc_kept(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let heap = self.heap;
@@ -186,12 +185,11 @@ impl<F: Platform, C: Clock, H: Hooks> Drop for Locked<'_, F, C, H> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
-    /// Allocates a span within the hard limit.
     pub(crate) fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         self.alloc_from(|heap| heap.alloc(pages, align, density), (pages, align, density))
     }
 
-    /// Allocates a span of memory that the page heap has, within the hard limit.
+    /// From memory that the page heap has.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         let backed = |heap: &mut PageHeap<F, C>| heap.alloc_backed(pages, align, density).ok_or(SpanError::NoMemory);
         self.alloc_from(backed, (pages, align, density))
@@ -221,7 +219,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Err(SpanError::NoMemory)
     }
 
-    /// Allocates after draining the caches in front.
+    /// After draining the caches in front.
     pub(crate) fn alloc_drained(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError> {
         self.drain();
         self.alloc(pages, align, density)
@@ -233,14 +231,14 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Ok(())
     }
 
-    /// Frees a span whose whole hugepages were moved away.
+    /// Its whole hugepages were moved away.
     pub(crate) fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
         self.pages.free_moved(span)?;
         H::span(SpanEvent::Free { range: span, density: Density::Sparse });
         Ok(())
     }
 
-    /// Makes spans of `each` pages of the adjacent spans `parts` that are a range.
+    /// Cuts a range, made of the adjacent spans `parts`, into spans of `each` pages.
     pub(crate) fn recut(
         &mut self,
         range: PageRange,
@@ -270,7 +268,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         taken
     }
 
-    /// Resizes a span in place, within the hard limit.
+    /// In place, within the hard limit.
     pub(crate) fn resize(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
         let Some(hard) = self.heap.gate.hard().filter(|_| len > span.len) else {
             return self.resize_free(span, len);
@@ -289,14 +287,12 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         Err(SpanError::NoMemory)
     }
 
-    /// Resizes a span in place, without a limit.
     pub(crate) fn resize_free(&mut self, span: PageRange, len: Pages) -> Result<bool, SpanError> {
         let zeroed = self.pages.resize(span, len)?;
         H::span(SpanEvent::Resize { range: PageRange::new(span.first, len) });
         Ok(zeroed)
     }
 
-    /// Returns the caches in front to the page heap.
     pub(crate) fn drain(&mut self) {
         let heap = self.heap;
         heap.spans.drain(|span, density| {
@@ -309,7 +305,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         });
     }
 
-    /// Returns a few of the long spans in front to the page heap; whether there may be more.
+    /// Returns a few of the long spans in front; `false`: no more are left.
     pub(crate) fn drain_some(&mut self) -> bool {
         (0..DRAINED_AT_ONCE).all(|_| {
             let span = self.heap.large.evict_any();
@@ -338,7 +334,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
         true
     }
 
-    /// Returns some pages if more than `most` bytes are in use; returns their number.
+    /// Returns pages if more than `most` bytes are in use; returns their number.
     pub(crate) fn release_step(&mut self, most: u64) -> u64 {
         let more = self.used().saturating_sub(most);
         let more = Bytes(more as usize).pages_up().unwrap_or(STEP).min(STEP);
@@ -373,7 +369,7 @@ impl<F: Platform, C: Clock, H: Hooks> Locked<'_, F, C, H> {
     }
 }
 
-/// A class's locked slabs. Counts the complete ones on release.
+/// Counts a class's complete slabs on release.
 pub(crate) struct Counted<'a, F: Platform, C: Clock, H: Hooks> {
     heap: &'a Heap<F, C, H>,
     home: usize,
@@ -421,13 +417,12 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Counted::new(self, home, class, self.slabs(home, class))
     }
 
-    /// Locks the page heap.
     pub fn lock_pages(&self) -> Locked<'_, F, C, H> {
         Locked { heap: self, pages: self.pages.lock() }
     }
 
-    /// Touches a hugepage that begins with a new span of small objects, outside of the lock: a slow
-    /// fault asks for no more of them.
+    /// Touches a hugepage that begins with a new span of small objects, outside of the lock: after
+    /// a slow fault the page heap asks for no more of them.
     fn touch_first(&self, first: PageId) {
         if first.0.is_multiple_of(HugePages(1).pages().0) && self.system.touch(self.address(first) as usize) >= SLOW_NS
         {
@@ -448,12 +443,11 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (u64::from(pages.backed_pages().0) << PAGE_SHIFT) + self.besides(pages)
     }
 
-    /// Bytes of metadata and huge objects.
     pub(crate) fn besides(&self, pages: &PageHeap<F, C>) -> u64 {
         self.metadata(pages.granted()) + self.gate.huge()
     }
 
-    /// Pages in the caches in front of the page heap.
+    /// In the caches in front of the page heap.
     pub(crate) fn pages_in_front(&self) -> Pages {
         Pages(self.spans.pages().0 + self.large.pages().0)
     }

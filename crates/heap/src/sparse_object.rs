@@ -4,8 +4,8 @@
 //! ([`crate::huge::Stretches`]), or else a separate mapping. It grows in place if the next
 //! hugepages are free, else its memory moves to a separate mapping.
 //!
-//! **Threads.** Under the table's lock. Memory is released without it: until that is done the
-//! addresses count as taken.
+//! **Threads.** Under the table's lock. Memory is released without it: until then the addresses
+//! count as taken.
 //!
 //! **Failure.** A refused step leaves the object unchanged, or makes the caller copy it.
 
@@ -20,8 +20,8 @@ use craton_pages::PageHeapExt;
 const MOST_SPARSE: usize = 16 << 10;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// Whether an object is better apart: the heap would grow for memory that the program will
-    /// hardly touch, and the metadata in the region would weigh more than that.
+    /// Whether the heap would grow for memory that the program will hardly touch, and the region's
+    /// metadata for it would weigh more than a separate mapping.
     pub fn is_better_apart(&self, size: usize) -> bool {
         let Some(pages) = Bytes(size).pages_up() else { return false };
         let sparse = self.pages.lock().is_better_apart(pages);
@@ -31,7 +31,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// An object of which little will be touched; reads as zeros. Null without memory.
+    /// Reads as zeros. Null without memory.
     pub fn allocate_sparse(&self, size: usize, align: usize) -> *mut u8 {
         let Some(bytes) = size.checked_next_multiple_of(HUGEPAGE_SIZE) else { return null_mut() };
         if align > HUGEPAGE_SIZE || !self.admit_huge(0, bytes) {
@@ -53,19 +53,19 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         let at = table.stretches.take(&self.system, HugePages((bytes / HUGEPAGE_SIZE) as u32))?;
         let entry = Entry { at, bytes };
         table.insert(entry);
-        // Such objects stay on small pages; what is seen of them decides where later ones go.
+        // It stays on small pages; how it is used decides where later ones go.
         table.worth(&self.system, entry);
         Some(entry)
     }
 
-    /// Gives back what an object had of a stretch, once the table does not list it.
+    /// Returns an object's part of a stretch, once the table does not list it.
     pub(crate) fn give_sparse(&self, entry: Entry) {
         self.system.discard(entry.at, entry.bytes);
         let empty = self.huge.lock().stretches.give(entry);
         empty.inspect(|stretch| self.system.unmap(stretch.at, stretch.bytes));
     }
 
-    /// Resizes an object in a stretch; `None`: unchanged, the caller must copy.
+    /// `None`: unchanged, the caller must copy.
     pub(crate) fn resize_sparse(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         let bytes = size.checked_next_multiple_of(HUGEPAGE_SIZE)?;
         if bytes == entry.bytes {

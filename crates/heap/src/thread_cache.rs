@@ -8,8 +8,8 @@
 //! ```text
 //! | link to the next (8 bytes) | mark (8 bytes) | … untouched … |
 //! ```
-//! The mark ([`crate::mark`]) shows that the object is free; `pop` checks and wipes it. An empty
-//! list begins with [`craton_slab::end`], which has none, and so needs no test.
+//! `pop` checks and wipes the mark ([`crate::mark`]). An empty list begins with
+//! [`craton_slab::end`], which has none, and so needs no test.
 //!
 //! **Invariants.** *T1* `room` = [`room_for`] `max` − length objects, less the pops since the count
 //! was last exact. *T2* the lists of marks that are no class (0, `LARGE`, `MORPHED`, `OWNED`) have
@@ -55,10 +55,9 @@ pub struct List {
     magic: u64,
     /// A pointer's bits below the slab's alignment.
     mask: u32,
-    /// Objects that fit until `max`, in parts ([`count`]); below 0 after a refill larger
-    /// than `max`.
+    /// Objects that fit until `max`, in parts ([`count`]); below 0 after a refill larger than
+    /// `max`.
     room: i32,
-    /// The class's secret of marks.
     secret: usize,
 }
 
@@ -70,7 +69,7 @@ struct Pace {
     fetch: u16,
     /// Overflows minus refills, in batches: how far the program swings beyond the list.
     swing: u8,
-    /// Pops until the last look at a full list since the count was exact, in 256s and modulo 2¹⁶.
+    /// Pops at the last walk of a full list, in 256s and modulo 2¹⁶.
     popped: u8,
     /// Freed objects that the list may hold.
     max: i32,
@@ -85,9 +84,8 @@ const FIRST_FETCH: u32 = 16;
 const FIRST_KEPT: u32 = 32;
 /// Objects a list keeps while the program frees for good. Each one pins its slab and hugepage.
 const LAST_KEPT: i32 = 16;
-/// Bound of [`FIRST_KEPT`] in bytes: large objects would idle in short lists.
+/// Large objects would idle in short lists.
 const FIRST_KEPT_BYTES: usize = 4 << 10;
-/// Bounds of a list.
 const MAX_BYTES: usize = 512 << 10;
 const MAX_OBJECTS: i32 = 8192;
 /// A longer list must contain a cycle.
@@ -109,7 +107,7 @@ const _: () = assert!(size_of::<List>() == LIST_BYTES && MARKS * LIST_BYTES <= u
 /// Largest size whose class one load finds.
 pub const MAX_QUICK: usize = 1024;
 
-/// By size, up to [`MAX_QUICK`]: offset of the class's list in a cache.
+/// By size: offset of the class's list in a cache.
 type Offsets = [u16; MAX_QUICK + 1];
 
 static OFFSETS: Offsets = {
@@ -141,8 +139,8 @@ impl List {
 }
 
 impl List {
-    /// Whether an object begins at a pointer into a page whose entry leads to the list: at the
-    /// start of a place that was cut, so neither in a slab's tail nor behind its last cut.
+    /// Whether an object begins at a pointer into a page whose entry leads to the list: neither in
+    /// a slab's tail nor behind its last cut.
     ///
     /// # Safety
     /// `this` is a list.
@@ -155,8 +153,8 @@ impl List {
 
 /// [`List::magic`] of a size s·2^t with an odd s. Its product with the size is m·2^64 + [`PLACE`].
 /// m is odd, and shares no factor with s, which would have to divide [`PLACE`] too. So an offset
-/// that is r behind a multiple of the size has the product i·2^64/size + at most 2^34, where
-/// i = r·m modulo the size is not 0.
+/// that is r behind a multiple of the size has the product i·2^64/size + at most 2^34, where i =
+/// r·m modulo the size is not 0.
 const fn magic_of(size: u64) -> u64 {
     let zeros = size.trailing_zeros();
     let odd = size >> zeros;
@@ -191,11 +189,10 @@ pub struct ThreadCache {
     lists: [List; MARKS],
     paces: [Pace; MARKS],
     base: usize,
-    /// Granted pages as last read; 0 in an unused cache. Other threads and processes
-    /// ([`crate::mailbox`]) store 0 so that the thread's next free takes the slow path.
+    /// Granted pages as last read; 0 in an unused cache. Other threads and processes store 0 so
+    /// that the thread's next free takes the slow path ([`view`]).
     pages: usize,
     map: PageMap,
-    /// The factor of marks.
     factor: usize,
     /// Bytes by which the lists may still grow.
     budget: usize,
@@ -204,15 +201,13 @@ pub struct ThreadCache {
     home: u32,
     /// The rest of a hardened cache, or null.
     stages: *mut Stages,
-    /// Next cache in the registry.
     pub next: *mut ThreadCache,
     /// Caches made before this one.
     pub number: usize,
-    /// Whether a thread uses it.
     pub taken: bool,
-    /// The last flush request that the thread has followed ([`crate::limits`]).
+    /// The last flush request that the thread has followed.
     pub generation: u32,
-    /// By size, as [`OFFSETS`], whose address would be an instruction of each request: the list for
+    /// By size, as [`OFFSETS`], whose address would cost each request an instruction: the list for
     /// requests, which in a hardened cache is another than that of frees.
     offsets: Offsets,
     /// The same by class.
@@ -222,12 +217,11 @@ pub struct ThreadCache {
 /// The heap's fields that caches copy.
 #[derive(Clone, Copy)]
 pub struct HeapView<'a> {
-    /// Address of page 0.
+    /// Of page 0.
     pub base: usize,
-    /// Pages granted.
     pub pages: usize,
     pub map: PageMap,
-    /// Secrets of free objects' marks, which never change.
+    /// Never changes.
     pub key: &'a Key,
     /// Whether freed objects wait.
     pub hardened: bool,
@@ -243,7 +237,6 @@ static FRESH_PACES: [Pace; MARKS] = {
     paces
 };
 
-/// The lists of an empty cache.
 pub static FRESH_LISTS: [List; MARKS] = {
     let mut lists = [List::NONE; MARKS];
     let mut c = 1;
@@ -269,7 +262,7 @@ pub struct NoCaches {
 const NO_LISTS: usize = MARKS + (NO_CACHES - 1) * align_of::<ThreadCache>() / LIST_BYTES;
 const _: () = assert!(NO_LISTS * LIST_BYTES <= core::mem::offset_of!(ThreadCache, base));
 
-/// Number of overlapping caches.
+/// They overlap.
 pub const NO_CACHES: usize = 4;
 
 impl NoCaches {
@@ -277,7 +270,7 @@ impl NoCaches {
         Self { lists: [List::NONE; _], rest: [0; _] }
     }
 
-    /// The `n`-th cache; must not be written.
+    /// Must not be written.
     pub fn get(&'static self, n: usize) -> *mut ThreadCache {
         debug_assert!(n < NO_CACHES);
         (&raw const *self).cast_mut().cast::<u8>().wrapping_add(n * align_of::<ThreadCache>()).cast()
@@ -315,7 +308,6 @@ impl ThreadCache {
         }
     }
 
-    /// The shard that refills its lists.
     pub fn home(&self) -> usize {
         self.home as usize
     }
@@ -331,7 +323,7 @@ impl ThreadCache {
         unsafe { Self::pop_at(this, *(&raw const (*this).offsets).cast::<u16>().add(size) as usize) }
     }
 
-    /// Pops an object of a class; null if the list is empty or damaged.
+    /// Null if the list is empty or damaged.
     ///
     /// # Safety
     /// `this` is the calling thread's cache, or one of [`NoCaches`]. `class` is a size class.
@@ -371,7 +363,7 @@ impl ThreadCache {
         unsafe { Self::push_if(this, object, |_| true) }
     }
 
-    /// As [`ThreadCache::push`], if the object is of the class of `size` ≤ [`MAX_CLASSED`].
+    /// [`ThreadCache::push`] if the object is of the class of `size` ≤ [`MAX_CLASSED`].
     ///
     /// # Safety
     /// As [`ThreadCache::push`].
@@ -385,7 +377,7 @@ impl ThreadCache {
         unsafe { Self::push_if(this, object, |offset| offset == expected) }
     }
 
-    /// As [`ThreadCache::push`], if `is_right` accepts the offset of the object's list.
+    /// [`ThreadCache::push`] if `is_right` accepts the offset of the object's list.
     ///
     /// # Safety
     /// As [`ThreadCache::push`].
@@ -424,8 +416,8 @@ impl ThreadCache {
         }
     }
 
-    /// Pushes an object of a size ≤ [`MAX_QUICK`] if its list has room; returns whether it did.
-    /// Checks nothing, so a double free is seen only when the object goes out twice.
+    /// Pushes an object of a size ≤ [`MAX_QUICK`] if its list has room. Checks nothing, so a double
+    /// free is seen only when the object goes out twice.
     ///
     /// # Safety
     /// `this` as in [`ThreadCache::pop`]. The object is live, was allocated with a size of this
@@ -446,7 +438,7 @@ impl ThreadCache {
         }
     }
 
-    /// Granted pages, by which the cache knows the heap's pointers; 0 if it must look again.
+    /// Granted pages, by which the cache knows the heap's pointers; 0 if it must read them again.
     ///
     /// # Safety
     /// `this` as in [`ThreadCache::pop`].
@@ -468,7 +460,7 @@ impl ThreadCache {
         }
     }
 
-    /// As [`ThreadCache::push_checked`], with the object's mark.
+    /// [`ThreadCache::push_checked`] with the object's mark.
     ///
     /// # Safety
     /// As there.
@@ -549,7 +541,6 @@ impl ThreadCache {
         fetch
     }
 
-    /// What makes the marks of a class.
     fn seal(&self, class: usize) -> Seal {
         Seal { factor: self.factor, secret: self.lists[class].secret }
     }

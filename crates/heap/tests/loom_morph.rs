@@ -31,7 +31,6 @@ fn long() -> usize {
     size_class::class_of(1488)
 }
 
-/// A heap without objects.
 fn empty_world() -> World {
     let floor = RealFloor::new(HugePages(1));
     let base = floor.base();
@@ -55,14 +54,14 @@ fn beside<R: 'static>(world: &Arc<World>, f: impl Fn(&World) -> R + 'static) -> 
     thread::spawn(move || f(&world))
 }
 
-/// Gives an object back by a thread of a home, which then ends.
+/// By a thread of a home, which then ends.
 fn give(world: &World, home: usize, object: usize) {
     let hand = world.hand(home);
     hand.give(world, object);
     hand.empty(world);
 }
 
-/// Takes an object of the new class by a thread of a home, which keeps it and ends.
+/// An object of the new class, for a thread of a home that ends.
 fn take(world: &World, home: usize) -> usize {
     let hand = world.hand(home);
     let object = hand.take(world, to());
@@ -70,8 +69,8 @@ fn take(world: &World, home: usize) -> usize {
     object
 }
 
-/// A thread of `taker` morphs the slab to the new class while threads of other homes free its
-/// objects. Counts how often that happened.
+/// Morphs the slab by a thread of `taker` while threads of other homes free its objects; counts the
+/// morphs.
 fn morph_while_freed(taker: usize, homes: [usize; 2], morphed: &AtomicU32) {
     let (world, [first, last]) = world();
     let new = beside(&world, move |world| take(world, taker));
@@ -168,8 +167,7 @@ fn the_last_old_object_makes_the_slab_an_ordinary_one_while_others_free_new_ones
     });
 }
 
-/// A heap with a slab that has morphed and whose old objects are freed: one live new object is on
-/// the grid, two are off it.
+/// A morphed slab without old objects: one new object is on the grid, two are off it.
 fn unsettled() -> (Arc<World>, usize, [usize; 2]) {
     let world = empty_world();
     let mut olds = world.take_batch(0, from(), size_class::geometry(from()).capacity.into());

@@ -1,25 +1,22 @@
 //! Per-CPU caches while others flush them: no object is lost or duplicated, and an area is made
 //! once.
 //!
-//! **What.** The real areas, for one class, with a heap that is a list and restartable sequences
-//! that are a few lines under a lock of their processor. Sequences of one processor never overlap,
-//! others' steps may come between any two of theirs, and an interruption waits for those in
-//! progress. (The kernel restarts them: one that is waited for either committed before, or sees the
-//! state after a restart.)
+//! **What.** The real areas, for one class, with a heap that is a list. Restartable sequences are a
+//! few lines under a lock of their processor: they never overlap on one processor, and an
+//! interruption waits for those in progress. (The kernel restarts them: one that is waited for
+//! either committed before, or sees the state after a restart.)
 //!
 //! **Unsafe.** Reads areas as the assembly does; links the test's objects, each beside a cell whose
 //! races loom detects.
 #![cfg(loom)]
 
-// The real file finds this file's modules where it looks for the system's.
+// The real file looks for the system's modules here.
 extern crate self as craton_os;
 
-/// The real file, with this file's neighbours.
 #[path = "../src/cpu_cache.rs"]
 #[allow(dead_code)]
 mod cpu_cache;
 
-/// The real trait.
 #[path = "../src/hooks.rs"]
 mod hooks;
 
@@ -36,14 +33,14 @@ mod size_class {
     }
 }
 
-/// What hooks name; no misuse is found here.
+/// The tests find no misuse.
 mod misuse {
     pub use craton_heap::Misuse;
 }
 
 mod shard {}
 
-/// Mappings that are counted, and made before the model's threads begin.
+/// Mappings are counted, and made before the model's threads begin.
 mod mapping {
     use craton_base::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering::Relaxed};
     use craton_base::{Machine, Mappings};
@@ -51,7 +48,7 @@ mod mapping {
     use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
 
-    /// What atomics an area has, for one class.
+    /// An area's atomics, for one class.
     #[repr(C, align(64))]
     struct Area {
         counts: [AtomicU32; 6],
@@ -64,7 +61,7 @@ mod mapping {
     pub static MAPPED: AtomicUsize = AtomicUsize::new(0);
     static READY: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-    /// Makes `areas` areas, and touches their contents, for the model.
+    /// Touches their contents, for the model.
     pub fn prepare(areas: usize) {
         MAPPED.store(0, Relaxed);
         let mut ready = READY.lock().unwrap();
@@ -80,7 +77,6 @@ mod mapping {
         }
     }
 
-    /// The system that an area is mapped by.
     pub struct System;
 
     impl Machine for System {
@@ -170,7 +166,7 @@ mod rseq {
         static ref RUNNING: [Mutex<()>; PROCESSORS] = std::array::from_fn(|_| Mutex::new(()));
     }
 
-    /// Whether an interruption does what it says.
+    /// Whether an interruption works.
     pub static INTERRUPTS: AtomicBool = AtomicBool::new(true);
 
     #[derive(Clone, Copy)]
@@ -253,7 +249,6 @@ mod rseq {
     }
 }
 
-/// A heap that is a list of objects.
 mod heap {
     use craton_base::loom::sync::Mutex;
     use craton_slab::Chain;
@@ -337,7 +332,6 @@ const OBJECTS: usize = 4;
 
 type Heap = heap::Heap<RealFloor, VirtualClock, hooks::NoHooks>;
 
-/// Two words of an object, and its use as loom sees it.
 struct Object {
     words: std::cell::UnsafeCell<[usize; 2]>,
     uses: UnsafeCell<u32>,
@@ -368,7 +362,7 @@ impl World {
         Arc::new(world)
     }
 
-    /// As [`World::new`], with an area that holds objects.
+    /// With an area that holds objects.
     fn warm() -> Arc<Self> {
         let world = Self::new();
         let objects = [world.take(), world.take()];

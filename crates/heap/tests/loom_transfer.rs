@@ -1,18 +1,16 @@
-//! Batches between threads: none is in two hands, none is lost, and the taker sees its links.
+//! Batches between threads: none is in two places, none is lost, and the receiver sees its links.
 //!
 //! **What.** The real slots, for one class with batches of two objects.
 //!
 //! **Unsafe.** Links objects that are the test's own, each beside a cell in which loom sees races.
 #![cfg(loom)]
 
-/// The real file, with this file's classes.
 #[path = "../src/shard"]
 #[allow(dead_code)]
 mod real {
     pub mod transfer;
 }
 
-/// One class.
 mod size_class {
     pub const CLASSES: usize = 1;
 
@@ -42,7 +40,6 @@ struct Object {
     link: UnsafeCell<u32>,
 }
 
-/// Slots, and the objects that go through them.
 struct World {
     transfer: Transfer,
     objects: [Object; OBJECTS],
@@ -69,7 +66,7 @@ impl World {
         object.link.with_mut(|n| unsafe { *n += 1 });
     }
 
-    /// Puts the `n`-th pair of objects; says how many stay with the caller.
+    /// Puts the `n`-th pair; returns how many stay with the caller.
     fn put(&self, n: usize) -> u32 {
         let mut chain = Chain::EMPTY;
         for object in &self.objects[2 * n..2 * n + 2] {

@@ -1,5 +1,4 @@
 //! Per-CPU caches over a heap of the tests: nothing is lost, bounds hold, idle ones are flushed.
-//! Without restartable sequences the tests say so.
 
 use super::*;
 use crate::tests::world::{TestHeap, World, world};
@@ -11,7 +10,7 @@ use std::eprintln;
 use std::sync::Mutex;
 use std::vec::Vec;
 
-/// A heap, and caches for it; `None` where there can be none.
+/// `None` without restartable sequences.
 fn caches(hugepages: u32) -> Option<(World, &'static ProcessorCaches, &'static Rseq)> {
     let caches: &ProcessorCaches = Box::leak(Box::new(ProcessorCaches::EMPTY));
     // SAFETY: called once, before their first use.
@@ -44,7 +43,7 @@ fn give(heap: &TestHeap, caches: &ProcessorCaches, rseq: &Rseq, object: *mut u8)
     }
 }
 
-/// T3 and T4, and the marks; while no thread uses the caches.
+/// T3, T4 and the marks, while no thread uses the caches.
 fn check(caches: &ProcessorCaches) {
     for entry in &caches.table {
         let at = entry.load(Relaxed);
@@ -86,8 +85,8 @@ fn t3_t4_threads_on_all_processors_lose_nothing_and_keep_the_bounds() {
                         letters[rng.below(THREADS as u64) as usize].lock().unwrap().push(object as usize);
                     }
                     if round % 4 == me % 4 {
-                        // Objects of any thread: those of an ended one would fill the heap while
-                        // others continue.
+                        // Of any thread: an ended one's objects would fill the heap while others
+                        // continue.
                         let read: Vec<usize> =
                             letters[rng.below(THREADS as u64) as usize].lock().unwrap().drain(..).collect();
                         for object in read {
@@ -120,7 +119,7 @@ fn an_idle_processors_cache_is_emptied_and_serves_again() {
     let objects: Vec<_> = (0..100).map(|_| take(w.heap, caches, rseq, class)).collect();
     objects.into_iter().for_each(|o| give(w.heap, caches, rseq, o));
     assert!(caches.bytes() > 0 && caches.areas() > 0 && caches.in_use());
-    // The first look sees changes; from one of the next on nothing changed.
+    // The first round sees changes; after the next nothing changed.
     (0..3).for_each(|_| caches.look(w.heap));
     assert_eq!((caches.bytes(), caches.in_use()), (0, false));
     check(caches);
@@ -165,7 +164,7 @@ fn without_memory_there_is_null_and_what_comes_back_is_kept() {
     check(caches);
 }
 
-/// An area that belongs to no processor.
+/// An area of no processor.
 fn area() -> Box<Area> {
     // SAFETY: zeros are an area that holds nothing.
     let area = unsafe { Box::<Area>::new_zeroed().assume_init() };
@@ -177,7 +176,6 @@ fn capacity(area: &Area, class: usize) -> u32 {
     area.counts[class].capacity.load(Relaxed)
 }
 
-/// T4 for an area.
 fn is_within(area: &Area) -> bool {
     let grown = |class| (capacity(area, class) - first_capacity(class)) as usize * size_class::size_of_class(class);
     (1..=CLASSES).map(grown).sum::<usize>() as i32 + area.left.load(Relaxed) == AREA_BYTES

@@ -1,17 +1,17 @@
-//! The search for hugepages of mappings that are used densely, and lie on small pages.
+//! The search for densely used hugepages of mappings that lie on small pages.
 //!
-//! **What.** A new mapping gets hugepages in advance only where earlier ones were dense. Others are
-//! looked at in turn, a few hugepages in each search, for the collapses of a round.
+//! **What.** A new mapping gets hugepages in advance only where earlier ones were dense. This
+//! search looks at a few hugepages of the others in turn, for the collapses of a round.
 
 use super::{Entry, HugeTable, see_at};
 use craton_base::{HUGEPAGE_SIZE, Machine};
 use craton_pages::Seen;
 
-/// Hugepages looked at in a search, and those of which one call tells that all are whole.
+/// Hugepages looked at in a search, and those that one call can find whole.
 const LOOKS: usize = 128;
 const CHUNK: usize = 32 * HUGEPAGE_SIZE;
 
-/// Where the search goes on: a slot of the table, and bytes behind its mapping's start.
+/// Where the search continues.
 pub(super) struct Cursor {
     slot: usize,
     offset: usize,
@@ -22,7 +22,8 @@ impl Cursor {
 }
 
 impl HugeTable {
-    /// The next hugepage worth a collapse, and its mapping, which may be gone when that is tried.
+    /// The next hugepage worth a collapse, and its mapping, which may be gone when the collapse
+    /// starts.
     pub(crate) fn next_dense(&mut self, system: &impl Machine) -> Option<(Entry, usize)> {
         let (mut looks, mut slots) = (LOOKS, self.capacity);
         while looks > 0 && slots > 0 {

@@ -1,9 +1,9 @@
 //! Freed mappings kept for a moment, for programs that will ask for such memory again.
 //!
-//! **What.** Mapping a huge object costs system calls and a fault for each hugepage. Memory freed
-//! for good must go back at once. A request within a second of a free ([`KEEP_NS`]) shows a program
-//! that frees and asks in turn: it raises the bytes that may be kept. A mapping kept for a second
-//! without a request goes back, and lowers that allowance.
+//! **What.** To map a huge object costs system calls and a fault for each hugepage, but memory
+//! freed for good must go back at once. A request within a second of a free ([`KEEP_NS`]) shows a
+//! program that frees and asks in turn, and raises the bytes that may be kept. A mapping kept for a
+//! second without a request goes back, and lowers them.
 //!
 //! **State.** A few mappings with the time of their free; no other table lists them.
 //!
@@ -12,12 +12,10 @@
 use crate::huge::Entry;
 use core::mem::{offset_of, replace};
 
-/// Most mappings kept.
 const PLACES: usize = 8;
-/// How long a mapping is kept: a second.
 pub const KEEP_NS: u64 = 1_000_000_000;
 
-/// A kept mapping and the time of its free; 0 bytes: empty.
+/// 0 bytes: empty.
 #[derive(Clone, Copy)]
 struct Place {
     entry: Entry,
@@ -42,7 +40,6 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Offsets in bytes, for readers of another process's memory.
     pub const SHAPE: [(&'static str, usize); 5] = [
         ("kept.places", offset_of!(Self, places)),
         ("kept.most", PLACES),
@@ -67,7 +64,7 @@ impl Kept {
         self.bytes + bytes <= self.allowed.min(most) && self.places.iter().any(Place::is_none)
     }
 
-    /// Keeps a mapping, for which there is room.
+    /// There must be room.
     pub fn put(&mut self, entry: Entry, now_ns: u64) {
         if let Some(place) = self.places.iter_mut().find(|place| place.is_none()) {
             *place = Place { entry, since_ns: now_ns };
@@ -84,7 +81,8 @@ impl Kept {
         self.gone_ns = now_ns;
     }
 
-    /// Records a request that no kept mapping served; whether one unmapped a moment ago could have.
+    /// Records a request that no kept mapping served. Returns whether one unmapped lately could
+    /// have.
     pub fn note_miss(&mut self, bytes: usize, now_ns: u64) -> bool {
         if self.gone == 0 || now_ns.saturating_sub(self.gone_ns) > KEEP_NS {
             return false;
@@ -96,7 +94,7 @@ impl Kept {
         true
     }
 
-    /// Removes the best mapping: the shortest that is long enough, else the longest.
+    /// Removes the shortest mapping that is long enough, else the longest.
     pub fn take(&mut self, bytes: usize, align: usize) -> Option<Entry> {
         let fit = |place: &&mut Place| match place.entry.bytes {
             long if long >= bytes => (0, long - bytes),
@@ -109,7 +107,6 @@ impl Kept {
         Some(entry)
     }
 
-    /// Removes the mapping kept longest.
     pub fn take_oldest(&mut self) -> Option<Entry> {
         let oldest = self.places.iter_mut().filter(|place| !place.is_none()).min_by_key(|place| place.since_ns)?;
         let entry = replace(oldest, Place::NONE).entry;

@@ -1,10 +1,10 @@
 //! Address space for sparse objects, mapped in long stretches and reused.
 //!
-//! **What.** A mapping for each object costs two system calls and the tables of its pages. A
-//! stretch is mapped once for many objects, which are whole hugepages. A freed object's memory is
-//! released at once; its addresses stay, for the next object that fits.
+//! **What.** A mapping for each object costs two system calls and its page tables. A stretch is
+//! mapped once for many objects, which are whole hugepages. A free releases the memory at once; the
+//! addresses stay, for the next object that fits.
 //!
-//! **State.** A bit for each hugepage of a stretch. New stretches are as long as all before them
+//! **State.** A bit for each hugepage of a stretch. A new stretch is as long as all before it
 //! together, from [`FIRST`] to [`LONGEST`].
 //!
 //! **Invariants.** No part of a stretch is ever unmapped alone, so that the system cannot map
@@ -15,15 +15,14 @@
 use crate::huge::Entry;
 use craton_base::{HUGEPAGE_SIZE, HugePages, Mappings, PageBits};
 
-/// Length of the first stretch and of the longest.
 const FIRST: u32 = 32;
 const LONGEST: u32 = 256;
-/// The most stretches; objects beyond them have separate mappings.
+/// Objects beyond the last stretch have separate mappings.
 const MOST: usize = 128;
 
 #[derive(Clone, Copy)]
 struct Stretch {
-    /// 0: none.
+    /// 0: no stretch.
     at: usize,
     /// Hugepages of objects, and those behind the end.
     taken: PageBits,
@@ -42,7 +41,7 @@ impl Stretch {
         ((at - self.at) / HUGEPAGE_SIZE) as u32
     }
 
-    /// The addresses of `len` free hugepages, now taken.
+    /// Allocates `len` hugepages.
     fn take(&mut self, len: u32) -> Option<usize> {
         if self.len - self.used < len {
             return None;
@@ -73,13 +72,11 @@ impl Stretches {
         self.stretches[..self.end].iter_mut().find(|stretch| stretch.holds(at))
     }
 
-    /// Whether an address is in a stretch.
     pub fn hold(&self, at: usize) -> bool {
         self.stretches[..self.end].iter().any(|stretch| stretch.holds(at))
     }
 
-    /// Allocates addresses of `len` hugepages that read as zeros. `None`: none are free, and the
-    /// system refuses.
+    /// Allocates `len` hugepages that read as zeros. `None`: none are free, and the system refuses.
     pub fn take(&mut self, system: &impl Mappings, len: HugePages) -> Option<usize> {
         let HugePages(len) = len;
         let found = self.stretches[self.last].take(len);
@@ -112,7 +109,7 @@ impl Stretches {
         Some(free)
     }
 
-    /// Makes an object longer where it stands; `false`: what follows is not free.
+    /// Grows an object in place; `false`: the space behind it is not free.
     pub fn lengthen(&mut self, entry: Entry, bytes: usize) -> bool {
         let Some(stretch) = self.of(entry.at) else { return false };
         let (first, more) = (stretch.place(entry.at) + hugepages(entry.bytes), hugepages(bytes - entry.bytes));
@@ -124,7 +121,7 @@ impl Stretches {
         true
     }
 
-    /// Frees addresses that read as zeros. Returns an empty stretch to unmap, if one is not needed.
+    /// Frees addresses that read as zeros. Returns an empty stretch to unmap.
     pub fn give(&mut self, entry: Entry) -> Option<Entry> {
         let stretch = self.of(entry.at)?;
         let (first, len) = (stretch.place(entry.at), hugepages(entry.bytes));
@@ -147,7 +144,6 @@ impl Stretches {
         Some(empty)
     }
 
-    /// Bytes of address space that no object has.
     #[cfg(test)]
     pub fn free_bytes(&self) -> usize {
         self.stretches.iter().map(|stretch| (stretch.len - stretch.used) as usize * HUGEPAGE_SIZE).sum()

@@ -1,5 +1,3 @@
-//! The mark of free objects.
-
 use super::*;
 use std::collections::HashSet;
 use std::vec::Vec;

@@ -1,5 +1,3 @@
-//! Marks of pages, and the way back from the inside of a span.
-
 use super::*;
 use crate::size_class::{CLASSES, LARGE, MARKS, MORPHED, OWNED};
 use craton_base::Pages;

@@ -1,4 +1,4 @@
-//! When a class looks for a slab of another class, and whom it asks.
+//! When a class searches another class's slab, and which one it asks.
 
 use super::*;
 use std::boxed::Box;
@@ -9,7 +9,7 @@ fn search(pages: u32) -> Box<Search> {
     search
 }
 
-/// Requests that go without a look until the next one.
+/// Requests until the next search.
 fn pause(search: &Search, class: usize) -> usize {
     (0..100).take_while(|_| !search.is_due(class)).count()
 }

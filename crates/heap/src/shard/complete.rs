@@ -5,8 +5,6 @@
 //! go back before the heap grows, on a release, and if unneeded for a second ([`crate::spans`]).
 //!
 //! **From.** Bonwick94 §3.4, §3.2.
-//!
-//! **Units.** Pages.
 
 use crate::size_class::{self, CLASSES};
 use craton_base::Pages;
@@ -40,13 +38,13 @@ impl Complete {
         Pages(self.pages.load(Relaxed))
     }
 
-    /// Whether the shard may keep more, with `in_use` pages of the heap in use.
+    /// Whether the shard may keep more.
     #[inline]
     pub(crate) fn has_room(&self, in_use: Pages) -> bool {
         self.pages.load(Relaxed) < ALWAYS + in_use.0 / PART
     }
 
-    /// Changes a locked class's count from `before` to `now`; true once in [`REUSES`] reuses.
+    /// Changes a locked class's count; true once in [`REUSES`] reuses.
     #[inline]
     pub(crate) fn update(&self, class: usize, before: u32, now: u32) -> bool {
         if before == now {

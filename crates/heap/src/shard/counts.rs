@@ -8,7 +8,6 @@
 use crate::hooks::{Event, Hooks};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Refills in a report.
 const DOZEN: u32 = 12;
 /// The heap's first refills are reported singly: a small program makes no more.
 const FIRST: u64 = 1024;
@@ -26,7 +25,6 @@ impl Counts {
     pub(super) const NONE: Self =
         Self { refills: AtomicU32::new(0), is_late: AtomicBool::new(false), objects: AtomicU64::new(0) };
 
-    /// Counts a chain of `objects` handed to a cache.
     #[inline]
     pub(crate) fn count<H: Hooks>(&self, objects: u32) {
         self.objects.fetch_add(objects.into(), Relaxed);

@@ -7,12 +7,9 @@
 //! **From.** TEMERAIRE §3 (transfer cache). Slots of one batch instead of an array under a lock: no
 //! thread waits, and a fork finds a consistent state.
 //!
-//! **State.** Four slots for each class in half a cache line: a batch's first object, or null. The
-//! objects are linked and marked as free.
+//! **State.** Four slots for each class in half a cache line: a batch's first object, or null.
 //!
 //! **Invariants.** M4: a batch is in at most one slot: an exchange empties it before it is filled.
-//!
-//! **Units.** Objects; a batch is [`size_class::batch`] of them.
 //!
 //! **Not here.** Classes above 32 KiB: their batch is one object, which slabs serve as fast.
 //!
@@ -29,7 +26,6 @@ const MAX_OBJECT: usize = 32 << 10;
 #[repr(align(32))]
 struct Slots([AtomicPtr<u8>; SLOTS]);
 
-/// All classes' slots. All zeros: empty.
 pub struct Transfer {
     classes: [Slots; CLASSES],
 }
@@ -41,7 +37,6 @@ impl Transfer {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
     pub const EMPTY: Self = Self { classes: [const { Slots([const { AtomicPtr::new(null_mut()) }; SLOTS]) }; CLASSES] };
 
-    /// Whether a class has batches here.
     pub fn keeps(class: usize) -> bool {
         size_class::size_of_class(class) <= MAX_OBJECT
     }
@@ -50,7 +45,7 @@ impl Transfer {
         Self::keeps(class) && self.classes[class - 1].0.iter().any(|slot| slot.load(Ordering::Relaxed).is_null())
     }
 
-    /// Stores a full batch; returns it if not full, too large, or without a slot.
+    /// Returns the batch if not full, too large, or without a slot.
     pub fn put(&self, class: usize, batch: Chain) -> Result<(), Chain> {
         if batch.len() != size_class::batch(class) || !Self::keeps(class) {
             return Err(batch);
@@ -89,7 +84,7 @@ impl Transfer {
         }
     }
 
-    /// Bytes of the kept objects; approximate while other threads run.
+    /// Approximate while other threads run.
     pub fn bytes(&self) -> usize {
         (1..=CLASSES)
             .map(|class| {

@@ -1,14 +1,10 @@
 //! Objects of a hardened heap that wait, where no thread cache keeps them.
 //!
 //! **What.** A ring for each size class: a freed object takes the place of the one that has waited
-//! longest, which goes on. Threads with a cache have [`crate::thread_cache`]'s stages instead.
-//!
-//! **State.** For each class a count of frees and 32 places. All zeros: empty. To the slabs the
-//! objects are live; they bear the mark of free ones.
+//! longest. Threads with a cache have [`crate::thread_cache`]'s stages instead. To the slabs the
+//! objects are live; they bear the mark of free ones. All zeros: empty.
 //!
 //! **Invariants.** An object is in at most one place: an exchange puts one in as it takes one out.
-//!
-//! **Unsafe.** None: objects are addresses here.
 
 use crate::size_class::{self, CLASSES};
 use core::ptr::null_mut;
@@ -23,7 +19,6 @@ struct Ring {
     places: [AtomicPtr<u8>; PLACES],
 }
 
-/// All classes' rings.
 pub struct Waiting([Ring; CLASSES]);
 
 const fn places(class: usize) -> usize {
@@ -35,8 +30,7 @@ const fn places(class: usize) -> usize {
 }
 
 impl Waiting {
-    /// Bytes of a class, offset of its places, and how many, for readers of another process's
-    /// memory.
+    /// Bytes of a class, offset and number of its places, for readers of another process's memory.
     pub const SHAPE: [usize; 3] = [size_of::<Ring>(), core::mem::offset_of!(Ring, places), PLACES];
 
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
@@ -44,7 +38,7 @@ impl Waiting {
         [const { Ring { frees: AtomicU32::new(0), places: [const { AtomicPtr::new(null_mut()) }; PLACES] } }; CLASSES],
     );
 
-    /// Lets a marked object wait; returns one that has waited, or null.
+    /// Stores a marked object; returns one that has waited, or null.
     pub fn exchange(&self, class: usize, object: *mut u8) -> *mut u8 {
         let ring = &self.0[class - 1];
         let turn = ring.frees.fetch_add(1, Ordering::Relaxed) as usize;
@@ -52,7 +46,6 @@ impl Waiting {
         ring.places[turn % places(class)].swap(object, Ordering::AcqRel)
     }
 
-    /// Passes all waiting objects to `give`.
     pub fn drain(&self, mut give: impl FnMut(usize, *mut u8)) {
         for class in 1..=CLASSES {
             for place in self.0[class - 1].places.iter().take(places(class)) {
@@ -68,7 +61,7 @@ impl Waiting {
         }
     }
 
-    /// Bytes of the waiting objects; approximate while other threads run.
+    /// Approximate while other threads run.
     pub fn bytes(&self) -> usize {
         (1..=CLASSES)
             .map(|class| {

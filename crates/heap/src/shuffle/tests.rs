@@ -9,7 +9,6 @@ fn random(seed: u64) -> Random {
     Random::new(&Key::new([seed, 2]), 0)
 }
 
-/// `n` linked objects.
 fn linked(n: usize) -> Vec<*mut u8> {
     let objects: Vec<*mut u8> = (0..n).map(|_| Box::leak(Box::new([0u64; 2])).as_mut_ptr().cast()).collect();
     for (i, at) in objects.iter().enumerate() {
@@ -19,7 +18,7 @@ fn linked(n: usize) -> Vec<*mut u8> {
     objects
 }
 
-/// The places, in the old list, of the objects of the new one.
+/// Places, in the old list, of the new list's objects.
 fn dealt(objects: &[*mut u8], random: &mut Random) -> Vec<usize> {
     order_of(objects, |n| {
         // SAFETY: they are the test's objects, all linked.

@@ -1,4 +1,4 @@
-//! What each kind of pointer is found to be, before any memory behind it is touched.
+//! The classification of each kind of pointer.
 
 use super::world::{World, world};
 use crate::owned::{CACHE_CLASS, Owned};
@@ -10,7 +10,7 @@ use craton_pages::PageHeapExt;
 
 const MIB: usize = 1 << 20;
 
-/// What `find` must say of the pointer, and that a free of it says the same.
+/// `find` and `free` must report the same misuse.
 fn expect(w: &World, pointer: *mut u8, misuse: Misuse) {
     assert_eq!(w.heap.find(pointer), Found::Bad(misuse));
     assert_eq!(w.give(pointer), Err(misuse));
@@ -122,7 +122,7 @@ fn objects_of_heaps_of_their_own_name_the_heap() {
     let owned = Owned { heap: 7, class: LARGE.into(), first: span.first, bytes: 4 * 8192 };
     assert_eq!((w.heap.find(start), w.usable(start)), (Found::Owned(owned), Ok(4 * 8192)));
     expect(&w, start.wrapping_add(8192), Misuse::InsideLarge { start: start as usize, size: 4 * 8192 });
-    // SAFETY: nothing is given up: the heap only says whose it is.
+    // SAFETY: no object is given up: the heap only reports its owner.
     assert_eq!(unsafe { w.heap.take_back(Some(w.cache), start) }, Ok(Some(owned)));
     w.heap.mark_own(span, true, 9, CACHE_CLASS);
     expect(&w, start.wrapping_add(3 * 8192), Misuse::OfCache { cache: 9 });
@@ -163,7 +163,7 @@ fn a_page_of_two_classes_is_looked_up_under_the_lock_of_the_morphs() {
     assert!(!w.heap.is_found_at_once(object));
     w.heap.set_marks(PageRange::new(page, Pages(1)), 1, true);
     drop(held);
-    // A slab that settles between two looks is found as an ordinary one.
+    // A slab that settles between two looks is an ordinary one.
     assert_eq!(w.heap.find_morphed(object, page), Found::Small { class: 1 });
     assert_eq!(w.heap.find_again(object, page, 1), Found::Small { class: 1 });
     assert_eq!(w.heap.find_again(object, page, 2), Found::Small { class: 1 }, "its class has changed meanwhile");

@@ -1,5 +1,5 @@
-//! A heap without a process: over real bytes of a simulated floor, which can refuse, and a clock
-//! that stands still. Tests of higher crates include this file by its path.
+//! A heap without a process, over real bytes of a simulated floor and a virtual clock. Tests of
+//! higher crates include this file by its path.
 //!
 //! **Unsafe.** Passes floor and metadata to a heap.
 
@@ -15,7 +15,6 @@ use craton_sim::{FaultPlan, RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;
 
-/// A heap and the knobs of its world.
 pub(crate) struct Ground<H: Hooks> {
     pub(crate) heap: &'static Heap<RealFloor, VirtualClock, H>,
     pub(crate) faults: FaultPlan,
@@ -24,18 +23,17 @@ pub(crate) struct Ground<H: Hooks> {
     pub(crate) floor: RealFloor,
 }
 
-/// A heap that can have `hugepages` hugepages, at a time.
+/// A heap of at most `hugepages`, at a time.
 pub(crate) fn ground<H: Hooks>(hugepages: u32, now_ns: u64) -> Ground<H> {
     ground_with(hugepages, now_ns, (0, 0))
 }
 
-/// The same, hardened.
 #[allow(dead_code)] // Not in every crate that takes this file in.
 pub(crate) fn hardened_ground<H: Hooks>(hugepages: u32) -> Ground<H> {
     ground_as(hugepages, 1, (0, 0), true)
 }
 
-/// The same with bytes of metadata from the start, and with each hugepage.
+/// With bytes of metadata from the start, and with each hugepage.
 pub(crate) fn ground_with<H: Hooks>(hugepages: u32, now_ns: u64, metadata: (usize, usize)) -> Ground<H> {
     ground_as(hugepages, now_ns, metadata, false)
 }

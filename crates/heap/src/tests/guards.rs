@@ -42,7 +42,7 @@ fn a_resized_object_has_its_guard_page_at_its_new_end() {
         assert_eq!(w.system.shut_ranges(), BTreeSet::from([object as usize + usable]), "{bytes}");
         assert!(usable >= bytes && holds(object, SIZE.min(bytes)));
     }
-    // Another object behind it, which is in the way.
+    // An object behind it, in the way.
     let (behind, guard) = guarded(&w, SIZE);
     let before = w.system.shut_ranges();
     if behind > object {

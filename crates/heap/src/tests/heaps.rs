@@ -51,7 +51,7 @@ fn a_second_free_is_seen_wherever_the_object_went() {
         for o in &objects {
             w.give(*o).unwrap();
         }
-        // Some lie in the cache, some are back on their slabs, and some of those slabs are gone.
+        // Some are in the cache, some back on their slabs, and some of those slabs are gone.
         for o in &objects {
             let misuse = w.give(*o).unwrap_err();
             assert!(misuse == Misuse::Freed { size } || misuse == Misuse::Unallocated, "{misuse:?} for class {class}");
@@ -83,9 +83,9 @@ fn the_divisibility_test_is_exact_for_every_offset_of_every_class() {
         if g.is_single() {
             continue;
         }
-        // A new heap, so that the slab has never been one of another class.
+        // A new heap, so that the slab has never been another class's.
         let w = world(1, 2 << 20);
-        // All of the slab, so that each of its places has been an object.
+        // The whole slab, so that each place has been an object.
         let objects: Vec<_> = (0..g.capacity).map(|_| w.take(class)).collect();
         let slab = objects[0] as usize & !(g.align().bytes().0 - 1);
         for offset in (0..g.pages.bytes().0).step_by(if g.pages.0 > 4 { 16 } else { 1 }) {
@@ -139,7 +139,7 @@ fn every_refused_floor_call_is_null_and_leaves_the_heap_usable() {
         w.faults.set(FaultRule::From(n));
         let mut out = Vec::new();
         let mut rng = Rng::new(n);
-        // Half of a region: what is refused is refused by the plan.
+        // Half of a region: the fault plan does the refusing.
         for _ in 0..4000 {
             let class = 1 + rng.below(CLASSES as u64) as usize;
             let object = w.take(class);
@@ -192,8 +192,7 @@ fn a_place_that_was_never_handed_out_is_no_object() {
     w.give(object).unwrap();
 }
 
-/// Threads of several homes that pass objects to each other: caches and the heap, with real
-/// threads.
+/// With real threads.
 #[test]
 fn m5_every_object_goes_back_to_the_shard_of_its_slab_whoever_frees_it() {
     const THREADS: usize = 4;

@@ -81,7 +81,7 @@ fn spans_that_are_cut_anew_are_reported_as_freed_longer_shorter_and_new_ones() {
     both.into_iter().for_each(|range| pages.free(range, Density::Dense).unwrap());
 }
 
-/// The spans that are out by the reports.
+/// Spans in use by the reports.
 fn fold(known: &mut BTreeMap<PageId, Pages>) {
     for event in spans() {
         match event {
@@ -266,7 +266,7 @@ fn a_list_that_runs_in_a_circle_is_damage() {
     let class = size_class::class_of(64);
     let object = w.take(class);
     w.give(object).unwrap();
-    // SAFETY: the object is readable and writable; the program writes behind its back.
+    // SAFETY: the object is readable and writable; the test plays a faulty program.
     unsafe { object.cast::<*mut u8>().write(object) };
     // SAFETY: the cache is ours.
     let damage = damage_of(|| unsafe { w.heap.empty_cache(w.cache) });
@@ -291,7 +291,7 @@ fn a_link_to_a_place_that_never_was_an_object_is_damage_and_names_it() {
     }
 }
 
-/// Overwrites the first word of an object that was freed to its slab, whose list goes on behind it.
+/// Overwrites the first word of an object on its slab's list.
 fn damage_on_slab(word: impl Fn(*mut u8) -> usize) -> (Damage, *mut u8) {
     let w = watched(8);
     let class = size_class::class_of(48);
@@ -307,7 +307,7 @@ fn damage_on_slab(word: impl Fn(*mut u8) -> usize) -> (Damage, *mut u8) {
     // SAFETY: as above.
     unsafe { w.heap.empty_cache(w.cache) };
     let first = w.heap.record(w.page(first)).as_ref().first_free();
-    // SAFETY: the object is readable and writable; the program writes behind its back.
+    // SAFETY: the object is readable and writable; the test plays a faulty program.
     unsafe { first.cast::<usize>().write(word(first)) };
     (damage_of(|| _ = w.heap.take(0, class, 16)), first)
 }

@@ -25,7 +25,7 @@ fn check_books<H: Hooks>(w: &World<H>) {
     assert_eq!(w.heap.gate.huge() - kept, w.heap.huge_bytes.load(Relaxed));
 }
 
-/// A program that frees and asks in turn, and has just freed a mapping that is kept.
+/// A program that frees and asks in turn; its last mapping is kept.
 fn with_kept(bytes: usize) -> (World<super::recorder::Recorder>, *mut u8) {
     let w = keeping(16);
     w.give(w.large(bytes)).unwrap();
@@ -182,7 +182,7 @@ fn a_huge_object_that_may_not_grow_stays_as_it_was_at_each_refusal() {
     }
 }
 
-/// A large object of 20 MiB in the region, with a pattern, all on one kind of pages.
+/// A patterned large object of 20 MiB in the region, on small pages.
 fn large() -> (World, *mut u8) {
     let w = world(32, 0);
     w.heap.pages().set_backing(HugeBacking::NEVER);
@@ -293,7 +293,7 @@ fn sparse_world() -> World {
     w
 }
 
-/// Objects of 6 MiB of which the first pages are touched, until one is no part of the region.
+/// Allocates 6 MiB objects and touches their first pages, until one is outside of the region.
 fn until_apart(w: &World, touched: Pages) -> Option<*mut u8> {
     (0..60).map(|_| w.large(6 * MIB)).find(|object| {
         let page = w.heap.page_of(*object as usize);

@@ -4,7 +4,6 @@ use super::world::{World, world};
 use crate::size_class;
 use std::vec::Vec;
 
-/// Takes `n` objects of a size.
 fn take(w: &World, size: usize, n: usize) -> Vec<*mut u8> {
     let class = size_class::class_of(size);
     (0..n).map(|_| w.take(class)).inspect(|object| assert!(!object.is_null())).collect()
@@ -14,7 +13,7 @@ fn give(w: &World, objects: Vec<*mut u8>) {
     objects.into_iter().for_each(|object| w.give(object).expect("it is out"));
 }
 
-/// Bytes in the cache after a burst of objects of 64 bytes, after which the list may hold many.
+/// Bytes in the cache after a burst, which lets the list hold many.
 fn after_a_burst(w: &World) -> usize {
     for _ in 0..20 {
         give(w, take(w, 64, 2000));

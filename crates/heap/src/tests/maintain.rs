@@ -14,7 +14,7 @@ use std::vec::Vec;
 const MIB: usize = 1 << 20;
 const SECOND: u64 = 1_000_000_000;
 
-/// A heap of 20 hugepages, in each of which one object of 300 KiB is left.
+/// 20 hugepages, each with one object of 300 KiB left.
 fn thinned() -> World {
     let w = world(32, 0);
     let all: Vec<_> = (0..120).map(|_| w.large(300 << 10)).collect();
@@ -22,7 +22,7 @@ fn thinned() -> World {
     assert!(kept.len() >= 15 && !gone.is_empty());
     w.give_all(gone);
     let _ = w.heap.tick();
-    // Recent demand, which keeps memory, is long ago.
+    // Recent demand keeps memory.
     (0..60).for_each(|_| {
         w.clock.advance(120 * SECOND);
         let _ = w.heap.tick();
@@ -120,7 +120,7 @@ fn a_release_that_the_system_refuses_says_so_and_loses_nothing() {
     assert_eq!(w.heap.used(), 0);
 }
 
-/// A heap whose hugepages are in use, on small pages all the same.
+/// Hugepages in use, but on small pages.
 fn collapsible() -> World {
     let w = world(16, 0);
     w.floor.sim().set_thp(ThpMode::Madvise);
@@ -186,8 +186,7 @@ fn a_forked_child_ends_a_collapse_that_it_cannot_finish() {
     w.heap.pages().check().unwrap();
 }
 
-/// Whether another thread can take each of the heap's locks: two classes', the morphs', the pages'
-/// and the huge objects'.
+/// Whether each lock is free: two classes', the morphs', the pages' and the huge objects'.
 fn free_locks(w: &World) -> [bool; 5] {
     let heap = w.heap;
     std::thread::scope(|scope| {

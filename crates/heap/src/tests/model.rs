@@ -1,9 +1,5 @@
-//! A heap of two shards for loom models, with hands that use it as threads do.
-//!
-//! **What.** The library's heap, slabs, locks and caches over the model's floor. No two live
-//! objects may overlap.
-//!
-//! **Failure.** Panics on what a program must not see.
+//! A heap of two shards for loom models, with hands that use it as threads do. No two live objects
+//! may overlap.
 //!
 //! **Unsafe.** Gives a heap its metadata, and takes back objects that it handed out.
 
@@ -44,7 +40,7 @@ unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone 
 unsafe impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> Send for World<F, C> {}
 
 impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync> World<F, C> {
-    /// A heap for some classes, over a floor of one hugepage at `base`; `empty` is any other floor.
+    /// Over a floor of one hugepage at `base`; `empty` is any other floor.
     pub fn new(floor: F, base: *mut u8, empty: F, clock: C, classes: &[usize]) -> Self {
         let hugepages = 1;
         let pages = HugePages(hugepages).pages().0;
@@ -98,7 +94,6 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         world
     }
 
-    /// A thread cache at a home.
     pub fn hand(&self, home: usize) -> Hand {
         let cache = Box::into_raw(Box::<ThreadCache>::new_uninit()).cast::<ThreadCache>();
         // SAFETY: memory for one cache, ours.
@@ -106,7 +101,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         Hand { cache }
     }
 
-    /// Up to `n` objects of a class, as a home's slabs hand them to a cache.
+    /// Up to `n` objects, as a home's slabs hand them to a cache.
     pub fn take_batch(&self, home: usize, class: usize, n: u32) -> Vec<usize> {
         let mut chain = self.heap.take(home, class, n);
         let mut objects = Vec::new();
@@ -118,7 +113,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         objects
     }
 
-    /// Frees what [`World::take_batch`] gave, bypassing all caches.
+    /// Frees [`World::take_batch`]'s objects, bypassing all caches.
     pub fn give_batch(&self, class: usize, objects: &[usize]) {
         let mut chain = Chain::EMPTY;
         for object in objects {
@@ -133,7 +128,7 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         unsafe { self.heap.give(class, chain) };
     }
 
-    /// Makes the next search ask one class of a shard first.
+    /// See [`crate::search`].
     pub fn look_at(&self, shard: usize, class: usize) {
         self.heap.search.look_at(shard, class);
     }
@@ -150,23 +145,22 @@ impl<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send 
         assert!(self.out.lock().unwrap().remove(&object).is_some(), "it was not out");
     }
 
-    /// The bytes of a live object, as the heap finds it.
+    /// Bytes of a live object.
     pub fn size_of(&self, object: usize) -> usize {
         self.heap.find(object as *mut u8).usable().expect("it is out")
     }
 
-    /// Whether an object's page is marked [`MORPHED`](size_class::MORPHED).
     pub fn is_morphed(&self, object: usize) -> bool {
         self.heap.page_of(object).is_some_and(|page| self.heap.mark(page) == size_class::MORPHED)
     }
 
-    /// A class's morphed slabs over all shards, and how many of them have settled.
+    /// Morphed and settled slabs of all shards.
     pub fn morphed(&self, class: usize) -> (u32, u32) {
         let stats = self.heap.class_stats(class);
         (stats.morphed, stats.settled)
     }
 
-    /// After all objects are freed, with no other thread: the heap has no object, slab or page.
+    /// All objects are freed, and no other thread runs: the heap has no object, slab or page.
     pub fn check_empty(&self) {
         assert!(self.out.lock().unwrap().is_empty(), "the model gave all back");
         self.heap.release(|| ());
@@ -202,7 +196,6 @@ pub struct Hand {
 unsafe impl Send for Hand {}
 
 impl Hand {
-    /// Allocates an object.
     pub fn take<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
         &self,
         world: &World<F, C>,
@@ -218,7 +211,7 @@ impl Hand {
         object as usize
     }
 
-    /// Frees an object, by the fast path or the slow one.
+    /// By the fast path or the slow one.
     pub fn give<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
         &self,
         world: &World<F, C>,
@@ -239,7 +232,6 @@ impl Hand {
         assert_eq!(given, Ok(()), "an object that is out");
     }
 
-    /// Flushes the cache to the slabs.
     pub fn empty<F: Platform<System: Default + Send + Sync> + Send, C: Clock + Clone + Send + Sync>(
         &self,
         world: &World<F, C>,

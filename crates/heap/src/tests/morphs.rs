@@ -1,4 +1,4 @@
-//! Slabs that go from one class to another, in a heap with caches in front.
+//! Slabs that change their class, in a heap with caches in front.
 
 use super::world::{World, world};
 use crate::size_class::{self, MORPHED};
@@ -9,11 +9,10 @@ use craton_sim::Rng;
 use std::sync::{Arc, Mutex};
 use std::vec::Vec;
 
-/// An object that is out, its class, and what its bytes hold.
+/// A live object, its class, and the byte that fills it.
 #[derive(Clone, Copy)]
 struct Object(usize, usize, u8);
 
-/// Takes an object and fills it.
 fn take(w: &World, class: usize, fill: u8) -> Object {
     let object = w.take(class);
     assert!(!object.is_null());
@@ -22,7 +21,7 @@ fn take(w: &World, class: usize, fill: u8) -> Object {
     Object(object as usize, class, fill)
 }
 
-/// Gives an object back, of which each byte must be what was written.
+/// Checks each byte, then frees.
 fn give(w: &World, Object(at, class, fill): Object) {
     let at = at as *mut u8;
     // SAFETY: the object is ours until it is given back.
@@ -34,13 +33,13 @@ fn mark(w: &World, at: usize) -> u8 {
     w.heap.mark(w.heap.page_of(at).unwrap())
 }
 
-/// Slabs that a class took over, and those of them that are its own alone by now.
+/// A class's morphed slabs, and how many have settled.
 fn morphed(w: &World, class: usize) -> (u32, u32) {
     let stats = w.heap.class_stats(class);
     (stats.morphed, stats.settled)
 }
 
-/// A heap of 16 MiB with 8 MiB of a class, of which one object in `left` is left.
+/// 16 MiB with 8 MiB of a class, of which one object in `left` is left.
 fn just_thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     let w = world(8, 0);
     let n = (8 << 20) / size_class::size_of_class(from);
@@ -52,7 +51,7 @@ fn just_thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     (w, kept)
 }
 
-/// The same when another class has taken slabs since.
+/// As [`just_thinned`], after another class took slabs.
 fn thinned(from: usize, left: usize) -> (World, Vec<Object>) {
     let (w, kept) = just_thinned(from, left);
     let others: Vec<Object> = (0..(1 << 20) / 208).map(|_| take(&w, size_class::class_of(208), 4)).collect();
@@ -78,7 +77,7 @@ fn a_change_of_sizes_finds_its_memory_in_the_slabs_of_the_old_size() {
     assert!(kept.iter().any(|o| mark(&w, o.0) == MORPHED));
     assert!(w.heap.bytes_out() >= (kept.len() * 112 + news.len() * 144) as u64);
 
-    // Without old objects and those off the grid, each slab is an ordinary one of the new class.
+    // Without old objects and those off the grid, each slab is an ordinary one.
     kept.drain(..).for_each(|o| give(&w, o));
     let (news, off_grid): (Vec<_>, Vec<_>) = news.into_iter().partition(|o| (o.0 & 8191) % 144 == 0);
     assert!(off_grid.len() > news.len());
@@ -192,8 +191,7 @@ fn a_class_that_has_just_taken_slabs_gives_none_away() {
 fn a_class_that_has_had_as_many_slabs_a_moment_ago_takes_none_of_others() {
     let (from, to) = (size_class::class_of(112), size_class::class_of(144));
     let (w, kept) = just_thinned(from, 10);
-    // In turns, as in a steady state, the class has its most slabs, frees them, and allocates them
-    // again.
+    // In turns, as in a steady state, the class has its most slabs and frees them.
     let most: Vec<Object> = (0..(2 << 20) / 144).map(|_| take(&w, to, 2)).collect();
     most.into_iter().for_each(|o| give(&w, o));
     // SAFETY: the cache is ours.

@@ -1,4 +1,4 @@
-//! Hooks that record what a heap reports, for each thread apart.
+//! Hooks that record a heap's reports, for each thread apart.
 
 use super::world::{Metadata, World, world_of};
 use crate::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
@@ -9,7 +9,6 @@ use std::vec::Vec;
 
 pub(crate) const METADATA: Metadata = (5000, 300);
 
-/// The reports, and the answers of the hooks.
 #[derive(Default)]
 struct Log {
     spans: Vec<SpanEvent>,
@@ -72,19 +71,18 @@ pub(crate) fn watched(hugepages: u32) -> World<Recorder> {
     world_of(hugepages, 256 << 10, METADATA)
 }
 
-/// The same, which may keep freed mappings.
+/// May keep freed mappings.
 pub(crate) fn keeping(hugepages: u32) -> World<Recorder> {
     let w = watched(hugepages);
     log(|log| log.keeps = true);
     w
 }
 
-/// What happened to spans since the last call.
 pub(crate) fn spans() -> Vec<SpanEvent> {
     log(|log| core::mem::take(&mut log.spans))
 }
 
-/// Other events since the last call, without refills.
+/// Without refills.
 pub(crate) fn events() -> Vec<Event> {
     let all = log(|log| core::mem::take(&mut log.events));
     all.into_iter().filter(|event| !matches!(event, Event::Refills { .. })).collect()
@@ -95,7 +93,7 @@ pub(crate) fn refills() -> Vec<Event> {
     log(|log| core::mem::take(&mut log.events)).into_iter().filter(|e| matches!(e, Event::Refills { .. })).collect()
 }
 
-/// The usage that was published last, with what could go back, and how often since the last call.
+/// The last published usage, with what could be returned, and the number of reports.
 pub(crate) fn usage() -> (Option<(Usage, Pages)>, usize) {
     let all = log(|log| core::mem::take(&mut log.usages));
     (all.last().copied(), all.len())
@@ -109,7 +107,7 @@ pub(crate) fn set_keeps(keeps: bool) {
     log(|log| log.keeps = keeps);
 }
 
-/// Runs what must find damage; says which.
+/// Runs `act`, which must find damage.
 pub(crate) fn damage_of(act: impl FnOnce()) -> Damage {
     assert!(catch_unwind(AssertUnwindSafe(act)).is_err(), "no damage was found");
     log(|log| log.damage.take()).expect("the hooks were told of it")

@@ -1,4 +1,4 @@
-//! Threads of several homes: whose slabs serve them, what passes between them, and where frees go.
+//! Threads of several homes: their slabs, transfers, and remote frees.
 
 use super::world::{World, world};
 use crate::shard::SHARDS;
@@ -12,7 +12,7 @@ fn owner(w: &World, object: *mut u8) -> usize {
     w.heap.record(w.page(object)).owner()
 }
 
-/// Gives all that a thread's cache holds back.
+/// Flushes a thread's cache.
 fn end(w: &World) {
     // SAFETY: the cache is ours.
     unsafe { w.heap.empty_cache(w.cache) };

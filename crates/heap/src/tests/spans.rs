@@ -1,5 +1,4 @@
-//! Span sources: spans kept in front of the page heap serve before it grows, and a refusal changes
-//! nothing.
+//! Spans kept in front of the page heap serve before it grows, and a refusal changes nothing.
 
 use super::recorder::{spans, watched};
 use super::world::{World, for_each_refusal, holds, stamp, world};

@@ -1,4 +1,4 @@
-//! A heap and a cache without a process: over real bytes of a simulated floor, which can refuse.
+//! A heap and a cache without a process, over real bytes of a simulated floor.
 
 use super::ground::{Ground, ground, ground_with, hardened_ground};
 use crate::Misuse;
@@ -10,7 +10,7 @@ use craton_sim::{FaultPlan, FaultRule, RealFloor, SimSystem, VirtualClock};
 use std::boxed::Box;
 use std::vec::Vec;
 
-/// Bytes of metadata that a heap has at its start, and with each hugepage.
+/// Bytes at the start, and with each hugepage.
 pub(crate) type Metadata = (usize, usize);
 
 pub(crate) type TestHeap<H = NoHooks> = Heap<RealFloor, VirtualClock, H>;
@@ -24,17 +24,16 @@ pub(crate) struct World<H: Hooks = NoHooks> {
     pub(crate) floor: RealFloor,
 }
 
-/// A heap that reports to no process, and a thread cache with this budget.
+/// No hooks; a thread cache with this budget.
 pub(crate) fn world(hugepages: u32, budget: usize) -> World {
     on(ground(hugepages, 1), budget)
 }
 
-/// A hardened heap, and a thread cache with a budget of 1 MiB.
+/// A thread cache with a budget of 1 MiB.
 pub(crate) fn hardened_world<H: Hooks>(hugepages: u32) -> World<H> {
     on(hardened_ground(hugepages), 1 << 20)
 }
 
-/// A heap that reports to `H`, and a thread cache with this budget.
 pub(crate) fn world_of<H: Hooks>(hugepages: u32, budget: usize, metadata: Metadata) -> World<H> {
     on(ground_with(hugepages, 1, metadata), budget)
 }
@@ -54,7 +53,6 @@ fn cache_of<H: Hooks>(heap: &TestHeap<H>, home: usize, budget: usize) -> *mut Th
     cache
 }
 
-/// Writes a pattern into each page of an object; [`holds`] looks for it.
 pub(crate) fn stamp(object: *mut u8, bytes: usize) {
     for at in (0..bytes - 7).step_by(4096).chain([bytes - 8]) {
         // SAFETY: the object is the test's, and has that length.
@@ -62,15 +60,14 @@ pub(crate) fn stamp(object: *mut u8, bytes: usize) {
     }
 }
 
-/// Whether the first `bytes` of an object still have the contents that [`stamp`] wrote into one at
-/// least as long.
+/// Whether the first `bytes` still have the pattern of [`stamp`].
 pub(crate) fn holds(object: *mut u8, bytes: usize) -> bool {
     // SAFETY: as in `stamp`.
     (0..bytes - 7).step_by(4096).all(|at| unsafe { object.add(at).cast::<usize>().read_unaligned() } == !at)
 }
 
-/// Refuses the n-th call that can be refused while `act` runs in a new world, for each n until none
-/// is refused. With `rest` all calls behind it are refused too.
+/// Refuses the n-th refusable call while `act` runs in a new world, for each n; with `rest` all
+/// later calls too.
 pub(crate) fn for_each_refusal<H: Hooks>(rest: bool, make: impl Fn() -> World<H>, act: impl Fn(&World<H>, u64)) {
     for n in 1.. {
         let w = make();
@@ -88,7 +85,6 @@ pub(crate) fn for_each_refusal<H: Hooks>(rest: bool, make: impl Fn() -> World<H>
 }
 
 impl World {
-    /// A heap with a cache for a thread at a home.
     pub(crate) fn over(heap: &'static TestHeap, home: usize) -> Self {
         let (faults, clock, system) = Default::default();
         let floor = RealFloor::new(HugePages(1));
@@ -97,21 +93,21 @@ impl World {
 }
 
 impl<H: Hooks> World<H> {
-    /// The same heap with a cache for another thread at another home.
+    /// The same heap, with a cache for a thread at another home.
     pub(crate) fn at_home(&self, home: usize) -> Self {
         let (faults, clock, system) = (self.faults.clone(), self.clock.clone(), self.system.clone());
         let floor = self.floor.clone();
         World { heap: self.heap, cache: cache_of(self.heap, home, 256 << 10), faults, clock, system, floor }
     }
 
-    /// The cache, which only this thread uses.
+    /// Only this thread uses it.
     #[allow(clippy::mut_from_ref)] // One reference at a time.
     pub(crate) fn cache(&self) -> &mut ThreadCache {
         // SAFETY: the cache is ours, and no other reference to it is used meanwhile.
         unsafe { &mut *self.cache }
     }
 
-    /// `n` objects of a class, none of them null.
+    /// None is null.
     pub(crate) fn take_all(&self, class: usize, n: usize) -> Vec<*mut u8> {
         (0..n).map(|_| self.take(class)).inspect(|object| assert!(!object.is_null())).collect()
     }
@@ -120,7 +116,7 @@ impl<H: Hooks> World<H> {
         objects.into_iter().for_each(|object| self.give(object).unwrap());
     }
 
-    /// An object beyond the size classes; null when refused.
+    /// Null when refused.
     pub(crate) fn large(&self, bytes: usize) -> *mut u8 {
         self.heap.allocate_large(bytes, 1, false)
     }
@@ -129,7 +125,6 @@ impl<H: Hooks> World<H> {
         self.heap.page_of(object as usize).expect("an object of the region")
     }
 
-    /// Bytes that the program may use of an object.
     pub(crate) fn usable(&self, object: *mut u8) -> Result<usize, Misuse> {
         self.heap.find(object).usable()
     }

@@ -1,10 +1,10 @@
 //! The counts of a thread's lists (T1).
 //!
-//! **What.** A pop gives back less room than a push takes, by [`WEAR`] parts: so a list on which a
-//! program pops and pushes for ever counts as full now and then, and the debugging kit learns of
-//! it, while neither has an instruction for that. The room that pops used up and the objects that a
-//! signal handler lost or doubled can be distinguished: pushes change whole objects only, so the
-//! parts are the number of pops, modulo [`ONE`]; and [`ONE`] pops use up [`WEAR`] whole objects.
+//! **What.** A pop gives back less room than a push takes, by [`WEAR`] parts. So a list on which a
+//! program pops and pushes for ever counts as full now and then, and the debugging kit learns of it
+//! without an instruction in either. Pushes change whole objects only, so the parts are the number
+//! of pops, modulo [`ONE`], and [`ONE`] pops use up [`WEAR`] whole objects. This tells the pops
+//! from objects that a signal handler lost or doubled.
 
 use super::ThreadCache;
 use crate::size_class::{self, CLASSES};
@@ -13,9 +13,9 @@ use craton_slab::end;
 /// One object's room, in parts.
 pub(super) const ONE: i32 = 1 << PARTS;
 const PARTS: u32 = 16;
-/// Parts that a pop uses up: a 1040th of an object. Odd, so that the parts of a sum tell the pops.
+/// Parts that a pop uses up: a 1040th of an object. Odd, so that a sum's parts give the number of
+/// pops.
 pub(super) const WEAR: i32 = 63;
-/// The room that a pop gives back.
 pub(super) const POPPED: i32 = ONE - WEAR;
 /// Pops use up a part of this first.
 const SLACK: i32 = ONE - 1;
@@ -37,7 +37,6 @@ pub(super) const fn room_for(max: i32) -> i32 {
     max * ONE + SLACK
 }
 
-/// Whole objects of a list's room.
 pub(super) const fn objects_in(room: i32) -> i32 {
     room >> PARTS
 }
@@ -58,9 +57,8 @@ pub(super) fn explain(missing: i32) -> (i32, i32) {
 }
 
 impl ThreadCache {
-    /// Makes the count of an empty list exact; returns by how many objects T1 was broken. A signal
-    /// handler that interrupts a push or a pop breaks it: positive means objects handed out twice,
-    /// negative objects lost.
+    /// Makes an empty list's count exact; returns by how many objects a signal handler that
+    /// interrupted a push or pop broke T1: positive ones went out twice, negative ones were lost.
     #[inline]
     pub fn miscount(&mut self, class: usize) -> i32 {
         let full = room_for(self.paces[class].max);
@@ -73,8 +71,8 @@ impl ThreadCache {
         miscounted
     }
 
-    /// Takes from the count of a list with `len` objects what pops used up; returns how many there
-    /// were. Objects that a signal handler lost or doubled stay counted until the list is empty.
+    /// Restores the room that pops used up in a list of `len` objects; returns their number.
+    /// Objects lost or doubled stay counted until the list is empty.
     pub(super) fn mend(&mut self, class: usize, len: i32) -> u32 {
         let (list, pace) = (&mut self.lists[class], &mut self.paces[class]);
         let (pops, _) = explain(room_for(pace.max) - len * ONE - list.room);
@@ -83,7 +81,7 @@ impl ThreadCache {
         pops as u32
     }
 
-    /// Objects of a list, or somewhat more: by T1, pops count for some.
+    /// Or somewhat more: by T1, pops count for some.
     pub(super) fn len(&self, class: usize) -> i32 {
         self.paces[class].max - objects_in(self.source(class).room)
     }

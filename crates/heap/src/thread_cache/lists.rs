@@ -1,4 +1,4 @@
-//! A cache's lists beyond their heads: how long they get, and how chains come and go.
+//! A cache's lists beyond their heads: their lengths, and how chains come and go.
 //!
 //! **Unsafe.** Follows and ends the links of free objects that the cache owns.
 
@@ -11,13 +11,13 @@ use core::ptr::null_mut;
 use craton_base::Pages;
 use craton_slab::{Chain, end};
 
-/// Objects of a full list that are counted, at most: to walk a longer one takes too long.
+/// Most objects of a full list that are counted: to walk a longer one takes too long.
 const MOST_WALKED: i32 = 128;
 /// Pops before a list is walked again, in 256s.
 const LEAST_POPPED: u8 = 3;
 
 impl ThreadCache {
-    /// Raises a list's `max`, within the budget and the class's bounds.
+    /// Within the budget and the class's bounds.
     pub(super) fn grow(&mut self, class: usize, more: i32) {
         let size = size_class::size_of_class(class);
         let (bytes, max) = (more as usize * size, self.paces[class].max + more);
@@ -56,7 +56,7 @@ impl ThreadCache {
         list.room -= len as i32 * ONE;
     }
 
-    /// Takes an empty list's room, so that frees leave the fast path.
+    /// Removes an empty list's room, so that frees leave the fast path.
     pub fn close(&mut self, class: usize) {
         debug_assert!(self.is_empty(class));
         self.close_stage(class);
@@ -64,12 +64,11 @@ impl ThreadCache {
         self.source_mut(class).room = room_for(0);
     }
 
-    /// Whether a list has no object. A list with objects, none of which pops, is damaged.
+    /// A list with objects, none of which pops, is damaged.
     pub fn is_empty(&self, class: usize) -> bool {
         self.source(class).head == end()
     }
 
-    /// The object that a list would pop next.
     pub(crate) fn head(&self, class: usize) -> *mut u8 {
         self.source(class).head
     }
@@ -78,7 +77,7 @@ impl ThreadCache {
         self.lists[class].room < ONE
     }
 
-    /// Whether the list for requests has objects beyond its bound.
+    /// Whether the list for requests exceeds its bound.
     pub fn is_over(&self, class: usize) -> bool {
         self.source(class).room < 0
     }
@@ -99,8 +98,8 @@ impl ThreadCache {
         (size_class::batch(class) + less as u32).min(held as u32)
     }
 
-    /// Checks whether a full list only counts as full, since pops have used up its room. The count
-    /// is then exact; returns the pops since it last was. `None` for lists that are full, or too
+    /// Checks whether a full list only counts as full, since pops have used up its room. Makes the
+    /// count exact and returns the pops since it last was. `None` for lists that are full, or too
     /// long to walk.
     pub fn recount(&mut self, class: usize) -> Option<u32> {
         let seal = self.seal(class);
@@ -122,7 +121,7 @@ impl ThreadCache {
         (at == end() && len < pace.max).then(|| self.mend(class, len))
     }
 
-    /// Whether a list that was walked would soon be walked again for the objects that it has.
+    /// Whether a walked list would soon be walked again for the objects that it has.
     pub fn is_nearly_full(&self, class: usize) -> bool {
         self.len(class) > 4 * (objects_in(self.lists[class].room) + 1)
     }
@@ -137,8 +136,8 @@ impl ThreadCache {
         self.look_at = in_use.0 + (in_use.0 / LOOK_PART).max(LOOK_LEAST.0);
     }
 
-    /// Idle objects of a class: nearly all, if the head is the one of the last check. Such a list's
-    /// `max` returns to that of a new list.
+    /// Idle objects of a class: nearly all, if the head is the one of the last check. The list's
+    /// `max` then returns to that of a new list.
     pub fn idle(&mut self, class: usize) -> u32 {
         let (held, kept) = (self.len(class), first_max(class).min(LAST_KEPT));
         let first = self.head(class) as u32;
@@ -199,8 +198,6 @@ impl ThreadCache {
     }
 }
 
-/// The link of a free object.
-///
 /// # Safety
 /// The cache has the object.
 unsafe fn next(object: *mut u8) -> *mut u8 {

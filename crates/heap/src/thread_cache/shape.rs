@@ -4,7 +4,6 @@ use super::{List, ThreadCache, stages};
 use core::mem::offset_of;
 
 impl ThreadCache {
-    /// Offsets and sizes in bytes.
     pub const SHAPE: [(&'static str, usize); 11] = [
         ("thread.bytes", size_of::<Self>()),
         ("thread.next", offset_of!(Self, next)),

@@ -1,8 +1,7 @@
 //! A hardened cache: freed objects wait, are cleared, and are reused in random order.
 //!
-//! **What.** Frees and requests use different lists, so that the fast paths are the same as
-//! without: a table leads requests to other lists ([`ThreadCache::push`] has the class's from the
-//! page map).
+//! **What.** Frees and requests use different lists, so that the fast paths stay the same: a table
+//! leads requests to other lists ([`ThreadCache::push`] has the class's from the page map).
 //! ```text
 //! free ──> lists[class] ──> cleared, shuffled ──> Stage::old ──> Stage::out ──> malloc
 //!          newest objects                         older ones    (and refills)
@@ -18,9 +17,9 @@
 //! turn reports it.
 //!
 //! **Cost.** None on the fast paths; 23 instructions and the clearing for each object, some 180 for
-//! each turn. A ring for each class, exchanged in each free, was measured too: it needs no turns,
-//! but a jump by the object's size in each free, which the processor mispredicts (1.57 times the
-//! default's time over 12 programs, turns 1.40).
+//! each turn. A ring for each class, exchanged in each free, needs no turns, but a mispredicted
+//! jump by the object's size in each free (1.57 times the default's time over 12 programs, turns
+//! 1.40).
 //!
 //! **Not here.** Threads without a cache: [`crate::shard::Waiting`].
 //!
@@ -39,36 +38,34 @@ use craton_slab::{Chain, end};
 /// The lists between a class's frees and its requests, in one cache line.
 #[repr(C, align(64))]
 struct Stage {
-    /// Serves requests.
     out: List,
-    /// Objects that were freed before the last turn: the first, the last, and how many.
+    /// Objects freed before the last turn: the first, the last, and how many.
     old: *mut u8,
     last: *mut u8,
     old_len: u32,
-    /// Objects that the newest may be; 0 in a closed class.
+    /// Bound of the newest; 0 in a closed class.
     wait: i32,
-    /// Objects that have gone from frees to requests and are not reported ([`Hooks::reused`]).
+    /// Objects that went from frees to requests, unreported ([`Hooks::reused`]).
     reused: u32,
-    /// Pairs of words that are cleared of an object ([`cleared_pairs`]).
+    /// Pairs of words to clear ([`cleared_pairs`]).
     pairs: u32,
 }
 
-/// The part of a hardened cache that others do not have; it lies behind the cache.
+/// The part that only a hardened cache has; it lies behind the cache.
 #[repr(C, align(64))]
 pub struct Stages {
     of: [Stage; MARKS],
     random: Random,
 }
 
-/// Memory for the cache of a hardened heap.
 #[repr(C)]
 pub struct HardenedCache {
     cache: ThreadCache,
     stages: Stages,
 }
 
-/// Bytes and objects of the newest; powers of two, which [`deal`] is made for. All that wait go
-/// around: more of them fall out of the processor's caches, fewer make turns frequent.
+/// Bounds of the newest; powers of two, which [`deal`] is made for. More waiting objects fall out
+/// of the processor's caches, fewer make turns frequent.
 const WAIT_BYTES: usize = 4 << 10;
 const WAIT_OBJECTS: usize = 32;
 /// Fewest of them, of objects up to 1 KiB.
@@ -89,7 +86,6 @@ pub const fn wait(class: usize) -> u32 {
 }
 
 impl ThreadCache {
-    /// Bytes of a cache.
     pub const fn bytes_of_one(hardened: bool) -> usize {
         if hardened { size_of::<HardenedCache>() } else { size_of::<Self>() }
     }
@@ -134,7 +130,6 @@ impl ThreadCache {
         }
     }
 
-    /// Whether freed objects wait.
     pub fn is_hardened(&self) -> bool {
         !self.stages.is_null()
     }
@@ -149,7 +144,6 @@ impl ThreadCache {
         }
     }
 
-    /// As [`ThreadCache::source`].
     #[inline]
     pub(super) fn source_mut(&mut self, class: usize) -> &mut List {
         match self.stage(class) {
@@ -165,13 +159,11 @@ impl ThreadCache {
         (!self.stages.is_null()).then(|| unsafe { &raw mut (*self.stages).of[class] })
     }
 
-    /// The newest objects of a class.
     fn newest(&self, class: usize, stage: *mut Stage) -> i32 {
         // SAFETY: the cache owns it.
         unsafe { (*stage).wait - objects_in(self.lists[class].room) }
     }
 
-    /// Bytes of objects that wait.
     pub(super) fn waiting_bytes(&self) -> usize {
         (1..=CLASSES)
             .filter_map(|class| {
@@ -183,7 +175,7 @@ impl ThreadCache {
             .sum()
     }
 
-    /// Takes the room of the newest, so that frees leave the fast path.
+    /// Removes the room of the newest, so that frees leave the fast path.
     pub(super) fn close_stage(&mut self, class: usize) {
         if let Some(stage) = self.stage(class) {
             // SAFETY: the cache owns it.
@@ -208,8 +200,8 @@ impl ThreadCache {
         })
     }
 
-    /// Objects to fetch into an empty list, at most. All that is fetched goes around later: only a
-    /// program that allocates and frees nothing gets many at once.
+    /// Most objects to fetch into an empty list. All of them wait later: only a program that
+    /// allocates and frees nothing gets many at once.
     pub fn most_wanted(&self, class: usize) -> u32 {
         match self.stage(class) {
             Some(stage) if 4 * self.newest(class, stage) >= wait(class) as i32 => wait(class),
@@ -217,14 +209,12 @@ impl ThreadCache {
         }
     }
 
-    /// Whether enough objects went from frees to requests for a report.
     #[inline]
     pub fn is_report_due(&self, class: usize) -> bool {
         // SAFETY: the cache owns it.
         self.stage(class).is_some_and(|stage| unsafe { (*stage).reused >= REPORTED })
     }
 
-    /// The objects to report.
     pub fn take_reuse(&mut self, class: usize) -> u32 {
         // SAFETY: the cache owns it, and is borrowed.
         self.stage(class).map_or(0, |stage| unsafe { core::mem::take(&mut (*stage).reused) })
@@ -300,7 +290,7 @@ impl ThreadCache {
 
 const _: () = assert!(ThreadCache::out_at(MARKS) <= u16::MAX as usize && ONE > 0);
 
-/// Layout, for readers of another process's memory.
+/// For readers of another process's memory.
 pub(super) const SHAPE: [(&str, usize); 4] = [
     ("thread.stages", offset_of!(ThreadCache, stages)),
     ("stage.bytes", size_of::<Stage>()),

@@ -1,4 +1,4 @@
-//! How a cache's lists follow what the program does; what they count, and when that is wrong.
+//! Lengths and counts of a cache's lists, and miscounts.
 
 use super::count::{WEAR, explain, objects_in};
 use super::*;
@@ -10,13 +10,13 @@ use std::vec::Vec;
 const BUDGET: usize = 256 << 10;
 
 impl ThreadCache {
-    /// Makes an empty list count `objects` more than it gave out, as signal handlers may.
+    /// As a signal handler may: an empty list counts `objects` more than it gave out.
     pub(crate) fn set_miscount(&mut self, class: usize, objects: i32) {
         assert!(self.is_empty(class));
         self.lists[class].room += objects * ONE;
     }
 
-    /// The objects of a list, by its links.
+    /// By its links.
     fn held(&self, class: usize) -> Vec<*mut u8> {
         let mut at = self.lists[class].head;
         core::iter::from_fn(|| {
@@ -35,7 +35,7 @@ impl ThreadCache {
     }
 }
 
-/// A cache of no heap, for what needs no objects.
+/// A cache of no heap.
 fn fresh() -> Box<ThreadCache> {
     let mut cache = Box::<ThreadCache>::new_uninit();
     let view = HeapView { base: 0, pages: 0, map: PageMap::EMPTY, key: &Key::new([1, 2]), hardened: false };
@@ -116,7 +116,7 @@ fn a_list_grows_no_more_when_the_budget_or_its_bounds_are_reached() {
     let max = swing(&mut cache, class);
     assert_eq!((max - first) as usize * 1024 + cache.budget, BUDGET);
     assert!(cache.budget < batch as usize * 1024);
-    // With all the budget that it may want, its own bounds end the growth.
+    // With an unlimited budget, its own bounds end the growth.
     for (size, most) in [(1024, (MAX_BYTES / 1024) as i32), (16, MAX_OBJECTS)] {
         let (mut cache, class) = (fresh(), of_size(size));
         cache.budget = 1 << 30;
@@ -239,7 +239,7 @@ fn what_pops_used_up_hides_no_object_that_went_out_twice_or_was_lost() {
             assert_eq!(explain(missing), (pops, miscount), "{pops} pops, miscount {miscount}");
         }
     }
-    // Beyond half of what further pops could use up, only those that went out twice are sure.
+    // Beyond half of what further pops could use up, only objects handed out twice are certain.
     assert_eq!(explain(40 * ONE), (ONE, 23));
     assert_eq!(explain(-40 * ONE), (0, 40));
 }
@@ -289,7 +289,7 @@ fn a_signal_handler_between_a_pops_two_steps_shows_when_the_list_runs_empty() {
     let class = of_size(64);
     let cache = w.cache();
     w.take(class);
-    // The interrupted pop has read the head; the handler pops it; then the first one stores its old
+    // The interrupted pop has read the head; the handler pops it; then the first stores its old
     // value.
     let head = cache.lists[class].head;
     // SAFETY: the object is the list's.

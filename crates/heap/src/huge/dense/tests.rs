@@ -50,7 +50,7 @@ fn table(entries: &[Entry]) -> HugeTable {
     table
 }
 
-/// All that a search finds until a whole turn finds nothing, each collapsed.
+/// All that a search finds and collapses until a whole turn finds nothing.
 fn found(table: &mut HugeTable, memory: &Memory) -> Vec<usize> {
     let (mut found, mut vain) = (Vec::new(), 0);
     while vain < 4 {

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 const CLASS: usize = 4;
 
-/// `n` linked objects of the class, on the heap of the test.
+/// `n` linked objects of the test's.
 fn chain(n: u32) -> Chain {
     let mut chain = Chain::EMPTY;
     for _ in 0..n {

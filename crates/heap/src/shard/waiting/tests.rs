@@ -1,4 +1,4 @@
-//! A ring gives back what has waited longest.
+//! A ring returns what has waited longest.
 
 use super::*;
 use core::ptr::without_provenance_mut;

@@ -18,7 +18,7 @@ fn fill(object: *mut u8, size: usize) {
     unsafe { object.write_bytes(0xa5, size) };
 }
 
-/// Bytes of an object that are not zero.
+/// Bytes that are not zero.
 fn dirt(object: *mut u8, size: usize) -> usize {
     // SAFETY: the object is the test's.
     (0..size).filter(|at| unsafe { object.add(*at).read() } != 0).count()
@@ -173,7 +173,7 @@ fn a_closed_class_takes_no_frees() {
     let w = world();
     w.cache().close(CLASS);
     let object = w.heap.take_one(CLASS);
-    // SAFETY: a live object, if the push takes it.
+    // SAFETY: a live object, given up if the push succeeds.
     assert!(!unsafe { ThreadCache::push(w.cache, object) });
     w.cache().turn::<NoHooks>(CLASS);
     assert!(w.cache().is_empty(CLASS) && !w.cache().is_turn_due(CLASS));
