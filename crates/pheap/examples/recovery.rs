@@ -1,4 +1,4 @@
-//! Milliseconds to open a heap that was not closed, with a list of nodes: `recovery FILE [nodes]`.
+//! Measures the milliseconds to open a heap that was not closed: `recovery FILE [nodes]`.
 
 use craton_base::{Medium, Space};
 use craton_os::PersistentFile;
@@ -21,7 +21,7 @@ impl UseMedium for Make {
             heap.write(at, 0, 0);
             slot = Slot(at.0);
         }
-        // Dropped, as by the death of the process.
+        // Dropped, as when the process dies.
     }
 }
 
@@ -32,7 +32,7 @@ impl UseMedium for Open {
 
     fn call<M: Medium + Space + 'static>(self, medium: M) {
         let start = Instant::now();
-        // Not dropped before the clock is read: that unmaps the file.
+        // Dropped after the clock is read: the drop unmaps the file.
         let (_heap, report) = Heap::open(medium, Options::default()).expect("a heap");
         let ms = start.elapsed().as_secs_f64() * 1e3;
         println!(

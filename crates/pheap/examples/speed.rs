@@ -1,6 +1,4 @@
-//! Nanoseconds of operations on a mapped file: `speed FILE [objects] [rounds] [write-back]`.
-//!
-//! The write-back is `flush` or `none`. The file is made anew.
+//! Nanoseconds of operations on a new mapped file: `speed FILE [objects] [rounds] [flush|none]`.
 
 use craton_base::{Medium, Space};
 use craton_os::PersistentFile;

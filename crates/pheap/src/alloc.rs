@@ -1,9 +1,11 @@
 //! Allocation and free, each with its slot.
 //!
-//! **What.** `alloc_to` allocates an object and stores its offset in a slot, `free_from` frees the
-//! object of a slot and clears it; each happens whole or not at all, also in a crash.
+//! **What.** `alloc_to` allocates an object and stores its offset in a slot. `free_from` frees a
+//! slot's object and clears the slot. Each happens whole or not at all, also in a crash.
+//!
 //! **From.** NVAlloc §4.1, nvalloc_malloc_to and nvalloc_free_from. There a crash between the
 //! bitmap and the slot leaks the object, and the caller clears the slot.
+//!
 //! **Cost.** A small object, LOG, on a medium with write-back: one line, one fence. Elsewhere the
 //! line's stores, and one locked instruction for the bit. GC: no line and no bit.
 
@@ -21,17 +23,17 @@ use crate::units::Tag;
 use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Medium, Space};
 
-/// The most pages of an extent: 26 bits.
+/// An extent's length has 26 bits.
 const PAGES_MOST: u64 = (1 << 26) - 1;
 
-/// An allocated object, as it was found.
+/// An allocated object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found {
     Small {
         number: usize,
         object: Cached,
     },
-    /// Of the class before, in a slab that has changed its class.
+    /// Of the former class, in a slab that has changed its class.
     Old {
         tag: Tag,
         index: u32,
@@ -43,8 +45,7 @@ pub(crate) enum Found {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Allocates `size` bytes and stores the object's offset in the slot. The object's contents are
-    /// not defined.
+    /// Allocates `size` bytes, not initialised, and stores the object's offset in the slot.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         match self.try_alloc_to(slot, size) {
@@ -73,7 +74,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(Offset(object.at()))
     }
 
-    /// Frees the object of the slot and stores 0 there.
+    /// Frees the slot's object and stores 0 in the slot.
     #[inline]
     pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
         self.check_slot(slot)?;
@@ -119,7 +120,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// The bytes that the object at this offset can hold.
+    /// Returns the bytes that the object can hold.
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
         match self.find(object.0)? {
             Found::Small { number, .. } => Ok(u64::from(SIZES[number])),
@@ -134,7 +135,8 @@ impl<M: Medium + Space> Heap<M> {
 
     #[inline]
     pub(crate) fn load(&self, at: u64) -> u64 {
-        // ORDERING: pairs with the release in `Medium::store`: the object behind a slot is there.
+        // ORDERING: pairs with the release in `Medium::store`: the object behind a slot is
+        // initialised.
         self.medium.word(at).load(Ordering::Acquire)
     }
 
@@ -148,7 +150,7 @@ impl<M: Medium + Space> Heap<M> {
         Err(Error::NotASlot { at })
     }
 
-    /// Slots of batches may also be words of lanes' headers.
+    /// Batches may also use words of lanes' headers.
     pub(crate) fn check_any_slot(&self, slot: Slot) -> Result<(), Error> {
         let headers = LANES..self.places.ring(0);
         if headers.contains(&slot.0) { Ok(()) } else { self.check_slot(slot) }
@@ -162,8 +164,8 @@ impl<M: Medium + Space> Heap<M> {
         Redo { kind: Kind::Alloc, slot, old, new: object.at(), home, value, len: SIZES[number] / 16 }
     }
 
-    /// The line that frees what was found, and clears the slot if that is not 0. An extent is then
-    /// planned to be free: commit the line, or `cancel_free` it.
+    /// The line that frees an object, and clears the slot if `slot` is not 0. It plans an extent's
+    /// free: commit the line, or `cancel_free` it.
     pub(crate) fn redo_free(&self, slot: u64, at: u64, found: &Found) -> Result<Redo, Error> {
         let redo = |kind, home, value, len| Redo { kind, slot, old: at, new: 0, home, value, len };
         match *found {
@@ -183,7 +185,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Finds the object at an offset. A large object's plan is not yet a change.
+    /// A large object's plan is not yet a change.
     pub(crate) fn find(&self, at: u64) -> Result<Found, Error> {
         if let Some(tag) = self.tag_of(at) {
             if tag.mixed
@@ -216,7 +218,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// The tag of the unit at `at`, once it is not frozen.
+    /// Waits while the unit is frozen.
     fn tag_of(&self, at: u64) -> Option<Tag> {
         loop {
             match self.units.get(at) {
@@ -226,7 +228,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// What happens when the free is committed.
+    /// Frees in DRAM what a committed line freed.
     pub(crate) fn finish_free(&self, guard: &Guard<'_>, found: Found, redo: &Redo) {
         match found {
             Found::Small { number, object } => self.uncommit(guard, number, object),
@@ -247,8 +249,8 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Gives empty slabs back, and lets the bookkeeping log reuse its chunks. Returns whether a
-    /// slab was empty.
+    /// Returns empty slabs, and lets the bookkeeping log reuse its chunks. Returns whether a slab
+    /// was empty.
     #[cold]
     pub(crate) fn reclaim(&self) -> bool {
         let retired = self.retire_empty();
@@ -315,7 +317,6 @@ impl<M: Medium + Space> Heap<M> {
         Redo { kind: Kind::AllocExtent, slot, old, new, home, value, len: plan.pages }
     }
 
-    /// A free object of a class, from the lane's cache.
     #[inline]
     pub(crate) fn cached(&self, guard: &Guard<'_>, number: usize) -> Result<Cached, Error> {
         match guard.lane.tcache.pop(number, &self.classes[number]) {
@@ -350,14 +351,14 @@ impl<M: Medium + Space> Heap<M> {
         guard.lane.tcache.pop(number, class).ok_or(Error::NoMemory)
     }
 
-    /// Moves guests of a class from an arena's gaps into the lane's cache; returns how many.
+    /// Moves guests of a class from an arena's gaps into the lane's cache; returns their number.
     fn host(&self, guard: &Guard<'_>, arena: usize, number: usize, most: u32) -> u32 {
         let granules = guests::granules_of(number).filter(|_| self.sup.model.is_logged() && self.options.morph != 0);
         let Some(granules) = granules else { return 0 };
         self.lock_arena(arena).host(number, &self.classes[..], &guard.lane.tcache, granules, most)
     }
 
-    /// Commits a line besides an operation's, in the lane that the thread has.
+    /// Commits one more line, in the thread's lane.
     pub(crate) fn commit_aside(&self, guard: &Guard<'_>, redo: Redo) {
         if guard.roomy {
             guard.lane.commit(&self.medium, self.stamp(), &[redo]);
@@ -389,7 +390,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Puts an object that is free now into the lane's cache.
+    /// Puts a free object into the lane's cache.
     #[inline]
     pub(crate) fn uncommit(&self, guard: &Guard<'_>, number: usize, object: Cached) {
         let class = &self.classes[number];
@@ -408,7 +409,7 @@ impl<M: Medium + Space> Heap<M> {
         self.release(guard, number, &objects);
     }
 
-    /// Gives the lane's cached objects of a class back to their slabs.
+    /// Returns the lane's cached objects of a class to their slabs.
     pub(crate) fn empty_cache(&self, guard: &Guard<'_>, number: usize) {
         let class = &self.classes[number];
         let mut objects = Vec::new();
@@ -418,7 +419,6 @@ impl<M: Medium + Space> Heap<M> {
         self.release(guard, number, &objects);
     }
 
-    /// Gives free objects back to their slabs.
     pub(crate) fn release(&self, guard: &Guard<'_>, number: usize, objects: &[Cached]) {
         let class = &self.classes[number];
         let mut crowded = None;
@@ -447,7 +447,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Gives an empty slab of a class back to the extents.
+    /// Returns an empty slab to the extents.
     pub(crate) fn retire(&self, guard: &Guard<'_>, arena: usize, number: usize) -> bool {
         let mut slabs = self.lock_arena(arena);
         let Some(index) = slabs.spare(number) else { return false };
@@ -469,7 +469,7 @@ impl<M: Medium + Space> Heap<M> {
     }
 }
 
-/// The line of a guest. An allocation's slot has `old` before; a free's has the guest.
+/// The line of a guest. An allocation's slot held `old`; a free's holds the guest.
 fn redo_guest(kind: Kind, slot: u64, old: u64, object: Cached) -> Redo {
     let at = object.at();
     let [(home, _), _] = object.as_guest().homes(at & !(UNIT - 1));
@@ -477,7 +477,7 @@ fn redo_guest(kind: Kind, slot: u64, old: u64, object: Cached) -> Redo {
     Redo { kind, slot, old, new, home, value: 0, len: object.as_guest().granules * 2 }
 }
 
-/// The plan that a line of an extent's free carries.
+/// The plan in a line that frees an extent.
 fn plan_of(redo: &Redo) -> Plan {
     Plan { page: redo.old / PAGE, pages: redo.len, home: Home { at: redo.home, value: redo.value } }
 }

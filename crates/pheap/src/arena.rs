@@ -1,12 +1,15 @@
 //! An arena: slabs in DRAM, by class and occupancy.
 //!
-//! **What.** For each slab, which objects are taken: allocated, or cached by a lane. Slabs of a
-//! class hang in lists by how full they are. The fullest serve first, so that sparse ones drain
-//! and go back to the extents, or serve another class.
-//! **From.** NVAlloc §4.2 keeps one list of partial slabs a class; the research of today's heaps
-//! asks for lists by occupancy, which make a candidate for a change of class a constant search.
+//! **What.** Each slab knows its taken objects: allocated, or cached by a lane. The slabs of a
+//! class hang in lists by how full they are. The fullest serve first, so that sparse ones drain and
+//! return to the extents, or serve another class.
+//!
+//! **From.** NVAlloc §4.2 keeps one list of partial slabs a class. Lists by occupancy make the
+//! search for a candidate for another class constant.
+//!
 //! **Invariants.** *A1* `free` of a slab is the number of its zero bits. *A2* A slab with free
 //! objects is in the list of its class and `level`; a full one in none.
+//!
 //! **Threads.** One lock an arena.
 
 mod gaps;
@@ -22,24 +25,23 @@ const LEVELS: usize = 9;
 const EMPTY: usize = 8;
 /// Empty slabs that a class keeps, besides an eighth of its slabs: a slab costs a fence.
 const KEPT: u32 = 2;
-/// Parts of a slab in which it is compared with others.
+/// Units in which slabs' occupancy is compared.
 const SHARES: u32 = 1024;
 const NIL: u32 = u32::MAX;
 
 pub struct Slab {
-    /// Offset of the slab; 0 for a vacant entry.
+    /// 0 for a vacant entry.
     pub at: u64,
     pub class: usize,
     pub free: u32,
-    /// The least that was free since the slab has its class.
+    /// The least `free` with this class.
     pub least_free: u32,
-    /// Taken objects by mid.
+    /// By mid.
     pub taken: Box<[u64]>,
-    /// Objects of the class before.
+    /// Objects of the former class.
     pub old: Option<Box<Old>>,
-    /// Objects of other classes in gaps.
     pub guests: Option<Box<Guests>>,
-    /// Until this epoch is settled, redo lines may name the index table.
+    /// Redo lines may name the index table until this epoch is settled.
     pub table_epoch: u64,
     level: usize,
     before: u32,
@@ -59,12 +61,11 @@ impl Slab {
         }
     }
 
-    /// Whether the object of this mid is live, cached or covered.
+    /// Whether the object is live, cached or covered.
     pub fn is_taken(&self, mid: u32) -> bool {
         self.taken[(mid / 64) as usize] & 1 << (mid % 64) != 0
     }
 
-    /// Whether an old object or a guest covers this one.
     pub fn is_covered(&self, class: &Class, index: u32) -> bool {
         let mid = class.mid_of(index);
         self.old.as_ref().is_some_and(|old| old.covers(index))
@@ -76,9 +77,7 @@ pub struct Arena {
     pub slabs: Vec<Slab>,
     vacant: Vec<u32>,
     heads: Box<[[u32; LEVELS]; CLASSES]>,
-    /// Slabs of each class.
     pub count: Box<[u32; CLASSES]>,
-    /// Empty slabs of each class.
     empty: Box<[u32; CLASSES]>,
     gaps: gaps::Heads,
 }
@@ -96,7 +95,7 @@ impl Arena {
         }
     }
 
-    /// Adds a slab with its taken objects, of which `free` bits are 0; returns its index.
+    /// Adds a slab, of whose `taken` bits `free` are 0.
     pub fn insert(&mut self, at: u64, number: usize, taken: Box<[u64]>, free: u32) -> usize {
         let slab = Slab {
             at,
@@ -126,7 +125,6 @@ impl Arena {
         index
     }
 
-    /// Removes an empty slab.
     pub fn remove(&mut self, index: usize) {
         self.unlink(index);
         self.unlink_gap(index);
@@ -139,7 +137,6 @@ impl Arena {
         self.vacant.push(index as u32);
     }
 
-    /// Puts a slab into the list for its free objects.
     pub fn relist(&mut self, index: usize, objects: u32) {
         let slab = &self.slabs[index];
         let level = slab.level_for(objects);
@@ -176,13 +173,12 @@ impl Arena {
         }
     }
 
-    /// The first slab of a class's list.
     pub fn first(&self, number: usize, level: usize) -> Option<usize> {
         let head = self.heads[number][level];
         (head != NIL).then_some(head as usize)
     }
 
-    /// Moves up to `most` free objects of a class into a lane's cache; returns how many.
+    /// Moves up to `most` free objects into a lane's cache; returns their number.
     pub fn refill(&mut self, number: usize, class: &Class, tcache: &Tcache, most: u32) -> u32 {
         let mut moved = 0;
         let mut found = Vec::with_capacity(most as usize);
@@ -209,8 +205,8 @@ impl Arena {
         moved
     }
 
-    /// Takes an object of class `number` from a slab that is fuller than this one, if this one has
-    /// at least a quarter free.
+    /// Takes an object from a fuller slab of the class than `than`, if that has at least a quarter
+    /// free.
     pub fn take_fuller(&mut self, than: usize, objects: u32, number: usize, class: &Class) -> Option<Cached> {
         let share = |free: u32, objects: u32| free * SHARES / objects;
         let sparse = share(self.slabs[than].free, objects);
@@ -235,7 +231,6 @@ impl Arena {
         found.pop()
     }
 
-    /// Gives an object back to its slab.
     pub fn release(&mut self, index: usize, class: &Class, mid: u32) {
         let slab = &mut self.slabs[index];
         let (word, bit) = ((mid / 64) as usize, 1 << (mid % 64));
@@ -246,24 +241,22 @@ impl Arena {
         self.widen(index, class, class.index_of(mid));
     }
 
-    /// Whether the class of a slab has too many empty ones.
+    /// Whether the slab's class has too many empty slabs.
     pub fn is_crowded(&self, index: usize) -> bool {
         let number = self.slabs[index].class;
         self.empty[number] > KEPT + self.count[number] / 8
     }
 
-    /// An empty slab that its class does without.
+    /// An empty slab beyond those that the class keeps.
     pub fn spare(&self, number: usize) -> Option<usize> {
         self.first(number, EMPTY)
     }
 
-    /// An empty slab of another class.
     pub fn empty_of_another(&self, number: usize) -> Option<usize> {
         (0..CLASSES).filter(|other| *other != number).find_map(|other| self.first(other, EMPTY))
     }
 
-    /// The first slabs of a class with at most a quarter of their objects taken, the sparsest
-    /// first.
+    /// Slabs with at most a quarter of their objects taken, the sparsest first.
     pub fn sparse(&self, number: usize, most: usize) -> impl Iterator<Item = usize> {
         let next = |index: &usize| {
             let behind = self.slabs[*index].behind;
@@ -272,12 +265,12 @@ impl Arena {
         [7, 6].into_iter().flat_map(move |level| std::iter::successors(self.first(number, level), next).take(most))
     }
 
-    /// Whether A2 holds for a slab.
+    /// A2.
     pub fn is_listed_right(&self, index: usize, objects: u32) -> bool {
         self.slabs[index].level == self.slabs[index].level_for(objects)
     }
 
-    /// Changes the class of a slab that is in no list of its class.
+    /// The slab is in no list of its class.
     pub fn change_class(&mut self, index: usize, number: usize) {
         self.unlink_gap(index);
         let slab = &mut self.slabs[index];
@@ -288,7 +281,7 @@ impl Arena {
     }
 }
 
-/// Takes up to `most` free objects of a slab, as evenly from its stripes as it can.
+/// Takes up to `most` free objects, as evenly from the stripes as possible.
 fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, into: &mut Vec<Cached>) {
     let each = most.div_ceil(class.stripes);
     for stripe in 0..class.stripes {
@@ -306,7 +299,7 @@ fn take(slab: &mut Slab, class: &Class, most: u32, room: impl Fn(u32) -> u32, in
     }
 }
 
-/// The taken bits of a slab without objects.
+/// The taken bits of an empty slab.
 pub fn all_free(class: &Class) -> Box<[u64]> {
     unused_bits(class)
 }

@@ -2,8 +2,11 @@
 //!
 //! **What.** A [`Batch`] collects objects to allocate, slots to free and values to set, and commits
 //! them with one fence. [`Reserved`] objects are chosen in DRAM alone: a crash frees them.
-//! **From.** The research of today's heaps: PMDK's reserve and publish. NVAlloc has one object an
-//! operation (§4.1). **Failure.** An error of `commit` gives the reserved objects back.
+//!
+//! **From.** PMDK's reserve and publish. NVAlloc has one object an operation (§4.1).
+//!
+//! **Failure.** An error of `commit` returns the reserved objects.
+//!
 //! **Cost.** No allocation once a thread has had a batch. A line for each part; two fences where
 //! objects must be durable before they are linked.
 
@@ -20,8 +23,8 @@ use crate::tcache::Cached;
 use craton_base::{Medium, Space};
 use std::cell::Cell;
 
-/// An object that is chosen and not allocated. Publish it, or give it back: dropped, it stays
-/// taken until the heap is opened again.
+/// An object that is chosen but not allocated. Publish it or cancel it: if dropped, it stays taken
+/// until the heap is opened again.
 #[must_use]
 #[derive(PartialEq, Eq, Debug)]
 pub struct Reserved {
@@ -41,13 +44,13 @@ impl Reserved {
         Offset(self.at)
     }
 
-    /// How many the heap counts as reserved: small ones.
+    /// Small ones count as reserved.
     #[inline]
     fn counted(&self) -> i64 {
         i64::from(matches!(self.what, What::Small(..)))
     }
 
-    /// The bytes that were asked for.
+    /// Returns the bytes that were requested.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -56,7 +59,7 @@ impl Reserved {
 /// An object that a committed line frees.
 type Freed = (Found, Redo);
 
-/// Parts up to which each is compared with each other.
+/// Up to this many parts, each is compared with each other.
 const FEW: usize = 15;
 
 thread_local! {
@@ -88,7 +91,7 @@ pub struct Batch<'a, M: Medium + Space> {
 }
 
 impl<M: Medium + Space> Batch<'_, M> {
-    /// Allocates an object for the slot, which has it once the batch is committed.
+    /// Allocates an object, which the slot holds once the batch is committed.
     pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.heap.check_slot(slot)?;
         let reserved = self.heap.reserve(size)?;
@@ -97,7 +100,7 @@ impl<M: Medium + Space> Batch<'_, M> {
         Ok(at)
     }
 
-    /// Links a reserved object, whose contents are durable if they matter.
+    /// Links a reserved object. Its contents must be durable already if they matter.
     pub fn publish(&mut self, slot: Slot, reserved: Reserved) {
         self.parts.push(Part::Alloc(slot, reserved));
     }
@@ -118,7 +121,7 @@ impl<M: Medium + Space> Batch<'_, M> {
 
     /// Makes all changes, or none if one is refused.
     pub fn commit(mut self) -> Result<(), Error> {
-        // After an error, the drop gives the objects back.
+        // After an error, the drop returns the objects.
         self.heap.try_parts(&self.parts)?;
         self.parts.clear();
         Ok(())
@@ -134,7 +137,7 @@ impl<M: Medium + Space> Drop for Batch<'_, M> {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// The most parts of a batch in this heap.
+    /// Returns the most parts of a batch in this heap.
     pub fn parts_most(&self) -> usize {
         PARTS_MOST.min(self.sup.half as usize - crate::lane::SPARE as usize)
     }
@@ -163,7 +166,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(Reserved { at: object.at(), size, what: What::Small(number, object) })
     }
 
-    /// Gives a reserved object back.
+    /// Returns a reserved object to the heap.
     pub fn cancel(&self, reserved: Reserved) {
         match reserved.what {
             What::Small(number, object) => {
@@ -175,7 +178,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Makes reserved objects durable, and links all of them. The slots' old values are lost.
+    /// Makes reserved objects durable and links them. The slots' old values are lost.
     pub fn publish(&self, parts: impl IntoIterator<Item = (Slot, Reserved)>) -> Result<(), Error> {
         let mut batch = self.batch();
         for (slot, reserved) in parts {
@@ -186,7 +189,7 @@ impl<M: Medium + Space> Heap<M> {
         batch.commit()
     }
 
-    /// Allocates an object whose contents `init` writes; they are durable before the slot has it.
+    /// Allocates an object whose contents `init` writes; they are durable before the slot holds it.
     pub fn alloc_with(&self, slot: Slot, size: u64, init: impl FnOnce(&Self, Offset)) -> Result<Offset, Error> {
         self.check_slot(slot)?;
         let reserved = self.reserve(size)?;
@@ -196,12 +199,12 @@ impl<M: Medium + Space> Heap<M> {
         Ok(at)
     }
 
-    /// Stores a value in a slot, so that recovery keeps it in order with other changes.
+    /// Stores a value in a slot, which recovery keeps in order with other changes.
     pub fn set(&self, slot: Slot, value: u64) -> Result<(), Error> {
         self.try_parts(&[Part::Set(slot, value)])
     }
 
-    /// Puts a reserved object, made durable, in place of the slot's object, which is freed.
+    /// Makes a reserved object durable, links it in place of the slot's object, and frees that.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         self.flush_range(reserved.at, reserved.size);
         self.medium.fence();
@@ -212,7 +215,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// As `replace`, for a slot of the heap's own; the object is durable.
+    /// `replace` for a slot of the heap itself; the object is durable.
     pub(crate) fn relink(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let old = self.load(slot.0);
         if old == 0 {
@@ -225,7 +228,7 @@ impl<M: Medium + Space> Heap<M> {
         result
     }
 
-    /// Gives the slot's object another size; its contents, as far as they fit, are durable.
+    /// Resizes the slot's object; its contents, as far as they fit, are durable.
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.check_slot(slot)?;
         let at = self.load(slot.0);
@@ -337,7 +340,7 @@ impl<M: Medium + Space> Heap<M> {
         check_distinct(freed, |(_, redo)| redo.old)
     }
 
-    /// Claims all objects that are freed, or none.
+    /// Claims all freed objects, or none.
     fn claim_all(&self, freed: &[Freed]) -> Result<(), Error> {
         for (i, (found, redo)) in freed.iter().enumerate() {
             if let Err(error) = self.claim(Slot(redo.slot), redo.old, found) {
@@ -376,7 +379,7 @@ fn without_bits(line: &Redo) -> Redo {
     }
 }
 
-/// Few are compared with each other, many sorted.
+/// Compares few with each other, and sorts many.
 fn check_distinct<T>(all: &[T], offset: impl Fn(&T) -> u64) -> Result<(), Error> {
     if all.len() <= FEW {
         for (i, one) in all.iter().enumerate() {

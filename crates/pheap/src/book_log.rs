@@ -1,11 +1,12 @@
 //! The bookkeeping log: which extents are in use, as a log instead of headers (NVAlloc §5.3).
 //!
 //! **What.** A list of chunks of entries in the medium, and a *vchunk* in DRAM for each. The log
-//! says where the next entry goes and what it is; the caller stores it after committing the redo
-//! line that names both. Slots therefore fill in any order, and one may stay empty.
+//! chooses an entry's slot and word; the caller stores it after committing the redo line that names
+//! both. Slots therefore fill in any order, and one may stay empty.
+//!
 //! **From.** NVAlloc §5.3, figures 7 and 8. Where we differ: tombstones do not pin chunks, ids are
-//! never used twice, links and heads change by one checked store, and the slow collection keeps
-//! the chunks behind the first entry whose operation is under way.
+//! never used twice, links and heads change by one checked store, and the slow collection keeps the
+//! chunks behind the first entry whose operation is under way.
 //!
 //! **State.** Header line, at [`LogConfig::header`]: `magic | head 0 | head 1 | alt`. The list goes
 //! from the oldest chunk to the newest, to which entries are appended.
@@ -13,13 +14,16 @@
 //! vchunk   valid: a bit for each entry in use   needed: tombstones whose target is in the list
 //!          freeing: entries being cancelled     targets' tombstones: (chunk, count)
 //! ```
+//!
 //! **Invariants.** *B1* A tombstone lies in the chunk of its target or one behind it. *B2* A chunk
 //! leaves the list only if no entry in it is in use and no tombstone in it is needed. *B3* It
 //! becomes durable that a chunk has left before the tombstones that named it may leave, and before
 //! its memory is used again. *B4* A chunk is durable before a link to it, and the link before an
 //! entry is given out in it. *B5* The new list is durable before the alt bit changes.
-//! **Threads.** The caller's lock. **Failure.** [`Full`](Self::has_slot) is the caller's to
-//! prevent; a damaged log is refused with the offset.
+//!
+//! **Threads.** The caller's lock. **Failure.** The caller prevents a full log
+//! ([`has_slot`](Self::has_slot)); a damaged one is refused with the offset.
+//!
 //! **Cost.** An entry: a few DRAM words. 124 entries: 16 line stores and two fences, and one fence
 //! for each round of chunks that leave.
 
@@ -42,7 +46,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"CRATONBL");
 const NONE: u32 = u32::MAX;
-/// Chunks that only frees may use: a heap without memory must still be able to free.
+/// Chunks for frees alone: a heap without memory must still be able to free.
 const RESERVE: usize = 4;
 
 /// Where the log lies, and when it is collected.
@@ -54,8 +58,7 @@ pub struct LogConfig {
     pub salt: u64,
     /// Lines over which consecutive entries are spread, 1 to 16.
     pub stripes: u32,
-    /// Bytes of the list below which the slow collection does not run (the paper's usage
-    /// threshold).
+    /// Bytes of the list from which the slow collection runs (the paper's usage threshold).
     pub usage_bytes: u64,
     /// It runs where at most this share of the list's slots is in use, in percent.
     pub usage_percent: u32,
@@ -68,7 +71,6 @@ impl LogConfig {
     }
 }
 
-/// The place of an entry: a vchunk, and a slot in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     chunk: u32,
@@ -82,11 +84,11 @@ impl Slot {
 /// The log's work since it was opened, and its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LogStats {
-    /// Chunks in the list.
+    /// In the list.
     pub chunks: u64,
     /// Entries in use.
     pub live: u64,
-    /// Chunks that can be used at once, and those whose epoch is not settled.
+    /// Usable at once, and waiting for their epoch.
     pub free_chunks: u64,
     pub retired_chunks: u64,
     /// Chunks that the fast collection removed; runs of the slow one, and entries that it copied.
@@ -106,7 +108,6 @@ pub struct ChunkView {
     pub is_sealed: bool,
 }
 
-/// The volatile part of a chunk.
 #[derive(Default)]
 struct Vchunk {
     at: u64,
@@ -119,7 +120,7 @@ struct Vchunk {
     /// The last epoch in which an entry of it was cancelled or a tombstone written.
     epoch: u64,
     is_sealed: bool,
-    /// Chunks with tombstones that name this one, and how many.
+    /// Chunks with tombstones that name this one, and their numbers.
     tombstones: Vec<(u32, u32)>,
 }
 
@@ -128,7 +129,7 @@ impl Vchunk {
         self.valid == 0 && self.needed == 0
     }
 
-    /// A tombstone that names an entry of this one lies in another.
+    /// A tombstone in `holder` names an entry of this chunk.
     #[inline]
     fn add_tombstone(&mut self, holder: u32) {
         match self.tombstones.last_mut() {
@@ -153,7 +154,7 @@ pub(crate) struct BookLog {
     alt: bool,
     /// Slots of cancelled entries, by id. For extents only: B1.
     spare: Vec<(u64, Slot)>,
-    /// Chunks that may be dead, and those that are to be sealed, by id.
+    /// Chunks that may be dead, and those to be sealed, by id.
     dying: Vec<u64>,
     unsealed: VecDeque<u64>,
     room: Room,
@@ -183,7 +184,7 @@ impl BookLog {
         }
     }
 
-    /// Makes an empty log, whatever was there.
+    /// Makes an empty log over any contents.
     pub(crate) fn create<M: Medium>(medium: &M, config: LogConfig) -> Self {
         let salt = config.salt;
         let mut line: Line = [0; 8];
@@ -196,13 +197,12 @@ impl BookLog {
         Self::empty(config)
     }
 
-    /// Whether the next entry has a slot.
     #[inline]
     pub(crate) fn has_slot(&self) -> bool {
         self.used < SLOTS
     }
 
-    /// Chunks that are missing until an entry can have a slot.
+    /// Chunks missing until an entry can have a slot.
     pub(crate) fn missing_chunks(&self, is_free: bool) -> usize {
         let least = if is_free { 1 } else { 1 + RESERVE };
         least.saturating_sub(self.room.free())
@@ -212,12 +212,12 @@ impl BookLog {
         self.room.free()
     }
 
-    /// Gives the log a unit of the data area.
+    /// Adds a unit of the data area.
     pub(crate) fn add_unit(&mut self, at: u64) {
         self.room.add_unit(at);
     }
 
-    /// Takes back a unit that the log does not use.
+    /// Returns a unit that the log does not use.
     pub(crate) fn take_unit(&mut self) -> Option<u64> {
         self.room.take_unit(2 * RESERVE)
     }
@@ -226,12 +226,11 @@ impl BookLog {
         self.room.units()
     }
 
-    /// Frees the chunks that were retired in epochs up to `settled`.
     pub(crate) fn settle(&mut self, settled: u64) {
         self.room.settle(settled);
     }
 
-    /// Gives an extent a slot: where to store what.
+    /// Chooses an extent's slot: where to store which word.
     #[inline]
     pub(crate) fn append(&mut self, entry: Entry) -> (Slot, u64, u64) {
         let slot = match self.take_spare() {
@@ -243,7 +242,7 @@ impl BookLog {
         (slot, self.at(slot), entry.encode(self.config.salt))
     }
 
-    /// Gives the tombstone of an entry a slot.
+    /// Chooses a slot for an entry's tombstone.
     #[inline]
     pub(crate) fn append_tombstone(&mut self, target: Slot) -> (Slot, u64, u64) {
         let slot = self.take_slot();
@@ -257,7 +256,7 @@ impl BookLog {
         (slot, self.at(slot), name.encode(self.config.salt))
     }
 
-    /// Ends what `append` began, if it is not committed.
+    /// Reverts `append`, if it is not committed.
     pub(crate) fn cancel(&mut self, slot: Slot) {
         self.chunks[slot.chunk as usize].valid &= !(1 << slot.slot);
         self.live -= 1;
@@ -265,7 +264,7 @@ impl BookLog {
         self.note_dying(slot.chunk);
     }
 
-    /// Ends what `append_tombstone` began, if it is not committed.
+    /// Reverts `append_tombstone`, if it is not committed.
     pub(crate) fn cancel_tombstone(&mut self, target: Slot, tombstone: Slot) {
         let there = &mut self.chunks[target.chunk as usize];
         there.freeing -= 1;
@@ -279,7 +278,7 @@ impl BookLog {
         self.note_dying(tombstone.chunk);
     }
 
-    /// The tombstone of an entry is stored, by a line of `epoch`.
+    /// An entry's tombstone is stored, by a line of `epoch`.
     #[inline]
     pub(crate) fn end(&mut self, target: Slot, tombstone: Slot, epoch: u64) {
         let there = &mut self.chunks[target.chunk as usize];
@@ -326,7 +325,7 @@ impl BookLog {
         }
     }
 
-    /// Appends a chunk, durably. `false`: there is no free one.
+    /// Appends a chunk, durably. `false`: no chunk is free.
     pub(crate) fn append_chunk<M: Medium>(&mut self, medium: &M) -> bool {
         self.seal_full(medium);
         let Some(at) = self.room.take() else { return false };
@@ -344,7 +343,7 @@ impl BookLog {
         true
     }
 
-    /// Seals chunks that are full. Those with entries under way wait for the next call.
+    /// Chunks with entries under way wait for the next call.
     fn seal_full<M: Medium>(&mut self, medium: &M) {
         for _ in 0..self.unsealed.len() {
             let Some(id) = self.unsealed.pop_front() else { break };
@@ -365,7 +364,7 @@ impl BookLog {
         self.next_id - 1
     }
 
-    /// Stores the link of a chunk, or the list's head, and begins to write it back.
+    /// Stores a chunk's link, or the list's head, and begins to write it back.
     fn store_next<M: Medium>(&self, medium: &M, chunk: u32, next: u64) {
         let salt = self.config.salt;
         if chunk != NONE {
@@ -415,7 +414,7 @@ impl BookLog {
         if chunk == NONE { &mut self.tail } else { &mut self.chunks[chunk as usize].prev }
     }
 
-    /// Forgets a vchunk that has left the list; its memory waits for an epoch.
+    /// A chunk has left the list; its memory waits for an epoch.
     fn retire(&mut self, chunk: u32, epoch: u64) {
         let vchunk = &mut self.chunks[chunk as usize];
         self.room.retire(vchunk.at, epoch);
@@ -434,7 +433,7 @@ impl BookLog {
         }
     }
 
-    /// The chunks of the list, oldest first.
+    /// Oldest first.
     pub(crate) fn views(&self) -> impl Iterator<Item = ChunkView> + '_ {
         let mut at = self.head;
         std::iter::from_fn(move || {

@@ -1,6 +1,7 @@
-//! The walker: every invariant of a heap at rest.
+//! Checks every invariant of a heap at rest.
 //!
 //! **Threads.** No other thread may be in an operation.
+//!
 //! **Cost.** Reads every slab's header and bitmap.
 
 use crate::arena::Slab;
@@ -14,7 +15,7 @@ use crate::layout::{PAGE, UNIT};
 use crate::slab::{Header, read_bits, unused_bits};
 use craton_base::{Medium, Space};
 
-/// The contents of a heap, in numbers.
+/// A heap's contents, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stats {
     /// Bytes of the medium.
@@ -27,13 +28,13 @@ pub struct Stats {
     pub large_bytes: u64,
     /// Small objects that lanes cache.
     pub cached: u64,
-    /// Slabs with objects of the class before.
+    /// Slabs with objects of their former class.
     pub mixed: u64,
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Calls `f` with each allocated object and its bytes, by address. Reserved objects, and what
-    /// the heap keeps for transactions, are not among them.
+    /// Calls `f` with each allocated object and its bytes, by address. Skips reserved objects, and
+    /// the heap's own for transactions.
     pub fn objects(&self, mut f: impl FnMut(Offset, u64)) {
         let cached = self.cached_objects();
         let undo = self.undo_buffers();
@@ -79,7 +80,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Offsets of the objects that lanes cache, sorted.
+    /// Sorted.
     pub(crate) fn cached_objects(&self) -> Vec<u64> {
         let mut cached = Vec::new();
         for lane in &self.lanes {
@@ -118,8 +119,8 @@ impl<M: Medium + Space> Heap<M> {
         stats
     }
 
-    /// Checks the invariants of slabs, caches and extents. The first that does not hold is the
-    /// error.
+    /// Checks the invariants of slabs, caches and extents; the error is the first that does not
+    /// hold.
     pub fn check(&self) -> Result<(), Error> {
         let damaged = |what, at| Err(Error::Damaged { what, at });
         let cached = self.cached_objects();
@@ -194,7 +195,7 @@ impl<M: Medium + Space> Heap<M> {
         }
         Ok(())
     }
-    /// Checks the guests of a slab; returns how many are taken, and neither allocated nor cached.
+    /// Returns how many guests are taken, and neither allocated nor cached.
     fn check_guests(&self, slab: &Slab, class: &Class, cached: &[u64]) -> Result<u64, Error> {
         let at = slab.at;
         if !self.sup.model.is_logged() {

@@ -1,11 +1,13 @@
 //! Claims: of two frees of one object at once, one succeeds.
 //!
-//! **What.** A free claims its object before it commits a line, and then looks whether the slot
-//! still has the object: a free that comes second finds the claim, or what the first has changed.
-//! Extents are claimed by their plans.
+//! **What.** A free claims its object before it commits a line, and then checks whether the slot
+//! still holds the object: a second free finds the claim, or what the first has changed. Plans
+//! claim extents.
+//!
 //! **Threads.** A bit in DRAM for each place where a small object can begin (`units.rs`).
-//! **Cost.** Two locked instructions a free, and none for a thread that has the heap alone on a
-//! medium without write-back.
+//!
+//! **Cost.** Two locked instructions a free; none for a thread that has the heap alone on a medium
+//! without write-back.
 
 use crate::alloc::Found;
 use crate::error::Error;
@@ -14,16 +16,15 @@ use crate::layout::UNIT;
 use craton_base::{Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// Whether frees claim their objects, so that of two at once one succeeds. A thread that is
-    /// alone need not: where a line is not durable before its bit is cleared, the bit decides
-    /// between this thread's last free without a claim and the first of a second thread.
+    /// Whether frees must claim. A thread that is alone need not: where a line is not durable
+    /// before its bit is cleared, the bit decides between this thread's last free without a claim
+    /// and the first of a second thread.
     #[inline]
     pub(crate) fn claims(&self) -> bool {
         M::FLUSHES || self.seats.are_many()
     }
 
-    /// Claims the slot's object for a free, if it is still there. Extents are claimed by their
-    /// plans.
+    /// Claims the slot's object, if it is still there.
     #[inline]
     pub(crate) fn claim(&self, slot: Slot, at: u64, found: &Found) -> Result<(), Error> {
         if !matches!(found, Found::Large { .. }) && !self.units.claim(at) {
@@ -47,7 +48,7 @@ impl<M: Medium + Space> Heap<M> {
         Err(if there == 0 { Error::Null { slot: slot.0 } } else { Error::AlreadyFree { at } })
     }
 
-    /// Ends a claim, before the object may serve again.
+    /// Before the object may serve again.
     #[inline]
     pub(crate) fn unclaim(&self, at: u64, found: &Found) {
         if !matches!(found, Found::Large { .. }) {

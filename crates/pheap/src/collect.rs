@@ -2,9 +2,12 @@
 //!
 //! **What.** Threads mark what the roots reach. A marked object is allocated; every other one is
 //! free, and so is an extent without marks.
+//!
 //! **From.** NVAlloc §4.4, conservative as in Makalu: a word that is an offset into an object
-//! reaches it, wherever it points inside. A [`Trace`] that knows types reads less and keeps less.
+//! reaches it, also into its middle. A [`Trace`] that knows types reads less and keeps less.
+//!
 //! **Threads.** Markers share a stack; each keeps up to [`KEPT`] objects in a stack aside.
+//!
 //! **Failure.** Damage of roots or slabs is reported before anything changes. A crash in here
 //! leaves the heap as it was, with some unreached extents free.
 
@@ -20,10 +23,10 @@ use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{Medium, Space};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Which objects an object reaches.
+/// Names the objects that an object reaches.
 pub trait Trace<M>: Sync {
     /// Calls `reach` with the offset of each object that the object `at` of `bytes` bytes reaches,
-    /// and a tag for what it is. `tag` is what `at` is: that of its root, or of this call before.
+    /// and a tag for its type. `tag` is that of `at`: from its root, or from an earlier call.
     fn trace(&self, medium: &M, tag: u64, at: u64, bytes: u64, reach: &mut dyn FnMut(u64, u64));
 }
 
@@ -63,7 +66,7 @@ struct Shared {
     done: bool,
 }
 
-/// Marks of slabs by unit, and of extents.
+/// Of slabs by unit, and of extents.
 struct Marks {
     slabs: Vec<Box<[AtomicU64]>>,
     extents: Vec<(Extent, AtomicU64)>,
@@ -134,7 +137,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Marks the object that holds the byte at `at`, if there is one; adds it if that is new.
+    /// Marks the object that holds the byte at `at`; adds a new one to `found`.
     #[inline]
     fn mark(&self, marks: &Marks, at: u64, tag: u64, found: &mut Vec<Object>) {
         if at < self.places.data() || at >= self.medium.len() {
@@ -225,7 +228,7 @@ impl<M: Medium + Space> Heap<M> {
     }
 }
 
-/// Waits for objects; false when all markers wait.
+/// Waits for objects; `false` when all markers wait.
 fn fetch(marks: &Marks, markers: usize, mine: &mut Vec<Object>) -> bool {
     let mut shared = marks.shared();
     shared.idle += 1;

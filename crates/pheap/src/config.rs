@@ -1,4 +1,4 @@
-//! How a heap is made, and how it is opened.
+//! Settings to make a heap, and to open one.
 
 use crate::error::Error;
 use crate::layout::{OFFSET_BITS, Places, UNIT};
@@ -9,18 +9,18 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 pub enum Model {
     /// Each operation is a redo line: an object and its slot change together.
     Log,
-    /// Small objects are not logged. After a crash, what the roots reach is allocated.
+    /// Small objects are not logged. After a crash, the objects that the roots reach are allocated.
     Gc,
-    /// As `Log`, with extents in persistent LLFree frames and without a bookkeeping log: the best
-    /// where caches are persistent (DESIGN §3.4). The heap has records for all bytes that it may
-    /// ever have.
+    /// As `Log`, with extents in persistent LLFree frames and without a bookkeeping log. Best where
+    /// caches are persistent (DESIGN §3.4). The heap has records for all bytes that it may ever
+    /// have.
     Frames,
 }
 
 impl Model {
     const ALL: [Self; 3] = [Self::Log, Self::Gc, Self::Frames];
 
-    /// Its name in lower case.
+    /// Returns the name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -29,12 +29,12 @@ impl Model {
         }
     }
 
-    /// The model of this name.
+    /// Returns the model of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|model| model.name() == name)
     }
 
-    /// The number in the superblock.
+    /// In the superblock.
     pub(crate) fn number(self) -> u64 {
         self as u64 + 1
     }
@@ -50,8 +50,8 @@ impl Model {
     }
 }
 
-/// Bytes beyond which a heap of frames does not grow, if its config names none: 16 GiB. Its records
-/// are 1/512 of that, of which the file has 1/32,768 at first.
+/// Largest heap of frames, if its config names none: 16 GiB. Its records are 1/512 of that, of
+/// which the file has 1/32,768 at first.
 pub const FRAMES_MOST: u64 = 1 << 34;
 
 /// Settings that a new heap stores.
@@ -60,8 +60,8 @@ pub struct Config {
     pub model: Model,
     /// Threads beyond this number share a lane. 1 to 64.
     pub lanes: u32,
-    /// Redo lines of half a lane's ring; all dirty lines are written back when one is full.
-    /// 8 to 4,096.
+    /// Redo lines of half a lane's ring; all dirty lines are written back when one is full. 8 to
+    /// 4,096.
     pub half: u32,
     /// Stripes of bitmaps, 1 to 8 (NVAlloc §5.1).
     pub stripes: u32,
@@ -69,8 +69,8 @@ pub struct Config {
     pub uuid: u128,
     /// Nanoseconds since 1970, for people.
     pub created: u64,
-    /// Bytes beyond which the heap does not grow; 0: the medium's limit alone. For frames, 0 is the
-    /// medium's limit now, at most [`FRAMES_MOST`].
+    /// Largest size in bytes; 0: the medium's limit. For frames, 0 is the medium's limit now, at
+    /// most [`FRAMES_MOST`].
     pub most: u64,
 }
 
@@ -86,8 +86,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Stripes for a medium that writes lines back, or does not: only there is it of use to spread
-    /// the bits of one line over several (NVAlloc §6.7).
+    /// Stripes for a medium that writes lines back, or does not: only there does it pay to spread a
+    /// line's bits (NVAlloc §6.7).
     pub fn stripes_for(writes_back: bool) -> u32 {
         if writes_back { STRIPES } else { 1 }
     }
@@ -122,8 +122,8 @@ pub struct Options {
     pub markers: usize,
     /// A clock all processors agree on, for the order of redo lines. None: a shared counter.
     pub stamp: Option<fn() -> u64>,
-    /// Write slots and bitmaps back in each operation, as NVAlloc does, and not once for many: to
-    /// measure what its interleaving saves (§5.1). A second fence an operation.
+    /// Writes slots and bitmaps back in each operation, as NVAlloc does, instead of once for many:
+    /// a second fence an operation. Measures what interleaving saves (§5.1).
     pub eager: bool,
     /// Slabs with at most this share of live objects, in percent, may change their class; 0: never.
     pub morph: u32,

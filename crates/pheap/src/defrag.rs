@@ -1,12 +1,16 @@
 //! Defragmentation: objects of sparse slabs move to fuller ones of their class.
 //!
-//! **What.** A caller lists the slots of objects that nothing else points to. Each object whose
-//! slab is sparse is copied; its slot and both bits change together, by one operation of two lines.
+//! **What.** A caller lists the slots of objects that no other offset names. Each object in a
+//! sparse slab is copied; its slot and both bits change together, by one operation of two lines.
+//!
 //! **From.** NVAlloc has none: §3.2 notes that a persistent heap keeps its fragments over restarts.
-//! The research of today's heaps lists PMDK's defrag by pointers, which we follow.
+//! We follow PMDK's defrag by pointers.
+//!
 //! **Threads.** No other thread may use the slots and their objects meanwhile.
-//! **Failure.** An object moves whole or not at all, also in a crash. **Cost.** Two fences and the
-//! copy for an object that moves; a lock for one that stays.
+//!
+//! **Failure.** An object moves whole or not at all, also in a crash.
+//!
+//! **Cost.** Two fences and the copy for an object that moves; a lock for one that stays.
 
 use crate::alloc::Found;
 use crate::class::{SIZES, class_of};
@@ -14,7 +18,7 @@ use crate::error::Error;
 use crate::heap::{Heap, Offset, Slot};
 use craton_base::{Medium, Space};
 
-/// Objects that a defragmentation moved.
+/// The objects and bytes that a defragmentation moved.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Moved {
     pub objects: u64,
@@ -22,11 +26,11 @@ pub struct Moved {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Moves the objects of these slots out of sparse slabs, and gives the slabs back that are
-    /// empty then. Slots of 0 and of large objects are passed over. Nothing but its slot may hold
-    /// an object's offset. An error ends it; the objects before have moved.
+    /// Moves the objects of these slots out of sparse slabs, and returns the slabs that are then
+    /// empty. Skips slots of 0 and of large objects. Nothing but its slot may hold an object's
+    /// offset. An error ends it; earlier objects have moved.
     pub fn defrag(&self, slots: impl IntoIterator<Item = Slot>) -> Result<Moved, Error> {
-        // Objects that the lane caches would keep slabs from being empty.
+        // Cached objects would keep slabs from being empty.
         (0..SIZES.len()).for_each(|number| self.empty_cache(&self.enter(0), number));
         let mut moved = Moved::default();
         for slot in slots {
@@ -63,7 +67,7 @@ impl<M: Medium + Space> Heap<M> {
                 return Err(error);
             }
         }
-        // Back to its slab: in the cache it would be allocated again at once.
+        // Back to its slab: the cache would serve it again at once.
         let guard = self.enter(1);
         match found {
             Found::Small { number, object } => self.release(&guard, number, &[object]),

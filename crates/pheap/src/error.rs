@@ -12,15 +12,14 @@ pub enum Error {
     NoMemory,
     /// A size of 0.
     NoSize,
-    /// A size above the largest that the heap can ever hold.
+    /// Larger than the heap can ever hold.
     TooLarge { size: u64, most: u64 },
-    /// The slot is not a multiple of 8, or lies outside the roots and the objects.
+    /// Not a multiple of 8, or outside of the roots and the objects.
     NotASlot { at: u64 },
     /// The slot holds 0.
     Null { slot: u64 },
     /// The slot's offset is not the beginning of an object of this heap.
     NotAnObject { at: u64 },
-    /// The object is free already.
     AlreadyFree { at: u64 },
     /// A batch names this slot, or this object, twice.
     Twice { at: u64 },
@@ -28,25 +27,22 @@ pub enum Error {
     TooManyTransactions,
     /// A batch has more parts than a lane holds.
     TooMany { parts: usize, most: usize },
-    /// A range that does not lie inside the heap.
+    /// Not inside the heap.
     OutOfRange { at: u64, len: u64 },
-    /// There is no root of this name.
     NoRoot,
-    /// There is a root of this name.
     RootExists { slot: u64 },
     /// The root's slot still holds an object.
     RootInUse { slot: u64 },
     /// Names of roots have 1 to 39 bytes.
     RootName { len: usize },
-    /// The table of roots is full.
     RootsFull,
     /// A value of the configuration that a heap cannot have.
     Config { what: &'static str, value: u64 },
-    /// There is no heap: its first word.
+    /// Not a heap: its first word.
     NotAHeap { found: u64 },
     /// A heap of another version of the format.
     Version { found: u32, known: u32 },
-    /// What recovery would trust is damaged, at this offset. Nothing was changed.
+    /// Recovery relies on the damaged part, at this offset. Nothing was changed.
     Damaged { what: &'static str, at: u64 },
     /// The heap is longer than its medium.
     Truncated { len: u64, needed: u64 },

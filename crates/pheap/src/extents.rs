@@ -7,17 +7,21 @@
 //! plan_alloc → commit → store home             plan_free → commit → store home → finish_free
 //! plan_alloc → cancel                          plan_free → cancel
 //! ```
+//!
 //! **From.** NVAlloc §4.3: best fit over the reclaimed and the retained list, splitting,
 //! coalescing, decay; §5.3 for the log. Where we differ: one index over both lists; extents above 2
-//! MiB are like others; neighbours are found by tags at a range's ends, not by an R-tree.
+//! MiB are like others; tags at a range's ends find neighbours, not an R-tree.
 //!
-//! **Invariants.** E1–E4 of the map, B1–B5 of the log. *E5* A freed range loses its memory,
-//! or its place in the file, or becomes log only once the epoch of its free is settled: until then
-//! a crash may redo lines into it.
+//! **Invariants.** E1–E4 of the map, B1–B5 of the log. *E5* A freed range loses its memory, or its
+//! place in the file, or becomes log only once the epoch of its free is settled: until then a crash
+//! may redo lines into it.
+//!
 //! **Threads.** One mutex; `tick` discards memory without it. `begin_epoch` is called before any
 //! line of that epoch is written.
+//!
 //! **Failure.** A refused plan has changed nothing. A free needs a slot of the log: some chunks are
 //! kept for frees alone; if they are full too, settle, `tick`, and try again.
+//!
 //! **Cost.** Of DRAM, 5 bytes a page and 80 a range.
 
 mod bins;
@@ -44,14 +48,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use plan::{Extent, ExtentError, ExtentKind, Home, PAGE_BYTES, Plan, Range, RangeState, UNIT_PAGES};
 
-/// The file grows by at least this, and by 1/32 of its length, which bounds what it has to spare.
+/// The file grows by at least this, and by 1/32 of its length, which bounds the spare room.
 const GROWTH_BYTES: u64 = 1 << 20;
 const GROWTH_PART: u64 = 32;
 
 /// Where the extents lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExtentConfig {
-    /// First byte of the data area, a multiple of 64 KiB. It ends with the medium.
+    /// A multiple of 64 KiB. The data area ends with the medium.
     pub data: u64,
     pub log: LogConfig,
 }
@@ -61,13 +65,13 @@ pub struct ExtentConfig {
 pub struct ExtentStats {
     pub extents: u64,
     pub slabs: u64,
-    /// Pages of the extents and slabs in use.
+    /// Of the extents and slabs in use.
     pub used_pages: u64,
     pub log_pages: u64,
     pub reclaimed_pages: u64,
     pub retained_pages: u64,
     pub discarding_pages: u64,
-    /// The longest free range.
+    /// Of the longest free range.
     pub largest_free_pages: u64,
     pub log: LogStats,
 }
@@ -89,12 +93,12 @@ struct Inner {
     retained: Decay,
     can_shrink: bool,
     can_discard: bool,
-    /// Bytes beyond which the file does not grow.
+    /// The file's largest size.
     most: u64,
 }
 
 impl Extents {
-    /// Makes a log and no extents, whatever was there.
+    /// Makes a log and no extents, over any contents.
     pub fn create<M: Medium>(medium: &M, config: ExtentConfig) -> Self {
         let log = BookLog::create(medium, config.log);
         let mut map = Map::new(config.data / PAGE_BYTES);
@@ -121,7 +125,7 @@ impl Extents {
         Self { inner: Mutex::new(inner), epoch: never(), ticked: [never(), never()] }
     }
 
-    /// Plans an extent of `pages`, fewer than 2^26. Slabs are one unit.
+    /// `pages` is below 2^26. Slabs are one unit.
     pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
         if pages == 0 || pages >> book_log::PAGES_BITS != 0 {
             return Err(ExtentError::Pages { pages });
@@ -144,7 +148,7 @@ impl Extents {
         Ok(plan)
     }
 
-    /// Plans the free of the extent that begins at `page`.
+    /// The extent begins at `page`.
     pub fn plan_free<M: Medium + Space>(&self, medium: &M, page: u64) -> Result<Plan, ExtentError> {
         let mut inner = self.lock();
         let live = |map: &Map| map.starting_at(page).filter(|node| map.nodes[*node].state == State::Live);
@@ -192,12 +196,12 @@ impl Extents {
         }
     }
 
-    /// Keeps the file from growing beyond `most` bytes.
+    /// Bounds the file's size.
     pub fn limit_to(&self, most: u64) {
         self.lock().most = most;
     }
 
-    /// Lines of `epoch` will be written from now on.
+    /// Call before any line of `epoch` is written.
     pub fn begin_epoch(&self, epoch: u64) {
         // ORDERING: relaxed; a line of the epoch is written after this, by a thread that learnt of
         // the epoch from this one; its home word (release) orders this before `compact`'s load.
@@ -213,7 +217,7 @@ impl Extents {
     /// The extent in use that contains a page.
     pub fn extent_at(&self, page: u64) -> Option<Extent> {
         let inner = self.lock();
-        // Most often its first page is asked for.
+        // Mostly the first page.
         let node = inner.map.starting_at(page).or_else(|| inner.map.containing(page))?;
         inner.map.nodes[node].extent()
     }
@@ -224,7 +228,7 @@ impl Extents {
         inner.map.iter().filter_map(|node| inner.map.nodes[node].extent()).collect()
     }
 
-    /// All ranges of the data area, by address.
+    /// All ranges, by address.
     pub fn ranges(&self) -> Vec<Range> {
         let inner = self.lock();
         let nodes = &inner.map.nodes;
@@ -233,7 +237,7 @@ impl Extents {
         inner.map.iter().map(range).collect()
     }
 
-    /// The chunks of the bookkeeping log, oldest first.
+    /// Oldest first.
     pub fn chunks(&self) -> Vec<ChunkView> {
         self.lock().log.views().collect()
     }
@@ -268,7 +272,6 @@ impl Extents {
 }
 
 impl Inner {
-    /// Makes sure that the next entry has a slot.
     #[inline]
     fn prepare_log<M: Medium + Space>(
         &mut self,
@@ -319,7 +322,7 @@ impl Inner {
         )
     }
 
-    /// E5: log is no extent, so a line may be redone into memory that was freed for it too early.
+    /// E5: log is no extent, so memory freed for it too early could get a redone line.
     fn add_log_unit<M: Medium + Space>(&mut self, medium: &M) -> bool {
         let settled = self.settled;
         let carve = |map: &mut Map| map.carve(UNIT_PAGES, State::Log, |range| range.epoch <= settled);
@@ -361,7 +364,7 @@ impl Inner {
         })
     }
 
-    /// Grows the file by a free range of a state, so that an extent of `pages` fits at its end.
+    /// Grows the file by a free range, so that an extent of `pages` fits at its end.
     fn grow<M: Medium + Space>(&mut self, medium: &M, pages: u64, state: State) -> bool {
         let end = self.map.end();
         let last = self.map.last().map(|node| &self.map.nodes[node]);

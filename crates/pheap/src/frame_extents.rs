@@ -1,11 +1,12 @@
 //! Extents in persistent LLFree frames, without a log (DESIGN §3.4).
 //!
 //! **What.** The same plans as [`Extents`](crate::Extents), without a list of ranges in DRAM.
-//! Frames of a [`PersistentZone`] are pages of the data area; a table says which of them begin an
-//! extent, and how long it is. An extent of n pages is an aligned block of the next power of two,
-//! whose tail is freed at once; one above 4 MiB is several blocks side by side.
-//! **From.** LLFree §3.2; the extents of NVAlloc §4.3. Nothing is collected, and memory is found
-//! without a lock.
+//! Frames of a [`PersistentZone`] are pages of the data area; a table lists where extents begin,
+//! and their lengths. An extent of n pages is an aligned block of the next power of two, whose tail
+//! is freed at once; one above 4 MiB is several blocks side by side.
+//!
+//! **From.** LLFree §3.2; the extents of NVAlloc §4.3. No log is collected, and a search takes no
+//! lock.
 //!
 //! **State.** In the medium, from [`FrameConfig::meta`] on:
 //! ```text
@@ -15,12 +16,15 @@
 //! ```
 //! In DRAM the zone's upper level; of each page whether its free is planned, and whether it has
 //! memory; of 64 pages the last epoch of a free.
+//!
 //! **Invariants.** *NF1* The frames of each extent of the table are allocated. *NF2* An allocated
 //! frame outside belongs to an operation under way. After a crash [`open`](FrameExtents::open)
 //! frees those: the table's word, the home of the redo line, decides. *NF3* Frames beyond the end
 //! of the file are allocated.
-//! **Threads.** The zone's and the table's atomics. Mutexes for the file's length, and for the
-//! work of `tick`. **Failure.** A refused plan has changed nothing.
+//!
+//! **Threads.** The zone's and the table's atomics. Mutexes for the file's length, and for the work
+//! of `tick`. **Failure.** A refused plan has changed nothing.
+//!
 //! **Cost.** An extent of 2^k pages: one change of a row or a child's entry each way; others one
 //! more for each set bit of the tail. `open` reads the table up to the end of the file: 2 MiB for
 //! each GiB.
@@ -44,17 +48,16 @@ use zone::{Memory, Zone};
 
 /// Pages of the largest block of a zone.
 const BLOCK: u64 = 1 << Standard::MAX_ORDER;
-/// Pages of an extent at most.
 const MOST_PAGES: u32 = 1 << 29;
 
 /// Where frames and their records lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameConfig {
-    /// First byte of the records, a multiple of 64; they have [`FrameConfig::bytes_for`] the pages.
+    /// First byte of the records, a multiple of 64; they take [`FrameConfig::bytes_for`] the pages.
     pub meta: u64,
     /// First byte of the data area, a multiple of 64 KiB.
     pub data: u64,
-    /// Pages that the data area can have.
+    /// Most pages of the data area.
     pub pages: u64,
     /// Threads that do not share the zone's hints.
     pub processors: usize,
@@ -82,7 +85,6 @@ impl FrameConfig {
     }
 }
 
-/// The extents of a heap, as frames.
 pub struct FrameExtents {
     config: FrameConfig,
     /// Where the table begins.
@@ -91,7 +93,7 @@ pub struct FrameExtents {
     /// Pages whose extent's free is planned.
     freeing: Box<[AtomicU64]>,
     backed: Backed,
-    /// Pages of extents, planned ones included.
+    /// With planned extents.
     used: AtomicU64,
     /// Pages of the data area that the file has.
     end: AtomicU64,
@@ -101,7 +103,6 @@ pub struct FrameExtents {
 }
 
 impl FrameExtents {
-    /// The frame of a page.
     fn frame(&self, page: u64) -> Option<usize> {
         let frame = page.checked_sub(self.config.data / PAGE_BYTES)?;
         (frame < self.config.pages).then_some(frame as usize)
@@ -126,9 +127,9 @@ impl FrameExtents {
         word | mix(self.config.salt, frame as u64, word) << 30
     }
 
-    /// The extent that begins at a frame. Error: no writer wrote the word.
+    /// Error: no writer wrote the word.
     fn entry<M: Medium>(&self, medium: &M, frame: usize) -> Result<Option<Extent>, ExtentError> {
-        // ORDERING: pairs with the release of `Medium::store`, by which the caller stored the home.
+        // ORDERING: pairs with the release of `Medium::store` that stored the home.
         let word = medium.word(self.home(frame)).load(Ordering::Acquire);
         if word == 0 {
             return Ok(None);
@@ -142,7 +143,7 @@ impl FrameExtents {
         Ok(Some(Extent { page: self.page(frame), pages, kind }))
     }
 
-    /// Plans an extent of `pages`. Slabs are one unit.
+    /// Slabs are one unit.
     pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
         if pages == 0 || pages >= MOST_PAGES {
             return Err(ExtentError::Pages { pages });
@@ -166,7 +167,7 @@ impl FrameExtents {
         Ok(Plan { page: self.page(frame), pages, home })
     }
 
-    /// Allocates the frames of an extent.
+    /// Frames for an extent.
     fn get<M: Medium>(&self, zone: &Zone<'_, M>, pages: u32, kind: ExtentKind) -> Option<usize> {
         let size = u64::from(pages);
         let (frame, end) = if size <= BLOCK {
@@ -182,7 +183,7 @@ impl FrameExtents {
         Some(frame)
     }
 
-    /// Allocates whole blocks side by side.
+    /// Whole blocks side by side.
     #[cold]
     fn get_blocks<M: Medium>(&self, zone: &Zone<'_, M>, pages: u64) -> Option<usize> {
         let blocks = pages.div_ceil(BLOCK) as usize;
@@ -201,7 +202,7 @@ impl FrameExtents {
         None
     }
 
-    /// Plans the free of the extent that begins at `page`.
+    /// The extent begins at `page`.
     pub fn plan_free<M: Medium>(&self, medium: &M, page: u64) -> Result<Plan, ExtentError> {
         let not_allocated = ExtentError::NotAllocated { page };
         let frame = self.frame(page).ok_or(not_allocated)?;
@@ -286,7 +287,7 @@ impl FrameExtents {
         found
     }
 
-    /// Ends the zone, so that the next [`open`](Self::open) need not read its rows.
+    /// Closes the zone, so that the next [`open`](Self::open) need not read its rows.
     pub fn close<M: Medium>(&self, medium: &M) {
         if let Ok(zone) = self.zone(medium) {
             zone.close();

@@ -1,16 +1,21 @@
 //! Guests: objects of any class in the gaps of a sparse slab.
 //!
-//! **What.** Where a run of a slab's objects is free, an object of another class may lie: a guest.
-//! The slab keeps its class and its bitmap; the guest has two bits elsewhere in the header, for its
-//! first and its last 32 bytes.
+//! **What.** A run of free objects in a slab may hold an object of another class: a guest. The slab
+//! keeps its class and its bitmap; the guest has two bits elsewhere in the header, for its first
+//! and its last 32 bytes.
+//!
 //! **From.** NVAlloc §5.2 changes the class of a slab at most 20 % full, and serves the new class
-//! on its grid. Objects that stay are spread, so at 50 % two free neighbours are common and a free
-//! place of the grid is rare: gaps are of use long before a change of class is.
+//! on its grid. The objects that stay are spread, so at 50 % two free neighbours are common and a
+//! free place of the grid is rare: gaps serve long before a change of class does.
+//!
 //! **State.** DRAM has the guests of a slab by address, allocated and cached ones, and the slab's
 //! objects that they cover, which are taken.
+//!
 //! **Invariants.** *NG1* Guests overlap neither each other nor objects of the slab. *NG2* A slab
 //! with old objects (`morph.rs`) takes no guest, and one with guests keeps its class.
+//!
 //! **Threads.** As slabs: the arena's lock.
+//!
 //! **Cost.** One line and one fence, as other objects. A free finds its guest by the bits. A search
 //! reads the taken bits of a slab; lists by the largest gap bound how many slabs are searched.
 
@@ -25,13 +30,13 @@ pub const GRANULE: u64 = 32;
 pub const GRANULES: u32 = ((UNIT - SLAB_HEADER) / GRANULE) as u32;
 /// Granules of the smallest guest: the first is not the last.
 pub const LEAST: u32 = 2;
-/// Granules of the largest.
+/// Of the largest guest.
 pub const MOST: u32 = (SIZES[CLASSES - 1] as u64).div_ceil(GRANULE) as u32;
 /// Guests of this many granules begin with a cache line, as other objects of their size do.
 const ALIGNED_FROM: u32 = 16;
 const WORDS: usize = (SLAB_GUESTS_BYTES / 8) as usize;
 
-/// A guest: its first granule, and how many it has.
+/// A guest: its first granule, and its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guest {
     pub first: u32,
@@ -41,14 +46,14 @@ pub struct Guest {
 /// Granules of a slab, a bit each.
 pub type Granules = [u64; WORDS];
 
-/// Granules for an object of a class; none if it is too small to be a guest.
+/// Granules for an object of a class; `None` if it is too small to be a guest.
 #[inline]
 pub fn granules_of(class: usize) -> Option<u32> {
     let granules = u64::from(SIZES[class]).div_ceil(GRANULE) as u32;
     (granules >= LEAST).then_some(granules)
 }
 
-/// The largest class whose objects fit a guest.
+/// The largest class whose objects fit.
 pub fn class_for(granules: u32) -> usize {
     let bytes = u64::from(granules) * GRANULE;
     if bytes >= u64::from(SIZES[CLASSES - 1]) {
@@ -59,7 +64,7 @@ pub fn class_for(granules: u32) -> usize {
 }
 
 impl Guest {
-    /// Where it begins, in bytes after the slab.
+    /// In bytes after the slab.
     pub fn offset(self) -> u64 {
         SLAB_HEADER + u64::from(self.first) * GRANULE
     }
@@ -72,32 +77,31 @@ impl Guest {
         self.first + self.granules - 1
     }
 
-    /// Indices of the slab's objects that share bytes with it.
+    /// Indices of the slab's objects that share bytes with the guest.
     pub fn covers(self, class: &Class) -> std::ops::Range<u32> {
         let first = class.index_within(self.offset()).unwrap_or(class.objects);
         first..class.index_within(self.offset() + self.bytes() - 1).map_or(class.objects, |last| last + 1)
     }
 
-    /// The header's words that have its bits, and the bits: the first's, then the last's.
+    /// The header's words and bits for the guest: the first's, then the last's.
     pub fn homes(self, slab: u64) -> [(u64, u64); 2] {
         let home = |granule: u32| (slab + SLAB_GUESTS + u64::from(granule / 64) * 8, 1 << (granule % 64));
         [home(self.first), home(self.last())]
     }
 
-    /// Whether both its bits are set.
     pub fn is_allocated<M: Medium>(self, medium: &M, slab: u64) -> bool {
         // ORDERING: pairs with the release in `Medium::update`, where the guest is allocated.
         self.homes(slab).into_iter().all(|(word, bit)| medium.word(word).load(Ordering::Acquire) & bit != 0)
     }
 }
 
-/// The guest at an offset, whose bits the medium has.
+/// The guest at an offset, by the medium's bits.
 pub fn find<M: Medium>(medium: &M, at: u64) -> Option<Guest> {
     let (slab, inside) = (at & !(UNIT - 1), (at % UNIT).checked_sub(SLAB_HEADER)?);
     if !inside.is_multiple_of(GRANULE) {
         return None;
     }
-    // Where granules between the bits were the end of another guest, their number before is odd.
+    // If the granules between the bits ended another guest, their number before is odd.
     let first = (inside / GRANULE) as u32;
     let bits = read(medium, slab);
     let before: u32 = (0..first / 64).map(|word| bits[word as usize].count_ones()).sum();
@@ -122,7 +126,7 @@ fn read<M: Medium>(medium: &M, slab: u64) -> Granules {
     std::array::from_fn(word)
 }
 
-/// The guests whose bits the slab at `slab` has.
+/// By the bits of the slab at `slab`.
 pub fn read_all<M: Medium>(medium: &M, slab: u64) -> Result<Vec<Guest>, Error> {
     let bits = read(medium, slab);
     let mut guests = Vec::new();
@@ -153,12 +157,12 @@ impl Guests {
         &self.list
     }
 
-    /// Whether guests cover the slab's object of this mid.
+    /// Whether a guest covers the object.
     pub fn covers(&self, mid: u32) -> bool {
         self.covered[(mid / 64) as usize] & 1 << (mid % 64) != 0
     }
 
-    /// Adds a guest, and calls `f` with the mid of each object that becomes covered.
+    /// Calls `f` with the mid of each object that becomes covered.
     pub fn add(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
         let place = self.list.partition_point(|other| other.first < guest.first);
         self.list.insert(place, guest);
@@ -171,7 +175,7 @@ impl Guests {
         }
     }
 
-    /// Removes a guest, and calls `f` with the mid of each object that is covered no more.
+    /// Calls `f` with the mid of each object that is no longer covered.
     pub fn remove(&mut self, class: &Class, guest: Guest, mut f: impl FnMut(u32)) {
         let place = self.list.partition_point(|other| other.first < guest.first);
         debug_assert!(self.list.get(place) == Some(&guest), "no guest {guest:?}");
@@ -187,7 +191,7 @@ impl Guests {
     }
 }
 
-/// Granules in use of a slab: those of taken objects which no guest covers, and of guests.
+/// Granules of guests, and of taken objects that no guest covers.
 pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules {
     let mut bits = [0; WORDS];
     bits[WORDS - 1] = u64::MAX << (GRANULES % 64);
@@ -226,7 +230,7 @@ pub fn in_use(class: &Class, taken: &[u64], guests: Option<&Guests>) -> Granules
 }
 
 /// Places guests in the gaps between the bits while `accept` takes them. Returns the granules of
-/// the largest gap that is left.
+/// the largest gap left.
 pub fn place(bits: &Granules, granules: u32, mut accept: impl FnMut(Guest) -> bool) -> u32 {
     let align = if granules >= ALIGNED_FROM { 2 } else { 1 };
     let mut largest = 0;

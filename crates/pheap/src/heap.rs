@@ -1,7 +1,7 @@
-//! The heap: its parts, how it begins and how it ends.
+//! The heap: its parts, how it opens and closes.
 //!
-//! **Threads.** All operations but `close` take `&self`. Lanes, arenas and extents have their
-//! locks, taken in this order: advance, lane, arena, extents.
+//! **Threads.** All operations but `close` take `&self`. Locks are taken in this order: advance,
+//! lane, arena, extents.
 
 use crate::arena::Arena;
 use crate::class::{CLASSES, Class};
@@ -22,8 +22,8 @@ use craton_base::atomic::{AtomicU64, Ordering};
 use craton_base::{LINE_BYTES, Medium, Space};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A place of 8 bytes in the heap that holds the offset of an object, or 0: a root's pointer, or a
-/// word of an object. Its line must be durable before the heap first changes it.
+/// 8 bytes in the heap that hold the offset of an object, or 0: a root's pointer, or a word of an
+/// object. Its line must be durable before the heap first changes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Slot(pub u64);
 
@@ -43,7 +43,7 @@ pub struct Heap<M> {
     pub(crate) units: Units,
     pub(crate) arenas: Box<[Mutex<Arena>]>,
     pub(crate) extents: Record,
-    /// The epoch of new redo lines.
+    /// Of new redo lines.
     epoch: AtomicU64,
     /// Also the lock of [`Heap::advance`].
     state: Mutex<State>,
@@ -52,9 +52,9 @@ pub struct Heap<M> {
     generation: AtomicU64,
     pub(crate) options: Options,
     pub(crate) roots: Mutex<()>,
-    /// The latest time that `maintain` was given.
+    /// The latest time given to `maintain`.
     now_ms: AtomicU64,
-    /// Lanes whose headers have no transaction, and a number for the next.
+    /// Lanes whose headers have no transaction, and the next transaction's number.
     pub(crate) no_tx: Mutex<(Vec<u32>, u64)>,
     /// Held while a slab changes its class.
     pub(crate) morphing: Mutex<()>,
@@ -82,7 +82,7 @@ impl Drop for Guard<'_> {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Makes a new heap in the medium, whatever was there.
+    /// Makes a new heap in the medium, over any contents.
     pub fn create(medium: M, config: Config, options: Options) -> Result<Self, Error> {
         let frames_end = if config.model == Model::Frames { medium.limit().min(FRAMES_MOST) } else { 0 };
         let config = Config { most: if config.most == 0 { frames_end } else { config.most }, ..config };
@@ -113,8 +113,8 @@ impl<M: Medium + Space> Heap<M> {
         Self::open_traced(medium, options, &Conservative)
     }
 
-    /// As [`open`](Self::open). After a crash of a heap without logs, `trace` finds the objects
-    /// that are reached.
+    /// [`open`](Self::open), where `trace` finds the reached objects after a crash of a heap
+    /// without logs.
     pub fn open_traced(medium: M, options: Options, trace: &dyn Trace<M>) -> Result<(Self, Report), Error> {
         let sup = Super::read(&medium)?;
         let mut state = State::read(&medium, sup.seed())?;
@@ -142,7 +142,7 @@ impl<M: Medium + Space> Heap<M> {
 
     fn new(medium: M, sup: Super, state: State, options: Options, extents: Record) -> Self {
         let (places, seed) = (sup.places(), sup.seed());
-        // Without write-back nothing is ever unsettled, so all happens in one epoch.
+        // Without write-back each line is settled at once, so all happens in one epoch.
         let epoch = if M::FLUSHES { state.settled + 1 } else { 0 };
         extents.begin_epoch(epoch);
         if sup.most != 0 {
@@ -173,7 +173,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Makes DRAM's record of the slabs that the extents name.
+    /// DRAM's records of the extents' slabs.
     fn adopt_slabs(&mut self, report: &mut Report) -> Result<(), Error> {
         let extents = self.extents.list(&self.medium);
         let is_slab = |extent: &&Extent| extent.kind == ExtentKind::Slab;
@@ -200,8 +200,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok(())
     }
 
-    /// Reads the headers of slabs, on several threads if they are many: most of it is waiting for
-    /// pages to be mapped.
+    /// Uses several threads for many slabs: most of the time goes to mapping pages.
     fn read_slabs(&self, slabs: &[u64]) -> Result<Vec<FoundSlab>, Error> {
         let unused = self.classes.each_ref().map(slab::unused_bits);
         let logged = self.sup.model.is_logged();
@@ -225,12 +224,12 @@ impl<M: Medium + Space> Heap<M> {
         })
     }
 
-    /// Small objects that are reserved: taken, and not yet published.
+    /// Reserved small objects: taken, and not yet published.
     pub(crate) fn reserved(&self) -> u64 {
         self.lanes.iter().fold(0, |sum, lane| sum.wrapping_add(lane.reserved()))
     }
 
-    /// Makes everything durable, and the next `open` quick.
+    /// Makes all changes durable, and the next `open` fast.
     pub fn close(self) -> M {
         if self.sup.model == Model::Gc {
             self.write_bits();
@@ -244,8 +243,8 @@ impl<M: Medium + Space> Heap<M> {
         self.medium
     }
 
-    /// Makes all changes durable that slots got by hand and by the heap, so that recovery never
-    /// redoes older ones over them.
+    /// Makes all changes of slots durable, by hand and by the heap, so that recovery never redoes
+    /// older ones over them.
     pub fn settle(&self) {
         if M::FLUSHES {
             let epoch = self.epoch.load(Ordering::Relaxed);
@@ -289,15 +288,15 @@ impl<M: Medium + Space> Heap<M> {
         self.tick();
     }
 
-    /// Gives back what is free: empty slabs to the extents, and the memory of extents that have
-    /// been free long enough to the system. Call it every 50 ms or so; `now_ms` never goes back.
+    /// Returns empty slabs to the extents, and memory that has been free long enough to the system.
+    /// Call it every 50 ms or so; `now_ms` never goes back.
     pub fn maintain(&self, now_ms: u64) {
         self.now_ms.fetch_max(now_ms, Ordering::Relaxed);
         self.retire_empty();
         self.tick();
     }
 
-    /// Gives all empty slabs back; returns whether there was one.
+    /// Returns whether there was an empty slab.
     pub(crate) fn retire_empty(&self) -> bool {
         let mut any = false;
         for arena in 0..self.arenas.len() {
@@ -315,20 +314,20 @@ impl<M: Medium + Space> Heap<M> {
         self.extents.tick(&self.medium, self.now_ms.load(Ordering::Relaxed), settled);
     }
 
-    /// The epoch of what this lane commits.
+    /// The epoch of this lane's commits.
     #[inline]
     pub(crate) fn epoch_of(&self, guard: &Guard<'_>) -> u64 {
         if M::FLUSHES { guard.lane.epoch() } else { 0 }
     }
 
-    /// The thread's lane, locked where others may use it, with room for `parts` and the spare
-    /// lines.
+    /// Enters the thread's lane with room for `parts` and the spare lines; locks it where others
+    /// may use it.
     #[inline]
     pub(crate) fn enter(&self, parts: u32) -> Guard<'_> {
         let seat = self.seats.seat();
         let lane = &self.lanes[seat.lane as usize];
         if !M::FLUSHES {
-            // Where nothing is settled, only a change of a slab's class locks other lanes.
+            // Where no epoch is settled, only a change of a slab's class locks other lanes.
             let locked = seat.shared || self.options.morph != 0 && parts > 0 && self.seats.are_many();
             if locked {
                 lane.lock();
@@ -353,9 +352,9 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Lets the operation of this lane go on in the current epoch. An object that another lane
-    /// freed in it must not be allocated by a line of the one before: that one is settled first,
-    /// and recovery would redo the free alone.
+    /// Moves this lane's operation to the current epoch. An object that another lane freed in it
+    /// must not be allocated by a line of the one before: that one is settled first, and recovery
+    /// would redo the free alone.
     pub(crate) fn join_epoch(&self, guard: &Guard<'_>) {
         if M::FLUSHES && guard.roomy {
             // ORDERING: pairs with the release in `advance`, through the lock of the arena.
@@ -366,7 +365,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// The thread's lane for its cached objects alone.
+    /// For the lane's cached objects alone.
     #[inline]
     pub(crate) fn enter_cache(&self) -> Guard<'_> {
         let seat = self.seats.seat();
@@ -380,7 +379,7 @@ impl<M: Medium + Space> Heap<M> {
         Guard { lane, index: seat.lane, locked: seat.shared, roomy: !M::FLUSHES }
     }
 
-    /// The next stamp: later than those of all operations whose effects this thread has seen.
+    /// Later than the stamps of all operations whose effects this thread has seen.
     #[inline]
     pub(crate) fn stamp(&self) -> u64 {
         if !M::FLUSHES {
@@ -397,7 +396,7 @@ impl<M: Medium + Space> Heap<M> {
         self.arenas[arena].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The medium, for reading objects and writing them.
+    /// Returns the medium, to read and write objects.
     pub fn medium(&self) -> &M {
         &self.medium
     }
@@ -410,7 +409,7 @@ impl<M: Medium + Space> Heap<M> {
         self.sup.uuid
     }
 
-    /// The epoch whose lines are all void: their homes are durable.
+    /// Returns the epoch whose lines are all void: their homes are durable.
     pub fn settled_epoch(&self) -> u64 {
         self.settled.load(Ordering::Relaxed)
     }

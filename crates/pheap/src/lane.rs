@@ -2,11 +2,14 @@
 //!
 //! **What.** A ring of lines in the medium, a list of home lines that are stored and not written
 //! back, and the thread's cached objects.
+//!
 //! **State.** Lines of epoch e lie in half e % 2 of the ring; dirty lines likewise in list e % 2.
+//!
 //! **Invariants.** *NL1* A half is written for epoch e only when epoch e - 2 is settled: its homes
 //! are durable. *NL2* A line's homes are stored after the line is committed.
-//! **Threads.** The lock of a lane covers all its words. Threads that have a lane alone leave the
-//! lock out where nothing is settled: on media without write-back.
+//!
+//! **Threads.** The lock of a lane covers all its words. A thread that has a lane alone takes no
+//! lock on media without write-back.
 
 use crate::layout::{LANE_PENDING, LANE_USED, Places};
 use crate::line::{Kind, Place, Redo};
@@ -15,7 +18,7 @@ use crate::tcache::Tcache;
 use craton_base::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, spin};
 use craton_base::{LINE_BYTES, Medium};
 
-/// Home lines of a lane that are not written back, for one epoch.
+/// Home lines that are not written back, for one epoch.
 #[derive(Default)]
 struct Dirty {
     lines: Box<[AtomicU64]>,
@@ -24,28 +27,28 @@ struct Dirty {
 
 pub struct Lane {
     locked: AtomicBool,
-    /// The epoch of `used`.
+    /// Of `used`.
     epoch: AtomicU64,
-    /// Lines of that epoch.
+    /// Of that epoch.
     used: AtomicU32,
-    /// The generation that the header names: recovery reads no ring of another one.
+    /// The header names it: recovery reads no ring of another generation.
     generation: AtomicU64,
     dirty: [Dirty; 2],
-    /// Lines that this epoch's list has, by their lowest bits: most lines come again soon.
+    /// Lines of this epoch's list, by their lowest bits: most lines come again soon.
     recent: [AtomicU64; RECENT],
-    /// Objects that were reserved in this lane, less those published or given back in it.
+    /// Objects reserved in this lane, less those published or cancelled in it.
     reserved: AtomicU64,
     header: u64,
     ring: u64,
     half: u32,
     seed: u64,
-    /// Homes are written back by their operation.
+    /// Each operation writes its homes back.
     eager: bool,
     pub tcache: Tcache,
 }
 
-/// Lines beyond its parts that an operation may write: a slab that changes its class, one that is
-/// new, and one that goes.
+/// Lines beyond its parts that an operation may write: a slab that changes its class, a new one,
+/// and one that goes.
 pub const SPARE: u32 = 3;
 const RECENT: usize = 64;
 /// Dirty lines of a new slab's header.
@@ -122,8 +125,8 @@ impl Lane {
     }
 
     /// Commits one operation, and stores its homes. Lane locked, with room, on media with flushes.
-    /// Elsewhere the lines lie at the ring's beginning, and count while the header says how many
-    /// they are.
+    /// Elsewhere the lines lie at the ring's beginning, and count while the header has their
+    /// number.
     #[inline(never)]
     pub fn commit<M: Medium>(&self, medium: &M, stamp: u64, parts: &[Redo]) {
         if M::FLUSHES {
@@ -157,8 +160,8 @@ impl Lane {
         }
     }
 
-    /// As `commit` of one part. Returns whether the home's bits were as the line expects; with
-    /// flushes, the caller has seen to it.
+    /// `commit` of one part. Returns whether the home's bits were as the line expects; with
+    /// flushes, the caller has checked that.
     #[inline(always)]
     pub fn commit_one<M: Medium>(&self, medium: &M, stamp: u64, redo: &Redo) -> bool {
         if M::FLUSHES {
@@ -172,7 +175,7 @@ impl Lane {
         was_right
     }
 
-    /// Stores what a line says. Returns whether the bits that it frees were set.
+    /// Returns whether the bits that the line frees were set.
     #[inline(always)]
     fn apply<M: Medium>(&self, medium: &M, redo: &Redo) -> bool {
         if redo.slot != 0 {
@@ -198,7 +201,7 @@ impl Lane {
         slab::redo(medium, self.seed, redo, |at| self.mark_dirty::<M>(at));
     }
 
-    /// Puts the line of a stored word on the list.
+    /// Lists the line of a stored word.
     #[inline]
     pub fn mark_dirty<M: Medium>(&self, at: u64) {
         if M::FLUSHES {
@@ -224,14 +227,14 @@ impl Lane {
         medium.fence();
     }
 
-    /// Moves the dirty lines of an epoch to `into`. Lane locked.
+    /// Lane locked.
     pub fn drain_dirty(&self, epoch: u64, into: &mut Vec<u64>) {
         let dirty = &self.dirty[(epoch & 1) as usize];
         let len = dirty.len.swap(0, Ordering::Relaxed);
         into.extend(dirty.lines[..len as usize].iter().map(|line| line.load(Ordering::Relaxed)));
     }
 
-    /// Counts reserved objects. The lane is this thread's, or locked, as for its cached objects.
+    /// The lane is this thread's, or locked, as for its cached objects.
     #[inline]
     pub fn count_reserved(&self, objects: i64) {
         let count = self.reserved.load(Ordering::Relaxed).wrapping_add_signed(objects);

@@ -1,7 +1,7 @@
 //! The file format, version 2, as byte tables.
 //!
-//! **What.** Where everything lies. All integers are little endian, all offsets count bytes from
-//! the beginning of the medium. Every line that recovery trusts ends with a check word.
+//! **What.** All integers are little endian, all offsets count bytes from the beginning of the
+//! medium. Every line that recovery trusts ends with a check word.
 //! ```text
 //! 0        superblock  1 line   magic, version·model·stripes, uuid (2 words),
 //!                               lanes·lines of a half, created, most bytes, check
@@ -40,7 +40,7 @@ pub const VERSION: u32 = 2;
 
 pub const SUPER: u64 = 0;
 pub const STATES: [u64; 2] = [128, 256];
-/// Where the bookkeeping log has its heads, and how many bytes.
+/// Heads of the bookkeeping log.
 pub const BOOK: u64 = 1024;
 pub const BOOK_BYTES: u64 = 3072;
 pub const ROOTS: u64 = 4096;
@@ -71,11 +71,11 @@ pub const SLAB_MAGIC: u64 = 0x51ab;
 pub const OFFSET_BITS: u32 = 48;
 pub const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
-/// Where things are in a heap with this many lanes and lines.
+/// Where the parts of a heap lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     pub lanes: u32,
-    /// Lines of half a ring.
+    /// Of half a ring.
     pub half: u32,
     /// Where a heap of frames ends when it is longest; 0 for other models.
     pub frames_end: u64,
@@ -90,12 +90,11 @@ impl Places {
         self.lane_header(self.lanes) + lane as u64 * 2 * self.half as u64 * LINE_BYTES
     }
 
-    /// The first byte of the records of frames.
     pub const fn records(&self) -> u64 {
         self.ring(self.lanes).next_multiple_of(PAGE)
     }
 
-    /// The first byte of the data, a multiple of [`UNIT`].
+    /// A multiple of [`UNIT`].
     pub const fn data(&self) -> u64 {
         // Records for as many pages as there would be without records: a few too many.
         let pages = self.frames_end.saturating_sub(self.records()) / PAGE;
@@ -103,7 +102,7 @@ impl Places {
         (self.records() + records).next_multiple_of(UNIT)
     }
 
-    /// Pages that the data of a heap of frames can have.
+    /// Most pages of data of a heap of frames.
     pub const fn frames(&self) -> u64 {
         self.frames_end.saturating_sub(self.data()) / PAGE
     }
@@ -125,7 +124,7 @@ const fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-/// The check word of a line: of its first seven words, and of `seed`, which says whose line it is.
+/// The check word of a line: of its first seven words, and of `seed`, which tells whose line it is.
 #[inline]
 pub const fn check_of(line: &Line, seed: u64) -> u64 {
     let a = fold(line[0] ^ KEYS[0], line[1] ^ KEYS[1]);

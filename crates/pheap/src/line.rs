@@ -1,15 +1,16 @@
 //! A redo line: what one operation changes.
 //!
 //! **What.** A [`Redo`] is up to two stores: a *slot* from `old` to `new`, and a *home* word of the
-//! heap's own record: bits of a bitmap or of an index table, a word of the bookkeeping log, or the
-//! header of a slab. It also names the range that it allocates or frees, which tells recovery that
-//! older lines' stores into that range are void.
+//! heap's records: bits of a bitmap or of an index table, a word of the bookkeeping log, or the
+//! header of a slab. It also names the range that it allocates or frees: recovery voids older
+//! lines' stores into that range.
+//!
 //! **From.** `layout.rs` has the bits. NVAlloc's log entry (§4.2) is a slot's address alone.
 
 use crate::layout::{OFFSET_BITS, OFFSET_MASK, PAGE, UNIT, check_of};
 use craton_base::Line;
 
-/// What happens to the home word, and whose range it is.
+/// The change of the home word, and the owner of its range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -69,10 +70,10 @@ pub struct Redo {
     pub len: u32,
 }
 
-/// The most parts of an operation.
+/// Most parts of an operation.
 pub const PARTS_MOST: usize = 63;
 
-/// Where a line stands: what its check word covers besides its contents.
+/// Where a line stands: its check word covers this too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     pub epoch: u64,
@@ -98,7 +99,7 @@ impl Redo {
         line
     }
 
-    /// The line without its check, in a medium where it commits by another store.
+    /// Without its check, in a medium where another store commits it.
     #[inline]
     pub fn encode_unchecked(&self) -> Line {
         let first = (self.kind as u64) << 12;

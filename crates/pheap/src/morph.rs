@@ -1,15 +1,19 @@
 //! Slab morphing: a sparse slab of one class serves another.
 //!
 //! **What.** Live objects stay where they are; an index table in the header lists them. Free space
-//! becomes objects of the new class, but for those that an old object covers.
+//! becomes objects of the new class, except those that an old object covers.
+//!
 //! **From.** NVAlloc §5.2, figure 5. Where we differ: the table is durable before one redo line
 //! changes class and bitmap, so no step is ever undone; candidates come from the lists of sparse
 //! slabs, in constant time; empty slabs change without a table.
+//!
 //! **Invariants.** *NM1* A slab changes only when every taken object is allocated: none is cached
 //! or reserved. *NM2* A new object is taken while an old one covers it. *NM3* The table is written
 //! only when no line of an unsettled epoch names it, and the header names no old class.
+//!
 //! **Threads.** A slab is frozen first: frees that meet it wait. Then each lane is locked once, so
-//! that frees which met it before have ended. A lane that stays locked lets the change fail.
+//! that frees which met it before have ended. If a lane stays locked, the change fails.
+//!
 //! **Cost.** Two fences; a look at the heads of two or three lists a class.
 
 use crate::arena::{Arena, Slab};
@@ -27,7 +31,7 @@ use craton_base::{Medium, Space};
 /// An entry of the table: the object's index, and whether it is allocated.
 const ALLOCATED: u64 = 1 << 14;
 const ENTRY_BITS: u32 = 16;
-/// Slabs of a list that are looked at.
+/// Slabs of a list that a search reads.
 const LOOKED_AT: usize = 8;
 /// Tries to lock a lane before the change is given up.
 const PATIENCE: usize = 1000;
@@ -36,9 +40,9 @@ const PATIENCE: usize = 1000;
 pub struct Old {
     pub class: usize,
     pub live: u32,
-    /// The table: indices of the old class, ascending; none when free.
+    /// The table: indices of the old class, ascending; `None` when free.
     entries: Vec<Option<u16>>,
-    /// For each new object, how many old ones cover it.
+    /// For each new object, the number of old ones that cover it.
     covered: Vec<u16>,
 }
 
@@ -64,7 +68,6 @@ impl Old {
         self.entries.iter().flatten().map(object).collect()
     }
 
-    /// The entry of a live old object.
     fn entry(&self, index: u32) -> Option<u32> {
         let found = self.entries.iter().position(|entry| entry.is_some_and(|there| u32::from(there) == index));
         found.map(|entry| entry as u32)
@@ -91,7 +94,7 @@ fn new_under(class: &Class, index: u32, new: &Class) -> std::ops::Range<u32> {
     first..new.index_within(end - 1).map_or(new.objects, |last| last + 1)
 }
 
-/// Word and bit of the table that say that an entry is allocated.
+/// Word and bit that mark an entry as allocated.
 fn table_bit(slab: u64, entry: u32) -> (u64, u64) {
     (slab + SLAB_TABLE + u64::from(entry / 4) * 8, ALLOCATED << (entry % 4 * ENTRY_BITS))
 }
@@ -110,7 +113,7 @@ fn read_table<M: Medium>(medium: &M, at: u64, entries: u32, class: &Class) -> Re
     (0..entries).map(read).collect()
 }
 
-/// Reads the index table of a slab that may have objects of another class; returns how many.
+/// Reads the index table of a slab that may have old objects; returns their number.
 pub fn adopt<M: Medium>(
     medium: &M,
     classes: &[Class; CLASSES],
@@ -142,7 +145,7 @@ fn cover(slab: &mut Slab, old: Old, class: &Class) {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Makes a slab of another class of the arena one of this class.
+    /// Changes a slab of another class of the arena to this class.
     pub(crate) fn morph(&self, guard: &Guard<'_>, number_of_arena: usize, number: usize) -> bool {
         let Ok(_one) = self.morphing.try_lock() else { return false };
         let mut arena = self.lock_arena(number_of_arena);
@@ -180,7 +183,7 @@ impl<M: Medium + Space> Heap<M> {
         changed
     }
 
-    /// A sparse slab of another class; else such a class, whose slabs lanes have cached objects of.
+    /// A sparse slab of another class; else a class of whose slabs lanes cache objects.
     fn candidate(&self, arena: &Arena, number: usize) -> Result<usize, Option<usize>> {
         let mut cached = None;
         let is_sparse = |index: &usize| {
@@ -283,7 +286,7 @@ impl<M: Medium + Space> Heap<M> {
         arena.relist(index, class.objects);
     }
 
-    /// The entry of the index table for a live object of the class before.
+    /// The index table's entry of a live old object.
     pub(crate) fn old_index(&self, tag: Tag, at: u64) -> Option<u32> {
         let arena = self.lock_arena(tag.arena);
         let old = arena.slabs[tag.slab].old.as_ref()?;
@@ -300,7 +303,7 @@ impl<M: Medium + Space> Heap<M> {
         Ok((word, bit, self.classes[old.class].size))
     }
 
-    /// The free of an old object is committed: what it covered may serve.
+    /// An old object's free is committed: the objects that it covered may serve.
     pub(crate) fn finish_old(&self, guard: &Guard<'_>, tag: Tag, entry: u32) {
         let mut arena = self.lock_arena(tag.arena);
         let slab = &mut arena.slabs[tag.slab];

@@ -1,4 +1,4 @@
-//! The contents of objects, and what makes them durable.
+//! Reads, writes and persists the contents of objects.
 
 use crate::alloc::Found;
 use crate::error::Error;
@@ -6,20 +6,20 @@ use crate::heap::{Heap, Offset};
 use craton_base::{LINE_BYTES, Medium, Space};
 
 impl<M: Medium + Space> Heap<M> {
-    /// The word at an offset of the heap, a multiple of 8.
+    /// Reads the word at an offset of the heap, a multiple of 8.
     #[inline]
     pub fn read(&self, at: u64) -> u64 {
         self.load(at)
     }
 
-    /// Stores a word `at` bytes after the beginning of an object. It is durable after
-    /// [`persist`](Self::persist).
+    /// Stores a word `at` bytes after the beginning of an object. [`persist`](Self::persist) makes
+    /// it durable.
     #[inline]
     pub fn write(&self, object: Offset, at: u64, value: u64) {
         self.medium.store(object.0 + at, value);
     }
 
-    /// Makes bytes of objects durable, as they are now.
+    /// Makes bytes of objects durable.
     pub fn persist(&self, at: u64, len: u64) -> Result<(), Error> {
         if at.checked_add(len).is_none_or(|end| end > self.medium.len()) {
             return Err(Error::OutOfRange { at, len });
@@ -47,7 +47,7 @@ impl<M: Medium + Space> Heap<M> {
         }
     }
 
-    /// Bytes that what was found can hold.
+    /// The object's usable bytes.
     pub(crate) fn room_of(&self, at: u64, found: &Found) -> Result<u64, Error> {
         match found {
             Found::Small { number, .. } => Ok(u64::from(self.classes[*number].size)),

@@ -1,7 +1,7 @@
 //! Which ranges of the data area are in use: by the bookkeeping log, or by frames.
 //!
-//! **What.** One face over [`Extents`] and [`FrameExtents`], which plan and end the same changes.
-//! The heap's model says which of them a heap has (DESIGN §3.4).
+//! **What.** One interface over [`Extents`] and [`FrameExtents`]; the heap's model chooses (DESIGN
+//! §3.4).
 
 use crate::book_log::{ChunkView, LogConfig};
 use crate::config::{Model, Options};
@@ -33,7 +33,7 @@ fn frame_config(sup: &Super, options: &Options) -> FrameConfig {
     }
 }
 
-/// Gives a medium its first length, with zeros where the records of frames will be.
+/// Sets a medium's first length, with zeros for the records of frames.
 pub(crate) fn begin<M: Medium + Space>(medium: &M, sup: &Super) -> Result<(), ExtentError> {
     let places = sup.places();
     let (records, first) = (places.records(), places.data() + UNIT);
@@ -43,8 +43,8 @@ pub(crate) fn begin<M: Medium + Space>(medium: &M, sup: &Super) -> Result<(), Ex
     if medium.len() < first {
         medium.resize(first).map_err(|_| ExtentError::NoMemory)?;
     }
-    // Most of the table is never used: it gets its place on the disk with the data. Refused: it has
-    // its place, and is zero all the same.
+    // Most of the table is never used: it gets its place on the disk with the data. If refused, it
+    // has its place, and is zero all the same.
     if sup.model == Model::Frames {
         let _ = medium.discard(records, places.data() - records);
     }
@@ -59,8 +59,7 @@ impl Record {
         })
     }
 
-    /// Opens the record of a heap whose lines were redone. Returns how many pages of operations
-    /// under way were freed.
+    /// Opens the record after redo. Returns how many pages of operations under way were freed.
     pub fn open<M: Medium + Space>(
         medium: &M,
         sup: &Super,
@@ -102,7 +101,7 @@ impl Record {
         }
     }
 
-    /// Keeps the file from growing beyond `most` bytes. Frames end there anyway.
+    /// Bounds the file's size. Frames end there anyway.
     pub fn limit_to(&self, most: u64) {
         if let Self::Log(extents) = self {
             extents.limit_to(most);
@@ -150,7 +149,7 @@ impl Record {
         }
     }
 
-    /// Chunks of the bookkeeping log.
+    /// Of the bookkeeping log.
     pub fn chunks(&self) -> Vec<ChunkView> {
         match self {
             Self::Log(extents) => extents.chunks(),

@@ -1,13 +1,17 @@
 //! Redo after a crash.
 //!
-//! **What.** Committed lines of epochs that are not settled are sorted by stamp, and their stores
-//! made again. Then all is written back, and the epochs count as settled.
+//! **What.** Sorts the committed lines of unsettled epochs by stamp, and makes their stores again.
+//! Then all is written back, and the epochs count as settled.
+//!
 //! **From.** NVAlloc §4.4 replays its log as nvm_malloc does; that log cannot name an object.
+//!
 //! **Invariants.** *NR1* The same crash image yields the same heap, also after a crash in here:
 //! redo stores only values that the lines name. *NR2* A store into a range that a later line
 //! allocates or frees is void: the bytes have another owner. *NR3* A slot whose durable value no
 //! line of its chain names was written by the application since, and stays.
+//!
 //! **Failure.** An operation that was never settled and is not whole did not happen.
+//!
 //! **Cost.** Reads the rings that the last generation used, 32 KiB each.
 
 use crate::error::Error;
@@ -82,8 +86,7 @@ pub fn redo<M: Medium + Space>(medium: &M, sup: &Super, state: &mut State, repor
     Ok(())
 }
 
-/// Committed lines of epochs that are not settled; `highest` becomes the last epoch that any whole
-/// line has.
+/// Committed lines of unsettled epochs; `highest` becomes the last epoch of any whole line.
 fn read_rings<M: Medium>(
     medium: &M,
     sup: &Super,
@@ -158,7 +161,7 @@ impl Ranges {
     }
 }
 
-/// Makes the stores of lines, which are in order.
+/// The lines are in order.
 fn apply<M: Medium>(
     medium: &M,
     seed: u64,

@@ -1,10 +1,12 @@
 //! Objects by name: where an application begins.
 //!
-//! **What.** A table of 960 lines. A root is a slot with a name and a type tag; its pointer changes
-//! by operations, as any slot does.
+//! **What.** A table of 960 lines. A root is a slot with a name and a type tag; operations change
+//! its pointer, as any slot.
+//!
 //! **Invariants.** *N1* A line is a root if its check word is not 0. The check is stored last, and
 //! removed first: words of a line become durable in the order of their stores.
-//! **Failure.** A check that is not 0 and wrong is damage, which is reported and not followed.
+//!
+//! **Failure.** A wrong check other than 0 is damage, which is reported and not followed.
 
 use crate::error::Error;
 use crate::heap::{Heap, Slot};
@@ -16,7 +18,7 @@ use std::sync::PoisonError;
 /// The longest name.
 pub const ROOT_NAME_BYTES: usize = 39;
 
-/// A root as the table has it.
+/// A root of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Root {
     pub slot: Slot,
@@ -42,19 +44,19 @@ fn name_words(name: &[u8]) -> Result<[u8; ROOT_NAME_BYTES + 1], Error> {
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// The root of this name.
+    /// Finds the root of this name.
     pub fn root(&self, name: &[u8]) -> Result<Root, Error> {
         let bytes = name_words(name)?;
         self.roots()?.into_iter().find(|root| root.name == bytes).ok_or(Error::NoRoot)
     }
 
-    /// All roots.
+    /// Lists all roots.
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         let lines = (ROOTS..ROOTS_END).step_by(LINE_BYTES as usize);
         lines.filter_map(|at| self.read_root(at).transpose()).collect()
     }
 
-    /// Adds a root with an empty slot, and a tag for the type behind it. Durable on return.
+    /// Adds a root with an empty slot, and a tag for the object's type. Durable on return.
     pub fn add_root(&self, name: &[u8], tag: u64) -> Result<Slot, Error> {
         let bytes = name_words(name)?;
         let _lock = self.roots.lock().unwrap_or_else(PoisonError::into_inner);

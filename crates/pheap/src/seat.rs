@@ -1,8 +1,9 @@
 //! Which lane a thread uses.
 //!
-//! **What.** A thread takes a lane at its first operation on a heap and keeps it until it ends.
-//! The next thread takes the lane with its cached objects. The last lane is shared by the threads
-//! beyond the number of lanes.
+//! **What.** A thread takes a lane at its first operation on a heap and keeps it until it ends. The
+//! next thread takes the lane with its cached objects. Threads beyond the number of lanes share the
+//! last lane.
+//!
 //! **Threads.** The thread's own words; a lock where a lane is taken or released.
 
 use std::cell::{Cell, RefCell};
@@ -26,7 +27,7 @@ pub struct Seats {
     free: Mutex<Vec<u32>>,
     /// A second thread has come: threads lock their lanes from their next operation on.
     many: AtomicBool,
-    /// Lanes whose thread locks. Only the first thread's can be without.
+    /// Lanes whose thread locks. Only the first thread's may not.
     locks: Box<[AtomicBool]>,
 }
 
@@ -40,7 +41,8 @@ struct Held(RefCell<Vec<(Weak<Seats>, u64, Seat)>>);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // What ends after this, and uses a heap, must not use a lane that another thread gets.
+        // A destructor that runs after this and uses a heap must not use a lane that another thread
+        // gets.
         let _ = LAST.try_with(|last| last.set((0, Seat { lane: 0, shared: true })));
         for (seats, _, seat) in self.0.borrow_mut().drain(..) {
             if let Some(seats) = seats.upgrade().filter(|_| !seat.shared) {
@@ -64,7 +66,6 @@ impl Seats {
         })
     }
 
-    /// Whether threads lock their lanes.
     #[inline]
     pub fn are_many(&self) -> bool {
         self.many.load(Ordering::Relaxed)
@@ -89,14 +90,13 @@ impl Seats {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calling thread's seat.
     #[inline]
     pub fn seat(self: &Arc<Self>) -> Seat {
         let (heap, seat) = LAST.try_with(Cell::get).unwrap_or((0, self.standing()));
         if heap == self.heap { seat } else { self.find() }
     }
 
-    /// Where threads are that cannot have a lane.
+    /// The seat of threads that cannot have a lane.
     fn standing(&self) -> Seat {
         Seat { lane: self.shared, shared: true }
     }
@@ -122,7 +122,7 @@ impl Seats {
             }
             drop(free);
             let seat = lane.map_or(self.standing(), |lane| Seat { lane, shared: false });
-            // A thread that shares looks again, at the next use after another heap's.
+            // A thread that shares tries again, at the next use after another heap's.
             if !seat.shared {
                 held.push((Arc::downgrade(self), self.heap, seat));
             }

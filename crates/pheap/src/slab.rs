@@ -1,8 +1,9 @@
-//! The persistent header of a slab.
+//! The persistent header of a slab: a line that names its objects, then bitmap and index table
+//! (`layout.rs`).
 //!
-//! **What.** A line that says which objects the slab has, then bitmap and index table. `layout.rs`
-//! has the bytes. A header is written when its redo line is committed, so recovery can write it
-//! again: it is never half there.
+//! **What.** A header is written when its redo line is committed, so recovery can write it again:
+//! it is never half there.
+//!
 //! **From.** NVAlloc §5.2, figure 5. There a flag counts the steps of a change of class; here the
 //! index table is durable before the one line that commits the change.
 
@@ -21,17 +22,15 @@ use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 /// No class.
 const NONE: u64 = 255;
 
-/// The contents of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     pub class: usize,
     pub stripes: u32,
-    /// The class before, and how many entries the index table has.
+    /// The former class, and the entries of the index table.
     pub old: Option<(usize, u32)>,
 }
 
 impl Header {
-    /// The header's first word.
     pub fn word(&self) -> u64 {
         let (old, entries) = self.old.map_or((NONE, 0), |(old, entries)| (old as u64, u64::from(entries)));
         SLAB_MAGIC | (self.class as u64) << 16 | old << 24 | entries << 32 | u64::from(self.stripes) << 48
@@ -46,7 +45,7 @@ impl Header {
         (field(0, 16) == SLAB_MAGIC && class < CLASSES && right && header.word() == word).then_some(header)
     }
 
-    /// Reads the header of the slab at `at`, if it is whole.
+    /// `None` if the header is not whole.
     pub fn read<M: Medium>(medium: &M, seed: u64, at: u64) -> Option<Self> {
         Self::of_line(&read_line(medium, at), seed, at)
     }
@@ -61,7 +60,7 @@ impl Header {
 pub struct FoundSlab {
     pub at: u64,
     pub header: Header,
-    /// Bits by mid, with those beyond the slab's objects set.
+    /// Bits by mid; those beyond the slab's objects are set.
     pub taken: Box<[u64]>,
     pub free: u32,
     pub guests: Vec<Guest>,
@@ -97,7 +96,6 @@ impl FoundSlab {
     }
 }
 
-/// A line of the medium.
 pub fn read_line<M: Medium>(medium: &M, at: u64) -> Line {
     // ORDERING: pairs with the stores of `Medium`, so that a line is read behind its commit.
     std::array::from_fn(|i| medium.word(at + 8 * i as u64).load(Ordering::Acquire))
@@ -112,7 +110,7 @@ fn write_header<M: Medium>(medium: &M, seed: u64, at: u64, word: u64, dirty: &mu
     dirty(at);
 }
 
-/// Stores zeros to the lines of a slab's header from `from` on, as offsets from the slab.
+/// Clears the lines of a slab's header from `from` to `to`, as offsets from the slab.
 fn clear_lines<M: Medium>(medium: &M, at: u64, from: u64, to: u64, dirty: &mut impl FnMut(u64)) {
     for line in (at + from..at + to).step_by(LINE_BYTES as usize) {
         for word in (line..line + LINE_BYTES).step_by(8) {
@@ -130,7 +128,7 @@ pub fn guest_of(redo: &Redo) -> (u64, Guest) {
     (at & !(UNIT - 1), guest)
 }
 
-/// Stores the home of a committed line, whatever its kind. Twice is as once.
+/// Stores the home of a committed line. Idempotent.
 pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut(u64)) {
     match redo.kind {
         Kind::Set => {}
@@ -172,14 +170,13 @@ pub fn redo<M: Medium>(medium: &M, seed: u64, redo: &Redo, mut dirty: impl FnMut
     }
 }
 
-/// The bits of a slab by mid, with those beyond its objects set.
+/// Bits by mid; those beyond the slab's objects are set.
 pub fn read_bits<M: Medium>(medium: &M, at: u64, class: &Class) -> Box<[u64]> {
     let mut bits = unused_bits(class);
     add_bits(medium, at, &mut bits);
     bits
 }
 
-/// Sets the bits that a slab's bitmap has.
 fn add_bits<M: Medium>(medium: &M, at: u64, bits: &mut [u64]) {
     let at = at + SLAB_BITMAP;
     match medium.words(at, bits.len()) {

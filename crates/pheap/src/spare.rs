@@ -2,7 +2,8 @@
 //!
 //! **What.** A batch needs lists of its parts and lines. Each thread keeps the last ones, so that
 //! the next batch allocates nothing. Arrays on the stack cost more: they are filled and moved.
-//! **Threads.** The thread's own. **Failure.** While the thread's words end, vectors are new ones.
+//!
+//! **Failure.** While the thread's words end, vectors are new ones.
 
 use crate::line::PARTS_MOST;
 use std::cell::Cell;
@@ -10,13 +11,12 @@ use std::thread::LocalKey;
 
 pub type Spare<T> = LocalKey<Cell<Vec<T>>>;
 
-/// An empty vector.
 #[inline]
 pub fn take<T>(spare: &'static Spare<T>) -> Vec<T> {
     spare.try_with(Cell::take).unwrap_or_default()
 }
 
-/// Keeps a vector for the next `take`, without its values.
+/// Keeps a vector for the next `take`.
 #[inline]
 pub fn put<T>(spare: &'static Spare<T>, mut used: Vec<T>) {
     used.clear();

@@ -1,8 +1,10 @@
 //! The superblock and the state lines.
 //!
-//! **What.** The superblock says what the heap is and never changes. The state says up to which
-//! epoch homes are durable, and whether the heap was closed.
+//! **What.** The superblock describes the heap and never changes. The state has the epoch up to
+//! which homes are durable, and whether the heap was closed.
+//!
 //! **From.** NVAlloc §4.4: running, normal shutdown, recovery, there a flag for each arena.
+//!
 //! **Invariants.** *NS1* One of the two state lines is whole; the one with the higher sequence
 //! counts. **Failure.** A damaged line is reported with its offset and never followed.
 
@@ -12,7 +14,6 @@ use crate::layout::{LANES, MAGIC, Places, STATES, SUPER, UNIT, VERSION, check_of
 use crate::slab::read_line;
 use craton_base::{LINE_BYTES, Line, Medium};
 
-/// The contents of the superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Super {
     pub model: Model,
@@ -39,7 +40,7 @@ impl Super {
         Config { model, lanes, half, stripes, uuid, created, most }
     }
 
-    /// What check words of this heap begin with.
+    /// Check words of this heap begin with it.
     pub fn seed(&self) -> u64 {
         self.uuid as u64 ^ (self.uuid >> 64) as u64
     }
@@ -92,7 +93,6 @@ pub enum Phase {
     Recovering = 3,
 }
 
-/// The contents of a state line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct State {
     /// Homes of lines up to this epoch are durable.
@@ -104,7 +104,7 @@ pub struct State {
 }
 
 impl State {
-    /// Writes the state in place of the one before last; returns when it is durable.
+    /// Replaces the older state line; returns when the new one is durable.
     pub fn write<M: Medium>(&mut self, medium: &M, seed: u64) {
         self.sequence += 1;
         let at = STATES[(self.sequence & 1) as usize];
@@ -130,7 +130,7 @@ fn write<M: Medium>(medium: &M, at: u64, mut line: Line, seed: u64) {
     medium.fence();
 }
 
-/// Writes zeros where there are others, and begins to write them back.
+/// Clears lines that are not zero, and begins to write them back.
 pub fn clear<M: Medium>(medium: &M, from: u64, to: u64) {
     for at in (from..to).step_by(LINE_BYTES as usize) {
         if read_line(medium, at) != [0; 8] {

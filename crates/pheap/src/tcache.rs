@@ -1,10 +1,13 @@
-//! A lane's cached objects: free in the medium, known as taken by their slabs in DRAM.
+//! A lane's cached objects: free in the medium, taken in their slabs in DRAM.
 //!
 //! **What.** For each class a list for each stripe, and a cursor: consecutive allocations come from
 //! different stripes, so that their bits lie in different lines. A crash frees all of them.
+//!
 //! **From.** NVAlloc §5.1 and figure 6.
+//!
 //! **State.** An entry is the object's offset, and its mid from bit 48 on. A guest's has bit 63,
 //! and its granules there.
+//!
 //! **Threads.** As for the lane.
 
 use crate::class::{CLASSES, Class, cached_of};
@@ -13,10 +16,9 @@ use crate::layout::{OFFSET_BITS, OFFSET_MASK, SLAB_BITMAP, SLAB_HEADER, UNIT};
 use craton_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// The bit of an entry that says that it is a guest.
+/// Set for guests.
 const GUEST: u64 = 1 << 63;
 
-/// A free object that this lane has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cached(u64);
 
@@ -46,32 +48,32 @@ impl Cached {
         self.0 & GUEST != 0
     }
 
-    /// As a guest, which it is.
+    /// It must be a guest.
     pub fn as_guest(self) -> Guest {
         let first = ((self.at() % UNIT - SLAB_HEADER) / GRANULE) as u32;
         Guest { first, granules: (self.0 >> OFFSET_BITS & 0x7fff) as u32 }
     }
 
-    /// The list of its class where it belongs: guests go to any, by their place.
+    /// Its list. Guests go to any, by their place.
     #[inline]
     pub fn stripe(self, class: &Class) -> u32 {
         if self.is_guest() { (self.at() / 64 % u64::from(class.stripes)) as u32 } else { self.mid() / 512 }
     }
 
-    /// The word of the slab's bitmap that has the object's bit, and the bit.
+    /// Word and bit of the object in the slab's bitmap.
     #[inline]
     pub fn bit(self) -> (u64, u64) {
         bit_of(self.at() & !(UNIT - 1), self.mid())
     }
 }
 
-/// Word and bit of a mid in the slab at `slab`.
+/// Of the slab at `slab`.
 #[inline]
 pub fn bit_of(slab: u64, mid: u32) -> (u64, u64) {
     (slab + SLAB_BITMAP + u64::from(mid / 64) * 8, 1 << (mid % 64))
 }
 
-/// Entries of the lists before those of each class: 8 lists, each with a few more for rounding up.
+/// Entries before the lists of each class: 8 lists, each with a few more for rounding up.
 const fn begins() -> [u32; CLASSES + 1] {
     let mut begins = [0; CLASSES + 1];
     let mut class = 0;
@@ -104,7 +106,7 @@ impl Tcache {
         self.entries.get_or_init(|| (0..BEGINS[CLASSES]).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Takes an object, from the stripe behind the last one's where it has one.
+    /// From the stripe behind the last one's, if that has an object.
     #[inline]
     pub fn pop(&self, number: usize, class: &Class) -> Option<Cached> {
         let lists = &self.lists[number];
@@ -123,12 +125,12 @@ impl Tcache {
         None
     }
 
-    /// How many objects more the list of a stripe holds.
+    /// Free entries of a stripe's list.
     pub fn room(&self, number: usize, class: &Class, stripe: u32) -> u32 {
         class.cached - self.lists[number].lens[stripe as usize].load(Ordering::Relaxed)
     }
 
-    /// Adds an object; false if its list is full.
+    /// `false` if the list is full.
     #[inline]
     pub fn push(&self, number: usize, class: &Class, object: Cached) -> bool {
         let stripe = object.stripe(class);
@@ -143,7 +145,7 @@ impl Tcache {
         true
     }
 
-    /// Removes up to `most` of the objects that have been longest in a stripe's list.
+    /// Removes up to `most` of the oldest objects of a stripe's list.
     pub fn drain(&self, number: usize, class: &Class, stripe: u32, most: u32, into: &mut Vec<Cached>) {
         let len = self.lists[number].lens[stripe as usize].load(Ordering::Relaxed);
         let begin = (BEGINS[number] + stripe * class.cached) as usize;
@@ -156,7 +158,6 @@ impl Tcache {
         self.lists[number].lens[stripe as usize].store(len - removed as u32, Ordering::Relaxed);
     }
 
-    /// All cached objects of a class.
     pub fn list(&self, number: usize, class: &Class) -> Vec<Cached> {
         let mut all = Vec::new();
         if self.entries.get().is_some() {

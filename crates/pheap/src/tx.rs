@@ -2,16 +2,19 @@
 //!
 //! **What.** [`Tx::snapshot`] copies a range to an undo buffer before the application changes it.
 //! `commit` makes the ranges durable and then, by one batch, links and frees objects and ends the
-//! transaction. Dropped, or found after a crash, a transaction is undone.
-//! **From.** What PMDK's users rely on; NVAlloc leaves it to the application.
+//! transaction. A transaction is undone if dropped, or found after a crash.
+//!
+//! **From.** PMDK's transactions; NVAlloc leaves them to the application.
+//!
 //! **State.** A lane's header has the number of the transaction, and the slot of its buffer.
 //! ```text
 //! entry   number · offset · bytes · check · the words from there
 //! ```
 //! **Invariants.** *NT1* An entry is durable before its range changes. *NT2* The end of a
 //! transaction is a line of the batch that links and frees its objects.
-//! **Failure.** A snapshot that is refused leaves the transaction as it was; a refused `commit`
-//! undoes it. **Cost.** A fence for each snapshot, two for the commit.
+//!
+//! **Failure.** A refused snapshot leaves the transaction as it was; a refused `commit` undoes it.
+//! **Cost.** A fence for each snapshot, two for the commit.
 
 use crate::batch::{Part, Reserved};
 use crate::error::Error;
@@ -25,7 +28,7 @@ use std::sync::{MutexGuard, PoisonError};
 const ENTRY_BYTES: u64 = 32;
 const FIRST_BYTES: u64 = 4096;
 
-/// A transaction of one thread. Slots change by its own calls alone until it ends.
+/// A transaction of one thread. Until it ends, only its calls may change its slots.
 pub struct Tx<'a, M: Medium + Space> {
     heap: &'a Heap<M>,
     /// Whose header it uses.
@@ -39,7 +42,7 @@ pub struct Tx<'a, M: Medium + Space> {
     open: bool,
 }
 
-/// The check of an entry, of its words as well.
+/// The check of an entry, with its words.
 fn entry_check<M: Medium>(medium: &M, number: u64, at: u64, bytes: u64, data: u64) -> u64 {
     let mut check = check_of(&[number, at, bytes, 0, 0, 0, 0, 0], number);
     for word in (data..data + bytes).step_by(8) {
@@ -50,7 +53,7 @@ fn entry_check<M: Medium>(medium: &M, number: u64, at: u64, bytes: u64, data: u6
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// Begins a transaction. As many can be under way as the heap has lanes.
+    /// Begins a transaction. The heap allows as many at once as it has lanes.
     pub fn begin(&self) -> Result<Tx<'_, M>, Error> {
         let mut free = self.free_tx();
         let lane = free.0.pop().ok_or(Error::TooManyTransactions)?;
@@ -76,7 +79,7 @@ impl<M: Medium + Space> Heap<M> {
         self.no_tx.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Buffers that the heap keeps for transactions.
+    /// The heap's buffers for transactions.
     pub(crate) fn undo_buffers(&self) -> Vec<u64> {
         let buffers = (0..self.sup.lanes).map(|lane| self.load(self.places.lane_header(lane) + LANE_UNDO));
         buffers.filter(|at| *at != 0).collect()
@@ -84,8 +87,8 @@ impl<M: Medium + Space> Heap<M> {
 }
 
 impl<M: Medium + Space> Tx<'_, M> {
-    /// Keeps `bytes` from `at`, so that they may be changed: they come back if the transaction does
-    /// not commit. Rounded outwards to words.
+    /// Saves `bytes` from `at`, rounded outwards to words, so that they may be changed: they are
+    /// restored if the transaction does not commit.
     pub fn snapshot(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
         let heap = self.heap;
         let end = at.checked_add(bytes).filter(|end| at >= heap.places.data() && *end <= heap.medium.len());
@@ -130,7 +133,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         let at = reserved.at().0;
         heap.copy(self.buffer, at, self.used);
         if self.used == 0 {
-            // No entry of this number: what the memory held before may look like one.
+            // No entry of this number: the memory's old contents may look like one.
             heap.medium.store(at, 0);
         }
         heap.flush_range(at, self.used.max(8));
@@ -140,7 +143,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         Ok(())
     }
 
-    /// Allocates an object; the slot has it once the transaction commits.
+    /// Allocates an object, which the slot holds once the transaction commits.
     pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
         self.heap.check_slot(slot)?;
         let reserved = self.heap.reserve(size)?;
@@ -160,7 +163,7 @@ impl<M: Medium + Space> Tx<'_, M> {
         self.parts.push(Part::Free(slot, 0));
     }
 
-    /// Frees the slot's object at the commit, and stores another value.
+    /// Frees the slot's object at the commit, and stores another value in the slot.
     pub fn free_and_set(&mut self, slot: Slot, value: u64) {
         self.parts.push(Part::Free(slot, value));
     }
@@ -204,7 +207,7 @@ impl<M: Medium + Space> Drop for Tx<'_, M> {
     }
 }
 
-/// Gives ranges their words back, the last snapshot first, and ends the transaction.
+/// Restores ranges, the last snapshot first, and ends the transaction.
 fn undo_one<M: Medium>(medium: &M, header: u64, number: u64, buffer: u64) {
     let load = |at: u64| medium.word(at).load(Ordering::Relaxed);
     let mut entries = Vec::new();
@@ -231,7 +234,7 @@ fn undo_one<M: Medium>(medium: &M, header: u64, number: u64, buffer: u64) {
     medium.fence();
 }
 
-/// Undoes the transactions that a crash left; returns how many.
+/// Undoes the transactions that a crash left; returns their number.
 pub fn undo<M: Medium>(medium: &M, sup: &Super) -> Result<u64, Error> {
     let mut undone = 0;
     for lane in 0..sup.lanes {

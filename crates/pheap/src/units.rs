@@ -1,7 +1,8 @@
-//! What each unit of 64 KiB is, in DRAM.
+//! The use of each unit of 64 KiB, in DRAM.
 //!
 //! **What.** A word for each unit: whether it is a slab, of which class, in which arena. Chunks of
 //! words appear when their units are first used.
+//!
 //! **Threads.** A word is stored under its arena's lock and loaded by every free. A free claims its
 //! object, so that two at once do not both serve it again.
 
@@ -14,9 +15,9 @@ use std::sync::OnceLock;
 pub struct Tag {
     pub class: usize,
     pub arena: usize,
-    /// The slab's index in its arena.
+    /// Its index in its arena.
     pub slab: usize,
-    /// Some objects may be of the class before.
+    /// Some objects may be of the former class.
     pub mixed: bool,
     /// The slab is about to change its class: frees wait.
     pub frozen: bool,
@@ -56,12 +57,12 @@ impl Units {
         Self { chunks: (0..chunks).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The slab that holds the byte at `at`, if one does.
+    /// The slab that holds the byte at `at`.
     #[inline]
     pub fn get(&self, at: u64) -> Option<Tag> {
         let unit = at >> UNIT_SHIFT;
         let word = self.chunks.get((unit / CHUNK) as usize)?.get()?.tags[(unit % CHUNK) as usize]
-            // ORDERING: pairs with the release in `set`: the slab's header is there.
+            // ORDERING: pairs with the release in `set`: the slab's header is written.
             .load(Ordering::Acquire);
         (word & SLAB != 0).then_some(Tag {
             class: (word >> 8 & 0xff) as usize,
@@ -72,7 +73,6 @@ impl Units {
         })
     }
 
-    /// Makes the unit of `at` a slab, or none.
     pub fn set(&self, at: u64, tag: Option<Tag>) {
         let unit = at >> UNIT_SHIFT;
         let chunk = self.chunks[(unit / CHUNK) as usize].get_or_init(Chunk::new);
@@ -93,7 +93,7 @@ impl Units {
         (&claims[(place / 64) as usize], 1 << (place % 64))
     }
 
-    /// Claims the small object at `at` for a free. Of two frees at once, one gets it.
+    /// Claims the small object at `at` for a free; `false`: another free has it.
     #[inline]
     pub fn claim(&self, at: u64) -> bool {
         let (word, bit) = self.claim_word(at);
@@ -101,7 +101,7 @@ impl Units {
         word.fetch_or(bit, Ordering::Acquire) & bit == 0
     }
 
-    /// Ends a claim, when slot and bit are changed, or the free is refused.
+    /// When slot and bit are changed, or the free is refused.
     #[inline]
     pub fn unclaim(&self, at: u64) {
         let (word, bit) = self.claim_word(at);

@@ -1,9 +1,11 @@
-//! Views for tools: a heap's identity, and where everything lies.
+//! Views for tools: a heap's identity, and where its parts lie.
 //!
 //! **What.** [`Identity`] reads superblock and state without opening the heap. The views list
 //! slabs, ranges, log chunks and undo buffers of an open one. [`Heap::verify`] checks all
 //! invariants.
+//!
 //! **Threads.** As `check.rs`: no other thread may be in an operation.
+//!
 //! **Failure.** [`Error::Damaged`] names the part and its offset; [`Identity::place_of`] names the
 //! region of the file.
 
@@ -34,19 +36,19 @@ pub struct Identity {
     /// Redo lines of half a lane's ring.
     pub half: u32,
     pub stripes: u32,
-    /// Bytes beyond which the heap does not grow; 0: the medium's limit alone.
+    /// The heap's largest size in bytes; 0: the medium's limit alone.
     pub most: u64,
     /// The first byte of the data.
     pub data: u64,
     pub phase: Phase,
     pub generation: u64,
     pub settled: u64,
-    /// A state line that is not whole: a crash tore it, or it is damaged. The other one counts.
+    /// A state line that is torn or damaged. The other one counts.
     pub torn_state: Option<u64>,
 }
 
 impl Identity {
-    /// Reads them; changes nothing.
+    /// Changes nothing.
     pub fn read<M: Medium>(medium: &M) -> Result<Self, Error> {
         let sup = Super::read(medium)?;
         let state = State::read(medium, sup.seed())?;
@@ -76,7 +78,7 @@ impl Identity {
         })
     }
 
-    /// The region of the file that holds the byte at `at`.
+    /// Names the region of the file that holds the byte at `at`.
     pub fn place_of(&self, at: u64) -> String {
         let frames_end = if self.model == Model::Frames { self.most } else { 0 };
         let places = Places { lanes: self.lanes, half: self.half, frames_end };
@@ -94,11 +96,11 @@ impl Identity {
     }
 }
 
-/// A slab as dumps show it.
+/// A slab, for dumps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlabView {
     pub at: u64,
-    /// Bytes of an object of its class.
+    /// Of an object of its class.
     pub object_bytes: u32,
     /// Objects of the class that the slab has room for.
     pub objects: u32,
@@ -106,16 +108,16 @@ pub struct SlabView {
     pub live: u32,
     /// Allocated objects of other classes in gaps.
     pub guests: u32,
-    /// Bytes of an object of the class before, and how many are allocated.
+    /// Bytes of an object of the former class, and the number of allocated ones.
     pub old: Option<(u32, u32)>,
-    /// Bytes of allocated objects and undo buffers.
+    /// Of allocated objects and undo buffers.
     pub live_bytes: u64,
 }
 
 impl<M: Medium + Space> Heap<M> {
-    /// The slabs, by address.
+    /// Lists the slabs, by address.
     pub fn slabs(&self) -> Vec<SlabView> {
-        // Of each unit with slabs: sizes of live objects, and how many.
+        // By unit with slabs: sizes and numbers of live objects.
         let mut live: HashMap<u64, Vec<(u64, u32)>> = HashMap::new();
         self.objects(|at, bytes| {
             if self.units.get(at.0).is_some() {
@@ -157,12 +159,12 @@ impl<M: Medium + Space> Heap<M> {
         guests.iter().copied().filter(|guest| guest.is_allocated(&self.medium, slab.at)).collect()
     }
 
-    /// Ranges of the data area, by address.
+    /// Lists the ranges of the data area, by address.
     pub fn ranges(&self) -> Vec<Range> {
         self.extents.ranges(&self.medium)
     }
 
-    /// Chunks of the bookkeeping log, oldest first.
+    /// Lists the chunks of the bookkeeping log, oldest first.
     pub fn log_chunks(&self) -> Vec<ChunkView> {
         self.extents.chunks()
     }
@@ -171,13 +173,14 @@ impl<M: Medium + Space> Heap<M> {
         self.extents.stats(&self.medium)
     }
 
-    /// Buffers that the heap keeps for transactions: offset and bytes.
+    /// Lists the heap's buffers for transactions: offset and bytes.
     pub fn undo(&self) -> Vec<(u64, u64)> {
         let bytes = |at: u64| (at, self.size_of(Offset(at)).unwrap_or(0));
         self.undo_buffers().into_iter().map(bytes).collect()
     }
 
-    /// As [`check`](Self::check), and the ranges, the roots, and what roots and lanes point to.
+    /// Runs [`check`](Self::check), and checks the ranges, the roots, and what roots and lanes
+    /// point to.
     pub fn verify(&self) -> Result<(), Error> {
         let damaged = |what, at| Err(Error::Damaged { what, at });
         self.check()?;

@@ -1,4 +1,4 @@
-//! What each call does, and refuses.
+//! The effects and refusals of each call.
 
 use crate::common::{create, options, slots_of, table};
 use craton_pheap::{Error, Heap, Model, Offset, Slot};

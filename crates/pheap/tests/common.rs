@@ -1,5 +1,4 @@
-//! Small heaps, and a tree of objects that tells whether a crash harmed it.
-//!
+//! Small heaps, and a tree of objects that shows whether a crash harmed it.
 //! A *node* is an object that checks itself: its first word has a mark and its length, the second
 //! is a slot for a child, the others follow from the first. Leaves are objects without contents.
 
@@ -23,7 +22,6 @@ pub fn create<const F: bool>(model: Model, limit: u64) -> (Sim<F>, Heap<Sim<F>>)
     (medium, heap)
 }
 
-/// An object of slots.
 pub fn table<M: Medium + Space>(heap: &Heap<M>, slots: u64) -> Vec<Slot> {
     let root = heap.add_root(b"table", 1).unwrap();
     let at = heap.alloc_with(root, slots * 8, |heap, at| {
@@ -65,7 +63,7 @@ fn pattern(first: u64, i: u64) -> u64 {
     (first ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 63
 }
 
-/// All slots that are reached, with their values. Checks nodes' contents.
+/// The values of all reached slots. Checks nodes' contents.
 pub fn snapshot<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, String> {
     let root = heap.root(b"table").map_err(|e| e.to_string())?.slot;
     let table = heap.read(root.0);
@@ -93,7 +91,7 @@ pub fn snapshot<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, St
 /// Marks an entry of a snapshot that is the first word of a node.
 const CONTENTS: u64 = 1;
 
-/// Checks the heap, and that its objects are those the table reaches, no more and no fewer.
+/// Checks the heap, and that its objects are exactly those that the table reaches.
 pub fn check<M: Medium + Space>(heap: &Heap<M>) -> Result<Vec<(u64, u64)>, String> {
     // The ranges of a log have their own tests.
     let checked = if heap.model() == Model::Frames { heap.verify() } else { heap.check() };
@@ -131,7 +129,7 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
     match rng.below(15) {
         0..=3 if heap.read(node.0) == 0 => new_node(node, rng),
         0..=3 => {
-            // The node goes; its child moves up.
+            // The node is freed; its child moves up.
             let at = heap.read(node.0);
             let mut batch = heap.batch();
             batch.free_and_set(node, heap.read(at + 8));
@@ -175,7 +173,7 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
             heap.replace(slot, reserved)
         }
         10 => {
-            // Written by hand, as an application may between operations.
+            // By hand, as an application may between operations.
             let slot = leaf(rng);
             let to = leaf(rng);
             if heap.read(slot.0) != 0 && heap.read(to.0) == 0 {
@@ -189,7 +187,7 @@ pub fn step<M: Medium + Space>(heap: &Heap<M>, rng: &mut Rng, mark: u64) -> Resu
             Ok(())
         }
         11 | 12 => {
-            // A node is rewritten in place, while leaves come and go.
+            // Rewrites a node in place, while leaves come and go.
             let at = heap.read(node.0);
             let (a, b) = (leaf(rng), leaf(rng));
             let mut tx = heap.begin()?;

@@ -1,5 +1,3 @@
-//! Flushes and fences of operations, counted.
-
 use craton_pheap::{Config, Heap, Options, Slot};
 use craton_sim::{Rng, SimMedium};
 

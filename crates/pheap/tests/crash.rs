@@ -1,8 +1,7 @@
 //! A crash after every store, flush and fence of every operation.
-//!
-//! For each moment of an operation, each image that a crash can leave is opened: the slots are as
-//! before or as after, each object has one owner, contents are whole. Recoveries of some images
-//! crash too, and some heaps go on with a random load.
+//! Each image that a crash can leave is opened: the slots are as before or as after, each object
+//! has one owner, contents are whole. Recoveries of some images crash too, and some heaps go on
+//! with a random load.
 
 use crate::common::{SLOTS, Sim, Typed, check, config, create, options, snapshot, step, table};
 use craton_base::{Medium, Space};
@@ -61,7 +60,7 @@ fn open<const F: bool>(image: &Image) -> Result<(Sim<F>, Heap<Sim<F>>), Error> {
 }
 
 impl Images {
-    /// Opens an image; the slots must be as before or as after the operation.
+    /// The slots of an image must be as before or as after the operation.
     fn verify<const F: bool>(&mut self, image: &Image, before: &Slots, after: &Slots) -> Result<(), String> {
         if !self.seen.insert(image.digest()) {
             return Ok(());
@@ -86,7 +85,7 @@ impl Images {
         Ok(())
     }
 
-    /// Crashes in the recovery of an image; the next recovery yields the same.
+    /// Crashes in an image's recovery; the next recovery must yield the same.
     fn crash_again<const F: bool>(&mut self, image: &Image, slots: &Slots) -> Result<(), String> {
         let medium = Sim::<F>::from_image(image);
         medium.record();
@@ -104,13 +103,13 @@ impl Images {
     }
 }
 
-/// Runs a random load from a seed, with every crash of every operation. Returns opened images.
+/// A random load with every crash of every operation. Returns the number of opened images.
 fn run<const F: bool>(model: Model, seed: u64, steps: u64, most: usize) -> Result<u64, String> {
     let (medium, heap) = create::<F>(model, 2 << 20);
     run_in(&medium, heap, seed, steps, most)
 }
 
-/// The same on a heap of this medium, perhaps through another one.
+/// [`run`] on a heap of this medium, perhaps through another one.
 pub fn run_in<const F: bool, M: Medium + Space + 'static>(
     medium: &Sim<F>,
     heap: Heap<M>,

@@ -4,7 +4,6 @@ use crate::common::{SLOTS, Typed, check, create, options, step, table};
 use craton_pheap::{Error, Heap, Model, SMALL_MOST};
 use craton_sim::{Image, Rng, SimCached};
 
-/// A heap of some objects, as a crash leaves it.
 fn image(model: Model) -> Image {
     let (medium, heap) = create::<false>(model, 2 << 20);
     table(&heap, SLOTS);
@@ -42,7 +41,7 @@ fn flip_bits(model: Model) {
             let at = line + 8 * word;
             bad.set_word(at, bad.word(at) ^ 1 << rng.below(64));
             let Ok(heap) = open(&bad) else { continue };
-            // Not part of what is trusted.
+            // Recovery does not rely on it.
             assert!(heap.check().is_ok() && check(&heap).is_ok(), "word {at:#x}");
         }
     }
@@ -58,7 +57,7 @@ fn change_words(model: Model, words: u64) {
     let mut rng = Rng::new(10);
     for i in 0..words {
         let mut bad = good.clone();
-        // The half of them in superblock, roots, lanes and records.
+        // Half of them in superblock, roots, lanes and records.
         let at = rng.below(if i % 2 == 0 { good.len() / 8 } else { 1 << 14 }) * 8;
         let value = if rng.one_in(2) { rng.next_u64() } else { bad.word(at) ^ 1 << rng.below(64) };
         bad.set_word(at, value);

@@ -1,4 +1,4 @@
-//! An operation that begins before an epoch ends, and takes what the next one made.
+//! An operation that begins before an epoch ends, and takes an object of the next one.
 
 use crate::common::{Sim, config, options, table};
 use craton_base::atomic::AtomicU64;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// A medium whose next `allocate` says that it has begun, and waits.
+/// The next `allocate` reports its begin, and waits.
 struct Gate {
     inner: Sim<true>,
     next: Mutex<Option<(Sender<()>, Receiver<()>)>>,
@@ -86,7 +86,7 @@ fn an_operation_joins_the_epoch_of_what_it_takes() {
         scope.spawn(|| heap.alloc_to(slots[0], 64).unwrap());
         has_begun.recv().unwrap();
         scope.spawn(|| heap.settle());
-        // The epoch has most probably ended then; the test is only weaker where it has not.
+        // The epoch has most probably ended then; if not, the test is weaker.
         std::thread::sleep(Duration::from_millis(100));
         scope.spawn(|| heap.alloc_to(slots[1], 64).unwrap()).join().unwrap();
         go.send(()).unwrap();

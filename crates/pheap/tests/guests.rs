@@ -9,7 +9,7 @@ fn guests<const F: bool>(heap: &Heap<Sim<F>>) -> u32 {
     heap.slabs().iter().map(|slab| slab.guests).sum()
 }
 
-/// Fills slabs, and frees every second run of `run` objects. Returns the slots that are free then.
+/// Fills slabs, and frees every second run of `run` objects. Returns the free slots.
 fn make_gaps<const F: bool>(heap: &Heap<Sim<F>>, slots: &[Slot], size: u64, run: usize) -> Vec<Slot> {
     slots.iter().for_each(|slot| _ = heap.alloc_to(*slot, size).unwrap());
     let mut by_place = slots.to_vec();
@@ -56,7 +56,7 @@ fn host<const F: bool>(from: u64, to: u64) {
     heap.set(free[20], 0).unwrap();
     crash(&medium, &heap, &mut rng, || _ = heap.alloc_to(made[0], to).unwrap());
     crash(&medium, &heap, &mut rng, || _ = heap.realloc(made[2], from).unwrap());
-    // Hosts go when all their objects and guests have gone.
+    // Hosts are freed when all their objects and guests are.
     for slot in &slots[..fill] {
         if heap.read(slot.0) != 0 {
             heap.free_from(*slot).unwrap();

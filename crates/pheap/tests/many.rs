@@ -14,7 +14,7 @@ fn options() -> Options {
     Options { arenas: 2, markers: 4, ..Options::default() }
 }
 
-/// Fills slabs with four objects each, and lets every third object go.
+/// Fills slabs with four objects each, and frees every third object.
 fn fill<M: Medium + Space>(heap: &Heap<M>) -> u64 {
     let slots = table(heap, 4 * SLABS);
     slots.iter().for_each(|slot| _ = heap.alloc_to(*slot, 16_000).unwrap());
@@ -58,7 +58,7 @@ impl UseMedium for Make {
         // An object that no slot has.
         let lost = heap.reserve(100).unwrap();
         assert!(lost.at() != craton_pheap::Offset(0));
-        // Dropped, as by the death of the process.
+        // Dropped, as when the process dies.
         small
     }
 }

@@ -6,7 +6,7 @@ use craton_sim::{Image, Rng};
 
 pub const OBJECTS: u64 = 2100;
 
-/// The table's values; the heap's objects must be these, and the table.
+/// The table's values; the heap has these objects and the table alone.
 pub fn check<const F: bool>(heap: &Heap<Sim<F>>) -> Vec<u64> {
     heap.check().unwrap();
     let root = heap.root(b"table").unwrap().slot;
@@ -31,7 +31,6 @@ fn verify<const F: bool>(image: &Image, before: &[u64], after: &[u64]) {
     assert!(values == before || values == after);
 }
 
-/// Runs an operation, with every crash.
 pub fn crash<const F: bool>(medium: &Sim<F>, heap: &Heap<Sim<F>>, rng: &mut Rng, act: impl FnOnce()) {
     let before = check(heap);
     medium.record();

@@ -1,4 +1,4 @@
-//! The crash tests tested: a heap that leaves out a kind of flush or fence must fail them.
+//! Tests the crash tests: a heap that leaves out a kind of flush or fence must fail them.
 
 use crate::common::{Sim, config, options};
 use crate::crash::run_in;
@@ -9,7 +9,6 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The step that a mutant leaves out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Out {
     Nothing,
@@ -116,7 +115,7 @@ impl Space for Without {
     }
 }
 
-/// Whether the crash tests see it, with one of some seeds.
+/// Whether the crash tests find the mutant, with one of some seeds.
 fn is_caught(model: Model, out: Out) -> bool {
     let seeds = if model == Model::Frames { 2 } else { 8 };
     (0..seeds).any(|seed| {

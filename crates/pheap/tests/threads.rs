@@ -1,7 +1,6 @@
 //! Threads on shared slots, and a crash in the middle.
-//!
-//! Each operation logs the medium's step before and after it. At the crash, what had ended is
-//! there, what had not begun is not, and what was under way is either.
+//! Each operation logs the medium's step before and after it. After the crash, ended operations are
+//! there, those not begun are not, and those under way are either.
 
 use crate::common::{Sim, Typed, create, options, table};
 use craton_pheap::{Error, Heap, Model, Slot};
@@ -18,7 +17,7 @@ struct Done {
     value: u64,
 }
 
-/// What each slot went through, under its lock.
+/// Each slot's history, under its lock.
 type Log = Mutex<Vec<Done>>;
 
 fn act<const F: bool>(medium: &Sim<F>, heap: &Heap<Sim<F>>, slots: &[Slot], logs: &[Log], rng: &mut Rng) {

@@ -1,8 +1,9 @@
 //! Lists of slabs by their largest gap, for guests.
 //!
 //! **What.** A slab that has become sparse hangs in the list of its largest gap, in eighths of
-//! powers of two of granules. The gap is a bound from above: frees raise it, and a search that
-//! finds less lowers it. So each search that finds nothing moves its slab to a lower list.
+//! powers of two of granules. The gap is an upper bound: frees raise it, and a search that finds
+//! less lowers it, so each failed search moves its slab to a lower list.
+//!
 //! **Threads.** As the arena.
 
 use super::{Arena, EMPTY, NIL, Slab, UNLISTED};
@@ -15,9 +16,8 @@ const GAPS: usize = 88;
 /// Slabs that one search looks at.
 const LOOKED_AT: usize = 8;
 
-/// A slab's place in the lists.
 pub(super) struct Gap {
-    /// At most as many granules are free side by side, if fewer than [`MOST`].
+    /// Upper bound of free granules side by side, if fewer than [`MOST`].
     granules: u32,
     list: usize,
     before: u32,
@@ -28,21 +28,19 @@ impl Gap {
     pub(super) const NEW: Self = Self { granules: GRANULES, list: UNLISTED, before: NIL, behind: NIL };
 }
 
-/// Heads of the lists.
 pub(super) struct Heads([u32; GAPS]);
 
 impl Heads {
     pub(super) const EMPTY: Self = Self([NIL; GAPS]);
 }
 
-/// The list of a gap.
 fn list_of(granules: u32) -> usize {
     let log = granules.ilog2();
     (log * 8 + ((granules * 8) >> log) % 8) as usize
 }
 
 impl Slab {
-    /// Whether guests may come: the slab has been fuller, or has guests.
+    /// Whether guests may come: the slab was fuller once, or has guests.
     fn may_host(&self, objects: u32) -> bool {
         let live = objects - self.free;
         let was_live = objects - self.least_free;
@@ -50,7 +48,7 @@ impl Slab {
         self.old.is_none() && self.level != EMPTY && (self.guests.is_some() || is_sparse)
     }
 
-    /// Granules of the run of free objects around the free one of this index, up to [`MOST`].
+    /// Granules of the free run around the free object, up to [`MOST`].
     fn run_around(&self, class: &Class, index: u32) -> u32 {
         let is_free = |index: u32| !self.is_taken(class.mid_of(index));
         let most = (u64::from(MOST) * GRANULE / u64::from(class.size)) as u32 + 1;
@@ -64,7 +62,7 @@ impl Slab {
 }
 
 impl Arena {
-    /// The object of this index has become free: the gap around it may be the largest.
+    /// An object has become free: the gap around it may be the largest.
     pub(super) fn widen(&mut self, index: usize, class: &Class, object: u32) {
         let slab = &mut self.slabs[index];
         if slab.gap.granules < MOST {
@@ -73,13 +71,13 @@ impl Arena {
         self.relist_gap(index, class.objects);
     }
 
-    /// Puts a slab that `open` found into its lists.
+    /// Lists a slab that `open` found.
     pub fn relist_found(&mut self, index: usize, class: &Class) {
         self.relist(index, class.objects);
         self.relist_gap(index, class.objects);
     }
 
-    /// Puts a slab into the list of its gap, if it may have guests.
+    /// If it may have guests.
     fn relist_gap(&mut self, index: usize, objects: u32) {
         let slab = &self.slabs[index];
         let granules = slab.gap.granules;
@@ -114,8 +112,8 @@ impl Arena {
         }
     }
 
-    /// Places guests of a class into gaps, the smallest that serve, and caches them in a lane;
-    /// returns how many. `classes` has the classes of the slabs.
+    /// Places guests of a class into the smallest gaps that serve, and caches them in a lane;
+    /// returns their number. `classes` are the slabs' classes.
     pub fn host(&mut self, number: usize, classes: &[Class], tcache: &Tcache, granules: u32, most: u32) -> u32 {
         for list in list_of(granules)..GAPS {
             let mut next = self.gaps.0[list];
@@ -167,7 +165,6 @@ impl Arena {
         placed.len() as u32
     }
 
-    /// Gives a guest's place back to its slab.
     pub fn release_guest(&mut self, index: usize, class: &Class, guest: Guest) {
         let slab = &mut self.slabs[index];
         let Some(guests) = &mut slab.guests else {
@@ -194,7 +191,7 @@ impl Arena {
 }
 
 impl Slab {
-    /// Adds the guests that a header names; false if one overlaps an object.
+    /// Adds the guests that a header names; `false` if one overlaps an object.
     pub fn adopt_guests(&mut self, class: &Class, guests: Vec<Guest>) -> bool {
         guests.into_iter().all(|guest| {
             let overlaps = guest.covers(class).any(|index| {
@@ -209,7 +206,7 @@ impl Slab {
         })
     }
 
-    /// Adds a guest, in a gap; what it covers is taken.
+    /// Adds a guest in a gap; the objects that it covers become taken.
     pub fn add_guest(&mut self, class: &Class, guest: Guest) {
         let guests = self.guests.get_or_insert_with(|| Box::new(Guests::new(class)));
         let (taken, free) = (&mut self.taken, &mut self.free);

@@ -16,7 +16,6 @@ use craton_base::{LINE_BYTES, LINE_WORDS, Line, Medium};
 pub(super) const CHUNK_BYTES: u64 = 1024;
 const WORDS: usize = CHUNK_BYTES as usize / 8;
 const HEADER_WORDS: usize = 4;
-/// Entries of a chunk.
 pub(super) const SLOTS: usize = WORDS - HEADER_WORDS;
 const LINES: usize = WORDS / LINE_WORDS;
 /// Most lines that consecutive entries can be spread over.
@@ -25,7 +24,7 @@ pub(super) const MOST_STRIPES: u32 = LINES as u32;
 const LINK: u64 = 8;
 const SEAL: u64 = 16;
 
-/// Slots in the order in which they are used: round the lines of a group of `stripes` lines.
+/// The order in which slots are used: round the lines of a group of `stripes` lines.
 pub(super) fn slot_order(stripes: u32) -> [u8; SLOTS] {
     let stripes = stripes.clamp(1, MOST_STRIPES) as usize;
     let mut order = [0; SLOTS];
@@ -44,12 +43,11 @@ pub(super) fn slot_order(stripes: u32) -> [u8; SLOTS] {
     order
 }
 
-/// Offset of a slot's word.
 pub(super) fn slot_at(chunk: u64, slot: u8) -> u64 {
     chunk + 8 * (HEADER_WORDS as u64 + u64::from(slot))
 }
 
-/// The contents of a chunk, made in DRAM.
+/// A chunk's contents in DRAM.
 pub(super) struct Image([u64; WORDS]);
 
 impl Image {
@@ -65,7 +63,7 @@ impl Image {
         self.0[2] = seal_of(salt, id, &self.0[HEADER_WORDS..]);
     }
 
-    /// Writes the chunk; the next fence makes it durable.
+    /// The next fence makes the chunk durable.
     pub(super) fn write<M: Medium>(mut self, medium: &M, salt: u64, (at, id): (u64, u64), next: u64) {
         self.0[0] = entry::encode_id(salt, at, id);
         self.0[1] = entry::encode_link(salt, id, next);
@@ -78,23 +76,23 @@ impl Image {
 }
 
 fn seal_of(salt: u64, id: u64, entries: &[u64]) -> u64 {
-    // Not 0, which means that there is no seal.
+    // Not 0, which means: no seal.
     entries.iter().enumerate().fold(id, |sum, (slot, word)| mix(salt, sum, word ^ slot as u64)) | 1
 }
 
-/// Reads a word. ORDERING: pairs with the release of `Medium::store` in the thread that wrote it.
+/// ORDERING: pairs with the release of `Medium::store` in the thread that wrote it.
 pub(super) fn load<M: Medium>(medium: &M, at: u64) -> u64 {
     medium.word(at).load(Ordering::Acquire)
 }
 
-/// Changes a chunk's link, and begins to write it back.
+/// Changes a link, and begins to write it back.
 pub(super) fn store_link<M: Medium>(medium: &M, salt: u64, (at, id): (u64, u64), next: u64) {
     medium.store(at + LINK, entry::encode_link(salt, id, next));
     medium.flush(at + LINK);
 }
 
-/// Seals a chunk into which all entries are written, and begins to write it back. `false`: some
-/// are still to come.
+/// Seals a chunk whose entries are all written, and begins to write it back. `false`: some are
+/// missing.
 pub(super) fn try_seal<M: Medium>(medium: &M, salt: u64, (at, id): (u64, u64)) -> bool {
     let mut words = [0; SLOTS];
     for (slot, word) in words.iter_mut().enumerate() {
@@ -108,7 +106,6 @@ pub(super) fn try_seal<M: Medium>(medium: &M, salt: u64, (at, id): (u64, u64)) -
     true
 }
 
-/// The header of a chunk as found in the medium.
 pub(super) struct Found {
     pub(super) id: u64,
     pub(super) next: u64,

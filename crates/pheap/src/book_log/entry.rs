@@ -8,9 +8,9 @@
 //! id             chunk id 40 | check 24
 //! link           1 KiB place 38 | active 1 | check 25      place 0: the last one
 //! ```
-//! An entry of an extent has no bit left for a check: the seal of its chunk covers it. A tombstone
-//! names the entry that it cancels by its chunk's id, and ids are never used twice: a name whose
-//! chunk is gone cancels nothing.
+//! An extent's entry has no bit left for a check: the seal of its chunk covers it. A tombstone
+//! names its entry by the chunk's id. Ids are never used twice, so a tombstone whose target's chunk
+//! is gone cancels nothing.
 
 /// Bits of an extent's length in pages, and of its first page.
 pub(crate) const PAGES_BITS: u32 = 26;
@@ -25,10 +25,8 @@ const NORMAL: u64 = 1;
 const SLAB: u64 = 2;
 const TOMBSTONE: u64 = 3;
 
-/// The meaning of a slot of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entry {
-    /// Nothing was written.
     Empty,
     /// Pages `page..page + pages` are in use.
     Extent { page: u64, pages: u32, is_slab: bool },
@@ -36,7 +34,7 @@ pub(crate) enum Entry {
     Tombstone { id: u64, slot: u8 },
 }
 
-/// A hash whose every bit depends on every bit of the words (the finalizer of MurmurHash3).
+/// Every bit depends on every bit of the words (the finalizer of MurmurHash3).
 pub(crate) fn mix(salt: u64, a: u64, b: u64) -> u64 {
     let mut hash = salt ^ a.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for word in [b, 0x5851_f42d_4c95_7f2d] {
@@ -85,13 +83,13 @@ impl Entry {
         }
     }
 
-    /// Whether a word is a tombstone, without a check.
+    /// Without a check.
     pub(crate) fn is_tombstone(word: u64) -> bool {
         word & low(TYPE_BITS) == TOMBSTONE
     }
 }
 
-/// Fills the bits above `bits` with a check of the word and of what it stands for.
+/// Fills the bits above `bits` with a check of the word and its meaning.
 fn with_check(salt: u64, of: u64, word: u64, bits: u32) -> u64 {
     word | mix(salt, of, word) << bits
 }
@@ -129,7 +127,7 @@ pub(super) fn decode_place(salt: u64, of: Of, word: u64) -> Option<u64> {
     checked(salt, of.tag(), word, PLACE_BITS).map(|place| place << PLACE_SHIFT)
 }
 
-/// A link carries the active bit of its chunk.
+/// Carries the chunk's active bit.
 pub(super) fn encode_link(salt: u64, id: u64, at: u64) -> u64 {
     with_check(salt, Of::Link(id).tag(), at >> PLACE_SHIFT << 1 | 1, PLACE_BITS + 1)
 }

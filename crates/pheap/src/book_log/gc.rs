@@ -1,12 +1,12 @@
 //! Collection of the log (NVAlloc §5.3): fast, without reading entries; and slow, by copying.
 //!
 //! **From.** In the authors' code a tombstone keeps its own bit for ever, so that chunks with
-//! tombstones never empty. Here a tombstone is needed only while the chunk of its target is in the
-//! list; when that leaves, chunks that were waiting for it leave too.
+//! tombstones never empty. Here a tombstone is needed only while its target's chunk is in the list;
+//! when that leaves, chunks that waited for it leave too.
 //!
-//! Slow: entries in use move to new chunks in front of the *rest*, the list from the first chunk on
-//! where an operation is under way. Its entry may be committed and not yet stored, or not committed
-//! at all, so that only its own slot can hold the answer. The rest keeps its links, so both lists
+//! The slow collection moves entries in use to new chunks in front of the *rest*: the list from the
+//! first chunk on where an operation is under way. That operation's entry may be committed and not
+//! yet stored, so only its own slot can hold the answer. The rest keeps its links, so both lists
 //! are whole until the alt bit changes.
 
 use super::chunk::{self, Image, SLOTS};
@@ -23,8 +23,7 @@ impl BookLog {
             for id in round {
                 let Some(&index) = self.by_id.get(&id) else { continue };
                 let is_open = index == self.tail && self.used < SLOTS;
-                // A chunk that entries are still appended to is noted again when it is dead again;
-                // until then it would be noted for ever.
+                // The chunk that entries are appended to is listed again when it is dead again.
                 if is_open || !self.chunks[index as usize].is_dead() {
                     continue;
                 }
@@ -61,7 +60,7 @@ impl BookLog {
         self.by_id.remove(&id);
     }
 
-    /// The tombstones that name a chunk are no longer needed.
+    /// A chunk leaves: the tombstones that name it are no longer needed.
     fn release_tombstones(&mut self, chunk: u32) {
         let mut tombstones = std::mem::take(&mut self.chunks[chunk as usize].tombstones);
         for (holder, count) in tombstones.drain(..) {
@@ -88,10 +87,10 @@ impl BookLog {
         (self.live as usize).div_ceil(SLOTS)
     }
 
-    /// Copies entries in use to a new list: the slow collection. Calls `moved` for each with its
-    /// extent's first page. `false`: nothing was done, since too much is under way or too few
-    /// chunks are free. `epoch` is at least that of any line whose home word was read: it is asked
-    /// after.
+    /// The slow collection: copies entries in use to a new list, and calls `moved` for each with
+    /// its extent's first page. `false`: unchanged, since too much is under way or too few chunks
+    /// are free. `epoch` is called after the home words are read, and returns at least the epoch of
+    /// any of their lines.
     pub(crate) fn compact<M: Medium>(
         &mut self,
         medium: &M,

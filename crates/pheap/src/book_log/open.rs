@@ -1,7 +1,7 @@
 //! Reads the log of a heap that is opened (NVAlloc §4.4).
 //!
-//! **Failure.** Each checked word, the list and what entries name are verified; the first that does
-//! not fit is reported with its offset, and nothing is followed.
+//! **Failure.** Verifies each checked word, the list and what entries name. Reports the first fault
+//! with its offset, and follows nothing.
 
 use super::chunk::{self, CHUNK_BYTES};
 use super::entry::{self, Entry, Of};
@@ -9,7 +9,7 @@ use super::{BookLog, LogConfig, MAGIC, Slot};
 use craton_base::Medium;
 use std::ops::Range;
 
-/// An extent that the log says is in use.
+/// An extent in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Live {
     pub(crate) page: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Live {
     pub(crate) at: u64,
 }
 
-/// A tombstone that was found: where it lies, and the chunk and slot that it names.
+/// A tombstone: where it lies, and the chunk and slot that it names.
 struct Named {
     holder: Slot,
     id: u64,
@@ -31,7 +31,7 @@ struct Named {
 pub(crate) type Damage = (&'static str, u64);
 
 impl BookLog {
-    /// Reads the log; its chunks must lie in the bytes `data`. Redo lines were redone before.
+    /// The chunks must lie in the bytes `data`. Redo lines are redone already.
     pub(crate) fn open<M: Medium>(
         medium: &M,
         config: LogConfig,
@@ -85,7 +85,7 @@ impl BookLog {
         entry::decode_place(salt, Of::Head(self.alt), chunk::load(medium, at)).ok_or(("head of the log", at))
     }
 
-    /// Applies tombstones. A tombstone for a chunk that has left the list is not needed.
+    /// A tombstone for a chunk that has left the list is not needed.
     fn cancel_named(&mut self, tombstones: &[Named]) -> Result<(), Damage> {
         for &Named { holder, id, slot } in tombstones {
             self.next_id = self.next_id.max(id + 1);
@@ -103,8 +103,8 @@ impl BookLog {
         Ok(())
     }
 
-    /// Entries are appended behind the last one of the tail, if that is not sealed. Slots that
-    /// stayed empty before it are for extents. Other chunks with empty slots are never sealed.
+    /// Entries follow the last one of the tail, unless that is sealed. Empty slots before it are
+    /// for extents. Other chunks with empty slots are never sealed.
     fn find_end<M: Medium>(&mut self, medium: &M) {
         let Some(tail) = self.chunks.get(self.tail as usize).filter(|tail| !tail.is_sealed) else { return };
         let (at, id) = (tail.at, tail.id);

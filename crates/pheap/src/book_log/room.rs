@@ -11,11 +11,8 @@ const CHUNKS: u8 = (UNIT_BYTES / CHUNK_BYTES) as u8;
 
 #[derive(Default)]
 pub(super) struct Room {
-    /// Offsets of chunks that can be used.
     free: BTreeSet<u64>,
-    /// Free chunks of each unit.
     units: BTreeMap<u64, u8>,
-    /// Epoch and offset.
     retired: VecDeque<(u64, u64)>,
 }
 
@@ -25,7 +22,7 @@ impl Room {
         self.free.extend((0..u64::from(CHUNKS)).map(|chunk| unit + chunk * CHUNK_BYTES));
     }
 
-    /// Marks a chunk of the list that was found as used; the rest of its unit is free.
+    /// The rest of the chunk's unit is free.
     pub(super) fn add_used(&mut self, at: u64) {
         let unit = at / UNIT_BYTES * UNIT_BYTES;
         if !self.units.contains_key(&unit) {
@@ -59,7 +56,7 @@ impl Room {
         self.retired.push_back((epoch, at));
     }
 
-    /// Frees the chunks that were retired in epochs up to `settled`.
+    /// Frees the chunks retired in epochs up to `settled`.
     pub(super) fn settle(&mut self, settled: u64) {
         for _ in 0..self.retired.len() {
             let Some((epoch, at)) = self.retired.pop_front() else { break };
@@ -72,7 +69,7 @@ impl Room {
         }
     }
 
-    /// Takes back the highest unit all of whose chunks are free, if `keep` free chunks stay.
+    /// Removes the highest unit whose chunks are all free, if `keep` free chunks stay.
     pub(super) fn take_unit(&mut self, keep: usize) -> Option<u64> {
         if self.free.len() < keep + usize::from(CHUNKS) {
             return None;

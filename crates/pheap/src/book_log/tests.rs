@@ -39,7 +39,7 @@ fn every_slot_is_used_once_and_stripes_alternate() {
         let order = slot_order(stripes);
         assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), SLOTS);
         let line = |slot: &u8| slot_at(0, *slot) / 64;
-        // The first line has a header, and the last group may have fewer lines.
+        // The first line has a header; the last group may have fewer lines.
         let same = order.windows(2).filter(|pair| line(&pair[0]) == line(&pair[1])).count();
         let most = if stripes == 1 { SLOTS } else { 8 };
         assert!(same <= most, "{same} of {SLOTS} with {stripes} stripes");

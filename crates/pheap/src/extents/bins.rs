@@ -1,13 +1,14 @@
 //! Free ranges by size, for best fit.
 //!
-//! **State.** A list for each size up to 512, with a bit for each list that is not empty; larger
-//! ranges in an ordered map. Ranges with memory go first in their list, the others last.
+//! **State.** A list for each size up to 512, with a bit for each non-empty list; larger ranges in
+//! an ordered map. Ranges with memory go first in their list.
+//!
 //! **Cost.** Constant up to 512; a search of the map above.
 
 use super::nodes::{Links, NONE, Nodes};
 use std::collections::BTreeMap;
 
-/// Sizes with a list: 1 to this.
+/// Sizes from 1 up to this have a list.
 pub(super) const LISTED: u64 = 512;
 const WORDS: usize = LISTED as usize / 64 + 1;
 
@@ -78,8 +79,8 @@ impl Bins {
         }
     }
 
-    /// The best of the ranges of at least `size` that `fits` accepts: at most `tries` of each size
-    /// are asked.
+    /// The smallest range of at least `size` that `fits` accepts, with at most `tries` of each
+    /// size.
     #[inline]
     pub(super) fn find(&self, nodes: &Nodes, size: u64, tries: usize, fits: impl Fn(u32) -> bool) -> Option<u32> {
         let mut from = size;

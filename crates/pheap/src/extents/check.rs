@@ -1,5 +1,3 @@
-//! Walks the invariants of the ranges.
-
 use super::map::Map;
 use super::nodes::State;
 use super::plan::{ExtentError, PAGE_BYTES, UNIT_PAGES};

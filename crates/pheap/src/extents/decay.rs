@@ -1,18 +1,18 @@
-//! How free memory goes back with time (NVAlloc §2.2, after jemalloc).
+//! How free memory returns with time (NVAlloc §2.2, after jemalloc).
 //!
-//! **What.** Pages that became free in a step may stay by the share that the smootherstep curve
-//! still leaves them: all at first, none after 200 steps of 50 ms. Pages above the sum go.
+//! **What.** Of the pages freed in a step, the share that the smootherstep curve leaves may stay:
+//! all at first, none after 200 steps of 50 ms. Pages above the sum go.
+//!
 //! **From.** jemalloc's `smootherstep(x) = 6x⁵ − 15x⁴ + 10x³` with its 200 steps; the paper keeps
 //! both. **Threads.** The caller's lock. **Cost.** A step adds up 200 products.
 
-/// Milliseconds of a step.
 pub(crate) const STEP_MS: u64 = 50;
-/// Steps until nothing may stay: 10 s.
+/// 10 s.
 const STEPS: usize = 200;
 /// Bits after the point of a share.
 const POINT: u32 = 24;
 
-/// Shares by age in steps, youngest first.
+/// By age in steps, youngest first.
 const SHARES: [u64; STEPS] = shares();
 
 const fn shares() -> [u64; STEPS] {
@@ -30,9 +30,9 @@ const fn shares() -> [u64; STEPS] {
 }
 
 pub(crate) struct Decay {
-    /// Pages that became free in each step, youngest last.
+    /// Pages freed in each step, youngest last.
     steps: [u64; STEPS],
-    /// The free pages at the end of the last step.
+    /// Free pages at the end of the last step.
     before: u64,
     now: Option<u64>,
 }
@@ -42,7 +42,7 @@ impl Decay {
         Self { steps: [0; STEPS], before: 0, now: None }
     }
 
-    /// Pages that should go now, of the `pages` that are free.
+    /// Of `pages` free ones, those that should go now.
     pub(crate) fn excess(&mut self, now_ms: u64, pages: u64) -> u64 {
         let now = now_ms / STEP_MS;
         // Time that runs backwards stands still.
@@ -55,11 +55,11 @@ impl Decay {
             self.steps[STEPS - 1] = pages.saturating_sub(self.before);
             self.before = pages;
         }
-        // What became free within the step is as young as can be, so all of it stays.
+        // All pages freed within the step stay.
         pages.min(self.before).saturating_sub(self.limit())
     }
 
-    /// Some pages went: they are no longer counted as free.
+    /// Returned pages no longer count as free.
     pub(crate) fn went(&mut self, pages: u64) {
         self.before = self.before.saturating_sub(pages);
     }

@@ -1,10 +1,12 @@
-//! The ranges of the data area: what is in use, what is free, with memory or without.
+//! The ranges of the data area: in use or free, with memory or without.
 //!
-//! **What.** Ranges tile the data area. The best fit is carved, freed ranges coalesce.
+//! **What.** Ranges tile the data area. The best fit is carved; freed ranges coalesce.
+//!
 //! **Invariants.** *E1* Every page of the data area lies in one range. *E2* Neighbours that are
 //! free and have memory alike are one range. *E3* A range of whole units begins at a unit; one
 //! smaller than a unit lies in one. *E4* A free range is in the bins and the age list of its state.
-//! **Cost.** Constant, but for free ranges above 512 pages, which are in an ordered map.
+//!
+//! **Cost.** Constant, except for free ranges above 512 pages, which are in an ordered map.
 
 use super::bins::{Bins, By};
 use super::nodes::{Links, NONE, Node, Nodes, State};
@@ -12,15 +14,14 @@ use super::plan::UNIT_PAGES;
 use super::starts::Starts;
 use super::tags::Tags;
 
-/// Free ranges of a size that may be too badly aligned before the next size is searched.
+/// Badly aligned ranges of a size before the next size is searched.
 const TRIES: usize = 4;
 
-/// The free ranges of a state, oldest first.
+/// Free ranges of a state, oldest first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Age {
     first: u32,
     last: u32,
-    /// In all.
     pub(super) pages: u64,
     pub(super) ranges: u64,
 }
@@ -57,7 +58,7 @@ impl Map {
         }
     }
 
-    /// Makes room for ranges up to a page at once.
+    /// For ranges up to a page at once.
     pub(super) fn reserve(&mut self, end: u64, used: usize) {
         self.tags.grow(end - self.first);
         self.starts.grow(end - self.first);
@@ -73,7 +74,7 @@ impl Map {
         self.end
     }
 
-    /// Adds the pages up to `end`, as a range of a state.
+    /// As a range of a state.
     pub(super) fn extend(&mut self, end: u64, state: State) -> u32 {
         let page = self.end;
         self.tags.grow(end - self.first);
@@ -83,7 +84,7 @@ impl Map {
         if is_free(state) { self.free(node, state, 0) } else { node }
     }
 
-    /// Drops the last `pages`, which lie in one free range.
+    /// They lie in one free range.
     pub(super) fn truncate(&mut self, pages: u64) {
         let Some(node) = self.last() else { return };
         self.unlink(node);
@@ -97,12 +98,10 @@ impl Map {
         self.link(node);
     }
 
-    /// The last range.
     pub(super) fn last(&self) -> Option<u32> {
         self.ending_at(self.end)
     }
 
-    /// The range that begins at a page.
     #[inline]
     pub(super) fn starting_at(&self, page: u64) -> Option<u32> {
         if page < self.first || page >= self.end {
@@ -118,7 +117,6 @@ impl Map {
         if page <= self.first || page > self.end { None } else { self.tags.get(page - 1 - self.first) }
     }
 
-    /// The range that contains a page.
     pub(super) fn containing(&self, page: u64) -> Option<u32> {
         if page < self.first || page >= self.end {
             return None;
@@ -126,7 +124,7 @@ impl Map {
         self.starting_at(self.first + self.starts.last_up_to(page - self.first)?)
     }
 
-    /// All ranges, by address.
+    /// By address.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let mut page = self.first;
         std::iter::from_fn(move || {
@@ -136,8 +134,7 @@ impl Map {
         })
     }
 
-    /// Carves `pages` from the free range that fits best among those that `accept` allows. Returns
-    /// the state that it had as well.
+    /// Carves the best fit that `accept` allows. Also returns its former state.
     pub(super) fn carve(&mut self, pages: u64, state: State, accept: impl Fn(&Node) -> bool) -> Option<(u32, State)> {
         let nodes = &self.nodes;
         let node = if pages.is_multiple_of(UNIT_PAGES) {
@@ -182,14 +179,14 @@ impl Map {
         self.add_of(&old, page, pages, state)
     }
 
-    /// A part of a free range, which keeps its epoch: the plan may be cancelled.
+    /// A part of a free range keeps its epoch: the plan may be cancelled.
     fn add_of(&mut self, old: &Node, page: u64, pages: u64, state: State) -> u32 {
         let mut part = Node::new(page, pages, state);
         part.epoch = old.epoch;
         self.add(part)
     }
 
-    /// Frees a range, and coalesces it with its neighbours of the same state.
+    /// Coalesces the range with its neighbours of the same state.
     pub(super) fn free(&mut self, node: u32, state: State, epoch: u64) -> u32 {
         let mut epoch = epoch;
         let (mut page, mut end) = (self.nodes[node].page, self.nodes[node].end());
@@ -214,7 +211,6 @@ impl Map {
         node
     }
 
-    /// The oldest free range of a state.
     pub(super) fn oldest(&self, state: State) -> Option<u32> {
         let age = if state == State::Reclaimed { &self.reclaimed } else { &self.retained };
         (age.first != NONE).then_some(age.first)
@@ -226,7 +222,7 @@ impl Map {
         self.nodes[node].state = state;
     }
 
-    /// Makes all free ranges ones with memory, so that neighbours coalesce.
+    /// Counts all free ranges as having memory, so that neighbours coalesce.
     pub(super) fn merge_all(&mut self) {
         while let Some(node) = self.oldest(State::Retained) {
             let epoch = self.nodes[node].epoch;
@@ -296,7 +292,7 @@ impl Map {
     }
 }
 
-/// Where an extent of `pages` can lie in a free range: E3.
+/// Where an extent can lie in a free range: E3.
 #[inline]
 fn place(range: &Node, pages: u64) -> Option<u64> {
     let unit = range.page.next_multiple_of(UNIT_PAGES);

@@ -17,10 +17,8 @@ impl Links {
     const NONE: Self = Self { prev: NONE, next: NONE };
 }
 
-/// The use of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// The node is not used.
     Vacant,
     Live,
     /// Its tombstone is planned.
@@ -87,7 +85,6 @@ impl Node {
         }
     }
 
-    /// If it is in use.
     pub(super) fn extent(&self) -> Option<Extent> {
         let is_used = matches!(self.state, State::Live | State::Freeing);
         is_used.then_some(Extent { page: self.page, pages: self.pages as u32, kind: self.kind })
@@ -104,7 +101,7 @@ impl Node {
     }
 }
 
-/// An array of nodes, whose numbers stay.
+/// Nodes keep their numbers.
 pub(super) struct Nodes {
     nodes: Vec<Node>,
     vacant: Vec<u32>,

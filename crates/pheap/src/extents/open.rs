@@ -1,5 +1,5 @@
-//! Rebuilds the ranges of a heap that is opened (NVAlloc §4.4): what lies between extents in use
-//! is free. Whether it has memory is unknown, so it counts as reclaimed, and decays.
+//! Rebuilds the ranges of a heap that is opened (NVAlloc §4.4): the gaps between extents in use are
+//! free. They count as reclaimed, since their memory is unknown, and decay.
 
 use super::map::Map;
 use super::nodes::State;
@@ -14,13 +14,12 @@ struct Found {
     state: State,
     slot: Slot,
     kind: ExtentKind,
-    /// Offset of its record.
     at: u64,
 }
 
 impl Extents {
-    /// Reads the log of a heap whose redo lines are redone. Before the first plan, what was redone
-    /// must be durable and its epochs settled.
+    /// Reads the log after redo. Before the first plan, the redone words must be durable and their
+    /// epochs settled.
     pub fn rebuild<M: Medium>(medium: &M, config: ExtentConfig) -> Result<Self, ExtentError> {
         let first = config.data / PAGE_BYTES;
         let end = (medium.len() / PAGE_BYTES).max(first);

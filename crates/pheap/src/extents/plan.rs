@@ -1,5 +1,3 @@
-//! Plans, extents and errors.
-
 use std::fmt;
 
 /// Bytes of a page of the heap.
@@ -24,7 +22,7 @@ pub struct Extent {
     pub kind: ExtentKind,
 }
 
-/// The one word that makes a plan so, once its redo line is committed.
+/// The one word that completes a plan, once its redo line is committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Home {
     /// Offset of the word.
@@ -40,10 +38,9 @@ pub struct Plan {
     pub home: Home,
 }
 
-/// Whether a range of the data area is used, and has memory.
+/// The use of a range, and whether it has memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeState {
-    /// An extent in use.
     Used(ExtentKind),
     /// Chunks of the bookkeeping log.
     Log,
@@ -69,7 +66,7 @@ pub struct Range {
 pub enum ExtentError {
     /// The file cannot grow, and has no such extent, or no room for its log.
     NoMemory,
-    /// An extent of no pages, or of more than can be named.
+    /// No pages, or more than an entry can name.
     Pages { pages: u32 },
     /// No extent in use begins at that page: freed twice, or never allocated.
     NotAllocated { page: u64 },

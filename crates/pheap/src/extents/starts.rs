@@ -14,7 +14,6 @@ impl Starts {
         Self { levels: vec![Vec::new()] }
     }
 
-    /// Makes room for pages below `end`.
     pub(super) fn grow(&mut self, end: u64) {
         let mut words = end.div_ceil(BITS).max(1) as usize;
         let mut level = 0;
@@ -64,7 +63,7 @@ impl Starts {
         }
     }
 
-    /// The last member that is at most `page`.
+    /// The last member up to `page`.
     pub(super) fn last_up_to(&self, page: u64) -> Option<u64> {
         let mut at = page;
         for (height, level) in self.levels.iter().enumerate() {
@@ -78,7 +77,6 @@ impl Starts {
                 }
                 return Some(found);
             }
-            // The words before this one.
             at = (at / BITS).checked_sub(1)?;
         }
         None

@@ -14,7 +14,6 @@ impl Tags {
         Self { parts: Vec::new() }
     }
 
-    /// Makes room for pages below `end`.
     pub(super) fn grow(&mut self, end: u64) {
         let parts = (end as usize).div_ceil(PART);
         while self.parts.len() < parts {

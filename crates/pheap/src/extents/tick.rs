@@ -7,15 +7,15 @@ use super::{Extents, Inner};
 use craton_base::atomic::Ordering;
 use craton_base::{Medium, Space, SpaceError};
 
-/// Ranges that one tick discards at most.
+/// Most ranges that one tick discards.
 const MOST_DISCARDS: usize = 64;
-/// The file is not shortened by less than this, 1 MiB: the curve would do so at every step.
+/// The file is shortened by at least this, 1 MiB: the curve would do it at every step.
 const LEAST_CUT: u64 = 16 * UNIT_PAGES;
 
 impl Extents {
-    /// Gives back memory that has been free long enough, and lets the log reuse what the epochs up
-    /// to `settled_epoch` held. Cheap within a step of 50 ms. The file system is called without
-    /// the lock, but to shorten the file.
+    /// Returns memory that has been free long enough, and lets the log reuse chunks of epochs up to
+    /// `settled_epoch`. Cheap within a step of 50 ms. Calls the file system without the lock,
+    /// except to shorten the file.
     pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled_epoch: u64) {
         let now = [now_ms / STEP_MS, settled_epoch];
         // ORDERING: relaxed; two ticks at once do the same work twice, under the lock.
@@ -80,7 +80,7 @@ impl Inner {
         }
     }
 
-    /// Shortens the file by what has been retained at its end long enough.
+    /// Removes retained pages at the file's end.
     fn shorten<M: Medium + Space>(&mut self, medium: &M, now_ms: u64) {
         let last = self.map.last().map(|node| self.map.nodes[node]).filter(|last| last.state == State::Retained);
         let pages = last.map_or(0, |last| last.pages);

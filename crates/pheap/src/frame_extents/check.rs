@@ -6,7 +6,7 @@ use craton_base::Medium;
 use craton_base::atomic::Ordering;
 
 impl FrameExtents {
-    /// All ranges of the data area, by address. Frames of plans count as objects.
+    /// All ranges by address. Frames of plans count as objects.
     pub fn ranges<M: Medium>(&self, medium: &M) -> Vec<Range> {
         let Ok(zone) = self.zone(medium) else { return Vec::new() };
         let mut ranges: Vec<Range> = Vec::new();
@@ -48,7 +48,7 @@ impl FrameExtents {
                 RangeState::Reclaimed => stats.reclaimed_pages += range.pages,
                 _ => stats.retained_pages += range.pages,
             }
-            // Frames are found whether they have memory or not.
+            // A search finds frames with and without memory.
             run = if free_end == Some(range.page) { run } else { 0 } + range.pages;
             free_end = Some(range.page + range.pages);
             stats.largest_free_pages = stats.largest_free_pages.max(run);
@@ -56,7 +56,7 @@ impl FrameExtents {
         stats
     }
 
-    /// NF1 to NF3, and the zone's invariants. Error: the first that does not hold.
+    /// NF1 to NF3, and the zone's invariants; the error is the first that does not hold.
     pub fn check<M: Medium>(&self, medium: &M) -> Result<(), ExtentError> {
         let zone = self.zone(medium)?;
         let broken = |what, at| Err(ExtentError::Corrupt { what, at });

@@ -14,20 +14,18 @@ use std::sync::PoisonError;
 /// The file grows by at least 4 MiB, and by 1/8 of its data.
 const GROWTH: u64 = 1024;
 const GROWTH_PART: u64 = 8;
-/// Pages at the end that one tick looks at: 64 MiB.
+/// Pages at the end that one tick checks: 64 MiB.
 const IDLE_MOST: usize = 1 << 14;
 
-/// Of each page whether it has memory.
 pub(super) struct Backed {
     bits: Box<[AtomicU64]>,
-    /// The last epoch in which a page of these 64 was freed.
+    /// By 64 pages: the last epoch in which one was freed.
     epochs: Box<[AtomicU64]>,
-    /// How many pages have memory.
     pages: AtomicU64,
 }
 
 impl Backed {
-    /// Pages of which the first `backed` may have memory.
+    /// The first `backed` pages may have memory.
     pub fn new(pages: u64, backed: u64) -> Self {
         let words = pages.div_ceil(64);
         let word = |number: u64| match backed.saturating_sub(64 * number) {
@@ -45,7 +43,7 @@ impl Backed {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// The words that have frames, each with a mask.
+    /// Words with frames, each with a mask.
     fn words(frames: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         let words = if frames.is_empty() { 0..0 } else { frames.start / 64..frames.end.div_ceil(64) };
         words.map(move |word| {
@@ -54,7 +52,7 @@ impl Backed {
         })
     }
 
-    /// How many of these pages have memory.
+    /// Pages with memory.
     pub fn count(&self, frames: Range<usize>) -> u64 {
         let count = |(word, mask): (usize, u64)| self.bits[word].load(Ordering::Relaxed) & mask;
         Self::words(frames).map(|at| u64::from(count(at).count_ones())).sum()
@@ -78,12 +76,12 @@ impl Backed {
         changed
     }
 
-    /// Frames lose their memory. They are allocated by this thread.
+    /// This thread has allocated the frames.
     pub fn discarded(&self, frames: Range<usize>) -> u64 {
         self.set(frames, false)
     }
 
-    /// Frames are about to be free, by a line of this epoch.
+    /// Call before frames are freed by a line of this epoch.
     pub fn freed(&self, frames: Range<usize>, epoch: u64) {
         for (word, _) in Self::words(frames) {
             // ORDERING: relaxed; the zone's change orders it before what frees lead to.
@@ -91,14 +89,14 @@ impl Backed {
         }
     }
 
-    /// Whether the last frees of frames are settled.
+    /// Whether the last frees are settled.
     pub fn is_settled(&self, frames: Range<usize>, settled: u64) -> bool {
         Self::words(frames).all(|(word, _)| self.epochs[word].load(Ordering::Relaxed) <= settled)
     }
 }
 
 impl FrameExtents {
-    /// Sees to it that allocated frames have memory; returns whether they do.
+    /// Backs allocated frames with memory; `false`: refused.
     pub(super) fn back<M: Medium + Space>(&self, medium: &M, frames: Range<usize>) -> bool {
         if self.backed.count(frames.clone()) == frames.len() as u64 {
             return true;
@@ -110,15 +108,14 @@ impl FrameExtents {
         done.is_ok()
     }
 
-    /// Makes room on the disk for a part of the table.
+    /// Backs a part of the table with disk space.
     pub(super) fn back_table<M: Space>(&self, medium: &M, frames: Range<u64>) -> Result<(), ExtentError> {
         let first = (self.table + 8 * frames.start) / PAGE_BYTES * PAGE_BYTES;
         let end = (self.table + 8 * frames.end).next_multiple_of(PAGE_BYTES);
         medium.allocate(first, end - first).map_err(|_| ExtentError::NoMemory)
     }
 
-    /// Makes the file longer for an extent, unless it is longer than `end` already. Returns whether
-    /// it is.
+    /// Grows the file for an extent, unless it is longer than `end` already. Returns whether it is.
     #[cold]
     pub(super) fn grow<M: Medium + Space>(&self, zone: &Zone<'_, M>, pages: u64, end: u64) -> bool {
         let _alone = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,20 +145,19 @@ impl FrameExtents {
         now > end
     }
 
-    /// Pages of the data area that the file has.
     pub(super) fn pages_of<M: Medium>(&self, medium: &M) -> u64 {
         self.config.pages.min(medium.len().saturating_sub(self.config.data) / PAGE_BYTES)
     }
 
-    /// Pages at the end of the file that are free and have no memory.
+    /// Free pages without memory at the file's end.
     pub(super) fn idle_end<M: Medium>(&self, zone: &Zone<'_, M>) -> u64 {
         let end = self.end() as usize;
         let is_idle = |frame: usize| self.backed.count(frame..frame + 1) == 0 && zone.is_free(frame);
         (0..end).rev().take(IDLE_MOST).take_while(|frame| is_idle(*frame)).count() as u64
     }
 
-    /// Cuts pages that are free and have no memory off the end of the file. Returns how many, none
-    /// if they are no longer free or the file cannot shrink.
+    /// Cuts free pages without memory off the file's end. Returns the number: 0 if they are no
+    /// longer free, or the file cannot shrink.
     pub(super) fn cut<M: Medium + Space>(&self, zone: &Zone<'_, M>, pages: u64) -> Result<u64, ()> {
         let _alone = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
         let end = self.end() as usize;

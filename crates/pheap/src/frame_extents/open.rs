@@ -1,4 +1,4 @@
-//! Creates and opens extents in frames. After a crash, frames without an extent are freed.
+//! Creates and opens extents in frames. After a crash, frees the frames without an extent.
 
 use super::grow::Backed;
 use super::tick::Decays;
@@ -10,8 +10,7 @@ use craton_base::{Medium, Space};
 use std::sync::Mutex;
 
 impl FrameExtents {
-    /// Makes a zone without extents. The medium has the records, which are zero, and at least a
-    /// unit of data.
+    /// The medium has the records, which are zero, and at least a unit of data.
     pub fn create<M: Medium + Space>(medium: &M, config: FrameConfig) -> Result<Self, ExtentError> {
         let memory = Memory::new(&config);
         let first = config.meta / PAGE_BYTES * PAGE_BYTES;
@@ -26,8 +25,8 @@ impl FrameExtents {
         Ok(new)
     }
 
-    /// Opens a zone whose table's redo lines were redone. NF2 after a crash: returns how many pages
-    /// without an extent were freed.
+    /// Opens a zone after redo of its table's lines. After a crash, returns how many pages without
+    /// an extent were freed (NF2).
     pub fn open<M: Medium + Space>(
         medium: &M,
         config: FrameConfig,
@@ -57,7 +56,7 @@ impl FrameExtents {
         Self { backed: Backed::new(config.pages, backed.min(end)), end: AtomicU64::new(end), ..new }
     }
 
-    /// Verifies NF1 to NF3, and makes NF2 so. Returns how many pages without an extent were freed.
+    /// Verifies NF1 to NF3, and restores NF2. Returns how many pages without an extent were freed.
     fn match_table<M: Medium>(&self, medium: &M, is_crash: bool) -> Result<u64, ExtentError> {
         let (zone, end) = (self.zone(medium)?, self.end() as usize);
         let extents = self.entries(medium, end)?;
@@ -85,7 +84,7 @@ impl FrameExtents {
         Err(ExtentError::Corrupt { what: "zone with free frames beyond the file's end", at: self.config.meta })
     }
 
-    /// The extents in use, by address. Error: one that overlaps another, or the end.
+    /// By address. Error: an extent overlaps another, or the end.
     fn entries<M: Medium>(&self, medium: &M, end: usize) -> Result<Vec<Extent>, ExtentError> {
         let mut found = Vec::new();
         let mut last = 0;
@@ -103,7 +102,7 @@ impl FrameExtents {
     }
 }
 
-/// Frees allocated frames without an extent; returns how many.
+/// Frees allocated frames without an extent; returns their number.
 fn free_lost<M: Medium>(zone: &Zone<'_, M>, frames: std::ops::Range<usize>) -> u64 {
     let lost = frames.filter(|frame| !zone.is_free(*frame));
     lost.map(|frame| zone.put(frame..frame + 1)).count() as u64

@@ -11,7 +11,6 @@ fn config() -> FrameConfig {
     FrameConfig { meta: META, data: DATA, pages: 40_000, processors: 2, salt: 3 }
 }
 
-/// A file with records, and a unit of data.
 fn medium() -> SimCached {
     SimCached::new(DATA + UNIT_PAGES * 4096, DATA + 40_000 * 4096)
 }
@@ -86,7 +85,7 @@ fn nf1_nf2_nf3_extents_survive_and_plans_do_not() {
         }
         medium = SimCached::from_image(&medium.now().seen());
     }
-    // All goes, and the file becomes short again.
+    // All is freed, and the file becomes short again.
     let extents = FrameExtents::open(&medium, config, true).unwrap().0;
     for page in live.into_keys() {
         let plan = extents.plan_free(&medium, page).unwrap();

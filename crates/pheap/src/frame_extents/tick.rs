@@ -1,15 +1,15 @@
 //! Free pages lose their memory by the curve of [`Decay`], and the file its free end.
 //!
-//! **Threads.** One thread ticks at a time. A block that loses its memory is allocated meanwhile.
+//! **Threads.** One thread ticks at a time. A block is allocated while it loses its memory.
 
 use super::FrameExtents;
 use super::zone::Zone;
 use crate::extents::{Decay, PAGE_BYTES, STEP_MS, UNIT_PAGES};
 use craton_base::{Medium, Space, SpaceError};
 
-/// Blocks that one tick discards at most.
+/// Most blocks that one tick discards.
 const MOST_DISCARDS: usize = 64;
-/// The file is not shortened by less than this, 1 MiB.
+/// The file is shortened by at least this, 1 MiB.
 const LEAST_CUT: u64 = 16 * UNIT_PAGES;
 /// log2 of the pages of a huge frame, and of a unit: blocks that lose their memory together.
 const HUGE_ORDER: u32 = 9;
@@ -30,7 +30,7 @@ impl Decays {
     }
 }
 
-/// The work left to a sweep.
+/// The rest of a sweep.
 struct Sweep<'a, M> {
     zone: &'a Zone<'a, M>,
     settled: u64,
@@ -41,7 +41,7 @@ struct Sweep<'a, M> {
 }
 
 impl FrameExtents {
-    /// Gives back memory that has been free long enough, and whose free is settled.
+    /// Returns memory that has been free long enough, and whose free is settled.
     pub fn tick<M: Medium + Space>(&self, medium: &M, now_ms: u64, settled: u64) {
         let Ok(mut decays) = self.decays.try_lock() else { return };
         let now = (now_ms / STEP_MS, settled);
@@ -64,12 +64,11 @@ impl FrameExtents {
         self.shorten(&zone, &mut decays, now_ms);
     }
 
-    /// Free pages that have memory.
+    /// Free pages with memory.
     pub(super) fn reclaimed_pages(&self) -> u64 {
         self.backed.pages().saturating_sub(self.used.load(craton_base::atomic::Ordering::Relaxed))
     }
 
-    /// Discards free units of a block.
     fn sweep<M: Medium + Space>(&self, sweep: &mut Sweep<'_, M>, frame: usize, order: u32) {
         let frames = frame..frame + (1 << order);
         let is_done = sweep.left == 0 || sweep.gone >= sweep.excess || sweep.is_fixed;

@@ -1,7 +1,8 @@
 //! The zone of frames, borrowed from the medium for each request.
 //!
 //! **What.** [`Memory`] is the zone's volatile part; rows and entries are arrays of the medium. A
-//! [`Zone`] is a view over both, which lives as long as a request: so the heap owns its medium.
+//! [`Zone`] is a view over both for one request, so that the heap can own its medium.
+//!
 //! **Cost.** A view takes some checks of lengths, and no memory.
 
 use super::{FrameConfig, FrameExtents};
@@ -13,7 +14,6 @@ use craton_frames::{
 };
 use std::ops::Range;
 
-/// The volatile part of a zone.
 pub(super) struct Memory {
     trees: Box<[AtomicU16]>,
     index: Box<[AtomicU64]>,
@@ -70,13 +70,12 @@ impl<M: Medium> Media for Through<'_, M> {
 
 type Frames<'a, M> = PersistentZone<'a, Standard, Through<'a, M>>;
 
-/// A zone for one request.
 pub(super) struct Zone<'a, M> {
     zone: Frames<'a, M>,
     pub medium: &'a M,
 }
 
-/// A begun zone, an opened one with how, or a view of one.
+/// Creates, opens or views a zone.
 type Begin<'a, M> = fn(usize, &'a [AtomicU64], Metadata<'a>, Config, Through<'a, M>) -> Result<Begun<'a, M>, Error>;
 type Begun<'a, M> = (Frames<'a, M>, Opened);
 
@@ -105,7 +104,7 @@ impl<'a, M: Medium> Zone<'a, M> {
         begun.map(|(zone, opened)| (Self { zone, medium }, opened)).map_err(refused)
     }
 
-    /// Makes a zone, all of whose frames are allocated.
+    /// All frames are allocated.
     pub fn create(medium: &'a M, memory: &'a Memory, config: &FrameConfig) -> Result<Self, ExtentError> {
         let create: Begin<'a, M> = |frames, page, metadata, config, through| {
             let zone = PersistentZone::create(frames, page, metadata, Init::Allocated, config, through)?;
@@ -114,7 +113,7 @@ impl<'a, M: Medium> Zone<'a, M> {
         Self::begin(medium, memory, config, create).map(|(zone, _)| zone)
     }
 
-    /// Opens a zone; returns whether it had been closed.
+    /// Returns whether the zone was closed.
     pub fn open(medium: &'a M, memory: &'a Memory, config: &FrameConfig) -> Result<(Self, bool), ExtentError> {
         let (zone, opened) = Self::begin(medium, memory, config, PersistentZone::open)?;
         Ok((zone, opened == Opened::Clean))
@@ -129,13 +128,12 @@ impl<'a, M: Medium> Zone<'a, M> {
         self.zone.get(Self::request(order, kind, processor)).ok()
     }
 
-    /// Allocates the block at a place; returns whether all of it was free.
+    /// Allocates a block at a place; `false`: it was not free.
     pub fn get_at(&self, frame: usize, order: u32) -> bool {
         let last = frame + (1 << order) - 1;
         self.is_free(frame) && self.is_free(last) && self.zone.get_at(frame, order).is_ok()
     }
 
-    /// Frees frames, by aligned blocks.
     pub fn put(&self, frames: Range<usize>) {
         for (frame, order) in blocks(frames) {
             let done = self.zone.put(frame, Self::request(order, ExtentKind::Object, 0));
@@ -162,7 +160,6 @@ impl<'a, M: Medium> Zone<'a, M> {
 }
 
 impl FrameExtents {
-    /// The zone, for one request.
     pub(super) fn zone<'a, M: Medium>(&'a self, medium: &'a M) -> Result<Zone<'a, M>, ExtentError> {
         let view: Begin<'a, M> = |frames, page, metadata, config, through| {
             Ok((PersistentZone::view(frames, page, metadata, config, through)?, Opened::Clean))
@@ -171,7 +168,6 @@ impl FrameExtents {
     }
 }
 
-/// Frames as aligned blocks.
 pub(super) fn blocks(frames: Range<usize>) -> impl Iterator<Item = (usize, u32)> {
     let mut at = frames.start;
     std::iter::from_fn(move || {

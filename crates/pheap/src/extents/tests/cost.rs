@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const LIMIT: u64 = 1 << 30;
 
-/// Words in DRAM, without a model, in pages made when first touched.
+/// Words in DRAM, in pages made when first touched.
 struct Plain {
     pages: Vec<OnceLock<Box<[AtomicU64; 512]>>>,
     len: AtomicU64,

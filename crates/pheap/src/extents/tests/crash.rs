@@ -1,11 +1,11 @@
-//! A crash after any event: what was committed is there, and nothing else.
+//! A crash after any event leaves what was committed, and nothing else.
 
 use super::world::{Line, World, config, redo};
 use crate::extents::{ExtentConfig, ExtentKind, Extents, Home};
 use craton_sim::{Image, Moment, Rng, SimPersistent};
 use std::collections::BTreeMap;
 
-/// Commits up to a step, and lines that recovery redoes then.
+/// Commits up to a step, and the lines that recovery then redoes.
 fn at_step(lines: &[(Line, u64)], step: u64) -> (BTreeMap<u64, u32>, Vec<Home>) {
     let (mut live, mut redone) = (BTreeMap::new(), Vec::new());
     for (line, settled_at) in lines.iter().filter(|(line, _)| line.step <= step) {
@@ -23,7 +23,7 @@ fn at_step(lines: &[(Line, u64)], step: u64) -> (BTreeMap<u64, u32>, Vec<Home>) 
 
 fn check_image<const F: bool>(image: &Image, config: ExtentConfig, live: &BTreeMap<u64, u32>, redone: &[Home]) {
     let medium: SimPersistent<F> = SimPersistent::from_image(image);
-    // Twice, as if recovery itself had crashed.
+    // Twice, as if recovery had crashed.
     for _ in 0..2 {
         redo(&medium, redone.iter().copied());
         let extents = Extents::rebuild(&medium, config).unwrap();
@@ -42,13 +42,13 @@ struct Run {
     usage_bytes: u64,
 }
 
-/// Returns the images checked, and the world.
+/// Returns the number of images checked, and the world.
 fn run<const F: bool>(run: &Run) -> (usize, World<F>) {
     let config = config(run.stripes, run.usage_bytes);
     let mut rng = Rng::new(run.seed);
     let mut world: World<F> = World::new(24 << 20, config);
     let mut checked = 0;
-    // With each line the step at which its epoch was settled.
+    // Each line with the step at which its epoch was settled.
     let mut lines: Vec<(Line, u64)> = Vec::new();
     for _ in 0..run.steps {
         world.medium.record();
@@ -83,7 +83,7 @@ fn run<const F: bool>(run: &Run) -> (usize, World<F>) {
                 .for_each(|(_, at)| *at = *step);
         }
         let moments: Vec<Moment> = world.medium.take_moments();
-        // One moment is as the last of the step before.
+        // The first moment is the last of the step before.
         for (nth, moment) in moments.into_iter().enumerate().skip(1) {
             let (live, redone) = at_step(&lines, before + nth as u64);
             for image in moment.new_images(run.images, &mut rng) {

@@ -167,7 +167,7 @@ fn e5_memory_goes_back_after_settling_and_time() {
     assert!(world.alloc(1000, OBJECT).is_ok());
 }
 
-/// Epochs end many times in a step where lines are written back: each asks for the excess.
+/// Write-back ends many epochs in a step: each asks for the excess.
 #[test]
 fn pages_freed_within_a_step_stay_until_the_next() {
     let mut decay = Decay::new();

@@ -1,4 +1,4 @@
-//! A caller of the extents, reduced to what they see of it: redo lines, epochs and settling.
+//! A caller of the extents: redo lines, epochs and settling.
 
 use crate::book_log::LogConfig;
 use crate::extents::{ExtentConfig, ExtentError, ExtentKind, Extents, Home, PAGE_BYTES, Plan};
@@ -19,11 +19,10 @@ pub(super) struct Line {
     pub(super) step: u64,
     pub(super) epoch: u64,
     pub(super) home: Home,
-    /// Its effect on the extents; true allocates.
+    /// `true` allocates.
     pub(super) what: Option<(bool, u64, u32)>,
 }
 
-/// How far an operation has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
     Planned,
@@ -41,7 +40,7 @@ pub(super) struct Under {
 pub(super) struct World<const F: bool> {
     pub(super) medium: SimPersistent<F>,
     pub(super) extents: Extents,
-    /// Of committed operations.
+    /// Committed operations.
     pub(super) live: BTreeMap<u64, u32>,
     pub(super) under: Vec<Under>,
     pub(super) lines: Vec<Line>,
@@ -85,14 +84,13 @@ impl<const F: bool> World<F> {
         Ok(())
     }
 
-    /// The next stage of an operation under way.
     pub(super) fn advance(&mut self, at: usize) {
         let Under { plan, is_alloc, stage } = self.under[at];
         let (epoch, step) = (self.epoch, self.medium.steps());
         match stage {
             Stage::Planned => {
                 if !is_alloc {
-                    // A line about a word of the object: the worst, which the heap would drop.
+                    // A line about a word of the object: the worst case, which the heap would drop.
                     let home = Home { at: plan.page * PAGE_BYTES, value: 0xdead_0000 + step };
                     self.lines.push(Line { step, epoch, home, what: None });
                 }
@@ -153,14 +151,12 @@ impl<const F: bool> World<F> {
         }
     }
 
-    /// Ends all that is under way.
     pub(super) fn drain(&mut self) {
         while !self.under.is_empty() {
             self.advance(0);
         }
     }
 
-    /// Runs an operation to its end.
     pub(super) fn alloc(&mut self, pages: u32, kind: ExtentKind) -> Result<u64, ExtentError> {
         self.plan_alloc(pages, kind)?;
         let at = self.under.len() - 1;
@@ -195,7 +191,7 @@ impl<const F: bool> World<F> {
     }
 }
 
-/// What recovery does before the extents are rebuilt.
+/// As recovery does before the extents are rebuilt.
 pub(super) fn redo<const F: bool>(medium: &SimPersistent<F>, lines: impl Iterator<Item = Home>) {
     for home in lines {
         if home.at < medium.len() {
