@@ -3,7 +3,7 @@
 fn main() {
     for flag in [
         "-Wl,-soname,libcraton_pheap.so",
-        // Handlers of thread ends are in it.
+        // The library has handlers of thread ends.
         "-Wl,-z,nodelete",
         "-Wl,-z,now",
         "-Wl,-z,relro",

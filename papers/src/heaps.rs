@@ -12,7 +12,7 @@
 //!
 //! **Units.** Times in ns or ms as the names say; space in bytes of the file that have backing.
 //!
-//! **Failure.** A heap that refuses a request ends the run, with the heap's reason.
+//! **Failure.** A refused request ends the run, with the heap's reason.
 
 mod count;
 mod craton;
@@ -29,54 +29,53 @@ pub use task::{Figures, Kind, Load, Mode, Task};
 
 use craton_kv::Store;
 
-/// A request was refused; [`Heap::why`] has the reason.
+/// [`Heap::why`] has the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused;
 
-/// A persistent heap. As a [`Store`] it also serves the tree, and batches.
+/// As a [`Store`] it also serves the tree, and batches.
 pub trait Heap: Store + Sized {
-    /// Bytes of a slot, which holds where an object is.
+    /// A slot holds the place of an object.
     const SLOT_BYTES: u64;
 
-    /// Allocates an object of zeros that root `number`, below [`ROOTS`], names.
+    /// Allocates a zeroed object for root `number`, below [`ROOTS`].
     fn table(&self, number: u64, bytes: u64) -> Result<u64, Refused>;
 
     /// The slot that is root `number`.
     fn root(&self, number: u64) -> u64;
 
-    /// Allocates an object, and stores where it is in the slot, as one step. Returns its offset.
+    /// Allocates an object and stores its place in the slot, as one step. Returns its offset.
     fn alloc(&self, slot: u64, bytes: u64) -> Result<u64, Refused>;
 
     /// Frees the slot's object and clears the slot, as one step.
     fn free(&self, slot: u64) -> Result<(), Refused>;
 
-    /// The object of the slot; 0: none.
+    /// The slot's object; 0: none.
     fn holds(&self, slot: u64) -> u64;
 
     /// A slot of 8 bytes for the tree.
     fn tree_slot(&self) -> u64;
 
-    /// The work of an application's timer for the heap.
+    /// The application's timer calls it.
     fn maintain(&self, now_ms: u64) {
         let _ = now_ms;
     }
 
-    /// The counts, where they are taken.
+    /// Where the heap counts.
     fn count(&self) -> Option<&dyn Count>;
 
-    /// The used part of each slab, where the heap can tell.
+    /// The used part of each slab, where the heap knows it.
     fn slabs(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// The reason of the last refusal.
+    /// Of the last refusal.
     fn why(&self) -> String;
 }
 
-/// Roots that a heap has at least.
+/// Roots that every heap has.
 pub const ROOTS: u64 = 62;
 
-/// Slots of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
     at: u64,
@@ -84,11 +83,11 @@ pub struct Slots {
     count: u64,
 }
 
-/// Bytes between slots, where no flush of a slot shall meet another slot's line.
+/// Bytes between slots, where no flush of a slot may hit another slot's line.
 const APART: u64 = 64;
 
 impl Slots {
-    /// Slots of a new table, side by side; in heaps that count, a line apart.
+    /// Side by side; in heaps that count, a line apart.
     pub fn new<H: Heap>(heap: &H, number: u64, count: u64) -> Result<Self, Refused> {
         let stride = if heap.count().is_some() { APART } else { H::SLOT_BYTES };
         Ok(Self { at: heap.table(number, count * stride)?, stride, count })

@@ -1,4 +1,4 @@
-//! Checks every invariant of a tree that rests.
+//! Checks every invariant of a tree at rest.
 
 use crate::layout::{
     DEAD, DIR_LOW, INDEX_SLOTS, LEAF_BITS, LEAF_LOW, LIVE, Pair, bits, dir_leaves, dir_slot, fingerprint, index_slot,
@@ -8,7 +8,6 @@ use crate::sorted::Low;
 use crate::store::{Store, StoreError, load};
 use crate::tree::Tree;
 
-/// What [`Tree::check`] counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
     pub pairs: u64,
@@ -19,8 +18,7 @@ pub struct Census {
 }
 
 impl<S: Store> Tree<S> {
-    /// Walks the whole tree. No other thread may write meanwhile. An error names the node that
-    /// breaks an invariant.
+    /// No other thread may write meanwhile. An error names the node that breaks an invariant.
     pub fn check(&self) -> Result<Census, StoreError> {
         let store = &self.store;
         let top = self.read_all()?;

@@ -1,8 +1,8 @@
 //! Deletes everything at once.
 //!
 //! **What.** One commit makes an empty tree the one in use, and the old one dead. The dead one is
-//! freed from the leaves up, in small commits; a crash in between is no leak, since the next open
-//! goes on.
+//! freed from the leaves up, in small commits; after a crash in between, the next open goes on.
+//!
 //! **Threads.** All leaves of the old tree are retired before the first object is freed. Writes
 //! that held a leaf until then happened before the clearing.
 
@@ -15,7 +15,7 @@ use crate::tree::{Empty, Tree};
 use std::sync::{Arc, PoisonError};
 
 impl<S: Store> Tree<S> {
-    /// Deletes all pairs; [`free_dead`](Self::free_dead) then gives their memory back.
+    /// Deletes all pairs; [`free_dead`](Self::free_dead) then frees their memory.
     pub fn clear(&self) -> Result<(), StoreError> {
         let _clearing = self.clearing.lock().unwrap_or_else(PoisonError::into_inner);
         self.free_old()?;
@@ -33,7 +33,8 @@ impl<S: Store> Tree<S> {
             old
         };
         for dir in old.dirs.items() {
-            // The lock is not held while waiting for a leaf: who holds one may wait for the lock.
+            // The lock is not held while waiting for a leaf: the leaf's holder may wait for the
+            // lock.
             dir.lock().is_retired = true;
             if let Some(leaves) = dir.view().as_ref() {
                 leaves.items().iter().filter_map(|leaf| leaf.latch.lock()).for_each(|locked| locked.retire());
@@ -42,13 +43,13 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Frees what was cleared. Does nothing if that is done.
+    /// Frees the cleared tree, if there is one.
     pub fn free_dead(&self) -> Result<(), StoreError> {
         let _clearing = self.clearing.lock().unwrap_or_else(PoisonError::into_inner);
         self.free_old()
     }
 
-    /// The same, under the lock.
+    /// Under the lock.
     fn free_old(&self) -> Result<(), StoreError> {
         let store = &self.store;
         let mut slots = vec![self.root + DEAD];

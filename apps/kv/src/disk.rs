@@ -1,7 +1,8 @@
 //! The heap file on an ordinary disk, with its log.
 //!
-//! **What.** The heap is private memory above the file, with sync points; between them the log has
-//! the writes. After a crash the state is the heap's last sync point and the log.
+//! **What.** The heap is private memory above the file, with sync points; the log has the writes
+//! between them. After a crash the state is the heap's last sync point and the log.
+//!
 //! **Failure.** One line that names the file. A heap that could not be made leaves no files.
 
 use crate::file::{FIRST, UseHeap, c_path, create, refused};
@@ -22,7 +23,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What makes writes durable on a disk.
 pub struct DiskParts<M: Medium + Space> {
     pub interval: Duration,
     pub files: [Box<dyn LogFile>; 2],
@@ -31,12 +31,11 @@ pub struct DiskParts<M: Medium + Space> {
     pub sync: SyncHeap<HeapStore<M>>,
 }
 
-/// The paths of the two files of the log.
 pub fn log_paths(path: &Path) -> [PathBuf; 2] {
     ["log0", "log1"].map(|end| path.with_added_extension(end))
 }
 
-/// Bytes of each file of the log: those of a sync point's log, and of what comes while it is made.
+/// Of each file of the log: a sync point's log, and the records while it is made.
 pub fn log_file_bytes(options: &Options) -> u64 {
     options.log + FIRST
 }
@@ -83,7 +82,7 @@ pub fn with_disk(options: &Options, interval: Duration, f: impl UseHeap) -> Resu
     let parts = DiskParts { interval, files, needs_log: was_left_open && !was_closed, sync: sync_disk };
     let medium = f.call(heap, promise, Some(parts))?.close();
     medium.sync(|| ()).and_then(|_| medium.close()).map_err(|why| named(&why))?;
-    // The closed heap has it all.
+    // The closed heap has all records.
     for log in [first, second] {
         fs::remove_file(&log).map_err(|why| format!("{}: {why}", log.display()))?;
     }

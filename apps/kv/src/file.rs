@@ -1,7 +1,7 @@
-//! The heap file: made or opened, with the medium that it asks for.
+//! The heap file: made or opened, with the medium that the options ask for.
 //!
 //! **Failure.** A new heap is made beside the name, and gets it once it is whole: a crash in
-//! between leaves no half-made file there. Errors are one line that names the file.
+//! between leaves no half-made file. Errors are one line that names the file.
 
 use crate::disk::{self, DiskParts};
 use crate::options::{ModelName, Options, WriteBackName};
@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What runs on the heap, and returns it when it ends well.
+/// Runs on the heap, and returns it when it ends well.
 pub trait UseHeap {
     fn call<M: Medium + Space + 'static>(
         self,
@@ -26,10 +26,9 @@ pub trait UseHeap {
     ) -> Result<Heap<M>, String>;
 }
 
-/// Bytes of a new file, before the heap makes it longer.
+/// Bytes of a new file, before the heap grows it.
 pub const FIRST: u64 = 1 << 20;
 
-/// Opens the heap file of the options, or makes it, and calls `f`.
 pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
     let path = &options.file;
     let named = |why: &dyn Display| format!("{}: {why}", path.display());
@@ -67,7 +66,7 @@ pub fn with_heap(options: &Options, f: impl UseHeap) -> Result<(), String> {
 struct Run<'a, F> {
     options: &'a Options,
     promise: Promise,
-    /// The file that is to get the heap's name.
+    /// The file that will get the heap's name.
     unfinished: Option<PathBuf>,
     f: F,
 }

@@ -8,15 +8,13 @@ use craton_base::atomic::Ordering;
 use craton_base::{LINE_BYTES, Medium, Space};
 use craton_pheap::{Error, Heap, Reserved, Slot};
 
-/// The name of the tree's root.
 const ROOT: &[u8] = b"craton-kv";
-/// The type of the root's object.
 const TAG: u64 = u64::from_le_bytes(*b"CRATONKV");
 
 pub struct HeapStore<M: Medium + Space>(Heap<M>);
 
 impl<M: Medium + Space> HeapStore<M> {
-    /// The store in a heap, and the slot of its tree.
+    /// Also returns the slot of the tree.
     pub fn new(heap: Heap<M>) -> Result<(Self, u64), Error> {
         let slot = match heap.root(ROOT) {
             Ok(root) if root.tag == TAG => root.slot,
@@ -54,7 +52,7 @@ impl From<Error> for StoreError {
             | Error::Twice { at }
             | Error::OutOfRange { at, .. }
             | Error::Damaged { at, .. } => Self::Damaged(at),
-            // The tree has no requests that end otherwise.
+            // The tree makes no requests that fail otherwise.
             _ => Self::Damaged(0),
         }
     }

@@ -13,20 +13,20 @@ const LOCKED: u64 = 1;
 const RETIRED: u64 = 2;
 const STEP: u64 = 4;
 
-/// Rounds of waiting before a thread lets others run.
+/// Rounds of waiting before a thread yields.
 const SPINS: u32 = 200;
 
 #[derive(Default)]
 pub struct Latch(AtomicU64);
 
-/// The leaf is locked while this lives.
+/// Unlocks the leaf when dropped.
 pub struct Locked<'a> {
     latch: &'a Latch,
     version: u64,
 }
 
 impl Latch {
-    /// The version of an unlocked leaf; waits for a writer. `None`: retired.
+    /// Waits for a writer. `None`: retired.
     #[inline]
     pub fn version(&self) -> Option<u64> {
         // ORDERING: pairs with the release in `drop`: the leaf is as that writer left it.
@@ -37,13 +37,13 @@ impl Latch {
     /// Whether no writer has locked the leaf since `version` was returned.
     #[inline]
     pub fn is_same(&self, version: u64) -> bool {
-        // ORDERING: pairs with the release fence in `try_lock`: the loads before it either saw
+        // ORDERING: pairs with the release fence in `try_lock`: either the loads before it saw
         // nothing of a writer, or the load below sees the writer's lock.
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == version
     }
 
-    /// Locks the leaf. `None`: retired.
+    /// `None`: retired.
     pub fn lock(&self) -> Option<Locked<'_>> {
         loop {
             let version = self.version()?;
@@ -53,7 +53,7 @@ impl Latch {
         }
     }
 
-    /// Locks the leaf if it is neither locked nor retired.
+    /// `None`: locked or retired.
     pub fn lock_now(&self) -> Option<Locked<'_>> {
         let seen = self.0.load(Ordering::Relaxed);
         if seen & (LOCKED | RETIRED) == 0 { self.try_lock(seen) } else { None }
@@ -90,9 +90,9 @@ impl Latch {
 }
 
 impl Locked<'_> {
-    /// Takes the leaf out of use, after its successors can be found.
+    /// After the leaf's successors can be found.
     pub fn retire(self) {
-        // ORDERING: pairs with the acquire in `wait`: who sees this finds the successors.
+        // ORDERING: pairs with the acquire in `wait`: a thread that sees this finds the successors.
         self.latch.0.store(self.version | LOCKED | RETIRED, Ordering::Release);
         std::mem::forget(self);
     }

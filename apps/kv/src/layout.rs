@@ -40,11 +40,11 @@ pub const LEAF_TAG_AT: u64 = 120;
 pub const LEAF_BYTES: u64 = 128 + 8 * SLOTS as u64;
 pub const LEAF_TAG: u64 = u64::from_le_bytes(*b"KVLEAF01");
 
-/// Bytes of a low that lie in the node.
+/// Bytes of a low inside the node.
 pub const INLINE: usize = 32;
 const LOW_TAG: u64 = 0x4c4f_5721 << 32;
 
-/// The longest key or value: 512 MiB, as in Redis.
+/// 512 MiB, as in Redis.
 pub const LONGEST: usize = 512 << 20;
 
 pub fn index_slot(index: u64, i: u64) -> u64 {
@@ -59,7 +59,7 @@ pub fn leaf_slot(leaf: u64, i: usize) -> u64 {
     leaf + 128 + 8 * i as u64
 }
 
-/// The numbers of the bits that are set.
+/// The numbers of the set bits.
 pub fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();
@@ -68,7 +68,6 @@ pub fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A key and a value in the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
     pub at: u64,
@@ -77,7 +76,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Bytes of the object.
+    /// Of the object.
     pub fn bytes(key: &[u8], value_len: usize) -> u64 {
         8 + padded(key.len()) + padded(value_len)
     }
@@ -91,7 +90,7 @@ impl Pair {
         Ok(Self { at, key_len, value_len })
     }
 
-    /// Reserves and writes a pair, durable with the commit that publishes it.
+    /// Durable with the commit that publishes the pair.
     pub fn reserve<S: Store>(store: &S, key: &[u8], value: &[u8]) -> Result<S::Reserved, StoreError> {
         let bytes = Self::bytes(key, value.len());
         if let Some(long) = [key.len(), value.len()].into_iter().find(|len| *len > LONGEST) {
@@ -119,13 +118,13 @@ impl Pair {
     }
 }
 
-/// The smallest key that may lie below a node, about to be written.
+/// The smallest key that may lie below a node not yet published.
 pub struct NewLow<R> {
     object: Option<R>,
 }
 
 impl<R: Reservation> NewLow<R> {
-    /// Writes the low of a node that is not yet published.
+    /// Of a node that is not yet published.
     pub fn write<S: Store<Reserved = R>>(store: &S, at: u64, low: &[u8]) -> Result<Self, StoreError> {
         store.store(at, LOW_TAG | low.len() as u64);
         store.store(at + 8, 0);
@@ -148,13 +147,13 @@ impl<R: Reservation> NewLow<R> {
         }
     }
 
-    /// The change that publishes it, behind the one that publishes the node.
+    /// The change that publishes it, after the node's.
     pub fn attach(self, at: u64) -> Option<Change<R>> {
         self.object.map(|object| Change::Attach { slot: at + 8, object })
     }
 }
 
-/// The change that frees what a low has outside of its node.
+/// Frees a low's bytes outside of its node.
 pub fn free_low<S: Store>(store: &S, at: u64) -> Result<Option<Change<S::Reserved>>, StoreError> {
     Ok((load(store, at + 8)? != 0).then_some(Change::Free { slot: at + 8 }))
 }
@@ -171,7 +170,7 @@ pub fn read_low<S: Store>(store: &S, at: u64) -> Result<Box<[u8]>, StoreError> {
     Ok(low.into_boxed_slice())
 }
 
-/// Writes a leaf that holds these pairs, given as fingerprint and offset. Not yet published.
+/// `pairs`: fingerprint and offset.
 pub fn write_leaf<S: Store>(
     store: &S,
     at: u64,
@@ -192,7 +191,7 @@ pub fn write_leaf<S: Store>(
     Ok(new_low)
 }
 
-/// Writes a directory of these leaves. Not yet published.
+/// Not yet published.
 pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Result<NewLow<S::Reserved>, StoreError> {
     let new_low = NewLow::write(store, at + DIR_LOW, low)?;
     let bits = !(u128::MAX.checked_shl(leaves.len() as u32).unwrap_or(0));
@@ -205,7 +204,6 @@ pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Re
     Ok(new_low)
 }
 
-/// Writes an index without directories. Not yet published.
 pub fn write_index<S: Store>(store: &S, at: u64) {
     store.store(at, INDEX_TAG);
     for i in 1..INDEX_BYTES / 8 {
@@ -214,13 +212,13 @@ pub fn write_index<S: Store>(store: &S, at: u64) {
     store.persist(at, INDEX_BYTES);
 }
 
-/// The valid slots of a directory, as their numbers.
+/// Numbers of a directory's valid slots.
 pub fn dir_leaves<S: Store>(store: &S, dir: u64) -> Result<Vec<u64>, StoreError> {
     let (low, high) = (load(store, dir)?, load(store, dir + 8)?);
     Ok(bits(low).map(|i| i as u64).chain(bits(high).map(|i| 64 + i as u64)).collect())
 }
 
-/// A hash of a key whose low byte is its fingerprint.
+/// Its low byte is the fingerprint.
 pub fn fingerprint(key: &[u8]) -> u8 {
     let mut hash = 0x9e37_79b9_7f4a_7c15 ^ key.len() as u64;
     for part in key.chunks(8) {
@@ -230,7 +228,7 @@ pub fn fingerprint(key: &[u8]) -> u8 {
     (hash >> 32) as u8 ^ hash as u8
 }
 
-/// The slots whose fingerprint is `print`, valid or not, as a bit mask.
+/// Bit mask of the slots with a fingerprint, valid or not.
 #[inline]
 pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreError> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -246,7 +244,7 @@ pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreEr
     Ok(mask)
 }
 
-/// Stores the fingerprint of a free slot, durable with the next commit.
+/// Of a free slot; durable with the next commit.
 pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> Result<(), StoreError> {
     let at = leaf + (i / 8 * 8) as u64;
     let shift = 8 * (i % 8);
@@ -256,7 +254,7 @@ pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> R
     Ok(())
 }
 
-/// The slot and the pair of a key in a leaf.
+/// The slot and the pair of a key.
 #[inline]
 pub fn find<S: Store>(store: &S, leaf: u64, key: &[u8], print: u8) -> Result<Option<(usize, Pair)>, StoreError> {
     let valid = load(store, leaf + LEAF_BITS)?;

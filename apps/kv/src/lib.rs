@@ -6,8 +6,8 @@
 //!
 //! **From.** NVAlloc §6.3 measures with FPTree, a concurrent B+ tree: inner nodes in DRAM, leaves
 //! of 64 slots, one-byte fingerprints on the first line, a bitmap whose store commits. We differ:
-//! - Directories of up to 128 leaves are persistent too and take the place of the chain of leaves,
-//!   so that a restart reads one line for each directory, and a directory's leaves when first used.
+//! - Directories of up to 128 leaves are persistent too and replace the chain of leaves, so that a
+//!   restart reads one line for each directory, and a directory's leaves when first used.
 //! - A leaf stores the smallest key it may hold, so that no pair is read to rebuild inner nodes.
 //! - Key and value are one object, found by one slot: one allocation for each insertion.
 //! - Readers compare versions, without transactional memory.

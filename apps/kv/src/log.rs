@@ -1,9 +1,9 @@
-//! The log of changes, for disks: what was written since the heap's last sync point.
+//! The log of changes, for disks: the writes since the heap's last sync point.
 //!
 //! **What.** A sync point of the heap writes whole pages, which is much for one key. So a write is
-//! acknowledged when its record is in the log; the heap's sync points come now and then, and make
-//! the log before them void. After a crash the heap is opened at its last sync point, and the
-//! records since then are done again.
+//! acknowledged when its record is in the log; the heap's sync points come now and then, and void
+//! the log before them. After a crash the heap opens at its last sync point, and the log replays.
+//!
 //! **State.** Two files take turns, so that their blocks are on the disk already when written:
 //! generation `g` is in file `g % 2`. The heap stores the generation that begins at its sync point.
 //! ```text
@@ -13,14 +13,17 @@
 //! record  0 length of key u32 | 4 length of value u32, or DEL or CLEAR | 8 epoch | key | value
 //! ```
 //! Checks cover the generation and the session, a random number of each start of the server: frames
-//! of older generations, of another heap or of a copy that was restored are no frames.
+//! of older generations, of another heap or of a restored copy do not count.
+//!
 //! **Invariants.** *KV8* generation `g + 1` is written only when the heap is durable at `g`. *KV9*
 //! the records of a key are in the order of its changes, since its leaf is locked. *KV10* the
 //! file's head names `g` durably before the heap needs it, so that a missing log is noticed. *KV11*
 //! one frame is written at a time, so that a whole frame behind a torn one proves damage.
+//!
 //! **Threads.** Writers append under a lock; one thread flushes. An *epoch* counts clearings: the
 //! record of a change in a tree that was cleared meanwhile may follow the clearing's, and is
 //! dropped.
+//!
 //! **Failure.** After a failed flush the frame is kept, and the next flush writes it first.
 
 use crate::store::{StoreError, word_of};
@@ -37,21 +40,21 @@ const FIRST: u64 = 4096;
 const HEADER_WORDS: usize = 8;
 const FRAME_HEAD: usize = 32;
 const RECORD_HEAD: usize = 16;
-/// Bytes of zeros written at once, and of a file searched at once.
+/// Zeros written at once, and bytes searched at once.
 const FILL_BYTES: usize = 1 << 20;
 const SEARCH_BYTES: usize = 1 << 20;
 const DEL: u32 = u32::MAX;
 const CLEAR: u32 = u32::MAX - 1;
 
-/// Marks the generation of a heap that needs no log: it holds all changes, and the file of that
-/// generation is not ready yet.
+/// Marks the generation of a heap that holds all changes, while that generation's file is not
+/// ready.
 pub const NO_LOG: u64 = 1 << 63;
 
-/// A file that keeps what was written when `sync` returns.
+/// A file that keeps the written bytes when `sync` returns.
 pub trait LogFile: Send + Sync {
     fn write(&self, at: u64, bytes: &[u8]) -> std::io::Result<()>;
     fn sync(&self) -> std::io::Result<()>;
-    /// Bytes from `at` on; fewer at the end of the file.
+    /// Fewer bytes at the end of the file.
     fn read(&self, at: u64, len: usize) -> std::io::Result<Vec<u8>>;
     fn size(&self) -> std::io::Result<u64>;
 }
@@ -77,13 +80,13 @@ impl LogFile for File {
     }
 }
 
-/// Why the log cannot be done again. Its records before the place have been done.
+/// Records before the fault were replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReplayError {
     Store(StoreError),
-    /// This one of the two files is missing, or not the one that the heap needs.
+    /// This file is missing, or not the one that the heap needs.
     Missing(usize),
-    /// A frame of this file is not whole at this offset, although a later one is.
+    /// A frame of this file is torn at this offset, although a later one is whole.
     Damaged(usize, u64),
 }
 
@@ -93,7 +96,6 @@ impl From<StoreError> for ReplayError {
     }
 }
 
-/// A change of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
     Set { key: &'a [u8], value: &'a [u8] },
@@ -111,9 +113,9 @@ pub struct Log {
 }
 
 struct State {
-    /// Records by generation: two while one ends.
+    /// By generation: two while one ends.
     parts: Vec<Part>,
-    /// Bytes of the generation in use.
+    /// Of the generation in use.
     bytes: u64,
 }
 
@@ -127,13 +129,12 @@ struct Part {
 struct Tail {
     generation: u64,
     at: u64,
-    /// The frame being written; not empty after a failure.
+    /// Being written; not empty after a failure.
     frame: Vec<u8>,
 }
 
 impl Log {
-    /// The log of the heap with this uuid. Read it with [`replay`](Self::replay), then begin a
-    /// generation.
+    /// Call [`replay`](Self::replay) next, then begin a generation.
     pub fn new(files: [Box<dyn LogFile>; 2], uuid: u128) -> Self {
         let state = State { parts: Vec::new(), bytes: 0 };
         let session = RandomState::new().build_hasher().finish();
@@ -186,19 +187,19 @@ impl Log {
         Ok(())
     }
 
-    /// Makes the file of a generation ready for it, durably: before the heap's sync point names it.
+    /// Makes a generation's file ready, durably, before the heap's sync point names it.
     pub fn prepare(&self, generation: u64) -> Result<(), StoreError> {
         let header = self.header(generation, self.session).map(u64::to_le_bytes).concat();
         let file = &self.files[(generation % 2) as usize];
         file.write(0, &header).and_then(|()| file.sync()).map_err(system)
     }
 
-    /// Writes zeros up to a length, so that flushes find the blocks of the files in place.
+    /// Writes zeros up to a length, so that flushes find the files' blocks in place.
     pub fn fill(&self, bytes: u64) -> Result<(), StoreError> {
         let zeros = vec![0; FILL_BYTES];
         for file in &self.files {
             loop {
-                // In parts, so that flushes wait for one of them at most.
+                // In parts, so that flushes wait for at most one.
                 let _tail = self.tail();
                 let len = file.size().map_err(system)?;
                 if len >= bytes {
@@ -211,15 +212,15 @@ impl Log {
         Ok(())
     }
 
-    /// Begins a generation: later records are of it. No thread appends meanwhile, and the heap's
-    /// next sync point names it.
+    /// Later records belong to it. No thread appends meanwhile, and the heap's next sync point
+    /// names it.
     pub fn begin(&self, generation: u64, epoch: u64) {
         let mut state = self.state();
         state.parts.push(Part { generation, epoch, records: vec![0; FRAME_HEAD] });
         state.bytes = 0;
     }
 
-    /// Appends a record of the tree's `epoch`. The leaf of its key is locked.
+    /// The leaf of the record's key is locked.
     pub fn append(&self, record: Record<'_>, epoch: u64) {
         let (key, value, mark) = match record {
             Record::Set { key, value } => (key, value, value.len() as u32),
@@ -236,7 +237,7 @@ impl Log {
         part.records.extend_from_slice(value);
     }
 
-    /// Bytes that were appended to the generation in use.
+    /// Appended to the generation in use.
     pub fn bytes(&self) -> u64 {
         self.state().bytes
     }
@@ -244,7 +245,7 @@ impl Log {
     /// Makes all records durable that were appended before the call.
     pub fn flush(&self) -> Result<(), StoreError> {
         let mut tail = self.tail();
-        // A frame that could not be written is the first.
+        // First a frame that could not be written.
         self.write(&mut tail)?;
         while self.take(&mut tail) {
             self.write(&mut tail)?;
@@ -252,7 +253,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes the oldest records a frame; `false` without records.
+    /// `false` without records.
     fn take(&self, tail: &mut Tail) -> bool {
         let mut state = self.state();
         let is_last = state.parts.len() > 1;
@@ -315,7 +316,7 @@ fn system(error: Error) -> StoreError {
     StoreError::System(error.raw_os_error().unwrap_or(0))
 }
 
-/// A frame; `None` where there is no whole frame with this seed.
+/// `None`: no whole frame with this seed.
 fn read_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let head = file.read(at, FRAME_HEAD).map_err(system)?;
     if head.len() < FRAME_HEAD || !may_be_head(&head) {
@@ -332,13 +333,13 @@ fn read_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<Option<Vec<u8>>,
     Ok((check_of(&frame, seed, at) == check).then_some(frame))
 }
 
-/// Whether bytes may begin a frame, by what needs no check: most bytes may not.
+/// Rejects most bytes without a check.
 fn may_be_head(head: &[u8]) -> bool {
     let (len, is_last) = (word_of(&head[..8]), word_of(&head[24..32]));
     is_last <= 1 && len | is_last != 0
 }
 
-/// Whether a whole frame follows a place that has no whole one.
+/// Whether a whole frame follows one that is torn.
 fn has_later_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<bool, StoreError> {
     let end = file.size().map_err(system)?;
     for from in (at + 8..end).step_by(SEARCH_BYTES) {
@@ -353,7 +354,6 @@ fn has_later_frame(file: &dyn LogFile, seed: u64, at: u64) -> Result<bool, Store
     Ok(false)
 }
 
-/// The first record, its epoch and its length.
 fn parse(bytes: &[u8]) -> Option<(Record<'_>, u64, usize)> {
     let head = bytes.get(..RECORD_HEAD)?;
     let lengths = word_of(head);
@@ -371,8 +371,8 @@ fn parse(bytes: &[u8]) -> Option<(Record<'_>, u64, usize)> {
 }
 
 fn check_of(bytes: &[u8], seed: u64, at: u64) -> u64 {
-    // Multiplied: the first word of a frame is its length, and the same changed bit in both
-    // would cancel out.
+    // Multiplied: the first word of a frame is its length, and the same changed bit in both would
+    // cancel out.
     let mut check = seed.rotate_left(32) ^ at ^ (bytes.len() as u64).wrapping_mul(0xa076_1d64_78bd_642f);
     for part in bytes.chunks(8) {
         let product = u128::from(check ^ word_of(part) ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_u128;

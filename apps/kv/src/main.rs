@@ -26,7 +26,7 @@ use std::time::Instant;
 fn main() -> ExitCode {
     let options = Options::parse();
     let address = SocketAddr::from((options.listen, options.port));
-    // Before a heap is made, which a port in use would leave behind.
+    // Before a heap is made: a port in use must not leave one behind.
     let served = TcpListener::bind(address)
         .map_err(|why| format!("cannot listen on {address}: {why}"))
         .and_then(|listener| file::with_heap(&options, Serve { options: &options, listener }));
@@ -39,7 +39,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves a heap, whatever its medium.
 struct Serve<'a> {
     options: &'a Options,
     listener: TcpListener,
@@ -105,7 +104,6 @@ impl file::UseHeap for Serve<'_> {
     }
 }
 
-/// Does the records of the log again; their number.
 fn replay<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Options) -> Result<u64, String> {
     let named = |why: StoreError| format!("{}: {why}", options.file.display());
     let generation = tree.generation().map_err(named)?;
@@ -135,7 +133,7 @@ fn replay<M: Medium + Space>(tree: &Tree<HeapStore<M>>, log: &Log, options: &Opt
     Err(format!("{path}: {what}: restore it, or give --lose-log to go on without the writes that it had"))
 }
 
-/// Makes the heap durable with a new generation of the log.
+/// With a new generation of the log.
 fn begin_log<M: Medium + Space>(
     tree: &mut Tree<HeapStore<M>>,
     log: &Arc<Log>,

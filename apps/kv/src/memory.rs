@@ -1,9 +1,10 @@
-//! A store in memory, for tests: it forgets nothing that was made durable, and tears the rest.
+//! A store in memory, for tests: it keeps durable words, and tears the rest.
 //!
 //! **What.** Words in a vector; a second vector holds what a crash would leave. A commit or a
 //! [`persist`](Store::persist) copies words from the first to the second.
-//! [`crashed`](Memory::crashed) builds the store that a restart would find: words that were never
-//! persisted are what they were, objects that were never published are free.
+//! [`crashed`](Memory::crashed) builds the store that a restart would find: words never persisted
+//! have their old values, objects never published are free.
+//!
 //! **Failure.** Freeing an object twice, or a foreign offset, panics: the caller is the tree.
 
 use crate::store::{Change, Reservation, Store, StoreError};
@@ -25,26 +26,24 @@ pub struct Memory {
 #[derive(Default, Clone)]
 struct State {
     durable: Vec<u64>,
-    /// Published objects: offset and size.
+    /// Offset and size.
     live: BTreeMap<u64, u64>,
     reserved: BTreeMap<u64, u64>,
-    /// Free objects by size.
     free: BTreeMap<u64, Vec<u64>>,
     end: u64,
-    /// Changes of state left before the next crash image; see [`Memory::images`].
+    /// See [`Memory::images`].
     images: Option<Vec<Image>>,
     /// Requests left before they are refused.
     budget: Option<u64>,
 }
 
-/// The contents after a crash.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Image {
     words: Vec<u64>,
     live: BTreeMap<u64, u64>,
 }
 
-/// An object that a crash gives back.
+/// A crash frees it.
 #[derive(Debug)]
 pub struct Object {
     at: u64,
@@ -64,13 +63,12 @@ impl Memory {
         Self { words, state: Mutex::new(state) }
     }
 
-    /// The store that a crash at this moment would leave.
+    /// As a crash at this moment would leave it.
     pub fn crashed(&self) -> Self {
         let state = self.state();
         Self::restarted(&Image { words: state.durable.clone(), live: state.live.clone() })
     }
 
-    /// The store that a restart finds.
     pub fn restarted(image: &Image) -> Self {
         let words = image.words.iter().map(|word| AtomicU64::new(*word)).collect();
         let mut state = State { durable: image.words.clone(), live: image.live.clone(), ..State::default() };
@@ -82,22 +80,22 @@ impl Memory {
         Self { words, state: Mutex::new(state) }
     }
 
-    /// Begins to keep an image before and after each change of what is durable.
+    /// Keeps an image before and after each change of durable words.
     pub fn watch(&self) {
         self.state().images = Some(Vec::new());
     }
 
-    /// The images since [`watch`](Self::watch), or since the last call.
+    /// Since [`watch`](Self::watch), or since the last call.
     pub fn images(&self) -> Vec<Image> {
         self.state().images.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Refuses every request for memory after the next `n`; `None` refuses none.
+    /// Refuses every request for memory after the next `n`.
     pub fn refuse_after(&self, n: Option<u64>) {
         self.state().budget = n;
     }
 
-    /// Published objects, and reserved ones.
+    /// Published and reserved ones.
     pub fn objects(&self) -> (usize, usize) {
         let state = self.state();
         (state.live.len(), state.reserved.len())
@@ -107,7 +105,7 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A store that is durable at once.
+    /// Durable at once.
     fn set(&self, state: &mut State, at: u64, value: u64) {
         // ORDERING: pairs with the acquire in `load`.
         self.words[(at / 8) as usize].store(value, Ordering::Release);

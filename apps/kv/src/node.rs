@@ -1,10 +1,12 @@
 //! The nodes of the tree in DRAM: a handle for each leaf and each directory.
 //!
-//! **What.** A handle says where the persistent node lies, which keys it serves and whether it is
-//! still in use. A directory's leaves are read when a key of its range is first asked for, so that
-//! opening a tree reads one line for each directory: some 1,200 for 10 M keys.
-//! **From.** FPTree rebuilds all inner nodes at open, from the chain of leaves. Ours lists leaves
-//! in directories instead, which replace the chain.
+//! **What.** A handle has the persistent node's offset, the keys it serves and whether it is in
+//! use. A directory's leaves are read when a key of its range is first requested, so that opening a
+//! tree reads one line for each directory: some 1,200 for 10 M keys.
+//!
+//! **From.** FPTree rebuilds all inner nodes at open, from the chain of leaves. Our directories
+//! replace the chain.
+//!
 //! **Threads.** Locks in this order: a leaf's latch, a directory's lock, the tree's. A view is
 //! swapped under its directory's lock; readers take it without one.
 
@@ -27,7 +29,7 @@ impl Leaf {
         Arc::new(Self { at, low, latch: Latch::default() })
     }
 
-    /// A fresh handle of the same leaf, for when the old one is retired.
+    /// For when the old handle is retired.
     pub fn renewed(&self) -> Arc<Self> {
         Self::new(self.at, Arc::clone(&self.low))
     }
@@ -70,17 +72,17 @@ impl Dir {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The leaves, if they have been read.
+    /// `None` before they are read.
     pub fn view(&self) -> arc_swap::Guard<Option<Arc<Sorted<Leaf>>>> {
         self.view.load()
     }
 
-    /// Swaps the leaves; the lock is held.
+    /// Under the lock.
     pub fn set_view(&self, leaves: Sorted<Leaf>) {
         self.view.store(Some(Arc::new(leaves)));
     }
 
-    /// Reads the leaves, once, and counts their pairs.
+    /// Once; counts their pairs.
     #[cold]
     pub fn read<S: Store>(&self, store: &S, count: &AtomicI64) -> Result<(), StoreError> {
         let state = self.lock();
@@ -108,7 +110,6 @@ impl Dir {
         Ok(())
     }
 
-    /// Reads where a directory lies, and from which key on it serves.
     pub fn found<S: Store>(store: &S, at: u64, slot: u64) -> Result<Arc<Self>, StoreError> {
         Ok(Self::new(at, slot, read_low(store, at + DIR_LOW)?.into(), None))
     }

@@ -44,11 +44,9 @@ pub struct Counters {
     pub is_full: AtomicBool,
 }
 
-/// How writes are made durable on a disk.
 pub struct Disk<S> {
-    /// The least time between two flushes of the log, each of which acknowledges writes.
+    /// Least time between two flushes of the log, each of which acknowledges writes.
     pub interval: Duration,
-    /// The log of the tree's changes.
     pub log: Arc<Log>,
     pub sync: SyncHeap<S>,
     /// Bytes of log after which the heap has a sync point.
@@ -57,13 +55,11 @@ pub struct Disk<S> {
     pub fill_bytes: u64,
 }
 
-/// Makes a sync point of the heap: of the state that it has after all gates are closed and the
-/// function was called.
+/// Makes a sync point of the heap's state after all gates are closed and the function was called.
 pub type SyncHeap<S> = fn(&S, &Gates, &dyn Fn()) -> Result<(), StoreError>;
 
 type Job<S> = Box<dyn FnOnce(&Shared<S>) + Send>;
 
-/// State that all threads share.
 pub(crate) struct Shared<S: Store> {
     context: Context<S>,
     group: Option<Group>,
@@ -73,7 +69,7 @@ pub(crate) struct Shared<S: Store> {
     is_stopping: AtomicBool,
     failed: Mutex<Option<StoreError>>,
     wakers: Vec<Waker>,
-    /// Connections that were accepted for each worker.
+    /// Accepted, by worker.
     handed: Vec<Mutex<Vec<TcpStream>>>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
@@ -84,8 +80,7 @@ impl<S: Store> Shared<S> {
         let _ = self.wakers[worker].wake();
     }
 
-    /// Makes a sync point of the log in this thread, if that is for workers to do and one is asked
-    /// for.
+    /// Makes a sync point of the log, if workers do that and one is requested.
     pub(crate) fn lead(&self, worker: usize) -> bool {
         let (Some(group), Some(log)) = (&self.group, &self.led) else { return false };
         group.lead(worker, || self.flush(log), |other| self.wake(other))
@@ -103,7 +98,6 @@ impl<S: Store> Shared<S> {
         })
     }
 
-    /// Ends the server with this error.
     fn fail(&self, why: StoreError) {
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         (self.on_shutdown)();
@@ -123,8 +117,7 @@ pub struct Server<S: Store> {
 }
 
 impl<S: Store + 'static> Server<S> {
-    /// Serves the tree with `about.threads` threads. `on_shutdown` is called when a client asks the
-    /// server to end, or when a sync point fails.
+    /// `on_shutdown` is called when a client asks the server to end, or when a sync point fails.
     pub fn start(
         tree: Tree<S>,
         listener: std::net::TcpListener,
@@ -182,12 +175,11 @@ impl<S: Store + 'static> Server<S> {
         Ok(Self { shared, workers, keeper, syncer })
     }
 
-    /// The port on which it listens.
     pub fn port(&self) -> u16 {
         self.shared.context.about.port
     }
 
-    /// Ends: connections get the replies of what was done, and the tree comes back.
+    /// Connections get the replies of executed commands.
     pub fn stop(self) -> Result<Tree<S>, StoreError> {
         // ORDERING: pairs with the acquire in `is_stopping`.
         self.shared.is_stopping.store(true, Ordering::Release);
@@ -210,16 +202,16 @@ impl<S: Store + 'static> Server<S> {
 /// How often a sync point of the heap is tried on a full disk.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Fills the log's files and reads the directories that no request has read. Then frees what is
-/// cleared and, on disks, makes sync points of the heap.
+/// Fills the log's files and reads the directories that no request has read. Then frees cleared
+/// trees and, on disks, makes sync points of the heap.
 fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
     let Context { tree, has_dead, .. } = &shared.context;
     if let Some(disk) = disk {
-        // Without blocks in place flushes are slower, and need room that they may not get.
+        // Without blocks in place flushes are slower, and need room that may be missing.
         let _ = disk.log.fill(disk.fill_bytes);
     }
     let mut heap = HeapSync { has_begun: false, next: Instant::now() };
-    // A damaged directory is reported to the client that asks for its keys.
+    // A damaged directory is reported to the client that requests its keys.
     let _ = tree.len();
     while !shared.is_stopping() {
         // ORDERING: pairs with the release in `commands::flush`.
@@ -245,7 +237,6 @@ fn keep<S: Store>(shared: &Shared<S>, disk: Option<&Disk<S>>) {
     }
 }
 
-/// Sync points of the heap.
 struct HeapSync {
     /// A generation of the log has begun, and the sync point that names it has failed: the next one
     /// names it too, since the log before is in use until then.
@@ -255,7 +246,7 @@ struct HeapSync {
 }
 
 impl HeapSync {
-    /// Makes the heap durable, so that the log before is void.
+    /// Makes the heap durable, which voids the older log.
     fn sync<S: Store>(&mut self, shared: &Shared<S>, disk: &Disk<S>) -> Result<(), StoreError> {
         let tree = &shared.context.tree;
         if self.has_begun {

@@ -1,15 +1,18 @@
 //! Inner nodes: children in the order of their smallest keys, in DRAM.
 //!
 //! **What.** An immutable array, searched by key. Writers build a new one and swap it in.
-//! **From.** FPTree keeps inner nodes in DRAM. Ours hold beside each child the eight bytes that
+//!
+//! **From.** FPTree keeps inner nodes in DRAM. Beside each child ours hold the eight bytes that
 //! follow the prefix common to all, so that a search reads one dense array.
+//!
 //! **State.** `heads[i]` = those eight bytes of child `i`. The first child serves all smaller keys
 //! too, so its smallest key takes no part in the prefix.
+//!
 //! **Cost.** A search touches `log2 n` words of the array, and a key only where heads are equal.
 
 use std::sync::Arc;
 
-/// A child that knows the smallest key that may lie below it.
+/// A child knows the smallest key that may lie below it.
 pub trait Low {
     fn low(&self) -> &[u8];
 }
@@ -20,7 +23,7 @@ pub struct Sorted<T> {
     prefix: Vec<u8>,
 }
 
-/// Up to eight bytes as a number that compares as the bytes do, but for zeros at the end.
+/// Up to eight bytes, as a number that compares as they do, except for zeros at the end.
 fn head_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
         Some(chunk) => u64::from_be_bytes(*chunk),
@@ -33,7 +36,7 @@ fn head_of(bytes: &[u8]) -> u64 {
 }
 
 impl<T: Low> Sorted<T> {
-    /// `items` are at least one, and in order.
+    /// `items` are not empty, and in order.
     pub fn new(items: Vec<Arc<T>>) -> Self {
         let prefix = match (items.get(1), items.last()) {
             (Some(first), Some(last)) => {
@@ -52,7 +55,7 @@ impl<T: Low> Sorted<T> {
         &self.items
     }
 
-    /// The place of the child whose range holds `key`.
+    /// Of the child whose range holds `key`.
     pub fn place(&self, key: &[u8]) -> usize {
         let n = self.items.len();
         if n <= 1 {
@@ -70,19 +73,18 @@ impl<T: Low> Sorted<T> {
         below + tied.partition_point(|item| item.low() <= key)
     }
 
-    /// The child whose range holds `key`.
     #[inline]
     pub fn child(&self, key: &[u8]) -> &Arc<T> {
         &self.items[self.place(key)]
     }
 
-    /// The place of this very child.
+    /// Of this very child.
     pub fn place_of(&self, item: &Arc<T>) -> Option<usize> {
         let place = self.place(item.low());
         Arc::ptr_eq(&self.items[place], item).then_some(place)
     }
 
-    /// The same with the child at `place` exchanged for others, in order.
+    /// A copy with the child at `place` exchanged for others, in order.
     pub fn with(&self, place: usize, others: impl IntoIterator<Item = Arc<T>>) -> Self {
         let mut items = Vec::with_capacity(self.items.len() + 1);
         items.extend_from_slice(&self.items[..place]);

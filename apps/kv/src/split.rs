@@ -3,6 +3,7 @@
 //! **Threads.** The caller holds the leaf's latch. The directory's lock is taken next, then the
 //! tree's. New views are swapped in before old handles are retired, so that a search that meets a
 //! retired handle finds its successors.
+//!
 //! **Failure.** If memory is refused, the leaf stays full and the request that needed room fails.
 
 use crate::latch::Locked;
@@ -16,7 +17,7 @@ use crate::store::{Change, Reservation, Store, StoreError, load};
 use crate::tree::{Top, Tree};
 use std::sync::Arc;
 
-/// A directory that lists a leaf, locked.
+/// The locked directory that lists a leaf.
 struct Home<'a> {
     dir: &'a Arc<Dir>,
     state: &'a mut DirState,
@@ -24,14 +25,14 @@ struct Home<'a> {
     place: usize,
 }
 
-/// The next step: after the split of a full directory, search again.
+/// After the split of a full directory, search again.
 enum Next {
     Done,
     Again,
 }
 
 impl<S: Store> Tree<S> {
-    /// Splits a full leaf, and its directory if that is full too.
+    /// And its directory, if full too.
     #[cold]
     pub(crate) fn split(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
         let mut pairs = Vec::with_capacity(SLOTS);
@@ -77,12 +78,12 @@ impl<S: Store> Tree<S> {
         })
     }
 
-    /// Moves the upper half of a full directory's leaves to a new one.
+    /// Moves the upper half of the leaves to a new directory.
     fn split_dir(&self, home: &Home<'_>) -> Result<(), StoreError> {
         let Home { dir, leaves, .. } = home;
         let mut index = self.index();
         let top = self.top.load_full();
-        // If the tree was cleared, the directory is no longer listed; the caller will see that.
+        // If the tree was cleared, the directory is no longer listed; the caller sees that.
         let Some(place) = top.dirs.place_of(dir) else { return Ok(()) };
         let (lower, upper) = leaves.items().split_at(leaves.items().len() / 2);
         let moved: Vec<u64> = upper.iter().map(|leaf| leaf.at).collect();
@@ -146,8 +147,8 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Frees an empty leaf, whose range falls to the one before it. The first leaf of a directory
-    /// stays until it is the only one; then the directory goes too.
+    /// Frees an empty leaf; the leaf before it gets its range. The first leaf of a directory stays
+    /// until it is the only one; then the directory goes too.
     #[cold]
     pub(crate) fn drop_leaf(&self, leaf: &Arc<Leaf>, locked: Locked<'_>) -> Result<(), StoreError> {
         let mut locked = Some(locked);
@@ -205,7 +206,7 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// The changes that take a leaf out of its directory and free it.
+    /// Changes that take a leaf out of its directory and free it.
     fn unlist(&self, dir: &Dir, leaf: &Leaf) -> Result<Vec<Change<S::Reserved>>, StoreError> {
         for i in dir_leaves(&self.store, dir.at)? {
             let slot = dir_slot(dir.at, i);
@@ -220,8 +221,8 @@ impl<S: Store> Tree<S> {
         Err(StoreError::Damaged(dir.at))
     }
 
-    /// Runs `f` under the lock of the directory that lists a locked leaf. Returns at once if none
-    /// does: the tree was cleared, and the leaf will be retired.
+    /// Runs `f` under the lock of the directory that lists a locked leaf. Returns at once if the
+    /// tree was cleared: the leaf will be retired.
     fn at_home(
         &self,
         leaf: &Arc<Leaf>,
@@ -245,7 +246,7 @@ impl<S: Store> Tree<S> {
     }
 }
 
-/// A place of a directory that lists no leaf.
+/// Lists no leaf.
 fn free_place<S: Store>(store: &S, dir: u64) -> Result<Option<u64>, StoreError> {
     for word in 0..DIR_SLOTS / 64 {
         let bits = load(store, dir + 8 * word)?;
@@ -256,7 +257,7 @@ fn free_place<S: Store>(store: &S, dir: u64) -> Result<Option<u64>, StoreError> 
     Ok(None)
 }
 
-/// The shortest key that is above `left` and not above `right`.
+/// The shortest key above `left` and not above `right`.
 fn separator(left: &[u8], right: &[u8]) -> Vec<u8> {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     right[..right.len().min(common + 1)].to_vec()

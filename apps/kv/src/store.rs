@@ -2,10 +2,13 @@
 //!
 //! **What.** A [`Store`] is a range of bytes in which objects are reserved, written, and then
 //! published by [`commit`](Store::commit), the only call that changes what a restart finds.
+//!
 //! **Units.** Offsets and sizes in bytes; a *slot* is the offset of an aligned word that holds the
 //! offset of an object, or 0.
-//! **Threads.** All methods may be called by any thread. Two commits never share a slot: the tree
-//! holds the lock of the node that contains it.
+//!
+//! **Threads.** Any thread may call all methods. Two commits never share a slot: the tree holds the
+//! lock of the node that contains it.
+//!
 //! **Failure.** A refused commit changes nothing, and its reserved objects are free again.
 
 /// Why a store refuses. Nothing has changed.
@@ -23,7 +26,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the disk, a quota or a limit leaves no room: what room that is made later ends.
+    /// Whether room on the disk, or within a quota or limit, would end the error.
     pub fn is_full(self) -> bool {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let Self::System(errno) = self else { return false };
@@ -47,19 +50,19 @@ impl std::error::Error for StoreError {}
 /// A part of a commit.
 #[derive(Debug)]
 pub enum Change<R> {
-    /// Publishes the object and stores its offset in the slot. A stale offset there is dropped.
+    /// Publishes the object and stores its offset in the slot. A stale offset there is lost.
     Attach { slot: u64, object: R },
-    /// The same, and frees the object that the slot held.
+    /// As `Attach`, and frees the slot's object.
     Replace { slot: u64, object: R },
-    /// Frees the object that the slot holds, and stores 0.
+    /// Frees the slot's object, and stores 0.
     Free { slot: u64 },
     /// Stores a word.
     Set { slot: u64, value: u64 },
 }
 
-/// An object that a crash would give back: reserved, not yet published.
+/// An object that a crash frees: reserved, not yet published.
 pub trait Reservation {
-    /// Where its bytes begin, a multiple of 16.
+    /// A multiple of 16.
     fn at(&self) -> u64;
 }
 
@@ -67,16 +70,15 @@ pub trait Reservation {
 pub trait Store: Send + Sync {
     type Reserved: Reservation;
 
-    /// The word at `at`, with acquire ordering, or `None` beyond the end or if `at` is not a
-    /// multiple of 8. An offset that was read while another thread freed the object is safe to ask
-    /// for.
+    /// Loads a word with acquire ordering; `None` beyond the end or if `at` is not a multiple of 8.
+    /// Safe for an offset whose object another thread has freed.
     fn load(&self, at: u64) -> Option<u64>;
 
-    /// A plain store, with release ordering, which [`persist`](Self::persist) makes durable. `at`
-    /// lies in an object that the caller has.
+    /// Stores with release ordering; [`persist`](Self::persist) makes it durable. `at` lies in an
+    /// object of the caller.
     fn store(&self, at: u64, value: u64);
 
-    /// An object of at least `bytes` bytes with any contents.
+    /// Reserves an uninitialised object.
     fn reserve(&self, bytes: u64) -> Result<Self::Reserved, StoreError>;
 
     /// Frees an object that will not be published.
@@ -85,21 +87,20 @@ pub trait Store: Send + Sync {
     /// Makes plain stores to this range durable no later than the next commit of this thread.
     fn persist(&self, at: u64, bytes: u64);
 
-    /// Does all changes or, if refused or cut short by a crash, none. Slots inside of an object
+    /// Makes all changes or, if refused or cut short by a crash, none. Slots inside of an object
     /// that the same commit attaches come after it. At most [`MOST_CHANGES`].
     fn commit<I: IntoIterator<Item = Change<Self::Reserved>>>(&self, changes: I) -> Result<(), StoreError>;
 }
 
-/// Changes that a commit may hold.
 pub const MOST_CHANGES: usize = 15;
 
-/// Reads a word whose offset came from the store.
+/// The offset came from the store.
 #[inline]
 pub fn load<S: Store>(store: &S, at: u64) -> Result<u64, StoreError> {
     store.load(at).ok_or(StoreError::Damaged(at))
 }
 
-/// Reserves an object of each size, or none.
+/// Reserves all objects, or none.
 pub fn reserve_all<S: Store, const N: usize>(store: &S, sizes: [u64; N]) -> Result<[S::Reserved; N], StoreError> {
     let mut objects = Vec::with_capacity(N);
     for bytes in sizes {
@@ -114,13 +115,13 @@ pub fn reserve_all<S: Store, const N: usize>(store: &S, sizes: [u64; N]) -> Resu
     Ok(objects.try_into().unwrap_or_else(|_| unreachable!("an object of each size")))
 }
 
-/// Bytes that a string takes in whole words.
+/// In whole words.
 #[inline]
 pub fn padded(len: usize) -> u64 {
     (len as u64).next_multiple_of(8)
 }
 
-/// Up to eight bytes as a word, the rest zero.
+/// Up to eight bytes, the rest zero.
 #[inline]
 pub fn word_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -133,14 +134,14 @@ pub fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Writes a string in whole words, the last one padded with zeros.
+/// In whole words, the last one padded with zeros.
 pub fn write<S: Store>(store: &S, at: u64, bytes: &[u8]) {
     for (i, part) in bytes.chunks(8).enumerate() {
         store.store(at + 8 * i as u64, word_of(part));
     }
 }
 
-/// Appends `len` bytes to `out`. A reader without the lock checks `len` first.
+/// Appends to `out`. A reader without the lock checks `len` first.
 pub fn read<S: Store>(store: &S, at: u64, len: usize, out: &mut Vec<u8>) -> Result<(), StoreError> {
     let mut at = at;
     let mut left = len;
@@ -156,7 +157,7 @@ pub fn read<S: Store>(store: &S, at: u64, len: usize, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Whether the padded string at `at` equals `bytes`, whose length is already known to be equal.
+/// Compares a padded string of equal length.
 #[inline]
 pub fn equals<S: Store>(store: &S, at: u64, bytes: &[u8]) -> Result<bool, StoreError> {
     for (i, part) in bytes.chunks(8).enumerate() {

@@ -25,49 +25,47 @@ pub struct Tree<S: Store> {
     pub(crate) root: u64,
     pub(crate) top: ArcSwap<Top>,
     index: Mutex<Index>,
-    /// Held while what `clear` took out of use is freed.
+    /// Held while a cleared tree is freed.
     pub(crate) clearing: Mutex<()>,
-    /// Where each change is recorded, on disks.
+    /// Records each change, on disks.
     pub(crate) log: Option<Arc<Log>>,
 }
 
-/// The directories in order.
+/// In order.
 pub(crate) struct Top {
     pub dirs: Sorted<Dir>,
-    /// Pairs in the directories that have been read.
+    /// Of the directories that have been read.
     pub count: Arc<AtomicI64>,
-    /// How often the tree was cleared since it was opened.
+    /// Clearings since the tree was opened.
     pub epoch: u64,
 }
 
-/// Free places for directories.
 #[derive(Default)]
 pub(crate) struct Index {
     pub free: Vec<u64>,
-    /// The slot for the next index block.
+    /// For the next index block.
     pub next: u64,
 }
 
-/// What to do with a key once its pair, if any, is known.
+/// The condition of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     Always,
-    /// Only if the key is not there.
+    /// The key is not there.
     Absent,
-    /// Only if it is.
+    /// The key is there.
     Present,
 }
 
-/// The result of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Whether the key was there before.
+    /// Before.
     pub existed: bool,
     pub changed: bool,
 }
 
 impl<S: Store> Tree<S> {
-    /// Opens the tree that is reached from a slot of the store, or makes an empty one if that is 0.
+    /// Opens the tree in a slot of the store, or makes an empty one if the slot is 0.
     pub fn open(store: S, slot: u64) -> Result<Self, StoreError> {
         let mut root = load(&store, slot)?;
         let (top, index) = if root == 0 {
@@ -98,7 +96,7 @@ impl<S: Store> Tree<S> {
         &self.store
     }
 
-    /// Records all changes in a log from now on.
+    /// From now on.
     pub fn set_log(&mut self, log: Arc<Log>) {
         self.log = Some(log);
     }
@@ -108,7 +106,7 @@ impl<S: Store> Tree<S> {
         load(&self.store, self.root + GENERATION)
     }
 
-    /// Begins a generation of the log. No other thread writes meanwhile.
+    /// No other thread writes meanwhile.
     pub fn begin_generation(&self, generation: u64) -> Result<(), StoreError> {
         self.store.commit([Change::Set { slot: self.root + GENERATION, value: generation }])?;
         if let Some(log) = &self.log {
@@ -117,7 +115,7 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// Records a change, under the lock of its leaf.
+    /// Under the lock of the change's leaf.
     #[inline]
     pub(crate) fn record(&self, record: Record<'_>, top: &Top) {
         if let Some(log) = &self.log {
@@ -125,17 +123,16 @@ impl<S: Store> Tree<S> {
         }
     }
 
-    /// Closes the tree and returns its store.
     pub fn into_store(self) -> S {
         self.store
     }
 
-    /// Appends the value of `key` to `out`.
+    /// Appends the value to `out`.
     pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, StoreError> {
         self.read(key, |pair, out| pair.read_value(&self.store, out), out)
     }
 
-    /// The length of the value of `key`, appended to `out` by `head`, then the value itself.
+    /// Appends the value's length by `head`, then the value.
     pub fn get_with_head(
         &self,
         key: &[u8],
@@ -153,7 +150,7 @@ impl<S: Store> Tree<S> {
         self.read(key, |_, _| Ok(()), &mut Vec::new())
     }
 
-    /// The length of a value.
+    /// Of a value.
     pub fn value_len(&self, key: &[u8]) -> Result<Option<usize>, StoreError> {
         let mut out = Vec::new();
         let write = |pair: &Pair, out: &mut Vec<u8>| {
@@ -188,7 +185,7 @@ impl<S: Store> Tree<S> {
         })
     }
 
-    /// Stores a value; appends the old one to `old`.
+    /// Appends the old value to `old`.
     pub fn put(
         &self,
         key: &[u8],
@@ -243,8 +240,8 @@ impl<S: Store> Tree<S> {
         self.store.commit([attach, Change::Set { slot: leaf.at + LEAF_BITS, value: valid | 1 << i }])
     }
 
-    /// Replaces a value by one that `next` derives from it, under the leaf's lock; `next` refuses
-    /// by an error, which is returned and changes nothing. Values are to be short.
+    /// Replaces a short value by `next` of it, under the leaf's lock; an error of `next` is
+    /// returned and changes nothing.
     pub fn update<E>(
         &self,
         key: &[u8],
@@ -278,7 +275,7 @@ impl<S: Store> Tree<S> {
         })
     }
 
-    /// Deletes a key; whether it was there.
+    /// Returns whether the key was there.
     pub fn remove(&self, key: &[u8]) -> Result<bool, StoreError> {
         let print = fingerprint(key);
         self.at_locked(key, |leaf, locked, top| {
@@ -289,14 +286,14 @@ impl<S: Store> Tree<S> {
             self.record(Record::Del { key }, top);
             top.count.fetch_sub(1, Ordering::Relaxed);
             if valid == 0 {
-                // The deletion is done: it succeeds although the empty leaf cannot be freed now.
+                // The deletion succeeds although the empty leaf cannot be freed now.
                 let _ = self.drop_leaf(leaf, locked);
             }
             Ok(Step::Done(true))
         })
     }
 
-    /// Pairs in the tree. Reads all directories first.
+    /// Reads all directories first.
     pub fn len(&self) -> Result<u64, StoreError> {
         let top = self.read_all()?;
         Ok(top.count.load(Ordering::Relaxed).max(0) as u64)
@@ -306,7 +303,7 @@ impl<S: Store> Tree<S> {
         Ok(self.len()? == 0)
     }
 
-    /// Reads all directories, as a first request of each would.
+    /// As a first request of each would.
     pub(crate) fn read_all(&self) -> Result<Arc<Top>, StoreError> {
         loop {
             let top = self.top.load_full();
@@ -323,7 +320,7 @@ impl<S: Store> Tree<S> {
         }
     }
 
-    /// Runs `f` at the leaf whose range holds `key`, until it returns a result.
+    /// Until `f` returns a result.
     #[inline]
     fn at_leaf<R>(
         &self,
@@ -344,7 +341,7 @@ impl<S: Store> Tree<S> {
         }
     }
 
-    /// Runs `f` under the lock of the leaf whose range holds `key`, after splits as needed.
+    /// After splits as needed.
     fn at_locked<R>(
         &self,
         key: &[u8],
@@ -372,7 +369,7 @@ enum Step<'a, R> {
     Split(Locked<'a>),
 }
 
-/// The persistent parts of an empty tree, written and not yet published.
+/// Written and not yet published.
 pub(crate) struct Empty<R> {
     pub index: R,
     pub dir: R,
@@ -389,7 +386,7 @@ impl<R: Reservation> Empty<R> {
         Ok(Self { index, dir, leaf })
     }
 
-    /// The changes that publish it in `slot`, and what finds it afterwards.
+    /// The changes that publish it in `slot`, and its parts in DRAM.
     pub fn publish(self, slot: u64) -> ([Change<R>; 3], Top, Index) {
         let (index, dir, leaf) = (self.index.at(), self.dir.at(), self.leaf.at());
         let changes = [

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Restarts from each image; what is found equals one of the two models.
+/// Each image's contents equal one of the two models.
 fn check(images: &[Image], before: &Model, after: &Model) {
     for image in images {
         let tree = Tree::open(Memory::restarted(image), ROOT).unwrap_or_else(|error| panic!("{error}"));

@@ -13,14 +13,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Keys of each writer.
+/// Of each writer.
 const KEYS: u64 = 3000;
-/// Commands in flight.
 const DEPTH: usize = 24;
 const WRITERS: u64 = 3;
 
-/// Possible values of a key: the one after the last acknowledged write, then after each write in
-/// flight.
+/// Possible values of a key: after the last acknowledged write, then after each write in flight.
 type Possible = BTreeMap<u64, Vec<Option<Vec<u8>>>>;
 
 /// One writer, whose keys no other writes.
@@ -33,12 +31,12 @@ struct Writer {
 
 impl Writer {
     fn key(&self, i: u64) -> String {
-        // Some keys share a beginning that is longer than what inner nodes hold.
+        // Some keys share a prefix longer than inner nodes hold.
         let middle = if i.is_multiple_of(3) { "a-rather-long-beginning-of-many-keys-" } else { "" };
         format!("{middle}{}:{i}", self.name)
     }
 
-    /// A command, and what it does to its key.
+    /// A command, and its effect on its key.
     fn next(&mut self) -> (String, u64, Option<Vec<u8>>) {
         let i = self.random.below(KEYS);
         let key = self.key(i);
@@ -79,7 +77,7 @@ impl Writer {
         }
     }
 
-    /// Reads all keys: what each holds is possible, and known from now on.
+    /// Each value must be possible, and is known from now on.
     fn check(&mut self, client: &mut Client) -> u64 {
         let keys: Vec<u64> = self.possible.keys().copied().collect();
         let mut present = 0;
@@ -131,7 +129,7 @@ fn kill_often(runs: u64, seed: u64, options: &[&str]) {
     println!("{runs} runs, {acknowledged} acknowledged writes");
 }
 
-/// Walks the closed file: no object is lost, none is used twice.
+/// No object of the closed file is lost or used twice.
 fn check_file(file: &Path) {
     let path = CString::new(file.as_os_str().as_bytes()).unwrap();
     let medium = Cached::new(PersistentFile::open(&path, FileOptions::new(1 << 34)).unwrap());
@@ -149,7 +147,7 @@ fn check_file(file: &Path) {
     }
 }
 
-/// Memory files if there are any: the kill of a process leaves them as it leaves a disk's pages.
+/// Memory files, if any: a killed process leaves them as it leaves a disk's pages.
 pub fn folder() -> &'static Path {
     let shm = Path::new("/dev/shm");
     if shm.is_dir() { shm } else { Path::new("/tmp") }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Checks the tree against the model, and that no object is lost.
+/// No object is lost, either.
 pub fn compare(tree: &Tree<Memory>, model: &Model) {
     let entries: Vec<_> = tree.range(b"").map(Result::unwrap).collect();
     assert!(entries.iter().map(|(k, v)| (k, v)).eq(model.iter()), "the scan differs from the model");
@@ -17,7 +17,6 @@ pub fn compare(tree: &Tree<Memory>, model: &Model) {
     assert_eq!(tree.len().unwrap(), model.len() as u64);
 }
 
-/// One random operation on both.
 pub fn step(tree: &Tree<Memory>, model: &mut Model, random: &mut Random, keys: u64, growing: bool) {
     let key = random.key(keys);
     let known = model.get(&key).cloned();
@@ -94,7 +93,7 @@ fn a_tree_grows_by_directories_and_shrinks_to_nothing() {
     assert!(census.dirs > 20 && census.leaves < 200_000 / 40, "{census:?}");
     let tree = Tree::open(tree.store().crashed(), ROOT).unwrap();
     compare(&tree, &model);
-    // From the low end, as a queue does it.
+    // As a queue does.
     for key in model.keys() {
         assert!(tree.remove(key).unwrap());
     }

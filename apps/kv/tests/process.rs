@@ -10,21 +10,21 @@ pub fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_craton-kv"))
 }
 
-/// A running server; dropped, it is killed.
+/// Killed when dropped.
 pub struct Running {
     child: Child,
     pub port: u16,
 }
 
 impl Running {
-    /// Starts it on a free port, and waits until it listens.
+    /// On a free port; waits until it listens.
     pub fn start(file: &Path, options: &[&str]) -> Self {
         let mut command = command();
         command.arg("--file").arg(file).args(["--port", "0"]).args(options);
         Self::of(command).unwrap_or_else(|greeting| panic!("no port in {greeting:?}"))
     }
 
-    /// Starts it by a command; an error is what it printed instead of its port.
+    /// An error is what it printed instead of its port.
     pub fn of(mut command: Command) -> Result<Self, String> {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut greeting = String::new();
@@ -46,7 +46,7 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// Ends it as a service manager does; its exit status.
+    /// As a service manager does; returns the exit status.
     pub fn terminate(mut self) -> i32 {
         let status = Command::new("sh").args(["-c", "kill -TERM $0", &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
@@ -66,7 +66,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs the program to its end, which must come by itself.
+/// The program must end by itself.
 pub fn run(args: &[&str]) -> Output {
     command().args(args).stdin(Stdio::null()).output().unwrap()
 }
@@ -76,7 +76,6 @@ pub struct Client {
     received: Vec<u8>,
 }
 
-/// A reply of the protocol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
     Line(String),
@@ -95,7 +94,7 @@ impl Client {
         self.socket.write_all(bytes).ok()
     }
 
-    /// The next reply; `None` when the server is gone.
+    /// `None` when the server is gone.
     pub fn reply(&mut self) -> Option<Reply> {
         let line = self.line()?;
         let Some(len) = line.strip_prefix('$') else { return Some(Reply::Line(line)) };

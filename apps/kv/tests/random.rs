@@ -18,7 +18,7 @@ impl Random {
         self.next() % n
     }
 
-    /// Keys of several kinds: short, long, with a common beginning, binary.
+    /// Short, long, with a common prefix, binary.
     pub fn key(&mut self, n: u64) -> Vec<u8> {
         let i = self.below(n);
         match i % 5 {

@@ -41,7 +41,6 @@ impl Client {
         self.0.write_all(bytes).unwrap();
     }
 
-    /// Reads exactly as many bytes as expected.
     #[track_caller]
     pub fn expect(&mut self, expected: &str) {
         let mut bytes = vec![0; expected.len()];

@@ -6,7 +6,7 @@ use craton_kv::{Tree, When};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Values name their key, so that a torn or foreign read is seen.
+/// Values name their key, which shows torn or foreign reads.
 fn value_of(key: &[u8], version: u64) -> Vec<u8> {
     [key, b"=", &version.to_le_bytes().repeat(1 + version as usize % 4)].concat()
 }

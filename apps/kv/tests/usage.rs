@@ -1,11 +1,11 @@
-//! Bad files and options: one line that names them, and nothing has changed.
+//! Bad files and options give one line that names them, and change nothing.
 
 use crate::kill::folder;
 use crate::process::{Client, Reply, Running, run};
 use std::fs;
 use std::path::Path;
 
-/// Runs on a file; the one line of the error.
+/// Returns the one line of the error.
 fn refused(file: &Path, options: &[&str], status: i32) -> String {
     let file = file.to_str().unwrap();
     let output = run(&[&["--file", file, "--port", "0"], options].concat());
@@ -76,7 +76,7 @@ fn a_closed_heap_is_one_file_and_a_lost_log_is_refused() {
     let line = |text: &str| Some(Reply::Line(text.to_owned()));
     assert_eq!(Running::start(&file, sync).terminate(), 0);
     assert_eq!(names(folder.path()), ["log.heap"]);
-    // Logs of older starts say nothing about a closed heap.
+    // Logs of older starts do not matter to a closed heap.
     let server = Running::start(&file, sync);
     assert_eq!(ask(&server, "SET a 1"), line("+OK"));
     server.kill();

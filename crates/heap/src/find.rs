@@ -23,11 +23,15 @@ use craton_slab::{Place, Starts};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
+    /// An object of a size class.
     Small { class: usize },
     /// An object of a size class, on a slab that has morphed to another.
     Old { class: usize },
+    /// A large object.
     Large { first: PageId, pages: Pages },
+    /// A huge object.
     Huge(Entry),
+    /// An object of a private heap or object cache.
     Owned(Owned),
     /// Not ours, or not an object's start.
     Bad(Misuse),

@@ -57,6 +57,7 @@ pub enum Event {
     Grows,
     /// Per-CPU caches are set up: 0 none, 1 by CPU, 2 by the kernel's compact numbers.
     CpuCacheMode(u64),
+    /// Number of per-CPU caches.
     CpuCaches(u64),
 }
 

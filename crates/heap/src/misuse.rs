@@ -10,10 +10,13 @@ pub enum Misuse {
     OtherHeap,
     /// The heap never existed.
     NoHeap,
+    /// The heap was destroyed.
     HeapDestroyed,
     /// The library's own heaps cannot be destroyed.
     HeapStays,
+    /// The object cache never existed.
     NoCache,
+    /// The object cache was destroyed.
     CacheDestroyed,
     /// An object of an object cache, which this call cannot free.
     OfCache { cache: u16 },

@@ -1,4 +1,4 @@
-//! Arrays: objects of as many values as the program asks for.
+//! Arrays: objects of several values.
 //!
 //! **State.** A word with the number of values, then the values.
 
@@ -8,7 +8,6 @@ use crate::persist::Persist;
 use crate::pointer::{PPtr, Slot};
 use crate::reserved::Reserved;
 
-/// Bytes of the length.
 const HEAD: u64 = 8;
 
 impl PersistentHeap {
@@ -27,15 +26,15 @@ impl PersistentHeap {
         self.reserve_array(values)?.publish(slot)
     }
 
-    /// Puts a new array in the place of the slot's, which is freed in the same step.
+    /// Puts a new array in place of the slot's, which is freed in the same step.
     pub fn replace_array<T: Persist>(&self, slot: Slot<[T]>, values: &[T]) -> Result<PPtr<[T]>, Error> {
         self.reserve_array(values)?.replace(slot)
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len_of<T: Persist>(&self, array: PPtr<[T]>) -> Result<u64, Error> {
         let len = self.raw().load(array.offset())?;
-        // Whatever a damaged word holds, what lies in the heap can be read.
+        // A damaged length must not lead beyond the heap.
         let most = self.raw().len().saturating_sub(array.offset() + HEAD) / T::BYTES.max(1);
         match len <= most {
             true => Ok(len),
@@ -43,7 +42,7 @@ impl PersistentHeap {
         }
     }
 
-    /// The place of a value of the array.
+    /// Returns the place of a value of the array.
     pub fn element<T: Persist>(&self, array: PPtr<[T]>, index: u64) -> Result<PPtr<T>, Error> {
         let len = self.len_of(array)?;
         match index < len {
@@ -52,7 +51,7 @@ impl PersistentHeap {
         }
     }
 
-    /// A copy of all values.
+    /// Copies all values.
     pub fn values<T: Persist>(&self, array: PPtr<[T]>) -> Result<Vec<T>, Error> {
         let bytes = T::BYTES as usize;
         let mut buffer = vec![0; self.len_of(array)? as usize * bytes];

@@ -83,7 +83,7 @@ impl<'a> Batch<'a> {
         Self { heap, changes: Vec::new() }
     }
 
-    /// Makes an object; the slot has it once the batch is committed.
+    /// Makes an object, which the slot holds once the batch is committed.
     pub fn alloc<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
         self.heap.raw().flush(reserved.at(), T::BYTES)?;
@@ -117,8 +117,8 @@ impl<'a> Batch<'a> {
         self.changes.push(Change::Set { slot: slot_of(slot), value: pointer.offset() });
     }
 
-    /// Makes all changes, or none if one is refused: a slot or an object that is named twice, more
-    /// changes than a lane of the heap holds (at least 63 at first).
+    /// Makes all changes, or none if one is refused. Refused are a slot or an object that is named
+    /// twice, and more changes than a lane of the heap holds (at least 63 at first).
     pub fn commit(mut self) -> Result<(), Error> {
         self.heap.raw().commit(std::mem::take(&mut self.changes))
     }

@@ -1,5 +1,3 @@
-//! Why a request was refused.
-
 use core::fmt;
 use craton_os::persistent_file::FileError;
 use craton_pheap::Error as HeapError;
@@ -18,15 +16,15 @@ pub enum Error {
     System(i32),
     /// The device holds a heap already.
     HoldsHeap,
-    /// The file was used with sync points and not closed: open it so again.
+    /// The file was used with sync points and not closed: open it with sync points again.
     HasJournal,
-    /// This heap survives the end of the process, and has no sync points.
+    /// The heap survives the end of the process, and has no sync points.
     NoSyncPoints,
     /// The root was made for another type.
     RootType { found: u64, expected: u64 },
     /// A null pointer.
     Null,
-    /// There is no element of this index.
+    /// The array has no element of this index.
     Index { index: u64, len: u64 },
 }
 

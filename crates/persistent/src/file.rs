@@ -1,7 +1,7 @@
 //! The file of a heap: made, opened, and turned into the medium that the options ask for.
 //!
-//! **Failure.** A new heap is made beside its name and linked to it when it is whole and durable:
-//! a crash in between leaves no half-made heap there, and an existing file stays as it is.
+//! **Failure.** A new heap is made beside its name and linked to it when it is whole and durable: a
+//! crash in between leaves no half-made heap, and an existing file stays as it is.
 
 use crate::error::Error;
 use crate::media::AnyHeap;
@@ -18,9 +18,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Bytes of a new file before the heap makes it longer.
+/// Bytes of a new file before the heap grows it.
 const FIRST: u64 = 1 << 20;
-/// Bytes that a new heap may take at least: headers and rings of all lanes, and the first unit.
+/// Least limit of a new heap: headers and rings of all lanes, and the first unit.
 const ROOM: u64 = 64 << 20;
 
 /// An open heap, and what its file promises.
@@ -41,7 +41,7 @@ impl HeapOptions {
     }
 }
 
-/// Makes a heap at the path, and leaves it closed.
+/// Leaves the heap closed.
 pub fn create(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     let is_device = |it: fs::Metadata| it.file_type().is_char_device() || it.file_type().is_block_device();
     if fs::metadata(path).is_ok_and(is_device) {
@@ -61,7 +61,6 @@ pub fn create(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     made
 }
 
-/// Makes a heap in a new file, durably.
 fn make(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     let file = PersistentFile::create(&c_path(path)?, FIRST, FileOptions::new(options.limit.max(ROOM)))?;
     fill(file, options)?;
@@ -71,7 +70,7 @@ fn make(path: &Path, options: &HeapOptions) -> Result<(), Error> {
 fn create_on_device(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     let file = PersistentFile::open(&c_path(path)?, FileOptions::new(u64::MAX))?;
     let medium = Cached::new(file);
-    // A damaged heap is one, too.
+    // A damaged heap counts, too.
     if !matches!(Identity::read(&medium), Err(craton_pheap::Error::NotAHeap { .. })) {
         return Err(Error::HoldsHeap);
     }
@@ -79,7 +78,6 @@ fn create_on_device(path: &Path, options: &HeapOptions) -> Result<(), Error> {
     fill(PersistentFile::open(&c_path(path)?, FileOptions::new(u64::MAX))?, options)
 }
 
-/// Makes a heap in a file that is open.
 fn fill(file: PersistentFile, options: &HeapOptions) -> Result<(), Error> {
     if file.flushes(options.choice()) { begin(Flushed::new(file)?, options) } else { begin(Cached::new(file), options) }
 }
@@ -94,7 +92,6 @@ fn begin<M: Medium + Space>(medium: M, options: &HeapOptions) -> Result<(), Erro
     Ok(())
 }
 
-/// Opens the heap at the path.
 pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let name = c_path(path)?;
     if options.durability == Durability::SyncPoints {
@@ -106,7 +103,7 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     let is_device = fs::metadata(path).is_ok_and(|it| !it.is_file());
     let limit = if is_device { u64::MAX } else { options.limit };
     let file = PersistentFile::open(&name, FileOptions::new(limit))?;
-    // The lock is ours by now: no other process makes or removes the journal.
+    // This process has the lock: no other process makes or removes the journal.
     if path.with_added_extension(JOURNAL_EXTENSION).exists() {
         return Err(Error::HasJournal);
     }
@@ -121,7 +118,7 @@ pub fn open(path: &Path, options: &HeapOptions) -> Result<Opened, Error> {
     Ok(Opened { heap, promise, base, report })
 }
 
-/// Makes durable which files the folder of the path has.
+/// Makes the folder's entries durable.
 fn sync_folder(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()

@@ -56,12 +56,12 @@ pub struct PersistentHeap {
     raw: RawHeap,
 }
 
-/// The heap's pointer of a slot.
+/// The untyped slot.
 pub(crate) fn slot_of<T: ?Sized>(slot: Slot<T>) -> craton_pheap::Slot {
     craton_pheap::Slot(slot.offset())
 }
 
-/// Bytes to ask for: an object has at least one.
+/// An object has at least one byte.
 pub(crate) fn bytes_of<T: Persist>() -> u64 {
     T::BYTES.max(1)
 }
@@ -78,8 +78,8 @@ impl HeapOptions {
         Ok((PersistentHeap::new(raw), report))
     }
 
-    /// Opens the heap if the path exists, else makes it. A new heap's report is that of a clean
-    /// one.
+    /// Opens the heap if the path exists, else makes it. The report of a new heap is that of a
+    /// clean one.
     pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<(PersistentHeap, Report), Error> {
         let (raw, report) = RawHeap::open_or_create(path.as_ref(), self)?;
         Ok((PersistentHeap::new(raw), report))
@@ -101,18 +101,18 @@ impl PersistentHeap {
         HeapOptions::new().open(path)
     }
 
-    /// Ends the use of the heap: all is durable as far as the file promises, and the next opening
-    /// repairs nothing. Refused (a full disk), the last sync point stands.
+    /// Closes the heap: all changes become durable as far as the file promises, and the next
+    /// opening repairs nothing. If a full disk refuses, the last sync point stands.
     pub fn close(self) -> Result<(), Error> {
         self.raw.close()
     }
 
-    /// The heap by offsets and bytes.
+    /// Returns the heap without types.
     pub fn raw(&self) -> &RawHeap {
         &self.raw
     }
 
-    /// The slot of the root of this name, which was made for the same type.
+    /// Finds the slot of the root of this name, which was made for the same type.
     pub fn root<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         let root = self.raw.root(name.as_bytes())?;
         match root.tag == T::TAG {
@@ -126,7 +126,7 @@ impl PersistentHeap {
         Ok(PPtr::at_offset(self.raw.add_root(name.as_bytes(), T::TAG)?.0))
     }
 
-    /// The root of this name; adds it if it is missing.
+    /// Finds the root of this name, or adds it.
     pub fn root_or_add<T: Object + ?Sized>(&self, name: &str) -> Result<Slot<T>, Error> {
         match self.root(name) {
             Err(Error::Heap(craton_pheap::Error::NoRoot)) => match self.add_root(name) {
@@ -143,13 +143,13 @@ impl PersistentHeap {
         self.raw.remove_root(name.as_bytes())
     }
 
-    /// All roots.
+    /// Lists all roots.
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         self.raw.roots()
     }
 
-    /// A copy of a value. One of more than 8 bytes that another thread is changing may have some of
-    /// its old words and some new ones.
+    /// Copies a value. If another thread is changing it, a value of more than 8 bytes may have some
+    /// old words and some new ones.
     #[inline]
     pub fn get<T: Persist>(&self, at: PPtr<T>) -> Result<T, Error> {
         with_buffer::<T, _>(|buffer| {
@@ -158,8 +158,8 @@ impl PersistentHeap {
         })
     }
 
-    /// Changes a value without pointers, durably. A crash may leave a part of one that is longer
-    /// than 8 bytes: [`replace`](Self::replace) it, or use a [transaction](Self::transaction).
+    /// Changes a value without pointers, durably. A crash may leave a part of a value of more than
+    /// 8 bytes: [`replace`](Self::replace) it, or use a [transaction](Self::transaction).
     pub fn set<T: Persist>(&self, at: PPtr<T>, value: &T) -> Result<(), Error> {
         const { assert!(!T::HAS_POINTERS, "`link` changes a pointer, `replace` a whole object") };
         self.write(at, value)?;
@@ -174,8 +174,8 @@ impl PersistentHeap {
         })
     }
 
-    /// Makes an object and stores its pointer in the slot. A crash leaves both or neither. The slot
-    /// drops the pointer that it has: let the new object hold it, or [`replace`](Self::replace).
+    /// Makes an object and stores its pointer in the slot. A crash leaves both or neither. The
+    /// slot's old pointer is lost: let the new object hold it, or [`replace`](Self::replace).
     pub fn alloc_to<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         self.reserve(value)?.publish(slot)
     }
@@ -185,12 +185,12 @@ impl PersistentHeap {
         self.raw.free_from(slot_of(slot))
     }
 
-    /// Puts a new object in the place of the slot's, which is freed in the same step.
+    /// Puts a new object in place of the slot's, which is freed in the same step.
     pub fn replace<T: Persist>(&self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         self.reserve(value)?.replace(slot)
     }
 
-    /// Stores a pointer in a slot. A pointer that is there is dropped.
+    /// Stores a pointer in a slot. The slot's old pointer is lost.
     pub fn link<T: ?Sized>(&self, slot: Slot<T>, pointer: PPtr<T>) -> Result<(), Error> {
         self.raw.set(slot_of(slot), pointer.offset())
     }
@@ -200,7 +200,7 @@ impl PersistentHeap {
         self.raw.commit(vec![Change::Free { slot: slot_of(slot), value: pointer.offset() }])
     }
 
-    /// Makes an object that no crash keeps until it is published. Dropped, it is freed.
+    /// Makes an object that no crash keeps until it is published. If dropped, it is freed.
     pub fn reserve<T: Persist>(&self, value: &T) -> Result<Reserved<'_, T>, Error> {
         let reserved = Reserved::new(self, bytes_of::<T>())?;
         self.write(PPtr::at_offset(reserved.at()), value)?;
@@ -247,22 +247,22 @@ impl PersistentHeap {
     }
 
     /// Makes all changes up to now durable, all or none: on a disk, with
-    /// [`Durability::SyncPoints`](crate::Durability). Threads that ask at once share the wait.
+    /// [`Durability::SyncPoints`](crate::Durability). Threads that call it at once share the wait.
     pub fn sync(&self) -> Result<(), Error> {
         self.raw.sync()
     }
 
-    /// Gives free memory back to the system. Call it every 50 ms or so, where that matters.
+    /// Returns free memory to the system. Call it every 50 ms or so, where that matters.
     pub fn maintain(&self) {
         self.raw.maintain();
     }
 
-    /// The failure that changes survive.
+    /// Returns the failure that changes survive.
     pub fn promise(&self) -> Promise {
         self.raw.promise()
     }
 
-    /// The heap's contents in numbers. No other thread may change the heap meanwhile.
+    /// Returns the heap's contents in numbers. No other thread may change the heap meanwhile.
     pub fn stats(&self) -> Stats {
         self.raw.stats()
     }

@@ -1,7 +1,7 @@
 //! The media of a heap, chosen when it is opened.
 //!
-//! **What.** [`AnyHeap`] is a heap on one of the media of a file. [`each!`] calls code that is
-//! generic over the medium: one predictable branch for each request, and none inside of it.
+//! **What.** [`each!`] calls code that is generic over the medium: one predictable branch for each
+//! request, and none inside of it.
 
 use craton_os::DiskFile;
 use craton_os::persistent_file::{Cached, Flushed};
@@ -18,7 +18,6 @@ pub enum AnyHeap {
     Sim(Heap<SimMedium>),
 }
 
-/// A transaction of an [`AnyHeap`].
 pub enum AnyTx<'a> {
     Flushed(Tx<'a, Flushed>),
     Cached(Tx<'a, Cached>),
@@ -27,7 +26,7 @@ pub enum AnyTx<'a> {
     Sim(Tx<'a, SimMedium>),
 }
 
-/// Code for the heap, or the transaction, of any medium.
+/// Runs code for the heap, or the transaction, of any medium.
 macro_rules! each {
     ($kind:ident, $any:expr, $it:ident => $body:expr) => {
         match $any {

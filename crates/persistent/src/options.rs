@@ -1,20 +1,20 @@
-//! How a heap is made, and how it is opened.
+//! Settings to make a heap, and to open one.
 
 use craton_pheap::Model;
 
 /// How changes become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Durability {
-    /// By what the file lies on: changes on persistent memory survive a power failure, those of
-    /// other files the end of the process.
+    /// By the file: changes on persistent memory survive a power failure, those of other files the
+    /// end of the process.
     #[default]
     Auto,
-    /// Lines are written back in any case, also where that adds nothing but time.
+    /// Lines are always written back, also where that only costs time.
     Flush,
     /// Lines are not written back: the caches persist (eADR), or only the process may end.
     NoFlush,
     /// On an ordinary disk: [`PersistentHeap::sync`](crate::PersistentHeap::sync) makes all changes
-    /// up to then durable, all or none. A crash of any kind brings the last sync point back.
+    /// up to then durable, all or none. A crash of any kind restores the last sync point.
     SyncPoints,
 }
 
@@ -47,38 +47,38 @@ impl Default for HeapOptions {
 }
 
 impl HeapOptions {
-    /// A log heap of up to 64 GiB whose changes are durable by what the file lies on.
+    /// Returns the defaults: a log heap of up to 64 GiB, durable by what the file lies on.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How changes become durable.
+    /// Sets how changes become durable.
     pub fn durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// Bytes that the file may grow to while it is open, for which address space is reserved.
-    /// 64 GiB at first.
+    /// Sets the bytes that the file may grow to while it is open, for which address space is
+    /// reserved. The default is 64 GiB.
     pub fn limit(self, bytes: u64) -> Self {
         Self { limit: bytes, ..self }
     }
 
-    /// How small objects survive a crash. Counts when the heap is made.
+    /// Sets how small objects survive a crash. Only a new heap reads it.
     pub fn model(self, model: Model) -> Self {
         Self { model, ..self }
     }
 
-    /// Bytes beyond which the heap never grows; 0: no such bound. Counts when the heap is made.
+    /// Sets the largest size of the heap in bytes; 0: no bound. Only a new heap reads it.
     pub fn most(self, bytes: u64) -> Self {
         Self { most: bytes, ..self }
     }
 
-    /// Threads beyond this number share a lane, 1 to 64. Counts when the heap is made.
+    /// Sets the number of lanes, 1 to 64: threads beyond it share one. Only a new heap reads it.
     pub fn lanes(self, lanes: u32) -> Self {
         Self { lanes: Some(lanes), ..self }
     }
 
-    /// Stripes of bitmaps, 1 to 8. Counts when the heap is made.
+    /// Sets the stripes of bitmaps, 1 to 8. Only a new heap reads it.
     pub fn stripes(self, stripes: u32) -> Self {
         Self { stripes: Some(stripes), ..self }
     }

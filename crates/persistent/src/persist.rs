@@ -1,9 +1,9 @@
 //! Types whose values may lie in a heap.
 //!
-//! **What.** A value is copied to the heap as bytes and back, little-endian, each field at a
-//! multiple of its alignment, as C lays structs out: C programs read the same objects. No Rust
-//! reference points into the heap. So a value must make sense in another process: numbers, arrays,
-//! [`PPtr`](crate::PPtr), and structs of those by [`persist!`](crate::persist).
+//! **What.** A value is copied to the heap as bytes and back, little-endian, laid out as C lays
+//! structs out: C programs read the same objects. No Rust reference points into the heap. A value
+//! must make sense in another process: numbers, arrays, [`PPtr`](crate::PPtr), and structs of those
+//! by [`persist!`](crate::persist).
 
 /// A value that is copied to the heap and back.
 pub trait Persist: Copy {
@@ -11,9 +11,9 @@ pub trait Persist: Copy {
     const BYTES: u64;
     /// The alignment in the heap: 1, 2, 4 or 8.
     const ALIGN: u64;
-    /// Tells types apart, also after a restart.
+    /// Distinguishes types, also after a restart.
     const TAG: u64;
-    /// Whether the value has a [`PPtr`](crate::PPtr) in it. Those change by the heap's calls alone.
+    /// Whether the value has a [`PPtr`](crate::PPtr) in it, which only the heap's calls change.
     const HAS_POINTERS: bool;
 
     /// Writes the value to `BYTES` bytes, which are zero before.
@@ -33,7 +33,7 @@ pub const fn hash(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-/// The hash of nothing.
+/// The hash of an empty string.
 pub const HASH: u64 = 0xcbf2_9ce4_8422_2325;
 
 macro_rules! numbers {
@@ -99,7 +99,7 @@ impl<T: Persist, const N: usize> Persist for [T; N] {
 
 /// The target of a root or a pointer: a value, or an array of them.
 pub trait Object {
-    /// Tells types apart, also after a restart.
+    /// Distinguishes types, also after a restart.
     const TAG: u64;
 }
 
@@ -111,7 +111,7 @@ impl<T: Persist> Object for [T] {
     const TAG: u64 = hash(T::TAG, b"[]");
 }
 
-/// Longest value that is copied on the stack.
+/// The longest value copied on the stack.
 const ON_STACK: usize = 256;
 
 /// Calls `f` with `T::BYTES` zero bytes.

@@ -6,10 +6,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-/// Where a value lies in a heap: an object, a field of one, or an element; or null. It holds for
-/// one heap, wherever that is mapped.
+/// The place of a value in a heap: an object, a field of one, or an element; or null. It is valid
+/// for one heap, wherever that is mapped.
 ///
-/// A pointer whose object was freed reads what is there now, and a write through it may damage the
+/// A pointer to a freed object reads the new contents there, and a write through it may damage the
 /// heap. The process itself stays sound: each access is checked to lie inside the heap's data.
 pub struct PPtr<T: ?Sized> {
     at: u64,
@@ -27,13 +27,12 @@ impl<T: ?Sized> PPtr<T> {
         Self { at, to: PhantomData }
     }
 
-    /// Bytes from the beginning of the heap; 0 for null.
+    /// Returns the bytes from the beginning of the heap; 0 for null.
     #[inline]
     pub const fn offset(self) -> u64 {
         self.at
     }
 
-    /// Whether there is no object.
     #[inline]
     pub const fn is_null(self) -> bool {
         self.at == 0
@@ -41,7 +40,7 @@ impl<T: ?Sized> PPtr<T> {
 }
 
 impl<S> PPtr<S> {
-    /// A field of the struct. That of null is null.
+    /// Returns the place of a field of the struct; null for null.
     #[inline]
     pub fn field<F: Persist>(self, field: Field<S, F>) -> PPtr<F> {
         match self.at {

@@ -1,12 +1,11 @@
 //! A heap by offsets and bytes, on whichever medium its file asks for.
 //!
 //! **What.** [`RawHeap`] is the heap without types: below [`PersistentHeap`](crate::PersistentHeap)
-//! and below the functions for C. Reads and writes are checked: they lie inside the heap, and
-//! writes inside its data.
+//! and below the functions for C. Reads must lie inside the heap, and writes inside its data.
+//!
 //! **Threads.** All calls but `close` take `&self`. With sync points, a call that stores holds a
 //! shared lock, and [`sync`](RawHeap::sync) an exclusive one while it copies the changed pages.
 //! Callers that store by [`base`](RawHeap::base) keep away from `sync` themselves.
-//! **Failure.** [`Error`]; the heap is as before.
 
 mod bytes;
 mod change;
@@ -69,7 +68,7 @@ impl RawHeap {
         Ok(Self { heap, promise, base, data, gate: RwLock::new(()), opened: Instant::now() })
     }
 
-    /// Ends the use of the heap. All is durable as far as the file promises, with sync points on
+    /// Closes the heap. All changes become durable as far as the file promises, with sync points on
     /// the disk; the next opening repairs nothing.
     pub fn close(self) -> Result<(), Error> {
         match self.heap {
@@ -93,7 +92,7 @@ impl RawHeap {
     }
 
     /// Makes all changes up to now durable, all or none. With sync points this waits for the disk.
-    /// On persistent memory it waits for the lines of changes that slots got by hand.
+    /// On persistent memory it waits for the lines of slots changed by hand.
     pub fn sync(&self) -> Result<(), Error> {
         match &self.heap {
             AnyHeap::Disk(heap) => self.sync_disk(heap),
@@ -112,50 +111,50 @@ impl RawHeap {
         Ok(medium.checkpoint_if_due(pause)?)
     }
 
-    /// Gives free memory back to the system. Call it every 50 ms or so.
+    /// Returns free memory to the system. Call it every 50 ms or so.
     pub fn maintain(&self) {
         let now_ms = self.opened.elapsed().as_millis() as u64;
         let _storing = self.storing();
         each!(AnyHeap, &self.heap, heap => heap.maintain(now_ms));
     }
 
-    /// The failure that changes survive.
+    /// Returns the failure that changes survive.
     pub fn promise(&self) -> Promise {
         self.promise
     }
 
-    /// How small objects survive a crash.
+    /// Returns how small objects survive a crash.
     pub fn model(&self) -> Model {
         each!(AnyHeap, &self.heap, heap => heap.model())
     }
 
-    /// Tells this heap from all others.
+    /// Returns the number that identifies this heap.
     pub fn uuid(&self) -> u128 {
         each!(AnyHeap, &self.heap, heap => heap.uuid())
     }
 
-    /// The address of offset 0 in this process; 0 in simulations.
+    /// Returns the address of offset 0 in this process; 0 in simulations.
     pub fn base(&self) -> usize {
         self.base
     }
 
-    /// Bytes of the heap now.
+    /// Returns the heap's bytes.
     #[inline]
     pub fn len(&self) -> u64 {
         each!(AnyHeap, &self.heap, heap => heap.medium().len())
     }
 
-    /// Whether the heap has no bytes: never.
+    /// Returns `false`: no heap is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The root of this name.
+    /// Finds the root of this name.
     pub fn root(&self, name: &[u8]) -> Result<Root, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.root(name))?)
     }
 
-    /// All roots.
+    /// Lists all roots.
     pub fn roots(&self) -> Result<Vec<Root>, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.roots())?)
     }
@@ -172,21 +171,21 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.remove_root(name))?)
     }
 
-    /// Allocates an object and stores its offset in the slot. Its contents are not defined.
+    /// Allocates an object, not initialised, and stores its offset in the slot.
     #[inline]
     pub fn alloc_to(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.alloc_to(slot, size))?)
     }
 
-    /// Frees the object of the slot and stores 0 there.
+    /// Frees the slot's object and stores 0 in the slot.
     #[inline]
     pub fn free_from(&self, slot: Slot) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.free_from(slot))?)
     }
 
-    /// Gives the slot's object another size. Its contents stay, as far as they fit.
+    /// Resizes the slot's object. Its contents stay, as far as they fit.
     pub fn realloc(&self, slot: Slot, size: u64) -> Result<Offset, Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.realloc(slot, size))?)
@@ -204,7 +203,7 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.reserve(size))?)
     }
 
-    /// Gives a reserved object back.
+    /// Frees a reserved object.
     pub fn cancel(&self, reserved: Reserved) {
         let _storing = self.storing();
         each!(AnyHeap, &self.heap, heap => heap.cancel(reserved));
@@ -217,23 +216,23 @@ impl RawHeap {
         Ok(each!(AnyHeap, &self.heap, heap => heap.publish([(slot, reserved)]))?)
     }
 
-    /// As [`publish`](Self::publish), and frees the slot's object in the same step.
+    /// Publishes as [`publish`](Self::publish) does, and frees the slot's object in the same step.
     pub fn replace(&self, slot: Slot, reserved: Reserved) -> Result<(), Error> {
         let _storing = self.storing();
         Ok(each!(AnyHeap, &self.heap, heap => heap.replace(slot, reserved))?)
     }
 
-    /// Bytes that the object at this offset can hold.
+    /// Returns the bytes that the object at this offset can hold.
     pub fn size_of(&self, object: Offset) -> Result<u64, Error> {
         Ok(each!(AnyHeap, &self.heap, heap => heap.size_of(object))?)
     }
 
-    /// The most changes of a commit.
+    /// Returns the most changes of a commit.
     pub fn changes_most(&self) -> usize {
         each!(AnyHeap, &self.heap, heap => heap.parts_most())
     }
 
-    /// The heap's contents in numbers. No other thread may change the heap meanwhile.
+    /// Returns the heap's contents in numbers. No other thread may change the heap meanwhile.
     pub fn stats(&self) -> Stats {
         each!(AnyHeap, &self.heap, heap => heap.stats())
     }

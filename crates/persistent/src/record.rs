@@ -1,9 +1,7 @@
-//! Structs that may lie in a heap.
-
 use crate::persist::Persist;
 use std::marker::PhantomData;
 
-/// A field of a struct by its place: `S::name` of a struct made by [`persist!`](crate::persist).
+/// The place of a field of a struct: `S::name` of a struct made by [`persist!`](crate::persist).
 pub struct Field<S, F> {
     offset: u64,
     types: PhantomData<fn(S) -> F>,
@@ -24,7 +22,7 @@ impl<S, F: Persist> Field<S, F> {
         Self { offset, types: PhantomData }
     }
 
-    /// Bytes from the beginning of the struct.
+    /// Returns the bytes from the beginning of the struct.
     pub const fn offset(self) -> u64 {
         self.offset
     }
@@ -42,7 +40,7 @@ impl<S, F: Persist> Field<S, F> {
     }
 }
 
-/// Name, bytes, alignment, and whether there are pointers, of each field of a struct.
+/// By field: name, bytes, alignment, and whether it has pointers.
 #[doc(hidden)]
 pub type Layout = [(&'static str, u64, u64, bool)];
 
@@ -56,19 +54,18 @@ const fn end(layout: &Layout, fields: usize, align: u64) -> u64 {
     at.next_multiple_of(align)
 }
 
-/// The offset of field number `i`.
+/// Of field number `i`.
 #[doc(hidden)]
 pub const fn offset(layout: &Layout, i: usize) -> u64 {
     end(layout, i, layout[i].2)
 }
 
-/// Bytes of the struct.
+/// Of the struct.
 #[doc(hidden)]
 pub const fn bytes(layout: &Layout) -> u64 {
     end(layout, layout.len(), align(layout))
 }
 
-/// The alignment of the struct.
 #[doc(hidden)]
 pub const fn align(layout: &Layout) -> u64 {
     let (mut most, mut i) = (1, 0);
@@ -89,7 +86,7 @@ pub const fn has_pointers(layout: &Layout) -> bool {
     any
 }
 
-/// The index of a field, which the struct has.
+/// The struct must have the field.
 #[doc(hidden)]
 pub const fn index(layout: &Layout, name: &str) -> usize {
     let mut i = 0;

@@ -1,14 +1,12 @@
-//! Objects that are made and not yet published.
-
 use crate::error::Error;
 use crate::heap::{PersistentHeap, slot_of};
 use crate::pointer::{PPtr, Slot};
 use std::marker::PhantomData;
 
-/// An object that is made, and that no crash keeps until it is published. Dropped, it is freed.
+/// An object that no crash keeps until it is published. If dropped, it is freed.
 pub struct Reserved<'a, T: ?Sized> {
     heap: &'a PersistentHeap,
-    /// There until the object is published.
+    /// `None` once published.
     object: Option<craton_pheap::Reserved>,
     at: u64,
     to: PhantomData<PPtr<T>>,
@@ -25,7 +23,7 @@ impl<'a, T: ?Sized> Reserved<'a, T> {
         self.at
     }
 
-    /// Where the object lies.
+    /// Returns the object's pointer.
     pub fn pointer(&self) -> PPtr<T> {
         PPtr::at_offset(self.at)
     }
@@ -42,7 +40,7 @@ impl<'a, T: ?Sized> Reserved<'a, T> {
         Ok(self.pointer())
     }
 
-    /// Makes the object durable, and puts it in the place of the slot's object, which is freed.
+    /// Makes the object durable, and puts it in place of the slot's object, which is freed.
     pub fn replace(mut self, slot: Slot<T>) -> Result<PPtr<T>, Error> {
         if let Some(object) = self.take() {
             self.heap.raw().replace(slot_of(slot), object)?;

@@ -7,8 +7,8 @@ use crate::pointer::{PPtr, Slot};
 use crate::raw::RawTx;
 use crate::reserved::Reserved;
 
-/// Changes of [`PersistentHeap::transaction`]. Values change at once; slots change at the commit,
-/// each once at most.
+/// The changes of [`PersistentHeap::transaction`]. Values change at once; slots change at the
+/// commit, each at most once.
 pub struct Transaction<'a> {
     heap: &'a PersistentHeap,
     tx: RawTx<'a>,
@@ -23,7 +23,8 @@ impl<'a> Transaction<'a> {
         self.tx.commit()
     }
 
-    /// Changes a value without pointers, at once. It comes back if the transaction does not commit.
+    /// Changes a value without pointers, at once. The old value is restored if the transaction does
+    /// not commit.
     pub fn set<T: Persist>(&mut self, at: PPtr<T>, value: &T) -> Result<(), Error> {
         const { assert!(!T::HAS_POINTERS, "`link` changes a pointer") };
         with_buffer::<T, _>(|buffer| {
@@ -32,7 +33,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Makes an object; the slot has it once the transaction commits.
+    /// Makes an object, which the slot holds once the transaction commits.
     pub fn alloc_to<T: Persist>(&mut self, slot: Slot<T>, value: &T) -> Result<PPtr<T>, Error> {
         let reserved = self.heap.reserve(value)?;
         Ok(self.publish(slot, reserved))

@@ -1,4 +1,4 @@
-//! `kill -9` of a process that changes a heap: each operation is there whole, or not at all.
+//! `kill -9` of a process that changes a heap leaves each operation whole, or not begun.
 
 use craton_persistent::{Error, HeapOptions, PPtr, PersistentHeap, Slot, persist};
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ persist! {
     struct Node { next: PPtr<Node>, value: u64 }
 }
 
-/// Tells the process that it is the one to be killed.
+/// Set for the process that will be killed.
 const FILE: &str = "CRATON_TEST_HEAP";
 const KILLS: u64 = 12;
 const NAME: &str = "kill::a_killed_process_leaves_whole_operations";
@@ -39,8 +39,7 @@ fn values(heap: &PersistentHeap, list: Slot<Node>) -> Result<Vec<u64>, Error> {
     Ok(found)
 }
 
-/// Operations until the process is killed. One list changes by single calls, the other by
-/// transactions that count.
+/// One list changes by single calls, the other by transactions that count.
 fn change(path: &Path) -> Result<(), Error> {
     let (heap, _) = HeapOptions::new().limit(1 << 30).open_or_create(path)?;
     let (single, counted): (Slot<Node>, Slot<Node>) = (heap.root_or_add("single")?, heap.root_or_add("counted")?);

@@ -23,7 +23,7 @@ const PUBLISH: c_int = 1;
 const FREE: c_int = 2;
 const SET: c_int = 3;
 
-/// Takes the objects of all `PUBLISH`, in their order, and checks the other arguments.
+/// Takes the objects of all `PUBLISH`, in order, and checks the other arguments.
 fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Held<'a>>, Result<(), Failure>) {
     let (mut objects, mut result) = (Vec::new(), Ok(()));
     for (i, change) in changes.iter().enumerate() {
@@ -39,7 +39,7 @@ fn objects<'a>(heap: &'a Pheap, changes: &[CratonPheapChange]) -> (Vec<Held<'a>>
             true => Err(HeapError::Twice { at: slot.0 }.into()),
             false => Ok(()),
         });
-        // The first error is reported; the objects of later changes are taken, too.
+        // The first error is reported; later changes' objects are taken all the same.
         result = result.and(distinct).and(checked);
     }
     (objects, result)

@@ -1,7 +1,7 @@
-//! The border: what a call returns, and the text of its thread.
+//! The border: what a call returns, and the message of its thread.
 //!
-//! **Failure.** A panic is caught here. Its text does not go to standard error, as those of other
-//! panics in the process do.
+//! **Failure.** A panic is caught here. Its text does not go to standard error, unlike other
+//! panics' in the process.
 //!
 //! **Unsafe.** Takes heaps from C.
 
@@ -13,14 +13,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// With a zero byte at the end, but for none.
+    /// With a zero byte at the end; empty without a message.
     static MESSAGE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// In a call whose panics are caught.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Makes the panics of calls silent.
+/// Silences the panics of calls.
 fn keep_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -35,7 +35,7 @@ fn keep_quiet() {
     });
 }
 
-/// Keeps the text of an error for its thread, and returns its number.
+/// Keeps an error's text for its thread, and returns its number.
 fn report(call: &str, of: &str, failure: &Failure) -> c_int {
     let of = if of.is_empty() { String::new() } else { format!("{of}: ") };
     let text = format!("{call}: {of}{failure}").replace('\0', "?");
@@ -76,14 +76,12 @@ pub unsafe fn on(call: &str, heap: *const Pheap, f: impl FnOnce(&Pheap) -> Resul
     status
 }
 
-/// The text of the thread's last error.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_pheap_message() -> *const c_char {
     let text = MESSAGE.try_with(|message| message.borrow().first().map(|byte| (&raw const *byte).cast()));
     text.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-/// The text of an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn craton_pheap_strerror(error: c_int) -> *const c_char {
     Code::text(error).as_ptr()

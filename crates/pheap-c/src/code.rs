@@ -4,7 +4,7 @@ use craton_persistent::{Error, FileError, HeapError};
 use std::ffi::CStr;
 use std::fmt;
 
-/// The table of codes: name, number, text. `craton_pheap.h` has the same; a test compares.
+/// Name, number, text. `craton_pheap.h` has the same; a test compares.
 macro_rules! codes {
     ($($name:ident = $number:literal, $text:literal;)*) => {
         /// Why a call was refused.
@@ -17,7 +17,6 @@ macro_rules! codes {
             #[cfg(test)]
             pub const ALL: &[(&str, i32)] = &[$((stringify!($name), $number)),*];
 
-            /// The text of a number.
             pub fn text(number: i32) -> &'static CStr {
                 match number {
                     0 => c"no error",
@@ -78,7 +77,7 @@ codes! {
 #[derive(Debug)]
 pub enum Failure {
     Heap(Error),
-    /// An argument by its name, and what is wrong with it.
+    /// An argument by its name, and its fault.
     Argument(&'static str, &'static str),
     Foreign(usize),
     NotReserved(usize),

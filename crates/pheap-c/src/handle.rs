@@ -1,4 +1,4 @@
-//! An open heap, as C has it.
+//! An open heap, as a handle for C.
 //!
 //! **Unsafe.** Takes the heap's address from C.
 
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Marks a handle that is open.
+/// Marks an open handle.
 const OPEN: u64 = u64::from_le_bytes(*b"PHEAPOPN");
 
 /// `craton_pheap`.
@@ -18,7 +18,7 @@ pub struct Pheap {
     pub raw: RawHeap,
     pub report: Report,
     path: String,
-    /// Reserved objects by offset. The program holds their addresses alone.
+    /// By offset. The program holds only their addresses.
     reserved: Mutex<HashMap<u64, Reserved>>,
     pub transactions: AtomicUsize,
     /// A call has panicked.
@@ -38,8 +38,6 @@ impl Pheap {
         }
     }
 
-    /// The heap of a pointer from C.
-    ///
     /// # Safety
     /// `heap` is null, or a heap that is not closed.
     pub unsafe fn of<'a>(heap: *const Self) -> Option<&'a Self> {
@@ -48,7 +46,7 @@ impl Pheap {
         (heap.mark.load(Ordering::Relaxed) == OPEN).then_some(heap)
     }
 
-    /// The handle is about to be freed: a second close often still finds this.
+    /// Before the handle is freed: a second close often still finds this.
     pub fn mark_closed(&self) {
         self.mark.store(0, Ordering::Relaxed);
     }
@@ -72,7 +70,6 @@ impl Pheap {
         }
     }
 
-    /// The offset of an address in the mapping.
     pub fn offset<T>(&self, pointer: *const T) -> Result<u64, Failure> {
         let offset = (pointer as usize).wrapping_sub(self.raw.base()) as u64;
         match !pointer.is_null() && offset < self.raw.len() {
@@ -81,7 +78,6 @@ impl Pheap {
         }
     }
 
-    /// The slot at an address.
     pub fn slot(&self, slot: *const u64) -> Result<Slot, Failure> {
         match slot.is_null() {
             true => Err(Failure::Argument("the slot", "is null")),
@@ -89,13 +85,12 @@ impl Pheap {
         }
     }
 
-    /// The address of an offset.
     pub fn pointer<T>(&self, offset: u64) -> *mut T {
         // The mapping's address comes from the system, and is known to the program.
         std::ptr::with_exposed_provenance_mut(self.raw.base() + offset as usize)
     }
 
-    /// A value that a slot may get: 0, or an offset in the heap.
+    /// A slot may hold 0, or an offset in the heap.
     pub fn check_value(&self, value: u64) -> Result<u64, Failure> {
         match value < self.raw.len() {
             true => Ok(value),
@@ -107,7 +102,7 @@ impl Pheap {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A reserved object by its address, which the program gives up.
+    /// The program gives the reserved object up.
     pub fn take_reserved<T>(&self, object: *const T) -> Result<Held<'_>, Failure> {
         let missing = Failure::NotReserved(object as usize);
         let offset = self.offset(object)?;
@@ -123,7 +118,6 @@ pub struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// The object, for a call of the heap.
     pub fn take(mut self) -> Option<Reserved> {
         self.object.take()
     }

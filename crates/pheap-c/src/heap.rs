@@ -1,4 +1,4 @@
-//! Heaps made, opened and closed.
+//! Makes, opens and closes heaps.
 //!
 //! **Unsafe.** Takes pointers from C.
 
@@ -25,8 +25,6 @@ pub struct CratonPheapOptions {
     stripes: c_uint,
 }
 
-/// The options of C's struct.
-///
 /// # Safety
 /// `options` is null, or points at a struct whose `size` is right.
 unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions, Failure> {
@@ -68,8 +66,6 @@ unsafe fn read_options(options: *const CratonPheapOptions) -> Result<HeapOptions
 /// Makes a heap, opens it, or both.
 type Opener = fn(&Path, &HeapOptions) -> Result<(RawHeap, Report), craton_persistent::Error>;
 
-/// Opens a heap by `f` for C.
-///
 /// # Safety
 /// `path` is null or a string, `options` as in [`read_options`], `heap` is null or writable.
 unsafe fn open(
@@ -100,8 +96,6 @@ unsafe fn open(
     })
 }
 
-/// Makes a heap in a new file, or on a device without one, and opens it.
-///
 /// # Safety
 /// As `craton_pheap.h` says.
 #[unsafe(no_mangle)]
@@ -114,8 +108,6 @@ pub unsafe extern "C" fn craton_pheap_create(
     unsafe { open("craton_pheap_create", path, options, heap, RawHeap::create) }
 }
 
-/// Opens a heap.
-///
 /// # Safety
 /// As `craton_pheap.h` says.
 #[unsafe(no_mangle)]
@@ -128,8 +120,6 @@ pub unsafe extern "C" fn craton_pheap_open(
     unsafe { open("craton_pheap_open", path, options, heap, RawHeap::open) }
 }
 
-/// Opens a heap, and makes it if the path does not exist.
-///
 /// # Safety
 /// As `craton_pheap.h` says.
 #[unsafe(no_mangle)]
@@ -142,8 +132,6 @@ pub unsafe extern "C" fn craton_pheap_open_or_create(
     unsafe { open("craton_pheap_open_or_create", path, options, heap, RawHeap::open_or_create) }
 }
 
-/// Ends the use of a heap.
-///
 /// # Safety
 /// `heap` is null or open, and no other thread uses it.
 #[unsafe(no_mangle)]
@@ -174,8 +162,6 @@ pub unsafe extern "C" fn craton_pheap_close(heap: *mut Pheap) -> c_int {
     })
 }
 
-/// Makes all changes up to now durable.
-///
 /// # Safety
 /// `heap` is null or open.
 #[unsafe(no_mangle)]
@@ -184,8 +170,6 @@ pub unsafe extern "C" fn craton_pheap_sync(heap: *const Pheap) -> c_int {
     unsafe { on("craton_pheap_sync", heap, |heap| Ok(heap.raw.sync()?)) }
 }
 
-/// Gives free memory back to the system.
-///
 /// # Safety
 /// `heap` is null or open.
 #[unsafe(no_mangle)]
@@ -199,7 +183,7 @@ pub unsafe extern "C" fn craton_pheap_maintain(heap: *const Pheap) -> c_int {
     }
 }
 
-/// What changes survive: one of `enum craton_pheap_promise`, or 0 for a bad heap.
+/// Returns one of `enum craton_pheap_promise`, or 0 for a bad heap.
 ///
 /// # Safety
 /// `heap` is null or open.

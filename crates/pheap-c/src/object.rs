@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 /// `craton_pheap_constructor`.
 type Constructor = unsafe extern "C" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
 
-/// Writes the address of an object, if the program wants it.
+/// Writes an object's address, unless `to` is null.
 ///
 /// # Safety
 /// `to` is null or writable.
@@ -22,8 +22,6 @@ pub unsafe fn tell(heap: &Pheap, at: u64, to: *mut *mut c_void) {
     }
 }
 
-/// Allocates an object and stores its offset in the slot.
-///
 /// # Safety
 /// `heap` is null or open, `object` is null or writable.
 #[unsafe(no_mangle)]
@@ -43,8 +41,7 @@ pub unsafe extern "C" fn craton_pheap_alloc_to(
     }
 }
 
-/// As `craton_pheap_alloc_to`, with contents by a function; they are durable before the slot has
-/// the object.
+/// The function's contents are durable before the slot holds the object.
 ///
 /// # Safety
 /// As `craton_pheap_alloc_to`; the function may be called with the object and `argument`.
@@ -76,8 +73,6 @@ pub unsafe extern "C" fn craton_pheap_alloc_with(
     }
 }
 
-/// Frees the object of the slot and stores 0 there.
-///
 /// # Safety
 /// `heap` is null or open, and the program no longer uses the object.
 #[unsafe(no_mangle)]
@@ -86,8 +81,6 @@ pub unsafe extern "C" fn craton_pheap_free_from(heap: *const Pheap, slot: *mut u
     unsafe { on("craton_pheap_free_from", heap, |heap| Ok(heap.raw.free_from(heap.slot(slot)?)?)) }
 }
 
-/// Gives the slot's object another size.
-///
 /// # Safety
 /// As `craton_pheap_free_from`; `object` is null or writable.
 #[unsafe(no_mangle)]
@@ -107,8 +100,6 @@ pub unsafe extern "C" fn craton_pheap_realloc(
     }
 }
 
-/// Stores an offset, or 0, in a slot.
-///
 /// # Safety
 /// `heap` is null or open.
 #[unsafe(no_mangle)]
@@ -117,8 +108,6 @@ pub unsafe extern "C" fn craton_pheap_set(heap: *const Pheap, slot: *mut u64, va
     unsafe { on("craton_pheap_set", heap, |heap| Ok(heap.raw.set(heap.slot(slot)?, heap.check_value(value)?)?)) }
 }
 
-/// Makes bytes of objects durable, as they are now.
-///
 /// # Safety
 /// `heap` is null or open.
 #[unsafe(no_mangle)]
@@ -127,8 +116,6 @@ pub unsafe extern "C" fn craton_pheap_persist(heap: *const Pheap, from: *const c
     unsafe { on("craton_pheap_persist", heap, |heap| Ok(heap.raw.persist(heap.offset(from)?, bytes as u64)?)) }
 }
 
-/// The bytes that an object can hold.
-///
 /// # Safety
 /// `heap` is null or open, `bytes` is null or writable.
 #[unsafe(no_mangle)]
@@ -149,7 +136,7 @@ pub unsafe extern "C" fn craton_pheap_usable_size(
     }
 }
 
-/// The offset of an address in the mapping; 0 for null and for addresses elsewhere.
+/// 0 for null and for addresses outside of the mapping.
 ///
 /// # Safety
 /// `heap` is null or open.
@@ -160,7 +147,7 @@ pub unsafe extern "C" fn craton_pheap_offset(heap: *const Pheap, pointer: *const
     heap.and_then(|heap| heap.offset(pointer).ok()).unwrap_or(0)
 }
 
-/// The address of an offset; null for 0 and for offsets beyond the heap.
+/// Null for 0 and for offsets beyond the heap.
 ///
 /// # Safety
 /// `heap` is null or open.

@@ -34,11 +34,10 @@ pub struct CratonPheapStats {
     transactions: u64,
 }
 
-/// No version's struct is longer: a longer `size` was never set.
+/// No version's struct is longer: a larger `size` was never set.
 const MOST: usize = 4096;
 
-/// Writes a struct into the program's of `size` bytes, with 0 in fields that only a newer program
-/// has.
+/// Fills a struct of `size` bytes, with 0 in fields that only a newer program has.
 ///
 /// # Safety
 /// `into` is null, or has room for `size` bytes.
@@ -57,8 +56,6 @@ unsafe fn write<T>(into: *mut T, size: usize, value: T) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The report of the opening.
-///
 /// # Safety
 /// `heap` is null or open, `into` is null or has room for `size` bytes.
 #[unsafe(no_mangle)]
@@ -83,8 +80,6 @@ pub unsafe extern "C" fn craton_pheap_report(heap: *const Pheap, into: *mut Crat
     }
 }
 
-/// The heap's contents in numbers.
-///
 /// # Safety
 /// `heap` is null or open, `into` is null or has room for `size` bytes.
 #[unsafe(no_mangle)]
@@ -108,8 +103,6 @@ pub unsafe extern "C" fn craton_pheap_stats(heap: *const Pheap, into: *mut Crato
     }
 }
 
-/// Checks every invariant of the heap.
-///
 /// # Safety
 /// `heap` is null or open.
 #[unsafe(no_mangle)]

@@ -8,8 +8,6 @@ use crate::handle::Pheap;
 use crate::object::tell;
 use std::ffi::{c_int, c_void};
 
-/// Chooses an object that no crash keeps until it is published.
-///
 /// # Safety
 /// `heap` is null or open, `object` is null or writable.
 #[unsafe(no_mangle)]
@@ -29,8 +27,6 @@ pub unsafe extern "C" fn craton_pheap_reserve(heap: *const Pheap, size: usize, o
     }
 }
 
-/// Frees a reserved object.
-///
 /// # Safety
 /// `heap` is null or open, and the program no longer uses the object.
 #[unsafe(no_mangle)]
@@ -44,8 +40,6 @@ pub unsafe extern "C" fn craton_pheap_cancel(heap: *const Pheap, object: *mut c_
     }
 }
 
-/// Makes a reserved object durable, and stores its offset in the slot.
-///
 /// # Safety
 /// `heap` is null or open.
 #[unsafe(no_mangle)]
@@ -60,8 +54,6 @@ pub unsafe extern "C" fn craton_pheap_publish(heap: *const Pheap, slot: *mut u64
     }
 }
 
-/// As `craton_pheap_publish`, and frees the slot's object in the same step.
-///
 /// # Safety
 /// As `craton_pheap_publish`; the program no longer uses the slot's object.
 #[unsafe(no_mangle)]

@@ -11,8 +11,6 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 /// `craton_pheap_root_function`.
 type Function = unsafe extern "C" fn(argument: *mut c_void, name: *const c_char, slot: *mut u64, tag: u64);
 
-/// The bytes of a name.
-///
 /// # Safety
 /// `name` is null or a string.
 unsafe fn bytes<'a>(name: *const c_char) -> Result<&'a [u8], Failure> {
@@ -23,8 +21,6 @@ unsafe fn bytes<'a>(name: *const c_char) -> Result<&'a [u8], Failure> {
     }
 }
 
-/// Adds a root with an empty slot, durably.
-///
 /// # Safety
 /// `heap` is null or open, `name` is null or a string, `slot` is null or writable.
 #[unsafe(no_mangle)]
@@ -46,8 +42,6 @@ pub unsafe extern "C" fn craton_pheap_add_root(
     }
 }
 
-/// The slot of the root of this name and tag.
-///
 /// # Safety
 /// As `craton_pheap_add_root`.
 #[unsafe(no_mangle)]
@@ -72,8 +66,6 @@ pub unsafe extern "C" fn craton_pheap_root(
     }
 }
 
-/// Removes a root whose slot is empty, durably.
-///
 /// # Safety
 /// `heap` is null or open, `name` is null or a string.
 #[unsafe(no_mangle)]
@@ -82,8 +74,6 @@ pub unsafe extern "C" fn craton_pheap_remove_root(heap: *const Pheap, name: *con
     unsafe { on("craton_pheap_remove_root", heap, |heap| Ok(heap.raw.remove_root(bytes(name)?)?)) }
 }
 
-/// Calls a function with each root.
-///
 /// # Safety
 /// `heap` is null or open; the function may be called with `argument`.
 #[unsafe(no_mangle)]
@@ -97,7 +87,7 @@ pub unsafe extern "C" fn craton_pheap_each_root(
         on("craton_pheap_each_root", heap, |heap| {
             let function = function.ok_or(Failure::Argument("the function", "is null"))?;
             for root in heap.raw.roots()? {
-                // Rust programs may have names with a zero byte, which C reads up to there.
+                // Rust programs' names may have a zero byte: C reads up to there.
                 let end = root.name().iter().position(|byte| *byte == 0).unwrap_or(root.name().len());
                 let name = CString::new(&root.name()[..end]).unwrap_or_default();
                 function(argument, name.as_ptr(), heap.pointer(root.slot.0), root.tag);

@@ -16,8 +16,6 @@ pub struct PheapTx {
     tx: RawTx<'static>,
 }
 
-/// Begins a transaction.
-///
 /// # Safety
 /// `heap` is null or open, `tx` is null or writable.
 #[unsafe(no_mangle)]
@@ -29,7 +27,7 @@ pub unsafe extern "C" fn craton_pheap_begin(heap: *const Pheap, tx: *mut *mut Ph
                 return Err(Failure::Argument("the place for the transaction", "is null"));
             }
             let begun = open.raw.begin()?;
-            // The heap outlives it: it stays in its place, and open while transactions are.
+            // The heap stays in its place, and open while transactions are.
             let begun = std::mem::transmute::<RawTx<'_>, RawTx<'static>>(begun);
             open.transactions.fetch_add(1, Ordering::Relaxed);
             tx.write(Box::into_raw(Box::new(PheapTx { heap, tx: begun })));
@@ -38,8 +36,6 @@ pub unsafe extern "C" fn craton_pheap_begin(heap: *const Pheap, tx: *mut *mut Ph
     }
 }
 
-/// Runs a call of an open transaction.
-///
 /// # Safety
 /// `tx` is null or open, and no other thread uses it.
 unsafe fn within(
@@ -55,8 +51,6 @@ unsafe fn within(
     unsafe { on(call, *heap, |heap| f(heap, tx)) }
 }
 
-/// Keeps a range, so that the program may change it.
-///
 /// # Safety
 /// `tx` is null or open, and no other thread uses it.
 #[unsafe(no_mangle)]
@@ -65,8 +59,6 @@ pub unsafe extern "C" fn craton_pheap_tx_snapshot(tx: *mut PheapTx, from: *mut c
     unsafe { within("craton_pheap_tx_snapshot", tx, |heap, tx| Ok(tx.snapshot(heap.offset(from)?, bytes as u64)?)) }
 }
 
-/// Allocates an object; the slot has it once the transaction commits.
-///
 /// # Safety
 /// As `craton_pheap_tx_snapshot`; `object` is null or writable.
 #[unsafe(no_mangle)]
@@ -86,8 +78,6 @@ pub unsafe extern "C" fn craton_pheap_tx_alloc(
     }
 }
 
-/// Links a reserved object at the commit.
-///
 /// # Safety
 /// As `craton_pheap_tx_snapshot`.
 #[unsafe(no_mangle)]
@@ -105,8 +95,6 @@ pub unsafe extern "C" fn craton_pheap_tx_publish(tx: *mut PheapTx, slot: *mut u6
     }
 }
 
-/// Frees the slot's object at the commit, and stores a value.
-///
 /// # Safety
 /// As `craton_pheap_tx_snapshot`.
 #[unsafe(no_mangle)]
@@ -120,8 +108,6 @@ pub unsafe extern "C" fn craton_pheap_tx_free(tx: *mut PheapTx, slot: *mut u64, 
     }
 }
 
-/// Stores a value in a slot at the commit.
-///
 /// # Safety
 /// As `craton_pheap_tx_snapshot`.
 #[unsafe(no_mangle)]
@@ -135,8 +121,6 @@ pub unsafe extern "C" fn craton_pheap_tx_set(tx: *mut PheapTx, slot: *mut u64, v
     }
 }
 
-/// Ends a transaction by `f`.
-///
 /// # Safety
 /// `tx` is null or open; the program no longer uses it.
 unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Result<(), Failure>) -> c_int {
@@ -155,8 +139,6 @@ unsafe fn end(call: &str, tx: *mut PheapTx, f: impl FnOnce(RawTx<'static>) -> Re
     }
 }
 
-/// Makes all changes of a transaction durable, or none, and ends it.
-///
 /// # Safety
 /// `tx` is null or open; the program no longer uses it.
 #[unsafe(no_mangle)]
@@ -165,8 +147,6 @@ pub unsafe extern "C" fn craton_pheap_commit(tx: *mut PheapTx) -> c_int {
     unsafe { end("craton_pheap_commit", tx, |tx| Ok(tx.commit()?)) }
 }
 
-/// Undoes a transaction and ends it.
-///
 /// # Safety
 /// `tx` is null or open; the program no longer uses it.
 #[unsafe(no_mangle)]

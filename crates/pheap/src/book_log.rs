@@ -22,7 +22,7 @@
 //! entry is given out in it. *B5* The new list is durable before the alt bit changes.
 //!
 //! **Threads.** The caller's lock. **Failure.** The caller prevents a full log
-//! ([`has_slot`](Self::has_slot)); a damaged one is refused with the offset.
+//! ([`has_slot`](BookLog::has_slot)); a damaged one is refused with the offset.
 //!
 //! **Cost.** An entry: a few DRAM words. 124 entries: 16 line stores and two fences, and one fence
 //! for each round of chunks that leave.

@@ -20,6 +20,7 @@ pub enum Error {
     Null { slot: u64 },
     /// The slot's offset is not the beginning of an object of this heap.
     NotAnObject { at: u64 },
+    /// The object is free already.
     AlreadyFree { at: u64 },
     /// A batch names this slot, or this object, twice.
     Twice { at: u64 },
@@ -29,12 +30,15 @@ pub enum Error {
     TooMany { parts: usize, most: usize },
     /// Not inside the heap.
     OutOfRange { at: u64, len: u64 },
+    /// There is no root of this name.
     NoRoot,
+    /// There is a root of this name.
     RootExists { slot: u64 },
     /// The root's slot still holds an object.
     RootInUse { slot: u64 },
     /// Names of roots have 1 to 39 bytes.
     RootName { len: usize },
+    /// The table of roots is full.
     RootsFull,
     /// A value of the configuration that a heap cannot have.
     Config { what: &'static str, value: u64 },

@@ -1,9 +1,10 @@
 //! Extents in persistent LLFree frames, without a log (DESIGN §3.4).
 //!
 //! **What.** The same plans as [`Extents`](crate::Extents), without a list of ranges in DRAM.
-//! Frames of a [`PersistentZone`] are pages of the data area; a table lists where extents begin,
-//! and their lengths. An extent of n pages is an aligned block of the next power of two, whose tail
-//! is freed at once; one above 4 MiB is several blocks side by side.
+//! Frames of a [`PersistentZone`](craton_frames::PersistentZone) are pages of the data area; a
+//! table lists where extents begin, and their lengths. An extent of n pages is an aligned block of
+//! the next power of two, whose tail is freed at once; one above 4 MiB is several blocks side by
+//! side.
 //!
 //! **From.** LLFree §3.2; the extents of NVAlloc §4.3. No log is collected, and a search takes no
 //! lock.

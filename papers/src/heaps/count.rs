@@ -18,7 +18,6 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The counts of a heap.
 pub trait Count {
     fn counters(&self) -> Counters;
 
@@ -42,7 +41,7 @@ impl<M: Medium> Count for Counted<M> {
     }
 }
 
-/// A medium that is flushed and fenced, and holds nothing.
+/// Flushed and fenced, without contents.
 pub struct Nowhere(AtomicU64);
 
 impl Medium for Nowhere {
@@ -61,11 +60,11 @@ impl Medium for Nowhere {
     fn fence(&self) {}
 }
 
-/// The counts of libpmemobj in this process.
+/// Of libpmemobj in this process.
 pub static PMDK: LazyLock<Counted<Nowhere>> =
     LazyLock::new(|| Counted::new(Nowhere(AtomicU64::new(0)), Latency::PAPER));
 
-/// Where the pool is mapped, from which offsets are counted.
+/// Where the pool is mapped: offsets count from here.
 pub static POOL: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn flushed(at: *const c_void, bytes: usize) {
@@ -81,7 +80,7 @@ extern "C" fn fenced() {
     PMDK.fence();
 }
 
-/// Puts functions that count in libpmem's place, for a libpmemobj that is loaded later.
+/// Puts counting functions in libpmem's place, for a libpmemobj that is loaded later.
 pub fn install(directory: &Path) -> Result<Library, String> {
     let (source, library) = (directory.join("count.c"), directory.join("count.so"));
     fs::write(&source, include_str!("count.c")).map_err(|e| format!("cannot write {}: {e}", source.display()))?;

@@ -1,5 +1,3 @@
-//! Craton's heap as a [`Heap`].
-
 use super::{Count, Heap, ROOTS, Refused};
 use craton_base::{Medium, Space};
 use craton_kv::heap::HeapStore;
@@ -7,7 +5,7 @@ use craton_kv::{Change, Store, StoreError};
 use craton_pheap::{self as pheap, Error, Offset, Slot};
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of a slab that objects can have.
+/// For objects.
 const SLAB_BYTES: f64 = 64_512.0;
 
 pub struct Craton<M: Medium + Space> {

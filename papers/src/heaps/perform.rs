@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// Figure 2 has as many.
 const FIRST_FLUSHES: usize = 1000;
-/// Bytes of a new file, which the heap makes longer.
+/// The heap grows the file.
 const FIRST: u64 = 1 << 20;
 /// Address space of a file.
 const LIMIT: u64 = 1 << 36;
@@ -50,13 +50,12 @@ impl Task {
         Options { morph: self.morph.unwrap_or(default.morph), ..default }
     }
 
-    /// Whether the heap is there.
+    /// An opened list has a heap already.
     fn begin(&self) -> Begin {
         if self.load == Load::ListOpen { Begin::Old } else { Begin::New(pool_bytes(self)) }
     }
 }
 
-/// Does the task, and returns its figures.
 pub fn measure(task: &Task) -> Result<Measured, String> {
     match task.heap {
         Kind::Pmdk => {

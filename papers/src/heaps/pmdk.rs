@@ -47,7 +47,7 @@ type Create = unsafe extern "C" fn(*const c_char, *const c_char, usize, libc::mo
 type Open = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut Pool;
 type Construct = Option<unsafe extern "C" fn(*mut Pool, *mut c_void, *mut c_void) -> c_int>;
 
-/// The library's functions, which its manual pages document.
+/// The library's manual pages document them.
 struct Functions {
     create: Create,
     open: Open,
@@ -98,7 +98,7 @@ impl Functions {
     }
 }
 
-/// Whether the library is here; else what to install.
+/// Error: what to install.
 pub fn is_here() -> Result<(), String> {
     load().map(|_| ())
 }
@@ -115,7 +115,7 @@ pub struct Pmdk {
     bytes: u64,
     id: u64,
     root: u64,
-    /// Owners of the functions, kept alive only.
+    /// Kept alive for the functions.
     _library: Library,
     counting: Option<Library>,
 }
@@ -125,22 +125,21 @@ unsafe impl Send for Pmdk {}
 // SAFETY: as above.
 unsafe impl Sync for Pmdk {}
 
-/// How a pool begins.
+/// Whether the pool is new.
 #[derive(Clone, Copy)]
 pub enum Begin {
-    /// A new one of this length, whose unwritten pages then have no backing.
+    /// Of this length; unwritten pages have no backing.
     New(u64),
-    /// The one that is there.
     Old,
 }
 
 impl Pmdk {
-    /// Makes or opens the pool. With a folder, its flushes are counted instead of done.
+    /// Makes or opens the pool. With a folder, flushes are counted instead of done.
     pub fn new(path: &Path, begin: Begin, counted: Option<&Path>) -> Result<Self, String> {
         if std::env::var_os("PMEM_IS_PMEM_FORCE").is_none_or(|it| it != "1") {
             return Err("libpmemobj calls msync unless PMEM_IS_PMEM_FORCE=1 is set".to_owned());
         }
-        // Before libpmemobj, whose references then go there.
+        // Before libpmemobj, which then links to it.
         let counting = counted.map(count::install).transpose()?;
         let library = load()?;
         let functions = Functions::find(&library)?;

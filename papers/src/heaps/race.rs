@@ -1,8 +1,8 @@
 //! Threads that repeat a turn on a heap for a time, after a warm-up.
 //!
-//! **What.** [`race`] gives operations for each second, the sum over threads of each one's own, and
-//! the most space meanwhile. Where the heap counts, one thread does the turns of [`Pace::turns`],
-//! and the counts are of these alone.
+//! **What.** [`race`] returns the sum of the threads' operations for each second, and the most
+//! space. Where the heap counts, one thread does the turns of [`Pace::turns`], and only these are
+//! counted.
 //!
 //! **Threads.** All begin at once. The caller's thread is the application's timer.
 
@@ -14,27 +14,26 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a race goes on.
+/// The length of a race.
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// At least one turn.
     pub warm: Duration,
     pub run: Duration,
-    /// Where the heap counts: turns before, and those that count.
+    /// Where the heap counts: turns before, and counted ones.
     pub turns: (u64, u64),
-    /// The heap's file.
     pub file: PathBuf,
 }
 
-/// Between looks at the space.
+/// Between readings of the space.
 const PERIOD: Duration = Duration::from_millis(2);
 /// Between calls of `maintain`.
 const MAINTAIN_MS: u64 = 50;
 
-/// A turn's operations.
+/// Returns its operations.
 pub type Turn<'a> = Box<dyn FnMut() -> Result<u64, Refused> + 'a>;
 
-/// `make` makes the turn of each thread, and is in no figure.
+/// No figure includes `make`, which makes each thread's turn.
 pub fn race<'a, H: Heap>(
     heap: &'a H,
     pace: &Pace,
@@ -85,7 +84,6 @@ pub fn race<'a, H: Heap>(
     })
 }
 
-/// Operations for each second.
 fn repeat(turn: &mut Turn<'_>, time: Duration) -> Result<f64, Refused> {
     let (start, mut operations) = (Instant::now(), 0);
     loop {
@@ -97,7 +95,6 @@ fn repeat(turn: &mut Turn<'_>, time: Duration) -> Result<f64, Refused> {
     }
 }
 
-/// Counts for each operation.
 pub fn counts(counters: craton_sim::Counters, operations: u64) -> Figures {
     let flushes = counters.flushes + counters.line_stores;
     let near: u64 = counters.reflushes.iter().sum();

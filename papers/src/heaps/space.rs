@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Bytes of a file that have backing; 0 if it is not there.
+/// With backing; 0 if there is no file.
 pub fn backed(path: &Path) -> u64 {
     metadata(path).map_or(0, |file| file.blocks() * 512)
 }
@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 /// Read at once.
 const PART: usize = 1 << 20;
 
-/// Gives back the whole pages of zeros.
+/// Releases whole pages of zeros.
 pub fn punch_zeros(path: &Path) -> io::Result<()> {
     let mut file = File::options().read(true).write(true).open(path)?;
     let (mut part, mut at) = (vec![0; PART], 0);

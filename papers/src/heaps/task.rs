@@ -13,7 +13,6 @@ pub type Figures = BTreeMap<String, f64>;
 /// The result of a task.
 #[derive(Clone, PartialEq, Default, Debug, Serialize)]
 pub struct Measured {
-    /// The figures.
     #[serde(flatten)]
     pub figures: Figures,
     /// Where the first flushes went.
@@ -169,7 +168,6 @@ pub struct Task {
 }
 
 impl Task {
-    /// The heap's file.
     pub fn file(&self) -> PathBuf {
         self.directory.join("heap")
     }

@@ -103,7 +103,7 @@ fn a_log_of_a_generation_without_records_is_needed_too() {
     set(&one, "b", 0);
     one.flush().unwrap();
     assert_eq!(read(&disks, 3), ["a=v", "b=v"]);
-    // The first of two files says that a second follows.
+    // The first file shows that a second follows.
     *disks[0].0.lock().unwrap() = Default::default();
     assert_eq!(replay(&disks, 3), (vec!["a=v".to_owned()], Err(ReplayError::Missing(0))));
 }
@@ -235,7 +235,7 @@ fn a_torn_frame_is_no_frame() {
                 torn.truncate(at)
             }
             disks[0].0.lock().unwrap().0 = torn;
-            // Bytes between the frames are of neither.
+            // Bytes between the frames belong to neither.
             let found = read(&disks, 2);
             assert!(
                 found == ["a=v"] || found == ["a=v", "b=v"] && flip && at < whole.next_multiple_of(8),
@@ -254,7 +254,7 @@ fn frames_of_another_session_are_not_read() {
         set(&one, key, 0);
         one.flush().unwrap();
     }
-    // A copy of the heap, from before, begins the same generation anew.
+    // An older copy of the heap begins the same generation anew.
     let two = log(&disks);
     begin(&two, 5, 0);
     set(&two, "z", 0);

@@ -1,7 +1,8 @@
 //! The commands: arguments in, a reply out.
 //!
-//! **What.** Each command answers with one reply, appended to the connection's buffer. Commands of
-//! several keys are as many operations: other clients may see some of them done and some not.
+//! **What.** Each command appends one reply to the connection's buffer. Commands of several keys
+//! are as many operations: other clients may see some of them done and some not.
+//!
 //! **Failure.** A wrong name, number of arguments or value is an error reply that names it, and
 //! nothing has changed.
 
@@ -13,24 +14,23 @@ use crate::store::{Store, StoreError};
 use crate::tree::{Tree, When};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Keys that one call of `SCAN` looks at, if it names no other number.
+/// Keys of one call of `SCAN`, by default.
 const SCAN_COUNT: i64 = 10;
 
 const SYNTAX: &str = "ERR syntax error";
 const FULL: &str = "OOM the disk has no room for the log: writes are refused until it has";
 const NO_NUMBER: &str = "ERR value is not an integer or out of range";
 
-/// What all connections share.
 pub struct Context<S: Store> {
     pub tree: Tree<S>,
     pub cursors: Cursors,
     pub counters: Counters,
-    /// Set when memory of a cleared tree waits to be freed.
+    /// Memory of a cleared tree waits to be freed.
     pub has_dead: AtomicBool,
     pub about: About,
 }
 
-/// Facts about the server that `INFO` reports.
+/// What `INFO` reports.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     pub port: u16,
@@ -41,10 +41,10 @@ pub struct About {
     pub model: String,
 }
 
-/// The connection's next step after a reply.
+/// The connection's next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
-    /// Nothing was written to the heap.
+    /// The heap is unchanged.
     Read,
     /// The reply waits for a sync point, where there are any.
     Wrote,
@@ -53,10 +53,10 @@ pub enum After {
     Shutdown,
 }
 
-/// Fewest and most arguments, name included; 0: no most.
+/// Fewest and most arguments, name included; 0: unlimited.
 type Arity = (usize, usize);
 
-/// A command by its name in upper case.
+/// In upper case.
 const COMMANDS: [(&str, Arity); 27] = [
     ("GET", (2, 2)),
     ("SET", (3, 0)),
@@ -87,13 +87,11 @@ const COMMANDS: [(&str, Arity); 27] = [
     ("POST", (1, 0)),
 ];
 
-/// Commands that a full disk refuses.
+/// A full disk refuses these.
 const WRITES: [&str; 9] = ["SET", "DEL", "UNLINK", "INCR", "DECR", "INCRBY", "DECRBY", "FLUSHALL", "FLUSHDB"];
 
-/// The longest name of a command.
 const LONGEST_NAME: usize = 8;
 
-/// Runs one command.
 pub fn run<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) -> After {
     let name = args.get(0);
     let mut upper = [0; LONGEST_NAME];
@@ -189,7 +187,7 @@ fn dispatch<S: Store>(
     }
 }
 
-/// Commands that ask about the connection and the server.
+/// Commands about the connection and the server.
 fn about<S: Store>(context: &Context<S>, name: &str, args: Args<'_>, out: &mut Vec<u8>) -> After {
     match name {
         "PING" if args.len() == 2 => bulk(out, args.get(1)),
@@ -201,7 +199,7 @@ fn about<S: Store>(context: &Context<S>, name: &str, args: Args<'_>, out: &mut V
             None => error(out, NO_NUMBER),
         },
         "INFO" => bulk(out, info::text(context, args).as_bytes()),
-        // Clients ask for the list to complete names, and do without.
+        // Clients complete names by the list, and work without it.
         "COMMAND" if is(args.get(1), "COUNT") => integer(out, COMMANDS.len() as i64 - 1),
         "COMMAND" => array(out, 0),
         "CONFIG" => info::config(context, args, out),
@@ -214,7 +212,7 @@ fn about<S: Store>(context: &Context<S>, name: &str, args: Args<'_>, out: &mut V
             return After::Close;
         }
         "SHUTDOWN" => return After::Shutdown,
-        // A browser that was made to send a form here: what follows is not from a client.
+        // A form of a browser: the rest is not from a client.
         _ => {
             error(out, "ERR this is no HTTP server");
             return After::Close;
@@ -246,7 +244,7 @@ fn set<S: Store>(tree: &Tree<S>, args: Args<'_>, out: &mut Vec<u8>) -> Result<Af
                 error(out, &format!("ERR SET {}: keys that expire are not supported", text(&upper)));
                 return Ok(After::Read);
             }
-            // Keys have no time to live, so that it is kept.
+            // Keys have no time to live, so it is kept.
             b"KEEPTTL" => {}
             _ => {
                 error(out, SYNTAX);
@@ -287,7 +285,7 @@ fn add<S: Store>(tree: &Tree<S>, key: &[u8], by: Option<i64>, out: &mut Vec<u8>)
     }
 }
 
-/// One step of a scan, or what is wrong with the arguments.
+/// One step of a scan, or the arguments' fault.
 fn scan<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) -> Result<Option<&'static str>, StoreError> {
     let cursor = std::str::from_utf8(args.get(1)).ok().and_then(|text| text.parse::<u64>().ok());
     let (mut pattern, mut count, mut is_string) = (&b"*"[..], SCAN_COUNT, true);
@@ -356,7 +354,7 @@ pub fn is(text: &[u8], name: &str) -> bool {
     text.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Bytes of a client, escaped for a message.
+/// A client's bytes, escaped for a message.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.len().min(128);
     bytes[..end].escape_ascii().to_string()

@@ -1,9 +1,10 @@
 //! A connection: bytes in, commands run, replies out.
 //!
-//! **State.** `input` holds a command that has begun; `output` replies that are not yet sent.
-//! Commands wait in `input` while more than [`MOST_OUTPUT`] bytes of replies wait for the client.
+//! **State.** `input` holds a command that has begun; `output` unsent replies. Commands wait in
+//! `input` while more than [`MOST_OUTPUT`] bytes of replies wait for the client.
+//!
 //! **Failure.** Bytes that break the protocol are answered by an error, and the connection closes
-//! once that is sent. A client that goes away loses its replies alone.
+//! once that is sent. A client that goes away loses only its replies.
 
 use super::commands::{After, Context, run};
 use super::reply::error;
@@ -17,7 +18,7 @@ use std::sync::atomic::Ordering;
 /// Replies that may wait before further commands do.
 const MOST_OUTPUT: usize = 4 << 20;
 
-/// Buffers larger than this are given back when they are empty.
+/// Larger buffers are freed when empty.
 const KEPT: usize = 256 << 10;
 
 pub struct Connection {
@@ -28,30 +29,27 @@ pub struct Connection {
     sent: usize,
     /// The sync point for which the replies wait.
     pub ticket: Option<u64>,
-    /// Whether `input` holds whole commands, which wait for the client to take replies.
+    /// `input` holds whole commands, which wait for the client to read replies.
     is_paused: bool,
-    /// Whether `output` acknowledges a write.
+    /// `output` acknowledges a write.
     wrote: bool,
     wants_shutdown: bool,
-    /// No command runs any more: the last reply leaves, then what still arrives is dropped, so that
-    /// closing the socket does not take the reply with it.
+    /// No command runs any more: the last reply is sent, then late input is dropped, so that
+    /// closing the socket does not discard the reply.
     is_closing: bool,
     is_draining: bool,
-    /// There may be more to read or to run once the ticket is taken away.
+    /// There may be more to read or run once the ticket is removed.
     pub has_more: bool,
-    /// The client sends no more: what has arrived ends with the end of the stream, of which no
-    /// further event tells.
+    /// The stream has ended, of which no further event reports.
     pub is_ended: bool,
 }
 
-/// What to do with the connection next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Waits for the client.
     Open,
-    /// There may be more to read or to run.
+    /// There may be more to read or run.
     Ready,
-    /// The replies wait for a sync point; ask for a ticket.
+    /// The replies wait for a sync point: request a ticket.
     Wrote,
     Closed,
     Shutdown,
@@ -76,8 +74,8 @@ impl Connection {
         }
     }
 
-    /// Sends what waits, then reads and runs what has arrived: once, so that others have their
-    /// turn. With `holds`, replies to writes stay here until the ticket is taken away.
+    /// Sends replies, then reads and runs once, so that others have their turn. With `holds`,
+    /// replies to writes stay until the ticket is removed.
     pub fn serve<S: Store>(&mut self, context: &Context<S>, chunk: &mut [u8], holds: bool) -> State {
         self.has_more = self.ticket.is_some();
         if self.has_more {
@@ -106,7 +104,7 @@ impl Connection {
                 Err(why) => return after(why.kind()),
             };
             self.receive(context, &chunk[..len]);
-            // A read that did not fill the buffer took everything but the end.
+            // A read that did not fill the buffer got everything but the end.
             is_more = len == chunk.len() || self.is_ended;
         }
         if holds && std::mem::take(&mut self.wrote) {
@@ -131,7 +129,7 @@ impl Connection {
         }
     }
 
-    /// Runs commands of `data`, and keeps the rest as input.
+    /// Keeps the rest as input.
     fn run_all<S: Store>(&mut self, context: &Context<S>, mut data: Vec<u8>) {
         let used = self.run_some(context, &data);
         if used == data.len() && data.capacity() > KEPT {
@@ -141,7 +139,7 @@ impl Connection {
         self.input = data;
     }
 
-    /// Runs the commands that are whole; returns how many bytes they have.
+    /// Runs the whole commands; returns their bytes.
     fn run_some<S: Store>(&mut self, context: &Context<S>, data: &[u8]) -> usize {
         let (mut used, mut commands) = (0, 0);
         self.is_paused = false;
@@ -179,7 +177,7 @@ impl Connection {
         used
     }
 
-    /// Sends what waits. `Ready` when all is sent and more may be read.
+    /// `Ready` when all is sent and more may be read.
     pub fn send(&mut self) -> State {
         while self.sent < self.output.len() {
             match self.socket.write(&self.output[self.sent..]) {
@@ -202,7 +200,7 @@ impl Connection {
         State::Ready
     }
 
-    /// Replaces replies that a failed sync point makes untrue.
+    /// Replaces replies that a failed sync point made untrue.
     pub fn fail(&mut self, why: StoreError) {
         self.output.truncate(self.sent);
         let kind = if why.is_full() { "OOM" } else { "ERR" };
@@ -211,7 +209,7 @@ impl Connection {
     }
 }
 
-/// What to do after a socket refused.
+/// After a socket refused.
 fn after(kind: ErrorKind) -> State {
     match kind {
         ErrorKind::WouldBlock => State::Open,

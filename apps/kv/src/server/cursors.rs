@@ -1,8 +1,9 @@
-//! Cursors of `SCAN`: numbers that stand for the key at which a scan goes on.
+//! Cursors of `SCAN`: numbers for the keys at which scans go on.
 //!
-//! **What.** The tree is ordered by keys of any length, which do not fit the number that the
-//! protocol wants. The server keeps the key for each number, for the [`MOST`] latest scans' steps.
-//! **Failure.** A number that is not known, or no longer, is refused; the client begins again.
+//! **What.** Keys do not fit the number that the protocol wants. The server keeps the key for each
+//! number, for the [`MOST`] latest steps.
+//!
+//! **Failure.** An unknown or forgotten number is refused; the client begins again.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +21,7 @@ struct State {
 }
 
 impl Cursors {
-    /// A number for a key. It can be used more than once.
+    /// The number can be used more than once.
     pub fn keep(&self, key: Box<[u8]>) -> u64 {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.keys.len() == MOST {

@@ -1,7 +1,7 @@
 //! Stops all writers for a moment, so that a sync point copies one state.
 //!
-//! **What.** A gate for each thread that writes. The thread holds its gate while it runs commands;
-//! who holds all gates sees no command half done. **Cost.** A lock that no other thread wants.
+//! **What.** A gate for each thread that writes, held while it runs commands: with all gates held,
+//! no command is half done. **Cost.** A lock that no other thread wants.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,11 +1,10 @@
 //! Patterns of `SCAN … MATCH`: `*`, `?`, `[a-c]`, `[^a]`, and `\` before a plain character.
 //!
-//! **Cost.** Length of the pattern times length of the text at worst, never more.
+//! **Cost.** At worst the pattern's length times the text's.
 
-/// Whether the whole text matches.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // The last `*`, and the text behind what it stands for now.
+    // The last `*`, and the text behind its present match.
     let mut star: Option<(usize, usize)> = None;
     loop {
         if pattern.get(p) == Some(&b'*') {
@@ -33,7 +32,7 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Matches one byte with the element at `p`; where the next element begins.
+/// Matches one byte with the element at `p`; returns the next element's place.
 fn one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     match pattern[p] {
         b'?' => Some(p + 1),

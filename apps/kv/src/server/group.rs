@@ -1,12 +1,15 @@
 //! Group commit: one sync point of a disk acknowledges the writes of many connections.
 //!
-//! **What.** A connection that wrote asks for a ticket and keeps its replies. After the next sync
-//! point all tickets asked for before it are good. The worker that has run all commands that had
+//! **What.** A connection that wrote requests a ticket and keeps its replies. The next sync point
+//! makes all tickets requested before it durable. The worker that has run all commands that had
 //! arrived makes it ([`Group::lead`]), unless one is under way: then the next one serves it too.
 //! With an interval a thread makes the sync points ([`Group::run`]).
+//!
 //! **Cost.** A leader sends its own replies without a wake-up. Others run commands meanwhile.
+//!
 //! **Failure.** A full disk fails the tickets of that sync point, and the next one tries again. Any
 //! other failure is the last.
+//!
 //! **Threads.** `begun` counts sync points that began, `done` those that ended. A write that saw
 //! `begun = n` after its commit is durable when `done > n`: that sync point began after it.
 
@@ -26,7 +29,7 @@ struct State {
     done: u64,
     /// Tickets since the last flush began.
     wanted: u64,
-    /// Workers that asked for them.
+    /// Workers that requested them.
     waiting: Vec<usize>,
     /// A sync point is under way.
     is_led: bool,
@@ -36,10 +39,9 @@ struct State {
     failed_to: u64,
 }
 
-/// The time after which a full disk is tried again.
+/// After this time a full disk is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// The state of a ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ticket {
     Waits,
@@ -48,7 +50,7 @@ pub enum Ticket {
 }
 
 impl Group {
-    /// A ticket for everything that this thread, a worker of this number, has written.
+    /// Covers all that this worker's thread has written.
     pub fn ticket(&self, worker: usize) -> u64 {
         let mut state = self.state();
         state.wanted += 1;
@@ -70,9 +72,9 @@ impl Group {
         }
     }
 
-    /// Makes sync points as they are asked for, at most one in `interval`, until stopped or until
-    /// one fails for another reason than a full disk. After each, `wake` is called for the workers
-    /// whose tickets it has decided.
+    /// Makes sync points on request, at most one in `interval`, until stopped or until one fails
+    /// for another reason than a full disk. After each, calls `wake` for the workers whose tickets
+    /// it has decided.
     pub fn run(&self, interval: Duration, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn(usize)) {
         loop {
             let next = Instant::now() + interval;
@@ -104,8 +106,8 @@ impl Group {
         }
     }
 
-    /// Makes a sync point in this thread, if one is asked for and none is under way. Wakes other
-    /// workers that it has served, and those that asked meanwhile.
+    /// Makes a sync point in this thread, if one is requested and none is under way. Wakes other
+    /// workers that it has served, and those that requested one meanwhile.
     pub fn lead(&self, worker: usize, sync: impl Fn() -> Result<(), StoreError>, wake: impl Fn(usize)) -> bool {
         let Some((mut waiting, _)) = self.sync(&sync) else { return false };
         waiting.extend_from_slice(&self.state().waiting);
@@ -113,7 +115,7 @@ impl Group {
         true
     }
 
-    /// A sync point: the workers whose tickets it has decided, and its failure.
+    /// Returns the workers whose tickets the sync point decided, and its failure.
     fn sync(&self, sync: &impl Fn() -> Result<(), StoreError>) -> Option<(Vec<usize>, Option<StoreError>)> {
         let mut state = self.state();
         if state.wanted == 0 || state.is_led {
@@ -139,7 +141,7 @@ impl Group {
         Some((waiting, result.err()))
     }
 
-    /// Ends [`run`](Self::run) after a last sync point, if one is asked for.
+    /// Ends [`run`](Self::run) after a last sync point, if one is requested.
     pub fn stop(&self) {
         self.state().is_stopped = true;
         self.changed.notify_all();
@@ -249,7 +251,7 @@ mod tests {
         };
         std::thread::scope(|scope| {
             let syncing = scope.spawn(|| group.run(Duration::ZERO, sync, wake));
-            // The third attempt makes the records durable, which no new ticket asked for.
+            // The third attempt makes the records durable, without a new ticket.
             while group.state_of(first) != Ticket::Durable {
                 std::thread::yield_now();
             }

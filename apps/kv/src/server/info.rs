@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The text of `INFO`, all sections or those named.
+/// All sections or those named.
 pub fn text<S: Store>(context: &Context<S>, args: Args<'_>) -> String {
     let Context { about, counters, .. } = context;
     let mut out = String::new();
@@ -63,7 +63,7 @@ pub fn text<S: Store>(context: &Context<S>, args: Args<'_>) -> String {
     out
 }
 
-/// `CONFIG GET`: what clients look for before they measure.
+/// Clients read these before they measure.
 pub fn config<S: Store>(context: &Context<S>, args: Args<'_>, out: &mut Vec<u8>) {
     if !is(args.get(1), "GET") || args.len() < 3 {
         return error(out, "ERR CONFIG: only GET is supported, options are given at the start");

@@ -1,6 +1,6 @@
 //! Replies of the Redis protocol, version 2, appended to a buffer.
 
-/// A length that stands for no value.
+/// The length that means: no value.
 pub const NULL: &[u8] = b"$-1\r\n";
 pub const OK: &[u8] = b"+OK\r\n";
 
@@ -8,7 +8,7 @@ pub fn simple(out: &mut Vec<u8>, text: &str) {
     line(out, b'+', text.as_bytes());
 }
 
-/// An error; ends of lines in `text`, which a client may have sent, become blanks.
+/// Ends of lines in `text`, which a client may have sent, become blanks.
 pub fn error(out: &mut Vec<u8>, text: &str) {
     line(out, b'-', text.replace(['\r', '\n'], " ").as_bytes());
 }
@@ -22,12 +22,11 @@ pub fn integer(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The first line of an array of `len` replies.
+/// The head of an array of `len` replies.
 pub fn array(out: &mut Vec<u8>, len: usize) {
     head(out, b'*', len);
 }
 
-/// The first line of a value.
 pub fn bulk_head(out: &mut Vec<u8>, len: usize) {
     head(out, b'$', len);
 }

@@ -1,26 +1,28 @@
 //! Requests of the Redis protocol, version 2, and inline commands, from bytes as they arrive.
 //!
-//! **What.** [`Parser::parse`] finds one command in the bytes received so far. It remembers how far
-//! it came, so that a command that arrives in many parts is read once.
+//! **What.** [`Parser::parse`] finds one command in the bytes received so far. It remembers its
+//! progress, so that a command in many parts is read once.
+//!
 //! **Units.** Arguments are ranges of bytes from the beginning of the command.
-//! **Failure.** Bytes that break the protocol are an error that names what was wrong; the
-//! connection cannot go on after it, since the next command's beginning is unknown.
+//!
+//! **Failure.** Bytes that break the protocol are an error with the reason; the connection must
+//! close, since the next command's beginning is unknown.
 
 use std::fmt;
 use std::ops::Range;
 
-/// The longest inline command, and the longest line with a length.
+/// Of inline commands, and of lines with a length.
 const LONGEST_LINE: usize = 64 << 10;
 const MOST_ARGS: i64 = 1 << 20;
-/// The most bytes that one command may have, as in Redis.
+/// As in Redis.
 const LONGEST_COMMAND: usize = 1 << 30;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProtocolError {
     LineTooLong,
-    /// The count of arguments is no number, or too large.
+    /// No number, or too large.
     Count,
-    /// The length of an argument is negative, no number, or beyond 512 MiB.
+    /// Negative, no number, or beyond 512 MiB.
     Length,
     /// An argument begins with this byte instead of `$`.
     NoLength(u8),
@@ -43,29 +45,28 @@ impl fmt::Display for ProtocolError {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// More bytes are needed.
     Incomplete,
     /// A command of this many bytes. Without arguments it is an empty line: ignore it.
     Command(usize),
 }
 
-/// Where the parser is in the command that has begun.
+/// The parser's progress in the command.
 #[derive(Default)]
 pub struct Parser {
     args: Vec<Range<usize>>,
-    /// Bytes of inline commands without quotes and escapes; `args` point here if it is not empty.
+    /// Inline commands without quotes and escapes; `args` point here if it is not empty.
     inline: Vec<u8>,
     /// Arguments to come; `None` before the first line is complete.
     left: Option<usize>,
-    /// The length of the argument that has begun.
+    /// Of the argument that has begun.
     length: Option<usize>,
     at: usize,
-    /// Bytes in which no end of line was found.
+    /// Bytes without an end of line.
     searched: usize,
 }
 
 impl Parser {
-    /// Continues with `data`, which begins with the bytes of the last call if that was incomplete.
+    /// `data` begins with the bytes of the last call if that was incomplete.
     pub fn parse(&mut self, data: &[u8]) -> Result<Parsed, ProtocolError> {
         if self.left.is_none() {
             self.args.clear();
@@ -115,7 +116,7 @@ impl Parser {
         Ok(Parsed::Command(used))
     }
 
-    /// The arguments of the command that was found in `data`.
+    /// Of the command found in `data`.
     pub fn args<'a>(&'a self, data: &'a [u8]) -> Args<'a> {
         let bytes = if self.inline.is_empty() { data } else { &self.inline };
         Args { bytes, ranges: &self.args }
@@ -125,7 +126,7 @@ impl Parser {
         (self.left, self.length, self.at, self.searched) = (None, None, 0, 0);
     }
 
-    /// The end of the line at `at`, without its mark; `at` goes behind it.
+    /// The end of the line at `at`, without its mark; moves `at` behind it.
     fn line(&mut self, data: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let found = data[self.searched..].iter().position(|byte| *byte == b'\n');
         let end = found.map_or(data.len(), |found| self.searched + found);
@@ -142,7 +143,6 @@ impl Parser {
     }
 }
 
-/// The name and arguments of a command.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     bytes: &'a [u8],
@@ -158,14 +158,14 @@ impl<'a> Args<'a> {
         self.ranges.get(i).map_or(&[], |range| &self.bytes[range.clone()])
     }
 
-    /// The arguments from the `from`-th on.
+    /// From the `from`-th on.
     pub fn from(&self, from: usize) -> impl Iterator<Item = &'a [u8]> {
         let Self { bytes, ranges } = *self;
         ranges.iter().skip(from).map(move |range| &bytes[range.clone()])
     }
 }
 
-/// A decimal number, as the protocol and the commands write it: no plus, no blanks, no leading 0.
+/// Decimal, without plus, blanks or leading 0.
 pub fn number(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let is_plain = digits.iter().all(u8::is_ascii_digit) && (digits.first() != Some(&b'0') || text == b"0");

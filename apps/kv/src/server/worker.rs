@@ -1,6 +1,5 @@
 //! A worker: one thread, one poll, its connections.
 //!
-//! **Threads.** Others hand over sockets and wake the worker; everything else is its own.
 //! **Failure.** Accepting fails when descriptors run out: the listener waits until one is closed.
 
 use super::Shared;
@@ -16,7 +15,6 @@ use std::time::{Duration, Instant};
 pub const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 
-/// Bytes of one read.
 const CHUNK: usize = 64 << 10;
 
 /// How long replies wait for more commands before a sync point.
@@ -30,15 +28,14 @@ struct Worker<'a, S: Store> {
     poll: Poll,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
-    /// Connections with more to read.
+    /// With more to read.
     ready: Vec<usize>,
-    /// Connections whose replies wait for a sync point.
+    /// Their replies wait for a sync point.
     held: Vec<usize>,
     /// They wait for this worker to make it, since this time.
     leads: bool,
     since: Instant,
     chunk: Vec<u8>,
-    /// Its number among the workers.
     i: usize,
 }
 
@@ -55,7 +52,7 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
     let (leads, since) = (false, Instant::now());
     let mut worker = Worker { shared, poll, connections, free, ready, held, leads, since, chunk, i };
     let mut next = 0;
-    // A listener whose queue may not be empty.
+    // The listener's queue may not be empty.
     let mut accepts = false;
     while !shared.is_stopping() {
         let wait = match (worker.ready.is_empty() && !worker.leads, accepts) {
@@ -91,12 +88,12 @@ pub fn run<S: Store>(shared: &Shared<S>, i: usize, poll: Poll, mut listener: Opt
     worker.end();
 }
 
-/// Accepts what waits, and hands it to the workers in turn. Whether some may still wait.
+/// Hands connections to the workers in turn; returns whether more may wait.
 fn accept<S: Store>(shared: &Shared<S>, listener: &TcpListener, next: &mut usize) -> bool {
     loop {
         match listener.accept() {
             Ok((socket, _)) => {
-                // Replies leave at once; a client that is gone already is found out later.
+                // Replies leave at once; a later read finds a client that is gone.
                 let _ = socket.set_nodelay(true);
                 let i = *next % shared.handed.len();
                 *next += 1;
@@ -111,18 +108,18 @@ fn accept<S: Store>(shared: &Shared<S>, listener: &TcpListener, next: &mut usize
 }
 
 impl<S: Store> Worker<'_, S> {
-    /// Takes connections that were handed over, and looks at tickets.
+    /// Takes new connections, and checks tickets.
     fn woken(&mut self, i: usize) {
         let sockets = std::mem::take(&mut *self.shared.handed[i].lock().unwrap_or_else(PoisonError::into_inner));
         sockets.into_iter().for_each(|socket| self.add(socket));
         self.decide();
         if !self.held.is_empty() {
-            // They asked while the last sync point was made.
+            // They requested it during the last sync point.
             self.want_lead();
         }
     }
 
-    /// Connections wait for a sync point that this worker is to make.
+    /// This worker must make a sync point.
     fn want_lead(&mut self) {
         if !self.leads && self.shared.led.is_some() {
             (self.leads, self.since) = (true, Instant::now());
@@ -154,8 +151,8 @@ impl<S: Store> Worker<'_, S> {
         }
     }
 
-    /// Makes the sync point that its connections wait for, once it has nothing else to do: one for
-    /// many commands takes as long as one for few.
+    /// Makes the sync point for its connections once it is idle: one for many commands takes as
+    /// long as one for few.
     fn lead(&mut self, is_idle: bool) {
         if !self.leads || !is_idle && self.since.elapsed() < MOST_WAIT {
             return;
@@ -217,7 +214,7 @@ impl<S: Store> Worker<'_, S> {
         }
     }
 
-    /// Sends the replies of what was done, for a while, and closes all connections.
+    /// Sends the last replies, for a while, and closes all connections.
     fn end(mut self) {
         let end = Instant::now() + LAST_REPLIES;
         let mut events = Events::with_capacity(256);

@@ -1,5 +1,5 @@
-//! A crash after every store, flush and fence of every typed call: the values are as before or as
-//! after.
+//! A crash after every store, flush and fence of every typed call leaves the values before or after
+//! it.
 
 use crate::media::AnyHeap;
 use crate::raw::RawHeap;
@@ -44,7 +44,7 @@ fn contents(heap: &PersistentHeap) -> Result<Contents, Error> {
     Ok(found)
 }
 
-/// Opens an image and returns what it holds, or `None` if even the root is not there.
+/// Opens an image and returns its contents.
 fn open(image: &Image) -> Contents {
     let (heap, _) = Heap::open(SimMedium::from_image(image), options()).expect("every image opens");
     let heap = typed(heap);
@@ -52,7 +52,7 @@ fn open(image: &Image) -> Contents {
     contents(&heap).expect("every image has the root")
 }
 
-/// Does an operation, with every crash.
+/// With every crash.
 fn crash(
     medium: &SimMedium,
     heap: &PersistentHeap,

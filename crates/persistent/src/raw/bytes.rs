@@ -1,7 +1,7 @@
 //! Contents of objects, as bytes.
 //!
-//! **What.** Bytes are copied out of words and into them, by atomics: another thread may change
-//! them meanwhile, and then the copy has some of its words.
+//! **What.** Atomics copy bytes out of words and into them: if another thread changes them
+//! meanwhile, the copy has some of its words.
 
 use super::RawHeap;
 use crate::error::Error;
@@ -29,7 +29,7 @@ impl RawHeap {
         Ok(())
     }
 
-    /// The word at a multiple of 8.
+    /// Reads the word at a multiple of 8.
     #[inline]
     pub fn load(&self, at: u64) -> Result<u64, Error> {
         let mut bytes = [0; 8];
@@ -37,7 +37,7 @@ impl RawHeap {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Copies bytes into an object. They are durable after [`persist`](Self::persist).
+    /// Copies bytes into an object. [`persist`](Self::persist) makes them durable.
     #[inline]
     pub fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.check_range(at, bytes.len() as u64, self.data)?;
@@ -53,7 +53,7 @@ impl RawHeap {
         Ok(())
     }
 
-    /// Begins to write the lines of a range back.
+    /// Begins to write back the lines of a range.
     pub fn flush(&self, at: u64, len: u64) -> Result<(), Error> {
         self.check_range(at, len, 1)?;
         if let AnyHeap::Cached(_) | AnyHeap::Disk(_) = self.heap {
@@ -78,7 +78,7 @@ fn copy_out<M: Medium>(medium: &M, at: u64, into: &mut [u8]) {
     while !rest.is_empty() {
         let skip = (at % 8) as usize;
         let len = (8 - skip).min(rest.len());
-        // ORDERING: pairs with the release in `Medium::store`: a pointer's object is there.
+        // ORDERING: pairs with the release in `Medium::store`: a pointer's object is initialised.
         let word = medium.word(at - skip as u64).load(Ordering::Acquire).to_le_bytes();
         rest[..len].copy_from_slice(&word[skip..skip + len]);
         (at, rest) = (at + len as u64, &mut rest[len..]);

@@ -9,17 +9,17 @@ use craton_pheap::{Reserved, Slot};
 /// A part of a commit.
 #[derive(Debug)]
 pub enum Change {
-    /// Publishes an object, which is durable, and stores its offset in the slot. An offset that is
-    /// there is dropped.
+    /// Publishes a durable object, and stores its offset in the slot. The slot's old offset is
+    /// lost.
     Publish { slot: Slot, object: Reserved },
-    /// Frees the slot's object, and stores a value there: the next of a list, or 0.
+    /// Frees the slot's object, and stores a value in the slot: the next of a list, or 0.
     Free { slot: Slot, value: u64 },
     /// Stores a value.
     Set { slot: Slot, value: u64 },
 }
 
 impl RawHeap {
-    /// Does all changes or, if one is refused or a crash comes, none. Contents of objects must be
+    /// Makes all changes, or none if one is refused or a crash comes. Contents of objects must be
     /// flushed before. After an error the objects of all `Publish` are free.
     pub fn commit(&self, changes: Vec<Change>) -> Result<(), Error> {
         let _storing = self.storing();

@@ -5,26 +5,26 @@ use crate::error::Error;
 use crate::media::{AnyTx, each};
 use craton_pheap::{Offset, Reserved, Slot};
 
-/// A transaction. Dropped, it is undone.
+/// A transaction. If dropped, it is undone.
 pub struct RawTx<'a> {
     raw: &'a RawHeap,
-    /// There until the end.
+    /// `None` after the end.
     tx: Option<AnyTx<'a>>,
 }
 
 impl RawHeap {
-    /// Begins a transaction. As many can be under way as the heap has lanes.
+    /// Begins a transaction. The heap allows as many at once as it has lanes.
     pub fn begin(&self) -> Result<RawTx<'_>, Error> {
         let _storing = self.storing();
         Ok(RawTx { raw: self, tx: Some(self.heap.begin()?) })
     }
 }
 
-/// Calls code for the transaction, which is open.
+/// Runs code for the transaction, which is open.
 macro_rules! open {
     ($self:ident, $tx:ident => $body:expr) => {{
         let _storing = $self.raw.storing();
-        // There until `commit` or `drop`, which have it last.
+        // Only `commit` and `drop` take it.
         let Some(tx) = &mut $self.tx else { return Err(Error::Null) };
         Ok(each!(AnyTx, tx, $tx => $body)?)
     }};
@@ -40,18 +40,18 @@ macro_rules! note {
 }
 
 impl RawTx<'_> {
-    /// Keeps a range, so that it may be changed.
+    /// Saves a range, so that it may be changed.
     pub fn snapshot(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
         open!(self, tx => tx.snapshot(at, bytes))
     }
 
-    /// Keeps a range and changes it.
+    /// Saves a range and changes it.
     pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         self.snapshot(at, bytes.len() as u64)?;
         self.raw.write(at, bytes)
     }
 
-    /// Allocates an object; the slot has it once the transaction commits.
+    /// Allocates an object, which the slot holds once the transaction commits.
     pub fn alloc(&mut self, slot: Slot, size: u64) -> Result<Offset, Error> {
         open!(self, tx => tx.alloc(slot, size))
     }
@@ -61,7 +61,7 @@ impl RawTx<'_> {
         note!(self, tx => tx.publish(slot, reserved));
     }
 
-    /// Frees the slot's object at the commit, and stores a value.
+    /// Frees the slot's object at the commit, and stores a value in the slot.
     pub fn free(&mut self, slot: Slot, value: u64) {
         note!(self, tx => tx.free_and_set(slot, value));
     }
@@ -83,7 +83,7 @@ impl RawTx<'_> {
 
 impl Drop for RawTx<'_> {
     fn drop(&mut self) {
-        // Only an open one stores, which takes the lock: a commit holds it already.
+        // Only an open one stores, and takes the lock: a commit holds it already.
         if let Some(tx) = self.tx.take() {
             let _storing = self.raw.storing();
             drop(tx);

@@ -27,6 +27,7 @@ const TOMBSTONE: u64 = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Entry {
+    /// Nothing was written.
     Empty,
     /// Pages `page..page + pages` are in use.
     Extent { page: u64, pages: u32, is_slab: bool },

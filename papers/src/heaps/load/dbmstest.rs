@@ -59,11 +59,11 @@ pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     })
 }
 
-/// Offsets of the first flushes of metadata on a heap that counts, slots and objects left out.
+/// Offsets of the first metadata flushes, without slots and objects.
 pub fn first_flushes<H: Heap>(task: &Task, heap: &H, keep: usize) -> Result<(Vec<u64>, Figures), Refused> {
     let mut table = Table::new(task, heap, 0)?;
     let Some(count) = heap.count() else { return Ok(Default::default()) };
-    // Also those of slots, which then go.
+    // With those of slots, which are removed.
     count.reset(4 * keep);
     let mut operations = table.turn(heap)?;
     while count.first_flushes().len() < 4 * keep {

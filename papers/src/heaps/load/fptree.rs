@@ -8,7 +8,7 @@ use craton_kv::{StoreError, Tree, When};
 use craton_lab::rng::Rng;
 use std::sync::Mutex;
 
-/// Pairs after the warm-up; there are twice as many keys.
+/// After the warm-up; there are twice as many keys.
 const PAIRS: u64 = 200_000;
 /// With a key of 8 bytes and the head, 128.
 const VALUE: [u8; 112] = [7; 112];
@@ -44,7 +44,7 @@ pub fn run<H: Heap>(task: &Task, heap: H) -> Result<Figures, String> {
     done.map_err(|_| error.map_or_else(|| tree.store().why(), failed))
 }
 
-/// Keys that follow each other lie apart in the tree, as hashed ones do.
+/// Consecutive keys lie apart in the tree, as hashed ones do.
 fn name(key: u32) -> [u8; 8] {
     craton_lab::rng::mix(key.into()).to_be_bytes()
 }

@@ -6,7 +6,7 @@
 //! **From.** The paper's unit is 1 GB, and each phase allocates five. At full load ours are 64 MiB
 //! and two and a half, as in measurements of the authors' code, so that slow heaps end.
 //!
-//! **Units.** The space is that of the file without the table of slots.
+//! **Units.** The space is the file's, without the table of slots.
 
 use crate::heaps::{Figures, Heap, Refused, Slots, Task, space};
 use crate::work::fragbench::{ROWS, Row, Sizes};
@@ -16,7 +16,7 @@ use std::time::Instant;
 pub const UNIT: u64 = 64 << 20;
 /// Halves of a unit that Before and After each allocate.
 const HALVES: u64 = 5;
-/// Operations between looks at the clock and at the space.
+/// Operations between readings of the clock and the space.
 const LOOK: u64 = 1024;
 /// Between calls of `maintain`.
 const MAINTAIN_MS: u64 = 50;
@@ -49,7 +49,7 @@ pub fn run<H: Heap>(task: &Task, heap: &H, row: usize) -> Result<Figures, Refuse
     load.figures()
 }
 
-/// A live object: its slot and its size.
+/// Its slot and its size.
 type Live = (u32, u32);
 
 struct Fragments<'a, H> {
@@ -86,7 +86,6 @@ impl<H: Heap> Fragments<'_, H> {
         Ok(())
     }
 
-    /// Frees this percentage of the live objects.
     fn delete(&mut self, percent: u32) -> Result<(), Refused> {
         (0..self.live.len() as u64 * u64::from(percent) / 100).try_for_each(|_| self.free_any())
     }

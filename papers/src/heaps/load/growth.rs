@@ -28,7 +28,7 @@ pub fn short_threads<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused>
     })
 }
 
-/// An object, all of it written to.
+/// Written to entirely.
 pub fn one_large<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     let slots = Slots::new(heap, 0, 1)?;
     grown(task, || {

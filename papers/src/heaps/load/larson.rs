@@ -10,7 +10,7 @@ pub struct Kind {
     slots: u64,
     least: u32,
     most: u32,
-    /// Replacements by one thread.
+    /// By one thread.
     each: u64,
 }
 

@@ -9,11 +9,11 @@ pub const NODES: u64 = 1_000_000;
 const LEAST: u32 = 64;
 const MOST: u32 = 128;
 
-/// Makes the list, and leaves the heap open: the process must end at once.
+/// Leaves the heap open: the process must end at once.
 pub fn make<H: Heap>(task: &Task, heap: H) -> Result<Figures, String> {
     let made = link(task, &heap);
     let why = heap.why();
-    // Dropped, it might be closed.
+    // A drop might close it.
     std::mem::forget(heap);
     made.map_err(|_| format!("{} refused a node: {why}", task.heap.name()))?;
     Ok(Figures::from([("nodes".to_owned(), task.of(NODES) as f64)]))
@@ -31,7 +31,7 @@ fn link<H: Heap>(task: &Task, heap: &H) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The time since the file was opened, and that of the first allocation; then counts all nodes.
+/// Times from the file's opening to its end, and of the first allocation; then counts all nodes.
 pub fn open<H: Heap>(task: &Task, heap: &H, opening: Instant) -> Result<Figures, Refused> {
     let ms = |since: Instant| since.elapsed().as_secs_f64() * 1e3;
     let opened = ms(opening);

@@ -14,7 +14,7 @@ use std::time::Instant;
 const HEADER: u64 = 4096;
 const DATA: u64 = 1 << 20;
 const FIRST: u64 = DATA + (1 << 20);
-/// Operations of an epoch, as a heap's ring has them.
+/// As a heap's ring has them.
 const EPOCH: u64 = 256;
 const SLOTS: u64 = 1000;
 /// 32 to 512 KiB.

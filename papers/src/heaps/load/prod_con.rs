@@ -6,13 +6,12 @@ use crate::heaps::{Figures, Heap, Refused, Slots, Task};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, yield_now};
 
-/// Objects under way at most.
+/// Most objects under way.
 const RING: u64 = 16_384;
-/// Objects of a turn.
 const OBJECTS: u64 = 65_536;
 const BYTES: u64 = 64;
 
-/// A counter on its line.
+/// On its line.
 #[derive(Default)]
 #[repr(align(64))]
 struct Counter(AtomicU64);
@@ -25,7 +24,7 @@ pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
     })
 }
 
-/// Passes objects from a thread to this one.
+/// From a thread to this one.
 fn pass<H: Heap>(heap: &H, slots: &Slots, objects: u64) -> Result<u64, Refused> {
     let (made, freed, failed) = (Counter::default(), Counter::default(), AtomicBool::new(false));
     let wait = |counter: &Counter, least: u64| {

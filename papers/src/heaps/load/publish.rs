@@ -10,7 +10,7 @@ use std::time::Instant;
 const BATCH: u64 = 8;
 const BATCHES: u64 = 100;
 const BYTES: u64 = 64;
-/// Slots are words here, for all heaps.
+/// For all heaps.
 const WORD: u64 = 8;
 
 pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
@@ -41,7 +41,7 @@ pub fn run<H: Heap>(task: &Task, heap: &H) -> Result<Figures, Refused> {
 
 #[inline]
 fn publish<S: Store>(store: &S, slots: u64) -> Result<(), Refused> {
-    // An array, so that a refusal in the middle gives back what is reserved.
+    // An array, so that a refusal in the middle frees what is reserved.
     let objects = craton_kv::store::reserve_all(store, [BYTES; BATCH as usize]).map_err(|_| Refused)?;
     let attach = |(slot, object)| Change::Attach { slot, object };
     store.commit((slots..).step_by(WORD as usize).zip(objects).map(attach)).map_err(|_| Refused)
