@@ -1,8 +1,8 @@
 //! Requests beyond the size classes, and resizes in place.
 //!
-//! **What.** Up to 256 KiB a size class serves; then whole pages of the page heap; from 32 MiB, or
-//! when the region is full, a separate mapping. Objects of which programs touch little get a
-//! mapping from 4 MiB on.
+//! **What.** Size classes reach to 256 KiB; malloc uses them up to 128 KiB. Above, whole pages of
+//! the page heap serve; from 32 MiB, or when the region is full, a separate mapping. Objects of
+//! which programs touch little get a mapping from 4 MiB on.
 //!
 //! **From.** TEMERAIRE §3.
 //!
