@@ -84,7 +84,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// `first + len` ≤ 256.
+    /// Adds pages; `first + len` ≤ 256.
     #[inline]
     pub fn insert(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -93,7 +93,7 @@ impl<G: Geometry> PageBits<G> {
         }
     }
 
-    /// `first + len` ≤ 256.
+    /// Removes pages; `first + len` ≤ 256.
     #[inline]
     pub fn remove(&mut self, first: u32, len: u32) {
         match Self::within(first, len) {
@@ -136,19 +136,19 @@ impl<G: Geometry> PageBits<G> {
         self.words.iter().all(|w| *w == 0)
     }
 
-    /// From `from` on, or 256.
+    /// Returns the first member from `from` on, or 256.
     #[inline]
     pub fn next_set(&self, from: u32) -> u32 {
         Self::next(from, |w| self.words[w])
     }
 
-    /// From `from` on, or 256.
+    /// Returns the first non-member from `from` on, or 256.
     #[inline]
     pub fn next_clear(&self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w])
     }
 
-    /// From `from` on, the first non-member or member of `ends`; or 256.
+    /// Returns the first non-member, or member of `ends`, from `from` on; or 256.
     #[inline]
     pub fn next_clear_or(&self, ends: &Self, from: u32) -> u32 {
         Self::next(from, |w| !self.words[w] | ends.words[w])
@@ -169,14 +169,14 @@ impl<G: Geometry> PageBits<G> {
         w as u32 * 64 + 64 - word.leading_zeros()
     }
 
-    /// As `(first, len)`; `i` is no member.
+    /// Returns the run of non-members around the non-member `i`, as `(first, len)`.
     #[inline]
     pub fn clear_run_around(&self, i: u32) -> (u32, u32) {
         let first = self.end_of_last_set(i);
         (first, self.next_set(i) - first)
     }
 
-    /// As `(first, len)`, in order.
+    /// Returns the runs of non-members in order, as `(first, len)`.
     pub fn clear_runs(&self) -> impl Iterator<Item = (u32, u32)> + use<G> {
         let bits = *self;
         let mut at = 0;
@@ -190,7 +190,7 @@ impl<G: Geometry> PageBits<G> {
         })
     }
 
-    /// `at_most`: a bound that the caller knows.
+    /// Returns the longest run of non-members; `at_most` is a bound that the caller knows.
     #[inline]
     pub fn longest_clear(&self, at_most: u32) -> u32 {
         if at_most <= SHORT_RUNS {

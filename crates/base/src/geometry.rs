@@ -44,7 +44,7 @@ pub trait Geometry: Copy + Eq + Default + Hash + Debug + Send + Sync + 'static {
     fn range(id: HugePageId) -> PageRange {
         Self::run(id, HugePages(1))
     }
-    /// As (hugepage, first page in it, pages).
+    /// Splits a range at hugepages, as (hugepage, first page in it, pages).
     fn parts(range: PageRange) -> impl Iterator<Item = (HugePageId, u32, u32)> {
         let (mut at, end) = (range.first, range.end());
         core::iter::from_fn(move || {

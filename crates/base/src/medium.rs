@@ -36,10 +36,12 @@ pub trait Medium: Send + Sync {
     /// Mapped bytes, a multiple of 4,096. Shrinks by request alone.
     fn len(&self) -> u64;
 
-    /// For loads; observers see stores of [`store`](Self::store) and [`update`](Self::update).
+    /// Returns a word to load; observers see stores of [`store`](Self::store) and
+    /// [`update`](Self::update) only.
     fn word(&self, at: u64) -> &AtomicU64;
 
-    /// With release ordering. A medium that observes stores overrides this and the next two.
+    /// Stores a word with release ordering. A medium that observes stores overrides this and the
+    /// next two.
     #[inline(always)]
     fn store(&self, at: u64, value: u64) {
         // ORDERING: pairs with acquiring loads of the medium's users, and with the process's end:
@@ -47,7 +49,7 @@ pub trait Medium: Send + Sync {
         self.word(at).store(value, Ordering::Release);
     }
 
-    /// One atomic step; returns the word before.
+    /// Sets and clears bits in one atomic step; returns the word before.
     #[inline(always)]
     fn update(&self, at: u64, set: u64, clear: u64) -> u64 {
         let word = self.word(at);
@@ -71,8 +73,8 @@ pub trait Medium: Send + Sync {
         }
     }
 
-    /// Past the cache where that is faster; `at` is a multiple of 64. The next fence makes it
-    /// durable without a flush.
+    /// Stores a line at a multiple of 64, past the cache where that is faster. The next fence makes
+    /// it durable without a flush.
     fn store_line(&self, at: u64, line: &Line) {
         for (word, value) in line.iter().enumerate() {
             self.store(at + 8 * word as u64, *value);
@@ -105,7 +107,7 @@ pub trait Medium: Send + Sync {
         self.words(at, words)
     }
 
-    /// As [`array`](Self::array), of 4 bytes each; no word of 8 is used there.
+    /// Returns an [`array`](Self::array) of 4-byte words; no word of 8 is used there.
     fn half_array(&self, at: u64, words: usize) -> Option<&[AtomicU32]> {
         let _ = (at, words);
         None
@@ -120,21 +122,21 @@ pub trait Medium: Send + Sync {
 
 /// A file that grows, and gives unused parts back.
 pub trait Space {
-    /// `len`: a multiple of 4,096; new bytes read as zero. *Refused:* no change.
+    /// Sets the length to `len`, a multiple of 4,096; new bytes read as zero. *Refused:* no change.
     fn resize(&self, len: u64) -> Result<(), SpaceError>;
 
-    /// Whole pages; they then read as zero. A power failure may bring the old contents back until a
-    /// page of the range is stored to.
+    /// Discards whole pages; they then read as zero. A power failure may restore the old contents
+    /// until a page of the range is stored to.
     fn discard(&self, at: u64, len: u64) -> Result<(), SpaceError>;
 
-    /// Before stores to new or discarded pages: a full disk is an error here, not a signal at the
-    /// store. *Contents:* survive.
+    /// Backs new or discarded pages with disk space before stores: a full disk is an error here,
+    /// not a signal at the store. *Contents:* survive.
     fn allocate(&self, at: u64, len: u64) -> Result<(), SpaceError> {
         let _ = (at, len);
         Ok(())
     }
 
-    /// For [`resize`](Self::resize).
+    /// Returns the largest length for [`resize`](Self::resize).
     fn limit(&self) -> u64;
 }
 
@@ -145,6 +147,6 @@ pub enum SpaceError {
     Full,
     /// A device.
     Fixed,
-    /// `errno`.
+    /// The system refused with this `errno`.
     System(i32),
 }

@@ -4,10 +4,10 @@ use crate::Floor;
 
 /// Addresses and lengths are the caller's whole machine pages.
 pub trait Mappings {
-    /// Zeroed, at a multiple of `align` (a power of two). `None`: refused.
+    /// Maps zeroed memory at a multiple of `align` (a power of two). `None`: refused.
     fn map(&self, bytes: usize, align: usize) -> Option<usize>;
 
-    /// Zeroed hugepages, to be used in part. `None`: refused, or addresses are scarce.
+    /// Reserves zeroed hugepages, to be used in part. `None`: refused, or addresses are scarce.
     fn reserve(&self, bytes: usize) -> Option<usize>;
 
     /// Part of a mapping, which then reads as zeros on small pages.
@@ -43,13 +43,13 @@ pub trait Machine {
     /// unknown.
     fn touch(&self, at: usize) -> u64;
 
-    /// Of whole mapped pages; 0 if unknown.
+    /// Returns the resident bytes of whole mapped pages; 0 if unknown.
     fn resident(&self, at: usize, bytes: usize) -> usize;
 
-    /// `None` if unknown.
+    /// Returns the bytes on hugepages; `None` if unknown.
     fn huge(&self, at: usize, bytes: usize) -> Option<usize>;
 
-    /// Whole machine pages: shut, they fault and lose their contents; or opens them. `false`:
+    /// Shuts whole machine pages, which then fault and lose their contents, or opens them. `false`:
     /// refused, no change.
     fn shut(&self, at: usize, bytes: usize, shut: bool) -> bool;
 }

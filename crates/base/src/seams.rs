@@ -2,26 +2,26 @@
 
 use crate::{HugePages, PageId, PageRange, Pages};
 
-/// No memory or address space. Nothing has changed.
+/// No memory or address space is left. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory;
 
 /// Nothing has changed; contents survive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CollapseError {
-    /// No free hugepage frame, or the cgroup is full (`ENOMEM`).
+    /// No hugepage frame is free, or the cgroup is full (`ENOMEM`).
     NoMemory,
     /// The kernel uses a page, or a frame could not be had now (`EBUSY`).
     Busy,
     /// Short of a resource for a moment (`EAGAIN`, `EINTR`).
     Again,
-    /// Before Linux 6.1, no hugepages, nothing resident (`EINVAL`).
+    /// The system cannot: before Linux 6.1, without hugepages, or with nothing resident (`EINVAL`).
     Unsupported,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// Where the system can.
+    /// On hugepages, where the system can.
     Huge,
     Small,
 }
@@ -36,9 +36,9 @@ pub enum Ask {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Residency {
-    /// With physical memory.
+    /// Bytes with physical memory.
     pub resident_bytes: usize,
-    /// On physical hugepages; `None` where the system does not tell.
+    /// Bytes on physical hugepages; `None` where the system does not report it.
     pub huge_bytes: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ pub trait Floor {
     /// *Refused:* no change.
     fn reserve(&mut self, total: HugePages) -> Result<(), NoMemory>;
 
-    /// Before the first touch. *Contents:* survive.
+    /// Prepares memory for its first touch. *Contents:* survive.
     fn back(&mut self, range: PageRange) -> Result<(), NoMemory>;
 
     /// *Contents:* read as zeros. *Refused:* they survive.
@@ -58,19 +58,19 @@ pub trait Floor {
     /// Makes whole resident hugepages physically huge. *Contents:* survive.
     fn collapse(&mut self, range: PageRange) -> Result<(), CollapseError>;
 
-    /// From the next touch on; true if accepted. *Contents:* survive.
+    /// Advises the system from the next touch on; `true` if accepted. *Contents:* survive.
     fn advise(&mut self, range: PageRange, advice: Advice) -> bool;
 
-    /// As far as the system reports it.
+    /// Returns the range's residency, as far as the system reports it.
     fn residency(&self, range: PageRange, ask: Ask) -> Residency;
 }
 
-/// Of a span: many small objects live as long as the last of them.
+/// The density of a span: many small objects live as long as the last of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Density {
-    /// One object, or a few large ones.
+    /// A span of one object, or a few large ones.
     Sparse,
-    /// More than 16 objects.
+    /// A span of more than 16 objects.
     Dense,
 }
 
@@ -88,13 +88,13 @@ pub enum SpanError {
     Empty,
     /// More pages, or a larger alignment, than the region has.
     TooLong(Pages),
-    /// No power of two.
+    /// The alignment is not a power of two.
     Alignment(Pages),
     /// No live span begins here; the page is in use or was never granted.
     NeverGiven(PageId),
     /// No live span lies here.
     AlreadyFree(PageId),
-    /// Another length.
+    /// The live span has another length.
     WrongLength(PageId),
 }
 
@@ -118,9 +118,9 @@ impl core::fmt::Display for SpanError {
     }
 }
 
-/// For slabs and large objects.
+/// The source of spans for slabs and large objects.
 pub trait SpanSource {
-    /// `pages` ≥ 1; the first is a multiple of `align` (a power of two, in pages).
+    /// Allocates `pages` ≥ 1; the first is a multiple of `align` (a power of two, in pages).
     fn alloc(&mut self, pages: Pages, align: Pages, density: Density) -> Result<Span, SpanError>;
 
     /// A whole span of `alloc`.
@@ -130,8 +130,8 @@ pub trait SpanSource {
     fn resize(&mut self, span: PageRange, pages: Pages) -> Result<bool, SpanError>;
 }
 
-/// 2^order aligned frames at a time, of huge frames that come and go. Threads may share it if
-/// [`Sync`]. A refusal changes nothing.
+/// Allocates 2^order aligned frames at a time, from huge frames that come and go. Threads may share
+/// it if [`Sync`]. A refusal changes nothing.
 pub trait FrameSource {
     type Error: core::error::Error + Copy;
 

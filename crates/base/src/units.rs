@@ -13,19 +13,19 @@ pub const PAGES_PER_HUGEPAGE: u32 = 1 << (HUGEPAGE_SHIFT - PAGE_SHIFT);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Bytes(pub usize);
 
-/// Of 8 KiB.
+/// A number of pages of 8 KiB.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Pages(pub u32);
 
-/// Of 2 MiB.
+/// A number of hugepages of 2 MiB.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HugePages(pub u32);
 
-/// In the heap's region.
+/// A page's number in the heap's region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct PageId(pub u32);
 
-/// In the heap's region.
+/// A hugepage's number in the heap's region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct HugePageId(pub u32);
 
@@ -37,7 +37,7 @@ pub struct PageRange {
 }
 
 impl Bytes {
-    /// `None` above `u32::MAX` pages (32 TiB).
+    /// Rounds up to pages; `None` above `u32::MAX` pages (32 TiB).
     pub const fn pages_up(self) -> Option<Pages> {
         let n = self.0.div_ceil(PAGE_SIZE);
         if n > u32::MAX as usize { None } else { Some(Pages(n as u32)) }
@@ -67,11 +67,11 @@ impl PageId {
     pub const fn hugepage(self) -> HugePageId {
         HugePageId(self.0 / PAGES_PER_HUGEPAGE)
     }
-    /// `0..256`.
+    /// Returns the page's place in its hugepage, `0..256`.
     pub const fn in_hugepage(self) -> u32 {
         self.0 % PAGES_PER_HUGEPAGE
     }
-    /// From the region's start.
+    /// Returns the bytes from the region's start.
     pub const fn offset(self) -> Bytes {
         Bytes((self.0 as usize) << PAGE_SHIFT)
     }
@@ -90,7 +90,7 @@ impl HugePageId {
 }
 
 impl PageRange {
-    /// Behind the run.
+    /// Returns the page behind the run.
     pub const fn end(self) -> PageId {
         PageId(self.first.0 + self.len.0)
     }

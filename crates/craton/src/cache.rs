@@ -75,7 +75,7 @@ pub struct ObjectCacheOptions<'a> {
 }
 
 impl<'a> ObjectCacheOptions<'a> {
-    /// No name, no limits, a working set of 15 s.
+    /// Returns options with no name, no limits, and a working set of 15 s.
     pub fn new() -> Self {
         Self::default()
     }

@@ -64,7 +64,7 @@ impl Default for HeapOptions<'_> {
 }
 
 impl<'a> HeapOptions<'a> {
-    /// No name, no limit, and hugepages shared with other objects.
+    /// Returns options with no name and no limit; the heap shares hugepages with other objects.
     pub fn new() -> Self {
         Self::default()
     }
@@ -74,12 +74,13 @@ impl<'a> HeapOptions<'a> {
         Self { name, ..self }
     }
 
-    /// Bytes of slabs (8 KiB or more) and objects above 256 KiB, rounded up to 8 KiB; 0: no limit.
+    /// Limits the bytes of slabs (8 KiB or more) and of objects above 256 KiB, rounded up to 8 KiB;
+    /// 0: no limit.
     pub fn limit(self, bytes: usize) -> Self {
         Self { limit: bytes, ..self }
     }
 
-    /// Where the heap's memory lies.
+    /// Sets where the heap's memory lies.
     pub fn place(self, place: Place) -> Self {
         Self { place, ..self }
     }

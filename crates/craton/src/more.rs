@@ -20,9 +20,9 @@ use craton_tables::counters;
 pub enum Hint {
     /// Rarely used: on small pages, which the system reclaims one by one.
     Cold,
-    /// In constant use: on hugepages, in a small heap too.
+    /// The object is in constant use: it lies on hugepages, in a small heap too.
     Hot,
-    /// One of many long-lived objects: kept off the hugepages of others.
+    /// The object is one of many long-lived ones: it lies apart from others' hugepages.
     Dense,
     /// Gone soon, together with its like: their hugepages come free whole.
     ShortLived,

@@ -86,8 +86,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         }
     }
 
-    /// Of any alignment, for frames in use before the zone. [`Error::InUse`] names a part with
-    /// allocated frames; then none changes.
+    /// Allocates a range of any alignment, for frames in use before the zone. [`Error::InUse`]
+    /// names a part with allocated frames; then nothing has changed.
     pub fn reserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         let mut at = frame;
@@ -102,7 +102,7 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Of [`Zone::reserve`], or others.
+    /// Frees a range of [`Zone::reserve`], or another one.
     pub fn unreserve(&self, frame: usize, frames: usize) -> Result<(), Error> {
         let end = self.end_of(frame, frames)?;
         if let Some(free) = (frame..end).find(|frame| !self.lower.is_allocated(*frame)) {

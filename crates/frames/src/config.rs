@@ -13,7 +13,7 @@ pub enum Init {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// At least 1.
+    /// The number of processors, at least 1.
     pub processors: usize,
     pub thresholds: Thresholds,
     /// CPUs claim free frames of half a row at once. Without claims a crash loses only frames of
@@ -22,7 +22,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// With claims.
+    /// Returns a configuration with claims.
     pub fn new(processors: usize) -> Self {
         Self { processors, thresholds: Thresholds::default(), claims: true }
     }
@@ -30,7 +30,7 @@ impl Config {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Up to [`crate::Geometry::MAX_ORDER`].
+    /// The order, up to [`crate::Geometry::MAX_ORDER`].
     pub order: u32,
     pub kind: Kind,
     /// The requesting CPU.

@@ -6,41 +6,41 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Of that order, in any tree.
+    /// No tree has a free block of that order.
     NoMemory,
-    /// Above the largest.
+    /// The order is above the largest.
     Order { order: u32, most: u32 },
     /// Some frames lie outside the zone.
     OutOfRange { frame: usize, frames: usize },
-    /// No multiple of the order's frames.
+    /// The frame is not a multiple of the order's frames.
     Misaligned { frame: usize, order: u32 },
-    /// Some are free: freed twice, of another order, or never allocated.
+    /// Some frames are free: freed twice, of another order, or never allocated.
     NotAllocated { frame: usize, order: u32 },
-    /// At that place.
+    /// Some frames at that place are allocated.
     InUse { frame: usize, order: u32 },
-    /// Some lie in an offline huge frame.
+    /// Some frames lie in an offline huge frame.
     Offline { frame: usize },
     /// It is online.
     NotOffline { frame: usize },
-    /// Out of order, or more than a tree (in 512ths).
+    /// The thresholds are out of order, or more than a tree (in 512ths).
     Thresholds { allocated: u16, free: u16 },
     /// A persistent array must begin with a cache line; `at` is modulo the line.
     Unaligned { array: &'static str, at: usize },
-    /// Above the zone's number.
+    /// The processor's number is above the zone's.
     Processor { processor: usize, processors: usize },
     /// Shorter than in [`crate::Sizes`].
     TooSmall { array: &'static str, needed: usize, given: usize },
-    /// Never created, or ended. The word there.
+    /// No zone was ever created here, or it has ended. Has the word found there.
     NotAZone { found: u64 },
     /// A zone page contradicts itself.
     Damaged { what: &'static str, found: u64 },
-    /// Of the layout.
+    /// The layout has another version.
     Version { found: u64, known: u64 },
-    /// log2 of a row's frames; huge frames in a tree << 32.
+    /// The geometry differs: log2 of a row's frames; huge frames in a tree << 32.
     Geometry { found: u64, expected: u64 },
-    /// Another size.
+    /// The zone has another size.
     OtherFrames { found: usize, expected: usize },
-    /// None, or more than can be named.
+    /// The zone would have no frames, or more than can be numbered.
     Frames { frames: usize },
 }
 

@@ -1,37 +1,37 @@
 //! The division of frames (LLFree §3.2), as a type parameter: tests search a tiny world to the end.
 
-/// Of a bit field: words, a cache line.
+/// Words of a bit field: a cache line.
 pub const ROWS: usize = 8;
-/// Of a huge frame, allocated as wholes.
+/// Quarters of a huge frame, which can be allocated as wholes.
 pub const QUARTERS: usize = 4;
 
-/// For a CPU's next tree.
+/// How a CPU's next tree is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Search {
-    /// By class and kind.
+    /// By the sets of trees, by class and kind.
     Sets,
-    /// As [`crate::Paper`].
+    /// As in the paper ([`crate::Paper`]).
     Paper,
 }
 
 pub trait Geometry: Copy + Send + Sync + 'static {
     /// log2 of a row's frames, 1 to 6.
     const ROW_ORDER: u32;
-    /// Of a tree: even, at most 64.
+    /// Children of a tree: an even number, at most 64.
     const CHILDREN: usize;
 
     const HUGE_ORDER: u32 = Self::ROW_ORDER + ROWS.trailing_zeros();
     const HUGE: usize = 1 << Self::HUGE_ORDER;
     const TREE: usize = Self::HUGE * Self::CHILDREN;
-    /// Two huge frames.
+    /// The largest order: two huge frames.
     const MAX_ORDER: u32 = Self::HUGE_ORDER + 1;
     /// Frames that a CPU claims at once.
     const CLAIM_ORDER: u32 = if Self::ROW_ORDER < 5 { Self::ROW_ORDER } else { 5 };
-    /// For each processor, rounded up to a power of two in all.
+    /// Slots for each processor; the sum is rounded up to a power of two.
     const SLOTS: usize = 16;
     const SEARCH: Search = Search::Sets;
     const FULL_ROW: u64 = u64::MAX >> (64 - (1u32 << Self::ROW_ORDER));
-    /// All frames free.
+    /// The entry of a huge frame whose frames are all free.
     const FULL_CHILD: u16 = Self::HUGE as u16;
 }
 

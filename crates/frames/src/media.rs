@@ -8,7 +8,7 @@
 pub trait Media {
     const PERSISTS: bool = true;
 
-    /// After a change, for observers.
+    /// Reports a change of a word to observers.
     #[inline(always)]
     fn changed<W>(&self, word: &W) {
         let _ = word;

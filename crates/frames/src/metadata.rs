@@ -7,14 +7,14 @@ use craton_base::atomic::{AtomicU16, AtomicU32, AtomicU64};
 /// Elements of each array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// 8 words for each huge frame.
+    /// Words of rows: 8 for each huge frame.
     pub rows: usize,
-    /// Two a word.
+    /// Words of children, two in a word.
     pub children: usize,
     pub trees: usize,
     /// Sets of trees, and of offline huge frames.
     pub index: usize,
-    /// Of processors, and slots of claims.
+    /// Words of processors and of claims' slots.
     pub locals: usize,
 }
 
@@ -43,7 +43,7 @@ impl Sizes {
 /// The caller's; any contents.
 #[derive(Clone, Copy)]
 pub struct Metadata<'a> {
-    /// Each 8 words should be one cache line.
+    /// The rows. Each group of 8 words should be one cache line.
     pub rows: &'a [AtomicU64],
     /// A tree's should be one cache line.
     pub children: &'a [AtomicU32],

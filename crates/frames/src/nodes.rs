@@ -11,7 +11,7 @@ pub struct Node<'a, G = Standard> {
     pub zone: Zone<'a, G>,
 }
 
-/// In the order of their frames.
+/// Nodes in the order of their frames.
 pub struct Nodes<'a, 'n, G = Standard> {
     nodes: &'n [Node<'a, G>],
 }
@@ -46,7 +46,7 @@ impl<'a, 'n, G: Geometry> Nodes<'a, 'n, G> {
         node.zone.put(frame - node.first, request)
     }
 
-    /// With its number.
+    /// Returns the frame's node and its number.
     pub fn node_of(&self, frame: usize) -> Result<(usize, &'n Node<'a, G>), Error> {
         let at = self.nodes.partition_point(|node| node.first <= frame);
         let found = at.checked_sub(1).map(|at| (at, &self.nodes[at]));

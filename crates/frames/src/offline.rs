@@ -81,7 +81,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(frame / G::HUGE..frame / G::HUGE + huge_frames)
     }
 
-    /// All or none: [`Error::InUse`] names the first not wholly free.
+    /// Takes huge frames offline, all or none: [`Error::InUse`] names the first that is not wholly
+    /// free.
     pub fn offline(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         for child in children.clone() {
@@ -96,7 +97,8 @@ impl<G: Geometry, M: Media> Zone<'_, G, M> {
         Ok(())
     }
 
-    /// Free then. [`Error::NotOffline`] names the first other one.
+    /// Brings huge frames online; they are then free. [`Error::NotOffline`] names the first that
+    /// was not offline.
     pub fn online(&self, frame: usize, huge_frames: usize) -> Result<(), Error> {
         let children = self.children_of(frame, huge_frames)?;
         if let Some(child) = children.clone().find(|child| !self.offline.has(*child)) {

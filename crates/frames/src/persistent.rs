@@ -38,10 +38,10 @@ pub struct PersistentZone<'a, G = Standard, M = Cached> {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opened {
-    /// As closed.
+    /// The zone was closed.
     Clean,
-    /// After a crash: frames of requests under way may have no owner. `corrected` huge frames'
-    /// entries were wrong, as after most crashes.
+    /// The zone was open at a crash: frames of requests under way may have no owner. The entries of
+    /// `corrected` huge frames were wrong, as after most crashes.
     Recovered { corrected: usize },
 }
 
@@ -115,11 +115,10 @@ impl<'a, G: Geometry, M: Media> PersistentZone<'a, G, M> {
         Ok((found, opened))
     }
 
-    /// Another view of a zone that [`create`](Self::create) or [`open`](Self::open) has begun with
-    /// the same arguments, for a holder that owns the arrays and borrows them for each request.
-    ///
-    /// Only proofs of refused requests are the view's own, so that a request to a full zone
-    /// searches all trees.
+    /// Returns another view of a zone that [`create`](Self::create) or [`open`](Self::open) has
+    /// begun with the same arguments, for a holder that owns the arrays and borrows them for each
+    /// request. Only proofs of refused requests are the view's own, so that a request to a full
+    /// zone searches all trees.
     pub fn view(
         frames: usize,
         page: &'a [AtomicU64],

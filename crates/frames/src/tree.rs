@@ -36,7 +36,7 @@ pub(crate) const ALL: u16 = 512;
 pub enum Kind {
     /// Can be moved or reclaimed.
     Movable = 0,
-    /// Of the kernel, or pinned.
+    /// The frame cannot be moved: it is the kernel's, or pinned.
     Unmovable = 1,
     Huge = 2,
 }
@@ -95,12 +95,12 @@ impl Entry {
     }
 }
 
-/// In 512ths of a tree.
+/// Limits between the classes of trees, in 512ths of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thresholds {
     /// Fewer free frames: *allocated*.
     pub allocated: u16,
-    /// More: *free*.
+    /// Trees with more free frames are *free*.
     pub free: u16,
 }
 

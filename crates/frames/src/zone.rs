@@ -30,7 +30,7 @@ const NOTES: usize = 8;
 /// Of any geometry.
 const MOST_CHILDREN: usize = 64;
 
-/// `M`: the lower level's persistence.
+/// A zone of frames. `M` is the lower level's persistence.
 pub struct Zone<'a, G = Standard, M = Volatile> {
     pub(crate) lower: Lower<'a, G, M>,
     pub(crate) trees: Trees<'a>,
@@ -54,7 +54,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         Ok(&self.locals[processor * KINDS + kind as usize])
     }
 
-    /// 2^`order` aligned frames; returns the first.
+    /// Allocates 2^`order` aligned frames; returns the first.
     #[inline]
     pub fn get(&self, request: Request) -> Result<usize, Error> {
         let local = self.local(request.processor, request.kind)?;
@@ -234,7 +234,7 @@ impl<'a, G: Geometry, M: Media> Zone<'a, G, M> {
         }
     }
 
-    /// If all are free.
+    /// Allocates the frames at a place if all are free.
     pub fn get_at(&self, frame: usize, order: u32) -> Result<(), Error> {
         self.check_place(frame, order)?;
         let refused =

@@ -63,18 +63,19 @@ pub use stats::{CacheStats, name_of};
 
 pub const NAME_MAX: usize = 31;
 const MOST: usize = 4096;
-/// By default, for what is not needed (Bonwick94 §3.4).
+/// How long unneeded objects stay by default (Bonwick94 §3.4).
 pub const WORKING_SET_MS: u32 = 15_000;
 /// Nothing is freed by itself.
 pub const NEVER: u32 = u32::MAX;
 
-/// 0: done; else, or by unwinding, a failure that left nothing behind.
+/// A constructor returns 0 on success. Any other value, or unwinding, is a failure that left
+/// nothing behind.
 pub type Constructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void) -> c_int;
 pub type Destructor = unsafe extern "C-unwind" fn(object: *mut c_void, argument: *mut c_void);
 /// Memory is short: free objects of the cache.
 pub type Reclaim = unsafe extern "C-unwind" fn(argument: *mut c_void);
 
-/// No arrays: each request takes the lock.
+/// The cache has no arrays: each request takes the lock.
 pub const NO_ARRAYS: u32 = 1;
 /// All slabs begin objects at the same place.
 pub const NO_COLOURS: u32 = 2;
@@ -82,9 +83,9 @@ pub const NO_COLOURS: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] bytes of printable UTF-8 that `debug` can target ([`name`]): without
-    /// `"`, `\`, `:`, `+`, `,`, `=`; no number, `large` or `malloc`.
+    /// `"`, `\`, `:`, `+`, `,`, `=`; not a number, `large` or `malloc`.
     pub name: &'a [u8],
-    /// 1 to 1 MiB.
+    /// Bytes of an object, 1 to 1 MiB.
     pub size: usize,
     /// A power of two up to 1 MiB; 0: 8.
     pub align: usize,
@@ -92,20 +93,20 @@ pub struct Options<'a> {
     pub constructor: Option<Constructor>,
     pub destructor: Option<Destructor>,
     pub reclaim: Option<Reclaim>,
-    /// Of all three functions.
+    /// The argument of all three functions.
     pub argument: *mut c_void,
-    /// At a time, free ones included; 0: no limit.
+    /// Most objects at a time, free ones included; 0: no limit.
     pub limit_objects: usize,
-    /// Of slabs; 0: no limit.
+    /// Most bytes of slabs; 0: no limit.
     pub limit_bytes: usize,
-    /// 0: [`WORKING_SET_MS`]; or [`NEVER`].
+    /// The working set's interval; 0: [`WORKING_SET_MS`]; or [`NEVER`].
     pub working_set_ms: u32,
     /// [`NO_ARRAYS`], [`NO_COLOURS`].
     pub flags: u32,
 }
 
 impl Options<'_> {
-    /// No name, usual settings.
+    /// Returns options without a name, with the usual settings.
     pub const fn raw(size: usize) -> Options<'static> {
         Options {
             name: b"",
@@ -140,7 +141,7 @@ pub enum Fault {
     Misuse(Misuse),
     /// Or a limit.
     NoMemory,
-    /// No object came free in time.
+    /// No object was freed in time.
     TimedOut,
     /// The thread is in a constructor or destructor of this cache.
     Recursive,
@@ -153,7 +154,7 @@ impl From<Misuse> for Fault {
     }
 }
 
-/// All zeros at first.
+/// The caches of a process. All zeros at first.
 pub struct Caches<C: Clock, P: Process + Watch> {
     slots: Slots<CacheSlots>,
     entries: Entries,
@@ -172,7 +173,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
         Self { slots: Slots::new(), entries: Entries::new(), arrays: Arrays::new(), clock, process: PhantomData }
     }
 
-    /// `heap` is always the same.
+    /// Binds the caches to a heap, which is always the same.
     #[inline(always)]
     pub fn over<'a, F: Platform, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H, P> {
         Over { caches: self, heap }

@@ -42,7 +42,7 @@ pub const BUILT_IN: usize = 4;
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] printable ASCII bytes without `"` and `\`.
     pub name: &'a [u8],
-    /// Bytes for slabs and large objects, rounded up to pages of 8 KiB; 0: no limit.
+    /// Most bytes of slabs and large objects, rounded up to pages of 8 KiB; 0: no limit.
     pub limit: usize,
     pub place: Place,
 }
@@ -78,7 +78,7 @@ unsafe impl Kind for OwnSlots {
     const GONE: Misuse = Misuse::HeapDestroyed;
 }
 
-/// All zeros at first.
+/// The private heaps of a process. All zeros at first.
 pub struct Heaps {
     slots: Slots<OwnSlots>,
     spare: AtomicUsize,
@@ -91,7 +91,7 @@ pub struct Over<'a, F: Platform, C: Clock, H: Hooks> {
 }
 
 impl Heaps {
-    /// In bytes, for `craton core`.
+    /// Offsets in bytes, for `craton core`.
     pub const SHAPE: [(&'static str, usize); 6] = [
         ("own.slots", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[0]),
         ("own.used", offset_of!(Self, slots) + Slots::<OwnSlots>::SHAPE[1]),
@@ -105,12 +105,12 @@ impl Heaps {
         Self { slots: Slots::new(), spare: AtomicUsize::new(0), built_in: [const { AtomicU32::new(0) }; BUILT_IN] }
     }
 
-    /// `heap` is always the same.
+    /// Binds the heaps to a heap, which is always the same.
     pub fn over<'a, F: Platform, C: Clock, H: Hooks>(&'a self, heap: &'a Heap<F, C, H>) -> Over<'a, F, C, H> {
         Over { heaps: self, heap }
     }
 
-    /// Held and not used.
+    /// Returns the pages held and not used.
     pub fn spare(&self) -> Pages {
         Pages(self.spare.load(Relaxed) as u32)
     }
@@ -170,7 +170,7 @@ impl Heaps {
         }
     }
 
-    /// If heap `id` lives.
+    /// Returns a class's statistics if heap `id` lives.
     pub fn class_stats(&self, id: u16, class: usize) -> Option<SlabStats> {
         let is_used = usize::from(id) < self.slots.used();
         if is_used { self.slots.lock_id(id).map(|h| h.class_stats(class)) } else { None }
@@ -209,7 +209,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         Ok(self.alloc_in(&mut self.heaps.slots.lock(handle)?.2, size, align, zero))
     }
 
-    /// In the other object's heap; null without memory.
+    /// Allocates in the other object's heap; null without memory.
     pub fn alloc_beside(&self, object: Owned, size: usize) -> *mut u8 {
         self.heaps.slots.lock_id(object.heap).map_or(null_mut(), |mut own| self.alloc_in(&mut own, size, 1, false))
     }
@@ -224,7 +224,7 @@ impl<F: Platform, C: Clock, H: Hooks> Over<'_, F, C, H> {
         unsafe { self.free_in(&mut own, object, pointer) }
     }
 
-    /// In place; `false`: it must be copied.
+    /// Resizes in place; `false`: the object must be copied.
     pub fn resize(&self, object: Owned, size: usize) -> bool {
         self.heaps.slots.lock_id(object.heap).is_some_and(|mut own| self.resize_in(&mut own, object, size))
     }

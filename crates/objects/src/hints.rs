@@ -7,7 +7,7 @@ use crate::heaps::{BUILT_IN, Heaps, Place};
 
 /// Hardly used: on small pages, which the system can reclaim one by one.
 pub const COLD: u32 = 1;
-/// In constant use: on hugepages even in a small heap, for few TLB entries.
+/// The object is in constant use: it lies on hugepages even in a small heap, for few TLB entries.
 pub const HOT: u32 = 2;
 /// Many that stay: they do not keep others' hugepages alive.
 pub const DENSE: u32 = 4;
@@ -26,7 +26,7 @@ pub fn are_valid(hints: u32) -> bool {
 }
 
 impl Heaps {
-    /// `None`: no memory.
+    /// Returns the heap of a hint; `None`: no memory.
     pub fn of_hint(&self, hint: u32) -> Option<usize> {
         let which = KINDS.iter().position(|k| k.0 == hint)?;
         let (_, name, place) = KINDS[which];

@@ -27,7 +27,7 @@ pub trait Process: 'static {
         part()
     }
 
-    /// After a refusal other parts free memory; whether another try is worth it.
+    /// Frees other parts' memory after a refusal; returns whether another try is worth it.
     fn make_room() -> bool {
         false
     }
@@ -35,7 +35,8 @@ pub trait Process: 'static {
     /// A cache holds much free memory: to be freed in the background if the program sleeps.
     fn holds_much() {}
 
-    /// With `own`, for the calling thread, which must be registered.
+    /// Returns the restartable sequences; with `own` for the calling thread, which must be
+    /// registered.
     fn sequences(own: bool) -> Option<&'static Rseq> {
         let _ = own;
         None
@@ -52,7 +53,7 @@ pub trait Process: 'static {
 
 /// The debugging kit, and reports of corruption.
 pub trait Watch: 'static {
-    /// For a new cache; 0: none. With checks, objects are watcher's buffers.
+    /// Returns the checks for a new cache; 0: none. With checks, objects are the watcher's buffers.
     fn checks_of(name: &[u8]) -> u16 {
         let _ = name;
         0

@@ -19,7 +19,7 @@ use craton_base::{Advice, Ask, Bytes, Floor, Geometry, HugePageId, HugePages, Pa
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HugeBacking {
-    /// From here on hugepages are requested; `HugePageId(u32::MAX)`: never.
+    /// Hugepages are requested from here on; `HugePageId(u32::MAX)`: never.
     pub from: HugePageId,
 }
 

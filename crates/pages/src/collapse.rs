@@ -39,17 +39,17 @@ pub struct CollapseStats {
     pub unsupported: u64,
 }
 
-/// By a collapse.
+/// The time that a collapse took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Took {
-    /// Of the calling thread.
+    /// Processor time of the calling thread.
     pub processor_ns: u64,
-    /// By the clock.
+    /// Time by the clock.
     pub wall_ns: u64,
 }
 
 impl Took {
-    /// Without waiting.
+    /// Makes a time without waiting.
     pub const fn busy(ns: u64) -> Self {
         Self { processor_ns: ns, wall_ns: ns }
     }

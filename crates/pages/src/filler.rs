@@ -67,7 +67,7 @@ impl Family {
     }
 }
 
-/// Of short spans, and of long spans' tails.
+/// Packs short spans, and long spans' tails, onto hugepages.
 pub struct Filler<P, G> {
     families: [Lists; FAMILIES],
     policy: PhantomData<(P, G)>,

@@ -14,7 +14,7 @@ const LOOKS: usize = 4;
 
 pub(crate) type Found = Option<(HugePageId, u32)>;
 
-/// Of sparse hugepages.
+/// The order of sparse hugepages.
 pub trait Fit: sealed::Fit {}
 impl<T: sealed::Fit> Fit for T {}
 
@@ -69,7 +69,7 @@ impl sealed::Fit for LongestFreeFirst {
     }
 }
 
-/// Then the longest free range.
+/// The fullest first; then the longest free range.
 #[derive(Clone, Copy, Debug)]
 pub struct FullestFirst;
 

@@ -23,7 +23,7 @@ use craton_base::{FrameSource, Geometry, HugePageId, PAGES_PER_HUGEPAGE, PageBit
 /// Half a hugepage.
 const MAX_PAGES: u32 = PAGES_PER_HUGEPAGE / 2;
 
-/// Of the machine's hugepages.
+/// Places spans by frames of the machine's hugepages.
 pub struct ByFrames<S> {
     source: S,
     /// No run of free pages is longer: saves a full search without a block.
@@ -33,7 +33,7 @@ pub struct ByFrames<S> {
 impl<S: FrameSource> ByFrames<S> {
     const ARE_PAGES: () = assert!(1 << S::HUGE_ORDER == PAGES_PER_HUGEPAGE, "a huge frame is a hugepage");
 
-    /// As many huge frames as the heap may have hugepages, all offline.
+    /// `source` has as many huge frames as the heap may have hugepages, all offline.
     pub fn new(source: S) -> Self {
         let () = Self::ARE_PAGES;
         Self { source, longest: 0 }

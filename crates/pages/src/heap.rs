@@ -41,7 +41,7 @@ use craton_base::{
     PageRange, Pages, Span, SpanError, SpanSource,
 };
 
-/// `K` places short spans.
+/// TEMERAIRE's page heap. `K` places short spans.
 pub struct Temeraire<F, C, P = LongestFreeFirst, K = ByLists, G: Geometry = Huge2M> {
     floor: F,
     clock: C,
@@ -86,12 +86,12 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// All zeros if `floor` and `clock` are, to take no room in the file.
+    /// A heap without memory: all zeros if `floor` and `clock` are, to take no room in the file.
     pub const fn empty(floor: F, clock: C) -> Self {
         Self::new(floor, clock, Trackers::EMPTY, HugePages(0), HugeBacking::ALWAYS)
     }
 
-    /// In place, since a heap is large.
+    /// Initialises the heap in place, since it is large.
     pub fn install(&mut self, floor: F, trackers: Trackers<G>, capacity: HugePages, backing: HugeBacking) {
         debug_assert_eq!(self.granted(), HugePages(0));
         (self.floor, self.trackers) = (floor, trackers);
@@ -496,7 +496,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
 pub type FrameHeap<F, C, S, P = LongestFreeFirst, G = Huge2M> = Temeraire<F, C, P, Option<ByFrames<S>>, G>;
 
 impl<F: Floor, C: Clock, P: Fit, S: FrameSource, G: Geometry> FrameHeap<F, C, S, P, G> {
-    /// Before any grant. One offline huge frame a hugepage.
+    /// Sets the frames, before any grant. The source has one offline huge frame for each hugepage.
     pub fn set_frames(&mut self, source: S) {
         const { assert!(G::PAGES == PAGES_PER_HUGEPAGE, "frames are pages of the machine's hugepages") };
         debug_assert_eq!(self.granted(), HugePages(0));

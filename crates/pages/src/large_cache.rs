@@ -44,7 +44,7 @@ struct Shard {
     sets: [Set; SETS],
 }
 
-/// All zeros: empty.
+/// Freed spans of large objects. All zeros: empty.
 pub struct LargeCache {
     shards: [Shard; SHARDS],
     /// Shards that ever held a span: bits, and their number.
@@ -158,7 +158,7 @@ impl LargeCache {
         is_late: AtomicBool::new(false),
     };
 
-    /// 2 MiB: longer ones are used so long that a lock does not matter.
+    /// The longest span kept, 2 MiB: longer ones are used so long that a lock does not matter.
     pub const LONGEST: Pages = Pages(256);
 
     /// The longest that serves an object, if no shorter one is there.
@@ -170,14 +170,14 @@ impl LargeCache {
         &self.shards[cpu % SHARDS]
     }
 
-    /// At a multiple of `align`, with its old contents.
+    /// Pops a span at a multiple of `align`, with its old contents.
     #[inline]
     pub fn pop(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         self.shard(cpu).pop((pages.0, Self::most_for(pages).0), align.0, SERVED)
     }
 
-    /// From a few shards, the CPU's first: a thread may have moved, and the page heap costs more
-    /// than another CPU's lines.
+    /// Pops from a few shards, the CPU's first: a thread may have moved, and the page heap costs
+    /// more than another CPU's lines.
     pub fn pop_anywhere(&self, cpu: usize, pages: Pages, align: Pages) -> Option<PageRange> {
         let mut used = self.used.load(Ordering::Relaxed).rotate_right((cpu % SHARDS) as u32);
         (0..LOOKS).find_map(|_| {
@@ -214,7 +214,7 @@ impl LargeCache {
         old
     }
 
-    /// Its part of `most`.
+    /// Whether the CPU's shard exceeds its part of `most`.
     #[inline]
     pub fn is_over(&self, cpu: usize, most: Pages) -> bool {
         let shards = self.shards_used.load(Ordering::Relaxed).max(1);
@@ -231,7 +231,7 @@ impl LargeCache {
         self.record_use(cpu);
     }
 
-    /// If there are enough: `report` returns all so far.
+    /// Reports the allocations if there are enough: `report` returns all so far.
     #[inline]
     pub fn report(&self, cpu: usize, report: impl FnOnce(u32) -> u64) {
         let served = (self.shard(cpu).counts.load(Ordering::Relaxed) / SERVED) as u32;

@@ -16,10 +16,10 @@ use craton_base::{
 const MANY_DENSE: HugePages = HugePages(8);
 
 pub trait PageHeap: SpanSource {
-    /// Without a walk.
+    /// Returns the heap's figures, without a walk.
     fn figures(&self) -> Figures;
 
-    /// With its hugepage's density, in address order.
+    /// Calls `each` with each span and its hugepage's density, in address order.
     fn for_each_span(&self, each: impl FnMut(PageRange, Density));
 
     fn act(&mut self, act: Act) -> Answer;
@@ -28,21 +28,21 @@ pub trait PageHeap: SpanSource {
 /// Maintained counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Figures {
-    /// By the floor.
+    /// Hugepages that the floor granted.
     pub granted: HugePages,
     /// Hugepages that the floor may grant.
     pub capacity: HugePages,
-    /// In spans.
+    /// Pages in spans.
     pub in_use: Pages,
-    /// In spans or free.
+    /// Backed pages, in spans or free.
     pub backed_pages: Pages,
-    /// With a page in use, or free and backed.
+    /// Hugepages with a page in use, or free and backed.
     pub backed: HugePages,
-    /// Where hugepages are requested from.
+    /// Where hugepages are requested.
     pub backing: HugeBacking,
     /// Broken, advised against hugepages.
     pub guarded: HugePages,
-    /// Until they are seen to be used densely.
+    /// Hugepages left on small pages until they are seen to be used densely.
     pub left_small: HugePages,
     /// Free hugepages that may stay backed.
     pub cache_limit: HugePages,
@@ -53,11 +53,11 @@ pub struct Figures {
     pub refill_due: Pages,
     /// Growth wants a hugepage cleared ahead.
     pub clear_due: bool,
-    /// On small pages, filled since the last round of collapses.
+    /// Hugepages on small pages, filled since the last round of collapses.
     pub dense_small: HugePages,
 }
 
-/// Each is [`PageHeapExt`]'s function of its name.
+/// An act of [`PageHeapExt`]'s function of the same name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     AllocBacked(Pages, Pages, Density),
@@ -97,7 +97,7 @@ pub enum Answer {
     At(HugePageId),
     Span(Span),
     Tick(Tick),
-    /// Not in use with these bounds. Nothing has changed.
+    /// The span is not in use with these bounds. Nothing has changed.
     Fault(SpanError),
     /// Fewer pages can be released. Nothing has changed.
     TooMuch(TooMuch),
@@ -127,7 +127,7 @@ impl From<Result<(), SpanError>> for Answer {
     }
 }
 
-/// For each act and most figures.
+/// A function for each act and most figures.
 pub trait PageHeapExt: PageHeap {
     fn granted(&self) -> HugePages {
         self.figures().granted
@@ -153,7 +153,7 @@ pub trait PageHeapExt: PageHeap {
         self.figures().backing
     }
 
-    /// `None`: it would need new memory.
+    /// Allocates from backed memory; `None`: it would need new memory.
     fn alloc_backed(&mut self, pages: Pages, align: Pages, density: Density) -> Option<Span> {
         if let Answer::Span(span) = self.act(Act::AllocBacked(pages, align, density)) { Some(span) } else { None }
     }
@@ -164,22 +164,23 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::IsBetterApart(pages)) == Answer::Yes
     }
 
-    /// Of the adjacent spans that are a range, up to a quarter of one hugepage.
+    /// Recuts a range of adjacent spans, up to a quarter of one hugepage, into spans of `each`
+    /// pages.
     fn recut(&mut self, range: PageRange, each: Pages) -> Result<(), SpanError> {
         self.act(Act::Recut(range, each)).faultless()
     }
 
-    /// If free, backed, and beside other short spans.
+    /// Allocates these pages if they are free, backed, and beside other short spans.
     fn alloc_at(&mut self, range: PageRange) -> bool {
         self.act(Act::AllocAt(range)) == Answer::Yes
     }
 
-    /// At the span's front, whose memory can be moved away.
+    /// Returns the whole hugepages at the span's front, whose memory can be moved away.
     fn movable(&mut self, span: PageRange) -> HugePages {
         if let Answer::HugePages(whole) = self.act(Act::Movable(span)) { whole } else { HugePages(0) }
     }
 
-    /// Whole hugepages ([`Self::movable`]) have lost their memory.
+    /// Frees a span whose whole hugepages ([`Self::movable`]) have lost their memory.
     fn free_moved(&mut self, span: PageRange) -> Result<(), SpanError> {
         self.act(Act::FreeMoved(span)).faultless()
     }
@@ -195,27 +196,28 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::Unadvise(span, advice));
     }
 
-    /// And advises granted memory anew.
+    /// Sets the backing, and advises granted memory anew.
     fn set_backing(&mut self, backing: HugeBacking) {
         self.act(Act::SetBacking(backing));
     }
 
-    /// For spans that cross hugepages; allowed at first.
+    /// Allows regions for spans that cross hugepages; allowed at first.
     fn set_regions(&mut self, allowed: bool) {
         self.act(Act::SetRegions(allowed));
     }
 
-    /// In the background; 0, as at first: none.
+    /// Sets the rate of background release; 0, as at first: none.
     fn set_release_rate(&mut self, bytes_per_s: u64) {
         self.act(Act::SetReleaseRate(bytes_per_s));
     }
 
-    /// Each second, also when idle: lowers the cache limit, releases what is due, collapses.
+    /// Lowers the cache limit, releases due memory, and collapses. Call each second, also when
+    /// idle.
     fn tick(&mut self) -> Tick {
         if let Answer::Tick(tick) = self.act(Act::Tick) { tick } else { Tick::default() }
     }
 
-    /// Without collapses, bounded in time; call again if there is more.
+    /// Does a part of a tick without collapses, bounded in time; call again if there is more.
     fn tick_step(&mut self) -> Tick {
         if let Answer::Tick(tick) = self.act(Act::TickStep) { tick } else { Tick::default() }
     }
@@ -240,7 +242,7 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::ReleaseAll(breaking)).pages()
     }
 
-    /// Ask once a round. Failures make it skip rounds.
+    /// Whether a collapse is due; ask once a round. Failures make it skip rounds.
     fn collapse_is_due(&mut self) -> bool {
         self.act(Act::CollapseIsDue) == Answer::Yes
     }
@@ -250,19 +252,19 @@ pub trait PageHeapExt: PageHeap {
         if let Answer::At(id) = self.act(Act::BeginCollapse) { Some(id) } else { None }
     }
 
-    /// If begun; whether the round may go on.
+    /// Ends a collapse, if begun; returns whether the round may go on.
     fn end_collapse(&mut self, id: HugePageId, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::EndCollapse(id, result, took)) == Answer::Yes
     }
 
-    /// For a thread to refill or clear hugepages.
+    /// Whether a thread should refill or clear hugepages.
     #[inline(always)]
     fn is_growing(&self) -> bool {
         let figures = self.figures();
         figures.refill_due > Pages(0) || figures.clear_due
     }
 
-    /// For a thread to collapse.
+    /// Whether a thread should collapse hugepages.
     #[inline(always)]
     fn has_dense_small(&self) -> bool {
         self.figures().dense_small >= MANY_DENSE
@@ -273,7 +275,8 @@ pub trait PageHeapExt: PageHeap {
         self.figures().refill_due
     }
 
-    /// Mostly unbacked, for a rise; collapse it, as of [`Self::begin_collapse`].
+    /// Returns a mostly unbacked hugepage to back for a rise; collapse it, as of
+    /// [`Self::begin_collapse`].
     fn begin_refill(&mut self) -> Option<HugePageId> {
         if let Answer::At(id) = self.act(Act::BeginRefill) { Some(id) } else { None }
     }
@@ -298,7 +301,7 @@ pub trait PageHeapExt: PageHeap {
         self.act(Act::RecordSlow);
     }
 
-    /// Outside of the region; whether the round may go on.
+    /// Counts a collapse outside of the region; returns whether the round may go on.
     fn count_collapse(&mut self, result: Result<(), CollapseError>, took: Took) -> bool {
         self.act(Act::CountCollapse(result, took)) == Answer::Yes
     }

@@ -13,7 +13,7 @@ pub struct Wanted {
     pub(crate) density: Density,
 }
 
-/// All methods but `choose` are notifications.
+/// Chooses places of spans. All methods but `choose` are notifications.
 pub trait Placement: sealed::Placement {}
 impl<T: sealed::Placement> Placement for T {}
 

@@ -11,11 +11,11 @@ use craton_base::{PAGE_SHIFT, PAGE_SIZE, Pages};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Breaking {
-    /// Whole free hugepages.
+    /// Release only whole free hugepages.
     Never,
     /// Memory that recent demand does not want back, less 1/32.
     Surplus,
-    /// All free pages.
+    /// Release all free pages.
     Always,
 }
 
@@ -33,7 +33,7 @@ impl core::fmt::Display for TooMuch {
     }
 }
 
-/// Of a tick.
+/// The result of a tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tick {
     /// Pages.
@@ -44,11 +44,12 @@ pub struct Tick {
     pub more: bool,
 }
 
-/// Of one step: at one system call each, 0.5 ms, while other threads wait.
+/// Pages of one step: at one system call each, 0.5 ms, while other threads wait.
 pub const STEP: Pages = Pages(512);
 
-/// Kept besides the wanted pages: the last free pages cost many used ones their hugepage. On fleet
-/// profiles 1/16 holds up to 8.4 % beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the hugepages.
+/// The part kept besides the wanted pages: the last free pages cost many used ones their hugepage.
+/// On fleet profiles 1/16 holds up to 8.4 % beyond spans, 1/32 at most 5.7 % for 1 to 4 % of the
+/// hugepages.
 pub const MARGIN_PART: u32 = 32;
 
 /// Follows the surplus.

@@ -27,7 +27,7 @@ struct Shard {
     sparse: [AtomicU32; SLOTS],
 }
 
-/// All zeros: empty.
+/// Freed short spans. All zeros: empty.
 pub struct SpanCache {
     shards: [Shard; SHARDS],
 }
@@ -54,7 +54,7 @@ impl SpanCache {
         &slots[STARTS[log]..STARTS[log] + DEPTHS[log]]
     }
 
-    /// At a multiple of `align`, with its old contents.
+    /// Pops a span at a multiple of `align`, with its old contents.
     pub fn pop(&self, cpu: usize, pages: Pages, align: Pages, density: Density) -> Option<PageRange> {
         let log = length(pages)?;
         self.slots(cpu, log, density).iter().find_map(|slot| {
@@ -69,7 +69,7 @@ impl SpanCache {
         })
     }
 
-    /// `false`: too long or no room; free it to the page heap.
+    /// Keeps a span; `false`: too long or no room, so free it to the page heap.
     #[must_use]
     pub fn put(&self, cpu: usize, span: PageRange, density: Density) -> bool {
         let Some(log) = length(span.len) else { return false };

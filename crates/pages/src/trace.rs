@@ -25,7 +25,7 @@ use craton_base::{Density, PAGE_SIZE, PAGES_PER_HUGEPAGE, PageId, PageRange, Pag
 
 pub const MAGIC: [u8; 8] = *b"craton\x1aT";
 pub const VERSION: u32 = 1;
-/// Also of the header.
+/// Bytes of a block, and of the header.
 pub const BLOCK_BYTES: usize = 4096;
 pub const SLOT_BYTES: usize = 16;
 /// The seal's slot follows.
@@ -58,7 +58,7 @@ pub struct Event {
     /// 48 bits: nine years.
     pub time_us: u64,
     pub kind: Kind,
-    /// Of [`Kind::Resize`] with its new length.
+    /// The span; of [`Kind::Resize`] with its new length.
     pub span: PageRange,
     /// A power of two; 1 except for [`Kind::Alloc`].
     pub align: Pages,
@@ -76,7 +76,7 @@ impl Event {
         [head, self.span.first.0 as u64 | (self.span.len.0 as u64) << 32]
     }
 
-    /// If any.
+    /// Decodes a slot; `None`: empty.
     #[inline]
     pub const fn decode(slot: Slot) -> Option<Self> {
         let [head, span] = slot;
@@ -96,13 +96,13 @@ impl Event {
     }
 }
 
-/// Of a full block, or a completed recording's last.
+/// The end of a full block, or of a completed recording's last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seal {
     pub events: u8,
     /// The file ends here.
     pub last: bool,
-    /// At the bound, or because the file could not grow; in the last block.
+    /// Events dropped at the bound, or because the file could not grow; in the last block.
     pub dropped: u64,
 }
 
@@ -112,7 +112,7 @@ impl Seal {
         dropped | SEAL_KIND << KIND_SHIFT | (self.last as u64) << FLAG_SHIFT | (self.events as u64) << COUNT_SHIFT
     }
 
-    /// Over the events that `sum` has seen.
+    /// Encodes the seal over the events that `sum` has seen.
     pub const fn encode(self, mut sum: Sum) -> Slot {
         sum.mix(self.head());
         [self.head(), sum.0]
@@ -129,12 +129,12 @@ impl Seal {
     }
 }
 
-/// Each step is invertible: a changed word changes the result.
+/// A checksum whose steps are invertible: a changed word changes the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Before its first event; the header is block 0.
+    /// Begins a block's checksum; the header is block 0.
     pub const fn of_block(number: u64) -> Self {
         let mut sum = Self(0);
         sum.mix(number + 1);

@@ -36,14 +36,14 @@ const STRIDE: u32 = 7;
 /// Hugepages given since a probe was dense.
 const MOST_UNPROVEN: u32 = 32;
 
-/// Of a hugepage on small pages.
+/// How densely a hugepage on small pages is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// Hardly touched, or too early.
     Nothing,
-    /// At most an eighth.
+    /// At most an eighth of it.
     Sparse,
-    /// At most half: in longer memory the end of the used part, else few of several spans.
+    /// At most half of it: in longer memory the end of the used part, else few of several spans.
     Part,
     /// Nearly everywhere.
     Dense,
@@ -51,12 +51,12 @@ pub enum Seen {
     Gone,
 }
 
-/// For new memory.
+/// The decision for new memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// Nothing dense was seen.
     Small,
-    /// To be checked: a hugepage of it, or all of a span on one.
+    /// Hugepages to be checked: one of it, or all of a span on one.
     Probe,
     Huge,
 }
@@ -94,13 +94,13 @@ struct Length {
     rests: u8,
 }
 
-/// In each length.
+/// The experience with each length.
 pub struct Trust {
     lengths: [Length; LENGTHS],
 }
 
 impl Trust {
-    /// All zeros.
+    /// No experience; all zeros.
     pub const NONE: Self = Self { lengths: [Length::NEW; LENGTHS] };
 
     fn of(&mut self, pages: Pages) -> &mut Length {
@@ -167,7 +167,7 @@ impl Trust {
         self.lengths[place(pages)].sparse >= SPARSE
     }
 
-    /// On `on` hugepages; occasionally a probe.
+    /// Decides for memory on `on` hugepages; occasionally a probe.
     pub fn decide(&mut self, pages: Pages, on: HugePages) -> Choice {
         let length = self.of(pages);
         length.is_long = on.0 > 1;
@@ -187,7 +187,8 @@ impl Trust {
         Choice::Huge
     }
 
-    /// On `on` hugepages: others each time, the second half the length behind the first.
+    /// Returns two places to check on `on` hugepages: others each time, the second half the length
+    /// behind the first.
     pub fn places(&mut self, pages: Pages, on: HugePages) -> [u32; 2] {
         let length = self.of(pages);
         length.turn = length.turn.wrapping_add(1);
@@ -195,7 +196,7 @@ impl Trust {
         [first, (first + on.0 / 2) % on.0]
     }
 
-    /// For a span of that length.
+    /// Records a span of that length left on small pages.
     pub fn left_small(&mut self, pages: Pages, id: HugePageId) {
         let length = self.of(pages);
         // The oldest leaves, but none that waits for its second check.
@@ -232,7 +233,7 @@ fn place(pages: Pages) -> usize {
 }
 
 impl Seen {
-    /// Of the bytes handed out.
+    /// Judges by the resident part of the bytes handed out.
     pub fn of(resident: usize, given: usize) -> Self {
         match resident {
             0 => Self::Nothing,

@@ -13,11 +13,11 @@ use craton_base::{PAGE_SHIFT, PageId, PageRange, Pages, SpanSource};
 
 #[derive(Debug)]
 pub struct Freed {
-    /// Behind the freed objects.
+    /// The list behind the freed objects.
     pub rest: *mut u8,
-    /// Their slabs have another owner.
+    /// Objects whose slabs have another owner.
     pub strays: Chain,
-    /// Their slabs hold or held two sizes: for [`SlabCache::free_mixed`].
+    /// Objects whose slabs hold or held two sizes: free them by [`SlabCache::free_mixed`].
     pub moved: Chain,
 }
 
@@ -35,7 +35,7 @@ impl SlabCache {
     ];
     const STATS: usize = offset_of!(Self, slabs) + offset_of!(Slabs<SlabId>, stats);
 
-    /// To be made by [`SlabCache::new`]; all zeros.
+    /// A cache still to be made by [`SlabCache::new`]; all zeros.
     pub const UNSET: Self = Self::new(Geometry { object: 0, pages: Pages(0), capacity: 0 });
 
     pub fn is_unset(&self) -> bool {
@@ -59,12 +59,13 @@ impl SlabCache {
         self.slabs.stats
     }
 
-    /// Kept; [`SlabCache::free_complete`] and [`SlabCache::free_idle`] free them.
+    /// Returns the number of complete slabs that are kept; [`SlabCache::free_complete`] and
+    /// [`SlabCache::free_idle`] free them.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
 
-    /// With room, some object in use; a step for each.
+    /// Counts the slabs with room and an object in use; a step for each.
     pub fn partial(&self, records: &impl Records) -> u32 {
         self.slabs.partial(records)
     }
@@ -74,8 +75,9 @@ impl SlabCache {
         self.slabs.kept.set_closed(!more);
     }
 
-    /// Up to `want`; fewer when `source` refuses a slab. Marks objects that were never out as free.
-    /// Error: an object whose link was overwritten.
+    /// Allocates up to `want` objects; fewer when `source` refuses a slab. Marks objects never
+    /// handed out before as free. Error: an object whose link was overwritten.
+    ///
     /// # Safety
     /// `base` is the address of page 0 of `source`'s region; its pages are readable and writable;
     /// `records` has an entry for each, used by this cache alone while it holds the span.
@@ -273,7 +275,7 @@ impl SlabCache {
         { places }.find(|place| !marks.leave(*place)).map_or(Ok(()), Err)
     }
 
-    /// To `source`.
+    /// Frees up to `most` complete slabs to `source`.
     pub fn free_complete(&mut self, most: u32, records: &impl Records, source: &mut impl SpanSource) {
         for _ in 0..most {
             let Some(slab) = self.slabs.complete() else { break };

@@ -13,7 +13,7 @@ struct End([usize; 2]);
 
 static END: End = End([0, NO_MARK]);
 
-/// Of every list; never written.
+/// Returns the end of every list; it is never written.
 #[inline(always)]
 pub const fn end() -> *mut u8 {
     (&raw const END).cast_mut().cast()
@@ -21,11 +21,11 @@ pub const fn end() -> *mut u8 {
 
 /// The front end's marks of free objects: on their slab, or on their way to a caller.
 pub trait Marks {
-    /// Free, on its way.
+    /// Marks an object as free, in a cache or on its way.
     fn set(&self, object: *mut u8);
-    /// Free, on its slab.
+    /// Marks an object as free, on its slab.
     fn set_on_slab(&self, object: *mut u8);
-    /// Free, on its way.
+    /// Whether an object is marked as free, in a cache or on its way.
     fn is_set(&self, object: *mut u8) -> bool;
     /// Comes to its slab; `false`: it was not on its way.
     fn put(&self, object: *mut u8) -> bool;
@@ -33,11 +33,11 @@ pub trait Marks {
     fn take(&self, object: *mut u8) -> bool;
     /// Wipes the mark, in a complete slab; `false`: it was not there.
     fn leave(&self, object: *mut u8) -> bool;
-    /// Its place is gone.
+    /// Wipes the mark of an object whose place is gone.
     fn wipe(&self, _object: *mut u8) {}
     /// A slab's number of cut places; those from `first` to `last` have changed.
     fn set_cut(&self, _first: *mut u8, _last: *mut u8, _places: u16) {}
-    /// In pages of slabs, so that it can be read.
+    /// Whether an address lies in pages of slabs, so that it can be read.
     fn is_here(&self, _at: *mut u8) -> bool {
         true
     }
@@ -76,7 +76,8 @@ impl<F: Fn(*mut u8)> Marks for F {
     }
 }
 
-/// Between a slab and a cache. Owns its objects; dropped, leaks them.
+/// A list of free objects between a slab and a cache. It owns its objects, and leaks them if
+/// dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Chain {
@@ -106,7 +107,8 @@ impl Chain {
         Self { head, tail, len, has_row: false }
     }
 
-    /// `len` ≥ 1 objects.
+    /// Makes a chain of `len` ≥ 1 objects.
+    ///
     /// # Safety
     /// As [`Chain::from_raw`]. The chain does not know its last object: append nothing.
     pub unsafe fn from_head(head: *mut u8, len: u32) -> Self {
@@ -123,7 +125,7 @@ impl Chain {
         (self.head, self.len)
     }
 
-    /// In the order of addresses, just cut.
+    /// Whether the chain has objects just cut, in the order of addresses.
     pub fn has_row(&self) -> bool {
         self.has_row
     }
@@ -186,7 +188,8 @@ impl Chain {
         self.has_row = true;
     }
 
-    /// `n` ≥ 1 free objects, linked from `first` to `last`.
+    /// Appends `n` ≥ 1 free objects, linked from `first` to `last`.
+    ///
     /// # Safety
     /// As [`Chain::from_raw`].
     #[inline]

@@ -12,13 +12,13 @@ pub struct Geometry {
     pub object: u32,
     /// Slabs of several objects are aligned to the next power of two.
     pub pages: Pages,
-    /// At least 1.
+    /// Objects of a slab, at least 1.
     pub capacity: u16,
 }
 
 impl Geometry {
-    /// `object`: a multiple of 16 up to 32 KiB. The smallest power of two of pages (at most 32)
-    /// that wastes at most 1/32 and holds 2 objects.
+    /// Chooses a slab's pages for `object` bytes, a multiple of 16 up to 32 KiB: the smallest power
+    /// of two (at most 32) that wastes at most 1/32 and holds 2 objects.
     pub const fn of(object: usize) -> Self {
         assert!(object > 0 && object <= MAX_PAGES as usize * PAGE_SIZE / 8 && object.is_multiple_of(16));
         let mut pages = 1;
@@ -33,13 +33,13 @@ impl Geometry {
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// `capacity` objects of the largest size that fits.
+    /// Divides `pages` into `capacity` objects of the largest size that fits.
     pub const fn parts(pages: u32, capacity: u16) -> Self {
         let object = pages as usize * PAGE_SIZE / capacity as usize / 16 * 16;
         Self { object: object as u32, pages: Pages(pages), capacity }
     }
 
-    /// Of a slab's first page. A single object begins its slab.
+    /// Returns the alignment of a slab's first page. A single object begins its slab.
     pub const fn align(&self) -> Pages {
         if self.is_single() { Pages(1) } else { Pages(self.pages.0.next_power_of_two()) }
     }
@@ -54,7 +54,7 @@ impl Geometry {
         PageId(page.0 & !(self.align().0 - 1))
     }
 
-    /// More than 16 objects make a span dense.
+    /// Returns the density of its spans: more than 16 objects make a span dense.
     pub const fn density(&self) -> Density {
         if self.capacity > 16 { Density::Dense } else { Density::Sparse }
     }

@@ -25,7 +25,7 @@ const WORDS: usize = UNITS as usize / 64;
 
 type Bits = [AtomicU64; WORDS];
 
-/// Of a slab of two sizes.
+/// The entry of a slab of two sizes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Morph {
@@ -373,17 +373,17 @@ impl<R: Records> Mixed<'_, R> {
     }
 }
 
-/// On a slab of two sizes.
+/// The place of an address on a slab of two sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Out.
+    /// In a live object of the old size.
     Old {
         /// The front end's name.
         class: u8,
         /// Behind its start.
         offset: usize,
     },
-    /// Out, or free.
+    /// In a place of the new size, live or free.
     New {
         /// The front end's name.
         class: u8,
@@ -413,10 +413,10 @@ pub struct Morphs {
 impl Morphs {
     pub const MOST: usize = SlabRecord::MORPHS;
 
-    /// No table; all zeros.
+    /// A table without entries; all zeros.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, begun: 0, free: 0, used: 0, slabs: 0, old_bytes: 0 };
 
-    /// One entry stays empty.
+    /// Makes a table of these entries, of which one stays empty.
     pub fn new(entries: Table<Morph>) -> Self {
         Self { entries, begun: 1, free: 0, used: 0, slabs: 0, old_bytes: 0 }
     }
@@ -429,7 +429,7 @@ impl Morphs {
         self.slabs
     }
 
-    /// Of old objects out.
+    /// Returns the bytes of live old objects.
     pub fn old_bytes(&self) -> u64 {
         self.old_bytes
     }
@@ -495,7 +495,7 @@ impl Morphs {
         Mixed { entries: &self.entries, records, head, first, new, bytes }
     }
 
-    /// Of new objects; `None`: no slab of two sizes.
+    /// Returns the class of the new objects; `None`: not a slab of two sizes.
     pub fn class_of(&self, record: &SlabRecord) -> Option<u8> {
         self.entry(record).map(|entry| entry.to.load(Relaxed))
     }
@@ -506,7 +506,7 @@ impl Morphs {
         self.entry(record).map(range).map(|(first, pages)| PageRange::new(first, pages))
     }
 
-    /// At a byte of the region; `None`: no slab of two sizes.
+    /// Finds the place at a byte of the region; `None`: not a slab of two sizes.
     pub fn look(&self, offset: usize, records: &impl Records) -> Option<Place> {
         let first = self.range_of(records.of(PageId((offset >> PAGE_SHIFT) as u32)))?.first;
         Some(self.slab(first, records).look((offset - first.offset().0) as u32))
@@ -517,7 +517,7 @@ impl Morphs {
     }
 }
 
-/// Read without the lock.
+/// The table's entries, for readers without the lock.
 #[derive(Clone, Copy)]
 pub struct Starts(pub *const Morph);
 

@@ -45,7 +45,7 @@ impl SlabId {
 }
 
 pub trait Records {
-    /// Of the slab that begins at a page.
+    /// Returns the record of the slab that begins at a page.
     fn of(&self, first: PageId) -> &SlabRecord;
 }
 
@@ -131,7 +131,7 @@ macro_rules! field {
 }
 
 impl SlabRecord {
-    /// For readers of another process.
+    /// Offsets and sizes, for readers of another process.
     pub const SHAPE: [(&'static str, usize); 11] = [
         ("record.bytes", size_of::<Self>()),
         ("record.free", offset_of!(Self, free)),
@@ -316,7 +316,7 @@ impl SlabRecord {
         self.set_free(first as usize);
     }
 
-    /// Up to 31 bits of the front end's, for a page whose slabs never morph.
+    /// Sets up to 31 bits for the front end, on a page whose slabs never morph.
     pub fn set_tag(&self, tag: u32) {
         self.morph.store(TAG | tag, Ordering::Relaxed);
     }
@@ -326,7 +326,7 @@ impl SlabRecord {
         self.morph.load(Ordering::Relaxed) & !TAG
     }
 
-    /// In a front end's list of spans, as pages plus 1, or 0.
+    /// Returns the neighbours in a front end's list of spans, as pages plus 1, or 0.
     pub fn neighbours(&self) -> (u32, u32) {
         (self.next(), self.prev())
     }

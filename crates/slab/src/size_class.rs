@@ -15,7 +15,7 @@
 
 use crate::Geometry;
 
-/// In the table.
+/// The largest size in the table.
 pub const MAX_TABLED: usize = 8 << 10;
 /// All multiples of 16.
 const MAX_MULTIPLE: usize = 256;
@@ -112,10 +112,11 @@ static GRAINS: [u8; MAX_CLASSED / GRAIN] = {
 
 /// Borrows nothing: programs have many such objects.
 const MAX_OWN: usize = 64;
-/// Between a size and its double.
+/// Most classes between a size and its double.
 pub const MOST_LENDERS: usize = 16;
 
-/// At most twice as large: it, and those between, may lend objects to a class that has none.
+/// Returns the largest class of at most twice the size: it, and those between, may lend objects to
+/// a class that has none.
 pub const fn largest_lender(class: usize) -> usize {
     let mut lender = class;
     while lender < CLASSES && size_of_class(class) > MAX_OWN && size_of_class(lender + 1) <= 2 * size_of_class(class) {
@@ -141,7 +142,7 @@ pub const fn geometry(class: usize) -> Geometry {
     GEOMETRIES[class]
 }
 
-/// Up to [`MAX_TABLED`]; of 0 the smallest.
+/// Returns the class of a size up to [`MAX_TABLED`]; of 0 the smallest.
 #[inline(always)]
 pub const fn class_of_tabled(size: usize) -> usize {
     debug_assert!(size <= MAX_TABLED);
@@ -153,13 +154,13 @@ const MAX_UNITS: usize = 1 << 12;
 
 static BY_UNITS: [u8; MAX_UNITS] = by_units();
 
-/// Below 64 KiB.
+/// Returns the class of a size in units, below 64 KiB.
 #[inline(always)]
 pub fn class_of_units(units: usize) -> usize {
     BY_UNITS[units % MAX_UNITS] as usize
 }
 
-/// Up to [`MAX_CLASSED`].
+/// Returns the class of a size up to [`MAX_CLASSED`].
 #[inline]
 pub fn class_of(size: usize) -> usize {
     debug_assert!(size <= MAX_CLASSED);
@@ -170,7 +171,7 @@ pub fn class_of(size: usize) -> usize {
     class + usize::from(size > size_of_class(class))
 }
 
-/// `align`: a power of two.
+/// Returns the class for a size and an alignment, a power of two.
 pub fn class_of_aligned(size: usize, align: usize) -> Option<usize> {
     if size > MAX_CLASSED || align > MAX_CLASSED {
         return None;

@@ -19,19 +19,19 @@ use crate::working_set::WorkingSet;
 /// Bonwick94 §3.1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SlabStats {
-    /// Of any fullness.
+    /// Slabs of any fullness.
     pub slabs: u32,
-    /// From the source, since the start.
+    /// Slabs from the source, since the start.
     pub slabs_made: u32,
-    /// With the program or in the caches in front.
+    /// Live objects, and those in the caches in front.
     pub objects_out: u64,
     /// Chains, since the start; of classes.
     pub refills: u64,
     /// Since the start.
     pub objects_refilled: u64,
-    /// From caches of other sizes, with live objects, since the start.
+    /// Slabs from caches of other sizes, with live objects, since the start.
     pub morphed: u32,
-    /// Of these, became ordinary slabs of this size.
+    /// Of these, slabs that became ordinary ones of this size.
     pub settled: u32,
 }
 

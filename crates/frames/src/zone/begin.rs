@@ -12,7 +12,7 @@ use crate::slot::Slots;
 use crate::tree::{ALL, KINDS, Thresholds, Trees};
 
 impl<'a, G: Geometry> Zone<'a, G> {
-    /// Less than 2^36 frames. Fails if an array is too short.
+    /// Begins a zone of less than 2^36 frames. Fails if an array is too short.
     pub fn new(frames: usize, metadata: Metadata<'a>, init: Init, config: Config) -> Result<Self, Error> {
         let zone = Self::over(frames, metadata, config, Volatile)?;
         zone.lower.begin(init);

@@ -14,7 +14,7 @@ use crate::media::Media;
 use crate::tree::{ALL, Class, Trees};
 
 impl<G: Geometry, M: Media> Zone<'_, G, M> {
-    /// Also a part of an allocation, or several.
+    /// Frees frames; also a part of an allocation, or several.
     #[inline]
     pub fn put(&self, frame: usize, request: Request) -> Result<(), Error> {
         let local = self.local(request.processor, request.kind)?;

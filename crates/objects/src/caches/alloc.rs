@@ -61,7 +61,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Drop for Unbuilt<'_, '
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Past the array; waits `wait_ns`.
+    /// Allocates past the array; waits `wait_ns`.
     pub fn alloc(&self, handle: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {

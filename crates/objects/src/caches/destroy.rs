@@ -9,7 +9,7 @@ use craton_base::{Clock, Platform};
 use craton_heap::hooks::Hooks;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// With live objects nothing happens; the inner error is their number.
+    /// Destroys the cache. With live objects it does nothing; the inner error is their number.
     pub fn destroy(&self, handle: usize) -> Result<Result<(), u64>, Fault> {
         let slots = &self.caches.slots;
         let (id, slot) = slots.find(handle)?;

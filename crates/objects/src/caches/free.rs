@@ -18,7 +18,7 @@ use craton_os::rseq::Rseq;
 const MUCH: usize = 16 << 20;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Past the array.
+    /// Frees an object past the array.
     ///
     /// # Safety
     /// Any pointer; if a live object of the cache, the caller gives it up.

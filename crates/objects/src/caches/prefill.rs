@@ -16,7 +16,7 @@ use craton_slab::object::Taken;
 const AT_ONCE: usize = 30;
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// Until `objects` may be live without a request for memory; 0 ends the promise.
+    /// Allocates until `objects` may be live without a request for memory; 0 ends the promise.
     pub fn prefill(&self, handle: usize, objects: usize) -> Result<(), Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {

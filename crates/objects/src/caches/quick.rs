@@ -50,7 +50,7 @@ impl<C: Clock, P: Process + Watch> Caches<C, P> {
 }
 
 impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
-    /// `false`: no room, or no live object of the cache.
+    /// Pushes an object into the CPU's array. `false`: no room, or no live object of the cache.
     ///
     /// # Safety
     /// As [`Over::free`], unless the answer is `false`; and as [`Caches::pop`].

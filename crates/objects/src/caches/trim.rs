@@ -98,7 +98,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// All that is not needed now; returns bytes.
+    /// Frees all memory that is not needed now; returns the bytes.
     pub fn reap(&self, handle: usize) -> Result<usize, Fault> {
         let (_, slot) = self.caches.slots.find(handle)?;
         if Building::<P>::is_for(handle) {
@@ -115,7 +115,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         Ok(magazines + self.free_slabs(slot, handle, |_| true))
     }
 
-    /// In a slow call of the program, since it runs the program's functions.
+    /// Runs deferred work, in a slow call of the program, since it runs the program's functions.
     pub fn run_deferred(&self, handle: usize) {
         let Ok((_, slot)) = self.caches.slots.find(handle) else { return };
         if slot.shared.deferred.load(Relaxed) == 0 || Building::<P>::any() {
@@ -191,7 +191,7 @@ impl<F: Platform, C: Clock, H: Hooks, P: Process + Watch> Over<'_, F, C, H, P> {
         }
     }
 
-    /// In a call of the program; returns bytes.
+    /// Reaps all caches, in a call of the program; returns the bytes.
     pub fn reap_all(&self) -> usize {
         self.caches.slots.living().filter_map(|(_, slot)| self.reap(slot.handle()).ok()).sum()
     }

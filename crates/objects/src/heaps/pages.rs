@@ -17,7 +17,7 @@ const ALIGN: Pages = Pages(32);
 /// 256 KiB; the following double, up to a hugepage.
 const FIRST_CHUNK: Pages = Pages(32);
 
-/// And on which memory. Zero is [`Place::Shared`].
+/// Where a heap's memory lies. Zero is [`Place::Shared`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Place {

@@ -121,7 +121,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.backing.set(&mut self.trackers, &mut self.floor, granted, backing);
     }
 
-    /// Past the threshold, or for growth or a collapse, except where broken.
+    /// Whether a hugepage is requested here: past the threshold, or for growth or a collapse,
+    /// except where broken.
     pub fn is_requested(&self, id: HugePageId) -> bool {
         self.backing.is_requested(id, &self.trackers[id.0 as usize])
     }

@@ -12,7 +12,7 @@ use craton_base::{Clock, Floor, Geometry, HugePageId};
 /// A violation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// Its id.
+    /// The invariant's id.
     pub invariant: &'static str,
     pub at: HugePageId,
 }

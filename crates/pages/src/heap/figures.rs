@@ -11,20 +11,20 @@ use craton_base::{Clock, Floor, Geometry, HugePageId, HugePages, Pages};
 /// hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageHeapStats {
-    /// By the floor.
+    /// Hugepages that the floor granted.
     pub granted: HugePages,
     pub in_use: Pages,
-    /// In spans on dense hugepages.
+    /// Pages in spans on dense hugepages.
     pub dense: Pages,
-    /// In spans or free.
+    /// Backed pages, in spans or free.
     pub backed: Pages,
-    /// On hugepages that the system backs whole.
+    /// Pages on hugepages that the system backs whole.
     pub intact: Pages,
-    /// Free and backed, on whole free hugepages.
+    /// Free and backed pages, on whole free hugepages.
     pub cached: Pages,
-    /// Between spans.
+    /// Free and backed pages between spans.
     pub free_backed: Pages,
-    /// Behind large spans' tails.
+    /// Pages behind large spans' tails.
     pub slack: Pages,
     pub filler: HugePages,
     pub region: HugePages,
@@ -36,12 +36,12 @@ pub struct PageHeapStats {
     pub released_total: u64,
 }
 
-/// In pages.
+/// The pages of one component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Component {
-    /// In spans.
+    /// Pages in spans.
     pub used: Pages,
-    /// Free and backed.
+    /// Free and backed pages.
     pub free: Pages,
 }
 
@@ -52,26 +52,26 @@ pub struct Components {
     pub dense: Component,
     /// The filler's others.
     pub sparse: Component,
-    /// Behind large spans' tails; backed ones are among the sparse free ones.
+    /// Pages behind large spans' tails; backed ones are among the sparse free ones.
     pub slack: Pages,
     /// Backed, in the cache.
     pub cached: Pages,
-    /// Free and backed.
+    /// Free and backed pages of regions.
     pub region_free: Pages,
 }
 
-/// By a walk. With the filler's, its used pages are those in spans.
+/// The sums of a walk. With the filler's, its used pages are those in spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
-    /// In spans.
+    /// Pages of regions in spans.
     pub region_used: Pages,
     /// Wholly used by large spans.
     pub large: HugePages,
-    /// As far as known.
+    /// Whole hugepages, as far as known.
     pub intact: HugePages,
-    /// With spans, partly unbacked.
+    /// Hugepages with spans, partly unbacked.
     pub broken: HugePages,
-    /// With spans, on small pages.
+    /// Hugepages with spans, on small pages.
     pub left_small: HugePages,
     next: HugePageId,
 }
@@ -94,7 +94,8 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         }
     }
 
-    /// `true`: there are more. The caller may release the lock between calls.
+    /// Walks up to `most` hugepages; `true`: there are more. The caller may release the lock
+    /// between calls.
     pub fn count_hugepages(&self, census: &mut Census, most: HugePages) -> bool {
         let end = census.next.0.saturating_add(most.0).min(self.granted().0);
         for i in census.next.0..end {
@@ -145,7 +146,7 @@ impl<F: Floor, C: Clock, P: Fit, K: Placement, G: Geometry> Temeraire<F, C, P, K
         self.cache.limit.limit()
     }
 
-    /// By a walk.
+    /// Returns statistics by a walk.
     pub fn stats(&self) -> PageHeapStats {
         let mut s = PageHeapStats {
             granted: self.granted(),

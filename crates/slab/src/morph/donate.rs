@@ -33,7 +33,7 @@ pub struct Wish {
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     pub range: PageRange,
-    /// As [`Donors`] knows it; `None`: free pages.
+    /// The donor's number in [`Donors`]; `None`: free pages.
     pub donor: Option<u8>,
     /// The front end's name.
     pub from: u8,
@@ -44,19 +44,19 @@ pub trait Donors {
     fn cache(&mut self, donor: u8) -> &mut SlabCache;
 }
 
-/// Of a slab, when an object came back.
+/// What became of a slab when an object was freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
     Morphed,
-    /// Of its new size alone.
+    /// The slab has only objects of its new size.
     Ordinary(PageRange),
     /// The last object: the span went back.
     Gone,
 }
 
 impl SlabCache {
-    /// In full use once, few live objects now, one of the emptiest. Each call names the next;
-    /// `None` at the end, or when `looks` are spent.
+    /// Names a slab that was in full use once, has few live objects now, and is one of the
+    /// emptiest. Each call names the next; `None` at the end, or when `looks` are spent.
     pub fn candidate(&mut self, wish: Wish, looks: &mut usize, records: &impl Records) -> Option<PageId> {
         // Complete slabs, the first list, only help others.
         let fullest = self.slabs.lists.list_of(self.most_live().min(self.geometry.capacity - 1)).min(LISTS - 1);

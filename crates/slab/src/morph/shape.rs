@@ -5,7 +5,7 @@ use core::mem::offset_of;
 use craton_base::Table;
 
 impl Morph {
-    /// Bytes, and constants.
+    /// Offsets and sizes in bytes, and constants.
     pub const SHAPE: [(&'static str, usize); 12] = [
         ("morph.bytes", size_of::<Self>()),
         ("morph.starts", offset_of!(Self, starts)),
@@ -23,7 +23,7 @@ impl Morph {
 }
 
 impl Morphs {
-    /// Bytes.
+    /// Offsets in bytes.
     pub const SHAPE: [(&'static str, usize); 2] = [
         ("morphs.entries", offset_of!(Self, entries) + Table::<Morph>::SHAPE[0]),
         ("morphs.begun", offset_of!(Self, begun)),

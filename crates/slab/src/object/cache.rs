@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// As it was freed.
+    /// The object is in the state in which it was freed.
     Constructed(*mut u8),
     /// Arbitrary contents: the caller constructs it.
     Raw(*mut u8),
@@ -32,11 +32,11 @@ impl Taken {
 /// Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadObject {
-    /// On no slab of this cache.
+    /// The pointer is on no slab of this cache.
     Foreign,
-    /// On a slab, but in no object.
+    /// The pointer is on a slab, but in no object.
     Between,
-    /// `offset` bytes behind an object's start.
+    /// The pointer is `offset` bytes behind an object's start.
     Inside { start: *mut u8, offset: usize },
     /// Freed already.
     Free,
@@ -81,7 +81,7 @@ pub struct ObjectSlabs {
 unsafe impl Send for ObjectSlabs {}
 
 impl ObjectSlabs {
-    /// To be made by [`ObjectSlabs::new`]; zeros, so that statics lie in `.bss`.
+    /// A cache still to be made by [`ObjectSlabs::new`]; zeros, so that statics lie in `.bss`.
     pub const UNSET: Self = Self::new(ObjectLayout::UNSET);
 
     pub const fn new(layout: ObjectLayout) -> Self {
@@ -108,7 +108,8 @@ impl ObjectSlabs {
         self.colours.set(on);
     }
 
-    /// `None`: a slab was needed, and the supplier refused.
+    /// Allocates an object. `None`: a slab was needed, and the supplier refused.
+    ///
     /// # Safety
     /// `supplier` is always the same, or manages the same pages.
     #[inline(always)]
@@ -187,7 +188,7 @@ impl ObjectSlabs {
         Some(slab)
     }
 
-    /// `None`: in no object of this cache.
+    /// Finds the object at an address; `None`: in no object of this cache.
     pub fn place_of(&self, at: *const u8) -> Option<ObjectPlace> {
         let slab = self.table.find(&self.layout, at as usize)?;
         let i = match slab.place_of(&self.layout, at as usize) {
@@ -221,17 +222,17 @@ impl ObjectSlabs {
         u64::from(self.slabs.stats.slabs) * u64::from(self.layout.capacity)
     }
 
-    /// No object out.
+    /// Returns the number of slabs without live objects.
     pub fn complete(&self) -> u32 {
         self.slabs.kept.count()
     }
 
-    /// Some objects out, not all; a step for each.
+    /// Counts the slabs with some live objects, but not all; a step for each.
     pub fn partial(&self) -> u32 {
         self.slabs.partial(&InRecords)
     }
 
-    /// From the supplier: slabs, separate records, the table.
+    /// Returns the bytes from the supplier: slabs, separate records, the table.
     pub fn bytes(&self) -> usize {
         let slabs = self.slabs.stats.slabs + self.detached;
         slabs as usize * self.layout.bytes() + self.records.bytes() + self.table.bytes()

@@ -21,10 +21,10 @@ pub struct DepotStats {
     pub rounds: usize,
     pub full: u32,
     pub empty: u32,
-    /// In full magazines.
+    /// Objects in full magazines.
     pub objects: u64,
     pub contended: u64,
-    /// Of the magazines' pages.
+    /// Bytes of the magazines' pages.
     pub bytes: usize,
 }
 
@@ -47,9 +47,9 @@ pub struct Depot {
 unsafe impl Send for Depot {}
 
 impl Depot {
-    /// Of the working set: 15 s.
+    /// The interval of the working set: 15 s.
     pub const INTERVAL_NS: u64 = 15_000_000_000;
-    /// Of the largest magazine.
+    /// Rounds of the largest magazine.
     pub const MOST_ROUNDS: usize = rounds_of(SIZES - 1);
     pub const UNSET: Self = Self {
         full: Stack::EMPTY,
@@ -76,12 +76,13 @@ impl Depot {
         Self { size, most, interval_ns: Self::INTERVAL_NS, ..Self::UNSET }
     }
 
-    /// 0: all is idle at each [`Depot::tick`]; `u64::MAX`: nothing ever is.
+    /// Sets the interval. With 0 all is idle at each [`Depot::tick`]; with `u64::MAX` nothing ever
+    /// is.
     pub fn set_interval_ns(&mut self, ns: u64) {
         self.interval_ns = ns;
     }
 
-    /// Of magazines handed out now.
+    /// Returns the rounds of magazines handed out now.
     pub fn rounds(&self) -> usize {
         rounds_of(self.size.into())
     }
@@ -90,7 +91,7 @@ impl Depot {
         self.objects
     }
 
-    /// For an empty one, which comes by [`Depot::put_empty`].
+    /// Returns a full magazine. The caller returns an empty one by [`Depot::put_empty`].
     pub fn get_full(&mut self) -> Option<Magazine> {
         let magazine = self.full.pop()?;
         self.objects -= magazine.len() as u64;
@@ -103,7 +104,8 @@ impl Depot {
         self.full.push(magazine);
     }
 
-    /// Of the present size. `None`: the supplier refused.
+    /// Returns an empty magazine of the present size. `None`: the supplier refused.
+    ///
     /// # Safety
     /// `supplier` is always the same, or manages the same pages.
     pub unsafe fn get_empty(&mut self, supplier: &mut impl PageSupplier) -> Option<Magazine> {
@@ -208,7 +210,7 @@ impl Depot {
         true
     }
 
-    /// To drain into the slabs; then [`Depot::drop_empty`].
+    /// Returns an idle magazine to drain into the slabs; call [`Depot::drop_empty`] then.
     pub fn get_idle(&mut self) -> Option<Magazine> {
         if self.full.set.idle() == 0 { None } else { self.get_any() }
     }

@@ -21,13 +21,14 @@ const POINT: u32 = 43;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadLayout {
-    /// Of 0 bytes.
+    /// An object would have 0 bytes.
     Zero,
-    /// More than [`ObjectLayout::MAX_OBJECT`].
+    /// An object would have more than [`ObjectLayout::MAX_OBJECT`] bytes.
     TooLarge { size: usize },
-    /// No power of two, or above [`ObjectLayout::MAX_ALIGN`].
+    /// The alignment is not a power of two, or above [`ObjectLayout::MAX_ALIGN`].
     Alignment { align: usize },
-    /// No power of two from [`ObjectLayout::MIN_PAGE`] to [`ObjectLayout::MAX_PAGE`].
+    /// The page is not a power of two from [`ObjectLayout::MIN_PAGE`] to
+    /// [`ObjectLayout::MAX_PAGE`].
     Page { bytes: usize },
 }
 
@@ -83,16 +84,16 @@ const fn align_up(n: usize, align: usize) -> usize {
 }
 
 impl ObjectLayout {
-    /// 1 MiB.
+    /// The largest object: 1 MiB.
     pub const MAX_OBJECT: usize = 1 << 20;
-    /// 1 MiB.
+    /// The largest alignment: 1 MiB.
     pub const MAX_ALIGN: usize = 1 << 20;
-    /// 1 KiB.
+    /// The smallest page: 1 KiB.
     pub const MIN_PAGE: usize = 1 << 10;
-    /// Also the usual: 8 KiB.
+    /// The largest page, and the usual one: 8 KiB.
     pub const MAX_PAGE: usize = PAGE_SIZE;
 
-    /// All zeros.
+    /// A layout still to be made; all zeros.
     pub const UNSET: Self = Self {
         size: 0,
         stride: 0,
@@ -110,13 +111,14 @@ impl ObjectLayout {
         reciprocal: 0,
     };
 
-    /// `size`: 1 to [`ObjectLayout::MAX_OBJECT`] bytes; `align`: 0 (8), or 2^k to
-    /// [`ObjectLayout::MAX_ALIGN`]; pages of 8 KiB; `constructed` also while free.
+    /// Lays out objects of `size` bytes (1 to [`ObjectLayout::MAX_OBJECT`]) on pages of 8 KiB.
+    /// `align` is 0 (for 8), or a power of two up to [`ObjectLayout::MAX_ALIGN`]. `constructed`
+    /// objects stay so while free.
     pub const fn of(size: usize, align: usize, constructed: bool) -> Result<Self, BadLayout> {
         Self::of_pages(size, align, constructed, Self::MAX_PAGE)
     }
 
-    /// On pages of `page` bytes: the supplier's, or a multiple.
+    /// Lays out objects on pages of `page` bytes: the supplier's, or a multiple.
     pub const fn of_pages(size: usize, align: usize, constructed: bool, page: usize) -> Result<Self, BadLayout> {
         if size == 0 {
             return Err(BadLayout::Zero);
@@ -225,7 +227,7 @@ impl ObjectLayout {
         self.slab_bytes
     }
 
-    /// In no object: the tail, and a record there.
+    /// Returns the bytes of a slab in no object: the tail, and a record there.
     pub const fn waste(&self) -> usize {
         self.slab_bytes - self.extent
     }

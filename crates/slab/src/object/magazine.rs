@@ -93,7 +93,7 @@ impl Magazine {
         unsafe { core::slice::from_raw_parts(self.rounds(), self.len()) }
     }
 
-    /// `false`: no room.
+    /// Pushes an object; `false`: no room.
     #[inline]
     pub fn push(&mut self, object: *mut u8) -> bool {
         let len = self.len();

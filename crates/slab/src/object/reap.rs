@@ -7,7 +7,7 @@ use super::layout::ObjectLayout;
 use super::record::{InRecords, Slab};
 use super::supply::PageSupplier;
 
-/// Live objects, which prevent a cache's destruction.
+/// The number of live objects, which prevent a cache's destruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StillOut(pub u64);
 
@@ -48,7 +48,8 @@ impl ObjectSlabs {
         Some(Detached(slab, self.layout))
     }
 
-    /// Also other unneeded memory; returns bytes.
+    /// Frees a detached slab, and other unneeded memory; returns the bytes.
+    ///
     /// # Safety
     /// As [`ObjectSlabs::alloc`]; the slab comes from [`ObjectSlabs::detach`] of this cache.
     pub unsafe fn release(&mut self, slab: Detached, supplier: &mut impl PageSupplier) -> usize {

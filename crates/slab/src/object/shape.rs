@@ -8,7 +8,7 @@ use crate::slab::{SlabStats, Slabs};
 use core::mem::offset_of;
 
 impl ObjectSlabs {
-    /// In bytes. The table has records' addresses, but for the lowest bit.
+    /// Offsets in bytes. The table has records' addresses, except for the lowest bit.
     pub const SHAPE: [(&'static str, usize); 15] = [
         ("objects.size", offset_of!(Self, layout.size)),
         ("objects.stride", offset_of!(Self, layout.stride)),
@@ -30,6 +30,6 @@ impl ObjectSlabs {
 }
 
 impl Depot {
-    /// Of the count of its free objects, in bytes.
+    /// The offset of the count of free objects, in bytes.
     pub const OBJECTS: usize = offset_of!(Self, objects);
 }

@@ -18,7 +18,7 @@ pub unsafe trait PageSupplier {
     unsafe fn put(&mut self, first: *mut u8, bytes: usize);
 }
 
-/// Of 8 KiB, of a page heap.
+/// Supplies pages of 8 KiB from a page heap.
 #[derive(Debug)]
 pub struct SpanPages<'a, S> {
     source: &'a mut S,
@@ -54,7 +54,7 @@ fn whole(bytes: usize) -> Option<Pages> {
     if bytes.is_multiple_of(PAGE_SIZE) { u32::try_from(bytes >> PAGE_SHIFT).ok().map(Pages) } else { None }
 }
 
-/// Of 4 KiB.
+/// Supplies pages of 4 KiB from frames.
 #[derive(Debug)]
 pub struct FramePages<'a, F> {
     source: &'a F,
@@ -98,7 +98,8 @@ unsafe impl<F: FrameSource> PageSupplier for FramePages<'_, F> {
     }
 }
 
-/// Of a fixed buffer; the caller's bits tell which are used, so that none is touched.
+/// Supplies pages of a fixed buffer. The caller's bits mark the used ones, so that no page is
+/// touched.
 #[derive(Debug)]
 pub struct BufferPages<'a> {
     first: *mut u8,
@@ -113,7 +114,8 @@ pub struct BufferPages<'a> {
 unsafe impl Send for BufferPages<'_> {}
 
 impl<'a> BufferPages<'a> {
-    /// Whole pages, as far as `map`, which is cleared, has bits.
+    /// Divides the buffer into whole pages, as far as `map`, which is cleared, has bits.
+    ///
     /// # Safety
     /// The buffer is readable, writable and the supplier's while it or a page of it lives.
     pub unsafe fn new(buffer: *mut u8, bytes: usize, map: &'a mut [u64]) -> Self {
