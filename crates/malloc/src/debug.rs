@@ -58,7 +58,7 @@ pub(crate) fn checks_of(size: usize) -> u16 {
     KIT.checks_of(size)
 }
 
-/// A buffer for a request beyond the thread cache; `None` for a plain object.
+/// Allocates a buffer for a request beyond the thread cache; `None` for a plain object.
 #[inline]
 pub(crate) fn alloc(size: usize, align: usize, family: u8) -> Option<*mut u8> {
     if !KIT.is_busy() || nested::is_nested() {
@@ -168,7 +168,7 @@ unsafe fn free_checked(pointer: *mut u8) -> Option<Result<(), Misuse>> {
     unsafe { free_target(pointer, Target::MALLOC) }.then_some(Ok(()))
 }
 
-/// A buffer for an object cache; null without memory.
+/// Allocates a buffer for an object cache; null without memory.
 pub(crate) fn alloc_target(size: usize, align: usize, target: Target, checks: u16) -> *mut u8 {
     let saved = process::errno();
     let buffer = within(|| KIT.alloc(&HEAP, size, align, target, checks));
@@ -188,7 +188,7 @@ pub(crate) unsafe fn free_target(pointer: *mut u8, target: Target) -> bool {
     freed
 }
 
-/// Bytes of a live buffer to move; `None` for other pointers.
+/// Returns the bytes of a live buffer to move; `None` for other pointers.
 #[cold]
 pub(crate) fn size_to_move(pointer: *mut u8) -> Option<usize> {
     if !may_be_buffer(pointer) || nested::is_nested() {
@@ -204,7 +204,7 @@ pub(crate) unsafe fn free_moved(pointer: *mut u8) {
     unsafe { free_checked(pointer) };
 }
 
-/// Requested bytes of a live buffer; `None` for other pointers.
+/// Returns the requested bytes of a live buffer; `None` for other pointers.
 pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
     if !may_be_buffer(pointer) || nested::is_nested() {
         return None;
@@ -212,12 +212,12 @@ pub(crate) fn size_of(call: &'static str, pointer: *mut u8) -> Option<usize> {
     within(|| KIT.size_for(call, pointer))
 }
 
-/// Whether it is a live buffer of a cache; ends the process if another owner's.
+/// Whether the pointer is a live buffer of a cache; ends the process if another owner's.
 pub(crate) fn is_buffer_of(pointer: *mut u8, target: Target) -> bool {
     may_be_buffer(pointer) && !nested::is_nested() && within(|| KIT.is_buffer_of(pointer, target))
 }
 
-/// Whether it is a buffer; ends the process if size or alignment is wrong.
+/// Whether the pointer is a buffer; ends the process if size or alignment is wrong.
 pub(crate) fn check_claim(pointer: *mut u8, size: Option<usize>, align: usize) -> bool {
     may_be_buffer(pointer) && !nested::is_nested() && within(|| KIT.check_claim(pointer, size, align))
 }
@@ -243,12 +243,13 @@ pub(crate) fn at_exit() {
     }
 }
 
-/// Checks every buffer for stray writes; returns how many, or ends the process.
+/// Checks every buffer for stray writes; returns their number, or ends the process.
 pub fn check() -> usize {
     if in_use() && !nested::is_nested() { within(|| KIT.check_all("craton_debug_check")) } else { 0 }
 }
 
-/// Frees trust sizes ([`crate::front::try_free_trusted`]): `debug` must be set at the start.
+/// Records that frees trust sizes ([`crate::front::try_free_trusted`]): `debug` must then be set at
+/// the start.
 pub fn record_trust() {
     KIT.trust();
 }

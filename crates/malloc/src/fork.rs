@@ -65,8 +65,8 @@ pub(crate) unsafe extern "C" fn after_fork_in_child() {
     SEGMENT.pid.store(id().into(), Relaxed);
 }
 
-/// Before the thread makes a task with its memory and thread pointer. From now on neither uses
-/// per-CPU caches, since the kernel restarts only one's sequences, nor, if they run at once, a
+/// Call before the thread makes a task with its memory and thread pointer. From then on neither
+/// uses per-CPU caches, since the kernel restarts only one's sequences, nor, if they run at once, a
 /// thread cache. Returns the argument of [`after_clone`].
 pub fn before_clone(at_the_same_time: bool) -> usize {
     BACKGROUND.life.hold();
@@ -83,7 +83,7 @@ pub fn before_clone(at_the_same_time: bool) -> usize {
     cache as usize
 }
 
-/// In the maker: restores the state if the task has ended or was never made.
+/// Restores the maker's state if the task has ended or was never made.
 pub fn after_clone(before: usize, is_over: bool) {
     let before = before as *mut ThreadCache;
     if is_over {

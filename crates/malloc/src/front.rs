@@ -79,7 +79,7 @@ pub fn calloc_by<const FAMILY: u8>(size: usize) -> *mut u8 {
     object
 }
 
-/// `size` bytes at a multiple of `align`, a power of two.
+/// Allocates `size` bytes at a multiple of `align`, a power of two.
 pub fn aligned(align: usize, size: usize) -> *mut u8 {
     aligned_by::<{ family::C }>(align, size)
 }
@@ -133,7 +133,8 @@ pub fn serves(pointer: *mut u8, size: usize, other: usize) -> bool {
         && !debug::may_be_buffer(pointer)
 }
 
-/// Usable bytes of an object; 0 for null, and in a signal handler that would need a lock.
+/// Returns the usable bytes of an object; 0 for null, and in a signal handler that would need a
+/// lock.
 ///
 /// # Safety
 /// Any pointer; no other thread frees the object meanwhile.
@@ -164,7 +165,7 @@ pub(crate) fn class_failures(class: usize) -> u32 {
     FAILURES[class].load(Relaxed)
 }
 
-/// Returns all free memory to the system; the bytes released.
+/// Returns all free memory to the system; returns the bytes released.
 pub fn release() -> u64 {
     if !READY.load(Relaxed) || nested::is_nested() {
         return 0;
@@ -197,7 +198,7 @@ pub fn bytes_in_use() -> u64 {
     (HEAP.bytes_out() + large).saturating_sub(own + PROCESSOR_CACHES.bytes() as u64)
 }
 
-/// Before it is set up, no pointer is ours.
+/// No pointer is ours before the heap is set up.
 pub(crate) fn is_ready() -> bool {
     READY.load(Relaxed)
 }

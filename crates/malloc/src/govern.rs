@@ -28,7 +28,7 @@ use limits::{LimitCallback, Limited, System, Whose};
 
 pub use actions::actions;
 
-/// Retries, 1 ms apart, of a system call that a thread still ending may fail.
+/// Retries, 1 ms apart, of a system call that may fail while a thread is ending.
 const TRIES: u32 = 200;
 const TRY_NS: u64 = 1_000_000;
 
@@ -96,12 +96,12 @@ impl Tended for Here {
     }
 }
 
-/// Without the heap's lock: it can take milliseconds.
+/// Collapses without the heap's lock: it can take milliseconds.
 fn collapse(at: usize) -> (Result<(), CollapseError>, Took) {
     timed(|| thp::collapse(at, HugePages(1).bytes().0))
 }
 
-/// In real time: such acts' cost bounds their number.
+/// Measures real time, since the cost of such acts bounds their number.
 fn timed<T>(act: impl FnOnce() -> T) -> (T, Took) {
     let now = || (if thp::may_query() { processor_ns() } else { precise_ns() }, precise_ns());
     let start = now();
@@ -213,7 +213,7 @@ pub(crate) fn run_chores_in_free() {
     check_mailbox(false);
 }
 
-/// In a free past the heap: its thread may make no other slow request.
+/// Reads the mailbox in a free past the heap: its thread may make no other slow request.
 #[inline]
 pub(crate) fn read_mailbox_in_free() {
     check_mailbox(false);
@@ -296,7 +296,7 @@ pub fn seal() {
     process::set_errno(saved);
 }
 
-/// A large heap's parent gets the thread, which mends what writes break.
+/// Starts the thread in a large heap's parent: it mends the hugepages that writes break.
 pub(crate) fn forked_in_parent() {
     let backed = HugePages((SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64) as u32);
     if SEGMENT.has_started() && !nested::is_nested() && BACKGROUND.starts_after_fork(backed) {
@@ -306,7 +306,8 @@ pub(crate) fn forked_in_parent() {
     }
 }
 
-/// In a fork's child: drops other threads' work. `forks`: begun by this thread, and not ended.
+/// In a fork's child: drops other threads' work. `forks` counts the forks that this thread has
+/// begun and not ended.
 pub(crate) fn forked(forks: u32) {
     thread::record_main();
     HEAP.forked();
@@ -331,7 +332,7 @@ pub(crate) fn set_rate(bytes_per_s: u64) {
     BACKGROUND.set_rate(bytes_per_s, &Here);
 }
 
-/// Counts now and then requests past the page heap.
+/// Wakes the thread and checks the time, now and then, in requests past the page heap.
 #[cold]
 pub(crate) fn record_time() {
     let backed = SEGMENT.heap_backed_bytes.load(Relaxed) / HUGEPAGE_SIZE as u64;
@@ -415,14 +416,14 @@ pub(crate) unsafe fn begin_cache(cache: *mut ThreadCache, home: usize, bytes: us
     }
 }
 
-/// After a refusal: whether the thread's caches were flushed, for a retry.
+/// After a refusal: flushes the thread's caches; returns whether to retry.
 #[cold]
 pub(crate) fn make_room() -> bool {
     LIMITS.make_room(&Here)
 }
 
-/// After the system's refusal, when the caches' objects may be all that parts `bytes` of free
-/// memory.
+/// After the system's refusal: flushes if the caches' objects may be all that splits `bytes` of
+/// free memory.
 pub(crate) fn make_room_for(bytes: usize) -> bool {
     let may_lie_in_pieces = bytes <= HEAP.granted().bytes().0;
     make_room()

@@ -9,7 +9,7 @@ use crate::statics::HEAPS;
 
 pub use craton_objects::hints::{COLD, DENSE, HOT, SHORT_LIVED, are_valid};
 
-/// `size` bytes at a multiple of `align` (a power of two, with a hint up to 2 MiB).
+/// Allocates `size` bytes at a multiple of `align` (a power of two, with a hint up to 2 MiB).
 pub fn alloc(size: usize, align: usize, hints: u32) -> *mut u8 {
     if hints == 0 {
         return front::aligned(align, size);

@@ -74,7 +74,7 @@ pub fn set_by_program(key: &[u8], value: &[u8]) -> bool {
     is_set
 }
 
-/// In the form in which it is set; `false` for an unknown key.
+/// Writes an option's value in the form in which it is set; `false` for an unknown key.
 pub fn get(key: &[u8], into: &mut Text<'_>) -> bool {
     Key::named(key).map(|key| handlers::show(key, into)).is_some()
 }
@@ -93,7 +93,7 @@ static NAMES: [[u8; NAME_MAX]; OPTIONS.len()] = {
     names
 };
 
-/// In alphabetical order; `None` past the last.
+/// Names options in alphabetical order; `None` past the last.
 pub fn name(i: usize) -> Option<&'static CStr> {
     NAMES.get(i).and_then(|name| CStr::from_bytes_until_nul(name).ok())
 }

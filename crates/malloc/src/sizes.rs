@@ -27,7 +27,7 @@ pub fn let_classes_lend() {
     LENT.begin();
 }
 
-/// Least usable bytes for `size` and `align` (a power of two); 0 if impossible.
+/// Returns the least usable bytes for `size` and `align` (a power of two); 0 if impossible.
 pub fn good_size(size: usize, align: usize) -> usize {
     let class = if align <= 16 {
         (size <= front::MAX_SLABBED).then(|| size_class::class_of(size))
@@ -41,7 +41,7 @@ pub fn good_size(size: usize, align: usize) -> usize {
     }
 }
 
-/// At least `size` bytes, and the usable ones.
+/// Allocates at least `size` bytes; returns the usable ones, too.
 #[inline]
 pub fn alloc_at_least(size: usize, align: usize) -> (*mut u8, usize) {
     let object = front::aligned(align, size);

@@ -95,7 +95,7 @@ pub fn create(options: &Options<'_>) -> Result<usize, Refused> {
     made
 }
 
-/// An object of a cache, in its constructed state.
+/// Allocates an object in its constructed state.
 #[inline]
 pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
@@ -115,7 +115,7 @@ pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault
     slowly(cache, || OBJECT_CACHES.over(&HEAP).alloc(cache, wait_ns))
 }
 
-/// An object of this CPU's array; null if empty, or on any fault.
+/// Allocates from this CPU's array; null if empty, or on any fault.
 #[inline(always)]
 pub fn alloc_quick(cache: usize) -> *mut u8 {
     let areas = tls::arrays();
@@ -164,7 +164,7 @@ pub unsafe fn free_quick(cache: usize, object: *mut u8) -> bool {
     unsafe { OBJECT_CACHES.over(&HEAP).push(PROCESSOR_CACHES.rseq_known(), areas, cache, object) }
 }
 
-/// With live objects it does nothing; the inner error is their number.
+/// Destroys the cache. With live objects it does nothing; the inner error is their number.
 pub fn destroy(cache: usize) -> Result<Result<(), u64>, Fault> {
     let saved = process::errno();
     let result = OBJECT_CACHES.over(&HEAP).destroy(cache);

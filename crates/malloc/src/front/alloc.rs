@@ -44,7 +44,7 @@ pub(super) fn malloc_beyond_quick<const FAMILY: u8>(size: usize) -> *mut u8 {
     if object.is_null() { malloc_sized(class, size, 1, FAMILY) } else { object }
 }
 
-/// `size` bytes of a class whose list is empty.
+/// Allocates `size` bytes of a class whose list is empty.
 #[cold]
 #[inline(never)]
 pub(super) fn malloc_sized(class: usize, size: usize, align: usize, family: u8) -> *mut u8 {
@@ -87,7 +87,7 @@ fn malloc_class(class: usize, align: usize) -> *mut u8 {
     with_errno(object, saved)
 }
 
-/// A larger class's object, if it saves a slab; else null.
+/// Borrows a larger class's object, if that saves a slab; else null.
 fn borrowed(cache: &mut ThreadCache, class: usize) -> *mut u8 {
     let Some((object, lender)) = HEAP.borrow(cache, class) else { return null_mut() };
     LENT.note(class, lender);

@@ -9,7 +9,7 @@ use crate::thread::nested;
 use craton_heap::Misuse;
 use craton_heap::size_class;
 
-/// At any alignment that the class gives.
+/// Serves a handler at any alignment that the class gives.
 #[cold]
 pub(super) fn malloc_in_handler_class(class: usize) -> *mut u8 {
     let size = size_class::size_of_class(class);

@@ -54,12 +54,12 @@ const BUSY_S: u64 = 1;
 const IDLE_S: u64 = 10;
 /// Seconds without change until the thread is idle: demand is flat, and its surplus gone.
 const QUIET_S: u64 = 2 * DEMAND_S;
-/// Collapses of a round in a request: milliseconds. Time bounds the thread's.
+/// Milliseconds of collapses in a request's round. The thread's are bounded by time.
 const COLLAPSES: u32 = 4;
-/// Rounds in a row with all collapses used, after which the thread starts: a grown heap needs fewer
-/// for its front and probes.
+/// Consecutive rounds with all collapses used, after which the thread starts. A grown heap needs
+/// fewer for its front and probes.
 const FULL_ROUNDS: u32 = 4;
-/// Backed hugepages from which a fork starts it: writes break hugepages.
+/// Backed hugepages from which a fork starts the thread: writes break hugepages.
 const FORK_FROM: HugePages = HugePages(32);
 /// Uses of the page heap between two looks at the clock.
 pub(crate) const USES: u32 = 16;
@@ -107,17 +107,19 @@ pub(crate) struct Errands {
 
 pub(crate) trait Tended {
     fn set_rate(&self, bytes_per_s: u64);
-    /// A second's work without collapses and limits: whether anything changed; pages in use.
+    /// Does a second's work without collapses and limits. Returns whether anything changed, and the
+    /// pages in use.
     fn tick(&self) -> (bool, Pages);
-    /// `is_first`: a round's. Whether it succeeded; whether more may.
+    /// Collapses one hugepage; `is_first` of a round. Returns whether it succeeded, and whether
+    /// there may be more.
     fn collapse(&self, is_first: bool) -> (bool, bool);
-    /// Refills a broken hugepage, or clears one ahead of growth; whether to go on.
+    /// Refills a broken hugepage, or clears one ahead of growth; returns whether to go on.
     fn refill(&self) -> bool;
     /// Whether the thread collapses hugepages. Takes the page heap's lock.
     fn set_helped(&self, helped: bool);
-    /// The pages released. `deep`: the stack allows reading files.
+    /// Keeps the limits; returns the pages released. `deep`: the stack allows reading files.
     fn keep_limits(&self, deep: bool) -> u64;
-    /// Whether rounds do nothing until the heap is used. Takes its lock.
+    /// Whether rounds do nothing until the heap is used. Takes the heap's lock.
     fn is_settled(&self) -> bool;
     fn drop_kept(&self);
     /// Ignores demand; takes bounded time.
@@ -127,14 +129,14 @@ pub(crate) trait Tended {
 pub(crate) trait Helper {
     /// `false` if the system refuses.
     fn start(&self, run: fn()) -> bool;
-    /// `false` in a process that did not start it.
+    /// Returns `false` in a process that did not start the thread.
     fn join(&self) -> bool;
     fn ring(&self);
     fn nudge(&self);
     fn is_rung(&self) -> bool;
     /// Whether the process has had another thread.
     fn has_company(&self) -> bool;
-    /// For `ns` or until nudged; whether to end.
+    /// Sleeps for `ns` or until nudged; returns whether to end.
     fn sleep(&self, ns: Option<u64>) -> bool;
 }
 
@@ -142,28 +144,28 @@ pub(crate) struct Background<C, T> {
     clock: C,
     pub(crate) thread: T,
     pub(crate) life: Life,
-    /// Options `background` and `release_rate`; whether the heap has the rate.
+    /// The options `background` and `release_rate`, and whether the heap has the rate.
     mode: AtomicU8,
     rate: AtomicU64,
     paced: AtomicBool,
     wanted: AtomicU8,
     /// Uses of the page heap, modulo 2³².
     used: AtomicU32,
-    /// When the next round in a request is due, by time or hugepages: a growing heap gets first
-    /// collapses before its program only computes.
+    /// When the next round in a request is due, by time or by hugepages: a growing heap gets its
+    /// first collapses before its program only computes.
     next_round_ns: AtomicU64,
     next_round_at: AtomicU32,
     /// Earliest next start of a thread.
     next_thread_ns: AtomicU64,
     threads: AtomicUsize,
-    /// Rounds in requests, in a row, that used all collapses.
+    /// Consecutive rounds in requests that used all collapses.
     full_rounds: AtomicU32,
     asleep: AtomicBool,
-    /// Woken to refill or clear hugepages, and not done.
+    /// The thread was woken to refill or clear hugepages, and is not done.
     refills: AtomicBool,
-    /// Woken for that only: it rests on.
+    /// The thread was woken for that alone, and rests on afterwards.
     rests_on: AtomicBool,
-    /// The process had company at the last start: it stays.
+    /// The process had other threads at the last start: the thread stays.
     stays: AtomicBool,
     at_work: AtomicBool,
 }
@@ -226,7 +228,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Now and then, for requests past the page heap.
+    /// Wakes the thread and checks the time, now and then, for requests past the page heap.
     pub(crate) fn record_time(&self, backed: HugePages) {
         if backed >= FROM {
             self.wake();
@@ -241,7 +243,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// For growth, under the page heap's lock.
+    /// Requests refills for growth, under the page heap's lock.
     #[inline]
     pub(crate) fn want_refill(&self) {
         if !self.refills.load(Relaxed) && self.life.is_running() {
@@ -270,14 +272,14 @@ impl<C: Clock, T: Helper> Background<C, T> {
         !self.wants(Chore::Thread) && self.mode() == Mode::Thread && self.life.may_start()
     }
 
-    /// Memory must go back while the program sleeps.
+    /// Requests the thread, since memory must be released while the program sleeps.
     pub(crate) fn want_thread(&self) {
         if self.may_have_thread() {
             self.want(Chore::Thread);
         }
     }
 
-    /// In the parent: whether to start the thread now.
+    /// In a fork's parent: whether to start the thread now.
     pub(crate) fn starts_after_fork(&self, backed: HugePages) -> bool {
         if backed < FORK_FROM {
             return false;
@@ -308,8 +310,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.wanted.fetch_and(!(chore as u8), Relaxed);
     }
 
-    /// Takes a pending chore. `may_start`: may start a thread, for which the C library allocates.
-    /// `may_call`: may call the program.
+    /// Takes a pending chore. `may_start` allows starting a thread, for which the C library
+    /// allocates. `may_call` allows calling the program.
     pub(crate) fn claim(&self, chore: Chore, may_start: bool, may_call: bool) -> bool {
         if !self.wants(chore) {
             return false;
@@ -348,7 +350,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Without waiting: in the thread, or under a C library lock.
+    /// Sets the mode without waiting: in the thread, or under a C library lock.
     pub(crate) fn set_mode_later(&self, mode: Mode) {
         self.mode.store(mode as u8, Relaxed);
         self.thread.nudge();
@@ -377,7 +379,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         self.threads.store(threads, Relaxed);
     }
 
-    /// Unless another thread does, or it is held off.
+    /// Starts the thread, unless another thread does or it is held off.
     #[cold]
     pub(crate) fn start(&self, run: fn(), heap: &impl Tended) {
         // A signal handler's fork would wait for this start.
@@ -396,7 +398,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         });
     }
 
-    /// Stops it and waits; whether it ran. It may restart a second later.
+    /// Stops the thread and waits; returns whether it ran. It may restart a second later.
     pub(crate) fn stop(&self, heap: &impl Tended) -> bool {
         self.life.stop(
             || sleep_ns(TRY_NS),
@@ -426,7 +428,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         Rounds { in_use: Pages(0), quiet_s: 0, used: self.used.load(Relaxed) }
     }
 
-    /// In the thread, until the next round; `false` to end.
+    /// Rests until the next round, in the thread; `false`: end.
     pub(crate) fn rest(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if rounds.quiet_s <= QUIET_S {
             return self.rest_and_refill(heap);
@@ -462,7 +464,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// Sleeps until `self.used` differs from `used`, at most `most` nanoseconds; whether to end.
+    /// Sleeps until `self.used` differs from `used`, at most `most` nanoseconds; returns whether to
+    /// end.
     fn sleep_on(&self, used: u32, most: Option<u64>, heap: &impl Tended) -> bool {
         self.asleep.store(true, Relaxed);
         // A request counts itself and checks `asleep` under the page heap's lock. Taking it orders
@@ -474,7 +477,7 @@ impl<C: Clock, T: Helper> Background<C, T> {
         ended
     }
 
-    /// In the thread; `false` to end, when no longer needed.
+    /// Does a turn of the thread; `false`: end, since it is no longer needed.
     pub(crate) fn turn(&self, rounds: &mut Rounds, heap: &impl Tended) -> bool {
         if self.mode() != Mode::Thread && self.life.end_by_itself() {
             heap.drop_kept();
@@ -505,7 +508,8 @@ impl<C: Clock, T: Helper> Background<C, T> {
         }
     }
 
-    /// With at most `collapses`; whether it did anything, and the pages in use.
+    /// Does a round with at most `collapses`; returns whether it did anything, and the pages in
+    /// use.
     pub(crate) fn round(&self, deep: bool, collapses: u32, heap: &impl Tended) -> (bool, Pages) {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {

@@ -54,7 +54,8 @@ const BY_OPTION: u64 = 4;
 pub(crate) trait Limited {
     fn gate(&self) -> &Gate;
     fn used(&self) -> u64;
-    /// Releases down to `most` bytes in use: those left, and pages released.
+    /// Releases memory down to `most` bytes in use; returns the bytes in use, and the pages
+    /// released.
     fn relieve(&self, most: u64) -> (u64, u64);
     fn releasable(&self) -> Pages;
     fn shrink(&self, whose: Whose);
@@ -73,12 +74,12 @@ pub(crate) trait System {
     /// System calls beyond memory and locks.
     fn may_query(&self) -> bool;
     fn group(&self) -> cgroup::Limits;
-    /// In 1/100 percent of time; `None` if the system reports none.
+    /// Returns the pressure in 1/100 percent of time; `None` if the system reports none.
     fn pressure(&self) -> Option<u32>;
-    /// Bytes of physical memory; 0 if unknown.
+    /// Returns the bytes of physical memory; 0 if unknown.
     fn memory(&self) -> u64;
     fn is_stack_deep(&self) -> bool;
-    /// Sets the control group's quota; the CPUs that the process may use.
+    /// Sets the control group's quota; returns the CPUs that the process may use.
     fn set_quota(&self, thousandths: Option<u64>) -> usize;
 }
 
@@ -159,7 +160,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         setting.bytes(whole, None)
     }
 
-    /// In a program thread without locks; keeps `errno`.
+    /// Checks limits in a program thread without locks; keeps `errno`.
     #[cold]
     pub(crate) fn act(&self, heap: &impl Limited) {
         let saved = process::errno();
@@ -169,8 +170,8 @@ impl<C: Clock, S: System> Limits<C, S> {
         process::set_errno(saved);
     }
 
-    /// Reads the control group's limit once, and enforces the soft limit. If that fails: the limit,
-    /// and the bytes in use.
+    /// Reads the control group's limit once, and enforces the soft limit. If that fails, returns
+    /// the limit and the bytes in use.
     fn check(&self, in_program: bool, heap: &impl Limited) -> Option<(u64, u64)> {
         // ORDERING: Acquire pairs with the Release below.
         if self.at_work.swap(true, Ordering::Acquire) {
@@ -215,8 +216,8 @@ impl<C: Clock, S: System> Limits<C, S> {
         Some((soft, used))
     }
 
-    /// A second's work: limits, pressure and releasable memory may have changed. The pages
-    /// released. Reads files only on a `deep` stack.
+    /// Does a second's work: limits, pressure and releasable memory may have changed. Returns the
+    /// pages released. Reads files only on a `deep` stack.
     pub(crate) fn round(&self, deep: bool, heap: &impl Limited) -> u64 {
         let saved = process::errno();
         let now = self.clock.now_ns();

@@ -29,7 +29,7 @@ pub fn destroy(heap: usize) -> Result<(), Misuse> {
     result
 }
 
-/// `size` bytes at a multiple of `align` (a power of two up to 2 MiB), zeroed if `zero`.
+/// Allocates `size` bytes at a multiple of `align` (a power of two up to 2 MiB), zeroed if `zero`.
 pub fn alloc(heap: usize, size: usize, align: usize, zero: bool) -> Result<*mut u8, Misuse> {
     let saved = process::errno();
     let mut object = HEAPS.over(&HEAP).alloc(heap, size, align, zero)?;
@@ -70,7 +70,7 @@ pub unsafe fn realloc(heap: usize, pointer: *mut u8, size: usize) -> Result<*mut
     unsafe { front::realloc(pointer, size) }
 }
 
-/// Usable bytes of an object of the heap; 0 for null.
+/// Returns the usable bytes of an object of the heap; 0 for null.
 pub fn usable_size(heap: usize, pointer: *mut u8) -> Result<usize, Misuse> {
     if pointer.is_null() {
         return HEAPS.check(heap).map(|()| 0);
@@ -82,17 +82,17 @@ pub fn stats(heap: usize) -> Result<OwnStats, Misuse> {
     HEAPS.stats(heap)
 }
 
-/// By number, with the library's heaps. `each` must not use a heap.
+/// Calls `each` with each heap by number, the library's included. `each` must not use a heap.
 pub fn each(each: impl FnMut(OwnStats)) {
     HEAPS.each(each);
 }
 
-/// By the heap's number in its statistics.
+/// Returns a class's statistics, by the heap's number in its statistics.
 pub fn class_stats(id: u64, class: usize) -> Option<craton_slab::SlabStats> {
     HEAPS.class_stats(id as u16, class)
 }
 
-/// Whether it is an object of any private heap.
+/// Whether the pointer is an object of any private heap.
 ///
 /// # Safety
 /// No other thread frees it meanwhile.

@@ -26,7 +26,7 @@ pub(crate) fn set_bound(events: usize) -> bool {
     events > 0
 }
 
-/// Begins the recording requested since, ending the one before.
+/// Begins the requested recording, ending the one before.
 pub(crate) fn begin() {
     let Some((path, len)) = TRACE.requested.lock().take() else { return };
     end();

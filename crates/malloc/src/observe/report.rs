@@ -42,7 +42,7 @@ fn about_list(class: usize, objects: u32) -> Line {
     line.number(size_class::size_of_class(class) as u64).text(" bytes ").text(if objects == 1 { "was" } else { "were" })
 }
 
-/// In one line; aborts: the program's view of the heap is wrong.
+/// Prints the misuse in one line and aborts: the program's view of the heap is wrong.
 #[cold]
 pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     let line = Line::new().text("craton: ").text(call).text("(").address(pointer as usize).text("): ");
@@ -88,7 +88,7 @@ pub(crate) fn misuse(call: Call, pointer: *mut u8, misuse: Misuse) -> ! {
     .abort()
 }
 
-/// Which other allocator may have it, and what to do.
+/// Names the other allocator that may have the pointer, and the remedy.
 fn foreign(line: Line, pointer: usize) -> Line {
     let mut namespaces = 0;
     loaded::in_namespaces(|number, _| {

@@ -64,7 +64,7 @@ impl Tracer {
         }
     }
 
-    /// For the next recording; an empty path ends one.
+    /// Requests a recording; an empty path ends one.
     pub(crate) fn request(&self, path: &[u8]) -> bool {
         let pids = path.windows(2).filter(|two| *two == b"%p").count();
         // A number has at most ten digits.
@@ -88,7 +88,7 @@ impl Tracer {
         true
     }
 
-    /// Into the 0-terminated `path`, under the heap's lock `pages`.
+    /// Begins a recording into the 0-terminated `path`, under the heap's lock `pages`.
     pub(crate) fn begin<F: Platform, C: Clock>(&self, path: &[u8], pages: &PageHeap<F, C>) -> Result<(), i32> {
         *self.recorder.lock() = Some(Recorder::new(path, self.bound.load(Relaxed), pages)?);
         self.on.store(true, Relaxed);
@@ -139,7 +139,7 @@ impl Tracer {
 }
 
 impl Recorder {
-    /// At most `bound` events into the 0-terminated `path`, live spans first.
+    /// Records at most `bound` events into the 0-terminated `path`, live spans first.
     fn new<F: Platform, C: Clock>(path: &[u8], bound: u64, heap: &PageHeap<F, C>) -> Result<Self, i32> {
         let saved = process::errno();
         let map = FileMap::create(path, WINDOW);

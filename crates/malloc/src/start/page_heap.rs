@@ -38,7 +38,7 @@ impl Choice {
         Self { wants_frames: AtomicBool::new(false), is_asked: AtomicBool::new(false), has: AtomicU8::new(NOTHING) }
     }
 
-    /// `false` for unknown names, and once another page heap exists.
+    /// Returns `false` for unknown names, and once another page heap exists.
     pub(crate) fn set(&self, value: &[u8]) -> bool {
         if value != TEMERAIRE && value != FRAMES {
             return false;
@@ -54,7 +54,7 @@ impl Choice {
         }
     }
 
-    /// The actual page heap's, else the requested one's.
+    /// Names the actual page heap, or the requested one before.
     pub(crate) fn name(&self) -> &'static str {
         let frames = match self.has.load(Relaxed) {
             NOTHING => self.wants_frames.load(Relaxed),
@@ -63,7 +63,7 @@ impl Choice {
         if frames { "frames" } else { "temeraire" }
     }
 
-    /// If unset, `find` reads the environment's values.
+    /// Whether to use frames. If the option is unset, `find` reads the environment's values.
     pub(crate) fn wants_frames(&self, find: impl FnOnce(&dyn Fn(&[u8]))) -> bool {
         if !self.is_asked.load(Relaxed) {
             find(&|value| _ = self.set(value));
@@ -84,7 +84,7 @@ const fn bytes<T>(len: usize) -> usize {
     (len * size_of::<T>()).next_multiple_of(64)
 }
 
-/// All offline; with the bytes touched at once, and per hugepage.
+/// Makes frames, all offline; returns the bytes touched at once, and per hugepage.
 pub(crate) fn frames(capacity: HugePages) -> Option<(Frames, [usize; 2])> {
     type ZoneOfPages = Zone<'static, craton_frames::Pages>;
     let pages = capacity.pages().0 as usize;

@@ -65,7 +65,7 @@ impl Admission {
         self.cache_bytes.store(bytes, Relaxed);
     }
 
-    /// For the `threads`-th thread's cache (from 1).
+    /// Returns the share of the `threads`-th thread's cache (from 1).
     pub(crate) fn share(&self, threads: usize) -> usize {
         self.cache_bytes().min((ALL_BYTES / threads).max(LEAST_BYTES))
     }
@@ -82,7 +82,7 @@ impl Admission {
         self.most.store((PER_PROCESSOR * processors).max(LEAST), Relaxed);
     }
 
-    /// `count_use` counts a request and returns the earlier ones.
+    /// Whether the thread earns a cache. `count_use` counts a request and returns the earlier ones.
     #[inline]
     pub(crate) fn earns(&self, count_use: impl FnOnce() -> u64) -> bool {
         let own = self.own.load(Relaxed);

@@ -19,7 +19,7 @@ use craton_os::thread::Key;
 /// New caches per flush of the per-CPU caches.
 const THREADS_TO_EMPTY: u64 = 8;
 
-/// Counts the request if that decides on a cache.
+/// Returns the thread's server; counts the request if that decides on a cache.
 #[inline]
 pub(crate) fn server() -> Server<&'static Rseq> {
     let earns = || ADMISSION.earns(tls::count_use);
@@ -38,7 +38,7 @@ fn register(rseq: &'static Rseq) -> Server<&'static Rseq> {
     if registered { Server::PerCpu(rseq) } else { Server::Central }
 }
 
-/// If it serves the request; follows a pending flush request.
+/// Returns the thread's cache if it serves the request; follows a pending flush request.
 pub(crate) fn cache_for(server: Server<&'static Rseq>) -> Option<*mut ThreadCache> {
     match server {
         Server::Cache(cache) => {

@@ -34,9 +34,10 @@ pub(crate) enum ThreadMode {
     Fresh,
     /// On per-CPU caches.
     PerCpu,
-    /// Has returned its cache; gets no other.
+    /// The thread has returned its cache; it gets no other.
     Ending,
-    /// Without caches: the kernel does not restart its sequences, or another task shares its words.
+    /// The thread has no caches: the kernel does not restart its sequences, or another task shares
+    /// its words.
     Alone,
     /// A signal handler that interrupted its thread's request.
     Nested { per_cpu: bool },
@@ -45,7 +46,7 @@ pub(crate) enum ThreadMode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Server<R> {
     Cache(*mut ThreadCache),
-    /// Made now; without memory the central list.
+    /// A new cache; without memory the central list.
     NewCache,
     /// By the thread's area.
     PerCpu(R),
@@ -76,8 +77,8 @@ impl ThreadMode {
         }
     }
 
-    /// `rseq`: the thread's area, if per-CPU caches are on. `earns_cache` counts the request; true
-    /// if the thread gets a cache.
+    /// Returns who serves the thread. `rseq` has the thread's area, if per-CPU caches are on.
+    /// `earns_cache` counts the request; `true` if the thread gets a cache.
     #[inline]
     pub(crate) fn server<R>(self, rseq: impl FnOnce() -> Option<R>, earns_cache: impl FnOnce() -> bool) -> Server<R> {
         match self {

@@ -47,8 +47,8 @@ impl Life {
         self.holds.load(Relaxed) == 0 && !matches!(self.state.load(Relaxed), STARTING | STOPPING)
     }
 
-    /// Starts it by `begin` (whether the system allowed it), unless another thread does or holds it
-    /// off. `join` first awaits one that ended itself.
+    /// Starts the thread by `begin`, which returns whether the system allowed it, unless another
+    /// thread does or holds it off. `join` first awaits one that ended itself.
     pub(crate) fn start(&self, join: impl FnOnce(), begin: impl FnOnce() -> bool) {
         let old = self.state.load(Relaxed);
         if !matches!(old, NONE | ENDED) {
@@ -79,8 +79,8 @@ impl Life {
         self.state.compare_exchange(RUNNING, ENDED, Ordering::Release, Relaxed).is_ok()
     }
 
-    /// Ends it by `end`; its result, or `false` if none ran. `undisturbed` blocks signals; `wait`
-    /// runs while another thread starts or stops it.
+    /// Ends the thread by `end`; returns its result, or `false` if none ran. `undisturbed` blocks
+    /// signals; `wait` runs while another thread starts or stops it.
     pub(crate) fn stop(
         &self,
         wait: impl Fn(),

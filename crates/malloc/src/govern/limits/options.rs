@@ -78,7 +78,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         true
     }
 
-    /// After the program has set one; `before` are the old ones.
+    /// Enforces a limit after the program has set it; `before` are the old ones.
     fn enforce(&self, key: &[u8], before: (Option<u64>, Option<u64>), heap: &impl Limited) {
         if heap.gate().hard().is_some_and(|hard| hard < heap.used()) {
             heap.shrink(Whose::Own);
@@ -95,7 +95,7 @@ impl<C: Clock, S: System> Limits<C, S> {
         }
     }
 
-    /// Of a new hard limit below the use or the soft limit; releases memory for it.
+    /// Reports a new hard limit below the use or the soft limit; releases memory for it.
     pub(super) fn report_hard(&self, before: Option<u64>, heap: &impl Limited) {
         let Some(hard) = heap.gate().hard().filter(|hard| Some(*hard) != before) else { return };
         let used = heap.used();
