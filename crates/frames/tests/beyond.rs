@@ -66,7 +66,7 @@ fn ranges_of_any_length_are_reserved_whole_or_not_at_all() {
 }
 
 #[test]
-fn nobody_frees_or_is_given_what_is_offline() {
+fn offline_frames_are_neither_freed_nor_allocated() {
     with_zone(TREE, 1, |zone| {
         zone.offline(4 * HUGE, 20).unwrap();
         assert_eq!((zone.offline_huge_frames(), zone.free_huge_frames()), (20, 12));
@@ -102,7 +102,7 @@ fn what_is_in_use_does_not_go_offline_and_nothing_else_with_it() {
 }
 
 #[test]
-fn a_zone_that_begins_offline_takes_rows_as_they_are() {
+fn a_zone_that_begins_offline_keeps_rows_as_they_are() {
     let frames = 2 * TREE + 3 * HUGE + 100;
     let arrays = Arrays::new(Sizes::of::<Standard>(frames, 1));
     let garbage = |row: &craton_base::atomic::AtomicU64| row.store(0xdead_beef, core::sync::atomic::Ordering::Relaxed);
@@ -239,7 +239,7 @@ fn bad_requests_are_named_and_change_nothing() {
 }
 
 #[test]
-fn processors_ranges_and_thresholds_are_looked_at_whatever_the_state_is() {
+fn processors_ranges_and_thresholds_are_checked_in_every_state() {
     with_zone(TREE + 100, 2, |zone| {
         let stranger = Request { processor: 9, ..request(0) };
         let wrong = Error::Processor { processor: 9, processors: 2 };
@@ -331,7 +331,7 @@ fn two_huge_frames_of_which_one_is_claimed_in_part_are_not_freed_as_one() {
 }
 
 #[test]
-fn a_claim_that_was_handed_out_gives_no_right_once_its_frames_went_to_others() {
+fn a_claim_is_void_once_others_have_its_frames() {
     with_zone(2 * HUGE, 2, |zone| {
         let frames: Vec<usize> = (0..32).map(|_| zone.get(of(0)).unwrap()).collect();
         frames.iter().for_each(|frame| zone.put(*frame, of(1)).unwrap());
@@ -360,7 +360,7 @@ fn half_a_row_is_claimed_by_one_processor_at_a_time() {
 }
 
 #[test]
-fn a_range_of_which_a_frame_is_free_is_not_given_up_in_part() {
+fn a_range_with_a_free_frame_is_not_freed_in_part() {
     with_zone(2 * HUGE, 1, |zone| {
         zone.reserve(0, 200).unwrap();
         zone.put(150, request(0)).unwrap();

@@ -59,11 +59,11 @@ fn two_split_the_same_quarter() {
 }
 
 #[test]
-fn one_splits_a_quarter_and_the_other_takes_a_frame() {
+fn one_splits_a_quarter_and_the_other_allocates_a_frame() {
     run(&[1, 2, 3], [put_first, |zone| zone.get(request(1, 0)).ok().map(|frame| (frame, 0))]);
 }
 
 #[test]
-fn one_splits_a_quarter_and_the_other_takes_one() {
+fn one_splits_a_quarter_and_the_other_allocates_one() {
     run(&[1, 2, 3], [put_first, |zone| zone.get(request(1, 2)).ok().map(|frame| (frame, 2))]);
 }

@@ -161,7 +161,7 @@ fn parts_of_a_huge_frame_come_back() {
 }
 
 #[test]
-fn a_part_comes_back_while_somebody_looks_for_one() {
+fn a_part_is_freed_while_a_search_runs() {
     let before = |z: &Zone<'_, Tiny>| {
         let (given, mut held) = one_huge(z);
         held.extend([(z.get(request(0, 5)).unwrap(), 5), (z.get(request(0, 4)).unwrap(), 4)]);
@@ -172,7 +172,7 @@ fn a_part_comes_back_while_somebody_looks_for_one() {
 }
 
 #[test]
-fn a_processor_is_drained_while_it_takes() {
+fn a_processor_is_drained_while_it_allocates() {
     run(
         true,
         two_frames,
@@ -258,7 +258,7 @@ fn huge_frames_of_a_full_tree_come_back_at_once() {
 /// One sees an earlier one free, and does not note the tree; that one is taken, and the tree looks
 /// full.
 #[test]
-fn a_huge_frame_comes_back_behind_one_that_is_taken() {
+fn a_huge_frame_is_freed_behind_an_allocated_one() {
     let before: Before<TwoPairs> = |z| {
         let all = all_huge(z);
         z.put(all[0], request(0, 4)).unwrap();

@@ -116,7 +116,7 @@ fn huge_frames_take_one_operation() {
 }
 
 #[test]
-fn a_refusal_looks_at_few_trees() {
+fn a_refusal_searches_few_trees() {
     with_zone(true, |zone| {
         let frames: Vec<usize> = std::iter::from_fn(|| zone.get(request(0)).ok()).collect();
         assert_eq!(frames.len(), zone.frames());

@@ -105,7 +105,7 @@ impl<'a> Watch<'a> {
         moments
     }
 
-    fn note(&self, event: impl FnOnce(&mut Lines)) {
+    fn record(&self, event: impl FnOnce(&mut Lines)) {
         let State { lines, moments } = &mut *self.state.borrow_mut();
         event(lines);
         moments.push(lines.clone());
@@ -115,16 +115,16 @@ impl<'a> Watch<'a> {
 impl Media for Watch<'_> {
     fn changed<W>(&self, word: &W) {
         let line = self.world.line_of(word);
-        self.note(|lines| lines.store(line, self.world.line(line)));
+        self.record(|lines| lines.store(line, self.world.line(line)));
     }
 
     fn flush<W>(&self, word: &W) {
         let line = self.world.line_of(word);
-        self.note(|lines| lines.flush(line));
+        self.record(|lines| lines.flush(line));
     }
 
     fn fence(&self) {
         assert_eq!(self.state.borrow().lines.seen(), self.world.lines(), "a store was not reported");
-        self.note(Lines::fence);
+        self.record(Lines::fence);
     }
 }

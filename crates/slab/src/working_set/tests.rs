@@ -66,7 +66,7 @@ fn who_may_keep_none_never_does() {
 }
 
 #[test]
-fn what_was_given_back_and_missed_is_kept_the_next_time() {
+fn slabs_freed_and_missed_are_kept_the_next_time() {
     let mut set = WorkingSet::up_to(10);
     assert_eq!(swing(&mut set, 4), 4);
     assert_eq!(swing(&mut set, 4), 0);
@@ -92,7 +92,7 @@ fn while_it_is_closed_nothing_more_is_kept() {
 }
 
 #[test]
-fn what_was_not_needed_between_two_looks_goes_and_is_not_kept_again() {
+fn slabs_unused_between_two_checks_are_freed_and_not_kept_again() {
     let mut set = WorkingSet::up_to(10);
     let look = |set: &mut WorkingSet| {
         set.turn();

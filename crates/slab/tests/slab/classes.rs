@@ -36,7 +36,7 @@ impl World {
     }
 
     /// Up to `want`; each must be new, aligned, and in the region. Returns how many.
-    pub fn take(&mut self, want: u32) -> usize {
+    pub fn alloc(&mut self, want: u32) -> usize {
         // SAFETY: base, records and source are this cache's.
         let mut chain =
             unsafe { self.cache.alloc(want, self.memory.base(), &self.records, &mut self.source, |_| ()) }.unwrap();
@@ -53,7 +53,7 @@ impl World {
         got
     }
 
-    pub fn give(&mut self, places: impl Iterator<Item = usize>) {
+    pub fn free(&mut self, places: impl Iterator<Item = usize>) {
         let places: BTreeSet<usize> = places.filter(|i| *i < self.out.len()).collect();
         let mut chain = Chain::EMPTY;
         for i in places.into_iter().rev() {
@@ -66,7 +66,7 @@ impl World {
     }
 
     /// `objects` behind the last live one; whether that was refused.
-    pub fn give_place_behind(&mut self, objects: usize) -> bool {
+    pub fn free_place_behind(&mut self, objects: usize) -> bool {
         let place = self.out[self.out.len() - 1] + objects * self.cache.geometry().object as usize;
         let mut chain = Chain::EMPTY;
         // SAFETY: on the slab, and no object.
@@ -77,7 +77,7 @@ impl World {
     }
 
     /// Itself behind it; whether that was refused.
-    pub fn give_first_twice(&mut self) -> bool {
+    pub fn free_first_twice(&mut self) -> bool {
         let object = self.out[0] as *mut u8;
         let mut chain = Chain::EMPTY;
         // SAFETY: out; the chain ends after two, wherever links lead.
@@ -109,7 +109,7 @@ impl World {
     }
 
     pub fn drain(&mut self) {
-        self.give(0..self.out.len());
+        self.free(0..self.out.len());
         self.free_complete(u32::MAX);
         assert_eq!((self.cache.stats().slabs, self.source.live()), (0, Pages(0)));
         self.check();
@@ -132,7 +132,7 @@ impl World {
     /// It is asked, and nothing else happens.
     pub fn refuse(&mut self, want: u32) -> usize {
         let before = (self.source.live(), self.cache.stats().slabs);
-        let got = self.take(want);
+        let got = self.alloc(want);
         assert_eq!((self.source.live(), self.cache.stats().slabs), before);
         got
     }

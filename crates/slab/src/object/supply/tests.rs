@@ -14,7 +14,7 @@ fn buffer(pages: usize, skew: usize, test: impl FnOnce(&mut BufferPages, usize))
 }
 
 #[test]
-fn a_buffer_gives_each_page_once_and_takes_them_back() {
+fn a_buffer_allocates_each_page_once_and_frees_it() {
     buffer(130, 0, |supplier, first| {
         assert_eq!(supplier.pages(), 130);
         let all: Vec<_> = core::iter::from_fn(|| supplier.get(PAGE_SIZE, PAGE_SIZE)).collect();
@@ -103,7 +103,7 @@ impl FrameSource for Frames {
 }
 
 #[test]
-fn frames_are_given_as_pages_and_the_rest_of_a_block_goes_back() {
+fn frames_serve_as_pages_and_the_rest_of_a_block_is_freed() {
     let frames = Frames(RefCell::new(std::vec![false; 64]));
     let used = || frames.0.borrow().iter().filter(|used| **used).count();
     let base = PAGE_SIZE as *mut u8;

@@ -20,10 +20,10 @@ proptest! {
         let mut world = World::keeping(geometry, kept, FaultPlan::default());
         for (take, n) in steps {
             if take && (world.out.len() * geometry.object as usize) < (6 << 20) {
-                world.take(n);
+                world.alloc(n);
             } else {
                 let (len, n) = (world.out.len(), n as usize);
-                world.give((0..len).filter(|i| i * 7919 % 97 < n));
+                world.free((0..len).filter(|i| i * 7919 % 97 < n));
             }
             if n % 16 == 0 {
                 world.free_idle();
@@ -34,14 +34,14 @@ proptest! {
 }
 
 #[test]
-fn a_refused_span_gives_a_shorter_chain_and_changes_nothing_else() {
+fn a_refused_span_yields_a_shorter_chain_and_changes_nothing_else() {
     for n in 1..12 {
         let faults = FaultPlan::default();
         let mut world = World::new(Geometry::of(8192), faults.clone());
         faults.set(FaultRule::From(n));
         let mut total = 0;
         loop {
-            let got = world.take(3);
+            let got = world.alloc(3);
             total += got;
             if got < 3 {
                 break;
@@ -50,7 +50,7 @@ fn a_refused_span_gives_a_shorter_chain_and_changes_nothing_else() {
         assert_eq!(total % world.cache.geometry().capacity as usize, 0, "every slab that was given is used up");
         assert_eq!(world.refuse(1), 0);
         faults.set(FaultRule::Never);
-        assert_eq!(world.take(3), 3);
+        assert_eq!(world.alloc(3), 3);
         world.drain();
     }
 }
@@ -58,8 +58,8 @@ fn a_refused_span_gives_a_shorter_chain_and_changes_nothing_else() {
 #[test]
 fn a_place_that_was_never_cut_is_refused_when_it_comes_back() {
     let mut world = World::new(Geometry::of(64), FaultPlan::default());
-    world.take(3);
-    assert!(world.give_place_behind(5));
+    world.alloc(3);
+    assert!(world.free_place_behind(5));
     world.check();
     world.drain();
 }
@@ -67,8 +67,8 @@ fn a_place_that_was_never_cut_is_refused_when_it_comes_back() {
 #[test]
 fn an_object_that_comes_back_twice_in_one_chain_is_refused() {
     let mut world = World::new(Geometry::of(64), FaultPlan::default());
-    world.take(1);
-    assert!(world.give_first_twice());
+    world.alloc(1);
+    assert!(world.free_first_twice());
     world.check();
     world.drain();
 }

@@ -10,11 +10,11 @@ const LARGE: usize = 1;
 fn with_live(sizes: &[usize], live: &[usize]) -> Caches {
     let mut world = Caches::new(sizes, 64);
     let capacity = world.caches[SMALL].borrow().geometry().capacity.into();
-    assert_eq!(world.take(SMALL, capacity as u32), capacity);
+    assert_eq!(world.alloc(SMALL, capacity as u32), capacity);
     let first = world.out[0].at;
     for i in (0..capacity).rev() {
         if !live.iter().any(|place| world.out[i].at == first + place * sizes[SMALL]) {
-            world.give(i, false);
+            world.free(i, false);
         }
     }
     world
@@ -35,12 +35,12 @@ proptest! {
         let mut world = Caches::new(&sizes, 64);
         for (class, many, random) in steps {
             if class < sizes.len() && world.out.len() < 2000 {
-                world.take(class, many);
+                world.alloc(class, many);
             } else {
                 let mut random = random;
                 for _ in 0..world.out.len() as u32 * many / 100 {
                     random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    world.give(random as usize / 2 % world.out.len(), random >> 30 == 0);
+                    world.free(random as usize / 2 % world.out.len(), random >> 30 == 0);
                 }
             }
         }
@@ -54,7 +54,7 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     // In front and between seven new objects fit, as on the grid; behind 40, one more.
     let mut world = with_live(&[112, 144], &[9, 20]);
     let slab = world.out.iter().map(|o| o.at).min().unwrap() - 1008;
-    assert_eq!(world.take(LARGE, 100), 100);
+    assert_eq!(world.alloc(LARGE, 100), 100);
     assert_eq!((world.pages().0, world.morphed(LARGE)), (2, (1, 0)));
     let on_grid = |range: std::ops::Range<usize>| range.map(|place| place * 144);
     let mut expected: Vec<usize> = on_grid(0..7).chain(on_grid(8..15)).collect();
@@ -67,34 +67,34 @@ fn s6_new_places_fill_the_gaps_between_live_old_objects_until_these_are_back() {
     };
     assert_eq!(news(&world), expected);
 
-    assert_eq!(world.look(slab + 1008), Some(Place::Old { class: 0, offset: 0 }));
-    assert_eq!(world.look(slab + 1008 + 16), Some(Place::Old { class: 0, offset: 16 }));
-    assert_eq!(world.look(slab + 144), Some(Place::New { class: 1, offset: 0, was_old: None }));
-    assert_eq!(world.look(slab + 112), Some(Place::New { class: 1, offset: 112, was_old: Some(0) }));
-    assert_eq!(world.look(slab + 113), Some(Place::New { class: 1, offset: 113, was_old: None }));
-    assert_eq!(world.look(slab + 2400), Some(Place::New { class: 1, offset: 48, was_old: None }));
-    assert_eq!(world.look(slab + 1120), Some(Place::Nothing { was_old: Some(0) }));
-    assert_eq!(world.look(slab + 8176), Some(Place::Nothing { was_old: None }), "the tail");
+    assert_eq!(world.place_of(slab + 1008), Some(Place::Old { class: 0, offset: 0 }));
+    assert_eq!(world.place_of(slab + 1008 + 16), Some(Place::Old { class: 0, offset: 16 }));
+    assert_eq!(world.place_of(slab + 144), Some(Place::New { class: 1, offset: 0, was_old: None }));
+    assert_eq!(world.place_of(slab + 112), Some(Place::New { class: 1, offset: 112, was_old: Some(0) }));
+    assert_eq!(world.place_of(slab + 113), Some(Place::New { class: 1, offset: 113, was_old: None }));
+    assert_eq!(world.place_of(slab + 2400), Some(Place::New { class: 1, offset: 48, was_old: None }));
+    assert_eq!(world.place_of(slab + 1120), Some(Place::Nothing { was_old: Some(0) }));
+    assert_eq!(world.place_of(slab + 8176), Some(Place::Nothing { was_old: None }), "the tail");
 
     // The first comes from the program, the last out of a cache in front.
     let at = |world: &Caches, bytes| world.out.iter().position(|o| o.at == slab + bytes).unwrap();
-    assert_eq!(world.give(at(&world, 1008), false), Some(Left::Morphed));
-    assert!(world.give_mixed(slab + 1008).is_err(), "a second time");
-    assert!(world.give_mixed(slab + 1120).is_err(), "an object that was free when the slab morphed");
-    assert!(world.give_mixed(slab).is_err(), "a new object, while old ones are out");
-    assert_eq!(world.give(at(&world, 2240), true), Some(Left::Morphed), "there are places off the grid");
-    assert_eq!((world.take(LARGE, 12), world.pages().0), (12, 2));
+    assert_eq!(world.free(at(&world, 1008), false), Some(Left::Morphed));
+    assert!(world.free_mixed(slab + 1008).is_err(), "a second time");
+    assert!(world.free_mixed(slab + 1120).is_err(), "an object that was free when the slab morphed");
+    assert!(world.free_mixed(slab).is_err(), "a new object, while old ones are out");
+    assert_eq!(world.free(at(&world, 2240), true), Some(Left::Morphed), "there are places off the grid");
+    assert_eq!((world.alloc(LARGE, 12), world.pages().0), (12, 2));
     assert!(news(&world).contains(&1008) && news(&world).contains(&2160));
 
     // One on the grid is free as on any slab; those off it are no places once back.
-    assert_eq!(world.give(at(&world, 144), false), None);
+    assert_eq!(world.free(at(&world, 144), false), None);
     for i in 0..39 {
-        assert_eq!(world.give(at(&world, 2352 + i * 144), false), Some(Left::Morphed), "{i}");
-        assert!(world.give_mixed(slab + 2352 + i * 144).is_err(), "a second time");
+        assert_eq!(world.free(at(&world, 2352 + i * 144), false), Some(Left::Morphed), "{i}");
+        assert!(world.free_mixed(slab + 2352 + i * 144).is_err(), "a second time");
     }
-    assert!(matches!(world.give(at(&world, 2352 + 39 * 144), false), Some(Left::Ordinary(_))));
-    assert_eq!((world.look(slab), world.morphed(LARGE)), (None, (1, 1)));
-    assert_eq!(world.take(LARGE, 41), 41);
+    assert!(matches!(world.free(at(&world, 2352 + 39 * 144), false), Some(Left::Ordinary(_))));
+    assert_eq!((world.place_of(slab), world.morphed(LARGE)), (None, (1, 1)));
+    assert_eq!(world.alloc(LARGE, 41), 41);
     assert_eq!((world.pages().0, news(&world)), (2, on_grid(0..56).collect::<Vec<_>>()));
     world.drain();
 }
@@ -104,27 +104,27 @@ fn s6_two_neighbours_become_one_slab_of_twice_the_length() {
     // A page of 73 objects of 112 bytes, one of 56 of 144, two live on each; 11 of 1488 fill two
     // pages.
     let mut world = Caches::new(&[112, 144, 1488], 64);
-    assert_eq!((world.take(0, 73), world.take(1, 56), world.pages().0), (73, 56, 2));
+    assert_eq!((world.alloc(0, 73), world.alloc(1, 56), world.pages().0), (73, 56, 2));
     let slab = world.out.iter().map(|o| o.at).min().unwrap();
     let kept = [0, 40 * 112, 8192 + 30 * 144, 8192 + 50 * 144].map(|bytes| slab + bytes);
     while let Some(i) = world.out.iter().position(|o| !kept.contains(&o.at)) {
-        world.give(i, false);
+        world.free(i, false);
     }
     // Two fit between the first and the second, five before the third, one behind.
-    let taken = world.take(2, 8);
+    let taken = world.alloc(2, 8);
     assert_eq!((taken, world.pages().0, world.morphed(2)), (8, 2, (1, 0)));
     let across = world.out.iter().find(|o| o.at < slab + 8192 && o.at + 1488 > slab + 8192);
     assert_eq!(across.map(|o| o.at - slab), Some(7568), "over the border of the pages");
-    assert_eq!(world.look(kept[2] + 16), Some(Place::Old { class: 1, offset: 16 }));
-    assert_eq!(world.look(kept[1]), Some(Place::Old { class: 0, offset: 0 }));
+    assert_eq!(world.place_of(kept[2] + 16), Some(Place::Old { class: 1, offset: 16 }));
+    assert_eq!(world.place_of(kept[1]), Some(Place::Old { class: 0, offset: 0 }));
     for (i, at) in kept.into_iter().enumerate() {
         let at = world.out.iter().position(|o| o.at == at).unwrap();
-        assert_eq!(world.give(at, i % 2 == 0), Some(Left::Morphed));
+        assert_eq!(world.free(at, i % 2 == 0), Some(Left::Morphed));
     }
     while let Some(i) = world.out.iter().position(|o| !(o.at - slab).is_multiple_of(1488)) {
-        world.give(i, false);
+        world.free(i, false);
     }
-    assert_eq!((world.pages().0, world.look(slab)), (2, None), "it has settled");
+    assert_eq!((world.pages().0, world.place_of(slab)), (2, None), "it has settled");
     world.drain();
 }
 
@@ -134,32 +134,32 @@ fn s6_a_long_slab_becomes_several_and_an_object_across_a_border_opens_both_sides
     let mut world = with_live(&[6544, 144], &[2]);
     let slab = world.out[0].at - 13088;
     // On a page without it 56 fit; in front of it 34, behind it on the next page 34.
-    assert_eq!(world.take(LARGE, 200), 200);
+    assert_eq!(world.alloc(LARGE, 200), 200);
     assert_eq!((world.pages().0, world.morphed(LARGE)), (5, (2, 0)));
     let on = |world: &Caches, page: usize| {
         let range = slab + page * 8192..slab + (page + 1) * 8192;
         world.out.iter().filter(|o| o.class == LARGE && range.contains(&o.at)).count()
     };
     assert_eq!([0, 1, 2, 3].map(|page| on(&world, page)), [56, 34, 34, 56]);
-    assert_eq!(world.look(slab + 13088), Some(Place::Old { class: 0, offset: 0 }));
-    assert_eq!(world.look(slab + 16384 + 16), Some(Place::Old { class: 0, offset: 16384 + 16 - 13088 }));
-    assert_eq!(world.look(slab), None, "a slab without live objects is an ordinary one");
+    assert_eq!(world.place_of(slab + 13088), Some(Place::Old { class: 0, offset: 0 }));
+    assert_eq!(world.place_of(slab + 16384 + 16), Some(Place::Old { class: 0, offset: 16384 + 16 - 13088 }));
+    assert_eq!(world.place_of(slab), None, "a slab without live objects is an ordinary one");
     let old = world.out.iter().position(|o| o.class == SMALL).unwrap();
-    assert!(matches!(world.give(old, true), Some(Left::Ordinary(_))), "on its first page all are on the grid");
-    assert!(world.look(slab + 16384).is_some());
-    assert_eq!((world.take(LARGE, 22 + 21), world.pages().0), (43, 5));
+    assert!(matches!(world.free(old, true), Some(Left::Ordinary(_))), "on its first page all are on the grid");
+    assert!(world.place_of(slab + 16384).is_some());
+    assert_eq!((world.alloc(LARGE, 22 + 21), world.pages().0), (43, 5));
     world.drain();
 }
 
 #[test]
 fn s6_the_last_old_object_may_end_the_time_of_two_slabs() {
     let mut world = with_live(&[6544, 144], &[2]);
-    world.take(LARGE, 200);
+    world.alloc(LARGE, 200);
     while let Some(new) = world.out.iter().position(|o| o.class == LARGE) {
-        world.give(new, false);
+        world.free(new, false);
     }
     assert_eq!(world.morphs.borrow().slabs(), 2);
-    assert_eq!(world.give(0, true), Some(Left::Gone));
+    assert_eq!(world.free(0, true), Some(Left::Gone));
     assert_eq!(world.morphs.borrow().slabs(), 0);
     world.drain();
 }
@@ -168,14 +168,14 @@ fn s6_the_last_old_object_may_end_the_time_of_two_slabs() {
 fn neighbours_stay_two_if_one_is_nearly_full_or_the_only_one() {
     for (news, live, morphs) in [(56, 2, 1), (56, 54, 0), (0, 0, 0)] {
         let mut world = Caches::new(&[112, 144, 1488], 64);
-        world.take(0, 73);
-        world.take(1, news);
+        world.alloc(0, 73);
+        world.alloc(1, news);
         for (class, keep) in [(0, 2), (1, live)] {
             while world.out.iter().filter(|o| o.class == class).count() > keep {
-                world.give(world.out.iter().position(|o| o.class == class).unwrap(), false);
+                world.free(world.out.iter().position(|o| o.class == class).unwrap(), false);
             }
         }
-        world.take(2, 1);
+        world.alloc(2, 1);
         assert_eq!(world.morphed(2).0, morphs, "{live} of {news}");
         world.drain();
     }
@@ -184,13 +184,13 @@ fn neighbours_stay_two_if_one_is_nearly_full_or_the_only_one() {
 #[test]
 fn a_slab_that_empties_before_its_last_old_object_is_back_goes_with_that_one() {
     let mut world = with_live(&[112, 144], &[5]);
-    world.take(LARGE, 3);
+    world.alloc(LARGE, 3);
     while world.out.len() > 1 {
         let new = world.out.iter().position(|o| o.class == LARGE).unwrap();
-        assert_eq!(world.give(new, false), None);
+        assert_eq!(world.free(new, false), None);
     }
     assert_eq!((world.pages().0, world.morphs.borrow().slabs()), (1, 1));
-    assert_eq!(world.give(0, false), Some(Left::Gone));
+    assert_eq!(world.free(0, false), Some(Left::Gone));
     assert_eq!((world.pages().0, world.morphs.borrow().slabs()), (0, 0));
 }
 
@@ -215,7 +215,7 @@ fn only_slabs_with_gaps_for_the_new_size_morph() {
         ([2512, 144], &[0], 1),
     ] {
         let mut world = with_live(&sizes, live);
-        world.take(LARGE, 1);
+        world.alloc(LARGE, 1);
         assert_eq!(world.morphed(LARGE).0, morphs, "{sizes:?} with {} live", live.len());
         world.drain();
     }
@@ -224,40 +224,40 @@ fn only_slabs_with_gaps_for_the_new_size_morph() {
 #[test]
 fn a_slab_that_is_still_being_cut_stays_with_its_cache() {
     let mut world = Caches::new(&[112, 144], 64);
-    world.take(SMALL, 3);
-    world.take(LARGE, 3);
+    world.alloc(SMALL, 3);
+    world.alloc(LARGE, 3);
     assert_eq!((world.morphed(LARGE).0, world.pages().0), (0, 2));
     world.drain();
 }
 
 #[test]
-fn a_slab_of_two_sizes_does_not_take_a_third() {
+fn a_slab_of_two_sizes_does_not_get_a_third() {
     let mut world = with_live(&[112, 144, 208], &[5]);
-    world.take(LARGE, 3);
-    world.take(2, 3);
+    world.alloc(LARGE, 3);
+    world.alloc(2, 3);
     assert_eq!((world.morphed(LARGE).0, world.morphed(2).0), (1, 0));
     world.drain();
 }
 
 #[test]
-fn without_room_in_the_table_a_new_span_is_taken_and_without_memory_a_slab_morphs() {
+fn without_room_in_the_table_a_new_span_is_allocated_and_without_memory_a_slab_morphs() {
     let mut world = Caches::new(&[112, 144], 2);
-    world.take(SMALL, 3 * 73);
+    world.alloc(SMALL, 3 * 73);
     let slab = |at: usize| at >> 13;
     let mut seen = Vec::new();
     for i in (0..world.out.len()).rev() {
         if seen.contains(&slab(world.out[i].at)) {
-            world.give(i, false);
+            world.free(i, false);
         } else {
             seen.push(slab(world.out[i].at));
         }
     }
     assert_eq!((world.out.len(), world.pages().0), (3, 3));
     world.faults.set(FaultRule::From(1));
-    let taken = world.take(LARGE, 100);
+    let taken = world.alloc(LARGE, 100);
     assert!((54..57).contains(&taken), "one slab, less what a live object may cover, gave {taken}");
-    assert_eq!(world.take(LARGE, 1), 0);
+    assert_eq!(world.alloc(LARGE, 1), 0);
     world.faults.set(FaultRule::Never);
-    assert_eq!((world.take(LARGE, 1), world.pages().0, world.morphed(LARGE).0), (1, 4, 1));
+    assert_eq!((world.alloc(LARGE, 1), world.pages().0, world.morphed(LARGE).0), (1, 4, 1));
     world.drain();
 }

@@ -162,7 +162,7 @@ impl Caches {
     }
 
     /// And fills them. Returns how many.
-    pub fn take(&mut self, class: usize, want: u32) -> usize {
+    pub fn alloc(&mut self, class: usize, want: u32) -> usize {
         let mut source = Source(self, class, Vec::new());
         let mut cache = self.caches[class].borrow_mut();
         let size = cache.geometry().object as usize;
@@ -183,7 +183,7 @@ impl Caches {
         got
     }
 
-    pub fn look(&self, at: usize) -> Option<Place> {
+    pub fn place_of(&self, at: usize) -> Option<Place> {
         let (slab, _) = self.slab_around(at);
         let offset = at - self.memory.base() as usize;
         let mixed = self.morphs.borrow().range_of(&self.records[offset >> 13]);
@@ -199,22 +199,22 @@ impl Caches {
     }
 
     /// As from the program, or, if `late`, from a cache in front when its slab morphed.
-    pub fn give(&mut self, i: usize, late: bool) -> Option<Left> {
+    pub fn free(&mut self, i: usize, late: bool) -> Option<Left> {
         let object = self.out.swap_remove(i);
         let size = self.sizes()[object.class];
         // SAFETY: out until now.
         let bytes = unsafe { std::slice::from_raw_parts(object.at as *const u8, size) };
         assert!(bytes.iter().all(|b| *b == object.stamp), "{object:?} was written to");
-        let place = self.look(object.at);
+        let place = self.place_of(object.at);
         let is_old = matches!(place, Some(Place::Old { class, offset: 0 }) if usize::from(class) == object.class);
         let is_new = matches!(place, Some(Place::New { class, offset: 0, .. }) if usize::from(class) == object.class);
         assert!(is_old || is_new || place.is_none(), "{object:?} is {place:?}");
-        let left = if is_old && !late { Some(self.give_mixed(object.at).unwrap()) } else { self.give_chain(object) };
+        let left = if is_old && !late { Some(self.free_mixed(object.at).unwrap()) } else { self.free_chain(object) };
         self.check();
         left
     }
 
-    fn give_chain(&mut self, object: Object) -> Option<Left> {
+    fn free_chain(&mut self, object: Object) -> Option<Left> {
         let mut chain = Chain::EMPTY;
         let mut freed = {
             let mut cache = self.caches[object.class].borrow_mut();
@@ -226,11 +226,11 @@ impl Caches {
             }
         };
         assert!(freed.strays.is_empty(), "all slabs have one owner");
-        freed.moved.pop().map(|moved| self.give_mixed(moved as usize).unwrap())
+        freed.moved.pop().map(|moved| self.free_mixed(moved as usize).unwrap())
     }
 
     /// Of a slab of two sizes.
-    pub fn give_mixed(&self, at: usize) -> Result<Left, *mut u8> {
+    pub fn free_mixed(&self, at: usize) -> Result<Left, *mut u8> {
         let (slab, owner) = self.slab_around(at);
         assert!(self.morphs.borrow().class_of(&self.records[slab.0 as usize]).is_none_or(|c| usize::from(c) == owner));
         let (base, mut source) = (self.memory.base(), Source(self, owner, Vec::new()));
@@ -297,7 +297,7 @@ impl Caches {
 
     pub fn drain(&mut self) {
         while !self.out.is_empty() {
-            self.give(self.out.len() - 1, false);
+            self.free(self.out.len() - 1, false);
         }
         for (class, cache) in self.caches.iter().enumerate() {
             cache.borrow_mut().free_complete(u32::MAX, &self.records, &mut Source(self, class, Vec::new()));

@@ -26,11 +26,11 @@ const STEPS: [Step; 7] = [
 fn apply(world: &mut World, step: Step) {
     let n = world.out.len();
     match step {
-        Step::Take(want) => assert_eq!(world.take(want), want as usize),
-        Step::GiveFirst => world.give(0..1),
-        Step::GiveLast => world.give(n.saturating_sub(1)..n),
-        Step::GiveAll => world.give(0..n),
-        Step::GiveEverySecond => world.give((0..n).step_by(2)),
+        Step::Take(want) => assert_eq!(world.alloc(want), want as usize),
+        Step::GiveFirst => world.free(0..1),
+        Step::GiveLast => world.free(n.saturating_sub(1)..n),
+        Step::GiveAll => world.free(0..n),
+        Step::GiveEverySecond => world.free((0..n).step_by(2)),
     }
 }
 
@@ -67,9 +67,9 @@ fn complete_slabs_that_were_missed_are_kept_and_go_back_when_asked_or_idle() {
     let mut world = World::keeping(Geometry::parts(8, 4), 5, FaultPlan::default());
     let mut swing = |slabs: u32| {
         let before = world.cache.stats().slabs;
-        world.take(4 * slabs);
+        world.alloc(4 * slabs);
         let asked = world.cache.stats().slabs - before;
-        world.give(0..world.out.len());
+        world.free(0..world.out.len());
         (asked, world.cache.complete())
     };
     assert_eq!(swing(3), (3, 0), "nobody has missed them yet");
@@ -79,8 +79,8 @@ fn complete_slabs_that_were_missed_are_kept_and_go_back_when_asked_or_idle() {
     assert_eq!(swing(9), (6, 5), "no more than the most");
     world.free_idle();
     assert_eq!(world.cache.complete(), 5, "all were used since the last look");
-    world.take(4 * 2);
-    world.give(0..8);
+    world.alloc(4 * 2);
+    world.free(0..8);
     world.free_idle();
     assert_eq!(world.cache.complete(), 2);
     assert_eq!((world.free_complete(1), world.free_complete(5)), (1, 1));
@@ -89,8 +89,8 @@ fn complete_slabs_that_were_missed_are_kept_and_go_back_when_asked_or_idle() {
 #[test]
 fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
     let mut world = World::new(Geometry::of(64), FaultPlan::default());
-    world.take(50);
-    world.take(50);
+    world.alloc(50);
+    world.alloc(50);
     assert!(world.out.windows(2).all(|w| w[1] == w[0] + 64));
 }
 
@@ -103,16 +103,16 @@ fn used(world: &World, slabs: &[usize]) -> Vec<usize> {
 #[test]
 fn new_objects_come_from_the_fullest_slabs_and_the_emptiest_one_drains() {
     let mut world = World::new(Geometry::parts(8, 4), FaultPlan::default());
-    world.take(12);
+    world.alloc(12);
     let slabs: Vec<usize> = world.out.iter().copied().step_by(4).collect();
     // One stays on the first slab, three on the second, two on the third.
-    world.give([0, 1, 2, 4, 8, 9].into_iter());
+    world.free([0, 1, 2, 4, 8, 9].into_iter());
     assert_eq!(used(&world, &slabs), [1, 3, 2]);
-    world.take(1);
+    world.alloc(1);
     assert_eq!(used(&world, &slabs), [1, 4, 2]);
-    world.take(2);
+    world.alloc(2);
     assert_eq!(used(&world, &slabs), [1, 4, 4]);
-    world.give(0..1);
+    world.free(0..1);
     assert_eq!((used(&world, &slabs), world.cache.stats().slabs), (vec![0, 4, 4], 2));
     world.drain();
 }

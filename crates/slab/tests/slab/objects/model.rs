@@ -51,16 +51,16 @@ proptest! {
                 let few = |n: usize| n.min(1 + 100_000 / layout.stride());
                 match step {
                     Step::Take(n) => (0..few(n)).for_each(|_| {
-                        world.take();
+                        world.alloc();
                     }),
                     Step::TakeMany(n) => {
-                        world.take_many(few(n));
+                        world.alloc_many(few(n));
                     }
                     Step::Give { each, constructed } => {
-                        (0..world.out.len()).rev().step_by(each).for_each(|i| world.give(i, constructed));
+                        (0..world.out.len()).rev().step_by(each).for_each(|i| world.free(i, constructed));
                     }
                     Step::GiveOne(i, constructed) if !world.out.is_empty() => {
-                        world.give(i.index(world.out.len()), constructed);
+                        world.free(i.index(world.out.len()), constructed);
                     }
                     Step::GiveOne(..) => (),
                     Step::Reap(keep) => world.reap(keep),

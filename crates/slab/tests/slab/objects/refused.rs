@@ -11,7 +11,7 @@ fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool
         let mut failures = 0;
         while world.out.len() < objects && failures < 2 {
             let before = (world.slabs.stats(), world.slabs.bytes());
-            if world.take_many(objects - world.out.len()) == 0 {
+            if world.alloc_many(objects - world.out.len()) == 0 {
                 failures += 1;
                 assert_eq!((world.slabs.stats(), world.slabs.bytes()), before, "nothing has changed");
             }
@@ -20,12 +20,12 @@ fn with_refusal(layout: ObjectLayout, objects: usize, n: u32, from_then_on: bool
         assert_eq!(world.out.len() == objects, !(refused && from_then_on && failures > 0));
         // Shrinking the table may be refused too.
         while let Some(i) = world.out.len().checked_sub(1) {
-            world.give(i, true);
+            world.free(i, true);
         }
         world.reap(2);
         refused |= world.supplier.requests > n;
         world.supplier.refuse = None;
-        assert!(world.take());
+        assert!(world.alloc());
     });
     refused
 }
@@ -49,19 +49,19 @@ fn a_slab_of_which_the_record_or_the_table_is_refused_goes_back() {
     assert!(layout.is_apart());
     with_world(layout, 10, |world| {
         world.supplier.refuse = Some(1);
-        assert!(!world.take());
+        assert!(!world.alloc());
         assert_eq!((world.slabs.bytes(), world.supplier.requests), (0, 2));
-        assert!(world.take());
+        assert!(world.alloc());
     });
 }
 
 #[test]
 fn a_buffer_that_is_used_up_refuses_and_serves_again_when_objects_come_back() {
     with_world(ObjectLayout::of(500, 0, true).unwrap(), 3, |world| {
-        let all = world.take_many(1000);
+        let all = world.alloc_many(1000);
         assert!((45..=48).contains(&all), "{all}");
-        assert!(!world.take());
-        world.give(7, true);
-        assert!(world.take() && !world.take());
+        assert!(!world.alloc());
+        world.free(7, true);
+        assert!(world.alloc() && !world.alloc());
     });
 }

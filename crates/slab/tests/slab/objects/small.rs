@@ -8,11 +8,11 @@ const STEPS: usize = 7;
 fn apply(world: &mut World, step: usize) {
     let n = world.out.len();
     match step {
-        0 => assert!(world.take()),
-        1 => assert_eq!(world.take_many(3), 3),
-        2 if n > 0 => world.give(0, true),
-        3 if n > 0 => world.give(n - 1, false),
-        4 => (0..n).rev().for_each(|i| world.give(i, i % 2 == 0)),
+        0 => assert!(world.alloc()),
+        1 => assert_eq!(world.alloc_many(3), 3),
+        2 if n > 0 => world.free(0, true),
+        3 if n > 0 => world.free(n - 1, false),
+        4 => (0..n).rev().for_each(|i| world.free(i, i % 2 == 0)),
         5 => world.reap(0),
         6 => world.slabs.turn(),
         _ => (),
@@ -55,8 +55,8 @@ fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
     for (size, constructed) in [(48, false), (48, true), (200, true), (2048, true)] {
         let layout = ObjectLayout::of(size, 0, constructed).unwrap();
         with_world(layout, 20, |world| {
-            world.take();
-            world.take_many(layout.capacity() - 1);
+            world.alloc();
+            world.alloc_many(layout.capacity() - 1);
             let stride = layout.stride();
             assert!(world.out.windows(2).all(|w| w[1].at as usize == w[0].at as usize + stride));
         });
@@ -64,11 +64,11 @@ fn objects_come_in_the_order_of_their_addresses_from_a_fresh_slab() {
 }
 
 #[test]
-fn pages_are_not_touched_before_their_objects_are_taken() {
+fn pages_are_not_touched_before_their_objects_are_allocated() {
     // Small slabs touch their record's lines, others nothing.
     let layout = ObjectLayout::of(2048, 0, true).unwrap();
     with_world(layout, 20, |world| {
-        world.take();
+        world.alloc();
         let next = world.out[0].at.wrapping_add(layout.stride());
         // SAFETY: it lies on the slab.
         let bytes = unsafe { std::slice::from_raw_parts(next, layout.stride()) };
@@ -81,22 +81,22 @@ fn the_fullest_partial_slab_serves_first_and_complete_ones_last() {
     let layout = ObjectLayout::of(1024, 0, false).unwrap();
     let capacity = layout.capacity();
     with_world(layout, 20, |world| {
-        assert_eq!(world.take_many(capacity * 3), capacity * 3);
+        assert_eq!(world.alloc_many(capacity * 3), capacity * 3);
         let all: Vec<*mut u8> = world.out.iter().map(|o| o.at).collect();
         let slab_of = |at: *mut u8| at as usize / 8192;
         let slabs: Vec<usize> = all.iter().step_by(capacity).map(|at| slab_of(*at)).collect();
-        let give = |world: &mut World, slab: usize, n: usize| {
+        let free = |world: &mut World, slab: usize, n: usize| {
             for _ in 0..n {
                 let i = world.out.iter().position(|o| slab_of(o.at) == slabs[slab]).unwrap();
-                world.give(i, false);
+                world.free(i, false);
             }
         };
-        give(world, 0, capacity);
-        give(world, 1, capacity - 1);
-        give(world, 2, 2);
+        free(world, 0, capacity);
+        free(world, 1, capacity - 1);
+        free(world, 2, 2);
         assert_eq!((world.slabs.complete(), world.slabs.partial()), (1, 2));
         for slab in [2, 2].into_iter().chain(vec![1; capacity - 1]).chain([0]) {
-            assert!(world.take());
+            assert!(world.alloc());
             assert_eq!(slab_of(world.out.last().unwrap().at), slabs[slab]);
         }
     });
@@ -110,7 +110,7 @@ fn colours_differ_from_slab_to_slab_and_come_round_or_not_at_all() {
     for on in [true, false] {
         with_world(layout, 40, |world| {
             world.slabs.set_colouring(on);
-            world.take_many(layout.capacity() * (colours + 2));
+            world.alloc_many(layout.capacity() * (colours + 2));
             let firsts = world.out.iter().step_by(layout.capacity()).map(|o| o.at as usize % 8192);
             let expected = (0..colours + 2).map(|i| if on { i % colours * step } else { 0 });
             assert!(firsts.eq(expected));
@@ -123,8 +123,8 @@ fn a_write_to_a_free_object_breaks_no_slab() {
     for garbage in [u64::MAX, 3, 1 << 40, 16, 15, 0] {
         let layout = ObjectLayout::of(500, 0, false).unwrap();
         with_world(layout, 20, |world| {
-            world.take_many(layout.capacity());
-            (0..8).for_each(|_| world.give(2, false));
+            world.alloc_many(layout.capacity());
+            (0..8).for_each(|_| world.free(2, false));
             let free: Vec<*mut u8> = {
                 let mut all = Vec::new();
                 let first = world.out.iter().map(|o| o.at).min().unwrap();

@@ -66,7 +66,7 @@ pub fn with_world(layout: ObjectLayout, pages: usize, test: impl FnOnce(&mut Wor
 
 impl World<'_> {
     /// And fills it; whether there was one.
-    pub fn take(&mut self) -> bool {
+    pub fn alloc(&mut self) -> bool {
         // SAFETY: the supplier is the same each time.
         let taken = unsafe { self.slabs.alloc(&mut self.supplier) };
         let took = taken.is_some();
@@ -77,8 +77,8 @@ impl World<'_> {
         took
     }
 
-    pub fn take_many(&mut self, n: usize) -> usize {
-        (0..n).take_while(|_| self.take()).count()
+    pub fn alloc_many(&mut self, n: usize) -> usize {
+        (0..n).take_while(|_| self.alloc()).count()
     }
 
     fn took(&mut self, taken: Taken) {
@@ -102,7 +102,7 @@ impl World<'_> {
     }
 
     /// After attempts with bad pointers.
-    pub fn give(&mut self, i: usize, constructed: bool) {
+    pub fn free(&mut self, i: usize, constructed: bool) {
         let (layout, object) = (*self.slabs.layout(), self.out.swap_remove(i));
         self.assert_is(object);
         let inside = layout.size() / 2;
@@ -159,7 +159,7 @@ impl World<'_> {
         while let Some(i) = self.out.len().checked_sub(1) {
             // SAFETY: the supplier is the same each time.
             assert!(unsafe { self.slabs.destroy(&mut self.supplier, |_| ()) }.is_err());
-            self.give(i, i % 3 > 0);
+            self.free(i, i % 3 > 0);
         }
         let built = &mut self.built;
         // SAFETY: the supplier is the same each time.
