@@ -39,7 +39,7 @@ impl Bell {
         }
     }
 
-    /// Another process writes a byte here to nudge.
+    /// Returns the address where another process writes a byte to nudge.
     pub const fn outside(this: *const Self) -> *const u8 {
         // Little-endian: the upper half.
         this.cast::<u8>().wrapping_add(3)
@@ -54,13 +54,13 @@ impl Bell {
         self.rung.load(Ordering::Acquire) & OURS == 1
     }
 
-    /// Perhaps a little less; true if rung.
+    /// Sleeps for `ns`, perhaps a little less; `true` if rung.
     pub fn wait_ns(&self, ns: u64) -> bool {
         let time = libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
         self.sleep(&time)
     }
 
-    /// Until rung or nudged, perhaps less; true if rung.
+    /// Sleeps until rung or nudged, perhaps less; `true` if rung.
     pub fn wait(&self) -> bool {
         self.sleep(core::ptr::null())
     }

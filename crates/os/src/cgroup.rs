@@ -20,7 +20,7 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// Rounded up, at least 1.
     pub cpu_thousandths: Option<u64>,
-    /// Of the memory limit, real or possible.
+    /// The source of the memory limit, real or possible.
     pub memory_source: Source,
     /// A file was unreadable for want of resources: prefer the earlier reading.
     pub is_partial: bool,

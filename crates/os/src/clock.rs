@@ -18,12 +18,12 @@ impl Clock for CoarseClock {
     }
 }
 
-/// Of the thread; about 200 ns a call.
+/// Processor time of the thread; about 200 ns a call.
 pub fn processor_ns() -> u64 {
     ns_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Of the process, by a system call.
+/// Processor time of the process, by a system call.
 pub fn process_cpu_ns() -> u64 {
     ns_of(libc::CLOCK_PROCESS_CPUTIME_ID)
 }

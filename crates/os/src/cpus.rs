@@ -12,7 +12,7 @@ static USABLE: AtomicUsize = AtomicUsize::new(0);
 /// 8,192 CPUs.
 const MASK_WORDS: usize = 128;
 
-/// At least 1; by affinity and quota (rounded up), as of the last [`refresh`].
+/// Returns at least 1, by affinity and quota (rounded up), as of the last [`refresh`].
 pub fn usable() -> usize {
     match USABLE.load(Relaxed) {
         0 => refresh(),
@@ -20,7 +20,7 @@ pub fn usable() -> usize {
     }
 }
 
-/// At most one system call, little stack; may omit the quota until [`refresh`].
+/// Makes at most one system call, with little stack; may omit the quota until [`refresh`].
 pub fn known() -> usize {
     match USABLE.load(Relaxed) {
         0 if thp::may_query() => affinity().unwrap_or(1),
@@ -28,7 +28,7 @@ pub fn known() -> usize {
     }
 }
 
-/// After a change of affinity or quota; keeps `errno`.
+/// Counts again after a change of affinity or quota; keeps `errno`.
 pub fn refresh() -> usize {
     if !thp::may_query() {
         return USABLE.load(Relaxed).max(1);
@@ -39,7 +39,7 @@ pub fn refresh() -> usize {
     cpus
 }
 
-/// As [`refresh`], with a known quota.
+/// [`refresh`] with a known quota.
 pub fn set_quota(thousandths: Option<u64>) -> usize {
     let cpus = fewest(affinity(), thousandths);
     USABLE.store(cpus, Relaxed);
@@ -51,7 +51,7 @@ fn fewest(affinity: Option<usize>, thousandths: Option<u64>) -> usize {
     affinity.into_iter().chain(quota).min().unwrap_or(1).max(1)
 }
 
-/// Of the thread; `None` if unknown.
+/// Returns the CPUs of the thread's affinity; `None` if unknown.
 pub fn affinity() -> Option<usize> {
     let mut mask = [0u64; MASK_WORDS];
     // SAFETY: the mask has this length; returns the bytes written.

@@ -86,7 +86,7 @@ struct Home {
 }
 
 impl DiskFile {
-    /// All zero, with its journal; durable.
+    /// Creates a file of zeros, with its journal; durable on return.
     pub fn create(path: &CStr, len: u64, options: DiskOptions) -> Result<Self, FileError> {
         persistent_file::check_len(len)?;
         if len > options.file.limit {
@@ -123,7 +123,7 @@ impl DiskFile {
         Self::map(file, journal_file, journal, journal_path, options)
     }
 
-    /// At the last sync point.
+    /// Opens a file at its last sync point.
     pub fn open(path: &CStr, options: DiskOptions) -> Result<Self, FileError> {
         let file = Descriptor::open(path, Access::ReadWrite)?;
         if file.kind != persistent_file::descriptor::Kind::File {

@@ -20,9 +20,9 @@ pub struct Fault {
     pub write: Option<bool>,
     pub at: usize,
     pub stack: usize,
-    /// In functions with a frame pointer.
+    /// The frame pointer, in functions that have one.
     pub frame: usize,
-    /// Some functions' way back instead: RBX on x86-64.
+    /// The register that some functions use instead: RBX on x86-64.
     pub base: usize,
     pub registers: [usize; REGISTERS],
     /// The operand's, of a call or jump to a non-canonical address.
@@ -39,7 +39,7 @@ static HANDLER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static mut BEFORE: [Option<libc::sigaction>; SIGNALS.len()] = [None; SIGNALS.len()];
 
-/// `false`: refused, or already installed.
+/// Returns `false` if refused, or already installed.
 pub fn install(handler: Handler) -> bool {
     HANDLER.store(handler as *mut (), Ordering::Relaxed);
     if INSTALLED.swap(true, Ordering::Relaxed) {

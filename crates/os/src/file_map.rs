@@ -23,9 +23,9 @@ pub struct FileMap {
 // SAFETY: owns the mapping.
 unsafe impl Send for FileMap {}
 
-/// `errno`: another recorder uses the file.
+/// The `errno` when another recorder uses the file.
 pub const IN_USE: i32 = libc::EWOULDBLOCK;
-/// `errno`: no ordinary file.
+/// The `errno` when the file is not an ordinary one.
 pub const NOT_A_FILE: i32 = libc::ENODEV;
 
 pub fn reason(error: i32) -> Option<&'static str> {
@@ -110,13 +110,13 @@ impl FileMap {
         }
     }
 
-    /// `bytes` from `offset` on; this window stays.
+    /// Maps a window of `bytes` from `offset` on; this one stays.
     pub fn next(&self, offset: u64, bytes: usize) -> Result<Self, i32> {
         let at = self.window(offset, bytes)?;
         Ok(Self { fd: self.fd, identity: self.identity, at, bytes })
     }
 
-    /// At a multiple of 16, the second word first: a reader that finds the first finds both.
+    /// Stores at a multiple of 16, the second word first: a reader that finds the first finds both.
     #[inline]
     pub fn store(&self, at: usize, words: [u64; 2]) {
         debug_assert!(at.is_multiple_of(16));

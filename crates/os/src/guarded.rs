@@ -9,7 +9,7 @@ use crate::small_file::{PathText, read_start};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// All closed.
+/// Reserves a range of closed pages.
 pub fn reserve(bytes: usize) -> Option<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new private mapping where the kernel chooses.
@@ -58,7 +58,7 @@ impl<const WORDS: usize> Opened<WORDS> {
         self.0[part / 64].load(Relaxed) >> (part % 64) & 1 != 0
     }
 
-    /// `false`: refused. Racing calls do no harm.
+    /// Opens a part; `false`: refused. Racing calls do no harm.
     pub fn open(&self, part: usize, at: usize, bytes: usize) -> bool {
         if self.has(part) {
             return true;

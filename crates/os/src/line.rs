@@ -53,7 +53,7 @@ impl Line {
         self.number(bytes as u64).text(if bytes == 1 { " byte" } else { " bytes" })
     }
 
-    /// In hexadecimal, with `0x`.
+    /// Appends an address in hexadecimal, with `0x`.
     #[inline(never)]
     pub fn address(mut self, a: usize) -> Self {
         let mut digits = [0u8; 16];
@@ -85,7 +85,7 @@ impl Line {
         &self.text[..self.len]
     }
 
-    /// With a newline; ignores failure.
+    /// Writes the line with a newline; ignores failure.
     #[inline(never)]
     pub fn write_to(mut self, fd: i32) {
         if !has_room(fd) {
@@ -96,12 +96,12 @@ impl Line {
         call::write(fd, &self.text[..=self.len]);
     }
 
-    /// To standard error.
+    /// Writes the line to standard error.
     pub fn print(self) {
         self.write_to(libc::STDERR_FILENO);
     }
 
-    /// To standard error; then `SIGABRT`.
+    /// Writes the line to standard error, then raises `SIGABRT`.
     #[cold]
     pub fn abort(self) -> ! {
         self.print();
@@ -137,7 +137,8 @@ fn has_room(fd: i32) -> bool {
     }
 }
 
-/// To a `FILE *`, which records a failure.
+/// Writes the line to a `FILE *`, which records a failure.
+///
 /// # Safety
 /// The stream is open.
 pub unsafe fn write_to_stream(stream: *mut core::ffi::c_void, mut line: Line) {

@@ -51,7 +51,7 @@ struct Head {
     _shift: u32,
 }
 
-/// Read while the list stands still.
+/// A loaded object, read while the list stands still.
 #[derive(Clone, Copy)]
 pub struct Object {
     base: usize,
@@ -92,7 +92,7 @@ impl Object {
         unsafe { CStr::from_ptr(self.strings.add(at)) }
     }
 
-    /// By which others need the object.
+    /// Whether other objects need this one by that name.
     pub fn has_name(&self, name: &CStr) -> bool {
         self.name.is_some_and(|at| self.text(at) == name)
     }
@@ -154,8 +154,8 @@ fn each(mut visit: impl FnMut(Option<Object>, usize, &[libc::Elf64_Phdr]) -> boo
     unsafe { libc::dl_iterate_phdr(Some(visit_object), (&raw mut visit).cast()) };
 }
 
-/// In the first object behind the one that has it at `ours`, else in the first that has another; or
-/// 0.
+/// Finds the function in the first object behind the one that has it at `ours`, else in the first
+/// that has another; or returns 0.
 pub fn function(name: &CStr, ours: usize) -> usize {
     let (mut first, mut next, mut is_behind) = (0, 0, false);
     each(|object, _, _| {
@@ -240,8 +240,8 @@ struct Link {
     next: *const Link,
 }
 
-/// Of every namespace, with its number, until `true`. The lists stand still; call nothing that
-/// takes the dynamic linker's locks.
+/// Visits the objects of every namespace, with its number, until `true`. The lists stand still;
+/// call nothing that takes the dynamic linker's locks.
 pub fn in_namespaces(mut visit: impl FnMut(usize, Object) -> bool) {
     // Here: it takes a lock that comes before `each`'s.
     let first = symbol::find(c"_r_debug");

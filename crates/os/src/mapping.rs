@@ -8,7 +8,7 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use craton_base::HUGEPAGE_SIZE;
 
-/// Zeroed; whole machine pages, at a multiple of `align` (a power of two).
+/// Maps zeroed whole machine pages, at a multiple of `align` (a power of two).
 pub fn map(bytes: usize, align: usize) -> Option<usize> {
     // Linux 6.7 maps whole hugepages aligned; neighbours are then one kernel mapping.
     if align == HUGEPAGE_SIZE && bytes.is_multiple_of(align) {
@@ -84,7 +84,7 @@ pub fn lengthen(at: usize, old_bytes: usize, new_bytes: usize) -> bool {
     to != libc::MAP_FAILED
 }
 
-/// Over what is at `to`; contents survive, hugepages if both are aligned.
+/// Moves a mapping over what is at `to`; contents survive, hugepages if both are aligned.
 pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     // SAFETY: both are the caller's; what is at `to` may go.
@@ -92,7 +92,7 @@ pub fn replace(at: usize, old_bytes: usize, to: usize, new_bytes: usize) -> bool
     moved != libc::MAP_FAILED
 }
 
-/// Over `to`; the part then reads as zeros. Linux 5.7.
+/// Moves memory over `to`; the source then reads as zeros. Linux 5.7.
 pub fn move_memory(at: usize, bytes: usize, to: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     // SAFETY: as in `replace`; the source keeps its place.

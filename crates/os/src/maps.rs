@@ -20,7 +20,7 @@ pub struct Mapping<'a> {
     pub name: &'a [u8],
 }
 
-/// By address; `false`: the system reports none, or not all.
+/// Visits the mappings by address; `false`: the system reports none, or not all.
 pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     let Some(mut lines) = lines() else { return false };
     while let Some(line) = lines.next_line() {
@@ -31,7 +31,7 @@ pub fn each(mut visit: impl FnMut(Mapping<'_>)) -> bool {
     lines.outcome().is_ok()
 }
 
-/// `None`: no mapping, or unknown.
+/// Visits the mapping at an address; `None`: no mapping, or unknown.
 pub fn at<R>(address: usize, visit: impl FnOnce(Mapping<'_>) -> R) -> Option<R> {
     let mut name = [0; PathText::CAPACITY];
     match asked(address, &mut name) {
@@ -115,7 +115,7 @@ fn lines() -> Option<Lines> {
     Lines::open(&PathText::new(MAPS)?).ok()
 }
 
-/// As the system reports.
+/// The touched pages of a range, as the system reports them.
 pub struct Touched {
     fd: i32,
 }
@@ -125,8 +125,8 @@ impl Touched {
         Self { fd: call::open(c"/proc/self/pagemap", libc::O_RDONLY, 0) }
     }
 
-    /// Runs in memory or swapped; other pages hold what they were mapped with, guard pages
-    /// ([`crate::guarded::shut`]) too. The whole range if the system has no answer.
+    /// Visits the runs in memory or swapped; other pages hold what they were mapped with, guard
+    /// pages ([`crate::guarded::shut`]) too. Visits the whole range if the system has no answer.
     pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(usize, usize)) {
         const BATCH: usize = 512;
         let page = crate::process::page_size();

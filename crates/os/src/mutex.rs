@@ -56,12 +56,12 @@ impl<T> Mutex<T> {
     /// Byte offsets of word and value, for readers of another process.
     pub const SHAPE: [usize; 2] = [core::mem::offset_of!(Self, state), core::mem::offset_of!(Self, value)];
 
-    /// Under which no other lock is taken.
+    /// Makes a lock under which no other lock is taken.
     pub const fn new(value: T) -> Self {
         Self::ranked(Rank::None, value)
     }
 
-    /// For a thread that holds no lock of this or a higher rank.
+    /// Makes a lock for threads that hold no lock of this or a higher rank.
     #[cfg_attr(any(not(debug_assertions), loom), allow(unused_variables))]
     pub const fn ranked(rank: Rank, value: T) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl<T> Mutex<T> {
         Guard { lock: self }
     }
 
-    /// For callers that would otherwise invert the lock order.
+    /// Locks without blocking, for callers that would otherwise invert the lock order.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
         let own = thread::pointer() as u64;
         // ORDERING: as in `acquire`.
@@ -100,7 +100,7 @@ impl<T> Mutex<T> {
         })
     }
 
-    /// Until [`Mutex::release_after_fork`]. A forking signal handler may have interrupted the
+    /// Locks until [`Mutex::release_after_fork`]. A forking signal handler may have interrupted the
     /// holder, which still holds it afterwards. `nested`: the interrupted code may hold a lock that
     /// this holder waits for, so do not wait for ever.
     pub fn lock_for_fork(&self, nested: bool) {
@@ -117,7 +117,8 @@ impl<T> Mutex<T> {
         rank::took(self.rank());
     }
 
-    /// In the parent and in the child.
+    /// Releases the lock in the parent and in the child.
+    ///
     /// # Safety
     /// The calling thread (in the child, its original) holds the lock through `lock_for_fork`.
     pub unsafe fn release_after_fork(&self) {

@@ -36,7 +36,7 @@ impl Name {
 }
 
 impl Described {
-    /// As the kernel names it; `[vdso]` and the like without a file.
+    /// Returns the path as the kernel names it; `[vdso]` and the like without a file.
     pub fn path(&self) -> &[u8] {
         self.path.as_bytes()
     }
@@ -51,7 +51,7 @@ impl Described {
     }
 }
 
-/// `None`: no file's code, nor the kernel's.
+/// Describes a code address; `None`: no file's code, nor the kernel's.
 #[inline(never)]
 pub fn describe(address: usize) -> Option<Described> {
     describe_near(address, &mut None)
@@ -96,7 +96,7 @@ fn mapping_of(address: usize) -> Option<Mapping> {
     })?
 }
 
-/// Of [`crate::unwind`], innermost first: `craton:  #0 0x55d0c0de1139 main+0x1d
+/// Prints a stack of [`crate::unwind`], innermost first: `craton:  #0 0x55d0c0de1139 main+0x1d
 /// (/path/prog+0x1139)`.
 pub fn print_stack(fd: i32, stack: &[usize]) {
     let mut last = None;

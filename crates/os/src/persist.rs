@@ -24,7 +24,7 @@ enum Instruction {
 const LINE: usize = LINE_BYTES as usize;
 
 impl WriteBack {
-    /// `None`: the CPU has no such instruction.
+    /// Finds the instruction; `None`: the CPU has none.
     pub fn detect() -> Option<Self> {
         instruction().map(|instruction| Self { instruction })
     }
@@ -61,7 +61,7 @@ impl WriteBack {
         unsafe { store_line(to, line) };
     }
 
-    /// Until this thread's write-backs are in memory, or on a path that survives.
+    /// Waits until this thread's write-backs are in memory, or on a path that survives.
     #[inline(always)]
     pub fn fence(self) {
         fence();

@@ -51,7 +51,7 @@ pub enum Room {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileOptions {
-    /// For which address space is reserved.
+    /// Most bytes; address space is reserved for them.
     pub limit: u64,
     pub access: Access,
     pub room: Room,
@@ -75,7 +75,7 @@ impl Sharing {
     }
 }
 
-/// Before its medium is chosen.
+/// A file before its medium is chosen.
 #[derive(Debug)]
 pub struct PersistentFile {
     pub(crate) file: Descriptor,
@@ -95,7 +95,7 @@ unsafe impl Send for PersistentFile {}
 unsafe impl Sync for PersistentFile {}
 
 impl PersistentFile {
-    /// All zero. A failure leaves no file behind.
+    /// Creates a file of zeros. A failure leaves no file behind.
     pub fn create(path: &CStr, len: u64, options: FileOptions) -> Result<Self, FileError> {
         check_len(len)?;
         if options.access == Access::ReadOnly {
@@ -157,7 +157,7 @@ impl PersistentFile {
         Ok(Self { file, base, limit, len, room, access, is_synchronous, resizing })
     }
 
-    /// With [`WriteBackChoice::Auto`]'s medium.
+    /// Returns the promise of [`WriteBackChoice::Auto`]'s medium.
     pub fn promise(&self) -> Promise {
         if self.is_synchronous { Promise::PowerFailure } else { Promise::ProcessCrash }
     }

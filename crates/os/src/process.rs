@@ -30,13 +30,13 @@ pub fn page_size() -> usize {
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
 
-/// Set-uid and the like: do not trust the environment.
+/// Whether the process is set-uid or the like: do not trust the environment.
 pub fn is_privileged() -> bool {
     // SAFETY: no preconditions.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// `NAME=value` strings, null-ended; null before the C library's set-up.
+/// Returns the null-ended `NAME=value` strings; null before the C library's set-up.
 pub fn environment() -> *const *const core::ffi::c_char {
     // SAFETY: as POSIX declares it.
     unsafe extern "C" {
@@ -46,7 +46,7 @@ pub fn environment() -> *const *const core::ffi::c_char {
     unsafe { environ }
 }
 
-/// Bytes; 0: unknown.
+/// Returns the bytes of physical memory; 0: unknown.
 pub fn physical_memory() -> usize {
     // SAFETY: zeros are a valid `sysinfo`, which the call fills.
     let info = unsafe {
@@ -59,7 +59,7 @@ pub fn physical_memory() -> usize {
     (info.totalram as usize).saturating_mul(info.mem_unit as usize)
 }
 
-/// `ulimit -v`, in bytes.
+/// Returns the limit of `ulimit -v`, in bytes.
 pub fn address_space_limit() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: `limit` can be written.
@@ -67,7 +67,7 @@ pub fn address_space_limit() -> Option<usize> {
     (limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// Of the thread, possibly stale.
+/// Returns the thread's CPU, possibly stale.
 pub fn cpu() -> usize {
     // Models are deterministic.
     if cfg!(loom) {
@@ -108,7 +108,7 @@ pub fn code_of_libc() -> usize {
     libc::strlen as *const () as usize
 }
 
-/// Other processes cannot guess it.
+/// Returns a number that other processes cannot guess.
 pub fn random_seed() -> u64 {
     let [a, b] = random_words();
     a ^ b
@@ -128,14 +128,15 @@ pub fn random_words() -> [u64; 2] {
     }
 }
 
-/// Of the process (threads may differ), at most 15 bytes; returns the length.
+/// Copies the process's name (threads' may differ), at most 15 bytes; returns the length.
 pub fn name(name: &mut [u8; 16]) -> usize {
     let path = PathText::new(b"/proc/self/comm");
     let read = path.and_then(|path| read_start(&path, name).ok()).unwrap_or_default();
     read.iter().position(|b| *b == b'\n').unwrap_or(read.len())
 }
 
-/// As a high, close-on-exec descriptor; standard error itself on failure.
+/// Duplicates standard error to a high, close-on-exec descriptor; returns standard error itself on
+/// failure.
 pub fn keep_stderr() -> i32 {
     // SAFETY: touches no memory.
     let kept = unsafe { libc::fcntl(libc::STDERR_FILENO, libc::F_DUPFD_CLOEXEC, 250) };
@@ -170,8 +171,8 @@ fn folder_can_be_written(path: &[u8]) -> bool {
     unsafe { libc::access(folder.as_ptr().cast(), libc::W_OK | libc::X_OK) == 0 }
 }
 
-/// `path` ends by 0; new files get mode 0600. File-size limits and broken pipes are failures with
-/// `errno`: their signals are suppressed.
+/// Appends to the file at `path`, which ends by 0; new files get mode 0600. File-size limits and
+/// broken pipes are failures with `errno`: their signals are suppressed.
 pub fn append_to_file(path: &[u8], text: &[u8]) -> bool {
     let fd = call::open(call::path(path), libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT, 0o600);
     if fd < 0 {

@@ -22,7 +22,7 @@ const PLACES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
 pub struct PartSpec {
-    /// At least 1.
+    /// Bytes for each hugepage, at least 1.
     pub bytes_per_hugepage: usize,
 }
 

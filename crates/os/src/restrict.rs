@@ -5,11 +5,11 @@
 
 use core::ffi::{c_int, c_ulong};
 
-/// `setns` on a time namespace, in a process with several threads.
+/// The `errno` of `setns` on a time namespace, in a process with several threads.
 pub const EUSERS: c_int = libc::EUSERS;
-/// `prctl`: load a filter of system calls, or allow the least.
+/// The option of `prctl` that loads a filter of system calls, or allows the least.
 pub const SET_SECCOMP: c_int = libc::PR_SET_SECCOMP;
-/// `prctl`: required of unprivileged programs before a filter.
+/// The option of `prctl` that unprivileged programs must set before a filter.
 pub const SET_NO_NEW_PRIVS: c_int = libc::PR_SET_NO_NEW_PRIVS;
 
 pub fn unshare(flags: c_int) -> c_int {

@@ -39,7 +39,7 @@ pub struct Place {
     pub slots: u32,
 }
 
-/// From one CPU's [`Counting`] arrays to the next: a power of two.
+/// The distance between two CPUs' [`Counting`] arrays: a power of two.
 pub const AREA: usize = 1 << AREA_SHIFT;
 const AREA_SHIFT: u32 = 23;
 /// Linux on x86-64 has no higher CPU number.
@@ -107,7 +107,7 @@ impl Rseq {
         }
     }
 
-    /// By `mm_cid`.
+    /// Whether CPUs are numbered by `mm_cid`.
     pub fn is_compact(&self) -> bool {
         self.number == self.offset + MM_CID
     }
@@ -155,7 +155,8 @@ impl Rseq {
         unsafe { arch::pop(self.offset, self.number, table, place) }
     }
 
-    /// `false`: full, or the CPU has no memory.
+    /// Pushes a pointer; `false`: full, or the CPU has no memory.
+    ///
     /// # Safety
     /// As [`Rseq::pop`].
     #[inline]
@@ -174,7 +175,8 @@ impl Rseq {
         unsafe { arch::pop_counted(self, at, owner) }
     }
 
-    /// `false`: full.
+    /// Pushes a pointer; `false`: full.
+    ///
     /// # Safety
     /// As [`Rseq::pop_counted`].
     #[inline(always)]

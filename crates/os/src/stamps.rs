@@ -21,12 +21,12 @@ pub struct Stamps {
 const SOURCES: &[u8] = b"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 impl Stamps {
-    /// If the system trusts it.
+    /// Uses the processor's counter if the system trusts it.
     pub fn detect() -> Self {
         Self { is_clock: arch::has_clock() && lists_clock(), counter: AtomicU64::new(0) }
     }
 
-    /// 1, 2, 3 and so on.
+    /// Counts 1, 2, 3 and so on.
     pub const fn counter() -> Self {
         Self { is_clock: false, counter: AtomicU64::new(0) }
     }
@@ -35,7 +35,7 @@ impl Stamps {
         self.is_clock
     }
 
-    /// Above all earlier ones; at least 1.
+    /// Returns a stamp above all earlier ones, at least 1.
     #[inline]
     pub fn next(&self) -> u64 {
         if self.is_clock {

@@ -41,7 +41,7 @@ pub fn dlsym_address() -> usize {
     libc::dlsym as *const () as usize
 }
 
-/// By the program's search, now; or 0.
+/// Finds a symbol by the program's search, now; or returns 0.
 pub fn find(name: &CStr) -> usize {
     let dlsym = weak!("dlsym");
     if dlsym == 0 {

@@ -9,8 +9,9 @@ pub use libc::{CLONE_SETTLS, CLONE_VFORK, CLONE_VM};
 /// The system call's number.
 pub const VFORK: i32 = libc::SYS_vfork as i32;
 
-/// `clone(2)`, with the function's argument, parent's place for the number, thread pointer, child's
-/// place.
+/// Calls `clone(2)`, with the function's argument, parent's place for the number, thread pointer,
+/// child's place.
+///
 /// # Safety
 /// As the C library's function.
 pub unsafe fn clone(function: *mut c_void, stack: *mut c_void, flags: c_int, arguments: [*mut c_void; 4]) -> c_int {

@@ -27,7 +27,7 @@ const LASTS_NS: u64 = 1_000_000_000;
 
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// No system call from now on: one could kill the process.
+/// Makes no system call from now on: one could kill the process.
 pub fn keep_answer() {
     KEPT.store(true, Relaxed);
 }
@@ -73,7 +73,7 @@ fn query() -> u8 {
     }
 }
 
-/// `MADV_COLLAPSE`, Linux 6.1: makes whole resident hugepages physically huge. Contents survive.
+/// Makes whole resident hugepages physically huge (`MADV_COLLAPSE`, Linux 6.1). Contents survive.
 pub fn collapse(at: usize, len: usize) -> Result<(), CollapseError> {
     let saved = process::errno();
     // SAFETY: moves memory to other frames; unmapped ranges are refused.
@@ -100,7 +100,7 @@ pub fn populate(at: usize, len: usize) -> Result<(), NoMemory> {
 
 const MADV_COLLAPSE: i32 = 25;
 
-/// Of whole mapped pages; 0 if unknown.
+/// Returns the resident bytes of whole mapped pages; 0 if unknown.
 pub fn resident_bytes(at: usize, len: usize) -> usize {
     if !may_query() {
         return 0;
@@ -119,12 +119,13 @@ pub fn resident_bytes(at: usize, len: usize) -> usize {
     resident
 }
 
-/// Of whole pages; `None` if unknown, as before Linux 6.7.
+/// Returns the bytes of whole pages on hugepages; `None` if unknown, as before Linux 6.7.
 pub fn huge_bytes(at: usize, len: usize) -> Option<usize> {
     Pagemap::open()?.huge_bytes(at..at + len)
 }
 
-/// Of whole pages: mapped to memory, and on hugepages; `None` if unknown, as before Linux 6.7.
+/// Returns the bytes of whole pages mapped to memory, and on hugepages; `None` if unknown, as
+/// before Linux 6.7.
 pub fn mapped_bytes(at: usize, len: usize) -> Option<(usize, usize)> {
     Pagemap::open()?.mapped_bytes(at..at + len)
 }

@@ -11,11 +11,11 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug)]
 pub struct Key(libc::pthread_key_t);
 
-/// At the end of a thread whose value is not null.
+/// Called at the end of a thread whose value is not null.
 pub type AtExit = unsafe extern "C" fn(*mut c_void);
 
 impl Key {
-    /// `None`: the process has no more. Allocates nothing.
+    /// Creates a key. `None`: the process has no more. Allocates nothing.
     pub fn create(at_exit: Option<AtExit>) -> Option<Self> {
         let mut key = 0;
         // SAFETY: `key` can be written; the handler's library stays loaded.
@@ -36,14 +36,14 @@ impl Key {
         unsafe { libc::pthread_getspecific(self.0) as usize }
     }
 
-    /// From the 33rd key on, the C library allocates here.
+    /// Sets the thread's value. From the 33rd key on, the C library allocates here.
     pub fn set(self, value: usize) {
         // SAFETY: the key exists; the C library does not read the value.
         unsafe { libc::pthread_setspecific(self.0, value as *const c_void) };
     }
 }
 
-/// Before a `fork`, after it in the parent, after it in the child.
+/// Registers functions to call before a `fork`, after it in the parent, and after it in the child.
 pub fn at_fork(prepare: unsafe extern "C" fn(), parent: unsafe extern "C" fn(), child: unsafe extern "C" fn()) {
     // SAFETY: the handlers live as long as the process.
     unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
@@ -155,19 +155,19 @@ impl Stack {
 
 static SINGLE_THREADED: AtomicUsize = AtomicUsize::new(0);
 
-/// glibc's single-thread flag (2.32), for [`never_started`], which is false before.
+/// Finds glibc's single-thread flag (2.32) for [`never_started`], which is false before.
 pub fn find_flag() {
     if SINGLE_THREADED.load(Relaxed) == 0 {
         SINGLE_THREADED.store(crate::symbol::find(c"__libc_single_threaded"), Relaxed);
     }
 }
 
-/// This process and its ancestors by fork started no thread, surely.
+/// Whether this process and its ancestors by fork surely started no thread.
 pub fn never_started() -> bool {
     single_threaded() == Some(true)
 }
 
-/// This process or an ancestor by fork started a thread.
+/// Whether this process or an ancestor by fork started a thread.
 pub fn had_others() -> bool {
     single_threaded() == Some(false)
 }
@@ -178,7 +178,7 @@ fn single_threaded() -> Option<bool> {
     (!flag.is_null()).then(|| unsafe { (*flag).load(Relaxed) } != 0)
 }
 
-/// No signal handler of the program runs in this thread.
+/// Runs `f` while no signal handler of the program runs in this thread.
 pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: zeros are valid signal sets, which the calls fill. The caller's mask is restored.
     unsafe {
@@ -194,7 +194,7 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
 /// The initial thread, or 0.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-/// When the library is loaded, and in a forked child.
+/// Records the main thread, when the library is loaded and in a forked child.
 pub fn record_main() {
     if is_main_by_kernel() {
         // SAFETY: no preconditions.
@@ -214,7 +214,8 @@ pub fn is_main() -> bool {
 /// Bytes of the main thread's stack, under every usual limit.
 const SURELY_STACK: usize = 4 << 20;
 
-/// With room for some more pages: other threads' stacks may have 16 KiB, coroutines' less.
+/// Whether the caller is on the main stack, with room for some more pages: other threads' stacks
+/// may have 16 KiB, coroutines' less.
 pub fn on_main_stack() -> bool {
     let here = 0u8;
     // SAFETY: no preconditions; the kernel puts these bytes above the first stack.
@@ -222,7 +223,7 @@ pub fn on_main_stack() -> bool {
     end.wrapping_sub(&raw const here as usize) < SURELY_STACK
 }
 
-/// Never 0, unique in the process.
+/// Returns a number that is unique in the process, never 0.
 pub fn own_number() -> usize {
     // SAFETY: no preconditions.
     unsafe { libc::pthread_self() as usize }

@@ -10,8 +10,8 @@ use crate::process;
 use core::ops::Range;
 use core::ptr::{copy_nonoverlapping, write_bytes};
 
-/// Between private memory, without pages that have no contents; all where the system does not tell.
-/// Keeps `errno`.
+/// Copies between private memory, without pages that have no contents; copies all where the system
+/// does not report them. Keeps `errno`.
 ///
 /// # Safety
 /// Both are live and do not overlap; no other thread uses the target, nor writes to the source.

@@ -43,7 +43,7 @@ use portable as arch;
 #[cfg(all(target_arch = "x86_64", not(feature = "portable")))]
 use x86_64 as arch;
 
-/// Else all stacks are empty.
+/// Whether stacks can be unwound; else all are empty.
 pub const SUPPORTED: bool = arch::SUPPORTED;
 
 /// Where a stack begins.
@@ -57,20 +57,20 @@ pub struct Registers {
     pub bx: usize,
 }
 
-/// From the caller outwards, as many as fit; returns how many.
+/// Captures the stack from the caller outwards, as far as it fits; returns the number of addresses.
 #[inline(always)]
 pub fn capture(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), false, into)
 }
 
-/// Without the library's leading frames (kept if linked into the program).
+/// [`capture`] without the library's leading frames (kept if linked into the program).
 #[inline(always)]
 pub fn capture_outside(into: &mut [usize]) -> usize {
     arch::walk(arch::here(), true, into)
 }
 
-/// Of the thread, no further in than the caller, or of the code that a signal interrupted. The
-/// first address is one past `pc`.
+/// Captures the thread's stack from the caller or a frame outside it, or that of the code that a
+/// signal interrupted. The first address is one past `pc`.
 pub fn capture_from(registers: Registers, into: &mut [usize]) -> usize {
     let Some((first, rest)) = into.split_first_mut() else { return 0 };
     *first = registers.pc.wrapping_add(1);
@@ -84,7 +84,7 @@ pub fn after_main() -> Option<usize> {
     arch::after_main(arch::here())
 }
 
-/// All rules: after an unload, other modules may lie there.
+/// Forgets all rules: after an unload, other modules may lie there.
 pub fn forget() {
     arch::forget();
 }

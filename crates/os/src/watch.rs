@@ -69,7 +69,7 @@ fn attributes(address: usize, len: usize) -> Attributes {
     }
 }
 
-/// All zeros at first.
+/// A watchpoint. All zeros at first.
 pub struct Watch {
     /// Plus one.
     fd: AtomicI32,
@@ -80,7 +80,7 @@ impl Watch {
         Self { fd: AtomicI32::new(0) }
     }
 
-    /// 1, 2, 4 or 8 aligned bytes, instead of the previous.
+    /// Watches 1, 2, 4 or 8 aligned bytes, instead of the previous.
     pub fn set(&self, address: usize, len: usize) -> bool {
         if !thp::may_query() {
             return false;
@@ -115,7 +115,7 @@ impl Watch {
         }
     }
 
-    /// In a forked child: the watch is its parent's.
+    /// Forgets the watch in a forked child: it is its parent's.
     pub fn forget(&self) {
         let fd = self.fd.swap(0, Relaxed) - 1;
         if fd >= 0 && thp::may_query() {
@@ -155,7 +155,7 @@ pub fn install() -> bool {
     }
 }
 
-/// Still [`install`]'s handler.
+/// Whether the handler is still [`install`]'s.
 pub fn is_installed() -> bool {
     // SAFETY: zeros are a valid action, which the call fills.
     unsafe {

@@ -45,7 +45,7 @@ pub(super) use witness::{check, gave, took};
 mod silent {
     use super::Rank;
 
-    /// From now on nothing is checked: two tasks share a thread pointer.
+    /// Ends all checks: two tasks share a thread pointer.
     #[inline(always)]
     pub fn trust() {}
     #[inline(always)]
@@ -113,7 +113,7 @@ mod witness {
         TABLE.iter().find(has).or_else(|| if claim { TABLE.iter().find(take) } else { None })
     }
 
-    /// From now on nothing is checked: two tasks share a thread pointer.
+    /// Ends all checks: two tasks share a thread pointer.
     pub fn trust() {
         TRUSTS.store(true, Relaxed);
     }

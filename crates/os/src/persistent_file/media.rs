@@ -52,7 +52,7 @@ pub trait Durability: Send + Sync {
     fn fence(&self);
 }
 
-/// Without write-back.
+/// A medium without write-back.
 #[derive(Clone, Copy, Debug)]
 pub struct AtOnce;
 

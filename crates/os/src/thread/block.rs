@@ -22,7 +22,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// From the calling thread's block.
+    /// Finds the number's place from the calling thread's block.
     pub fn find() -> Option<Self> {
         if cfg!(not(all(target_arch = "x86_64", target_env = "gnu"))) {
             return None;
@@ -43,7 +43,8 @@ impl Blocks {
         unsafe { (at as *const usize).read() == at && ((at + 2 * WORD) as *const usize).read() == at }
     }
 
-    /// Of an ended thread whose stack is in a range. `None`: no block, or its thread lives.
+    /// Returns the number of an ended thread whose stack is in a range. `None`: no block, or its
+    /// thread lives.
     ///
     /// # Safety
     /// The range can be read.
