@@ -35,7 +35,7 @@ pub fn log_paths(path: &Path) -> [PathBuf; 2] {
     ["log0", "log1"].map(|end| path.with_added_extension(end))
 }
 
-/// Of each file of the log: a sync point's log, and the records while it is made.
+/// Bytes of each file of the log: a sync point's log, and the records while it is made.
 pub fn log_file_bytes(options: &Options) -> u64 {
     options.log + FIRST
 }

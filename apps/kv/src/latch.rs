@@ -43,7 +43,7 @@ impl Latch {
         self.0.load(Ordering::Relaxed) == version
     }
 
-    /// `None`: retired.
+    /// Locks the leaf; `None`: retired.
     pub fn lock(&self) -> Option<Locked<'_>> {
         loop {
             let version = self.version()?;
@@ -53,7 +53,7 @@ impl Latch {
         }
     }
 
-    /// `None`: locked or retired.
+    /// Locks the leaf without waiting; `None`: locked or retired.
     pub fn lock_now(&self) -> Option<Locked<'_>> {
         let seen = self.0.load(Ordering::Relaxed);
         if seen & (LOCKED | RETIRED) == 0 { self.try_lock(seen) } else { None }
@@ -90,7 +90,7 @@ impl Latch {
 }
 
 impl Locked<'_> {
-    /// After the leaf's successors can be found.
+    /// Retires the leaf, once its successors can be found.
     pub fn retire(self) {
         // ORDERING: pairs with the acquire in `wait`: a thread that sees this finds the successors.
         self.latch.0.store(self.version | LOCKED | RETIRED, Ordering::Release);

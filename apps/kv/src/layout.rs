@@ -76,7 +76,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Of the object.
+    /// Bytes of a pair's object.
     pub fn bytes(key: &[u8], value_len: usize) -> u64 {
         8 + padded(key.len()) + padded(value_len)
     }
@@ -124,7 +124,7 @@ pub struct NewLow<R> {
 }
 
 impl<R: Reservation> NewLow<R> {
-    /// Of a node that is not yet published.
+    /// Writes the low of a node that is not yet published.
     pub fn write<S: Store<Reserved = R>>(store: &S, at: u64, low: &[u8]) -> Result<Self, StoreError> {
         store.store(at, LOW_TAG | low.len() as u64);
         store.store(at + 8, 0);
@@ -170,7 +170,7 @@ pub fn read_low<S: Store>(store: &S, at: u64) -> Result<Box<[u8]>, StoreError> {
     Ok(low.into_boxed_slice())
 }
 
-/// `pairs`: fingerprint and offset.
+/// Writes a leaf of `pairs`, each a fingerprint and an offset; not yet published.
 pub fn write_leaf<S: Store>(
     store: &S,
     at: u64,
@@ -191,7 +191,7 @@ pub fn write_leaf<S: Store>(
     Ok(new_low)
 }
 
-/// Not yet published.
+/// Writes a directory; not yet published.
 pub fn write_dir<S: Store>(store: &S, at: u64, low: &[u8], leaves: &[u64]) -> Result<NewLow<S::Reserved>, StoreError> {
     let new_low = NewLow::write(store, at + DIR_LOW, low)?;
     let bits = !(u128::MAX.checked_shl(leaves.len() as u32).unwrap_or(0));
@@ -218,7 +218,7 @@ pub fn dir_leaves<S: Store>(store: &S, dir: u64) -> Result<Vec<u64>, StoreError>
     Ok(bits(low).map(|i| i as u64).chain(bits(high).map(|i| 64 + i as u64)).collect())
 }
 
-/// Its low byte is the fingerprint.
+/// A hash whose low byte is the fingerprint.
 pub fn fingerprint(key: &[u8]) -> u8 {
     let mut hash = 0x9e37_79b9_7f4a_7c15 ^ key.len() as u64;
     for part in key.chunks(8) {
@@ -244,7 +244,7 @@ pub fn matches<S: Store>(store: &S, leaf: u64, print: u8) -> Result<u64, StoreEr
     Ok(mask)
 }
 
-/// Of a free slot; durable with the next commit.
+/// Sets the fingerprint of a free slot; durable with the next commit.
 pub fn set_fingerprint<S: Store>(store: &S, leaf: u64, i: usize, print: u8) -> Result<(), StoreError> {
     let at = leaf + (i / 8 * 8) as u64;
     let shift = 8 * (i % 8);

@@ -63,7 +63,7 @@ impl Memory {
         Self { words, state: Mutex::new(state) }
     }
 
-    /// As a crash at this moment would leave it.
+    /// The store that a crash at this moment would leave.
     pub fn crashed(&self) -> Self {
         let state = self.state();
         Self::restarted(&Image { words: state.durable.clone(), live: state.live.clone() })

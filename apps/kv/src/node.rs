@@ -29,7 +29,7 @@ impl Leaf {
         Arc::new(Self { at, low, latch: Latch::default() })
     }
 
-    /// For when the old handle is retired.
+    /// A new handle, for when the old one is retired.
     pub fn renewed(&self) -> Arc<Self> {
         Self::new(self.at, Arc::clone(&self.low))
     }
@@ -77,12 +77,12 @@ impl Dir {
         self.view.load()
     }
 
-    /// Under the lock.
+    /// Sets the leaves, under the lock.
     pub fn set_view(&self, leaves: Sorted<Leaf>) {
         self.view.store(Some(Arc::new(leaves)));
     }
 
-    /// Once; counts their pairs.
+    /// Reads the leaves once, and counts their pairs.
     #[cold]
     pub fn read<S: Store>(&self, store: &S, count: &AtomicI64) -> Result<(), StoreError> {
         let state = self.lock();

@@ -67,7 +67,7 @@ impl<S: Store> Tree<S> {
         Ok(())
     }
 
-    /// In order.
+    /// The pairs from `from` on, in order.
     pub fn range(&self, from: &[u8]) -> Range<'_, S> {
         Range { tree: self, next: Some(from.into()), entries: Vec::new().into_iter() }
     }

@@ -55,7 +55,7 @@ impl<T: Low> Sorted<T> {
         &self.items
     }
 
-    /// Of the child whose range holds `key`.
+    /// The place of the child whose range holds `key`.
     pub fn place(&self, key: &[u8]) -> usize {
         let n = self.items.len();
         if n <= 1 {
@@ -78,7 +78,7 @@ impl<T: Low> Sorted<T> {
         &self.items[self.place(key)]
     }
 
-    /// Of this very child.
+    /// The place of this very child.
     pub fn place_of(&self, item: &Arc<T>) -> Option<usize> {
         let place = self.place(item.low());
         Arc::ptr_eq(&self.items[place], item).then_some(place)

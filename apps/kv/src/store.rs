@@ -115,13 +115,13 @@ pub fn reserve_all<S: Store, const N: usize>(store: &S, sizes: [u64; N]) -> Resu
     Ok(objects.try_into().unwrap_or_else(|_| unreachable!("an object of each size")))
 }
 
-/// In whole words.
+/// Rounds up to whole words.
 #[inline]
 pub fn padded(len: usize) -> u64 {
     (len as u64).next_multiple_of(8)
 }
 
-/// Up to eight bytes, the rest zero.
+/// Up to eight bytes as a word, the rest zero.
 #[inline]
 pub fn word_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -134,7 +134,7 @@ pub fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// In whole words, the last one padded with zeros.
+/// Writes whole words, the last one padded with zeros.
 pub fn write<S: Store>(store: &S, at: u64, bytes: &[u8]) {
     for (i, part) in bytes.chunks(8).enumerate() {
         store.store(at + 8 * i as u64, word_of(part));

@@ -34,7 +34,7 @@ pub struct Tree<S: Store> {
 /// In order.
 pub(crate) struct Top {
     pub dirs: Sorted<Dir>,
-    /// Of the directories that have been read.
+    /// Pairs of the directories that have been read.
     pub count: Arc<AtomicI64>,
     /// Clearings since the tree was opened.
     pub epoch: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Top {
 #[derive(Default)]
 pub(crate) struct Index {
     pub free: Vec<u64>,
-    /// For the next index block.
+    /// The slot for the next index block.
     pub next: u64,
 }
 
@@ -59,7 +59,7 @@ pub enum When {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Before.
+    /// The key was there before.
     pub existed: bool,
     pub changed: bool,
 }
@@ -96,7 +96,7 @@ impl<S: Store> Tree<S> {
         &self.store
     }
 
-    /// From now on.
+    /// Records changes in a log from now on.
     pub fn set_log(&mut self, log: Arc<Log>) {
         self.log = Some(log);
     }
@@ -106,7 +106,7 @@ impl<S: Store> Tree<S> {
         load(&self.store, self.root + GENERATION)
     }
 
-    /// No other thread writes meanwhile.
+    /// Begins a generation of the log. No other thread writes meanwhile.
     pub fn begin_generation(&self, generation: u64) -> Result<(), StoreError> {
         self.store.commit([Change::Set { slot: self.root + GENERATION, value: generation }])?;
         if let Some(log) = &self.log {
@@ -150,7 +150,7 @@ impl<S: Store> Tree<S> {
         self.read(key, |_, _| Ok(()), &mut Vec::new())
     }
 
-    /// Of a value.
+    /// The length of a value.
     pub fn value_len(&self, key: &[u8]) -> Result<Option<usize>, StoreError> {
         let mut out = Vec::new();
         let write = |pair: &Pair, out: &mut Vec<u8>| {

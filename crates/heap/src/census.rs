@@ -18,11 +18,11 @@ const STEP: HugePages = HugePages(1024);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InFront {
     pub complete_slabs: Pages,
-    /// Of freed short spans.
+    /// Pages of freed short spans.
     pub spans: Pages,
-    /// Of freed large spans.
+    /// Pages of freed large spans.
     pub large: Pages,
-    /// Of freed huge objects.
+    /// Bytes of freed huge objects.
     pub mappings: usize,
 }
 

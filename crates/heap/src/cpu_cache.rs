@@ -191,7 +191,7 @@ impl ProcessorCaches {
         unsafe { rseq.pop(&self.table, PLACES[class]) }
     }
 
-    /// `false` if full. The object is marked.
+    /// Pushes a marked object; `false` if full.
     #[inline]
     #[allow(clippy::not_unsafe_ptr_arg_deref)] // The pointer is stored, not followed.
     pub fn push(&self, rseq: &Rseq, class: usize, object: *mut u8) -> bool {
@@ -297,7 +297,7 @@ impl ProcessorCaches {
         }
     }
 
-    /// `false` when the system cannot interrupt the sequences.
+    /// Flushes all caches; `false` when the system cannot interrupt the sequences.
     pub fn empty<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>) -> bool {
         self.rseq().is_none_or(|rseq| (0..PROCESSORS).all(|p| self.empty_one(heap, rseq, p)))
     }

@@ -254,7 +254,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         (self.layout().base + page.offset().0) as *mut u8
     }
 
-    /// `None`: not a granted page's.
+    /// The granted page at an address; `None`: elsewhere.
     pub fn page_of(&self, address: usize) -> Option<PageId> {
         let page = address.wrapping_sub(self.layout().base) >> PAGE_SHIFT;
         (page < self.view().pages).then_some(PageId(page as u32))

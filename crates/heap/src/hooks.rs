@@ -13,24 +13,24 @@ use craton_base::{Density, HugePages, PageRange, Pages};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpanEvent {
-    /// By the requested alignment and the objects that it will hold.
+    /// Allocated, by the requested alignment and the objects that it will hold.
     Alloc { range: PageRange, align: Pages, density: Density },
-    /// With the caller's density.
+    /// Freed, with the caller's density.
     Free { range: PageRange, density: Density },
-    /// In place, to these pages.
+    /// Resized in place, to these pages.
     Resize { range: PageRange },
 }
 
 /// Memory in use, after each use of the page heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Usage {
-    /// In spans.
+    /// Pages in spans.
     pub in_use: Pages,
-    /// With memory.
+    /// Hugepages with memory.
     pub backed: HugePages,
-    /// As far as known.
+    /// Backed bytes, as far as known.
     pub backed_bytes: u64,
-    /// Usable ones.
+    /// Bytes of usable metadata.
     pub metadata_bytes: u64,
 }
 

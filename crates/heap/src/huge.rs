@@ -219,7 +219,7 @@ impl HugeTable {
         self.len
     }
 
-    /// After `prepare`.
+    /// Adds an entry, after `prepare`.
     pub fn insert(&mut self, entry: Entry) {
         let mask = self.capacity - 1;
         let mut i = self.slot(entry.at);

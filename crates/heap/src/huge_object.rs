@@ -209,7 +209,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         Ok(())
     }
 
-    /// `None`: unchanged, the caller must copy.
+    /// Resizes a huge object; `None`: unchanged, the caller must copy.
     pub fn resize_huge(&self, entry: Entry, size: usize) -> Option<*mut u8> {
         if size < SHRINK_MIN {
             return None;

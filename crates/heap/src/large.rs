@@ -26,7 +26,7 @@ const MOST_GUARDS: u64 = 16;
 const GUARD_PERIOD_SHIFT: u32 = 22;
 
 impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
-    /// `Span::zeroed`: it reads as zeros.
+    /// Allocates a span; `Span::zeroed`: it reads as zeros.
     pub fn take_large(&self, pages: Pages, align: Pages) -> Result<Span, SpanError> {
         let cpu = self.system.cpu();
         let pages = self.with_guard(pages);

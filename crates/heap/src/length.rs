@@ -24,7 +24,7 @@ impl SpanLength {
     pub const SHAPE: [(&'static str, usize); 2] =
         [("length.gone_bit", GONE as usize), ("length.guard_bit", GUARD as usize)];
 
-    /// 0 when no span begins here.
+    /// The span's length; 0 when no span begins here.
     #[inline]
     pub fn pages(&self) -> Pages {
         let pages = self.0.load(Relaxed);

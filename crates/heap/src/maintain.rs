@@ -63,7 +63,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         all
     }
 
-    /// Ask once a round.
+    /// Whether a collapse is due; ask once a round.
     pub fn collapse_is_due(&self) -> bool {
         let mut pages = self.pages.lock();
         pages.collapse_is_due() && !self.is_near_limit(&pages)

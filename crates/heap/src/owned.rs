@@ -19,7 +19,7 @@ pub struct Owned {
     pub class: usize,
     /// The page of its pointer.
     pub first: PageId,
-    /// Usable ones.
+    /// Usable bytes.
     pub bytes: usize,
 }
 

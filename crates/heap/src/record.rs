@@ -42,7 +42,7 @@ impl PageRecord {
         self.0.front_byte.load(Ordering::Acquire).into()
     }
 
-    /// Before the slab hands anything out.
+    /// Sets the shard before the slab hands anything out.
     pub fn set_owner(&self, owner: usize) {
         // ORDERING: Release pairs with the Acquire in `owner`.
         self.0.front_byte.store(owner as u8, Ordering::Release);
@@ -67,7 +67,7 @@ impl PageRecord {
         self.0.set_neighbours(next, prev);
     }
 
-    /// Before a model's threads begin.
+    /// Reads each field before a model's threads begin.
     #[cfg(loom)]
     pub fn touch(&self) {
         self.0.touch();

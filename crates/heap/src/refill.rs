@@ -79,7 +79,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         }
     }
 
-    /// Without a cache; null without memory.
+    /// Allocates without a cache; null without memory.
     pub fn take_one(&self, class: usize) -> *mut u8 {
         self.pop_free(class, &mut self.take(0, class, 1))
     }

@@ -33,7 +33,7 @@ use craton_slab::SlabCache;
 /// Long spans returned under one hold of the page heap's lock: some 10 µs.
 const DRAINED_AT_ONCE: u32 = 64;
 
-/// For slabs that must use what they have.
+/// A source without spans, for slabs that must use what they have.
 pub struct NoSpans;
 
 impl SpanSource for NoSpans {

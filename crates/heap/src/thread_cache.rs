@@ -217,11 +217,11 @@ pub struct ThreadCache {
 /// The heap's fields that caches copy.
 #[derive(Clone, Copy)]
 pub struct HeapView<'a> {
-    /// Of page 0.
+    /// The address of page 0.
     pub base: usize,
     pub pages: usize,
     pub map: PageMap,
-    /// Never changes.
+    /// Secrets of marks, which never change.
     pub key: &'a Key,
     /// Whether freed objects wait.
     pub hardened: bool,

@@ -36,7 +36,7 @@ pub struct Slab {
     pub free: u32,
     /// The least `free` with this class.
     pub least_free: u32,
-    /// By mid.
+    /// Taken objects by mid.
     pub taken: Box<[u64]>,
     /// Objects of the former class.
     pub old: Option<Box<Old>>,

@@ -84,7 +84,7 @@ impl Slot {
 /// The log's work since it was opened, and its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LogStats {
-    /// In the list.
+    /// Chunks in the list.
     pub chunks: u64,
     /// Entries in use.
     pub live: u64,

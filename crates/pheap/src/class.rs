@@ -10,7 +10,7 @@
 
 use crate::layout::{SLAB_HEADER, UNIT};
 
-/// For objects, in a slab.
+/// Bytes for objects in a slab.
 pub const SLAB_BYTES: u32 = (UNIT - SLAB_HEADER) as u32;
 pub const SMALL_MOST: u64 = (SLAB_BYTES / 4) as u64;
 pub const STRIPE_BITS: u32 = 512;
@@ -84,7 +84,7 @@ const fn look_up() -> [u8; LOOKUP] {
 
 static TABLE: [u8; LOOKUP] = look_up();
 
-/// For 1 to [`SMALL_MOST`] bytes.
+/// The smallest class for 1 to [`SMALL_MOST`] bytes.
 #[inline]
 pub fn class_of(size: u64) -> usize {
     usize::from(TABLE[size.div_ceil(u64::from(STEP)) as usize])
@@ -106,7 +106,7 @@ pub const fn cached_of(class: usize) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
     pub size: u32,
-    /// In a slab.
+    /// Objects of a slab.
     pub objects: u32,
     pub stripes: u32,
     /// Most objects that a lane caches of each stripe.
@@ -117,7 +117,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// In a heap that wants this many stripes; many objects need more.
+    /// The class in a heap that wants this many stripes; many objects need more.
     pub fn new(class: usize, stripes: u32) -> Self {
         let size = SIZES[class];
         let objects = SLAB_BYTES / size;
@@ -142,7 +142,7 @@ impl Class {
         (index < self.objects).then_some(index)
     }
 
-    /// In bytes after the slab.
+    /// Where an object begins, in bytes after the slab.
     #[inline]
     pub fn offset_of(&self, index: u32) -> u64 {
         SLAB_HEADER + u64::from(index) * u64::from(self.size)

@@ -24,7 +24,7 @@ pub enum Error {
     AlreadyFree { at: u64 },
     /// A batch names this slot, or this object, twice.
     Twice { at: u64 },
-    /// All transactions that can be under way are.
+    /// No further transaction can begin: there are as many as lanes.
     TooManyTransactions,
     /// A batch has more parts than a lane holds.
     TooMany { parts: usize, most: usize },

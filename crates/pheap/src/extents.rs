@@ -65,13 +65,13 @@ pub struct ExtentConfig {
 pub struct ExtentStats {
     pub extents: u64,
     pub slabs: u64,
-    /// Of the extents and slabs in use.
+    /// Pages of the extents and slabs in use.
     pub used_pages: u64,
     pub log_pages: u64,
     pub reclaimed_pages: u64,
     pub retained_pages: u64,
     pub discarding_pages: u64,
-    /// Of the longest free range.
+    /// Pages of the longest free range.
     pub largest_free_pages: u64,
     pub log: LogStats,
 }
@@ -125,7 +125,7 @@ impl Extents {
         Self { inner: Mutex::new(inner), epoch: never(), ticked: [never(), never()] }
     }
 
-    /// `pages` is below 2^26. Slabs are one unit.
+    /// Plans an extent of `pages`, below 2^26. Slabs are one unit.
     pub fn plan_alloc<M: Medium + Space>(&self, medium: &M, pages: u32, kind: ExtentKind) -> Result<Plan, ExtentError> {
         if pages == 0 || pages >> book_log::PAGES_BITS != 0 {
             return Err(ExtentError::Pages { pages });

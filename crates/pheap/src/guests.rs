@@ -30,7 +30,7 @@ pub const GRANULE: u64 = 32;
 pub const GRANULES: u32 = ((UNIT - SLAB_HEADER) / GRANULE) as u32;
 /// Granules of the smallest guest: the first is not the last.
 pub const LEAST: u32 = 2;
-/// Of the largest guest.
+/// Granules of the largest guest.
 pub const MOST: u32 = (SIZES[CLASSES - 1] as u64).div_ceil(GRANULE) as u32;
 /// Guests of this many granules begin with a cache line, as other objects of their size do.
 const ALIGNED_FROM: u32 = 16;
@@ -64,7 +64,7 @@ pub fn class_for(granules: u32) -> usize {
 }
 
 impl Guest {
-    /// In bytes after the slab.
+    /// Where the guest begins, in bytes after the slab.
     pub fn offset(self) -> u64 {
         SLAB_HEADER + u64::from(self.first) * GRANULE
     }
@@ -126,7 +126,7 @@ fn read<M: Medium>(medium: &M, slab: u64) -> Granules {
     std::array::from_fn(word)
 }
 
-/// By the bits of the slab at `slab`.
+/// The guests by the bits of the slab at `slab`.
 pub fn read_all<M: Medium>(medium: &M, slab: u64) -> Result<Vec<Guest>, Error> {
     let bits = read(medium, slab);
     let mut guests = Vec::new();

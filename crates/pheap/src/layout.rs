@@ -75,7 +75,7 @@ pub const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     pub lanes: u32,
-    /// Of half a ring.
+    /// Lines of half a ring.
     pub half: u32,
     /// Where a heap of frames ends when it is longest; 0 for other models.
     pub frames_end: u64,

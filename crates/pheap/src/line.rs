@@ -99,7 +99,7 @@ impl Redo {
         line
     }
 
-    /// Without its check, in a medium where another store commits it.
+    /// Encodes the line without its check, for a medium where another store commits it.
     #[inline]
     pub fn encode_unchecked(&self) -> Line {
         let first = (self.kind as u64) << 12;

@@ -149,7 +149,7 @@ impl Record {
         }
     }
 
-    /// Of the bookkeeping log.
+    /// Chunks of the bookkeeping log.
     pub fn chunks(&self) -> Vec<ChunkView> {
         match self {
             Self::Log(extents) => extents.chunks(),

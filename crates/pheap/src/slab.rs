@@ -45,7 +45,7 @@ impl Header {
         (field(0, 16) == SLAB_MAGIC && class < CLASSES && right && header.word() == word).then_some(header)
     }
 
-    /// `None` if the header is not whole.
+    /// Reads the header; `None` if it is not whole.
     pub fn read<M: Medium>(medium: &M, seed: u64, at: u64) -> Option<Self> {
         Self::of_line(&read_line(medium, at), seed, at)
     }
@@ -67,7 +67,7 @@ pub struct FoundSlab {
 }
 
 impl FoundSlab {
-    /// `unused` has the [`unused_bits`] of each class.
+    /// Reads a slab; `unused` has the [`unused_bits`] of each class.
     pub fn read<M: Medium>(
         medium: &M,
         seed: u64,

@@ -54,7 +54,7 @@ impl Cached {
         Guest { first, granules: (self.0 >> OFFSET_BITS & 0x7fff) as u32 }
     }
 
-    /// Its list. Guests go to any, by their place.
+    /// The object's list. Guests go to any, by their place.
     #[inline]
     pub fn stripe(self, class: &Class) -> u32 {
         if self.is_guest() { (self.at() / 64 % u64::from(class.stripes)) as u32 } else { self.mid() / 512 }
@@ -67,7 +67,7 @@ impl Cached {
     }
 }
 
-/// Of the slab at `slab`.
+/// Word and bit of a mid, in the slab at `slab`.
 #[inline]
 pub fn bit_of(slab: u64, mid: u32) -> (u64, u64) {
     (slab + SLAB_BITMAP + u64::from(mid / 64) * 8, 1 << (mid % 64))
@@ -106,7 +106,7 @@ impl Tcache {
         self.entries.get_or_init(|| (0..BEGINS[CLASSES]).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// From the stripe behind the last one's, if that has an object.
+    /// Pops an object, from the stripe behind the last one's if that has one.
     #[inline]
     pub fn pop(&self, number: usize, class: &Class) -> Option<Cached> {
         let lists = &self.lists[number];
@@ -130,7 +130,7 @@ impl Tcache {
         class.cached - self.lists[number].lens[stripe as usize].load(Ordering::Relaxed)
     }
 
-    /// `false` if the list is full.
+    /// Pushes an object; `false` if the list is full.
     #[inline]
     pub fn push(&self, number: usize, class: &Class, object: Cached) -> bool {
         let stripe = object.stripe(class);

@@ -51,7 +51,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// For a heap of at most `bytes`: 40 bytes for each 64 MiB at first.
+    /// Units of a heap of at most `bytes`: 40 bytes for each 64 MiB at first.
     pub fn new(bytes: u64) -> Self {
         let chunks = (bytes >> UNIT_SHIFT) / CHUNK + 1;
         Self { chunks: (0..chunks).map(|_| OnceLock::new()).collect() }
@@ -101,7 +101,7 @@ impl Units {
         word.fetch_or(bit, Ordering::Acquire) & bit == 0
     }
 
-    /// When slot and bit are changed, or the free is refused.
+    /// Ends a claim, when slot and bit are changed, or the free is refused.
     #[inline]
     pub fn unclaim(&self, at: u64) {
         let (word, bit) = self.claim_word(at);

@@ -100,7 +100,7 @@ impl Identity {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlabView {
     pub at: u64,
-    /// Of an object of its class.
+    /// Bytes of an object of the slab's class.
     pub object_bytes: u32,
     /// Objects of the class that the slab has room for.
     pub objects: u32,
@@ -110,7 +110,7 @@ pub struct SlabView {
     pub guests: u32,
     /// Bytes of an object of the former class, and the number of allocated ones.
     pub old: Option<(u32, u32)>,
-    /// Of allocated objects and undo buffers.
+    /// Bytes of allocated objects and undo buffers.
     pub live_bytes: u64,
 }
 

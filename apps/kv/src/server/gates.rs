@@ -15,7 +15,7 @@ impl Gates {
         Self((0..threads).map(|_| Mutex::default()).collect())
     }
 
-    /// Held by thread `i` while it writes.
+    /// Locks the gate of thread `i`, while it writes.
     pub fn enter(&self, i: usize) -> MutexGuard<'_, ()> {
         self.0[i].lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// All sections or those named.
+/// The text of all sections, or of those named.
 pub fn text<S: Store>(context: &Context<S>, args: Args<'_>) -> String {
     let Context { about, counters, .. } = context;
     let mut out = String::new();

@@ -116,7 +116,7 @@ impl Parser {
         Ok(Parsed::Command(used))
     }
 
-    /// Of the command found in `data`.
+    /// The arguments of the command found in `data`.
     pub fn args<'a>(&'a self, data: &'a [u8]) -> Args<'a> {
         let bytes = if self.inline.is_empty() { data } else { &self.inline };
         Args { bytes, ranges: &self.args }
@@ -158,7 +158,7 @@ impl<'a> Args<'a> {
         self.ranges.get(i).map_or(&[], |range| &self.bytes[range.clone()])
     }
 
-    /// From the `from`-th on.
+    /// The arguments from the `from`-th on.
     pub fn from(&self, from: usize) -> impl Iterator<Item = &'a [u8]> {
         let Self { bytes, ranges } = *self;
         ranges.iter().skip(from).map(move |range| &bytes[range.clone()])

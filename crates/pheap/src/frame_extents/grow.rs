@@ -76,7 +76,7 @@ impl Backed {
         changed
     }
 
-    /// This thread has allocated the frames.
+    /// Frames lost their memory; this thread has allocated them.
     pub fn discarded(&self, frames: Range<usize>) -> u64 {
         self.set(frames, false)
     }

@@ -104,7 +104,7 @@ impl<'a, M: Medium> Zone<'a, M> {
         begun.map(|(zone, opened)| (Self { zone, medium }, opened)).map_err(refused)
     }
 
-    /// All frames are allocated.
+    /// Makes a zone whose frames are all allocated.
     pub fn create(medium: &'a M, memory: &'a Memory, config: &FrameConfig) -> Result<Self, ExtentError> {
         let create: Begin<'a, M> = |frames, page, metadata, config, through| {
             let zone = PersistentZone::create(frames, page, metadata, Init::Allocated, config, through)?;
