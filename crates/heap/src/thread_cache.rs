@@ -20,7 +20,8 @@
 //! break T1, unless it undoes what it did; an empty list's refill checks it.
 //!
 //! **Failure.** A head without its mark was written to, or a link that led to it: the refill aborts
-//! ([`Damage::NotFree`]). To read the mark at a wild address can end the process by SIGSEGV.
+//! ([`NotFree`](crate::hooks::Damage::NotFree)). To read the mark at a wild address can end the
+//! process by SIGSEGV.
 //!
 //! **Cost.** 17 instructions to allocate, 28 to free; half a cache line of the cache, one of the
 //! object, four bytes of the page map; the table by size, which is the cache's, saves one.
@@ -363,7 +364,8 @@ impl ThreadCache {
         unsafe { Self::push_if(this, object, |_| true) }
     }
 
-    /// [`ThreadCache::push`] if the object is of the class of `size` ≤ [`MAX_CLASSED`].
+    /// [`ThreadCache::push`] if the object is of the class of `size` ≤
+    /// [`MAX_CLASSED`](crate::size_class::MAX_CLASSED).
     ///
     /// # Safety
     /// As [`ThreadCache::push`].
