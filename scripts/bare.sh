@@ -14,10 +14,10 @@ if ! has_core; then
   echo "NOT CHECKED: the target $target is missing, and rustup could not install it; \`rustup target add $target\` does" >&2
   exit 0
 fi
-"$cargo" build --target "$target" -p craton-base -p craton-frames -p craton-pages -p craton-slab
+"$cargo" build --target "$target" -p craton-base -p craton-frames -p craton-frames-c -p craton-pages -p craton-slab
 # The build is worth nothing if there is a standard library after all.
 if compgen -G "$(rustc --print target-libdir --target "$target")/libstd-*" >/dev/null; then
   echo "there is a standard library for $target: this proves nothing" >&2
   exit 1
 fi
-echo "base, frames, pages and slab do without a standard library"
+echo "base, frames, frames-c, pages and slab do without a standard library"

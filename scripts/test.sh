@@ -56,6 +56,7 @@ if [ "$mode" != check ]; then
   stage "book" scripts/book.sh
 fi
 if [ "$mode" = nightly ]; then
+  stage "Linux module" scripts/kernel-module.sh test
   stage "release build" make --no-print-directory build
   stage "installed release" tests/install/run.sh --release
 fi

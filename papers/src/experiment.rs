@@ -13,10 +13,15 @@ mod courses;
 mod kv;
 mod llfree;
 mod llfree_crash;
+mod llfree_fig1;
 mod llfree_fig10;
+mod llfree_fig2;
 mod llfree_fig5;
+mod llfree_fig6;
 mod llfree_fig7;
+mod llfree_fig8;
 mod llfree_fig9;
+mod llfree_kernel;
 mod llfree_refuse;
 mod llfree_tab1;
 mod micro;
@@ -120,10 +125,18 @@ experiments! {
         "waste by size classes: the worst of each class, and on each profile, for the library's table and others"
     "pages-pair" pages_pair "what a request to the page heap costs, and whether it grows with the heap"
         "New and Delete of one page in a warm heap of 1 GiB to 1 TiB, in ns; metadata for each byte"
+    "llfree-fig1" llfree_fig1 "LLFree figure 1"
+        "Linux's own allocator in an emulated guest: bulk gets and puts of orders 0 and 9, by CPUs"
+    "llfree-fig2" llfree_fig2 "LLFree figure 2"
+        "orders that Linux asks for while it starts, in an emulated guest"
     "llfree-fig5" llfree_fig5 "LLFree figure 5"
         "page frames: ns for each get and put of orders 0 to 10, bulk, random and repeat"
-    "llfree-fig7" llfree_fig7 "LLFree figures 7 and 8"
+    "llfree-fig6" llfree_fig6 "LLFree figure 6"
+        "page frames beside Linux's allocator in one emulated kernel, by order: instructions and time"
+    "llfree-fig7" llfree_fig7 "LLFree figure 7"
         "page frames: ns for each get and put of orders 0 and 9, from one thread to all processors"
+    "llfree-fig8" llfree_fig8 "LLFree figure 8"
+        "page frames beside Linux's allocator in one emulated kernel, by CPUs"
     "llfree-fig9" llfree_fig9 "LLFree figure 9, §5.4"
         "page frames: lists with a lock, without one, and for each processor, against LLFree, by threads"
     "llfree-tab1" llfree_tab1 "LLFree table 1, §5.5"

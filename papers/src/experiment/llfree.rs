@@ -33,7 +33,7 @@ pub type Of = (Loop, &'static str);
 
 pub const FIGURES: [Of; 4] = [(Loop::Bulk, "get"), (Loop::Bulk, "put"), (Loop::Random, "put"), (Loop::Repeat, "pair")];
 
-const COLUMNS: [Column; 8] = [
+pub const COLUMNS: [Column; 8] = [
     ("loop", "workload", Show::Text),
     ("order", "order", Show::Plain),
     ("threads", "threads", Show::Plain),

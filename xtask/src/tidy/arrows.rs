@@ -54,7 +54,7 @@ const PAPERS: [&str; 10] = [
 ];
 
 /// From the bottom up.
-const CRATES: [Crate; 23] = [
+const CRATES: [Crate; 24] = [
     core("craton-base", &[]),
     // Data, for library and tools.
     core("craton-tables", &[]),
@@ -62,6 +62,8 @@ const CRATES: [Crate; 23] = [
     Crate { name: "craton-os", below: &["craton-base", "craton-tables"], outside: Some(&["libc"]) },
     core("craton-sim", &["craton-base"]),
     core("craton-frames", &["craton-base"]),
+    // Its face for kernels in C.
+    core("craton-frames-c", &["craton-frames"]),
     // With std: DRAM structures come from the global allocator.
     core("craton-pheap", &["craton-base", "craton-frames"]),
     // Its faces. No allocator is below them.

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Builds the Linux module of apps/module for Debian's packaged kernel, boots that kernel in QEMU, and
+# runs page frames beside the kernel's buddy allocator.
+#   scripts/kernel-module.sh [CPUS [JSON-FILE]]    default: 2 CPUs
+#   scripts/kernel-module.sh test                  a short run, and one with a planted bug
+# Debian's packages are fetched by apt-get into target/linux-guest, not installed.
+# UNIT=instructions: one CPU, whose instructions are counted; a nanosecond in the output is one.
+# UNIT=time (default): emulated CPUs run side by side. ACCEL=kvm: the guest runs on the processor
+# itself. ROUNDS: rounds of each benchmark, 3 by default.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo} here=$PWD
+folder=${CARGO_TARGET_DIR:-target}/linux-guest
+mkdir -p "$folder"
+folder=$(readlink -f "$folder")
+accel=${ACCEL:-tcg} unit=${UNIT:-time} rust_target=x86_64-unknown-none
+
+give_up() {
+  echo "$0: $*" >&2
+  exit 1
+}
+for tool in qemu-system-x86_64:qemu-system-x86 gcc:gcc make:make apt-get:apt dpkg-deb:dpkg cpio:cpio; do
+  command -v "${tool%:*}" >/dev/null || give_up "${tool%:*} is not installed; Debian and Ubuntu: apt-get install ${tool#*:}"
+done
+has_core() { compgen -G "$(rustc --print target-libdir --target "$rust_target")/libcore-*" >/dev/null; }
+if ! has_core && command -v rustup >/dev/null; then
+  rustup target add "$rust_target" || true
+fi
+has_core || give_up "kernels have no floating point, so Rust's target $rust_target is needed: rustup target add $rust_target"
+
+# The kernel, its headers and the tools that build modules, at one version.
+fetch() {
+  local image headers
+  image=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -nE 's/.*Depends: (linux-image-[0-9].*)/\1/p' | head -n 1)
+  [ -n "$image" ] || give_up "apt knows no linux-image-cloud-amd64: run apt-get update; the module needs Debian's packages"
+  version=${image#linux-image-}
+  headers=linux-headers-$version
+  [ -e "$folder/root-$version/done" ] && return
+  rm -rf "$folder/root-$version" "$folder/packages"
+  mkdir -p "$folder/packages" "$folder/root-$version"
+  (cd "$folder/packages" && apt-get -qq download "$image" "$headers" "linux-headers-${version%-cloud-amd64}-common" \
+    "linux-kbuild-$(cut -d . -f 1,2 <<<"$version")" busybox-static 2>/dev/null) ||
+    give_up "apt-get cannot download $headers and its companions: run apt-get update"
+  local package
+  for package in "$folder"/packages/*.deb; do
+    dpkg-deb -x "$package" "$folder/root-$version"
+  done
+  # The headers name each other by their installed places.
+  sed -i "s#/usr/src/#$folder/root-$version/usr/src/#" "$folder/root-$version/usr/src/$headers/Makefile"
+  touch "$folder/root-$version/done"
+}
+
+build() {
+  local build=$folder/build headers=$folder/root-$version/usr/src/linux-headers-$version
+  rm -rf "$build"
+  mkdir -p "$build"
+  CARGO_INCREMENTAL=0 "$cargo" rustc -q --release --manifest-path apps/module/Cargo.toml --target-dir "$folder/rust" \
+    --target "$rust_target" -- -C relocation-model=static -C code-model=kernel -C no-redzone --emit=asm
+  # Modules have no table of addresses (GOT): calls go straight to the function.
+  sed -E 's/\*([A-Za-z0-9_.$]+)@GOTPCREL\(%rip\)/\1/; s/movq\s+([A-Za-z0-9_.$]+)@GOTPCREL\(%rip\)/movq $\1/' \
+    "$folder/rust/$rust_target"/release/deps/craton_module*.s >"$build/frames.S"
+  cp apps/module/{Kbuild,module.c} crates/frames-c/include/craton_frames.h "$build"
+  make -s -C "$headers" M="$build" modules >"$build/log" 2>&1 || { tail -n 20 "$build/log" >&2; give_up "the module does not build"; }
+
+  local root=$folder/initramfs
+  rm -rf "$root"
+  mkdir -p "$root"/{bin,proc,sys,dev,tracing}
+  cp "$folder/root-$version/bin/busybox" "$root/bin"
+  cp "$build/craton.ko" "$root"
+  cat >"$root/init" <<'INIT'
+#!/bin/busybox sh
+/bin/busybox mount -t proc none /proc
+/bin/busybox mount -t tracefs none /tracing
+# Orders that the kernel asked for while it started (LLFree figure 2).
+echo 0 >/tracing/events/enable
+/bin/busybox grep -o 'order=[0-9]*' /tracing/trace | /bin/busybox sort | /bin/busybox uniq -c | while read -r requests order; do
+  echo "craton: {\"step\":\"boot\",\"order\":${order#order=},\"requests\":$requests}" >/dev/console
+done
+read -r line </proc/cmdline
+options=${line##*module:}
+/bin/busybox insmod /craton.ko $options && /bin/busybox rmmod craton && echo 'craton: {"step":"unloaded"}' >/dev/console
+/bin/busybox poweroff -f
+INIT
+  chmod +x "$root/init"
+  (cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$folder/initramfs.gz"
+}
+
+# guest SECONDS CPUS MODULE-OPTIONS QEMU-OPTION…: its lines of JSON
+guest() {
+  local limit=$1 cpus=$2 options=$3
+  shift 3
+  timeout "$limit" qemu-system-x86_64 -accel "$accel" -cpu max -smp "$cpus" -m 1G -display none -monitor none -no-reboot \
+    -serial stdio "${unit_options[@]}" -kernel "$folder/root-$version/boot/vmlinuz-$version" -initrd "$folder/initramfs.gz" \
+    -append "console=ttyS0 quiet loglevel=7 init_on_alloc=0 mitigations=off nokaslr panic=-1 trace_event=kmem:mm_page_alloc trace_buf_size=64M module: $options" "$@" </dev/null |
+    sed -unE 's/^.*craton: (.*[^\r])\r?$/\1/p'
+}
+
+unit_options=()
+case "$accel $unit" in
+  "tcg instructions") unit_options=(-icount shift=0,sleep=off) ;;
+  "tcg time" | kvm*) ;;
+  *) give_up "ACCEL=$accel UNIT=$unit: ACCEL is tcg or kvm, UNIT is time, or with tcg instructions" ;;
+esac
+[ "$unit" = time ] || [ "${1:-1}" = 1 ] || give_up "UNIT=instructions counts those of one CPU: $0 1"
+[ "$accel" = tcg ] || [ -w /dev/kvm ] || give_up "ACCEL=kvm needs a /dev/kvm that you may write to; without ACCEL the guest is emulated"
+
+fetch
+build
+case "${1:-2}" in
+  test)
+    said=$(guest 240 2 "rounds=1 mib=64")
+    grep -q '"step":"done"' <<<"$said" && grep -q '"step":"unloaded"' <<<"$said" || { echo "$said" >&2; give_up "the module failed"; }
+    said=$(guest 120 1 "rounds=1 mib=64 plant=1") || true
+    grep -q "a frame has another frame's number" <<<"$said" || { echo "$said" >&2; give_up "the module did not find the planted bug"; }
+    echo "the module passes its checks beside Linux's allocator, and finds what is planted"
+    ;;
+  *[!0-9]*) give_up "usage: $0 [CPUS [JSON-FILE]] or $0 test" ;;
+  *)
+    guest 900 "${1:-2}" "rounds=${ROUNDS:-3}" | tee "${2:-/dev/null}"
+    ;;
+esac
