@@ -13,11 +13,11 @@ use std::ffi::OsString;
 pub struct Document<R = Row> {
     pub name: String,
     pub machine: Machine,
-    /// Of the sources, or `unknown`.
+    /// The commit of the sources, or `unknown`.
     pub commit: String,
     pub command: Vec<String>,
     pub rows: Vec<R>,
-    /// Below 1: Craton needs less.
+    /// A ratio below 1 means that Craton needs less.
     pub ratios: BTreeMap<String, f64>,
     /// 95 %, from five rounds on.
     pub intervals: BTreeMap<String, [f64; 2]>,
@@ -47,15 +47,15 @@ impl Described {
 pub struct Row {
     pub workload: String,
     pub allocator: String,
-    /// From 0.
+    /// The run's number, from 0.
     pub run: usize,
     pub wall_s: f64,
     pub cpu_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// Of the largest process.
+    /// The peak of the largest process.
     pub peak_rss_bytes: u64,
-    /// None: too short to be sampled.
+    /// None if the run was too short to be sampled.
     pub steady_rss_bytes: Option<u64>,
     pub minor_faults: u64,
     pub major_faults: u64,
@@ -63,7 +63,7 @@ pub struct Row {
     pub hugepage_bytes: u64,
     /// Share of that moment's anonymous memory, 0 to 1.
     pub hugepage_coverage: Option<f64>,
-    /// `ok`, or what went wrong.
+    /// Says `ok`, or what went wrong.
     pub status: String,
 }
 
@@ -110,7 +110,7 @@ impl<R: Serialize> Document<R> {
     }
 }
 
-/// That this program was built from, or `unknown`.
+/// The commit that this program was built from, or `unknown`.
 pub fn commit() -> &'static str {
     env!("CRATON_COMMIT")
 }

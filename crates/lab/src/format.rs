@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// In the largest unit that leaves a whole digit: `1.5 MiB`.
+/// Writes bytes in the largest unit that leaves a whole digit: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
@@ -18,7 +18,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// `12.35 ms`.
+/// Writes a time as `12.35 ms`.
 pub fn seconds(seconds: f64) -> String {
     if seconds < 0.001 {
         format!("{:.0} µs", seconds * 1e6)
@@ -29,7 +29,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// `1,234,567`.
+/// Writes a count as `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();

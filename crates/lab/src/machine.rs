@@ -7,10 +7,10 @@ use std::fs;
 pub struct Machine {
     pub kernel: String,
     pub cpu: String,
-    /// That this process may use.
+    /// The processors that this process may use.
     pub cpus: usize,
     pub memory_bytes: u64,
-    /// `always`, `madvise` or `never`.
+    /// Says `always`, `madvise` or `never`.
     pub thp: String,
 }
 

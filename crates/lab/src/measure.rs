@@ -32,7 +32,7 @@ pub const STDERR_BYTES: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocator {
     pub name: String,
-    /// Before those of `LD_PRELOAD`; none: the C library's allocator.
+    /// The library to preload, before those of `LD_PRELOAD`. None means the C library's allocator.
     pub preload: Option<PathBuf>,
     pub env: Vec<(OsString, OsString)>,
 }
@@ -55,10 +55,10 @@ pub struct Plan<'a> {
     pub warmup: usize,
     /// Whether to prove service; adds a run if there is no warm-up.
     pub prove: bool,
-    /// To stay on; empty: any.
+    /// The processors that the command stays on; empty means any.
     pub processors: Vec<usize>,
     pub timeout: Option<Duration>,
-    /// Set from outside: the current run is killed and omitted.
+    /// Another thread sets it: the current run is killed and omitted.
     pub stop: &'a AtomicBool,
     pub progress: &'a dyn Fn(Progress<'_>),
 }
@@ -66,7 +66,7 @@ pub struct Plan<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     pub allocator: &'a str,
-    /// From 0; none in the warm-up.
+    /// The round's number, from 0; none in the warm-up.
     pub round: Option<usize>,
     /// Runs, with warm-up.
     pub done: usize,
@@ -104,29 +104,29 @@ impl fmt::Display for Status {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub allocator: String,
-    /// From 0.
+    /// The round's number, from 0.
     pub index: usize,
-    /// From before the process starts to its end, monotonic.
+    /// Monotonic time from before the process starts to its end.
     pub wall_s: f64,
     pub user_s: f64,
     pub sys_s: f64,
-    /// Of any one process, from the kernel or a sample.
+    /// The peak of any one process, from the kernel or a sample.
     pub peak_rss_bytes: u64,
-    /// Of the largest process: the median of samples in the run's second half; none for a run too
+    /// The largest process's median over samples in the run's second half; none for a run too
     /// short.
     pub steady_rss_bytes: Option<u64>,
     /// Page faults without input.
     pub minor_faults: u64,
-    /// With input.
+    /// Page faults that needed input.
     pub major_faults: u64,
     /// Anonymous, in the sample with the largest resident set; 0 without samples.
     pub hugepage_bytes: u64,
-    /// As a share of that sample's anonymous memory, 0 to 1.
+    /// The share of that sample's anonymous memory, 0 to 1.
     pub hugepage_coverage: Option<f64>,
-    /// Of the largest process, about every 20 ms; fewer in a long run.
+    /// Samples of the largest process, about every 20 ms; fewer in a long run.
     pub samples: Vec<Sample>,
     pub status: Status,
-    /// Its end, at most [`STDERR_BYTES`].
+    /// The end of what the command wrote, at most [`STDERR_BYTES`].
     pub stderr: String,
 }
 
@@ -157,7 +157,7 @@ impl Run {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Counted ones, and failed warm-ups of excluded allocators, in order.
+    /// Counted runs, and failed warm-ups of excluded allocators, in order.
     pub runs: Vec<Run>,
     pub service: BTreeMap<String, Service>,
 }

@@ -38,7 +38,7 @@ pub const FULL_SIZES: [usize; 9] = [16, 32, 64, 256, 1024, 1500, 4096, 32_768, 2
 
 pub struct Config<'a> {
     pub allocators: &'a [Allocator],
-    /// 8 to [`pattern::MOST_BYTES`].
+    /// Sizes from 8 to [`pattern::MOST_BYTES`].
     pub sizes: Vec<usize>,
     /// A pattern runs on those that suit it.
     pub threads: Vec<usize>,
@@ -50,7 +50,7 @@ pub struct Config<'a> {
     pub program: PathBuf,
     /// A name sought in `PATH`, or a path.
     pub valgrind: OsString,
-    /// Set from outside: the current process is killed and omitted.
+    /// Another thread sets it: the current process is killed and omitted.
     pub stop: &'a AtomicBool,
     pub progress: &'a dyn Fn(Progress<'_>),
 }
@@ -97,7 +97,7 @@ pub struct Progress<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Status {
-    /// All numbers asked for.
+    /// The row has all numbers asked for.
     Ok,
     /// Times, but no instructions: the reason.
     NotCounted(String),
@@ -125,19 +125,20 @@ impl Serialize for Status {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MicroRow {
     pub allocator: String,
-    /// `cold-first` is the first object of [`Pattern::Cold`].
+    /// The pattern's name; `cold-first` is the first object of [`Pattern::Cold`].
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// With the loop: the median over rounds of the processes' medians; 0 if none succeeded.
+    /// The time with the loop: the median over rounds of the processes' medians; 0 if none
+    /// succeeded.
     pub ns_median: f64,
-    /// Of all repetitions; 0 if none succeeded.
+    /// The least of all repetitions; 0 if none succeeded.
     pub ns_min: f64,
-    /// With empty functions, part of the two above; 0: not measured.
+    /// The time with empty functions, part of the two above; 0 means not measured.
     pub loop_ns: f64,
-    /// In the allocator, without loop and calls.
+    /// Instructions in the allocator, without loop and calls.
     pub instructions: Option<f64>,
-    /// Not part of the number above.
+    /// Instructions of loop and calls, not part of the number above.
     pub loop_instructions: Option<f64>,
     pub status: Status,
 }
@@ -148,7 +149,7 @@ impl MicroRow {
     }
 }
 
-/// When `stop` is set, returns the rows so far. Error: no directory.
+/// Runs all cases. When `stop` is set, returns the rows so far. Fails without a directory.
 pub fn run(config: &Config<'_>) -> Result<Vec<MicroRow>, String> {
     driver::run(config)
 }

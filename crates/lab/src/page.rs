@@ -14,7 +14,7 @@ const STYLE: &str = include_str!("page/style.css");
 
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// `sqlite3 on six allocators`.
+    /// Such as `sqlite3 on six allocators`.
     pub title: String,
     pub measured: String,
     pub command: String,
@@ -45,25 +45,25 @@ pub struct Column {
 
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// As in "less wall time".
+    /// The name as in "less wall time".
     pub name: String,
     pub unit: Unit,
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// To the base's figure, with 95 % interval; none for the base.
+    /// The ratio to the base's figure, with 95 % interval; none for the base.
     pub ratio: Option<Estimate>,
     pub runs: Vec<f64>,
-    /// To the base's run of the same round: ticks in the chart.
+    /// Each run's ratio to the base's run of the same round: ticks in the chart.
     pub round_ratios: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Failure {
     pub allocator: String,
-    /// From 1; 0 for a warm-up.
+    /// The round's number, from 1; 0 for a warm-up.
     pub round: usize,
-    /// `signal 11`, `timed out`.
+    /// Such as `signal 11` or `timed out`.
     pub status: String,
     pub stderr: String,
 }

@@ -11,7 +11,7 @@ use crate::shared_object;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// For the libraries of `make peers`.
+/// Names the directory of the libraries of `make peers`.
 pub const DIRECTORY_VARIABLE: &str = "CRATON_PEERS";
 const SYSTEM: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
 /// Cannot be asked for.
@@ -20,7 +20,7 @@ const ALWAYS: [&str; 2] = ["glibc", "craton"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     pub name: String,
-    /// None: glibc with settings.
+    /// None means glibc with settings.
     pub library: Option<PathBuf>,
     pub env: Vec<(OsString, OsString)>,
     pub note: Option<&'static str>,
@@ -32,13 +32,13 @@ impl From<Peer> for Allocator {
     }
 }
 
-/// In running order: base peers, then variants.
+/// All known peers in running order: base peers, then variants.
 pub fn known() -> &'static [Known] {
     &KNOWN
 }
 
-/// For a `program` at this path, likeliest first: CRATON_PEERS, `peers` beside the program, the
-/// installation's.
+/// Where libraries may be for a `program` at this path, likeliest first: CRATON_PEERS, `peers`
+/// beside the program, the installation's.
 pub fn directories(program: &Path) -> Vec<PathBuf> {
     directories_with(program, std::env::var_os(DIRECTORY_VARIABLE))
 }
@@ -50,11 +50,11 @@ fn directories_with(program: &Path, variable: Option<OsString>) -> Vec<PathBuf> 
     [named, beside, installed].into_iter().flatten().collect()
 }
 
-/// In the list's order; built ones are in `directories`, and variants of Craton use the library
-/// `craton`.
+/// Selects peers, in the list's order. Built ones are in `directories`; variants of Craton use the
+/// library `craton`.
 ///
-/// Commas between `all` (the default: every base peer found), `none`, names of [`known()`], or
-/// `NAME=LIBRARY`.
+/// In the list, commas separate `all` (the default: every base peer found), `none`, names of
+/// [`known()`], or `NAME=LIBRARY`.
 pub fn select(list: Option<&str>, directories: &[PathBuf], craton: &Path) -> Result<Vec<Peer>, String> {
     let system: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     Places { built: directories, system: &system, craton, variable: &|name| std::env::var_os(name) }.select(list)

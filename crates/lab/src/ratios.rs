@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub const OURS: &str = "craton";
 pub const BASE: &str = "glibc";
 
-/// And their names before `_vs_`.
+/// The figures that ratios are made of, and their names before `_vs_`.
 pub const RATIOS: [(&str, Figure); 5] = [
     ("time", Figure::Wall),
     ("cpu", Figure::Cpu),
@@ -71,7 +71,7 @@ pub fn others<'a>(workloads: &[&'a [Run]], allocator: &str) -> Vec<&'a str> {
     names
 }
 
-/// By mean ratio to glibc; none without runs on glibc.
+/// Finds the allocator with the best mean ratio to glibc; none without runs on glibc.
 pub fn best_peer<'a>(workloads: &[&[Run]], others: &[&'a str], figure: Figure) -> Option<&'a str> {
     let mean = |name: &str| match name {
         BASE => others.contains(&BASE).then_some(1.0),

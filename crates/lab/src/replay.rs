@@ -27,7 +27,7 @@ use std::time::Instant;
 
 pub const HEAPS: [(&str, HeapName); 2] = [("temeraire", HeapName::Temeraire), ("frames", HeapName::Frames)];
 
-/// For spans of less than a hugepage.
+/// The heap for spans of less than a hugepage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeapName {
     Temeraire,
@@ -46,7 +46,7 @@ pub enum FitName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     pub heap: HeapName,
-    /// Each second, as far as recent demand allows.
+    /// Bytes to release each second, as far as recent demand allows.
     pub release_rate: u64,
     /// Whether spans that cross hugepages may share regions.
     pub regions: bool,
@@ -68,11 +68,11 @@ pub struct Outcome {
     pub events: u64,
     pub duration_s: f64,
     pub spans_at_end: u64,
-    /// To become longer.
+    /// Spans that moved to become longer.
     pub moved: u64,
-    /// In spans.
+    /// The peak of bytes in spans.
     pub peak_demand_bytes: u64,
-    /// In spans, on average over the second half of the samples.
+    /// Bytes in spans, on average over the second half of the samples.
     pub steady_demand_bytes: u64,
     pub peak_backed_bytes: u64,
     pub steady_backed_bytes: u64,

@@ -9,7 +9,7 @@ pub struct Rng(u64);
 /// 2^64 by the golden ratio, odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Each bit of the result depends on each of the argument.
+/// Mixes `x`: each bit of the result depends on each bit of `x`.
 pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -27,7 +27,8 @@ impl Rng {
         mix(self.0)
     }
 
-    /// `bound` is not 0. The bias, below `bound` / 2^32, does not matter.
+    /// Draws a number below `bound`, which is not 0. The bias, below `bound` / 2^32, does not
+    /// matter.
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }

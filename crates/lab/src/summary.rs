@@ -12,13 +12,13 @@ use crate::rng::Rng;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Figure {
-    /// In seconds.
+    /// Elapsed time, in seconds.
     Wall,
-    /// In seconds.
+    /// Processor time, in seconds.
     Cpu,
-    /// In user mode, in seconds.
+    /// Processor time in user mode, in seconds.
     User,
-    /// In the kernel, in seconds.
+    /// Processor time in the kernel, in seconds.
     Sys,
     /// Resident set, in bytes.
     PeakRss,
@@ -28,12 +28,12 @@ pub enum Figure {
     MajorFaults,
     /// Anonymous, at the peak, in bytes.
     Hugepages,
-    /// Their share of anonymous memory, 0 to 1.
+    /// The share of hugepages in anonymous memory, 0 to 1.
     Coverage,
 }
 
 impl Figure {
-    /// In the order of tables.
+    /// All figures, in the order of tables.
     pub const ALL: [Self; 10] = [
         Self::Wall,
         Self::Cpu,
@@ -47,7 +47,7 @@ impl Figure {
         Self::Coverage,
     ];
 
-    /// None: the run was too short.
+    /// The run's figure; none if the run was too short.
     pub fn of(self, run: &Run) -> Option<f64> {
         match self {
             Self::Wall => Some(run.wall_s),
@@ -66,14 +66,14 @@ impl Figure {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Of an even number, the mean of the middle two.
+    /// The median; of an even number of values, the mean of the middle two.
     pub median: f64,
     pub min: f64,
     pub max: f64,
 }
 
 impl Spread {
-    /// None of no values.
+    /// The spread of the values; none without values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -102,7 +102,7 @@ impl Summary {
     }
 }
 
-/// None if no run succeeded.
+/// Sums up an allocator's runs; none if no run succeeded.
 pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     let ok = successful(runs, allocator).count();
     (ok > 0).then(|| Summary {
@@ -113,7 +113,7 @@ pub fn summarize(runs: &[Run], allocator: &str) -> Option<Summary> {
     })
 }
 
-/// With 95 % confidence.
+/// An interval that holds the true value with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -128,9 +128,9 @@ impl Interval {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// Below 1: the first needs less.
+    /// A ratio below 1 means that the first needs less.
     pub of_medians: f64,
-    /// None of fewer than five rounds.
+    /// None for fewer than five rounds.
     pub interval: Option<Interval>,
 }
 
@@ -142,13 +142,13 @@ const LEAST_ROUNDS: (usize, usize) = (3, 5);
 /// Of rounds in which both succeeded.
 type Pairs = Vec<(f64, f64)>;
 
-/// `allocator` by `base`, over rounds in which both succeeded; none without such, or if the base's
-/// median is 0.
+/// The ratio of `allocator` to `base`, over rounds in which both succeeded. None without such
+/// rounds, or if the base's median is 0.
 pub fn ratio(runs: &[Run], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     geomean(&[runs], allocator, base, figure)
 }
 
-/// Of [`ratio`]s; workloads without one are omitted.
+/// The geometric mean of [`ratio`]s; workloads without one are omitted.
 pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure) -> Option<Ratio> {
     let all: Vec<Pairs> = workloads.iter().map(|runs| pairs(runs, allocator, base, figure)).collect();
     let known: Vec<(&Pairs, f64)> = all.iter().filter_map(|pairs| Some((pairs, of_medians(pairs)?))).collect();
@@ -167,8 +167,9 @@ pub fn geomean(workloads: &[&[Run]], allocator: &str, base: &str, figure: Figure
     Some(Ratio { of_medians, interval })
 }
 
-/// `allocator` by `bases`, which do the same, within each round: the mean of the middle half of
-/// rounds, over all workloads. What slows a machine for longer than a round does not matter.
+/// The ratio of `allocator` to `bases`, which do the same, within each round: the mean of the
+/// middle half of rounds, over all workloads. What slows a machine for longer than a round does not
+/// matter.
 pub fn within_rounds(workloads: &[&[Run]], allocator: &str, bases: [&str; 2], figure: Figure) -> Option<Ratio> {
     let log = |runs, name, index| {
         let run = successful(runs, name).find(|run| run.index == index)?;

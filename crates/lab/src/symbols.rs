@@ -26,7 +26,7 @@ pub fn defines(path: &Path, name: &str) -> Option<bool> {
     Some(symbols.any(|symbol| !symbol.is_undefined() && symbol.name_bytes() == Ok(name.as_bytes())))
 }
 
-/// That `exec` would run.
+/// The file that `exec` would run.
 pub fn program(command: &OsStr) -> Option<PathBuf> {
     if command.as_bytes().contains(&b'/') {
         return Some(command.into());

@@ -7,7 +7,7 @@ use craton_base::{
 };
 use std::collections::BTreeMap;
 
-/// No concurrent touches; exact residency.
+/// Checks what the wrapped value promises. It assumes no concurrent touches and exact residency.
 #[derive(Clone, Debug)]
 pub struct Checked<T> {
     inner: T,
@@ -18,7 +18,7 @@ pub struct Checked<T> {
 }
 
 impl<T> Checked<T> {
-    /// `inner` has granted nothing yet.
+    /// Wraps `inner`, which has granted nothing yet.
     pub fn new(inner: T) -> Self {
         Self { inner, granted: HugePages(0), spans: BTreeMap::new(), live: 0 }
     }
@@ -27,17 +27,17 @@ impl<T> Checked<T> {
         &self.inner
     }
 
-    /// Past the checks.
+    /// The wrapped value, past the checks.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
-    /// In live spans.
+    /// Pages in live spans.
     pub fn live(&self) -> Pages {
         Pages(self.live as u32)
     }
 
-    /// Live, in order of address.
+    /// The live spans in order of address.
     pub fn spans(&self) -> impl Iterator<Item = PageRange> + '_ {
         self.spans.iter().map(|(first, (len, _))| PageRange::new(*first, *len))
     }

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from `Map` on; `Move`: `replace` and
-/// `move_memory`).
+/// The calls of `Floor`, `SpanSource` (from `Alloc` on) and `Mappings` (from `Map` on; `Move`
+/// stands for `replace` and `move_memory`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     Reserve,

@@ -23,7 +23,7 @@ impl<T> Faulty<T> {
         &self.inner
     }
 
-    /// Past the plan.
+    /// The wrapped value, past the plan.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

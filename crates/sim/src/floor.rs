@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum ThpMode {
     /// But where small pages are advised.
     Always,
-    /// Where hugepages are advised.
+    /// Hugepages come where they are advised.
     Madvise,
     Never,
 }
@@ -195,14 +195,14 @@ impl<G: Geometry> State<G> {
 }
 
 impl SimFloor {
-    /// At most `capacity` hugepages, none granted.
+    /// Makes a floor of at most `capacity` hugepages; none is granted yet.
     pub fn new(capacity: HugePages, thp: ThpMode) -> Self {
         Self::with_faults(capacity, thp, FaultPlan::default())
     }
 }
 
 impl<G: Geometry> SimFloor<G> {
-    /// Of any geometry.
+    /// Makes a floor of any geometry.
     pub fn with_faults(capacity: HugePages, thp: ThpMode, faults: FaultPlan) -> Self {
         let state = State {
             thp,
@@ -232,7 +232,7 @@ impl<G: Geometry> SimFloor<G> {
         s.fault_in(range, true);
     }
 
-    /// Written since they last lost their memory; others read as zeros.
+    /// Pages written since they last lost their memory; others read as zeros.
     pub fn written(&self, range: PageRange) -> Pages {
         let s = self.lock();
         s.assert_granted("written", range);
@@ -245,7 +245,7 @@ impl<G: Geometry> SimFloor<G> {
         s.hugepages[id.0 as usize].huge
     }
 
-    /// For the whole hugepage; `None` if none or mixed.
+    /// The advice for the whole hugepage; `None` if none or mixed.
     pub fn advice(&self, id: HugePageId) -> Option<Advice> {
         let s = self.lock();
         s.assert_granted("advice", G::range(id));
@@ -274,12 +274,12 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().calls
     }
 
-    /// From the next touch on.
+    /// Sets the mode from the next touch on.
     pub fn set_thp(&self, thp: ThpMode) {
         self.lock().thp = thp;
     }
 
-    /// At first [`CollapseError::NoMemory`].
+    /// Sets the error that failing collapses return; at first it is [`CollapseError::NoMemory`].
     pub fn set_collapse_error(&self, error: CollapseError) {
         self.lock().collapse_error = error;
     }
@@ -289,12 +289,12 @@ impl<G: Geometry> SimFloor<G> {
         self.lock().frames.set_free(free);
     }
 
-    /// `None`: endless.
+    /// Free frames; `None` means endless.
     pub fn free_frames(&self) -> Option<u32> {
         self.lock().frames.free()
     }
 
-    /// Of requests for frames, chosen by the seed.
+    /// Makes `percent` of requests for frames fail, chosen by the seed.
     pub fn set_failing_frames(&self, percent: u32, seed: u64) {
         self.lock().frames.set_failing(percent, seed);
     }

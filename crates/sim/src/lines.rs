@@ -50,12 +50,13 @@ impl Lines {
         self.lines.iter().map(|line| *line.contents.last().expect("a line has a content")).collect()
     }
 
-    /// Without what a crash may lose.
+    /// The lines without what a crash may lose.
     pub fn durable(&self) -> Vec<Line> {
         self.lines.iter().map(|line| line.contents[0]).collect()
     }
 
-    /// After a crash: all if at most `most`, else the extremes and random ones.
+    /// The lines after a crash: all possibilities if at most `most`, else the extremes and random
+    /// ones.
     pub fn images(&self, most: usize, rng: &mut Rng) -> Vec<Vec<Line>> {
         let ways = self.lines.iter().try_fold(1usize, |ways, line| ways.checked_mul(line.contents.len()));
         if let Some(ways) = ways.filter(|ways| *ways <= most) {

@@ -90,7 +90,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         Self::from_image(&Image::zeros(len, limit))
     }
 
-    /// For the next process after a crash.
+    /// Makes the medium that the next process finds after a crash.
     pub fn from_image(image: &Image) -> Self {
         let Image { len, limit, contents } = image.clone();
         assert!(len.is_multiple_of(PAGE_BYTES) && len <= limit, "a medium of {len} bytes below {limit}");
@@ -140,7 +140,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().stopped.clone()
     }
 
-    /// After each event, no lock held. Once for each medium.
+    /// Calls `probe` after each event, without a lock held. Call this once for each medium.
     pub fn set_probe(&self, probe: impl Fn(Event) + Send + Sync + 'static) {
         assert!(self.inner.probe.set(Box::new(probe)).is_ok(), "the medium has a probe");
     }
@@ -164,7 +164,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().trace.reset(keep_first);
     }
 
-    /// And line stores, in order: the points of figure 2.
+    /// Addresses of the first flushes and line stores, in order: the points of figure 2.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.state().trace.first_flushes()
     }
@@ -174,7 +174,7 @@ impl<const FLUSHES: bool> SimPersistent<FLUSHES> {
         self.state().trace.histogram(bytes)
     }
 
-    /// As loads see it.
+    /// Reads the word at `at` as loads see it.
     pub fn load(&self, at: u64) -> u64 {
         if let Some(array) = self.inner.arrays.find(at) {
             return array.load(at);

@@ -13,7 +13,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Zeroed, aligned to 2 MiB.
+/// Zeroed memory, aligned to 2 MiB.
 pub struct RealMemory {
     /// A hugepage longer, so that an aligned region fits.
     block: NonNull<u8>,
@@ -28,7 +28,7 @@ unsafe impl Send for RealMemory {}
 unsafe impl Sync for RealMemory {}
 
 impl RealMemory {
-    /// `capacity` ≥ 1; backed when touched, if the allocator does so.
+    /// Reserves `capacity` ≥ 1 hugepages; they are backed when touched, if the allocator does so.
     pub fn new(capacity: HugePages) -> Self {
         assert!(capacity.0 > 0, "RealMemory::new: a region of 0 hugepages has no address");
         // By hand: aligned to 2 MiB the allocator would write the zeros.
@@ -90,7 +90,7 @@ impl RealFloor {
         self.memory.base()
     }
 
-    /// To be kept alive apart from the floor.
+    /// The memory, to be kept alive apart from the floor.
     pub fn memory(&self) -> &Arc<RealMemory> {
         &self.memory
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// Not for secrets.
+/// A generator of random numbers, not for secrets.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -34,14 +34,14 @@ impl Rng {
         range.start + self.below(range.end - range.start)
     }
 
-    /// 1 to `max` (≥ 1), log-uniform: sizes as programs request them.
+    /// Draws a size of 1 to `max` (≥ 1), log-uniform, as programs request them.
     pub fn size(&mut self, max: u64) -> u64 {
         let order = self.below(u64::from(u64::BITS - max.leading_zeros()).max(1)) as u32;
         let low = 1u64 << order;
         self.in_range(low..low.saturating_mul(2)).min(max)
     }
 
-    /// On average; `n` ≥ 1.
+    /// Returns true once in `n` (≥ 1) calls, on average.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

@@ -4,7 +4,7 @@
 use craton_base::{Density, PageId, PageRange, Pages, Span, SpanError, SpanSource};
 use std::collections::BTreeMap;
 
-/// Out of pages `0..total`.
+/// A source that hands out spans from pages `0..total`.
 #[derive(Clone, Debug)]
 pub struct BumpSpans {
     total: u32,
@@ -14,12 +14,12 @@ pub struct BumpSpans {
 }
 
 impl BumpSpans {
-    /// All zero.
+    /// Makes a source; all its pages are zero.
     pub const fn new(total: Pages) -> Self {
         Self { total: total.0, next: 0, free: BTreeMap::new(), live: 0 }
     }
 
-    /// In live spans.
+    /// Pages in live spans.
     pub fn live(&self) -> Pages {
         Pages(self.live)
     }

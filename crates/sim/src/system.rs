@@ -44,7 +44,7 @@ impl SimSystem {
         Self { state: Arc::default(), faults }
     }
 
-    /// For every thread.
+    /// Sets the processor of every thread.
     pub fn set_cpu(&self, cpu: usize) {
         self.state.cpu.store(cpu, Ordering::Relaxed);
     }

@@ -26,7 +26,7 @@ use std::hint::black_box;
 #[derive(Clone, Debug)]
 pub struct Config {
     pub profile: Profile,
-    /// Live, at target 1.
+    /// Live bytes at target 1.
     pub heap_bytes: u64,
     pub schedule: Schedule,
     /// Mean births and deaths, without those that resize the heap.
@@ -34,20 +34,20 @@ pub struct Config {
     pub seed: u64,
     /// Simulated, above 0; `None`: by the profile's rates. In a slower run lives are longer.
     pub seconds: Option<f64>,
-    /// At least 1, evenly spaced; one of the filled heap precedes them.
+    /// At least 1 sample, evenly spaced; one of the filled heap precedes them.
     pub samples: u32,
-    /// Free memory released, breaking hugepages where needed (TEMERAIRE §4.6). 0: by the heap's
-    /// limits; [`craton_pages::AUTO_RATE`] follows the surplus.
+    /// Free memory to release, breaking hugepages where needed (TEMERAIRE §4.6). 0 releases by the
+    /// heap's limits; [`craton_pages::AUTO_RATE`] follows the surplus.
     pub release_bytes_per_s: u64,
     pub system: System,
     pub heap: HeapName,
-    /// Until it is flat.
+    /// How often the run may continue for as long again until it is flat.
     pub more_runs: u32,
 }
 
 impl Config {
-    /// At the profile's rates, on a system that grants advised hugepages. The heap advises as by
-    /// default, and releases by its limits only.
+    /// A run at the profile's rates, on a system that grants advised hugepages. The heap advises as
+    /// by default, and releases by its limits only.
     pub fn new(profile: Profile, heap_bytes: u64, events: u64) -> Self {
         Self {
             profile,
@@ -70,29 +70,29 @@ pub struct Sample {
     /// Simulated, since the heap was filled.
     pub time_s: f64,
     pub target_bytes: u64,
-    /// As asked for.
+    /// Live bytes as asked for.
     pub live_bytes: u64,
     pub span_bytes: u64,
     pub backed_bytes: u64,
     pub huge_bytes: u64,
-    /// Free with memory, on partly used and whole free hugepages.
+    /// Free bytes with memory, on partly used and whole free hugepages.
     pub free_backed_bytes: u64,
     pub released_bytes: u64,
-    /// With memory, outside of spans.
+    /// Bytes with memory outside of spans.
     pub beyond_bytes: u64,
-    /// On hugepages of slabs of many small objects, by the heap's count.
+    /// Free bytes on hugepages of slabs of many small objects, by the heap's count.
     pub dense_free_bytes: u64,
-    /// On hugepages of other short spans, and behind the tails of long ones.
+    /// Free bytes on hugepages of other short spans, and behind the tails of long ones.
     pub sparse_free_bytes: u64,
-    /// On whole free hugepages.
+    /// Free bytes on whole free hugepages.
     pub cached_bytes: u64,
     pub region_free_bytes: u64,
-    /// Of hugepages that the heap broke.
+    /// Free bytes of hugepages that the heap broke.
     pub broken_bytes: u64,
 }
 
 impl Sample {
-    /// Beyond spans, by the spans' bytes.
+    /// Bytes beyond spans, by the spans' bytes.
     pub fn overhead(&self) -> f64 {
         self.beyond_bytes as f64 / self.span_bytes.max(1) as f64
     }

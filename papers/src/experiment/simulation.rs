@@ -16,7 +16,7 @@ pub fn check<N: AsRef<str>, T>(ask: &Ask<'_>, cases: &[(N, T)]) -> Result<(), St
 
 pub type Asked<'a, N, T, W> = (&'a (N, T), &'a (&'static str, W));
 
-/// Each in every way, until the caller stops. Error: as [`check`].
+/// Plays each case in every way, until the caller stops. Fails as [`check`] does.
 pub fn asked<'a, N: AsRef<str>, T, W>(
     ask: &'a Ask<'_>,
     cases: &'a [(N, T)],

@@ -26,12 +26,12 @@ use std::ptr::null_mut;
 
 pub const NAME: &str = "craton-lab-launcher";
 
-/// One write of [`Report::BYTES`] each.
+/// A report of the launcher: one write of [`Report::BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Its process exists.
+    /// The command's process exists.
     Started,
-    /// `errno`'s reason.
+    /// The command cannot be executed, for `errno`'s reason.
     CannotExecute(i32),
     Ended(Ended),
 }
@@ -39,9 +39,9 @@ pub enum Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     pub wait_status: i32,
-    /// From before its process was made to its end.
+    /// Time from before the command's process was made to its end.
     pub wall_ns: u64,
-    /// Of it and of descendants that ended before it.
+    /// Processor time of the command and of descendants that ended before it.
     pub user_us: u64,
     pub sys_us: u64,
     pub peak_rss_kib: u64,

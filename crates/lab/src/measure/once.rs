@@ -26,7 +26,8 @@ pub fn run(plan: &Plan<'_>, allocator: &Allocator, index: usize) -> Option<Run> 
     run_with(plan, allocator, index, None).map(|(run, _)| run)
 }
 
-/// Also returns the largest process's name, if it ran without the library.
+/// Runs the command and proves service. Also returns the largest process's name, if it ran without
+/// the library.
 pub fn run_proven(plan: &Plan<'_>, allocator: &Allocator, proof: &proof::Directory) -> Option<(Run, Option<String>)> {
     run_with(plan, allocator, 0, Some(proof))
 }
@@ -97,7 +98,7 @@ impl Prepared {
 
 pub type Variables = Vec<(OsString, OsString)>;
 
-/// With the library's path in them.
+/// The variables of a run, with the library's path in them.
 pub fn environment(allocator: &Allocator) -> Result<(Variables, Option<PathBuf>), String> {
     let mut variables = allocator.env.clone();
     for (key, _) in &variables {

@@ -17,7 +17,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     pub processes: usize,
-    /// By module of `malloc`: processes.
+    /// How many processes each module of `malloc` served.
     pub by: BTreeMap<String, usize>,
     pub largest_without: Option<String>,
 }

@@ -14,9 +14,9 @@ use std::fs;
 pub struct Sample {
     pub at_s: f64,
     pub rss_bytes: u64,
-    /// Where a heap lies.
+    /// Anonymous memory, where a heap lies.
     pub anonymous_bytes: u64,
-    /// On transparent hugepages.
+    /// Memory on transparent hugepages.
     pub hugepage_bytes: u64,
 }
 

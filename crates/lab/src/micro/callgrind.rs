@@ -32,7 +32,7 @@ pub enum Counted {
 pub struct Subject<'a> {
     /// Name or path.
     pub valgrind: &'a OsStr,
-    /// `craton-micro` and arguments, without `--count`.
+    /// The command `craton-micro` and its arguments, without `--count`.
     pub command: Vec<OsString>,
     /// Valgrind hands them on.
     pub variables: &'a [(OsString, OsString)],

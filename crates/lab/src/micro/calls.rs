@@ -69,7 +69,7 @@ unsafe impl Calls for System {
     }
 }
 
-/// As the dynamic linker names it; empty if unknown.
+/// The file of `malloc` as the dynamic linker names it; empty if unknown.
 pub fn malloc_from() -> String {
     // SAFETY: zeros are a valid `Dl_info`.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -82,7 +82,7 @@ pub fn malloc_from() -> String {
     unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned()
 }
 
-/// For one thread at a time: all objects are the same memory.
+/// Functions that do nothing, for one thread at a time: all objects are the same memory.
 pub struct Empty;
 
 #[repr(align(4096))]

@@ -41,13 +41,14 @@ impl Shared {
         self.barrier.wait();
     }
 
-    /// By one thread, before it waits for the others.
+    /// Ends the measurement before `repetition`. One thread calls it before it waits for the
+    /// others.
     pub fn end_before(&self, repetition: usize) {
         self.end.store(repetition, Relaxed);
     }
 
-    /// By each thread, after the wait. A later call's value, which a slow thread may read, gives
-    /// the same result.
+    /// Whether the measurement is over; each thread asks after the wait. A slow thread may read a
+    /// later call's value, which gives the same result.
     pub fn is_over(&self, repetition: usize) -> bool {
         repetition >= self.end.load(Relaxed)
     }
@@ -60,7 +61,7 @@ pub struct Worker<'a, C: Calls> {
     index: usize,
     slots: Vec<*mut u8>,
     random: u64,
-    /// Of [`Pattern::Cold`]: objects, and nanoseconds since the start.
+    /// Steps of [`Pattern::Cold`]: objects, and nanoseconds since the start.
     pub steps: Vec<(usize, f64)>,
     calls: PhantomData<C>,
 }
@@ -84,7 +85,7 @@ fn touch(address: *mut u8, size: usize) -> *mut u8 {
 }
 
 impl<'a, C: Calls> Worker<'a, C> {
-    /// `size` is 8 bytes or more.
+    /// Prepares a thread's loop; `size` is 8 bytes or more.
     pub fn new(pattern: Pattern, size: usize, shared: &'a Shared, index: usize) -> Self {
         let slots = match pattern {
             Pattern::BatchLifo(objects) | Pattern::BatchFifo(objects) => vec![std::ptr::null_mut(); objects],

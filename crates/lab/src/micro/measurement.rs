@@ -23,10 +23,10 @@ const FEWEST: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loop {
-    /// Only the allocator's functions, to count instructions from outside.
+    /// Times only the allocator's functions, to count instructions from outside.
     None,
     Also,
-    /// Only empty functions, to count instructions from outside.
+    /// Times only empty functions, to count instructions from outside.
     Only,
 }
 
@@ -35,9 +35,9 @@ pub struct Request {
     pub pattern: Pattern,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Of each thread in one repetition.
+    /// Operations of each thread in one repetition.
     pub count: usize,
-    /// That count, at least 1; a slow allocator may do fewer.
+    /// Repetitions asked for, at least 1; a slow allocator may do fewer.
     pub repetitions: usize,
     pub with_loop: Loop,
 }
@@ -47,9 +47,9 @@ pub struct Measurement {
     pub pattern: String,
     pub size_bytes: usize,
     pub threads: usize,
-    /// Of all threads, with warm-up.
+    /// Operations of all threads, with warm-up.
     pub operations: usize,
-    /// With the loop: over the repetitions.
+    /// The median over the repetitions, with the loop.
     pub ns_median: f64,
     pub ns_min: f64,
     /// The median with empty functions on one thread.

@@ -12,7 +12,7 @@ pub const SLOTS: usize = 64;
 pub enum Pattern {
     /// Allocates, writes a word, frees.
     Pair,
-    /// With a word in each 4 KiB: the cost of released pages.
+    /// A pair that writes a word in each 4 KiB: the cost of released pages.
     TouchedPair,
     /// Objects allocated, then freed, the last first.
     BatchLifo(usize),
@@ -25,9 +25,9 @@ pub enum Pattern {
     /// Batches that one thread allocates and the next frees.
     Remote,
     Calloc,
-    /// From 16 bytes by doubling: one operation.
+    /// Grows from 16 bytes by doubling: one operation.
     ReallocGrow,
-    /// Of 64 objects in turn: one call is one operation.
+    /// Asks for the size of 64 objects in turn: one call is one operation.
     UsableSize,
 }
 

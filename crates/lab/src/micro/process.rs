@@ -47,7 +47,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// In `directory`, for at most `limit`; `name` is that of its output files.
+    /// Starts a process in `directory`, for at most `limit`; `name` is that of its output files.
     pub fn start(
         command: &[OsString],
         variables: &[(OsString, OsString)],

@@ -13,8 +13,8 @@ type Figure = (&'static str, fn(&MicroRow) -> Option<f64>);
 const FIGURES: [Figure; 2] =
     [("ns", |row| row.is_timed().then_some(row.ns_median)), ("instructions", |row| row.instructions)];
 
-/// `pair_ns_vs_NAME`, `pair_instructions_vs_NAME`, and `pair_instructions_vs_best_peer`, the
-/// largest one to a peer (not the C library).
+/// Ratios such as `pair_ns_vs_NAME` and `pair_instructions_vs_NAME`.
+/// `pair_instructions_vs_best_peer` is the largest ratio to a peer (not the C library).
 pub fn ratios(rows: &[MicroRow], own: &str) -> BTreeMap<String, f64> {
     let mut ratios = BTreeMap::new();
     for other in allocators(rows).into_iter().filter(|name| *name != own) {

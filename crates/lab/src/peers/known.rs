@@ -23,7 +23,7 @@ impl Known {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// By `make peers`: a file name.
+    /// `make peers` builds it; the text is its file's name.
     Built(&'static str),
     /// Debian's package.
     Installed { file: &'static str, package: &'static str },
@@ -36,9 +36,9 @@ pub enum Source {
 #[derive(Debug)]
 pub struct Setting {
     pub variable: &'static str,
-    /// In a list, one entry `key` + `=` or `:` + value.
+    /// The variable's value; in a list, one entry `key` + `=` or `:` + value.
     pub value: &'static str,
-    /// Of a list: separators of entries, and of key and value.
+    /// The separators of a list: between entries, and between key and value.
     pub list: Option<(u8, u8)>,
 }
 
@@ -55,7 +55,8 @@ impl Setting {
         Self { variable: "MALLOC_CONF", value, list: Some((b',', b':')) }
     }
 
-    /// Its value if it is `now`: a list keeps the user's other entries in order.
+    /// The value that the variable gets where it is `now`. A list keeps the user's other entries in
+    /// order.
     pub fn merged(&self, now: Option<&OsStr>) -> OsString {
         let Some((between, assign)) = self.list else { return self.value.into() };
         let key = |entry: &[u8]| entry.iter().position(|b| *b == assign).map(|at| entry[..at].to_vec());

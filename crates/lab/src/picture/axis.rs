@@ -24,7 +24,7 @@ pub enum Scale {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// `wall time relative to glibc`; a linear axis adds the unit.
+    /// Such as `wall time relative to glibc`; a linear axis adds the unit.
     pub label: String,
     pub unit: Unit,
     pub scale: Scale,
@@ -59,7 +59,7 @@ pub struct Ruler {
     pub low: f64,
     pub high: f64,
     pub ticks: Vec<Tick>,
-    /// With the unit if the ticks lack it.
+    /// The tick's text, with the unit if the ticks lack it.
     pub label: String,
     log: bool,
     from: f64,
@@ -67,8 +67,8 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// From pixel `from` to `to`; `level` if labels are side by side. None if no value is on the
-    /// axis.
+    /// Lays an axis from pixel `from` to `to`; `level` says that labels are side by side. None if
+    /// no value is on the axis.
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, from: f64, to: f64, level: bool) -> Option<Self> {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|v| axis.takes(*v)) {

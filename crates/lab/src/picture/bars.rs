@@ -22,7 +22,7 @@ pub struct Bars {
 
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Of a single group, only in the tooltip.
+    /// The group's name; of a single group, only the tooltip shows it.
     pub name: String,
     pub bars: Vec<Option<Estimate>>,
 }

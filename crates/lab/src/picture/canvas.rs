@@ -82,7 +82,7 @@ impl Canvas {
         self.path(&format!("M{} {}L{} {}", number(x1), number(y1), number(x2), number(y2)), "none", Some(stroke));
     }
 
-    /// From its upper left corner; a negative size counts as 0.
+    /// Draws a rectangle from its upper left corner; a negative size counts as 0.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str) {
         let (width, height) = (number(width.max(0.0)), number(height.max(0.0)));
         self.push(format!(
@@ -101,7 +101,7 @@ impl Canvas {
         ));
     }
 
-    /// As SVG writes it; `fill` may be `none`.
+    /// Draws a path as SVG writes it; `fill` may be `none`.
     pub fn path(&mut self, d: &str, fill: &str, stroke: Option<Stroke<'_>>) {
         let mut element = format!("<path d=\"{d}\" fill=\"{fill}\"");
         if let Some(Stroke { colour, width, dash }) = stroke {
@@ -120,7 +120,7 @@ impl Canvas {
         self.push(format!("<path d=\"{d}\" fill=\"{fill}\" fill-opacity=\"{}\"/>", number(opacity)));
     }
 
-    /// `y` is its base line.
+    /// Draws text; `y` is its base line.
     pub fn text(&mut self, x: f64, y: f64, text: &str, how: Type<'_>) {
         if text.is_empty() {
             return;
@@ -184,7 +184,7 @@ pub fn polyline(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     d
 }
 
-/// At most two decimals; 0 if not finite.
+/// Writes a number with at most two decimals; 0 if not finite.
 pub fn number(value: f64) -> String {
     let hundredths = if value.is_finite() { (value * 100.0).round() / 100.0 } else { 0.0 };
     // Makes -0 a 0.

@@ -59,12 +59,12 @@ const NAMED: [(&str, &str); 20] = [
 
 const OTHERS: [&str; 8] = ["#3d6f99", "#a6761d", "#66a61e", "#7570b3", "#c2679a", "#1b9e8a", "#8c8c8c", "#6f4e37"];
 
-/// `craton`, `craton-2`.
+/// Whether it is Craton or a variant: `craton`, `craton-2`.
 pub fn is_craton(name: &str) -> bool {
     name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("craton"))
 }
 
-/// `tcmalloc-4.2` has that of `tcmalloc`.
+/// The colour of a name; `tcmalloc-4.2` has that of `tcmalloc`.
 pub fn of(name: &str) -> &'static str {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {
@@ -76,7 +76,7 @@ pub fn of(name: &str) -> &'static str {
     }
 }
 
-/// For shape and dash: the place in the list, else the hash.
+/// A number for shape and dash: the place in the list, else the hash.
 pub fn rank(name: &str) -> usize {
     let lower = name.to_ascii_lowercase();
     if is_craton(name) {

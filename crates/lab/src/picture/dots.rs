@@ -26,7 +26,7 @@ pub struct DotRow {
     pub allocator: String,
     pub estimate: Option<Estimate>,
     pub runs: Vec<f64>,
-    /// In place of the numbers: `timed out`.
+    /// Stands in place of the numbers: `timed out`.
     pub note: String,
 }
 

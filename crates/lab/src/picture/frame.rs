@@ -20,7 +20,7 @@ const LEAST_WIDTH: f64 = 280.0;
 pub struct Heading {
     /// A statement: `Craton needs less time on 9 of 12 programs`.
     pub title: String,
-    /// `median of 10 interleaved runs, 95 % interval; less is better`.
+    /// Such as `median of 10 interleaved runs, 95 % interval; less is better`.
     pub subtitle: String,
     /// Machine, commit and command.
     pub source: String,
@@ -35,7 +35,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// `width` pixels, or more if too narrow for any.
+    /// Begins a picture `width` pixels wide, or more if that is too narrow for any.
     pub fn new(heading: &Heading, width: f64) -> Self {
         let width = if width.is_finite() { width.clamp(LEAST_WIDTH, 20_000.0) } else { LEAST_WIDTH };
         let mut canvas = Canvas::new();
@@ -118,7 +118,7 @@ impl Frame {
         text::widest(ruler.ticks.iter().map(|tick| tick.label.as_str()), TICK_SIZE, false) + 8.0
     }
 
-    /// Above its labels, since turned text reads badly; moves `top`.
+    /// Writes the axis's name above its labels, since turned text reads badly; moves `top`.
     pub fn name_upwards(&mut self, name: &str) {
         for line in text::wrap(name, LABEL_SIZE, false, self.width - 2.0 * MARGIN) {
             self.canvas.text(MARGIN, self.top + 10.0, &line, Type::new(LABEL_SIZE, INK));

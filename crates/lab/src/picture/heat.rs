@@ -12,7 +12,7 @@ use super::unit::three_digits;
 #[derive(Clone, Debug)]
 pub struct Heat {
     pub heading: Heading,
-    /// `wall time relative to glibc`, at the scale.
+    /// The text at the scale: `wall time relative to glibc`.
     pub label: String,
     pub columns: Vec<String>,
     pub rows: Vec<HeatRow>,
@@ -23,7 +23,7 @@ pub struct Heat {
 #[derive(Clone, Debug)]
 pub struct HeatRow {
     pub name: String,
-    /// By column; missing ones at the end are empty.
+    /// The row's cells by column; missing ones at the end are empty.
     pub cells: Vec<Cell>,
 }
 

@@ -23,7 +23,7 @@ pub struct Lines {
 #[derive(Clone, Debug)]
 pub struct Line {
     pub name: String,
-    /// By ascending `x`.
+    /// The points by ascending `x`.
     pub points: Vec<Point>,
 }
 

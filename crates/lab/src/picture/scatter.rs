@@ -15,7 +15,7 @@ pub struct Scatter {
     pub x: Axis,
     pub y: Axis,
     pub spots: Vec<Spot>,
-    /// Of the lower left corner: `less of both`; omitted without room.
+    /// The text of the lower left corner: `less of both`; omitted without room.
     pub corner: String,
     pub width_px: f64,
 }

@@ -3,7 +3,7 @@
 //! **What.** Of a picture's fonts the reader's machine has one. The widths are those of DejaVu
 //! Sans, the widest.
 
-/// By preference; none is wider than the tables.
+/// Fonts by preference; none is wider than the tables.
 pub const FAMILY: &str =
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Noto Sans', 'DejaVu Sans', sans-serif";
 

@@ -3,11 +3,11 @@
 use craton_base::{Advice, Ask, CollapseError, Floor, HugePages, NoMemory, PageRange, Residency};
 use serde::{Deserialize, Serialize};
 
-/// Each would be a system call.
+/// Calls of the floor, each of which would be a system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorCounts {
     pub reserve_calls: u64,
-    /// Before a first touch.
+    /// Calls before a first touch.
     pub back_calls: u64,
     pub unback_calls: u64,
     pub collapse_calls: u64,

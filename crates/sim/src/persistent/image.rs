@@ -71,7 +71,7 @@ fn digest(line: u64, content: &Line) -> u128 {
 pub enum Event {
     /// A word of the line at this offset.
     Store(u64),
-    /// Past the cache.
+    /// Stored a line past the cache.
     StoreLine(u64),
     Flush(u64),
     Fence,
@@ -177,7 +177,7 @@ impl Moment {
         self.step
     }
 
-    /// `None` at the start.
+    /// The event before this moment; `None` at the start.
     pub fn event(&self) -> Option<Event> {
         self.event
     }
@@ -208,8 +208,8 @@ impl Moment {
         Images { moment: self.clone(), choices, ways: ways.into_iter() }
     }
 
-    /// Only contents that the last event made possible. A test that takes all images of a first
-    /// moment and the new ones of each later one meets every crash once.
+    /// Images with only those contents that the last event made possible. A test that reads all
+    /// images of a first moment and the new ones of each later one meets every crash once.
     pub fn new_images(&self, most: usize, rng: &mut Rng) -> Images {
         let mut choices = self.choices();
         let ways = match self.event {

@@ -14,14 +14,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 const XPLINE_BYTES: u64 = 256;
-/// Below, a reflush.
+/// A flush at a distance below this is a reflush.
 pub const REFLUSH_DISTANCES: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// By reflush distance.
+    /// The cost by reflush distance.
     pub reflush_ns: [u64; REFLUSH_DISTANCES],
-    /// To the last flush's XPLine, or the next.
+    /// The cost of a flush to the last flush's XPLine, or the next.
     pub sequential_ns: u64,
     pub random_ns: u64,
     /// Besides the flushes that it waits for.
@@ -38,14 +38,14 @@ pub struct Counters {
     /// Words, updates included.
     pub stores: u64,
     pub line_stores: u64,
-    /// Without line stores.
+    /// Flushes; line stores do not count.
     pub flushes: u64,
     pub fences: u64,
-    /// Of lines not stored to since their last flush. A counting wrapper cannot see them.
+    /// Flushes of lines not stored to since their last flush. A counting wrapper cannot see them.
     pub clean_flushes: u64,
     /// Flushes and line stores, by distance.
     pub reflushes: [u64; REFLUSH_DISTANCES],
-    /// Others to the last XPLine or the next.
+    /// Other flushes and line stores, to the last XPLine or the next.
     pub sequential: u64,
     pub random: u64,
     /// Summed over threads.
@@ -163,7 +163,7 @@ impl<M: Medium> Counted<M> {
         self.trace().reset(keep_first);
     }
 
-    /// And line stores, in order.
+    /// Addresses of the first flushes and line stores, in order.
     pub fn first_flushes(&self) -> Vec<u64> {
         self.trace().first_flushes()
     }

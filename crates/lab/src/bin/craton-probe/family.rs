@@ -21,9 +21,9 @@ pub const NAMES: [&str; 10] = [
     "malloc_usable_size",
 ];
 
-/// `malloc`, `valloc`, `pvalloc`.
+/// The type of `malloc`, `valloc`, `pvalloc`.
 pub type OneSize = unsafe extern "C" fn(usize) -> *mut c_void;
-/// `calloc`, `memalign`, `aligned_alloc`.
+/// The type of `calloc`, `memalign`, `aligned_alloc`.
 pub type TwoSizes = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 
 /// Called through addresses, so that the compiler removes no pair of calls.
