@@ -19,16 +19,16 @@ pub enum Place {
     Out,
     Array,
     Depot,
-    /// On its slab, constructed.
+    /// The object lies on its slab, constructed.
     Built,
-    /// On its slab; to be constructed, or never handed out.
+    /// The object lies on its slab. It is to be constructed, or was never handed out.
     Raw,
 }
 
 #[derive(Clone, Debug)]
 pub struct CacheSlab {
     pub at: u64,
-    /// Its first object.
+    /// Where its first object begins.
     pub start: u64,
     used: u64,
     out: Vec<u64>,
@@ -39,19 +39,19 @@ pub struct CacheSlab {
 pub struct Cache {
     pub id: u32,
     pub name: String,
-    /// As asked for, and from one to the next.
+    /// An object's size as asked for, and the distance from one to the next.
     pub size: u64,
     pub stride: u64,
     pub capacity: u64,
     pub slab_bytes: u64,
     pub has_constructor: bool,
-    /// Of its functions.
+    /// The argument of the cache's functions.
     pub argument: u64,
     pub slabs: Vec<CacheSlab>,
-    /// By the depot's count.
+    /// Objects in the depot, by its count.
     pub in_depot: u64,
     pub held_bytes: u64,
-    /// Since the start.
+    /// Objects constructed since the start.
     pub built: u64,
     pub destroyed: u64,
     pub refused: u64,
@@ -80,7 +80,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// `at`: their table; `page`: a page's bytes.
+    /// Reads the table of caches at `at`; `page` is a page's bytes.
     pub(crate) fn read(reader: &Reader<'_>, table: &Table, at: u64, page: u64) -> Result<Self, String> {
         let get = |name: &str| table.get(name);
         let (base, used) = (reader.word(at + get("caches.base")?)?, reader.word(at + get("caches.used")?)?);
@@ -224,7 +224,7 @@ fn bit(words: &[u64], i: u64) -> bool {
 }
 
 impl Heap<'_> {
-    /// A slab, or a page of notes; returns its pages.
+    /// Adds a slab, or a page of notes; returns its pages.
     pub(crate) fn add_cached(&mut self, first: u64, id: u32) -> u64 {
         let Some(known) = self.caches.by_id(id) else {
             let what = format!("the page is one of object cache number {id}, and there is none");

@@ -20,20 +20,20 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Of thread id and general registers in a thread's status, and the bytes behind them.
+/// Offsets of thread id and general registers in a thread's status, and the bytes behind them.
 pub(crate) const STATUS_ID: usize = 32;
 pub(crate) const STATUS_REGISTERS: usize = 112;
 pub(crate) const STATUS_TAIL: usize = 8;
-/// In the note about the process.
+/// The offset of the process id in the note about the process.
 pub(crate) const INFO_PID: usize = 24;
-/// `AT_PHDR`.
+/// The number of `AT_PHDR`.
 const PROGRAM_HEADERS: u64 = 3;
 
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     start: u64,
     end: u64,
-    /// Behind the last byte in the core.
+    /// The address behind the last byte that the core holds.
     held: u64,
     offset: u64,
     flags: u32,
@@ -68,7 +68,7 @@ pub struct CoreFile {
 }
 
 impl CoreFile {
-    /// `exe`: the program, if moved.
+    /// Opens a core file; `exe` is the program, if it moved.
     ///
     /// # Errors
     /// The file's defect.
@@ -124,7 +124,7 @@ impl CoreFile {
     }
 }
 
-/// Segments by address.
+/// Reads the segments, by address, and the notes.
 fn read(file: &File) -> Result<(Vec<Segment>, Notes), String> {
     const DAMAGED: &str = "its head is damaged";
     let cut = |_| "the file ends before its head does; was it cut by `ulimit -c` or a full disk?";
@@ -199,7 +199,7 @@ impl Notes {
         self.threads.extend(threads.into_iter().map(|(id, sets)| Thread::new(id, sets)));
     }
 
-    /// Count, unit of offsets, three words for each file, names.
+    /// Reads the note of files: count, unit of offsets, three words for each file, names.
     fn read_files(&mut self, content: &[u8]) {
         let (n, unit) = (word_in(content, 0), word_in(content, 8));
         let names_at = (n.min(content.len() as u64 / 24) * 24 + 16) as usize;

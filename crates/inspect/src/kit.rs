@@ -17,25 +17,25 @@ const MOST_FRAMES: u32 = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Monotonic clock.
+    /// Time of the monotonic clock.
     pub time_ns: u64,
-    /// 0: none.
+    /// The stack's number; 0 means none.
     pub stack: u32,
-    /// 0: no event.
+    /// The thread's number; 0 means no event.
     pub thread: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     pub address: u64,
-    /// As asked for.
+    /// The size as asked for.
     pub size: u64,
-    /// Start of what lies under it.
+    /// Where the object or the pages under it begin.
     pub under: u64,
-    /// Of its private pages; 0 for a buffer in an object of the heap.
+    /// The end of its private pages; 0 for a buffer in an object of the heap.
     pub end: u64,
     pub is_live: bool,
-    /// Freed, on pages that cannot be touched.
+    /// It is freed, and its pages are closed to every access.
     pub is_closed: bool,
     /// 0 for malloc, else a cache's number plus 1.
     pub target: u32,
@@ -46,7 +46,7 @@ pub struct Buffer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     Inside,
-    /// In the rest of the object under it.
+    /// The address lies in the rest of the object under it.
     Redzone,
     ClosedPage,
 }
@@ -54,7 +54,7 @@ pub enum Beside {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Transaction {
     pub number: u64,
-    /// `alloc` or `free`.
+    /// Says `alloc` or `free`.
     pub action: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
@@ -63,12 +63,12 @@ pub struct Transaction {
     pub who: Who,
 }
 
-/// With the stack's functions by name.
+/// An event, with the stack's functions by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Who {
     pub thread: u32,
     pub time_ns: u64,
-    /// Innermost first.
+    /// Functions, the innermost first.
     pub stack: Vec<String>,
 }
 
@@ -77,17 +77,17 @@ pub struct Log {
     pub is_there: bool,
     pub count: u64,
     pub kept: u64,
-    /// Newest first.
+    /// Transactions, the newest first.
     pub transactions: Vec<Transaction>,
 }
 
 #[derive(Debug, Default)]
 pub struct Kit {
-    /// By address.
+    /// Buffers by address.
     pub buffers: Vec<Buffer>,
-    /// In objects of the heap, by their start.
+    /// Buffers in objects of the heap, by their start.
     under: HashMap<u64, u32>,
-    /// On private pages, by their start.
+    /// Buffers on private pages, by their start.
     pages: Vec<u32>,
     /// Bytes of a closed page.
     page: u64,
@@ -198,7 +198,8 @@ impl Kit {
         Some(&self.buffers[i])
     }
 
-    /// The buffer on whose private or guard pages an address is; of two the one before it.
+    /// The buffer on whose private or guard pages an address is; of two, the one before the
+    /// address.
     pub fn on_page(&self, at: u64) -> Option<(&Buffer, Beside)> {
         let buffer = |i: usize| self.pages.get(i).map(|i| &self.buffers[*i as usize]);
         let behind = self.pages.partition_point(|i| self.buffers[*i as usize].under <= at);
@@ -265,7 +266,7 @@ impl Buffer {
         if at >= self.address && at - self.address < self.size { Beside::Inside } else { Beside::Redzone }
     }
 
-    /// Bytes before its start (negative) or behind its last byte.
+    /// The distance in bytes before its start (negative) or behind its last byte.
     pub fn beyond(&self, at: u64) -> i64 {
         let past = || (at - self.address + 1).saturating_sub(self.size) as i64;
         if at < self.address { -((self.address - at) as i64) } else { past() }

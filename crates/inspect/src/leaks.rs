@@ -22,7 +22,7 @@ use crate::names::Names;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Below the stack pointer, usable without moving it.
+/// Bytes below the stack pointer that a function uses without moving it.
 const RED_ZONE: u64 = 128;
 const PIECE: usize = 1 << 16;
 
@@ -32,11 +32,11 @@ pub struct Group {
     #[serde(serialize_with = "crate::whatis::as_hex")]
     pub address: u64,
     pub object_bytes: u64,
-    /// `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
+    /// Says `class`, `large`, `huge`, `buffer` (of the debugging kit) or `cache`.
     pub kind: &'static str,
     /// Empty for malloc.
     pub cache: String,
-    /// With itself.
+    /// Lost objects, with the top itself.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -45,9 +45,9 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
     pub stack: Vec<String>,
-    /// Tops from there.
+    /// Tops that were allocated there.
     pub roots: u64,
-    /// With those below them.
+    /// Lost objects: the tops and those below them.
     pub objects: u64,
     pub bytes: u64,
     #[serde(serialize_with = "crate::whatis::as_hex")]
@@ -56,22 +56,22 @@ pub struct Site {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Leaks {
-    /// Live.
+    /// Live objects.
     pub objects: u64,
     pub bytes: u64,
     pub root_bytes: u64,
     pub lost_objects: u64,
     pub lost_bytes: u64,
-    /// Largest top first.
+    /// Groups, the largest first.
     pub groups: Vec<Group>,
-    /// Most bytes first.
+    /// Sites, those with most bytes first.
     pub sites: Vec<Site>,
     pub warnings: Vec<String>,
 }
 
 struct Objects {
     all: Vec<Object>,
-    /// By page of the heap: the first object that begins on or behind it.
+    /// For each page of the heap, the first object that begins on or behind it.
     first: Vec<u32>,
     base: u64,
     page: u64,
@@ -176,7 +176,7 @@ pub fn leaks(heap: &Heap<'_>) -> Result<Leaks, String> {
     Ok(found)
 }
 
-/// Unreadable words are zero.
+/// Calls `each` with each word of a range; unreadable words are zero.
 fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64)) {
     let mut buffer = [0; PIECE];
     let mut at = from.next_multiple_of(8);
@@ -189,7 +189,7 @@ fn for_each_word(heap: &Heap<'_>, from: u64, to: u64, mut each: impl FnMut(u64))
     }
 }
 
-/// Tops of lost trees; one object stands for a ring. A search absorbs each group whose top it
+/// The tops of lost trees; one object stands for a ring. A search absorbs each group whose top it
 /// reaches, so no top is below another.
 fn groups(heap: &Heap<'_>, objects: &Objects, kept: &[bool]) -> Vec<Group> {
     const NONE: u32 = u32::MAX;
@@ -285,7 +285,7 @@ fn roots(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     Ok(all)
 }
 
-/// `behind`: the next mapping.
+/// Whether a mapping may hold roots; `behind` is the next mapping.
 fn is_root(map: &Map, behind: Option<&Map>) -> bool {
     // Written, then protected: anonymous memory, and relocated data, which precede a module's
     // writable ones.
@@ -299,7 +299,7 @@ fn without((start, end): (u64, u64), (from, to): (u64, u64)) -> impl Iterator<It
     parts.into_iter().filter(|(start, end)| start < end)
 }
 
-/// What also names lost objects: the heap, huge and kept mappings, the library's data.
+/// Memory that also names lost objects: the heap, huge and kept mappings, the library's data.
 fn own_memory(heap: &Heap<'_>) -> Result<Vec<(u64, u64)>, String> {
     let get = |name: &str| heap.table.get(name);
     let word = |at: u64| heap.reader.word(at);

@@ -6,14 +6,14 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Map {
     pub start: u64,
-    /// Behind the last byte.
+    /// The address behind the last byte.
     pub end: u64,
     pub readable: bool,
     pub writable: bool,
     pub executable: bool,
-    /// In the file.
+    /// The offset in the file.
     pub offset: u64,
-    /// Or a name of the kernel's in brackets; empty for anonymous memory.
+    /// The file's path, or a name of the kernel's in brackets; empty for anonymous memory.
     pub path: String,
 }
 
@@ -30,11 +30,12 @@ impl Map {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     pub id: u32,
-    /// Its pointer.
+    /// The stack pointer.
     pub stack: u64,
-    /// All words, of the vector unit too.
+    /// All words of its registers, of the vector unit too.
     pub registers: Vec<u64>,
-    /// In the kernel's layout by note number of a core file, the general ones first.
+    /// Sets of registers in the kernel's layout, by note number of a core file; the general ones
+    /// come first.
     pub sets: Vec<(u32, Vec<u8>)>,
 }
 
@@ -42,13 +43,13 @@ pub struct Thread {
 pub trait Memory {
     /// Returns how many bytes precede the first unreadable one.
     fn read(&self, at: u64, into: &mut [u8]) -> usize;
-    /// By address.
+    /// The mappings by address.
     fn maps(&self) -> &[Map];
     fn threads(&self) -> &[Thread];
-    /// In messages: `process 17`, or a file's name.
+    /// The name in messages: `process 17`, or a file's name.
     fn name(&self) -> String;
     fn pid(&self) -> u32;
-    /// As the kernel lays them out.
+    /// The auxiliary vector as the kernel lays it out.
     fn auxiliary(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -56,11 +57,11 @@ pub trait Memory {
     fn left_out(&self) -> HashSet<u64> {
         HashSet::new()
     }
-    /// No thread has run since the first read.
+    /// Whether no thread has run since the first read.
     fn is_unchanged(&self) -> bool {
         true
     }
-    /// Threads whose system call answers `EINTR` since they were stopped.
+    /// How many threads' system calls answer `EINTR` since they were stopped.
     fn interrupted(&self) -> usize {
         0
     }
@@ -69,7 +70,7 @@ pub trait Memory {
     }
 }
 
-/// In the kernel's general registers.
+/// Where the stack pointer lies in the kernel's general registers.
 pub(crate) const STACK_AT: usize = if cfg!(target_arch = "x86_64") { 19 * 8 } else { 31 * 8 };
 
 pub(crate) const MACHINE: u16 = if cfg!(target_arch = "x86_64") { EM_X86_64 } else { EM_AARCH64 };
@@ -80,7 +81,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 impl Thread {
-    /// The general registers first.
+    /// Makes a thread from its sets of registers, the general ones first.
     pub(crate) fn new(id: u32, sets: Vec<(u32, Vec<u8>)>) -> Self {
         let general = sets.first().and_then(|(_, bytes)| bytes.get(STACK_AT..));
         let stack = general.and_then(|rest| words(rest).next()).unwrap_or(0);

@@ -15,18 +15,18 @@ pub struct Morph {
     pub to: u8,
     /// Live old objects, with the head.
     pub count: u64,
-    /// Bytes of an object of the slab before.
+    /// Bytes at the start that belong to an object of the slab before.
     pub head: u64,
     unit: u64,
     page: u64,
     live: Vec<u64>,
     starts: Vec<u64>,
-    /// By page: size and class of old objects.
+    /// For each page, size and class of old objects.
     old: Vec<(u64, u8)>,
 }
 
 impl Morph {
-    /// `None`: inconsistent entries.
+    /// Reads the entry of a slab of two classes; `None` if it is inconsistent.
     pub(crate) fn read(heap: &Heap<'_>, first: u64) -> Result<Option<Self>, String> {
         let get = |name: &str| heap.table.get(name);
         let Some(entry) = Self::entry(heap, first)? else { return Ok(None) };
@@ -76,7 +76,7 @@ impl Morph {
         heap.reader.bytes(entries + u64::from(entry) * bytes, bytes as usize).map(Some)
     }
 
-    /// Live ones that begin here: offset, bytes, class.
+    /// The live old objects that begin here, each as offset, bytes, class.
     pub fn old_objects(&self) -> impl Iterator<Item = (u64, u64, u8)> {
         set_bits(&self.live).map(|unit| {
             let at = unit * self.unit;
@@ -85,7 +85,7 @@ impl Morph {
         })
     }
 
-    /// New places, as offsets.
+    /// The new class's places, as offsets.
     pub fn places(&self) -> impl Iterator<Item = u64> {
         set_bits(&self.starts).map(|unit| unit * self.unit)
     }

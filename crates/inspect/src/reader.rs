@@ -40,7 +40,7 @@ impl<'m> Reader<'m> {
         Piece { at, bytes, pages }
     }
 
-    /// Leaves unreadable bytes unchanged; returns whether there were none.
+    /// Reads bytes and leaves unreadable ones unchanged; returns whether there were none.
     pub fn read(&self, at: u64, into: &mut [u8]) -> bool {
         let (mut done, mut all) = (0usize, true);
         while done < into.len() {
@@ -75,7 +75,7 @@ impl<'m> Reader<'m> {
         self.whole(at, vec![0; len])
     }
 
-    /// 0 if unreadable.
+    /// The byte at an address; 0 if unreadable.
     pub fn byte(&self, at: u64) -> u8 {
         let mut byte = [0];
         self.read(at, &mut byte);

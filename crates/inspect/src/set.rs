@@ -25,13 +25,13 @@ const POLL: Duration = Duration::from_millis(5);
 const FAIL_EVERY: u32 = 10;
 const WAKE_EVERY: u32 = 100;
 const THREAD: &str = "craton";
-/// For a process that has read the request.
+/// The time for a process that has read the request.
 const LONGER: Duration = Duration::from_secs(5);
 const MOST_CACHES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// But for those refused.
+    /// The process has set all but those refused.
     Done(Vec<Refused>),
     /// The process, perhaps `stopped`, sets them in its next slow request.
     Waits { stopped: bool },
@@ -39,10 +39,10 @@ pub enum Answer {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// `key=value`.
+    /// The setting as `key=value`.
     pub setting: String,
     pub why: String,
-    /// Asked for by an earlier request.
+    /// An earlier request asked for it.
     pub waited: bool,
 }
 
@@ -89,7 +89,7 @@ impl Mailbox {
         self.process.write(self.place(name)?, bytes)
     }
 
-    /// Without a text: the one that is there.
+    /// Writes a request. Without a text it repeats the one that is there.
     fn request(&self, text: Option<&[u8]>, number: u32) -> Result<(), String> {
         if let Some(text) = text {
             self.write("request", text)?;
@@ -98,7 +98,8 @@ impl Mailbox {
         self.write("asked", &number.to_le_bytes())
     }
 
-    /// An unread request's text, or empty, and the last number used.
+    /// Withdraws a request. Returns the text if no thread read it, else an empty one, and the last
+    /// number used.
     fn withdraw(&self) -> Result<(Vec<u8>, u32), String> {
         let asked = self.number("asked")?;
         if asked == 0 {
@@ -132,7 +133,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Makes each object cache's next request slow; it restores the owner.
+    /// Makes each object cache's next request slow; that request restores the owner.
     fn fail_arrays(&self) -> Result<(), String> {
         let get = |name: &str| self.table.get(&format!("caches.{name}"));
         let (reader, caches) = (Reader::new(&self.process), self.table.get("caches")?);
@@ -176,6 +177,8 @@ impl Mailbox {
     }
 }
 
+/// Sets values in a running process.
+///
 /// # Errors
 /// No such process, no permission, not on Craton, or an earlier request is in progress.
 pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, String> {
@@ -221,7 +224,7 @@ pub fn set(pid: u32, settings: &[String], time: Duration) -> Result<Answer, Stri
     Ok(Answer::Done(refused(&mailbox.bytes("answer", len.min(mailbox.most))?, &text, waited)))
 }
 
-/// The first `waited` settings are of earlier requests.
+/// The settings that the process refused. The first `waited` ones are of earlier requests.
 fn refused(answer: &[u8], request: &[u8], waited: usize) -> Vec<Refused> {
     let each = answer.split(|b| *b == 0).filter_map(|one| {
         let text = String::from_utf8_lossy(one);

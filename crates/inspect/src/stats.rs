@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClassLine {
     pub object_bytes: u64,
-    /// With those that also hold another class.
+    /// Slabs of the class, with those that also hold another class.
     pub slabs: u64,
-    /// With objects of two classes.
+    /// Slabs with objects of two classes.
     pub morphed: u64,
-    /// With those under the debugging kit's buffers.
+    /// Live objects, with those under the debugging kit's buffers.
     pub objects: u64,
     pub bytes: u64,
-    /// Under freed buffers that wait.
+    /// Objects under freed buffers that wait.
     pub waiting: u64,
-    /// On slabs and in caches.
+    /// Free objects on slabs and in caches.
     pub free: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct ClassLine {
 pub struct HeapLine {
     pub id: u32,
     pub name: String,
-    /// Live.
+    /// Live objects.
     pub objects: u64,
     pub bytes: u64,
 }
@@ -35,17 +35,17 @@ pub struct HeapLine {
 pub struct CacheLine {
     pub id: u32,
     pub name: String,
-    /// As asked for.
+    /// An object's size as asked for.
     pub object_bytes: u64,
-    /// From one object to the next.
+    /// The distance from one object to the next.
     pub buffer_bytes: u64,
     pub slabs: u64,
     pub memory_bytes: u64,
-    /// Live.
+    /// Live objects.
     pub objects: u64,
-    /// The slabs' room.
+    /// Objects for which the slabs have room.
     pub total: u64,
-    /// Free ones.
+    /// Free objects in arrays.
     pub in_arrays: u64,
     pub in_depot: u64,
     pub on_slabs: u64,
@@ -61,17 +61,17 @@ pub struct Stats {
     pub base: u64,
     /// Address space that the heap may use now.
     pub granted_bytes: u64,
-    /// Live.
+    /// Live objects.
     pub objects: u64,
     pub bytes: u64,
-    /// Without those under quarantined buffers.
+    /// Live large objects, without those under quarantined buffers.
     pub large_objects: u64,
     pub large_bytes: u64,
     pub huge_objects: u64,
     pub huge_bytes: u64,
-    /// Of threads, processors, and between them.
+    /// Free objects in caches of threads, of processors, and between them.
     pub free_in_caches: u64,
-    /// Live, of the older class of slabs of two.
+    /// Live objects of the older class, on slabs of two.
     pub old_objects: u64,
     pub buffers: u64,
     pub buffer_bytes: u64,

@@ -12,7 +12,7 @@ const VERSION: u32 = 1;
 const ALIGN: usize = 64;
 const HEAD: usize = 40;
 const PIECE: usize = 1 << 20;
-/// To search where a core names no files.
+/// The largest anonymous mapping that is searched, in bytes.
 const MOST_ANONYMOUS: u64 = 256 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Class {
     pub object: u64,
     pub pages: u64,
     pub capacity: u64,
-    /// That go between threads together.
+    /// How many objects go between threads together.
     pub batch: u64,
     pub count_at: u64,
     pub array_at: u64,

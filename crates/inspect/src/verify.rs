@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
     pub spans: u64,
-    /// Free objects followed on lists.
+    /// How many free objects lie on the lists.
     pub free: u64,
-    /// Free objects on no list: in transit, or lost with a thread in a fork.
+    /// How many free objects lie on no list: in transit, or lost with a thread in a fork.
     pub adrift: u64,
     pub held: Vec<String>,
-    /// By address.
+    /// Defects by address.
     pub broken: Vec<Broken>,
 }
 

@@ -11,19 +11,20 @@ use serde::{Serialize, Serializer};
 pub struct What {
     #[serde(serialize_with = "as_hex")]
     pub address: u64,
-    /// `class`, `large`, `huge`, `cache`, `buffer` (of the debugging kit), `free-pages`, `kept` (a
-    /// freed huge object), `apart`, `library`, `mapping` or `nothing`.
+    /// Says `class`, `large`, `huge`, `cache`, `buffer` (of the debugging kit), `free-pages`,
+    /// `kept` (a freed huge object), `apart`, `library`, `mapping` or `nothing`.
     pub kind: &'static str,
-    /// `live`, `free`, `uncarved` (never handed out), or empty.
+    /// Says `live`, `free`, `uncarved` (never handed out), or nothing.
     pub state: &'static str,
     #[serde(serialize_with = "as_hex")]
     pub start: u64,
     pub bytes: u64,
     pub offset: u64,
-    /// Of a buffer: `inside`, `redzone`, `closed-page`; of a cache's free object: `array`, `depot`,
-    /// `slab`.
+    /// Where the address lies. In a buffer: `inside`, `redzone`, `closed-page`. In a cache's free
+    /// object: `array`, `depot`, `slab`.
     pub place: &'static str,
-    /// Bytes before a buffer's start (negative), or behind its or a cache object's end.
+    /// The distance in bytes before a buffer's start (negative), or behind its or a cache object's
+    /// end.
     pub beyond: i64,
     pub cache: String,
     pub allocated: Option<Who>,

@@ -24,15 +24,15 @@ pub enum Action {
 pub struct Transaction {
     pub time_ns: u64,
     pub address: usize,
-    /// As requested.
+    /// The size as requested.
     pub size: usize,
-    /// Number; 0: none.
+    /// The stack's number; 0 means none.
     pub stack: u32,
     pub thread: u32,
     pub action: Action,
 }
 
-/// Zeros: empty.
+/// An entry of zeros is empty.
 #[derive(Default, Debug)]
 #[repr(C, align(32))]
 pub struct Entry {
@@ -56,7 +56,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// In bytes, for readers of another process.
+    /// Offsets and sizes in bytes, for readers of another process.
     pub const SHAPE: [(&'static str, usize); 10] = [
         ("log.entries", offset_of!(Self, entries) + Table::<Entry>::SHAPE[0]),
         ("log.len", offset_of!(Self, len)),
@@ -73,12 +73,12 @@ impl Log {
     #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new log.
     pub const EMPTY: Self = Self { entries: Table::EMPTY, len: 0, next: AtomicU64::new(0) };
 
-    /// `len` ≥ 1 entries of zeros.
+    /// Makes a log of `len` ≥ 1 entries of zeros.
     pub const fn new(entries: Table<Entry>, len: usize) -> Self {
         Self { entries, len, next: AtomicU64::new(0) }
     }
 
-    /// Replaces the oldest if need be.
+    /// Adds a transaction; it replaces the oldest if need be.
     pub fn add(&self, what: Transaction) {
         if self.len == 0 {
             return;
@@ -110,7 +110,7 @@ impl Log {
         self.count().min(self.len as u64)
     }
 
-    /// Newest first, until `tell` returns `false`.
+    /// Tells transactions, the newest first, until `tell` returns `false`.
     pub fn each(&self, mut tell: impl FnMut(Transaction) -> bool) {
         let end = self.count();
         for number in (end - self.kept()..end).rev() {

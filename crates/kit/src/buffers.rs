@@ -38,7 +38,8 @@ impl Target {
 }
 
 impl<P: Process> Kit<P> {
-    /// If the checks need it. `place`: where a sample keeps the stack.
+    /// Records time, stack and thread, if the checks need them. `place` is where a sample keeps the
+    /// stack.
     fn event(&self, checks: u16, place: Option<usize>) -> Event {
         if checks & (AUDIT | SAMPLED) == 0 {
             return Event::default();
@@ -60,13 +61,13 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// 0: none.
+    /// The checks of a request of `size` bytes; 0 means none.
     #[inline]
     pub fn checks_of(&self, size: usize) -> u16 {
         if self.in_use() { self.setting.checks_of_size(size) } else { 0 }
     }
 
-    /// Null: no memory.
+    /// Allocates a buffer; null means no memory.
     pub fn alloc<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -78,7 +79,7 @@ impl<P: Process> Kit<P> {
         self.alloc_by(heap, size, align, target, checks, family::ANY)
     }
 
-    /// By a function of a [`family`].
+    /// Allocates a buffer as a function of a [`family`] does.
     pub fn alloc_by<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -124,7 +125,7 @@ impl<P: Process> Kit<P> {
         Ok(area.address as *mut u8)
     }
 
-    /// Null: no pages.
+    /// Allocates a buffer on separate pages; null means no pages.
     pub fn alloc_sample<F: Platform, C: Clock, H: Hooks>(
         &self,
         heap: &Heap<F, C, H>,
@@ -143,7 +144,8 @@ impl<P: Process> Kit<P> {
         Ok(sample)
     }
 
-    /// Allocations that a cache served without slabs; whether the next becomes a sample.
+    /// Counts allocations that a cache served without slabs; returns whether the next becomes a
+    /// sample.
     pub fn count_reuse(&self, class: usize, allocations: u32) -> bool {
         self.sample.reused(class, allocations)
     }
@@ -152,7 +154,7 @@ impl<P: Process> Kit<P> {
         self.sample.begin(class);
     }
 
-    /// For the next object; 0: large objects.
+    /// Whether the next object of `class` becomes a sample; class 0 holds large objects.
     #[inline]
     pub fn is_sample_due(&self, class: usize) -> bool {
         self.sample.is_due(class)
@@ -202,7 +204,7 @@ impl<P: Process> Kit<P> {
         Ok((under != 0).then_some(Area { under, address: under + front, kind: Kind::Heap }))
     }
 
-    /// `false`: no buffer.
+    /// Frees a buffer; `false` means no buffer.
     ///
     /// # Safety
     /// The caller no longer uses the memory, if a buffer.
@@ -271,7 +273,7 @@ impl<P: Process> Kit<P> {
         least.max(buffer.size + 128)
     }
 
-    /// After its wait; a finding if it was written meanwhile.
+    /// Removes a buffer's record after its wait; a finding if it was written meanwhile.
     fn forget(&self, address: usize) -> Result<Option<Buffer>, Finding> {
         let Some(buffer) = self.table.with(address, |b| (*b, Then::Remove)) else { return Ok(None) };
         self.check_freed(&buffer, "alloc")?;
@@ -290,12 +292,13 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// The first finding, or how many there were.
+    /// Checks all buffers. Returns the first finding, or how many there were.
     pub fn check_all(&self, found_by: &'static str) -> Result<usize, Finding> {
         self.check_where(found_by, |_| true, |_| {})
     }
 
-    /// When a forked process ends: its parent checks what waited at the fork.
+    /// Checks a forked process's own buffers when it ends: its parent checks what waited at the
+    /// fork.
     pub(crate) fn check_own(&self, found_by: &'static str) -> Result<usize, Finding> {
         let is_ringed = |buffer: &Buffer| buffer.state == State::Freed && buffer.kind != Kind::Slot;
         self.check_where(
@@ -309,7 +312,7 @@ impl<P: Process> Kit<P> {
         )
     }
 
-    /// Of the table, if wanted, and those that `others` visits.
+    /// Checks buffers of the table, if wanted, and those that `others` visits.
     fn check_where(
         &self,
         found_by: &'static str,
@@ -337,7 +340,7 @@ impl<P: Process> Kit<P> {
         Ok(buffers)
     }
 
-    /// Of malloc's live buffer; `None`: no buffer.
+    /// The size of malloc's live buffer; `None` means no buffer.
     pub fn size_for(&self, call: &'static str, pointer: *mut u8) -> Result<Option<usize>, Finding> {
         let Some(buffer) = self.table.get(pointer as usize) else { return Ok(None) };
         if buffer.state != State::Live {
@@ -350,7 +353,8 @@ impl<P: Process> Kit<P> {
         Ok(Some(buffer.size))
     }
 
-    /// Live. A finding if free, another's, or overwritten.
+    /// Whether `pointer` is a live buffer of `target`. A finding if it is free, another's, or
+    /// overwritten.
     pub fn is_buffer_of(&self, pointer: *mut u8, target: Target) -> Result<bool, Finding> {
         match self.table.get(pointer as usize) {
             None => Ok(false),
@@ -371,9 +375,9 @@ impl<P: Process> Kit<P> {
         Ok(true)
     }
 
-    /// And who has them.
+    /// Reports how many buffers of `target` are live, and who has them.
     pub fn report_live(&self, target: Target, call: &'static str) {
-        /// Printed one by one.
+        /// Buffers that are printed one by one.
         const MOST: usize = 20;
         let (mut count, mut some) = (0, [Buffer::default(); MOST]);
         self.table.each(|buffer| {
@@ -387,8 +391,8 @@ impl<P: Process> Kit<P> {
         self.report_out(call, target, count, &some[..count.min(MOST)]);
     }
 
-    /// A pointer that the heap refuses, by its buffer or the log; ends the process. Returns if a
-    /// handle, unknown to the kit, is at fault.
+    /// Explains a pointer that the heap refuses, by its buffer or the log, and ends the process.
+    /// Returns if a handle, unknown to the kit, is at fault.
     pub fn report_misuse(&self, call: &'static str, pointer: *mut u8, misuse: Misuse) {
         use Misuse::{CacheDestroyed, HeapDestroyed, HeapStays, NoCache, NoHeap};
         if matches!(misuse, CacheDestroyed | HeapDestroyed | HeapStays | NoCache | NoHeap) {

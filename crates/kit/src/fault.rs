@@ -17,16 +17,16 @@ use craton_heap::hooks::Hooks;
 use craton_os::fault::Fault;
 use craton_os::{precise_ns, process, unwind, watch};
 
-/// Or a pattern without a buffer: the address, and whether of freed memory.
+/// A buffer, or a pattern without a buffer: the address, and whether of freed memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {
     Buffer(Finding),
     Pattern(usize, bool),
 }
 
-/// From a buffer with pages, at most; unbounded in the arena, which holds nothing else.
+/// The farthest from a buffer with pages; unbounded in the arena, which holds nothing else.
 const FAR: usize = 1 << 20;
-/// From the stack pointer: a stack's end.
+/// Closer to the stack pointer it is a stack's end.
 const NEAR_STACK: usize = 64 << 10;
 
 fn gap(buffer: &Buffer, address: usize) -> usize {
@@ -35,8 +35,8 @@ fn gap(buffer: &Buffer, address: usize) -> usize {
 }
 
 impl<P: Process> Kit<P> {
-    /// If a buffer explains it. For the handler that [`Kit::set_option`] installs, unless the
-    /// thread is in the kit, whose locks it holds.
+    /// Reports a fault if a buffer explains it. The handler that [`Kit::set_option`] installs calls
+    /// this, unless the thread is in the kit, whose locks it holds.
     pub fn on_fault<F: Platform, C: Clock, H: Hooks>(&self, heap: &Heap<F, C, H>, fault: &Fault) {
         if fault.is_watch {
             return self.on_watch(fault);
@@ -51,7 +51,7 @@ impl<P: Process> Kit<P> {
         }
     }
 
-    /// Beside a buffer that goes out.
+    /// Watches the end of a buffer that goes out.
     pub(crate) fn watch(&self, buffer: &Buffer) {
         if buffer.checks & GUARD != 0 && buffer.kind != Kind::Heap {
             let now_ns = if buffer.taken.time_ns > 0 { buffer.taken.time_ns } else { precise_ns() };
@@ -85,7 +85,7 @@ impl<P: Process> Kit<P> {
         self.end_at(&Finding { mistake, buffer }, &frames[..n]);
     }
 
-    /// `in_heap`: the address lies in the heap.
+    /// The fault's cause; `in_heap` tells whether an address lies in the heap.
     pub(crate) fn cause_of(&self, fault: &Fault, in_heap: impl Fn(usize) -> bool) -> Option<Cause> {
         let near = || {
             let buffer = self.buffer_near(fault.address, in_heap(fault.address));
@@ -118,8 +118,8 @@ impl<P: Process> Kit<P> {
         })
     }
 
-    /// On or beside its pages. For buffers on the heap only a page before the first or behind the
-    /// last, where no object is.
+    /// The buffer on or beside whose pages an address is. For buffers on the heap only a page
+    /// before the first or behind the last counts, where no object is.
     fn buffer_near(&self, address: usize, in_heap: bool) -> Option<Buffer> {
         let page = process::page_size();
         let mut best: Option<(usize, Buffer)> = None;
@@ -139,7 +139,7 @@ impl<P: Process> Kit<P> {
         best.map(|(_, buffer)| buffer)
     }
 
-    /// With pages, past the closed ones beside them.
+    /// The nearest buffer with pages, for an address past the closed ones beside them.
     fn buffer_far(&self, address: usize, stack: usize) -> Option<Buffer> {
         if address.abs_diff(stack) < NEAR_STACK {
             return None;
@@ -159,7 +159,7 @@ impl<P: Process> Kit<P> {
         self.table.find_where(|b| (b.address..b.address + b.size).contains(&address) && b.state != State::Closed)
     }
 
-    /// In a register, full of the pattern; and their count.
+    /// A buffer that holds the pattern and that a register points into; and how many there are.
     fn buffer_with(&self, fault: &Fault, word: u32, freed: bool) -> Option<(Buffer, usize)> {
         let (mut found, mut buffers) = (None, 0);
         self.table.each(|b| {

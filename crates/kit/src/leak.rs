@@ -12,7 +12,7 @@
 #[repr(C)]
 pub struct Suspect {
     pub address: usize,
-    /// 0: only its address points at it.
+    /// 0 means that only a pointer to its address reaches it.
     pub size: usize,
     pub state: State,
     pub index: u32,
@@ -23,15 +23,15 @@ pub struct Suspect {
 pub enum State {
     #[default]
     Lost,
-    /// From a root, perhaps through others.
+    /// A pointer leads from a root to it, perhaps through others.
     Reached,
-    /// Lost, on another lost one.
+    /// It is lost, and another lost one points at it.
     Hangs,
-    /// Lost, and reported.
+    /// It is lost, and reported.
     Told,
 }
 
-/// By address, without overlap; and room for as many numbers.
+/// Suspects by address, without overlap; and room for as many numbers.
 pub struct Search<'a> {
     suspects: &'a mut [Suspect],
     stack: &'a mut [u32],
@@ -41,7 +41,7 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// `suspects` need not be sorted; `stack` is as long.
+    /// Sorts `suspects`; `stack` is as long.
     pub fn new(suspects: &'a mut [Suspect], stack: &'a mut [u32]) -> Self {
         assert!(stack.len() >= suspects.len(), "each suspect is on the stack at most once");
         suspects.sort_unstable_by_key(|s| s.address);
@@ -59,8 +59,8 @@ impl<'a> Search<'a> {
         (word - s.address < s.size.max(1)).then_some(i)
     }
 
-    /// At, into, or at the end of, as a pointer behind the last element is. Redzones lie between
-    /// buffers: no other begins there.
+    /// The suspect that `word` points at, into, or at the end of, as a pointer behind the last
+    /// element does. Redzones lie between buffers: no other begins there.
     fn find_by_pointer(&self, word: usize) -> Option<usize> {
         self.find(word).or_else(|| {
             let i = self.find(word.checked_sub(1)?)?;
@@ -68,13 +68,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Around an address.
+    /// The end of the suspect around an address.
     pub fn end_of_suspect_at(&self, address: usize) -> Option<usize> {
         let i = self.find(address).filter(|i| self.suspects[*i].size > 0)?;
         Some(self.suspects[i].address + self.suspects[i].size)
     }
 
-    /// Of some bytes.
+    /// The next suspect of at least one byte.
     pub fn next_suspect_after(&self, address: usize) -> Option<usize> {
         let i = self.suspects.partition_point(|s| s.address <= address);
         self.suspects[i..].iter().find(|s| s.size > 0).map(|s| s.address)
@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// After all roots: each leak, with the buffers and bytes on it.
+    /// Tells each leak, with the buffers and bytes that hang on it. Call this after all roots.
     pub fn finish(
         &mut self,
         words: &mut impl FnMut(usize, usize, &mut dyn FnMut(usize)),

@@ -11,7 +11,7 @@ pub const FRESH: u32 = 0xbadd_cafe;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wrong {
-    /// From where the check began.
+    /// The distance from where the check began.
     pub offset: usize,
     pub found: u8,
     pub expected: u8,
@@ -52,8 +52,8 @@ pub unsafe fn check(at: *const u8, bytes: usize, word: u32) -> Option<Wrong> {
     })
 }
 
-/// From 0x80 to 0xfe: neither text, zero nor all ones; by place and secret, so that no constant
-/// matches everywhere.
+/// A byte from 0x80 to 0xfe: neither text, zero nor all ones. Place and secret decide, so that no
+/// constant matches everywhere.
 fn redzone(address: usize, secret: u64) -> u8 {
     0x80 + ((address as u64 ^ secret).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 % 127
 }
@@ -83,7 +83,8 @@ fn byte(word: u32, i: usize) -> u8 {
     word.to_ne_bytes()[i % 4]
 }
 
-/// The pattern, or an address near it: perhaps read from memory filled with `word`.
+/// Whether a value is the pattern, or an address near it: perhaps read from memory filled with
+/// `word`.
 pub fn is_made_of(value: usize, word: u32) -> bool {
     const NEAR: usize = 1 << 16;
     let twice = (word as usize) << 32 | word as usize;

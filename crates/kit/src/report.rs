@@ -19,35 +19,36 @@ pub struct Finding {
     pub buffer: Buffer,
 }
 
-/// By the program, on a buffer.
+/// A mistake of the program with a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
-    /// Into a redzone, `offset` from the buffer's start.
+    /// It wrote into a redzone, `offset` from the buffer's start.
     Written { offset: isize, wrong: Wrong, found_by: &'static str },
-    /// After its free.
+    /// It wrote into a buffer after its free.
     WrittenFree { wrong: Wrong, found_by: &'static str },
-    /// Twice.
+    /// It freed a buffer twice.
     DoubleFree,
-    /// In a call, after its free.
+    /// It used a buffer in a call after its free.
     UsedFree { call: &'static str },
-    /// To another owner.
+    /// It freed a buffer to another owner.
     WrongCache { given: Target },
-    /// By another family's function.
+    /// It freed a buffer by another family's function.
     Mismatch { call: &'static str },
-    /// With a wrong size or alignment.
+    /// It claimed a wrong size or alignment.
     Claimed { size: usize, align: usize },
-    /// In a call that is not for it.
+    /// It used a buffer in a call that is not for it.
     Elsewhere { call: &'static str },
-    /// An address inside.
+    /// It gave an address inside a buffer.
     Inside { call: &'static str, offset: isize },
-    /// Closed pages; `write` is `None` where the processor does not say.
+    /// It touched closed pages; `write` is `None` where the processor does not say.
     Touched { address: usize, write: Option<bool>, offset: isize },
-    /// Used as an address: read from the buffer (or one of `buffers`), unwritten.
+    /// It used as an address what it read from the buffer (or one of `buffers`), which is `freed`
+    /// or unwritten.
     Pattern { value: usize, freed: bool, buffers: usize },
 }
 
 pub(crate) struct Reports {
-    /// Times are relative to it.
+    /// Reported times are relative to it.
     began_ns: AtomicU64,
     /// A report that ends the process is being printed.
     speaks: AtomicBool,
@@ -91,7 +92,7 @@ fn byte(line: Line, value: u8) -> Line {
     line.text("0x").bytes(&[DIGITS[usize::from(value >> 4)], DIGITS[usize::from(value & 15)]])
 }
 
-/// In or beside a buffer of `size` bytes.
+/// Says where a byte lies in or beside a buffer of `size` bytes.
 fn place(line: Line, offset: isize, size: usize) -> Line {
     let line = signed(line.text("at offset "), offset);
     match usize::try_from(offset) {
@@ -101,7 +102,7 @@ fn place(line: Line, offset: isize, size: usize) -> Line {
     }
 }
 
-/// `owner` adds another owner's name.
+/// Writes the headline; `owner` adds another owner's name.
 fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Target) -> Line) -> Line {
     match mistake {
         Mistake::Written { offset, found_by, .. } => {
@@ -161,7 +162,7 @@ fn headline_of(mistake: Mistake, buffer: &Buffer, owner: impl FnOnce(Line, Targe
     }
 }
 
-/// `None`: the headline says all.
+/// Says where the mistake is; `None` if the headline says all.
 fn place_of(mistake: Mistake, buffer: &Buffer) -> Option<Line> {
     Some(match mistake {
         Mistake::Written { offset, wrong, .. } => expected(place(detail(), offset, buffer.size), wrong),
@@ -256,20 +257,20 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// A mistake found elsewhere; ends the process.
+    /// Reports a mistake found elsewhere, and ends the process.
     pub(crate) fn end_at(&self, finding: &Finding, frames: &[usize]) -> ! {
         self.reports.only_one();
         self.print(finding);
         last_line_at(frames)
     }
 
-    /// The process then ends by the fault's signal.
+    /// Reports a fault; the process then ends by its signal.
     pub(crate) fn print_fault(&self, finding: &Finding, frames: &[usize]) {
         self.print(finding);
         print_here(frames);
     }
 
-    /// Used as an address; without a buffer.
+    /// Reports a pattern used as an address, without a buffer.
     pub(crate) fn print_pattern(&self, value: usize, freed: bool, frames: &[usize]) {
         self.reports.begin();
         if freed {
@@ -286,7 +287,8 @@ impl<P: Process> Kit<P> {
         self.logged_at(address, false)
     }
 
-    /// `only_start`: of buffers that began at the address, whatever came since.
+    /// The last buffer freed at an address. `only_start` asks for buffers that began at the
+    /// address, whatever came since.
     fn logged_at(&self, address: usize, only_start: bool) -> Option<Buffer> {
         let (mut given, mut found) = (None, None);
         self.setting.log()?.each(|t| {
@@ -320,7 +322,7 @@ impl<P: Process> Kit<P> {
         found
     }
 
-    /// Of a buffer whose record is gone, or whose memory another has, by the log.
+    /// Finds in the log a free of a buffer whose record is gone, or whose memory another has.
     pub(crate) fn freed_earlier(&self, address: usize) -> Option<Finding> {
         let mut is_freed = false;
         self.setting.log()?.each(|t| {
@@ -331,7 +333,7 @@ impl<P: Process> Kit<P> {
         buffer.map(|buffer| Finding { mistake: Mistake::DoubleFree, buffer })
     }
 
-    /// The heap refuses it, and it is in no buffer; ends the process.
+    /// Reports an address that the heap refuses and that is in no buffer; ends the process.
     pub(crate) fn end_bad_pointer(&self, call: &'static str, address: usize, misuse: Misuse) -> ! {
         if let Some(buffer) = self.logged(address) {
             let offset = address as isize - buffer.address as isize;
@@ -362,7 +364,7 @@ impl<P: Process> Kit<P> {
         last_line()
     }
 
-    /// `held` bytes in `buffers` more hang on it, `same` leaked from its place.
+    /// Reports a leak: `held` bytes in `buffers` more hang on it, `same` leaked from its place.
     pub(crate) fn report_leak(&self, buffer: &Buffer, buffers: usize, held: usize, same: usize) {
         self.reports.begin();
         let line = headline("leak", "nothing leads to a buffer");
@@ -381,7 +383,7 @@ impl<P: Process> Kit<P> {
         self.print_event("allocated", buffer.taken);
     }
 
-    /// Live objects keep a cache from being destroyed: `count`, `some` one by one.
+    /// Reports that live objects keep a cache from being destroyed: `count`, and `some` one by one.
     pub(crate) fn report_out(&self, call: &'static str, target: Target, count: usize, some: &[Buffer]) {
         self.reports.begin();
         let line = self.cache_name(Line::new().text("craton: ").text(call).text(" of "), target);
@@ -415,7 +417,7 @@ fn last_line_at(frames: &[usize]) -> ! {
     Line::new().text("craton: the process ends here, since what it does from now on cannot be trusted").abort()
 }
 
-/// In seconds with six digits, and how long before `began_ns`.
+/// Writes a time in seconds with six digits, and how long before `began_ns`.
 fn at(line: Line, time_ns: u64, began_ns: u64) -> Line {
     let seconds = |line: Line, ns: u64| {
         let mut digits = [b'0'; 6];

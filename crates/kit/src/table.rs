@@ -14,22 +14,22 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use craton_base::HUGEPAGE_SIZE;
 use craton_os::{Mutex, Rank, mapping};
 
-/// All zeros: a free place.
+/// The record of a buffer; all zeros are a free place.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Buffer {
     pub address: usize,
-    /// As requested.
+    /// The size as requested.
     pub size: usize,
-    /// The heap's object, or pages.
+    /// Where the heap's object, or the pages, begin.
     pub(crate) under: usize,
     pub(crate) checks: u16,
     pub(crate) state: State,
     pub(crate) kind: Kind,
     pub(crate) align: u8,
-    /// [`crate::family`]; 0: not checked.
+    /// The [`crate::family`]; 0 means not checked.
     pub(crate) family: u8,
-    /// [`super::Target`].
+    /// The [`super::Target`]'s number.
     pub(crate) target: u16,
     pub(crate) taken: Event,
     pub(crate) given: Event,
@@ -41,9 +41,9 @@ const _: () = assert!(size_of::<Buffer>() == 64);
 #[repr(C)]
 pub(crate) struct Event {
     pub(crate) time_ns: u64,
-    /// Number; 0: none.
+    /// The stack's number; 0 means none.
     pub(crate) stack: u32,
-    /// Number; 0: not recorded.
+    /// The thread's number; 0 means not recorded.
     pub(crate) thread: u32,
 }
 
@@ -76,7 +76,7 @@ const FIRST: usize = 64;
 
 struct Part {
     at: *mut Buffer,
-    /// A power of two, or 0.
+    /// How many places there are: a power of two, or 0.
     places: usize,
     used: usize,
 }
@@ -86,14 +86,14 @@ unsafe impl Send for Part {}
 
 pub(crate) struct Table {
     parts: [Mutex<Part>; PARTS],
-    /// Of each part: entries, and the last one's number; for [`Table::prefetch`].
+    /// Each part's entries, and the last one's number, for [`Table::prefetch`].
     hints: [[AtomicUsize; 2]; PARTS],
-    /// For large parts.
+    /// Whether large parts may be on hugepages.
     huge: AtomicBool,
 }
 
 pub(crate) const PARTS_AT: usize = offset_of!(Table, parts);
-/// For `craton core`.
+/// What `craton core` reads.
 pub(crate) const SHAPE: [(&str, usize); 5] = [
     ("kit.table.parts", PARTS),
     ("kit.part.bytes", size_of::<Mutex<Part>>()),
@@ -134,7 +134,7 @@ impl Part {
         self.at.wrapping_add(i)
     }
 
-    /// Or the empty place where the address belongs.
+    /// The address's place, or the empty place where it belongs.
     fn find(&self, address: usize) -> usize {
         let mut i = self.home(address);
         loop {
@@ -207,7 +207,7 @@ impl Table {
         }
     }
 
-    /// From large parts' next growth on.
+    /// Allows hugepages from large parts' next growth on.
     pub(crate) fn set_huge(&self, ask: bool) {
         self.huge.store(ask, Relaxed);
     }
@@ -216,7 +216,7 @@ impl Table {
         &self.parts[part_of(address)]
     }
 
-    /// `false`: no memory, or the address has one.
+    /// Adds a record; `false` if there is no memory, or the address has one.
     pub(crate) fn insert(&self, buffer: Buffer) -> bool {
         let mut part = self.part(buffer.address).lock();
         let places = part.places;
@@ -240,8 +240,8 @@ impl Table {
         true
     }
 
-    /// Under its lock; `visit` may change or remove the record, but takes no memory and no other
-    /// lock. `None`: no record.
+    /// Visits a record under its lock. `visit` may change or remove it, but takes no memory and no
+    /// other lock. `None` means no record.
     pub(crate) fn with<R>(&self, address: usize, visit: impl FnOnce(&mut Buffer) -> (R, Then)) -> Option<R> {
         let mut part = self.part(address).lock();
         if part.places == 0 {
@@ -260,7 +260,7 @@ impl Table {
         Some(result)
     }
 
-    /// An address's record, and the memory there.
+    /// Fetches an address's record, and the memory there.
     pub(crate) fn prefetch(&self, address: usize) {
         // Without the lock: a hint, and an address of the old table does no harm.
         let hint = &self.hints[part_of(address)];
@@ -274,7 +274,7 @@ impl Table {
         self.with(address, |buffer| (*buffer, Then::Keep))
     }
 
-    /// Part by part, each under its lock.
+    /// Visits all records part by part, each under its lock.
     pub(crate) fn each(&self, mut visit: impl FnMut(&Buffer)) {
         self.parts.iter().for_each(|part| part.lock().each(&mut visit));
     }
@@ -289,7 +289,7 @@ impl Table {
         found
     }
 
-    /// Without locks: for a forked copy.
+    /// Visits all records without locks, in a forked copy.
     pub(crate) fn each_in_copy(&self, mut visit: impl FnMut(&Buffer)) {
         for part in &self.parts {
             // SAFETY: the copy's one thread holds none of the locks through a guard.
@@ -297,7 +297,7 @@ impl Table {
         }
     }
 
-    /// Address and length of each part's entries; for a forked copy.
+    /// Tells address and length of each part's entries, in a forked copy.
     pub(crate) fn ranges(&self, each: &mut impl FnMut(usize, usize)) {
         for part in &self.parts {
             // SAFETY: as in `each_in_copy`.
@@ -318,7 +318,7 @@ impl Table {
     }
 }
 
-/// Any address will do.
+/// Fetches into the cache; any address will do.
 #[inline(always)]
 fn fetch(address: usize) {
     #[cfg(target_arch = "x86_64")]
