@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the bare-metal guest of apps/kernel and runs it in QEMU.
 #   scripts/kernel.sh demo    checks on all CPUs, then the paper's benchmarks in instructions
+#   scripts/kernel.sh host    the host takes back memory that the guest does not use, and gives it again
 #   scripts/kernel.sh test    the guest's tests on the host, then guests that must pass, and fail
 # CPUS and MEMORY choose the demo's guest; ACCEL=kvm runs it on the processor itself.
 set -euo pipefail
@@ -60,6 +61,18 @@ demo() {
   done
 }
 
+# The guest's memory is a file in memory, shared with the host's program.
+host() {
+  build
+  CARGO_INCREMENTAL=0 "$cargo" build -q --release --manifest-path "$manifest" --target-dir "$target" -p craton-host
+  file=$(mktemp -p /dev/shm)
+  trap 'rm -f "$file"' EXIT
+  timeout 120 "$target/release/craton-host" "$file" qemu-system-x86_64 -accel "$accel" -cpu max -smp "$cpus" -m "$memory" \
+    -object "memory-backend-file,id=guest,size=$memory,mem-path=$file,share=on" -machine pc,memory-backend=guest \
+    -display none -monitor none -no-reboot -serial stdio -device isa-debug-exit,iobase=0xf4,iosize=4 \
+    -kernel "$guest" -append "checks host" </dev/null
+}
+
 expect_failure() { # TEXT, then as for run
   local text=$1 said
   shift
@@ -72,13 +85,14 @@ expect_failure() { # TEXT, then as for run
 
 tests() {
   "$cargo" fmt --manifest-path "$manifest" --check
-  "$cargo" clippy -q --manifest-path "$manifest" --target-dir "$target" -- -D warnings
+  "$cargo" clippy -q --manifest-path "$manifest" --target-dir "$target" --workspace -- -D warnings
   "$cargo" test -q --manifest-path "$manifest" --target-dir "$target" --lib
   build
   run 60 1 32M -append checks
   run 60 4 256M -append checks
   run 60 8 128M -append checks -cpu qemu64 # without pages of 1 GiB
   run 120 2 128M -icount shift=0,sleep=off
+  cpus=2 memory=64M host
   expect_failure "was written to by CPU" 60 2 64M -append "checks plant=frame"
   expect_failure "page fault 14" 60 1 64M -append "checks plant=fault"
   expect_failure "are too little" 60 1 12M
@@ -88,6 +102,7 @@ tests() {
 
 case "${1:-}" in
   demo) demo ;;
+  host) host ;;
   test) tests ;;
-  *) echo "usage: $0 demo|test" >&2; exit 2 ;;
+  *) echo "usage: $0 demo|host|test" >&2; exit 2 ;;
 esac

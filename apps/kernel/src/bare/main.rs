@@ -16,6 +16,7 @@ mod faults;
 mod heap;
 mod machine;
 mod objects;
+mod offers;
 mod physical;
 mod runtime;
 mod serial;
@@ -86,6 +87,9 @@ unsafe extern "C" fn begin(start: *const Start) -> ! {
     if start.has("plant=fault") {
         // SAFETY: not at all: the guest is to report a page fault.
         unsafe { (0x7000_0000_0000 as *mut u8).write_volatile(1) };
+    }
+    if start.has("host") {
+        offers::run(&memory, count, held);
     }
     if !start.has("checks") {
         bench::run(&memory, count, held);

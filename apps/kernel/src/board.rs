@@ -1,0 +1,89 @@
+//! The guest's offers to its host: wholly free huge frames, without a balloon.
+//!
+//! **What.** A byte in shared memory for each huge frame. The guest offers a frame that it has
+//! reclaimed; the host gives its memory back to its system, and the guest uses it again whenever
+//! it likes. No message goes either way.
+//! **From.** HyperAlloc (EuroSys 2025) keeps such states beside LLFree's; the protocol is ours.
+//! **State.**
+//! ```text
+//!           offer           begin_taking        end_taking
+//! the guest's ──► offered ─────────────► taking ───────────► taken
+//!      ▲             │                                         │
+//!      └─────────────┴──────────────── take_back ──────────────┘
+//! ```
+//! **Invariants.** *HB1* The guest touches a frame only in its own state. *HB2* The host drops a
+//! frame's memory only while it is `taking`.
+//! **Threads.** One host; any CPU of the guest. `take_back` waits while the host is `taking`.
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+pub const MAGIC: u64 = u64::from_le_bytes(*b"crtboard");
+/// Bytes before the states: magic, address of the first huge frame, number of states.
+pub const HEAD: usize = 24;
+
+const GUESTS: u8 = 0;
+const OFFERED: u8 = 1;
+const TAKING: u8 = 2;
+const TAKEN: u8 = 3;
+
+#[derive(Clone, Copy)]
+pub struct Board<'a> {
+    states: &'a [AtomicU8],
+}
+
+impl<'a> Board<'a> {
+    pub fn new(states: &'a [AtomicU8]) -> Self {
+        Self { states }
+    }
+
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// By the guest, whose writes to the frame end here.
+    pub fn offer(&self, frame: usize) {
+        // ORDERING: pairs with `begin_taking`: the guest's last accesses come before.
+        self.states[frame].store(OFFERED, Ordering::Release);
+    }
+
+    /// By the guest: the frame is its own. Returns whether the host had taken its memory, which
+    /// then reads as zeros.
+    pub fn take_back(&self, frame: usize) -> bool {
+        loop {
+            let found = self.states[frame].load(Ordering::Relaxed);
+            // ORDERING: pairs with `end_taking`: the memory is gone before the guest writes.
+            let to_guest =
+                || self.states[frame].compare_exchange(found, GUESTS, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            match found {
+                TAKING => core::hint::spin_loop(),
+                GUESTS => return false,
+                _ if to_guest() => return found == TAKEN,
+                _ => {}
+            }
+        }
+    }
+
+    /// By the host. `false`: the frame is not offered.
+    pub fn begin_taking(&self, frame: usize) -> bool {
+        // ORDERING: acquire pairs with `offer`.
+        self.states[frame].compare_exchange(OFFERED, TAKING, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// By the host, after it dropped the memory of a frame of [`Board::begin_taking`].
+    pub fn end_taking(&self, frame: usize) {
+        // ORDERING: pairs with the acquire of `take_back`.
+        self.states[frame].store(TAKEN, Ordering::Release);
+    }
+
+    /// Frames whose memory the host has.
+    pub fn taken(&self) -> usize {
+        self.states.iter().filter(|state| state.load(Ordering::Relaxed) == TAKEN).count()
+    }
+}
+
+#[cfg(test)]
+mod tests;
