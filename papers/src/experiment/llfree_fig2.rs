@@ -7,7 +7,8 @@ use super::sheet::{Column, Fields, Row, Sheet, Show, json, percent, table};
 use super::{Ask, Findings};
 use craton_lab::picture::{Axis, Estimate, Group, Unit as AxisUnit};
 
-const PAPER: &str = "the paper: orders 0 and 9 are most of all requests; the others serve the kernel's own objects\n";
+const PAPER: &str =
+    "the paper: memory of programs is requested at orders 0 and 9 alone; the kernel mostly requests others\n";
 
 const COLUMNS: [Column; 3] = [
     ("order", "order", Show::Plain),
