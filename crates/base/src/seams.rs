@@ -21,7 +21,7 @@ pub enum CollapseError {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// On hugepages, where the system can.
+    /// Memory lies on hugepages, where the system can.
     Huge,
     Small,
 }

@@ -8,9 +8,9 @@ pub const QUARTERS: usize = 4;
 /// How a CPU's next tree is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Search {
-    /// By the sets of trees, by class and kind.
+    /// The tree comes from the sets of trees, which are kept by class and kind.
     Sets,
-    /// As in the paper ([`crate::Paper`]).
+    /// The tree is found as in the paper ([`crate::Paper`]).
     Paper,
 }
 

@@ -33,7 +33,7 @@ pub enum Found {
     Huge(Entry),
     /// An object of a private heap or object cache.
     Owned(Owned),
-    /// Not ours, or not an object's start.
+    /// The address is no live object of malloc; the misuse is the reason.
     Bad(Misuse),
 }
 

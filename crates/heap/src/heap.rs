@@ -32,7 +32,7 @@ use craton_os::{Guard, Mutex, Rank};
 use craton_pages::{HugeBacking, LargeCache, SpanCache, Tracker};
 use craton_slab::{Morph, Morphs, SlabCache, SlabStats};
 
-/// Set once, by `install`, on cache lines that no thread writes later.
+/// What `install` sets once. It lies on cache lines that no thread writes later.
 #[repr(align(128))]
 pub struct Layout {
     pub base: usize,

@@ -43,7 +43,7 @@ pub enum Event {
     LargeAllocs(u32),
     /// The heap mapped a huge object.
     HugeAlloc,
-    /// Live bytes of huge objects changed.
+    /// The live bytes of huge objects changed.
     HugeBytes { more: u64, less: u64 },
     /// A class reused complete slabs [`crate::shard::REUSES`] times without the page heap.
     SlabsReused,

@@ -47,7 +47,7 @@ impl<F: Platform, C: Clock, H: Hooks> Heap<F, C, H> {
         self.pages.lock().releasable(Breaking::Always)
     }
 
-    /// Of these, pages that recent demand does not want back.
+    /// Pages that could be returned now and that recent demand does not want back.
     pub fn surplus(&self) -> Pages {
         self.pages.lock().releasable(Breaking::Surplus)
     }

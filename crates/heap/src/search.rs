@@ -60,7 +60,7 @@ impl Search {
         luck: [const { Luck { pause: AtomicU8::new(0), last_pause: AtomicU8::new(0) } }; CLASSES + 1],
     };
 
-    /// For models: the next search asks one shard and class.
+    /// Makes the next search ask one shard and class; models use this.
     #[cfg(loom)]
     pub fn look_at(&self, shard: usize, class: usize) {
         self.donor.store(class as u32, Relaxed);

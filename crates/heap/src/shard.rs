@@ -16,7 +16,7 @@ use crate::size_class::{self, CLASSES};
 use craton_os::{Mutex, Rank};
 use craton_slab::SlabCache;
 
-/// More CPUs share them.
+/// The most shards; more CPUs share them.
 pub const SHARDS: usize = if cfg!(loom) { 2 } else { 16 };
 
 /// Pages of complete slabs of a class in a shard: 1 MiB. More costs more than it saves.

@@ -42,7 +42,7 @@ const MAX_SIZE: usize = isize::MAX as usize;
 /// Largest object that `calloc` takes from the thread cache and clears.
 const MAX_CLEARED: usize = 32 << 10;
 
-/// `size` bytes, aligned to 16.
+/// Allocates `size` bytes, aligned to 16.
 #[inline(always)]
 pub fn malloc(size: usize) -> *mut u8 {
     malloc_by::<{ family::C }>(size)
@@ -203,7 +203,7 @@ pub(crate) fn is_ready() -> bool {
     READY.load(Relaxed)
 }
 
-/// Of a size class, `1..=CLASSES`.
+/// Statistics of a size class, `1..=CLASSES`.
 pub fn class_stats(class: usize) -> craton_slab::SlabStats {
     HEAP.class_stats(class)
 }

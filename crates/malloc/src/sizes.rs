@@ -66,7 +66,7 @@ pub unsafe fn usable(object: *mut u8, size: usize, align: usize) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub size: Option<usize>,
-    /// 1 if none was requested.
+    /// The alignment; 1 if none was requested.
     pub align: usize,
     pub resized: bool,
 }

@@ -89,15 +89,15 @@ pub struct Options<'a> {
     pub size: usize,
     /// A power of two up to 1 MiB; 0: 8.
     pub align: usize,
-    /// `None`: objects are raw memory.
+    /// The constructor; `None` means that objects are raw memory.
     pub constructor: Option<Constructor>,
     pub destructor: Option<Destructor>,
     pub reclaim: Option<Reclaim>,
     /// The argument of all three functions.
     pub argument: *mut c_void,
-    /// Most objects at a time, free ones included; 0: no limit.
+    /// The most objects at a time, free ones included; 0 means no limit.
     pub limit_objects: usize,
-    /// Most bytes of slabs; 0: no limit.
+    /// The most bytes of slabs; 0 means no limit.
     pub limit_bytes: usize,
     /// The working set's interval; 0: [`WORKING_SET_MS`]; or [`NEVER`].
     pub working_set_ms: u32,

@@ -42,7 +42,7 @@ pub const BUILT_IN: usize = 4;
 pub struct Options<'a> {
     /// At most [`NAME_MAX`] printable ASCII bytes without `"` and `\`.
     pub name: &'a [u8],
-    /// Most bytes of slabs and large objects, rounded up to pages of 8 KiB; 0: no limit.
+    /// The most bytes of slabs and large objects, rounded up to pages of 8 KiB; 0 means no limit.
     pub limit: usize,
     pub place: Place,
 }

@@ -29,7 +29,7 @@ pub struct Limits {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Source {
-    /// No group that could limit memory.
+    /// There is no group that could limit memory.
     #[default]
     Nowhere,
     V1,

@@ -14,9 +14,9 @@ pub const REGISTERS: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// 0: unknown, as for non-canonical addresses.
+    /// The address; 0 if unknown, as for non-canonical addresses.
     pub address: usize,
-    /// `None`: unknown.
+    /// Whether it was a write; `None` if unknown.
     pub write: Option<bool>,
     pub at: usize,
     pub stack: usize,

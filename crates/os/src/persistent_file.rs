@@ -43,15 +43,17 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// When pages get their place on the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// At the first store, or by [`allocate`](craton_base::Space::allocate): least space.
+    /// Pages get their place at the first store, or by [`allocate`](craton_base::Space::allocate).
+    /// This takes least space.
     Sparse,
-    /// As the file grows: a full disk refuses growth. Pages given back lose their place.
+    /// Pages get their place as the file grows: a full disk refuses growth. Pages given back lose
+    /// their place.
     Reserved,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileOptions {
-    /// Most bytes; address space is reserved for them.
+    /// The most bytes of the file; address space is reserved for them.
     pub limit: u64,
     pub access: Access,
     pub room: Room,

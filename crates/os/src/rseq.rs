@@ -29,7 +29,7 @@ use x86_64 as arch;
 /// Entries of a table; CPUs beyond go without.
 pub const PROCESSORS: usize = 1024;
 
-/// Each CPU's memory; null: none.
+/// Each CPU's memory; null means none.
 pub type Table = [AtomicPtr<u8>; PROCESSORS];
 
 /// Byte offset of an array in a CPU's memory: length, capacity (32 bits each), pointers.
@@ -55,9 +55,9 @@ pub const COUNTING: usize = 253;
 pub struct Counting {
     /// Lowest byte: length; others: pointers ever taken.
     pub word: AtomicU64,
-    /// Its requests may take pointers.
+    /// The owner, whose requests may take pointers.
     pub owner: AtomicUsize,
-    /// Up to [`COUNTING`].
+    /// The capacity, up to [`COUNTING`].
     pub capacity: AtomicU32,
     pub note: AtomicU32,
     pub slots: [AtomicPtr<u8>; COUNTING],

@@ -15,7 +15,7 @@ use core::ffi::{c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-/// On x86-64.
+/// How many watches there are on x86-64.
 pub const MOST: usize = 4;
 
 /// `struct perf_event_attr`, version 7.

@@ -89,7 +89,7 @@ pub enum Act {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Done, or nothing to do; for a question: no.
+    /// The work is done, or there was nothing to do; to a question it means no.
     Nothing,
     Yes,
     Pages(u64),

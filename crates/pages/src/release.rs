@@ -40,7 +40,7 @@ pub struct Tick {
     pub released: u64,
     /// Hugepages.
     pub collapsed: u32,
-    /// Only the step's bound stopped it.
+    /// Whether only the step's bound stopped it.
     pub more: bool,
 }
 

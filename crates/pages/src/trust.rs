@@ -41,9 +41,10 @@ const MOST_UNPROVEN: u32 = 32;
 pub enum Seen {
     /// Hardly touched, or too early.
     Nothing,
-    /// At most an eighth of it.
+    /// The program touched at most an eighth of it.
     Sparse,
-    /// At most half of it: in longer memory the end of the used part, else few of several spans.
+    /// The program touched at most half of it: in longer memory the end of the used part, else few
+    /// of several spans.
     Part,
     /// Nearly everywhere.
     Dense,

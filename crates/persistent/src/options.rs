@@ -5,16 +5,17 @@ use craton_pheap::Model;
 /// How changes become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Durability {
-    /// By the file: changes on persistent memory survive a power failure, those of other files the
-    /// end of the process.
+    /// The file decides: changes on persistent memory survive a power failure, those of other files
+    /// the end of the process.
     #[default]
     Auto,
     /// Lines are always written back, also where that only costs time.
     Flush,
     /// Lines are not written back: the caches persist (eADR), or only the process may end.
     NoFlush,
-    /// On an ordinary disk: [`PersistentHeap::sync`](crate::PersistentHeap::sync) makes all changes
-    /// up to then durable, all or none. A crash of any kind restores the last sync point.
+    /// For a file on an ordinary disk. [`PersistentHeap::sync`](crate::PersistentHeap::sync) makes
+    /// all changes up to then durable, all or none. A crash of any kind restores the last sync
+    /// point.
     SyncPoints,
 }
 

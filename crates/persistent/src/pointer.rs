@@ -20,7 +20,7 @@ pub struct PPtr<T: ?Sized> {
 pub type Slot<T> = PPtr<PPtr<T>>;
 
 impl<T: ?Sized> PPtr<T> {
-    /// No object.
+    /// Points at no object.
     pub const NULL: Self = Self::at_offset(0);
 
     pub(crate) const fn at_offset(at: u64) -> Self {

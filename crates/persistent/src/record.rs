@@ -16,7 +16,7 @@ impl<S, F> Clone for Field<S, F> {
 impl<S, F> Copy for Field<S, F> {}
 
 impl<S, F: Persist> Field<S, F> {
-    /// For [`persist!`](crate::persist).
+    /// Called by [`persist!`](crate::persist).
     #[doc(hidden)]
     pub const fn new(offset: u64) -> Self {
         Self { offset, types: PhantomData }
@@ -27,20 +27,20 @@ impl<S, F: Persist> Field<S, F> {
         self.offset
     }
 
-    /// For [`persist!`](crate::persist).
+    /// Called by [`persist!`](crate::persist).
     #[doc(hidden)]
     pub fn encode(self, value: &F, to: &mut [u8]) {
         value.encode(&mut to[self.offset as usize..][..F::BYTES as usize]);
     }
 
-    /// For [`persist!`](crate::persist).
+    /// Called by [`persist!`](crate::persist).
     #[doc(hidden)]
     pub fn decode(self, from: &[u8]) -> F {
         F::decode(&from[self.offset as usize..][..F::BYTES as usize])
     }
 }
 
-/// By field: name, bytes, alignment, and whether it has pointers.
+/// For each field: name, bytes, alignment, and whether it has pointers.
 #[doc(hidden)]
 pub type Layout = [(&'static str, u64, u64, bool)];
 
@@ -54,13 +54,13 @@ const fn end(layout: &Layout, fields: usize, align: u64) -> u64 {
     at.next_multiple_of(align)
 }
 
-/// Of field number `i`.
+/// The offset of field number `i`.
 #[doc(hidden)]
 pub const fn offset(layout: &Layout, i: usize) -> u64 {
     end(layout, i, layout[i].2)
 }
 
-/// Of the struct.
+/// The bytes of the struct.
 #[doc(hidden)]
 pub const fn bytes(layout: &Layout) -> u64 {
     end(layout, layout.len(), align(layout))

@@ -376,14 +376,14 @@ impl<R: Records> Mixed<'_, R> {
 /// The place of an address on a slab of two sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In a live object of the old size.
+    /// The address lies in a live object of the old size.
     Old {
         /// The front end's name.
         class: u8,
         /// Behind its start.
         offset: usize,
     },
-    /// In a place of the new size, live or free.
+    /// The address lies in a place of the new size, live or free.
     New {
         /// The front end's name.
         class: u8,

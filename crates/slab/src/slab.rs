@@ -31,7 +31,7 @@ pub struct SlabStats {
     pub objects_refilled: u64,
     /// Slabs from caches of other sizes, with live objects, since the start.
     pub morphed: u32,
-    /// Of these, slabs that became ordinary ones of this size.
+    /// How many of the morphed slabs became ordinary ones of this size.
     pub settled: u32,
 }
 

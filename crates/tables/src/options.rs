@@ -16,7 +16,7 @@ pub enum Form {
     Bytes(u64),
     /// A decimal number from a minimum to a maximum, or one of the words.
     Count(&'static [&'static str], u64, u64),
-    /// 0 to 100.
+    /// A percentage from 0 to 100.
     Percent,
     /// Bytes, from a least number on, or one of the words.
     Amount(&'static [&'static str], u64),
@@ -65,9 +65,9 @@ impl fmt::Display for Form {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At any time.
+    /// The option can be set at any time.
     Live,
-    /// Only before this happens.
+    /// The option can be set only before this happens.
     Before(&'static str),
 }
 

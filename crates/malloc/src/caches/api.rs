@@ -102,13 +102,14 @@ pub fn alloc(cache: usize) -> Result<*mut u8, Fault> {
     if object.is_null() { alloc_slowly(cache, None) } else { Ok(object) }
 }
 
-/// As [`alloc`]; without memory or at a limit, waits up to `ns` nanoseconds for a free object.
+/// Allocates as [`alloc`] does; without memory or at a limit, waits up to `ns` nanoseconds for a
+/// free object.
 pub fn alloc_wait(cache: usize, ns: u64) -> Result<*mut u8, Fault> {
     let object = alloc_quick(cache);
     if object.is_null() { alloc_slowly(cache, Some(ns)) } else { Ok(object) }
 }
 
-/// As [`alloc`] and [`alloc_wait`], bypassing the CPU's array.
+/// Allocates as [`alloc`] and [`alloc_wait`] do, past the CPU's array.
 #[cold]
 #[inline(never)]
 pub fn alloc_slowly(cache: usize, wait_ns: Option<u64>) -> Result<*mut u8, Fault> {
@@ -187,7 +188,7 @@ pub fn stats(cache: usize) -> Result<CacheStats, Misuse> {
     OBJECT_CACHES.stats(cache)
 }
 
-/// Each cache's statistics. `each` must not use a cache.
+/// Calls `each` with each cache's statistics; it must not use a cache.
 pub fn each(each: impl FnMut(CacheStats)) {
     OBJECT_CACHES.each(each);
 }

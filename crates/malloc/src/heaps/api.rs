@@ -20,7 +20,7 @@ pub fn create(options: Options<'_>) -> Result<usize, Refused> {
     made
 }
 
-/// Its objects' pointers become invalid.
+/// Destroys a heap; its objects' pointers become invalid.
 pub fn destroy(heap: usize) -> Result<(), Misuse> {
     let saved = process::errno();
     let result = HEAPS.over(&HEAP).destroy(heap);

@@ -29,7 +29,7 @@ use craton_os::process;
 pub const VERSION: u64 = 1;
 const VALUE_MAX: usize = 512;
 
-/// As `snprintf` does; returns the full length.
+/// Writes as `snprintf` does, and returns the full length.
 pub fn write(buffer: &mut [u8]) -> usize {
     let mut text = Text::new(buffer);
     let out = &mut text;

@@ -34,7 +34,7 @@ macro_rules! segment {
                 }
             }
 
-            /// By name, without magic and version.
+            /// The words by name, without magic and version.
             pub fn numbers(&self) -> [(&'static str, u64); WORDS - 2] {
                 [$((stringify!($name), self.$name.load(Relaxed))),*]
             }
@@ -47,7 +47,7 @@ counters!(process, segment);
 pub const WORDS: usize = 2 + PROCESS.len();
 
 impl Segment {
-    /// In the order of `struct craton_segment`.
+    /// The words in the order of `struct craton_segment`.
     pub fn words(&self) -> [u64; WORDS] {
         let mut words = [MAGIC; WORDS];
         words[1] = VERSION;

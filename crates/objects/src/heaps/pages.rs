@@ -21,9 +21,9 @@ const FIRST_CHUNK: Pages = Pages(32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Place {
-    /// On hugepages with other heaps.
+    /// The memory lies on hugepages with other heaps.
     Shared,
-    /// On hugepages that no other heap uses.
+    /// The memory lies on hugepages that no other heap uses.
     Apart,
     /// Apart, advised for hugepages.
     Huge,

@@ -10,7 +10,7 @@ pub enum FileError {
     /// Or no folder.
     Missing,
     Exists,
-    /// By this process or another.
+    /// This process or another uses the file.
     InUse,
     /// A folder, a socket, or another kind without contents.
     NotAFile,
@@ -18,15 +18,15 @@ pub enum FileError {
     ReadOnly,
     /// The path, with the ending of a file beside it, is longer than the system allows.
     NameTooLong,
-    /// To this user.
+    /// This user may not open the file.
     Denied(i32),
-    /// 0, or no multiple of 4,096.
+    /// The length is 0, or no multiple of 4,096.
     Length(u64),
-    /// Beyond the opener's limit.
+    /// The file is longer than the opener's limit.
     TooLong(u64),
     /// Disk, quota or limit on file sizes.
     Full(i32),
-    /// In bytes.
+    /// There is no address space for this many bytes.
     AddressSpace(u64),
     /// A device's length.
     Fixed,

@@ -13,9 +13,9 @@ use craton_base::{LINE_BYTES, Line, Medium, Promise, Space, SpaceError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBackChoice {
-    /// On persistent memory, unless the system reports persistent caches.
+    /// Writes lines back on persistent memory, unless the system reports persistent caches.
     Auto,
-    /// Also where it adds only time.
+    /// Writes lines back in every file, also where it adds only time.
     Flush,
     /// Caches persist (eADR), or only a process can crash.
     None,
