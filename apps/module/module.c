@@ -20,6 +20,7 @@
 #define BLOCK_FRAMES (1ul << BLOCK_ORDER)
 #define HUGE_FRAMES (1ul << CRATON_FRAMES_HUGE_ORDER)
 #define PAIRS 20000u
+#define LEAST_BLOCKS 4096u
 #define TURNS 100u
 #define GFP_BENCH (GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
 #define GFP_AS_IS (GFP_NOWAIT | __GFP_NOWARN | __GFP_NORETRY)
@@ -369,19 +370,25 @@ static int run_crew(struct crew *crew, bool pairs, u64 ps[2])
 
 static int bench(const char *name, unsigned int cpus, unsigned int order, unsigned int round)
 {
-	/* Half of the range, at most 16 Mi pointers. */
+	/* Half of the range. */
 	unsigned long count = blocks * BLOCK_FRAMES / 2 / cpus >> order;
 	bool pairs = name[0] == 'r' && name[1] == 'e';
-	unsigned int i;
+	/* Large orders have few blocks: several passes make a figure. */
+	unsigned int passes = pairs ? 1 : clamp_t(unsigned int, LEAST_BLOCKS / (count * cpus + 1), 1, 32);
+	unsigned int i, pass;
 	int result;
 
 	for (i = 0; i < ARRAY_SIZE(allocators); i++) {
 		struct crew crew = { .of = &allocators[i], .order = order, .cpus = cpus, .count = count, .random = name[1] == 'a' };
-		u64 ps[2];
+		u64 ps[2] = {}, of_pass[2];
 
-		result = run_crew(&crew, pairs, ps);
-		if (result)
-			return result;
+		for (pass = 0; pass < passes; pass++) {
+			result = run_crew(&crew, pairs, of_pass);
+			if (result)
+				return result;
+			ps[0] += of_pass[0] / passes;
+			ps[1] += of_pass[1] / passes;
+		}
 		if (pairs)
 			pr_info("craton: {\"step\":\"bench\",\"name\":\"%s\",\"allocator\":\"%s\",\"order\":%u,\"cpus\":%u,\"round\":%u,\"pair_ps\":%llu}\n",
 				name, allocators[i].name, order, cpus, round, ps[0]);
