@@ -5,6 +5,9 @@
  * call any function at any moment, except craton_frames_init; none sleeps, none takes a lock, none
  * uses floating point. A CPU's number is a hint: a stale one costs time, nothing else.
  *
+ * A call may wait until another call has made a few writes. An interrupt handler that interrupted
+ * that call would wait for ever: if handlers call too, turn interrupts off around each call.
+ *
  * Results below 0 are -enum craton_frames_error; the state is then as before. */
 #ifndef CRATON_FRAMES_H
 #define CRATON_FRAMES_H
