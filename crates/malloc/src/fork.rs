@@ -9,7 +9,7 @@ mod locks;
 
 use crate::govern;
 use crate::here::Here;
-use crate::statics::{BACKGROUND, FORKS, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, TRACE};
+use crate::statics::{BACKGROUND, FORKS, KIT, PROCESSOR_CACHES, REGISTRY, SEGMENT, SHARED, TRACE};
 use crate::thread::leave::{count_threads, return_cache};
 use crate::thread::{nested, tls};
 use core::sync::atomic::Ordering::Relaxed;
@@ -50,6 +50,7 @@ pub(crate) unsafe extern "C" fn after_fork_in_parent() {
 /// For the C library only.
 pub(crate) unsafe extern "C" fn after_fork_in_child() {
     let left = FORKS.fetch_sub(1, Relaxed) - 1;
+    SHARED.forked(&SEGMENT);
     // SAFETY: the thread that this copies took the locks.
     unsafe {
         let caches = REGISTRY.held_for_fork();

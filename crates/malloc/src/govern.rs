@@ -7,6 +7,7 @@
 mod actions;
 pub(crate) mod background;
 pub mod limits;
+pub(crate) mod notice;
 
 use crate::here::Here;
 use crate::observe::telemetry;
@@ -146,6 +147,10 @@ impl Limited for Here {
         }
     }
 
+    fn passed(&self, soft: u64, used: u64) {
+        notice::soft(soft, used);
+    }
+
     fn looked(&self) {
         BACKGROUND.forget(Chore::Limits);
     }
@@ -261,6 +266,7 @@ fn work(may_start: bool, may_call: bool) {
             Chore::Limits => LIMITS.act(&Here),
             Chore::Thread => BACKGROUND.start(run, &Here),
             Chore::Release => nested::within(|| Here.release_now()),
+            Chore::Publish => nested::within(telemetry::publish),
             Chore::Round => {
                 nested::within(|| BACKGROUND.round_in_request(thread::on_main_stack(), &Here));
             }
@@ -437,5 +443,8 @@ pub(crate) fn make_room_for(bytes: usize) -> bool {
 pub(crate) fn count_refusal(bytes: usize) {
     if HEAP.is_refused(bytes) {
         LIMITS.count_refusal();
+        if let (Some(hard), false) = (HEAP.gate.hard(), nested::is_nested()) {
+            notice::hard(hard, bytes);
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::govern::background::Chore;
 use crate::here::Here;
 use crate::observe::report;
 use crate::observe::segment;
-use crate::statics::{BACKGROUND, KIT, SEGMENT, TRACE};
+use crate::statics::{BACKGROUND, KIT, SEGMENT, SHARED, TRACE};
 use core::sync::atomic::Ordering::Relaxed;
 use craton_base::Pages;
 use craton_heap::hooks::{Damage, Event, Hooks, SpanEvent, Usage};
@@ -23,7 +23,11 @@ impl Hooks for Here {
     fn usage(usage: Usage, releasable: impl FnOnce() -> Pages) {
         BACKGROUND.record_use(usage.backed, usage.in_use, releasable);
         SEGMENT.metadata_bytes.store(usage.metadata_bytes, Relaxed);
-        SEGMENT.heap_in_use_bytes.store(usage.in_use.bytes().0 as u64, Relaxed);
+        let in_use_bytes = usage.in_use.bytes().0 as u64;
+        SEGMENT.heap_in_use_bytes.store(in_use_bytes, Relaxed);
+        if SHARED.wants_copy(in_use_bytes) {
+            BACKGROUND.want(Chore::Publish);
+        }
         SEGMENT.heap_backed_bytes.store(usage.backed_bytes, Relaxed);
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod mailbox;
 pub(crate) mod recording;
 pub mod report;
 pub mod segment;
+pub(crate) mod shared;
 pub mod stats;
 pub(crate) mod telemetry;
 pub mod text;

@@ -12,6 +12,7 @@ pub(crate) mod wrong;
 
 use crate::observe::recording;
 use crate::observe::text::Text;
+use crate::statics::SEGMENT;
 use crate::{debug, govern};
 use core::ffi::{CStr, c_char};
 use craton_os::Line;
@@ -54,6 +55,7 @@ pub(crate) fn try_setting(setting: &[u8], may_wait: bool) -> Result<(), Wrong<'_
 pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result<(), Wrong<'a>> {
     let key = Key::named(key).ok_or(NO_SUCH_KEY)?;
     if handlers::set(key, value, may_wait) {
+        SEGMENT.rest.record_option(key, value);
         return Ok(());
     }
     let why = match key {
@@ -64,7 +66,14 @@ pub(crate) fn try_set<'a>(key: &[u8], value: &'a [u8], may_wait: bool) -> Result
 }
 
 pub(crate) fn set(key: &[u8], value: &[u8]) -> bool {
-    Key::named(key).is_some_and(|key| handlers::set(key, value, true))
+    let set_and_record = |key| {
+        let is_set = handlers::set(key, value, true);
+        if is_set {
+            SEGMENT.rest.record_option(key, value);
+        }
+        is_set
+    };
+    Key::named(key).is_some_and(set_and_record)
 }
 
 /// Sets an option in a running program; `false` for an unknown key or value.

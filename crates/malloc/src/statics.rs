@@ -12,6 +12,7 @@ use crate::govern::limits::Limits;
 use crate::here::Here;
 use crate::observe::mailbox::Mailbox;
 use crate::observe::segment::Segment;
+use crate::observe::shared::Shared;
 use crate::observe::trace::{PATH_MAX, Tracer};
 use crate::start::hardening::Hardening;
 use crate::start::page_heap::Choice;
@@ -64,6 +65,7 @@ pub(crate) static ERRANDS: AtomicPtr<Errands> = AtomicPtr::new(null_mut());
 
 #[unsafe(export_name = "craton_segment")]
 pub static SEGMENT: Segment = Segment::new();
+pub(crate) static SHARED: Shared = Shared::new();
 /// The option `stats`; its file descriptor (`ls` and others close standard error early); the option
 /// `stats_file`: path with closing 0, and length.
 pub(crate) static STATS: AtomicBool = AtomicBool::new(false);

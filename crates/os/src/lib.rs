@@ -4,8 +4,9 @@
 //! lock that works before the C library ([`Mutex`]), an interruptible sleep ([`Bell`]), time
 //! ([`CoarseClock`]), the process's limits ([`process`], [`cgroup`], [`cpus`], [`thp`]), files
 //! written through memory ([`FileMap`]), cache-line write-back ([`WriteBack`]), files as persistent
-//! memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), stamps ([`Stamps`]), reports without
-//! memory ([`Line`], [`unwind`], [`names`]).
+//! memory ([`PersistentFile`]) or on a disk ([`DiskFile`]), pages that files show
+//! ([`shared_page`]), stamps ([`Stamps`]), reports without memory ([`Line`], [`unwind`],
+//! [`names`]).
 //! **Units.** Bytes, or as named; heap ranges in pages of 8 KiB. The machine's page size is found
 //! at run time.
 //! **Threads.** [`Mutex`] synchronises; the rest is under a lock of the layer above, or a pure
@@ -44,6 +45,7 @@ pub mod process;
 mod region;
 pub mod restrict;
 pub mod rseq;
+pub mod shared_page;
 mod small_file;
 mod stamps;
 pub mod symbol;

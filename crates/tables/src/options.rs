@@ -230,6 +230,12 @@ options! {
         refusal: "bad value (0 or 1); ignored",
         text: "prints statistics on standard error at exit", more: ""
     }
+    StatsDir stats_dir {
+        form: Path, default: "", when: Before("the library is loaded"),
+        refusal: "bad value (a path of at most 511 bytes, before the program starts: set it in the environment); ignored",
+        text: "keeps the statistics in a file of this folder while the process runs",
+        more: "So they outlive a process that is killed. A process that ends by `exit` removes its file. See [live.md](live.md)."
+    }
     StatsFile stats_file {
         form: Path, default: "", when: Live,
         refusal: "bad value (a path of at most 511 bytes); ignored",

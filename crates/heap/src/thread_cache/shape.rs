@@ -1,10 +1,10 @@
 //! A thread cache's layout, for readers of another process's memory.
 
-use super::{List, ThreadCache, stages};
+use super::{List, Pace, ThreadCache, count, stages};
 use core::mem::offset_of;
 
 impl ThreadCache {
-    pub const SHAPE: [(&'static str, usize); 11] = [
+    pub const SHAPE: [(&'static str, usize); 16] = [
         ("thread.bytes", size_of::<Self>()),
         ("thread.next", offset_of!(Self, next)),
         ("thread.pages", offset_of!(Self, pages)),
@@ -12,6 +12,11 @@ impl ThreadCache {
         ("thread.lists", offset_of!(Self, lists)),
         ("thread.list.bytes", size_of::<List>()),
         ("thread.list.head", offset_of!(List, head)),
+        ("thread.list.room", offset_of!(List, room)),
+        ("thread.room.one", count::ONE as usize),
+        ("thread.paces", offset_of!(Self, paces)),
+        ("thread.pace.bytes", size_of::<Pace>()),
+        ("thread.pace.max", offset_of!(Pace, max)),
         stages::SHAPE[0],
         stages::SHAPE[1],
         stages::SHAPE[2],

@@ -90,12 +90,14 @@ pub(crate) enum Chore {
     Thread = 2,
     /// Release free memory now: the thread cannot start here.
     Release = 32,
+    /// Copy the size classes into the shared statistics.
+    Publish = 128,
     Round = 1,
 }
 
 impl Chore {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Round];
+    pub(crate) const ALL: [Self; 8] =
+        [Self::Later, Self::Wake, Self::Refill, Self::Limits, Self::Thread, Self::Release, Self::Publish, Self::Round];
 }
 
 /// Chores that higher files implement.

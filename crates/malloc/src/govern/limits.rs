@@ -59,6 +59,8 @@ pub(crate) trait Limited {
     fn relieve(&self, most: u64) -> (u64, u64);
     fn releasable(&self) -> Pages;
     fn shrink(&self, whose: Whose);
+    /// The soft limit cannot be kept.
+    fn passed(&self, _soft: u64, _used: u64) {}
     /// Clears requests for a limit check.
     fn looked(&self);
 }
@@ -102,6 +104,8 @@ pub(crate) struct Limits<C, S> {
     /// The system reports none: do not ask again.
     no_pressure: AtomicBool,
     at_work: AtomicBool,
+    /// When a line about the soft and the hard limit may be printed again.
+    pub(crate) next_lines_ns: [AtomicU64; 2],
     pub(crate) callback: Callback,
 }
 
@@ -123,6 +127,7 @@ impl<C: Clock, S: System> Limits<C, S> {
             next_pressure_ns: AtomicU64::new(0),
             no_pressure: AtomicBool::new(false),
             at_work: AtomicBool::new(false),
+            next_lines_ns: [const { AtomicU64::new(0) }; 2],
             callback: Callback::new(),
         }
     }
@@ -213,6 +218,7 @@ impl<C: Clock, S: System> Limits<C, S> {
             return None;
         }
         gate.rearm_above(used);
+        heap.passed(soft, used);
         Some((soft, used))
     }
 

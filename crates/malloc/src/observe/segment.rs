@@ -1,14 +1,23 @@
 //! The segment: a page of live statistics, exported as `craton_segment`. A tool that may read the
 //! process's memory finds it by the symbol table. `struct craton_segment` of `craton.h` and this
-//! layout come from the table in `craton_tables`.
+//! layout come from the table in `craton_tables`. Behind the numbers the page has what readers of a
+//! file need besides ([`Rest`]): [`crate::observe::shared`].
+//!
+//! **State.** One page of the machine, which a file may show:
+//! ```text
+//! 0: magic · version · a word for each number · zeros | 1024: Rest · zeros | 4096
+//! ```
 //!
 //! **Unsafe.** Exports it under a fixed name.
 //!
 //! **Threads.** Each number is exact; two may be a moment apart.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use craton_heap::size_class::CLASSES;
+use craton_os::shared_page;
 use craton_tables::counters;
 use craton_tables::counters::{CACHE_MODES, LIMIT_SOURCES, PROCESS, word};
+use craton_tables::options::{Key, OPTIONS};
 
 /// First word: "\0CRATON1", little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"\0CRATON1");
@@ -23,6 +32,8 @@ macro_rules! segment {
             magic: AtomicU64,
             version: AtomicU64,
             $(#[doc = $text] pub $name: AtomicU64,)*
+            room: [u64; REST_AT / 8 - WORDS],
+            pub(crate) rest: Rest,
         }
 
         impl Segment {
@@ -31,6 +42,8 @@ macro_rules! segment {
                     magic: AtomicU64::new(MAGIC),
                     version: AtomicU64::new(VERSION),
                     $($name: AtomicU64::new(0),)*
+                    room: [0; REST_AT / 8 - WORDS],
+                    rest: Rest::NONE,
                 }
             }
 
@@ -45,6 +58,95 @@ macro_rules! segment {
 counters!(process, segment);
 
 pub const WORDS: usize = 2 + PROCESS.len();
+/// Bytes. Fixed, for readers of another release.
+const REST_AT: usize = 1024;
+
+const _: () = assert!(size_of::<Segment>() == shared_page::BYTES && align_of::<Segment>() == shared_page::BYTES);
+
+/// Zeros until the library is loaded.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Rest {
+    /// [`WORDS`] of this release.
+    words: AtomicU64,
+    pub(crate) state: AtomicU64,
+    /// By the monotonic clock, at the load, in a fork's child when it got its file.
+    pub(crate) since_ns: AtomicU64,
+    exe: [AtomicU64; 2],
+    class_count: AtomicU32,
+    option_count: AtomicU32,
+    classes: [ClassShare; CLASSES],
+    /// What each option was set to since the start; empty for its default. Ends by 0 unless cut.
+    options: [[AtomicU32; VALUE_MOST / 4]; OPTIONS.len()],
+}
+
+/// A class's slabs, as last published.
+#[repr(C)]
+#[derive(Debug)]
+struct ClassShare {
+    object_bytes: AtomicU32,
+    slab_bytes: AtomicU32,
+    slabs: AtomicU32,
+    objects_out: AtomicU32,
+}
+
+/// Bytes of an option's value that are shown.
+const VALUE_MOST: usize = 36;
+
+/// Of [`Rest::state`].
+pub(crate) const RUNS: u64 = 1;
+pub(crate) const EXITED: u64 = 2;
+
+impl Rest {
+    #[allow(clippy::declare_interior_mutable_const)] // A value to begin with: every use of it is a new one.
+    const NONE: Self = Self {
+        words: AtomicU64::new(0),
+        state: AtomicU64::new(0),
+        since_ns: AtomicU64::new(0),
+        exe: [const { AtomicU64::new(0) }; 2],
+        class_count: AtomicU32::new(0),
+        option_count: AtomicU32::new(0),
+        classes: [const { ClassShare::NONE }; CLASSES],
+        options: [const { [const { AtomicU32::new(0) }; VALUE_MOST / 4] }; OPTIONS.len()],
+    };
+
+    pub(crate) fn begin(&self, exe: [u8; 16], now_ns: u64) {
+        self.words.store(WORDS as u64, Relaxed);
+        self.class_count.store(CLASSES as u32, Relaxed);
+        self.option_count.store(OPTIONS.len() as u32, Relaxed);
+        self.since_ns.store(now_ns, Relaxed);
+        let (words, _) = exe.as_chunks::<8>();
+        self.exe.iter().zip(words).for_each(|(place, word)| place.store(u64::from_le_bytes(*word), Relaxed));
+        self.state.store(RUNS, Relaxed);
+    }
+
+    pub(crate) fn publish(&self, class: usize, object_bytes: u32, slab_bytes: u32, slabs: u32, objects_out: u64) {
+        let share = &self.classes[class - 1];
+        share.object_bytes.store(object_bytes, Relaxed);
+        share.slab_bytes.store(slab_bytes, Relaxed);
+        share.slabs.store(slabs, Relaxed);
+        share.objects_out.store(u32::try_from(objects_out).unwrap_or(u32::MAX), Relaxed);
+    }
+
+    pub(crate) fn record_option(&self, key: Key, value: &[u8]) {
+        let mut text = [0; VALUE_MOST];
+        let len = value.len().min(VALUE_MOST);
+        text[..len].copy_from_slice(&value[..len]);
+        let (words, _) = text.as_chunks::<4>();
+        let places = &self.options[key as usize];
+        places.iter().zip(words).for_each(|(place, word)| place.store(u32::from_le_bytes(*word), Relaxed));
+    }
+}
+
+impl ClassShare {
+    #[allow(clippy::declare_interior_mutable_const)] // As above.
+    const NONE: Self = Self {
+        object_bytes: AtomicU32::new(0),
+        slab_bytes: AtomicU32::new(0),
+        slabs: AtomicU32::new(0),
+        objects_out: AtomicU32::new(0),
+    };
+}
 
 impl Segment {
     /// The words in the order of `struct craton_segment`.

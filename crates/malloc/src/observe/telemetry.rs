@@ -12,10 +12,11 @@
 //! may hold the page heap's lock.
 
 use crate::observe::segment;
-use crate::statics::{HEAP, SEGMENT};
+use crate::statics::{HEAP, SEGMENT, SHARED};
 use crate::thread::nested;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use craton_base::{HugePages, PAGE_SHIFT, PageId, Pages};
+use craton_heap::size_class::{CLASSES, geometry};
 use craton_os::thp;
 use craton_pages::Component;
 
@@ -50,6 +51,24 @@ pub(crate) fn ticked(pages: u64) {
     if HEAP.granted() <= WALKED_AT_TICKS.pages() {
         walk();
     }
+    classes();
+}
+
+/// The heap of a shared page has grown. Shares it first in a fork's child.
+#[cold]
+pub(crate) fn publish() {
+    if SHARED.is_shared_or_begins(&SEGMENT) {
+        classes();
+    }
+}
+
+fn classes() {
+    HEAP.report_counts();
+    for class in 1..=CLASSES {
+        let (s, g) = (HEAP.class_stats(class), geometry(class));
+        SEGMENT.rest.publish(class, g.object, g.pages.bytes().0 as u32, s.slabs, s.objects_out);
+    }
+    SHARED.copied(SEGMENT.heap_in_use_bytes.load(Relaxed));
 }
 
 pub(crate) fn relieved(pages: u64) {

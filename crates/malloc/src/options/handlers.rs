@@ -11,7 +11,7 @@ use crate::observe::text::Text;
 use crate::observe::trace::PATH_MAX;
 use crate::start::set_up;
 use crate::statics::{
-    ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, STATS, STATS_FILE, STATS_TO,
+    ADMISSION, BACKGROUND, HARDENING, HEAP, KIT, PAGE_HEAP, PROCESSOR_CACHES, SHARED, STATS, STATS_FILE, STATS_TO,
 };
 use crate::thread::admission::CachesFor;
 use core::sync::atomic::Ordering::Relaxed;
@@ -60,6 +60,7 @@ fn handler(key: Key) -> Handler {
         }),
         Key::SoftLimit => Text(|v| govern::set_option(b"soft_limit", v), |t| _ = govern::show_option(b"soft_limit", t)),
         Key::Stats => Word(set_stats, || STATS.load(Relaxed).into()),
+        Key::StatsDir => Text(|v| SHARED.set(v), |t| SHARED.show(t)),
         Key::StatsFile => Text(set_stats_file, |t| {
             let file = STATS_FILE.lock();
             t.bytes(&file.0[..file.1]);

@@ -7,7 +7,7 @@ use crate::govern::background::Errands;
 use crate::observe::{recording, stats};
 use crate::options::remote::read_mailbox;
 use crate::start::start_pages;
-use crate::statics::{ERRANDS, SEGMENT};
+use crate::statics::{ERRANDS, SEGMENT, SHARED};
 use crate::{debug, fork, options};
 use core::ffi::{c_char, c_int};
 use core::ptr;
@@ -36,6 +36,7 @@ extern "C" fn at_start(_argc: c_int, _argv: *const *const c_char, environment: *
         // SAFETY: the C library passes constructors main's third argument.
         unsafe { options::from_environment(environment) };
     }
+    SHARED.start(&SEGMENT);
     start_pages::begun(start_pages::BY_LOAD);
 }
 
@@ -43,4 +44,5 @@ extern "C" fn at_end() {
     recording::end();
     stats::at_exit();
     debug::at_exit();
+    SHARED.end(&SEGMENT);
 }

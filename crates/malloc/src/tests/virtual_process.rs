@@ -286,7 +286,7 @@ impl Process {
                     Chore::Round => self.background.round_in_request(!self.machine.is_shallow.get(), self),
                     Chore::Release => _ = self.heap.release_now(),
                     Chore::Wake | Chore::Refill => self.thread.nudge(),
-                    Chore::Later => {}
+                    Chore::Later | Chore::Publish => {}
                 }
             }
         }

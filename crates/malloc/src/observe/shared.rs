@@ -1,0 +1,190 @@
+//! The segment's page as a file in the folder of the option `stats_dir`.
+//!
+//! **What.** A file's page lies under [`SEGMENT`](crate::statics::SEGMENT), so each counter is in
+//! the file as soon as it is counted, and stays there after SIGKILL. A process that ends by `exit`
+//! removes its file. Size classes are counted elsewhere: they are copied in the background round
+//! and each time the heap has grown by 1/16 ([`Shared::next_bytes`]).
+//!
+//! **State.** `FOLDER/PID-SINCE.stats`; `SINCE`, in hexadecimal, keeps apart the images of an
+//! `exec` and the processes of several containers.
+//! ```text
+//! no folder ──set, before main──► folder ──begin──► shared ──exit──► file removed
+//!                                   ▲                 │
+//!                                   └──fork, in child─┘   shared again at its first slow request
+//! ```
+//!
+//! **Threads.** The folder is set while the process starts. The page is shared then, or by a fork's
+//! only thread, or in a slow request of a child: an increment in that moment may be lost.
+//!
+//! **Failure.** A line for the process that starts; a child that cannot make its file has none. A
+//! child made past the C library (`clone`) counts into its parent's file. Truncating the file
+//! ends the program, by SIGBUS.
+//!
+//! **Cost.** Nothing for a counter; a comparison in each use of the page heap.
+//!
+//! **Unsafe.** Maps over the segment's page; the folder's text is plain memory.
+
+use crate::observe::segment::{EXITED, Segment};
+use crate::observe::text::Text;
+use crate::observe::trace::PATH_MAX;
+use core::cell::UnsafeCell;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
+use craton_os::{Line, file_map, precise_ns, process, shared_page, thp};
+
+/// Bytes behind the folder: `/PID-SINCE.stats` and the closing 0.
+const NAME_MOST: usize = 48;
+const PATH_MOST: usize = PATH_MAX + NAME_MOST;
+
+/// Bytes by which the heap grows at least between two copies of the classes.
+const STEP: u64 = 256 << 10;
+
+pub(crate) struct Shared {
+    folder: UnsafeCell<[u8; PATH_MAX]>,
+    len: AtomicUsize,
+    /// The process has started: the folder stays.
+    closed: AtomicBool,
+    is_shared: AtomicBool,
+    /// Bytes in use from which the classes are copied again; all ones for never.
+    next_bytes: AtomicU64,
+}
+
+// SAFETY: the folder is written before `len`, by the only thread, and read after it.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(crate) const fn new() -> Self {
+        Self {
+            folder: UnsafeCell::new([0; PATH_MAX]),
+            len: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            is_shared: AtomicBool::new(false),
+            next_bytes: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    fn folder(&self) -> &[u8] {
+        // ORDERING: Acquire pairs with the Release in `set`.
+        let len = self.len.load(Ordering::Acquire);
+        // SAFETY: not written after `len`.
+        unsafe { &(&*self.folder.get())[..len] }
+    }
+
+    /// `false` for another folder once the process has started.
+    pub(crate) fn set(&self, folder: &[u8]) -> bool {
+        if folder == self.folder() {
+            return true;
+        }
+        if self.closed.load(Relaxed) || folder.len() >= PATH_MAX || folder.contains(&0) {
+            return false;
+        }
+        // SAFETY: the process starts: no other thread reads it.
+        unsafe { (&mut *self.folder.get())[..folder.len()].copy_from_slice(folder) };
+        // ORDERING: Release pairs with the Acquire in `folder`.
+        self.len.store(folder.len(), Ordering::Release);
+        true
+    }
+
+    pub(crate) fn show(&self, into: &mut Text<'_>) {
+        into.bytes(self.folder());
+    }
+
+    /// At the end of the library's load.
+    pub(crate) fn start(&self, segment: &'static Segment) {
+        self.closed.store(true, Relaxed);
+        describe(segment);
+        if self.folder().is_empty() {
+            return;
+        }
+        if let Err(problem) = self.share(segment) {
+            let line = Line::new().text("craton: stats_dir: cannot create a file in ").bytes(self.folder());
+            match file_map::reason(problem) {
+                Some(why) => line.text(": ").text(why),
+                None => line.text(": error ").number(problem as u64),
+            }
+            .text("; statistics go with a process that is killed")
+            .print();
+        }
+    }
+
+    /// `false` if there is no folder or no file can be made there.
+    pub(crate) fn is_shared_or_begins(&self, segment: &'static Segment) -> bool {
+        if self.is_shared() {
+            return true;
+        }
+        self.next_bytes.store(u64::MAX, Relaxed);
+        if self.folder().is_empty() || !thp::may_query() {
+            return false;
+        }
+        describe(segment);
+        self.share(segment).is_ok()
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared.load(Relaxed)
+    }
+
+    fn share(&self, segment: &'static Segment) -> Result<(), i32> {
+        let path = self.path(segment);
+        // SAFETY: a static page of atomics.
+        unsafe { shared_page::share(ptr::from_ref(segment).cast_mut().cast(), &path)? };
+        self.is_shared.store(true, Relaxed);
+        self.next_bytes.store(0, Relaxed);
+        Ok(())
+    }
+
+    fn path(&self, segment: &Segment) -> [u8; PATH_MOST] {
+        let mut path = [0; PATH_MOST];
+        let mut text = Text::new(&mut path);
+        text.bytes(self.folder()).text("/").number(segment.pid.load(Relaxed)).text("-");
+        let since = segment.rest.since_ns.load(Relaxed);
+        let digits = (64 - since.leading_zeros()).div_ceil(4).max(1);
+        for digit in (0..digits).rev() {
+            text.bytes(&[b"0123456789abcdef"[(since >> (4 * digit)) as usize % 16]]);
+        }
+        text.text(".stats");
+        text.end();
+        path
+    }
+
+    /// In each use of the page heap: whether to copy the classes.
+    #[inline(always)]
+    pub(crate) fn wants_copy(&self, in_use_bytes: u64) -> bool {
+        in_use_bytes >= self.next_bytes.load(Relaxed)
+    }
+
+    pub(crate) fn copied(&self, in_use_bytes: u64) {
+        if !self.is_shared() {
+            return;
+        }
+        self.next_bytes.store(in_use_bytes + in_use_bytes / 16 + STEP, Relaxed);
+    }
+
+    /// In a fork's child, before it counts.
+    pub(crate) fn forked(&self, segment: &'static Segment) {
+        if self.is_shared.swap(false, Relaxed) {
+            // SAFETY: shared, and this is the only thread.
+            unsafe { shared_page::unshare(ptr::from_ref(segment).cast_mut().cast()) };
+        }
+        let next = if self.folder().is_empty() { u64::MAX } else { 0 };
+        self.next_bytes.store(next, Relaxed);
+    }
+
+    /// At exit. Not in a child made past the C library.
+    pub(crate) fn end(&self, segment: &'static Segment) {
+        if self.is_shared.load(Relaxed) && segment.pid.load(Relaxed) == u64::from(process::id()) {
+            segment.rest.state.store(EXITED, Relaxed);
+            shared_page::remove(&self.path(segment));
+        }
+    }
+}
+
+fn describe(segment: &Segment) {
+    let mut exe = [0; 16];
+    let len = process::name(&mut exe);
+    exe[len..].fill(0);
+    segment.rest.begin(exe, precise_ns());
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

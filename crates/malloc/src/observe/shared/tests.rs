@@ -1,0 +1,47 @@
+use super::*;
+use std::boxed::Box;
+use std::fs;
+use std::path::Path;
+use std::string::String;
+use std::vec::Vec;
+
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let name = |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+    fs::read_dir(folder).unwrap().map(|entry| name(entry.unwrap())).collect()
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+#[test]
+fn the_file_counts_along_and_goes_at_exit() {
+    let folder = std::env::temp_dir().join(std::format!("craton-shared-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let segment: &'static Segment = Box::leak(Box::new(Segment::new()));
+    let shared = Shared::new();
+    assert!(!shared.wants_copy(u64::MAX - 1));
+    segment.pid.store(process::id().into(), Relaxed);
+    assert!(shared.set(folder.to_str().unwrap().as_bytes()));
+    shared.start(segment);
+    assert!(shared.is_shared() && shared.wants_copy(0));
+    assert!(shared.set(folder.to_str().unwrap().as_bytes()) && !shared.set(b"/tmp"), "the folder changed");
+    segment.refills.store(7, Relaxed);
+    segment.rest.publish(2, 32, 8192, 1, 5);
+    let before = files(&folder);
+    let (name, bytes) = &before[0];
+    assert!(name.starts_with(&std::format!("{}-", process::id())) && name.ends_with(".stats"), "{name}");
+    assert_eq!((word(bytes, 24), word(bytes, 1024 + 8)), (7, 1));
+    // Behind six words: the second class's sizes.
+    assert_eq!(word(bytes, 1024 + 48 + 16), 32 | 8192 << 32);
+
+    // As in a child: its counts are its own until it has a file.
+    shared.forked(segment);
+    segment.refills.store(8, Relaxed);
+    assert_eq!((word(&files(&folder)[0].1, 24), files(&folder).len()), (7, 1));
+    assert!(shared.wants_copy(0) && shared.is_shared_or_begins(segment));
+    assert_eq!(files(&folder).len(), 2);
+    shared.end(segment);
+    assert_eq!(files(&folder), before);
+    fs::remove_dir_all(&folder).unwrap();
+}
